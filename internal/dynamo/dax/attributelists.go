@@ -10,13 +10,13 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 )
 
-// defineAttributeListID gives a list of attributes its number. Clients ask before they
-// send the first item that has these attributes, and keep the number for good. So does the
-// server, for all its clients: who only reads gets no say in it.
+// defineAttributeListID returns the number of an attribute list. Clients request it before
+// they send the first item with these attributes, and keep it permanently, and so does the
+// server for all its clients. Clients with read access only must not add lists.
 func (k *call) defineAttributeListID() {
 	if !k.client.MayWrite() {
 		k.srv.metrics.denied.Inc()
-		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and so to number their attributes", k.conn.auth.id))
+		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and therefore to define attribute lists", k.conn.auth.id))
 		return
 	}
 	defer k.releaseNames()
@@ -46,14 +46,14 @@ func (k *call) defineAttributeListID() {
 	k.local()
 }
 
-// maxNames bounds what is made of a list before its number is looked for: none that has
-// one is longer.
+// maxNames bounds the allocation for a list before its number is looked up. No numbered list
+// is longer.
 const maxNames = 10_000
 
-// maxPooledNames is how many names a list may have had for its memory to be used again.
+// maxPooledNames is the maximum capacity of a name slice that is reused.
 const maxPooledNames = 1 << 10
 
-// clientLists numbers lists in the name of the client of a call.
+// clientLists numbers lists on behalf of a call's client.
 type clientLists call
 
 func (k *call) lists() item.Lists { return (*clientLists)(k) }
@@ -67,10 +67,10 @@ func (k *clientLists) ID(names [][]byte) (uint64, error) {
 	return k.set.Lists.ID(names, by)
 }
 
-// Names returns the list that has a number, if one has.
+// Names returns the list with the given number, if there is one.
 func (k *clientLists) Names(id uint64) ([]string, bool) { return k.set.Lists.Names(id) }
 
-// releaseNames lets go of the names of a list.
+// releaseNames drops references to the names of a list.
 func (k *call) releaseNames() {
 	clear(k.names)
 	if cap(k.names) > maxPooledNames {
@@ -78,7 +78,7 @@ func (k *call) releaseNames() {
 	}
 }
 
-// defineAttributeList answers with the names that a number stands for.
+// defineAttributeList returns the names of the list with a given number.
 func (k *call) defineAttributeList() {
 	id, negative := k.args.Uint()
 	if err := k.args.Close(); err != nil {
@@ -87,7 +87,7 @@ func (k *call) defineAttributeList() {
 	}
 	names, ok := k.set.Lists.Names(id)
 	if !ok || negative {
-		k.fail(fault.Invalid("There is no attribute list with the number that the client asks for. Restart the client: it keeps such numbers for as long as it runs"))
+		k.fail(fault.Invalid("There is no attribute list with the requested number. Restart the client: it keeps such numbers for as long as it runs"))
 		return
 	}
 	k.out = cbor.AppendArray(append(k.out, success), len(names))
@@ -97,7 +97,7 @@ func (k *call) defineAttributeList() {
 	k.local()
 }
 
-// listFault says why a list has no number.
+// listFault returns the error reply for a failure to number a list.
 func listFault(err error) *fault.Error {
 	switch {
 	case errors.Is(err, lists.ErrFull), errors.Is(err, lists.ErrShare):

@@ -8,23 +8,23 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/sign"
 )
 
-// authorization is what a connection's client has proved lately. Proving is not answered:
-// what came of it the next request is told.
+// authorization is the authentication state of a connection. An authorization request has no
+// reply: its failure is reported to the next request.
 type authorization struct {
-	id        []byte        // of the key; empty for nothing proved
-	claimedID []byte        // of the key that was named last, proved or not
-	expires   time.Time     // counts for as long
-	keySet    uint64        // of the settings under which it was proved
-	refusal   *sign.Refusal // nil unless the last proof was none
+	id        []byte        // ID of the authenticated key; empty if there is none
+	claimedID []byte        // key ID in the last authorization, valid or not
+	expires   time.Time     // end of validity
+	keySet    uint64        // key set of the settings at the authorization
+	refusal   *sign.Refusal // nil unless the last authorization failed
 }
 
-// validity is how long a signature counts. Clients sign anew after about half of that.
+// validity is the lifetime of an authorization. Clients renew it after about half of that.
 const validity = 5 * time.Minute
 
-// maxRecordedID is how much of a key's id is recorded.
+// maxRecordedID is the maximum length of a recorded key ID.
 const maxRecordedID = 128
 
-// authorize takes a client's proof of who it is.
+// authorize processes an authorization request.
 func (c *conn) authorize(args []byte) {
 	k, a := c.k, &c.auth
 	r := cbor.NewReader(args)
@@ -39,7 +39,7 @@ func (c *conn) authorize(args []byte) {
 		r.Text()
 	}
 	if !r.Null() {
-		r.Text() // the client's software, which the preamble has told better
+		r.Text() // the client's software, already known from the preamble
 	}
 	a.id = a.id[:0]
 	if err := r.Close(); err != nil {
@@ -58,8 +58,8 @@ func (c *conn) authorize(args []byte) {
 	c.proved = true
 }
 
-// admit finds out who asks for a method, under the settings in force, and whether that is
-// not too often. It returns why not.
+// admit determines the client of a request under the current settings, and checks its rate.
+// It returns an error reply if the request is rejected.
 func (c *conn) admit(m *method) *fault.Error {
 	k, a := c.k, &c.auth
 	if !m.unlimited && !c.allowRequest() {
@@ -82,7 +82,7 @@ func (c *conn) admit(m *method) *fault.Error {
 	return nil
 }
 
-// check says what a client has to prove before it may ask for anything.
+// check returns an error reply if the client must authenticate before it may send requests.
 func (a *authorization) check(set *settings, now time.Time) *fault.Error {
 	switch {
 	case set.Open:
@@ -99,7 +99,7 @@ func (a *authorization) check(set *settings, now time.Time) *fault.Error {
 	return nil
 }
 
-// allowRequest says whether the client may ask once more.
+// allowRequest reports whether the client's rate limit permits another request.
 func (c *conn) allowRequest() bool {
 	rates := c.k.set.rates
 	if !rates.Bound() || !c.client.IsValid() {
@@ -111,7 +111,7 @@ func (c *conn) allowRequest() bool {
 	return c.limiter.AllowN(c.k.now, 1)
 }
 
-// refusalError is what the client is told of a proof that was none.
+// refusalError returns the error reply for a failed authorization.
 func refusalError(r *sign.Refusal) *fault.Error {
 	if r.Retryable {
 		return fault.Unauthenticated("%s", r.Text)

@@ -176,7 +176,7 @@ func TestKeySchema(t *testing.T) {
 		c.gets("013a2c43e27e6454616232", "80 a2 62706b 6153 62736b 614e") // as a text
 		c.gets(askTab1, "80 a1 62706b 6153")
 		c.fails("013a2c43e27e4454616239", "Requested resource not found", 4, 37, 38, 39, 41)
-		c.fails("013a2c43e27e4441776179", "could not be learnt", 1, 37, 38, 39, 47)
+		c.fails("013a2c43e27e4441776179", "could not be determined", 1, 37, 38, 39, 47)
 		c.fails("013a2c43e27e40", "TableName", 4, 37, 38, 39, 46)
 		c.fails("013a2c43e27e590100"+zeros(256), "TableName", 4, 37, 38, 39, 46)
 		c.fails("013a2c43e27e01", "could not be read", 4, 37, 38, 39, 46)

@@ -8,19 +8,20 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxTables is how many tables a request may name: more than DynamoDB takes items.
+// maxTables is the maximum number of tables in a request. It exceeds DynamoDB's maximum
+// number of items.
 const maxTables = 200
 
-// batchTable is what a batch asks of one table.
+// batchTable is the part of a batch for one table.
 type batchTable struct {
 	name   []byte
 	schema key.Schema
-	paths  []item.Path // nil: of whole items
+	paths  []item.Path // nil: whole items
 }
 
 var headBatchGetItem = requestHead("BatchGetItem")
 
-// batchGetItem answers items by their keys.
+// batchGetItem returns items by their keys.
 func (k *call) batchGetItem() {
 	tables, ok := k.batchGetBody()
 	if !ok {
@@ -36,7 +37,8 @@ func (k *call) batchGetItem() {
 	}
 }
 
-// batchGetBody builds the request in DynamoDB's JSON; on failure the call has failed.
+// batchGetBody builds the request in DynamoDB's JSON. It returns false if it has failed the
+// call.
 func (k *call) batchGetBody() (tables []batchTable, ok bool) {
 	b := append(k.scratch.body[:0], `{"RequestItems":{`...)
 	defer func() { k.scratch.body = b }()
@@ -66,7 +68,7 @@ func (k *call) batchGetBody() (tables []batchTable, ok bool) {
 	return tables, true
 }
 
-// batchTable reads the name of a table, of which so many came before.
+// batchTable reads a table name. before is the number of tables already read.
 func (k *call) batchTable(before int, access wire.Access) (t batchTable, ok bool) {
 	t.name = k.args.String()
 	switch err := k.args.Err(); {
@@ -91,10 +93,10 @@ func (k *call) batchTable(before int, access wire.Access) (t batchTable, ok bool
 	return t, ok
 }
 
-// appendBatchKeys reads and appends what is asked of a table.
+// appendBatchKeys reads and appends the part of the request for a table.
 func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 	if n := k.args.Array(); n != 3 {
-		k.args.Fail("what is asked of a table has %d parts, and not 3", n)
+		k.args.Fail("the request for a table has %d parts, not 3", n)
 	}
 	if k.args.Bool() {
 		b = append(b, `"ConsistentRead":true`...)
@@ -127,8 +129,8 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 	return append(b, ']'), k.args.Err()
 }
 
-// appendBatch appends the reply: items and keys left over by tables, and behind that what
-// it has cost.
+// appendBatch appends the reply: items and unprocessed keys by table, then the consumed
+// capacity.
 func (k *call) appendBatch(dst []byte, tables []batchTable, body []byte) (_ []byte, err error) {
 	responses, left := memberOf(body, "Responses"), memberOf(body, "UnprocessedKeys")
 	dst = cbor.AppendMap(cbor.AppendArray(dst, 2), len(tables))
@@ -145,7 +147,7 @@ func (k *call) appendBatch(dst []byte, tables []batchTable, body []byte) (_ []by
 	return appendCapacities(dst, memberOf(body, "ConsumedCapacity"))
 }
 
-// appendResponses appends a table's items, each behind its key unless they are projected.
+// appendResponses appends a table's items, each after its key unless they are projected.
 func (k *call) appendResponses(dst []byte, t *batchTable, items []byte) (_ []byte, err error) {
 	n := count(items)
 	if t.paths == nil {
@@ -160,8 +162,8 @@ func (k *call) appendResponses(dst []byte, t *batchTable, items []byte) (_ []byt
 	return dst, nil
 }
 
-// appendCommon reads the options and appends those that all requests for several items
-// have, and the end.
+// appendCommon reads the options and appends the options common to all requests for several
+// items, and the end of the request.
 func (k *call) appendCommon(body []byte, wanted uint32) []byte {
 	o := &k.scratch.options
 	o.parse(&k.args, wanted)
@@ -170,12 +172,12 @@ func (k *call) appendCommon(body []byte, wanted uint32) []byte {
 	return append(body, '}')
 }
 
-// appendCapacities appends what a request has cost, of all tables in arrays.
+// appendCapacities appends the consumed capacity of all tables in arrays.
 func appendCapacities(dst []byte, arrays ...[]byte) ([]byte, error) {
 	return appendEach(dst, arrays, appendCapacity)
 }
 
-// appendEach appends the elements of arrays as one.
+// appendEach appends the elements of all arrays as one array.
 func appendEach(dst []byte, arrays [][]byte, one func(dst, v []byte) ([]byte, error)) (_ []byte, err error) {
 	n := 0
 	for _, a := range arrays {
@@ -192,7 +194,7 @@ func appendEach(dst []byte, arrays [][]byte, one func(dst, v []byte) ([]byte, er
 	return dst, nil
 }
 
-// appendUnprocessedKeys appends the keys that DynamoDB has not got to, by tables.
+// appendUnprocessedKeys appends the keys that DynamoDB hasn't processed, by table.
 func appendUnprocessedKeys(dst []byte, tables []batchTable, left []byte) (_ []byte, err error) {
 	n := 0
 	for i := range tables {
@@ -218,7 +220,7 @@ func appendUnprocessedKeys(dst []byte, tables []batchTable, left []byte) (_ []by
 	return dst, nil
 }
 
-// memberOf returns a member of an answer; nil if it is not there or null.
+// memberOf returns a member of a response, or nil if it is absent or null.
 func memberOf(object []byte, name string) []byte {
 	if v, ok := wire.Lookup(object, name); ok && wire.Kind(v) != 'n' {
 		return v

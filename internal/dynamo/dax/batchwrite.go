@@ -15,9 +15,8 @@ var headBatchWriteItem = requestHead("BatchWriteItem")
 
 // batchWriteItem puts and deletes items.
 //
-// What DynamoDB has not got to is sent to it again from here, because some clients give
-// their users something else than what was not processed: without its key, or with members
-// of their own.
+// It retries unprocessed writes itself, because some clients return them incorrectly to
+// their users: without their keys, or with additional members.
 func (k *call) batchWriteItem() {
 	tables, requests, ok := k.batchWriteBody()
 	if !ok {
@@ -31,7 +30,7 @@ func (k *call) batchWriteItem() {
 			return
 		}
 		if !ok {
-			break // what is done is done: the rest is left over
+			break // completed writes can't be undone: report the rest as unprocessed
 		}
 		b.add(x.Reply.Body)
 		if !b.hasUnprocessed() || !k.waitRetry(try) {
@@ -49,8 +48,8 @@ func (k *call) batchWriteItem() {
 	}
 }
 
-// batchWriteBody builds the request in DynamoDB's JSON, and tells how many writes are in
-// it; on failure the call has failed.
+// batchWriteBody builds the request in DynamoDB's JSON and returns the number of its writes.
+// It returns false if it has failed the call.
 func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
 	b := append(k.scratch.body[:0], `{"RequestItems":{`...)
 	defer func() { k.scratch.body = b }()
@@ -82,8 +81,8 @@ func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
 	return tables, requests, true
 }
 
-// appendWrites reads and appends the writes to a table: keys, each with an item behind it
-// or with nothing to delete what is there.
+// appendWrites reads and appends the writes to a table: keys, each followed by an item, or
+// by null to delete.
 func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err error) {
 	n := k.args.Array()
 	for k.args.More(&n) {
@@ -111,15 +110,15 @@ func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err 
 	return b, writes, k.args.Err()
 }
 
-// batchWrite is what has come of a batch so far.
+// batchWrite is the accumulated result of a batch.
 type batchWrite struct {
 	k           *call
-	unprocessed []byte   // UnprocessedItems of the last answer
-	capacities  [][]byte // arrays, of each answer
-	metrics     [][]byte // objects, of each answer
+	unprocessed []byte   // UnprocessedItems of the last response
+	capacities  [][]byte // arrays, one per response
+	metrics     [][]byte // objects, one per response
 }
 
-// add notes an answer, whose memory the next one takes.
+// add adds a response. It copies it, because the next response reuses its memory.
 func (b *batchWrite) add(body []byte) {
 	body = bytes.Clone(body)
 	b.unprocessed = memberOf(body, "UnprocessedItems")
@@ -133,7 +132,7 @@ func (b *batchWrite) add(body []byte) {
 
 func (b *batchWrite) hasUnprocessed() bool { return countWrites(b.unprocessed) > 0 }
 
-// nextRequest makes what is left the next request.
+// nextRequest builds the next request from the unprocessed items.
 func (b *batchWrite) nextRequest() {
 	o, args := &b.k.scratch.options, &b.k.args
 	body := append(append(b.k.scratch.body[:0], `{"RequestItems":`...), b.unprocessed...)
@@ -141,7 +140,7 @@ func (b *batchWrite) nextRequest() {
 	b.k.scratch.body = append(appendMember(body, "ReturnItemCollectionMetrics", o.enum(args, optMetrics, metricsModes)), '}')
 }
 
-// countWrites is how many writes are in UnprocessedItems.
+// countWrites returns the number of writes in UnprocessedItems.
 func countWrites(tables []byte) (n int) {
 	for it := wire.Object(tables); it.Next(); {
 		n += count(it.Value())
@@ -149,14 +148,14 @@ func countWrites(tables []byte) (n int) {
 	return n
 }
 
-// How often, and after which time at first, what DynamoDB has not got to is tried again.
+// The number of retries of unprocessed writes, and the bounds of the pauses between them.
 const (
 	maxRetries = 8
 	minPause   = 50 * time.Millisecond
 	maxPause   = 2 * time.Second
 )
 
-// waitRetry waits before another try; false if there is to be none.
+// waitRetry waits before a retry. It returns false if there must be none.
 func (k *call) waitRetry(try int) bool {
 	if try == maxRetries {
 		return false
@@ -171,7 +170,8 @@ func (k *call) waitRetry(try int) bool {
 	}
 }
 
-// appendReply appends what is left over, what it has cost, and metrics, by tables.
+// appendReply appends the unprocessed writes, the consumed capacity and the metrics by
+// table.
 func (b *batchWrite) appendReply(dst []byte, tables []batchTable) (_ []byte, err error) {
 	if dst, err = b.appendUnprocessed(dst, tables); err != nil {
 		return dst, err
@@ -182,7 +182,7 @@ func (b *batchWrite) appendReply(dst []byte, tables []batchTable) (_ []byte, err
 	return appendMetricsByTable(dst, tables, b.metrics...)
 }
 
-// appendUnprocessed appends what is left over in the form of the request.
+// appendUnprocessed appends the unprocessed writes in the format of the request.
 func (b *batchWrite) appendUnprocessed(dst []byte, tables []batchTable) (_ []byte, err error) {
 	n := 0
 	for i := range tables {
@@ -213,8 +213,8 @@ func (b *batchWrite) appendUnprocessed(dst []byte, tables []batchTable) (_ []byt
 	return dst, nil
 }
 
-// appendMetricsByTable appends ItemCollectionMetrics of all answers, by tables. Those of a
-// table without local indexes may be there and say nothing.
+// appendMetricsByTable appends the ItemCollectionMetrics of all responses by table. For a
+// table without local indexes they may be empty.
 func appendMetricsByTable(dst []byte, tables []batchTable, answers ...[]byte) (_ []byte, err error) {
 	n := 0
 	of := make([][][]byte, len(tables))

@@ -6,25 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// A request is read into one piece of memory, for whoever decodes it. smallBuffer is what
-// each connection with a request under way has; a larger request moves to larger buffers
-// as its bytes come, never because it says how long it will be.
+// A request is read into contiguous memory for its decoder. Each connection with a request
+// has a buffer of smallBuffer bytes. A larger request moves to larger buffers as its bytes
+// arrive, never because of a declared length.
 const (
 	smallBuffer   = 8 << 10
 	largestShift  = 30
 	smallestShift = 14
 )
 
-// buffers holds large buffers for the next requests of their size, which is a power of
-// two.
+// buffers are pools of large buffers by the binary logarithm of their size.
 var buffers [largestShift + 1]sync.Pool
 
-// byteBudget is what large requests of all connections share.
+// byteBudget counts the memory that all connections use for large requests.
 type byteBudget struct{ used atomic.Int64 }
 
-// add takes n bytes out of most, if they are there.
-func (r *byteBudget) reserve(n, most int) bool {
-	if r.used.Add(int64(n)) <= int64(most) {
+// reserve reserves n bytes of at most limit. It reports whether they were available.
+func (r *byteBudget) reserve(n, limit int) bool {
+	if r.used.Add(int64(n)) <= int64(limit) {
 		return true
 	}
 	r.used.Add(-int64(n))
@@ -33,13 +32,13 @@ func (r *byteBudget) reserve(n, most int) bool {
 
 func (r *byteBudget) release(n int) { r.used.Add(-int64(n)) }
 
-// input is what a connection has read and not answered yet: buf[off:have].
+// input holds the bytes that a connection has read and not yet processed: buf[off:have].
 type input struct {
-	buf, small []byte // small is always kept, and is buf as long as it suffices
+	buf, small []byte // small is kept permanently, and equals buf while it is large enough
 	off, have  int
 }
 
-// space returns where the next bytes go. It is empty when the buffer is full.
+// space returns the free part of the buffer, which is empty if the buffer is full.
 func (in *input) space() []byte {
 	if in.off == in.have {
 		in.off, in.have = 0, 0
@@ -50,11 +49,11 @@ func (in *input) space() []byte {
 	return in.buf[in.have:]
 }
 
-// grow makes the buffer twice as large, if there is room.
-func (in *input) grow(r *byteBudget, most int) bool {
+// grow doubles the buffer if the budget permits it.
+func (in *input) grow(r *byteBudget, limit int) bool {
 	size := 2 * len(in.buf)
 	shift := bits.Len(uint(size - 1))
-	if shift < smallestShift || shift > largestShift || !r.reserve(size, most) {
+	if shift < smallestShift || shift > largestShift || !r.reserve(size, limit) {
 		return false
 	}
 	next, _ := buffers[shift].Get().(*[]byte)
@@ -69,7 +68,7 @@ func (in *input) grow(r *byteBudget, most int) bool {
 	return true
 }
 
-// unlimited gives a large buffer back.
+// free returns a large buffer to its pool.
 func (in *input) free(r *byteBudget, b []byte) {
 	if len(b) > len(in.small) {
 		r.release(len(b))
@@ -77,7 +76,7 @@ func (in *input) free(r *byteBudget, b []byte) {
 	}
 }
 
-// shrink returns to the small buffer, if what is there fits it.
+// shrink moves the content to the small buffer if it fits.
 func (in *input) shrink(r *byteBudget) {
 	if len(in.buf) == len(in.small) || in.have-in.off > len(in.small) {
 		return
@@ -88,7 +87,7 @@ func (in *input) shrink(r *byteBudget) {
 	in.free(r, old)
 }
 
-// release forgets what was read.
+// release discards the content.
 func (in *input) release(r *byteBudget) {
 	in.off, in.have = 0, 0
 	in.shrink(r)

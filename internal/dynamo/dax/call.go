@@ -15,36 +15,36 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// call is one request and its reply. It belongs to the connection that reads it, is taken
-// from a pool when bytes come and goes back when none are left: nothing of it may be kept
-// after its method's serve has returned, but for what the reply has copied.
+// call is one request and its reply. It is taken from a pool when a connection receives
+// bytes and returned when none are left. Nothing of it may be retained after its method's
+// serve has returned.
 type call struct {
 	srv    *Server
-	set    *settings // in force for this request
+	set    *settings // settings of this request
 	client accel.Client
-	agent  []byte      // the client's software, as it told it
-	args   cbor.Reader // over exactly the arguments, which are whole
+	agent  []byte      // the client's software
+	args   cbor.Reader // over exactly the arguments
 	out    []byte      // the reply; empty when serve begins
-	cached []byte      // the reply if it is not in out: the cache's, which is only read
-	now    time.Time   // when what made the request whole was read
+	cached []byte      // the reply, if it isn't in out: read-only memory of the cache
+	now    time.Time   // time of the read that completed the request
 
-	scratch scratch // what the operations need from one request to the next
+	scratch scratch // buffers of the operations
 
 	conn    *conn
 	in      input
 	scan    cbor.Scanner
 	phase   uint8
-	late    bool // the request came in more than one read
-	head    int  // how many bytes of the message stand before the arguments
+	late    bool // the request took more than one read
+	head    int  // number of bytes before the arguments
 	method  *method
-	context *requestContext // made by ctx
-	names   [][]byte        // of a list of attributes
+	context *requestContext // created by ctx
+	names   [][]byte        // names of an attribute list
 	failed  *fault.Error
 	line    telemetry.Record
 	id      [edge.RequestIDSize]byte
 }
 
-// maxPooledReply is how large a reply's buffer may be that is kept for other requests.
+// maxPooledReply is the maximum size of a reply buffer that is reused.
 const maxPooledReply = 64 << 10
 
 func newCall() any {
@@ -68,13 +68,13 @@ func (s *Server) release(k *call) {
 	s.calls.Put(k)
 }
 
-// start sets up for the answer, whose arguments are args.
+// start initialises the reply to a request with the given arguments.
 func (k *call) start(args []byte) {
 	c := k.conn
 	k.agent = c.agent
 	k.args = cbor.NewReader(args)
 	k.out = k.out[:0]
-	r := &k.line // nothing is in it
+	r := &k.line // it is empty
 	r.Time, r.Service, r.Status, r.Client = k.now, k.srv.cfg.Name, http.StatusOK, c.client
 	r.UserAgent, r.TLS, r.RequestID = c.agent, c.secure, c.ids.Append(k.id[:0])
 	r.Principal = c.auth.claimedID
@@ -83,7 +83,7 @@ func (k *call) start(args []byte) {
 	}
 }
 
-// forget lets go of what belonged to one request.
+// reset drops the references to the request.
 func (k *call) forget() {
 	k.client, k.agent, k.args, k.failed, k.cached = accel.Client{}, nil, cbor.Reader{}, nil, nil
 	k.line = telemetry.Record{}
@@ -93,13 +93,13 @@ func (k *call) forget() {
 	}
 }
 
-// fail answers with an error instead of whatever the reply has so far.
+// fail replaces the reply with an error.
 func (k *call) fail(e *fault.Error) {
 	k.failed = e
 	k.out, k.cached = e.Append(k.out[:0]), nil
 	k.line.Status = e.Status
 	if e.Status == 0 {
-		k.line.Status = http.StatusForbidden // one of DAX's own, which have none
+		k.line.Status = http.StatusForbidden // DAX's own errors have no status
 	}
 	if k.line.Decision == telemetry.None {
 		k.line.Decision = telemetry.Local
@@ -112,8 +112,7 @@ func (k *call) fail(e *fault.Error) {
 	}
 }
 
-// The reasons, in the access log, of requests that are not answered by DynamoDB or from
-// memory.
+// Reasons in the access log of requests that are answered by the server itself.
 const (
 	reasonAuthentication = "authentication"
 	reasonPermission     = "permission"
@@ -122,11 +121,12 @@ const (
 	reasonFault          = "fault"
 )
 
-// local notes that the server knew the answer by itself.
+// local records that the server answered the request itself.
 func (k *call) local() { k.line.Decision = telemetry.Local }
 
-// ctx ends when the client goes away, the time for the answer is over, or the server no
-// longer waits. It costs nothing but a small allocation before somebody waits for its end.
+// ctx returns the context of the request. It ends when the client disconnects, the reply's
+// deadline has passed, or Shutdown stops waiting. It costs only a small allocation until its
+// end is waited for.
 func (k *call) ctx() context.Context {
 	if k.context == nil {
 		k.context = &requestContext{conn: k.conn, deadline: k.now.Add(k.set.limits.AnswerTimeout)}
@@ -134,8 +134,8 @@ func (k *call) ctx() context.Context {
 	return k.context
 }
 
-// answer has a whole request served, and writes the reply. False means that the connection
-// is to be closed.
+// answer serves a complete request and writes the reply. It returns false if the connection
+// must be closed.
 func (c *conn) answer(args []byte, size int) bool {
 	k := c.k
 	c.served, c.answered = true, true
@@ -152,8 +152,8 @@ func (c *conn) answer(args []byte, size int) bool {
 	return c.finish(size)
 }
 
-// serve lets the method answer. A panic in it becomes an error: what a write did before it
-// is not known then, as after any error of this kind.
+// serve runs the method. A panic in it becomes an error: the outcome of a write is then
+// unknown, as after any such error.
 func (k *call) serve() {
 	defer func() {
 		if p := recover(); p != nil {
@@ -162,7 +162,7 @@ func (k *call) serve() {
 				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			k.line.Reason = reasonFault
 			k.fail(fault.New("InternalServerError", "Internal server error"))
-			k.scratch = scratch{} // in which state it is nobody knows
+			k.scratch = scratch{} // its state is undefined
 		}
 	}()
 	k.method.serve(k)
@@ -171,7 +171,7 @@ func (k *call) serve() {
 	}
 }
 
-// finish writes the reply and accounts for the request, of which size bytes have come.
+// finish writes the reply and records the request, which had size bytes.
 func (c *conn) finish(size int) bool {
 	k := c.k
 	out := k.out

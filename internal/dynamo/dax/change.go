@@ -16,7 +16,7 @@ var (
 	updateOptions = putOptions | optionSet(optUpdate)
 )
 
-// putItem writes an item: the key's attributes and those beside it come apart.
+// putItem writes an item: its key and its other attributes are separate arguments.
 func (k *call) putItem() {
 	table, ok := k.table(wire.Write)
 	if !ok {
@@ -37,7 +37,7 @@ func (k *call) putItem() {
 	k.change(&headPutItem, body)
 }
 
-// updateItem changes attributes of an item, or makes it.
+// updateItem changes attributes of an item, or creates it.
 func (k *call) updateItem() { k.changeByKey(&headUpdateItem, updateOptions) }
 
 // deleteItem deletes an item.
@@ -70,7 +70,7 @@ func (k *call) changeByKey(head *http1.Request, wanted uint32) {
 	k.change(head, body)
 }
 
-// change sends a write whose request is complete but for the options that all have.
+// change sends a write request that is complete except for the common options.
 func (k *call) change(head *http1.Request, body []byte) {
 	w, o := &k.scratch, &k.scratch.options
 	body = o.appendCondition(body, &k.args, optCondition, "ConditionExpression", &w.words, 'c')
@@ -94,14 +94,14 @@ func (k *call) change(head *http1.Request, body []byte) {
 	}
 }
 
-// empty tells whether an object has no members.
+// empty reports whether an object has no members.
 func empty(object []byte) bool {
 	it := wire.Object(object)
 	return !it.Next()
 }
 
-// changeReply translates DynamoDB's answer to a write. partial tells whether its attributes
-// are those that an update has changed, and not a whole item.
+// changeReply translates DynamoDB's response to a write. partial reports whether its
+// attributes are only those changed by an update.
 func (k *call) changeReply(answer []byte, partial bool) (err error) {
 	r := begin(k.out)
 	it := wire.Object(answer)
@@ -119,7 +119,7 @@ func (k *call) changeReply(answer []byte, partial bool) (err error) {
 			r.out = cbor.WrapBytes(r.out, start)
 		case wire.NameIs(it.Name(), "ConsumedCapacity"):
 			r.out, err = appendCapacity(r.member(replyCapacity), it.Value())
-		case wire.NameIs(it.Name(), "ItemCollectionMetrics") && !empty(it.Value()): // of a table without local indexes
+		case wire.NameIs(it.Name(), "ItemCollectionMetrics") && !empty(it.Value()): // it is empty for a table without local indexes
 			r.out, err = appendMetrics(r.member(replyMetrics), it.Value())
 		}
 	}

@@ -1,19 +1,18 @@
-// Package dax lets clients of DAX, Amazon's accelerator for DynamoDB, use a dynamodb
-// service: with what the service has cached, and what its keys may do.
+// Package dax serves clients of DAX, Amazon's accelerator for DynamoDB, with a dynamodb
+// service, its cache and its permissions.
 //
-// A connection is served by one goroutine, and an idle one holds nothing but that
-// goroutine. Bytes are read into the buffer of a call, which comes from a pool when bytes
-// are there; once a request is whole its method answers it, and never before, because
-// clients begin requests that they then leave. Buffers grow as bytes come and share a
-// bound.
+// A connection is served by one goroutine, and an idle one holds no other resources. Bytes
+// are read into the buffer of a call, which is taken from a pool when bytes arrive. A
+// request is executed only when it is complete, because clients abandon requests that they
+// have begun. Buffers grow as bytes arrive and share a limit.
 //
-// The methods about data translate a request to DynamoDB's own protocol and ask the
-// service in the name of the client; what comes back is translated to the reply. The
-// others tell a client what it needs to know before: where the nodes are, how a table's
-// keys are made, which attributes a number stands for.
+// The methods for data translate a request to DynamoDB's own protocol, send it to the
+// service on behalf of the client, and translate the response to the reply. The other
+// methods return information that a client needs first: the addresses of the nodes, the key
+// schemas of tables, and the attribute lists.
 //
-// Connections are not closed for being idle: clients take that for a failure of their next
-// request, or hang. A server that is to stop is first left out of the list of nodes (Drain),
-// which clients ask for every few seconds, if there is another node in it. Shutdown then
-// closes the connections that are left, one after the other.
+// Idle connections are not closed, because clients treat that as a failure of their next
+// request, or hang. A server that is about to stop is first removed from the list of nodes
+// (Drain), which clients fetch every few seconds, if the list has another node. Shutdown
+// then closes the remaining connections one after the other.
 package dax

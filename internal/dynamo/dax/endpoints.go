@@ -9,23 +9,23 @@ import (
 
 // Member is a node that clients may use.
 type Member struct {
-	// ID is the node's number, of at least 1 and less than 2^53. The one with the lowest
-	// is named as the leader, which some clients send their writes to: they may come to
-	// any.
+	// ID is the node's number, at least 1 and less than 2^53. The node with the lowest one
+	// is announced as the leader, to which some clients send their writes; any node accepts
+	// them.
 	ID int64
-	// Name is the host's name, for people.
+	// Name is the host name, for people.
 	Name string
-	// Addresses is where clients reach it, at most one of each family. It is ignored of
-	// this node if there is one in Config.Advertise, or none here.
+	// Addresses are the addresses for clients, at most one per family. For this node they
+	// are ignored if Config.Advertise has an address or if they are empty.
 	Addresses []netip.AddrPort
 	Zone      string
-	// Session is another number each time the node starts, less than 2^53.
+	// Session is a number less than 2^53 that changes with each start of the node.
 	Session int64
 	// Self marks this node.
 	Self bool
 }
 
-// The fields of a node in the list, all of which some client needs.
+// The fields of a node in the list. Each is required by some client.
 const (
 	nodeFields   = 7
 	fieldID      = 0
@@ -40,8 +40,8 @@ const (
 	roleReplica = 2
 )
 
-// endpoints answers with the list of nodes, from memory: clients find out with it whether
-// the node lives, and give it up after a second.
+// endpoints answers with the list of nodes, from memory: clients use it to check that the
+// node is alive, with a timeout of one second.
 func (k *call) endpoints() {
 	members := k.visibleMembers()
 	k.out = cbor.AppendArray(append(k.out, success), len(members))
@@ -51,16 +51,17 @@ func (k *call) endpoints() {
 	k.local()
 }
 
-// success is the status of a reply that is no error: an empty array.
+// success is the status of a successful reply: an empty array.
 const success = 0x80
 
-// visibleMembers are the nodes to tell, the leader first, each with the one address that the
-// client can use. A node that drains is left out if there is another one: the list is never
-// empty, since some clients then drop their connections to nodes that still serve.
+// visibleMembers returns the nodes to announce, the leader first, each with the one address
+// that the client can use. A draining node is omitted if there is another one. The list is
+// never empty, because some clients would then drop their connections to nodes that still
+// serve.
 func (k *call) visibleMembers() []Member {
 	all := k.set.allMembers(k.srv.session)
 	var told []Member
-	self := -1 // where this node is in told
+	self := -1 // index of this node in the result
 	for _, m := range all {
 		address := k.set.addressOf(&m, k.conn.local)
 		if !address.IsValid() {
@@ -83,7 +84,7 @@ func (k *call) visibleMembers() []Member {
 	return told
 }
 
-// allMembers are all that there are.
+// allMembers returns all nodes.
 func (s *settings) allMembers(session int64) []Member {
 	if s.Members != nil {
 		return s.Members()
@@ -91,7 +92,8 @@ func (s *settings) allMembers(session int64) []Member {
 	return []Member{{ID: 1, Zone: s.Zone, Session: session, Self: true}}
 }
 
-// addressOf is where a client reaches a node. at is where it reached this one.
+// addressOf returns the address at which a client reaches a node. at is the address at which
+// it reached this one.
 func (s *settings) addressOf(m *Member, at netip.AddrPort) netip.AddrPort {
 	from := m.Addresses
 	if m.Self && (len(s.Advertise) > 0 || len(from) == 0) {
@@ -111,8 +113,8 @@ func (s *settings) addressOf(m *Member, at netip.AddrPort) netip.AddrPort {
 	return a
 }
 
-// byFamily chooses the address of the family that the client has come with; where there is
-// none, the client may be behind something that translates.
+// byFamily returns the address of the given family. If there is none, it returns another
+// one, because the client may be behind a translator.
 func byFamily(all []netip.AddrPort, four bool) (a netip.AddrPort) {
 	for i, at := range all {
 		at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())

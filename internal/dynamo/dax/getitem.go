@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// The parameters of replies, the keys of the map that a reply is.
+// The parameters of replies: the keys of the reply's map.
 const (
 	replyItem       = 0
 	replyCapacity   = 1
@@ -24,7 +24,8 @@ var (
 	getItemWanted = optionSet(optProjection, optConsistent, optCapacity)
 )
 
-// getItem answers from the cache as the item stands there, translated, if it can.
+// getItem serves the item from the cache as it is stored there, already translated, if
+// possible.
 func (k *call) getItem() {
 	table, ok := k.table(wire.Read)
 	if !ok {
@@ -64,13 +65,14 @@ func (k *call) getItem() {
 	}
 }
 
-// serveHit answers from the cache. False means that it can't, and has done nothing.
+// serveHit serves the item from the cache. It returns false, without any effect, if that
+// isn't possible.
 func (k *call) serveHit(table, bytes []byte) bool {
 	w := &k.scratch
 	var hashLen int
 	var err error
 	if w.canonical, hashLen, err = w.keys.AppendCanonical(w.canonical[:0], bytes); err != nil {
-		return false // DynamoDB says what is wrong with it
+		return false // left for DynamoDB to reject
 	}
 	h, ok := k.client.Item(table, w.canonical, hashLen, k.now)
 	if !ok {
@@ -93,8 +95,8 @@ func (k *call) serveHit(table, bytes []byte) bool {
 			return true
 		}
 		k.out = cbor.AppendBreak(out)
-		// The table may have become another since its keys were looked up, and the entry
-		// be one of that.
+		// The table may have been replaced since its key schema was looked up, and the entry
+		// may belong to the new one.
 		if s, ok := k.client.CachedSchema(table, k.now); ok && keySchema(s) == w.keys {
 			k.client.AttachForm(&h, k.out)
 		}
@@ -102,7 +104,7 @@ func (k *call) serveHit(table, bytes []byte) bool {
 	return true
 }
 
-// refresh has the item of a hit read anew.
+// refresh starts to fetch the item of a hit again.
 func (k *call) refresh(h *accel.Hit, bytes []byte) {
 	w := &k.scratch
 	body, err := w.keys.AppendJSON(append(w.body[:0], '{'), bytes)
@@ -111,7 +113,7 @@ func (k *call) refresh(h *accel.Hit, bytes []byte) {
 	}
 }
 
-// itemReply translates DynamoDB's answer to GetItem.
+// itemReply translates DynamoDB's response to GetItem.
 func (k *call) itemReply(answer []byte, paths []item.Path) (err error) {
 	r := begin(k.out)
 	it := wire.Object(answer)

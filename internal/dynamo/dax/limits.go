@@ -2,39 +2,38 @@ package dax
 
 import "time"
 
-// Limits bound what clients may ask of one server. The zero value of each is its
-// default.
+// Limits limits the use of one server by clients. Zero values select the defaults.
 type Limits struct {
-	// Connections is how many there may be at a time; one more is closed at once.
+	// Connections is the maximum number of connections; another one is closed at once.
 	// Default 16384.
 	Connections int
-	// ConnectionsPerClient bounds them for each client address (each /64 of IPv6); one more
-	// is closed at once. Default 0: no bound.
+	// ConnectionsPerClient is the maximum per client address (per /64 of IPv6); another one
+	// is closed at once. Default 0: no limit.
 	ConnectionsPerClient int
-	// RequestBytes bounds one request; over it the answer is an error and the
-	// connection ends. Default 20 MiB.
+	// RequestBytes is the maximum size of a request; a larger one is answered with an error
+	// and the connection is closed. Default 20 MiB.
 	RequestBytes int
-	// BufferedBytes bounds what all requests that are larger than a small buffer take
-	// together, whole or not. A connection whose request finds no room is answered a
-	// ThrottlingException and ends. A request takes up to three times its size while it
-	// grows. Default 256 MiB.
+	// BufferedBytes limits the total memory of all requests that are larger than a small
+	// buffer, complete or not. A connection whose request exceeds it is answered with a
+	// ThrottlingException and closed. A request uses up to three times its size while its
+	// buffer grows. Default 256 MiB.
 	BufferedBytes int
-	// PreambleTimeout is how long a new connection may take to say what it speaks, TLS's
-	// handshake included; RequestTime how long a request may take from its first byte to
-	// its last. Defaults 10s and 60s: some clients ask something else in the middle of a
-	// request, over another connection.
+	// PreambleTimeout is the timeout of a new connection's preamble, including the TLS
+	// handshake. RequestTime is the timeout of a request from its first to its last byte.
+	// Defaults 10s and 60s: some clients send another request over another connection in the
+	// middle of a request.
 	PreambleTimeout, RequestTime time.Duration
-	// UnauthenticatedIdle is how long a connection may be without a request until its client
-	// has proved who it is or, on an open server, has made a request. There is no bound on
-	// idling after that. Default 10s.
+	// UnauthenticatedIdle is how long a connection may be idle until its client has
+	// authenticated or, on an open server, has sent a request. Afterwards idle time isn't
+	// limited. Default 10s.
 	UnauthenticatedIdle time.Duration
-	// AnswerTimeout is when a whole request's context ends. Default 30s.
+	// AnswerTimeout is the deadline of a complete request's context. Default 30s.
 	AnswerTimeout time.Duration
-	// WriteTimeout is for how long a client may take nothing of a reply. Default 30s.
+	// WriteTimeout is the timeout of a reply while the client accepts no bytes. Default 30s.
 	WriteTimeout time.Duration
-	// RequestsPerSecond bounds the rate for each client address (each /64 of IPv6), with
-	// bursts of one second's worth; over it the answer is a ThrottlingException.
-	// Default 0: no bound.
+	// RequestsPerSecond is the rate limit per client address (per /64 of IPv6), with bursts
+	// of one second's worth; a request above it is answered with a ThrottlingException.
+	// Default 0: no limit.
 	RequestsPerSecond float64
 }
 

@@ -1,7 +1,7 @@
 package dax
 
-// A request names its method by a number of 32 bits, and has as many arguments as that
-// method takes: without knowing the method one can't even find the request's end.
+// A request contains the 32-bit number of its method, followed by the method's fixed number
+// of arguments. The end of a request with an unknown method can't be determined.
 const (
 	serviceID = 1
 	headItems = 2
@@ -13,19 +13,19 @@ const (
 	idDefineAttributeList   = 670678385
 )
 
-// method is something that clients may ask for.
+// method is a method that clients can call.
 type method struct {
 	id        int32
-	name      string // in the access log and in metrics: DynamoDB's, where it has one
+	name      string // in the access log and in metrics: DynamoDB's name, if any
 	args      int
-	serve     func(*call) // leaves the whole reply in the call's out; nil for authorizeConnection, which nobody answers
-	unlimited bool        // no bound on the rate: clients look after the server with it
+	serve     func(*call) // writes the reply to the call's out; nil for authorizeConnection, which has no reply
+	unlimited bool        // exempt from the rate limit: clients check the server with it
 
-	series *methodMetrics // of the server whose table the method is in
+	series *methodMetrics // metrics of the server that owns the method table
 }
 
-// metadata are the methods that are about the server and what a client has to know of
-// it; operations are those that are about data.
+// metadata are the methods for information about the server and its tables; operations are
+// the methods for data.
 var metadata = []method{
 	{id: idAuthorizeConnection, name: "authorizeConnection", args: 5},
 	{id: idEndpoints, name: "endpoints", args: 0, serve: (*call).endpoints, unlimited: true},
@@ -34,7 +34,7 @@ var metadata = []method{
 	{id: idDefineAttributeList, name: "defineAttributeList", args: 1, serve: (*call).defineAttributeList},
 }
 
-// methodTable is all methods of one server, those first that are asked for most.
+// methodTable lists all methods of a server, the most frequent first.
 type methodTable []*method
 
 func newMethodTable(sets ...[]method) methodTable {
@@ -47,7 +47,7 @@ func newMethodTable(sets ...[]method) methodTable {
 	return t
 }
 
-// find returns the method with that id, or nil.
+// find returns the method with the given ID, or nil.
 func (t methodTable) find(id int64) *method {
 	for _, m := range t {
 		if int64(m.id) == id {

@@ -4,9 +4,9 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// metrics are the series of one server.
+// metrics are the metrics of one server.
 type metrics struct {
-	unknownMethod *methodMetrics // of requests that named no method that there is
+	unknownMethod *methodMetrics // of requests with an unknown method
 
 	accepted, refused, handshakes, strangers *telemetry.Counter
 	perClient, unproved                      *telemetry.Counter
@@ -15,12 +15,11 @@ type metrics struct {
 	duration                                 *telemetry.Histogram
 }
 
-// methodMetrics count the requests of a method: all of them, and those that failed by who
-// is to blame.
+// methodMetrics counts the requests of a method: all of them, and the failed ones by cause.
 type methodMetrics struct {
 	all, client, server, throttled *telemetry.Counter
 
-	cache *hitsAndMisses // nil where nothing is looked for in the cache
+	cache *hitsAndMisses // nil if the method doesn't use the cache
 }
 
 type hitsAndMisses struct{ hit, miss *telemetry.Counter }
@@ -34,24 +33,24 @@ func newMetrics(s *Server) *metrics {
 		return r.Counter("kasoku_dax_"+name, help, append([]string{"service", s.cfg.Name}, labels...)...)
 	}
 	cache := func(name string) *hitsAndMisses {
-		const help = "Items, queries and scans that clients of DAX asked for without a strongly consistent read: found in memory, or not."
+		const help = "Items, queries and scans requested by DAX clients without a strongly consistent read: found in memory, or not."
 		return &hitsAndMisses{counter("cache_total", help, "cache", name, "result", "hit"), counter("cache_total", help, "cache", name, "result", "miss")}
 	}
 	m := &metrics{
 		unknownMethod: newMethodMetrics("none", counter),
 		accepted:      counter("connections_accepted_total", "Connections that were taken in."),
-		refused:       counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise it, or find out who holds them."),
+		refused:       counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise the limit, or find the clients that hold the connections."),
 		perClient:     counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
 		unproved:      counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client proved nothing on them."),
 		handshakes:    counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
 		strangers:     counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
-		malformed:     counter("malformed_total", "Connections closed because what came was no request."),
+		malformed:     counter("malformed_total", "Connections closed because the client sent something other than a request."),
 		oversized:     counter("oversized_total", "Requests refused for being larger than one may be."),
 		slow:          counter("slow_total", "Connections closed because a preamble or a request that had begun did not arrive in time."),
 		crowded:       counter("crowded_total", "Requests refused because large requests took all the memory that they may take together."),
-		unsent:        counter("unsent_replies_total", "Replies that could not be sent: the client was gone, or took nothing for the write timeout."),
-		limited:       counter("rate_limited_total", "Requests refused because their client went beyond the requests per second that it may make."),
-		denied:        counter("denied_total", "Requests refused because nobody had proved to be who may make them."),
+		unsent:        counter("unsent_replies_total", "Replies that could not be sent: the client had disconnected, or accepted nothing for the write timeout."),
+		limited:       counter("rate_limited_total", "Requests refused because their client exceeded its limit of requests per second."),
+		denied:        counter("denied_total", "Requests refused because their client was not authenticated."),
 		panics:        counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
 		in:            counter("received_bytes_total", "Bytes of requests, TLS excluded."),
 		out:           counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
@@ -71,7 +70,7 @@ func newMetrics(s *Server) *metrics {
 
 func newMethodMetrics(name string, counter func(name, help string, labels ...string) *telemetry.Counter) *methodMetrics {
 	failed := func(kind string) *telemetry.Counter {
-		return counter("errors_total", "Requests answered with an error: the client's, the server's or the origin's, or because too much was asked.",
+		return counter("errors_total", "Requests answered with an error: the client's, the server's or the origin's, or because a limit was exceeded.",
 			"operation", name, "kind", kind)
 	}
 	return &methodMetrics{
@@ -102,7 +101,7 @@ func (m *metrics) request(k *call) {
 	}
 }
 
-// count counts what the cache had.
+// count counts a lookup by its decision.
 func (h *hitsAndMisses) count(d telemetry.Decision) {
 	if h == nil {
 		return

@@ -1,6 +1,6 @@
 package dax
 
-// operations are the methods that are about data.
+// operations are the methods for data.
 var operations = []method{
 	{id: 263244906, name: "GetItem", args: 3, serve: (*call).getItem},
 	{id: -2106490455, name: "PutItem", args: 4, serve: (*call).putItem},

@@ -6,14 +6,14 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// The keys of the map of options, which is the last argument of the operations.
+// The keys of the options map, which is the last argument of the operations.
 const (
 	optProjection = iota
-	optNames      // of placeholders in the text of an expression, which nobody needs
+	optNames      // placeholders of an expression's text, unused
 	optConsistent
 	optCapacity
 	optCondition
-	optValues // as optNames
+	optValues // unused, as optNames
 	optMetrics
 	optReturns
 	optUpdate
@@ -31,15 +31,15 @@ const (
 	optCount
 )
 
-// options are an operation's options as they came. Of one that came twice the last
-// counts: a client sends the text of a condition before the condition.
+// options holds the encoded options of an operation. If an option is repeated, the last one
+// is used: a client sends the text of a condition before the condition.
 type options struct {
-	present uint32 // which there are
+	present uint32 // bit set of the options present
 	value   [optCount][]byte
 }
 
-// parse takes the map apart, and fails for an option that is not known or not one of those
-// that are wanted: to do something else than what is asked for would be worse.
+// parse parses the map. It fails for an unknown option or one that isn't wanted, because
+// ignoring an option could execute a different request.
 func (o *options) parse(r *cbor.Reader, wanted uint32) {
 	o.clear()
 	if r.Null() {
@@ -67,17 +67,17 @@ func (o *options) parse(r *cbor.Reader, wanted uint32) {
 	}
 }
 
-// null is what an option is that is not given.
+// null is the value of an absent option.
 const null = 0xf6
 
-// clear lets go of all.
+// clear removes all options.
 func (o *options) clear() {
 	if o.present != 0 {
 		*o = options{}
 	}
 }
 
-// has tells whether an option is given.
+// has reports whether an option is present.
 func (o *options) has(key int) bool { return o.present&(1<<key) != 0 }
 
 func optionSet(keys ...int) (set uint32) {
@@ -87,7 +87,7 @@ func optionSet(keys ...int) (set uint32) {
 	return set
 }
 
-// bytes is an option that is a byte string; ok is false if it is not given.
+// bytes returns a byte string option. ok is false if it is absent.
 func (o *options) bytes(r *cbor.Reader, key int) (b []byte, ok bool) {
 	if !o.has(key) {
 		return nil, false
@@ -104,7 +104,7 @@ func (o *options) bytes(r *cbor.Reader, key int) (b []byte, ok bool) {
 	return b, true
 }
 
-// number is an option that is an integer, or a flag; ok is false if it is not given.
+// number returns an integer or boolean option. ok is false if it is absent.
 func (o *options) number(r *cbor.Reader, key int) (v int64, ok bool) {
 	if !o.has(key) {
 		return 0, false
@@ -124,14 +124,14 @@ func (o *options) number(r *cbor.Reader, key int) (v int64, ok bool) {
 	return v, true
 }
 
-// flag is an option that is true or not.
+// flag reports whether an option is present and true.
 func (o *options) flag(r *cbor.Reader, key int) bool {
 	v, _ := o.number(r, key)
 	return v != 0
 }
 
-// enum is an option whose value is one of some words, by number. Number 0 stands for what
-// holds without the option.
+// enum returns the word selected by an option from words. Word 0 is the default without the
+// option.
 func (o *options) enum(r *cbor.Reader, key int, words []string) string {
 	v, _ := o.number(r, key)
 	if v < 0 || v >= int64(len(words)) {
@@ -147,7 +147,7 @@ var (
 	returnModes  = []string{"", "", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"}
 )
 
-// appendMember appends a member of a JSON object that is a word, if there is one.
+// appendMember appends a member of a JSON object with the value word, unless that is empty.
 func appendMember(dst []byte, name, word string) []byte {
 	if word == "" {
 		return dst
@@ -156,14 +156,14 @@ func appendMember(dst []byte, name, word string) []byte {
 	return append(append(append(dst, `":"`...), word...), '"')
 }
 
-// appendExpression appends a member that is an expression: what f makes of it.
+// appendExpression appends a member with an expression, which f appends.
 func appendExpression(dst []byte, name string, f func(dst []byte) ([]byte, error)) ([]byte, error) {
 	dst = append(append(append(dst, `,"`...), name...), `":"`...)
 	dst, err := f(dst)
 	return append(dst, '"'), err
 }
 
-// appendCondition appends a member that is a condition, if the option is given.
+// appendCondition appends a member with a condition, if the option is present.
 func (o *options) appendCondition(dst []byte, r *cbor.Reader, key int, name string, w *tree.Placeholders, prefix byte) []byte {
 	b, ok := o.bytes(r, key)
 	if !ok || r.Err() != nil {
@@ -176,7 +176,8 @@ func (o *options) appendCondition(dst []byte, r *cbor.Reader, key int, name stri
 	return dst
 }
 
-// appendPlaceholders appends what stands for the placeholders of a request's expressions.
+// appendPlaceholders appends the names and values of the placeholders in a request's
+// expressions.
 func appendPlaceholders(dst []byte, r *cbor.Reader, w *tree.Placeholders) []byte {
 	if w.HasNames() {
 		dst = w.AppendNames(append(dst, `,"ExpressionAttributeNames":`...))
@@ -190,7 +191,7 @@ func appendPlaceholders(dst []byte, r *cbor.Reader, w *tree.Placeholders) []byte
 	return dst
 }
 
-// appendTable begins a request's object.
+// appendTable begins the object of a request.
 func appendTable(dst, table []byte) []byte {
 	return wire.AppendQuoted(append(dst, `{"TableName":`...), table)
 }

@@ -20,7 +20,7 @@ var (
 	scanOptions  = listOptions | optionSet(optSegment, optSegments)
 )
 
-// query answers what a key condition finds in a partition.
+// query returns the items of a partition that match a key condition.
 func (k *call) query() {
 	table, ok := k.table(wire.Read)
 	if !ok {
@@ -39,15 +39,15 @@ func (k *call) query() {
 	k.servePage(&headQuery, body, queryOptions)
 }
 
-// scanItems answers what is in a table.
+// scanItems returns the items of a table.
 func (k *call) scanItems() {
 	if table, ok := k.table(wire.Read); ok {
 		k.servePage(&headScan, appendTable(k.scratch.body[:0], table), scanOptions)
 	}
 }
 
-// servePage answers a query or a scan, whose request is complete but for the options: a page
-// of items.
+// servePage serves a query or a scan, whose request is complete except for the options: one
+// page of items.
 func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
 	w, o := &k.scratch, &k.scratch.options
 	o.parse(&k.args, wanted)
@@ -78,7 +78,7 @@ func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
 	}
 }
 
-// appendStart appends where the page begins, if the option is given.
+// appendStart appends the start position of the page, if the option is present.
 func (k *call) appendStart(body []byte, indexed bool) []byte {
 	start, ok := k.scratch.options.bytes(&k.args, optStart)
 	if !ok {
@@ -98,7 +98,7 @@ func (k *call) appendStart(body []byte, indexed bool) []byte {
 	return body
 }
 
-// What clients call the parts of items that they ask for, where that is of importance.
+// The client's values of Select that need special handling.
 const (
 	selectAll      = 1
 	selectSpecific = 4
@@ -106,11 +106,11 @@ const (
 
 var selects = []string{"", selectAll: "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "COUNT", selectSpecific: "SPECIFIC_ATTRIBUTES"}
 
-// goAgent is how the agent of the Go client, version 2, begins: it sends a Select of its
-// own where its user has set none, and none where the user wants all attributes.
+// goAgent is the prefix of the agent of version 2 of the Go client. It sends its own Select
+// if its user has set none, and none if the user wants all attributes.
 var goAgent = []byte("DaxGoV2Client")
 
-// appendPaging appends how much of what is asked for.
+// appendPaging appends the options that select the page.
 func (k *call) appendPaging(body []byte) []byte {
 	o := &k.scratch.options
 	selected, _ := o.number(&k.args, optSelect)
@@ -134,7 +134,7 @@ func (k *call) appendPaging(body []byte) []byte {
 	return body
 }
 
-// pageReply translates DynamoDB's answer to a query or a scan.
+// pageReply translates DynamoDB's response to a query or a scan.
 func (k *call) pageReply(answer []byte, paths []item.Path, indexed bool) (err error) {
 	r := begin(k.out)
 	for it := wire.Object(answer); it.Next() && err == nil; {
@@ -162,8 +162,7 @@ func appendCount(dst, v []byte) ([]byte, error) {
 	return cbor.AppendUint(dst, n), err
 }
 
-// appendItems appends the items of a page: each with its key before it, or if they are
-// projected as they are.
+// appendItems appends the items of a page, each after its key unless they are projected.
 func (k *call) appendItems(dst []byte, paths []item.Path, items []byte) (_ []byte, err error) {
 	dst = cbor.AppendArray(dst, count(items))
 	for it := wire.Array(items); it.Next(); {
@@ -177,7 +176,7 @@ func (k *call) appendItems(dst []byte, paths []item.Path, items []byte) (_ []byt
 	return dst, nil
 }
 
-// appendKeyed appends an item behind its key, or alone if it is projected.
+// appendKeyed appends an item after its key, or alone if it is projected.
 func (k *call) appendKeyed(dst []byte, s *key.Schema, paths []item.Path, object []byte) (_ []byte, err error) {
 	if paths == nil {
 		if dst, err = appendKeyOf(dst, s, object); err != nil {
@@ -194,7 +193,7 @@ func appendKeyOf(dst []byte, s *key.Schema, object []byte) (_ []byte, err error)
 	return cbor.WrapBytes(dst, start), err
 }
 
-// appendLastKey appends where the next page begins.
+// appendLastKey appends the start position of the next page.
 func (k *call) appendLastKey(dst, object []byte, indexed bool) (_ []byte, err error) {
 	if !indexed {
 		return appendKeyOf(dst, &k.scratch.keys, object)
@@ -204,7 +203,7 @@ func (k *call) appendLastKey(dst, object []byte, indexed bool) (_ []byte, err er
 	return cbor.WrapBytes(dst, start), err
 }
 
-// count is how many elements an array has.
+// count returns the number of elements of an array.
 func count(array []byte) (n int) {
 	for it := wire.Array(array); it.Next(); {
 		n++

@@ -11,7 +11,7 @@ import (
 
 var errAnswer = errors.New("it is not of the shape that it should have")
 
-// reply writes the map that a reply is, or null where there is nothing to say.
+// reply writes the map of a reply, or null if it is empty.
 type reply struct {
 	out   []byte
 	start int
@@ -22,7 +22,7 @@ func begin(out []byte) reply {
 	return reply{cbor.AppendMapOpen(out), len(out)}
 }
 
-// appendMember begins a parameter; its value is to be appended to what is returned.
+// member begins a parameter; the caller must append its value to the result.
 func (r *reply) member(key uint64) []byte { return cbor.AppendUint(r.out, key) }
 
 func (r *reply) end() []byte {
@@ -32,7 +32,7 @@ func (r *reply) end() []byte {
 	return cbor.AppendBreak(r.out)
 }
 
-// capacity is ConsumedCapacity in JSON, by member.
+// capacity holds the members of ConsumedCapacity, as JSON.
 type capacity struct{ table, units, read, write, own, global, local []byte }
 
 func (c *capacity) parse(json []byte) error {
@@ -99,7 +99,7 @@ func appendCapacity(dst, json []byte) ([]byte, error) {
 	return cbor.WrapBytes(dst, start), err
 }
 
-// appendIndexes translates an object of what each index has used.
+// appendIndexes translates an object with the consumption of each index.
 func appendIndexes(dst, json []byte, one func(dst, of []byte) ([]byte, error)) (_ []byte, err error) {
 	n := 0
 	for it := wire.Object(json); it.Next(); {
@@ -127,7 +127,7 @@ func appendUnits(dst, json []byte) ([]byte, error) {
 	return cbor.AppendDouble(dst, v), nil
 }
 
-// The fields of what an item of a transaction has used.
+// The fields of the consumption of an item in a transaction.
 const (
 	fieldUnits = iota + 1
 	fieldRead
@@ -138,8 +138,8 @@ const (
 	fieldLocal
 )
 
-// appendTransactCapacity translates ConsumedCapacity as transactions have it: a map, whose
-// length is left open because Java's client reads no other.
+// appendTransactCapacity translates ConsumedCapacity of transactions: a map of indefinite
+// length, because the Java client accepts no other.
 func appendTransactCapacity(dst, json []byte) ([]byte, error) {
 	var c capacity
 	if err := c.parse(json); err != nil {
@@ -162,7 +162,7 @@ func appendTransactCapacity(dst, json []byte) ([]byte, error) {
 	return cbor.AppendBreak(dst), err
 }
 
-// appendConsumed translates what a table or an index has used in a transaction.
+// appendConsumed translates the consumption of a table or an index in a transaction.
 func appendConsumed(dst, json []byte) (_ []byte, err error) {
 	names := [...]string{"CapacityUnits", "ReadCapacityUnits", "WriteCapacityUnits"}
 	n := 0

@@ -7,18 +7,18 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 )
 
-// What a connection waits for the end of.
+// The parts of a message, in order.
 const (
 	inPreamble uint8 = iota
 	inHead           // the service and the method
 	inArguments
 )
 
-// headBytes is more than a head has: integers of up to nine bytes each.
+// headBytes is the maximum length of a head: integers of up to nine bytes each.
 const headBytes = 18
 
-// proceed takes messages as far as their bytes are there. False means that the connection
-// is to be closed.
+// proceed processes the messages in the buffer. It returns false if the connection must be
+// closed.
 func (c *conn) proceed() bool {
 	k := c.k
 	for {
@@ -36,8 +36,8 @@ func (c *conn) proceed() bool {
 	}
 }
 
-// enlarge makes room for more of a request, which only those get who have proved who they
-// are: the others would leave none for them.
+// enlarge makes space for more of a request. Only authenticated clients get it, so that
+// others can't use up the budget.
 func (c *conn) enlarge() bool {
 	k := c.k
 	if e := c.auth.check(k.set, k.now); e != nil {
@@ -52,7 +52,7 @@ func (c *conn) enlarge() bool {
 		"There is no room for a request of this size now: other large requests are under way. Try again later."))
 }
 
-// advance scans on in the message under way, and takes it if it is whole.
+// advance continues to scan the current message, and processes it once it is complete.
 func (c *conn) advance() (whole, ok bool) {
 	k := c.k
 	for {
@@ -86,8 +86,8 @@ func (c *conn) advance() (whole, ok bool) {
 	}
 }
 
-// bounded looks at how many bytes there will be at least; where they are too many the
-// client has been told so.
+// bounded reports whether the message is within its size limit. end is its minimum size. If
+// it isn't, the client has been sent an error.
 func (c *conn) bounded(end int) bool {
 	k := c.k
 	switch {
@@ -102,7 +102,7 @@ func (c *conn) bounded(end int) bool {
 	return true
 }
 
-// expect sets up for the next message.
+// expect prepares for the next message.
 func (k *call) expect(greeted bool) {
 	k.head, k.method = 0, nil
 	if k.phase = inHead; !greeted {
@@ -113,7 +113,7 @@ func (k *call) expect(greeted bool) {
 	k.scan.Begin(headItems)
 }
 
-// greet takes the preamble.
+// greet processes the preamble.
 func (c *conn) greet(b []byte) bool {
 	agent, framed, err := readPreamble(b)
 	if err != nil {
@@ -125,7 +125,8 @@ func (c *conn) greet(b []byte) bool {
 	return true
 }
 
-// checkTableName takes a head. Whoever does not know the method can't find the next request.
+// named processes a head. A request with an unknown method ends the connection, because the
+// next request can't be found.
 func (c *conn) named(head []byte) bool {
 	r := cbor.NewReader(head)
 	service, id := r.Int(), r.Int()
@@ -144,8 +145,9 @@ func (c *conn) named(head []byte) bool {
 	return true
 }
 
-// request has a whole request answered: size bytes with the head. One that took its time is
-// answered as of now: what was kept when it began, and what was allowed, may be no more.
+// ask serves a complete request of size bytes, including the head. A request that took more
+// than one read is served as of now, because settings and permissions may have changed since
+// it began.
 func (c *conn) ask(args []byte, size int) bool {
 	if k := c.k; k.late {
 		k.now, k.set = time.Now(), c.srv.set.Load()
@@ -157,15 +159,15 @@ func (c *conn) ask(args []byte, size int) bool {
 	return c.answer(args, size)
 }
 
-// malformed is for bytes that nobody can find the end of: the connection ends without a
-// word, because the client would not know what it belongs to.
+// malformed handles bytes whose end can't be determined: the connection is closed without an
+// error reply, because the client couldn't assign one to a request.
 func (c *conn) malformed(err error) bool {
 	c.srv.metrics.malformed.Inc()
-	c.srv.log().Debug("a client of the DAX listener sent what is no request", "client", c.client, "agent", string(c.agent), "error", err)
+	c.srv.log().Debug("a client of the DAX listener sent a malformed request", "client", c.client, "agent", string(c.agent), "error", err)
 	return false
 }
 
-// tooSlow is for a message whose time is over.
+// tooSlow handles a message that has timed out.
 func (c *conn) tooSlow() {
 	c.srv.metrics.slow.Inc()
 	if c.greeted {
@@ -173,8 +175,8 @@ func (c *conn) tooSlow() {
 	}
 }
 
-// refuse answers a request of which not all has come, and returns false: the connection is
-// to be closed.
+// refuse answers an incomplete request with an error, and returns false: the connection must
+// be closed.
 func (c *conn) refuse(e *fault.Error) bool {
 	k := c.k
 	k.start(nil)

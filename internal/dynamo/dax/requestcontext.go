@@ -9,30 +9,29 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// What ends the context of a request, found with context.Cause.
+// The causes of a request context's end, for context.Cause.
 var (
-	errClientGone = errors.New("dax: the client went away")
-	errTooLate    = errors.New("dax: the time for the answer passed")
+	errClientGone = errors.New("dax: the client disconnected")
+	errTooLate    = errors.New("dax: the deadline of the reply passed")
 )
 
-// How often a client is looked after while its request is under way: soon at first, then
-// ever more rarely.
+// The bounds of the interval between checks of the client's connection.
 const (
 	minPoll = 25 * time.Millisecond
 	maxPoll = 250 * time.Millisecond
 )
 
-// requestContext is the context of a request. Nothing is watched before somebody asks for its
-// end; from then on it is looked from time to time whether the client is still there. The
-// kernel is asked for the state of the connection and nothing is read, so that no byte of
-// the next request can get lost.
+// requestContext is the context of a request. It does nothing until one of its methods is
+// called; from then on it checks periodically whether the client is still connected. The
+// check queries the kernel for the state of the connection and reads nothing, so that no
+// byte of the next request is lost.
 type requestContext struct {
 	conn     *conn
 	deadline time.Time
 
-	// mu orders making, look and stop: after stop no look runs or will.
+	// mu serialises context, poll and stop: after stop no poll runs.
 	mu      sync.Mutex
-	inner   context.Context // nil until somebody asks
+	inner   context.Context // nil until it is needed
 	cancel  context.CancelCauseFunc
 	release context.CancelFunc
 	stopped bool
@@ -42,16 +41,16 @@ type requestContext struct {
 
 var _ context.Context = (*requestContext)(nil)
 
-// Deadline is when the time for the answer is over.
+// Deadline returns the deadline of the reply.
 func (a *requestContext) Deadline() (time.Time, bool) { return a.deadline, true }
 
-// Done, Err and Value are those of a context that is made when one of them is called.
+// Done returns the channel of the inner context, which is created on first use.
 func (a *requestContext) Done() <-chan struct{} { return a.context().Done() }
 
-// Err says why the context has ended.
+// Err returns the reason for the end of the context.
 func (a *requestContext) Err() error { return a.context().Err() }
 
-// Value lets contexts that are made of this one find the one inside.
+// Value delegates to the inner context, so that derived contexts find it.
 func (a *requestContext) Value(key any) any { return a.context().Value(key) }
 
 func (a *requestContext) context() context.Context {
@@ -86,7 +85,7 @@ func (a *requestContext) poll() {
 	a.timer.Reset(a.pause)
 }
 
-// stop ends the context: the request is answered.
+// stop ends the context after the request has been answered.
 func (a *requestContext) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// How long a table's name may be. Of others DynamoDB says that they are no names, and not
-// that there is no such table; stores like it may have tables with shorter ones.
+// The limits of a table name's length. DynamoDB rejects other names as invalid rather than
+// as not found; compatible stores may have tables with shorter names.
 const (
 	shortestTable = 3
 	longestTable  = 255
 )
 
-// defineKeySchema answers with the names and types of a table's key attributes, in their
-// order. Clients ask before they make the first key, and keep the answer.
+// defineKeySchema returns the names and types of a table's key attributes, in order. Clients
+// request them before they build the first key, and keep them.
 func (k *call) defineKeySchema() {
 	table := k.args.String()
 	if err := k.args.Close(); err != nil {
@@ -27,7 +27,7 @@ func (k *call) defineKeySchema() {
 		return
 	}
 	k.line.Table = table
-	// Who writes needs the keys as well as who reads.
+	// Writers need the key schema as well as readers.
 	if !k.client.Allowed(wire.Write, table) && !k.authorize(wire.Read, table) {
 		return
 	}
@@ -40,8 +40,8 @@ func (k *call) defineKeySchema() {
 	k.local()
 }
 
-// checkTableName refuses what is too long for a table's name, before it is looked for in what a
-// client may do, or gets into the access log or an error; the call has failed then.
+// checkTableName rejects an overlong table name before it is used for permissions, the
+// access log or an error. It returns false if it has failed the call.
 func (k *call) checkTableName(table []byte) bool {
 	if len(table) > longestTable {
 		k.misnamed()
@@ -54,7 +54,7 @@ func (k *call) misnamed() {
 	k.fail(fault.Invalid("TableName must be at least %d characters long and at most %d characters long", shortestTable, longestTable))
 }
 
-// schema returns the key attributes of a table; on failure the call has failed.
+// schema returns the key schema of a table. It returns false if it has failed the call.
 func (k *call) schema(table []byte) (*accel.Schema, bool) {
 	if s, ok := k.client.CachedSchema(table, k.now); ok {
 		return s, true
@@ -72,12 +72,13 @@ func (k *call) schema(table []byte) (*accel.Schema, bool) {
 	case len(table) < shortestTable && errors.Is(err, accel.ErrUnknownTable):
 		k.misnamed()
 	default:
-		k.fail(fault.New("InternalServerError", "The keys of table %s could not be learnt: %v", table, err))
+		k.fail(fault.New("InternalServerError", "The key schema of table %s could not be determined: %v", table, err))
 	}
 	return nil, false
 }
 
-// authorize checks the client's permission on a table; without it the call has failed.
+// authorize checks the client's permission for a table. It returns false if it has failed
+// the call.
 func (k *call) authorize(access wire.Access, table []byte) bool {
 	if k.client.Allowed(access, table) {
 		return true

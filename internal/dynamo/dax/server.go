@@ -68,7 +68,7 @@ type Lists interface {
 	// ID returns the number of a list of names, whose order counts. A new list counts in
 	// the share of the key that asks.
 	ID(names [][]byte, by lists.Owner) (uint64, error)
-	// Names returns the list that has a number, if one has.
+	// Names returns the list with the given number, if there is one.
 	Names(id uint64) ([]string, bool)
 }
 

@@ -16,27 +16,27 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// scratch is what the operations keep from one request to the next.
+// scratch holds the buffers of the operations. They are reused for later requests.
 type scratch struct {
 	options   options
 	keys      key.Schema
-	canonical []byte // the key of the item asked for
+	canonical []byte // canonical key of the requested item
 	body      []byte // the request in DynamoDB's protocol
 	spare     []byte
 	words     tree.Placeholders
 }
 
-// maxPooledBody is how large the buffers of a work may be that is kept.
+// maxPooledBody is the maximum size of buffers that are reused.
 const maxPooledBody = 64 << 10
 
-// maxBody is how long the request in DynamoDB's protocol may become, which is more than
-// DynamoDB takes. A client can make it much longer than its own: items come without their
-// names, and each number is an object.
+// maxBody limits the length of a request in DynamoDB's protocol. It exceeds DynamoDB's own
+// limit. Such a request can be much longer than the client's: DAX items omit their attribute
+// names, and each number becomes an object.
 const maxBody = attr.MaxText
 
 var errTooLong = attr.ErrTooLong
 
-// checkLength is an error once a body is.
+// checkLength returns an error if body is too long.
 func checkLength(body []byte) error {
 	if len(body) > maxBody {
 		return errTooLong
@@ -44,7 +44,7 @@ func checkLength(body []byte) error {
 	return nil
 }
 
-// release lets go of what one request has made large.
+// release drops references to the request and large buffers.
 func (w *scratch) release() {
 	w.options.clear()
 	w.words.Reset()
@@ -56,7 +56,7 @@ func (w *scratch) release() {
 	}
 }
 
-// requestHead is what every request of one operation says before its body.
+// requestHead returns the request line and header fields for an operation.
 func requestHead(operation string) http1.Request {
 	return http1.Request{
 		Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"), Host: []byte("localhost"), Minor: 1,
@@ -64,8 +64,8 @@ func requestHead(operation string) http1.Request {
 	}
 }
 
-// request asks the service in the name of the client. On failure, or if DynamoDB answers with
-// an error, the call has failed.
+// request sends a request to the service on behalf of the client. If it fails, request fails
+// the call and returns false.
 func (k *call) request(head *http1.Request, body []byte) (answer []byte, ok bool) {
 	x, ok := k.roundTrip(head, body)
 	if !ok {
@@ -75,7 +75,7 @@ func (k *call) request(head *http1.Request, body []byte) (answer []byte, ok bool
 	return x.Reply.Body, true
 }
 
-// roundTrip is ask without an answer to the client.
+// roundTrip is like request, but doesn't fail the call.
 func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
 	x = edge.Detached(k.ctx(), *head, body, k.now)
 	k.client.Serve(x)
@@ -86,7 +86,7 @@ func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok
 	return x, x.Reply.Status == http.StatusOK
 }
 
-// requestID finds the id that DynamoDB has given a request.
+// requestID returns the request ID assigned by DynamoDB.
 func requestID(x *edge.Exchange) string {
 	const name = "x-amzn-requestid:"
 	for line := range bytes.Lines(x.Reply.Head()) {
@@ -97,12 +97,12 @@ func requestID(x *edge.Exchange) string {
 	return ""
 }
 
-// failRequest fails the call for what can't be read of it.
+// failRequest fails the call because the client's request can't be parsed.
 func (k *call) failRequest(err error) {
 	k.fail(fault.Invalid("The request could not be read: %v", err))
 }
 
-// failResponse fails the call for an answer that can't be translated.
+// failResponse fails the call because DynamoDB's response can't be translated.
 func (k *call) failResponse(err error) {
 	if e := listFault(err); e.Status < http.StatusInternalServerError {
 		k.fail(e)
@@ -111,15 +111,15 @@ func (k *call) failResponse(err error) {
 	k.fail(fault.New("InternalServerError", "The answer of DynamoDB could not be translated: %v", err))
 }
 
-// failItem fails the call for items that can't be read.
+// failItem fails the call because an item in the request can't be parsed.
 func (k *call) failItem(err error) { k.fail(fault.Invalid("The item could not be read: %v", err)) }
 
 func keySchema(s *accel.Schema) key.Schema {
 	return key.Schema{Hash: key.Attribute(s.Hash), Range: key.Attribute(s.Range)}
 }
 
-// table reads the table's name that the arguments begin with, and finds its keys. On failure
-// the call has failed.
+// table reads the table name at the beginning of the arguments and looks up its key schema.
+// It returns false if it has failed the call.
 func (k *call) table(access wire.Access) (table []byte, ok bool) {
 	table = k.args.String()
 	if err := k.args.Err(); err != nil {
@@ -140,14 +140,14 @@ func (k *call) table(access wire.Access) (table []byte, ok bool) {
 	return table, ok
 }
 
-// appendKey appends a member with the key object that key bytes stand for.
+// appendKey appends a Key member with the key object encoded by b.
 func appendKey(dst []byte, s *key.Schema, b []byte) ([]byte, error) {
 	dst, err := s.AppendJSON(append(dst, `,"Key":{`...), b)
 	return append(dst, '}'), err
 }
 
-// appendProjection appends the members of a projection, if the option is given, and returns its
-// paths.
+// appendProjection appends the members of a projection, if the option is present, and
+// returns its paths.
 func (k *call) appendProjection(dst []byte) (_ []byte, paths []item.Path) {
 	b, ok := k.scratch.options.bytes(&k.args, optProjection)
 	if !ok || k.args.Err() != nil {
@@ -168,7 +168,7 @@ func appendProjection(dst []byte, w *tree.Placeholders, container []byte) (_ []b
 	return dst, paths, err
 }
 
-// appendItem appends an item of an answer: as item bytes, or projected.
+// appendItem appends an item of a response, whole or projected.
 func (k *call) appendItem(dst []byte, s *key.Schema, paths []item.Path, json []byte) ([]byte, error) {
 	if paths != nil {
 		return item.AppendProjected(dst, paths, json)

@@ -8,15 +8,16 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// settings are what a reload may change. They are replaced as a whole, never changed.
+// settings are the part of the configuration that a reload can change. They are immutable
+// and replaced as a whole.
 type settings struct {
 	Config
 	limits   Limits
 	log      telemetry.Sink
 	rates    edge.Rates
 	verifier *sign.Verifier // nil: open
-	// keySet numbers the sets of keys: who has proved something under another set has to
-	// prove it again.
+	// keySet identifies the set of keys. A client authenticated under another set must
+	// authenticate again.
 	keySet uint64
 }
 

@@ -8,17 +8,17 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxTransactItems is how many items a transaction may have here: DynamoDB takes 100, and says
-// so to who sends a few more.
+// maxTransactItems is the maximum number of items in a transaction. DynamoDB accepts 100 and
+// rejects slightly more with its own error.
 const maxTransactItems = 1000
 
-// transactItem is one item of a transaction. Clients send a column for each of these, as long as
-// there are items.
+// transactItem is one item of a transaction. Clients send a column for each field, with one
+// value per item.
 type transactItem struct {
 	op         int64
 	table, key []byte
-	item       []byte // nil where there is none
-	onFailure  int64  // what is wanted of an item whose condition fails
+	item       []byte // nil if absent
+	onFailure  int64  // the value requested of an item whose condition fails
 	condition  []byte
 	update     []byte
 	projection []byte
@@ -27,7 +27,7 @@ type transactItem struct {
 	paths  []item.Path
 }
 
-// firstColumn reads the first column, which tells how many items there are.
+// firstColumn reads the first column, which determines the number of items.
 func (k *call) firstColumn(read func(p *transactItem)) []transactItem {
 	n := k.args.Array()
 	if n > maxTransactItems {
@@ -41,7 +41,7 @@ func (k *call) firstColumn(read func(p *transactItem)) []transactItem {
 	return list
 }
 
-// column reads a further column; null stands for one that has nothing in it.
+// column reads another column; null is an empty one.
 func (k *call) column(list []transactItem, read func(p *transactItem)) {
 	if k.args.Null() {
 		return
@@ -59,7 +59,7 @@ func (k *call) column(list []transactItem, read func(p *transactItem)) {
 	}
 }
 
-// bytesOrNull reads a byte string; nil is null.
+// bytesOrNull reads a byte string; null becomes nil.
 func (k *call) bytesOrNull() []byte {
 	if k.args.Null() {
 		return nil
@@ -71,8 +71,8 @@ func (k *call) bytesOrNull() []byte {
 	return b
 }
 
-// loadSchemas finds out how the tables' keys are made, which a client may know who may read or
-// write there; on failure the call has failed.
+// loadSchemas looks up the key schemas of the tables, for which read or write permission is
+// required. It returns false if it has failed the call.
 func (k *call) loadSchemas(list []transactItem) bool {
 	for i := range list {
 		p := &list[i]
@@ -98,8 +98,8 @@ func (k *call) loadSchemas(list []transactItem) bool {
 	return true
 }
 
-// transactOptions reads the last argument of a transaction, and appends what is asked for
-// beside its items, and the end.
+// transactOptions reads the last argument of a transaction, and appends its options and the
+// end of the request.
 func (k *call) transactOptions(body []byte) []byte {
 	body = k.appendCommon(body, optionSet(optCapacity, optMetrics, optToken))
 	token, ok := k.scratch.options.bytes(&k.args, optToken)
@@ -110,7 +110,7 @@ func (k *call) transactOptions(body []byte) []byte {
 	return append(body, '}')
 }
 
-// addReasons makes the error of a transaction with the reason of each item.
+// addReasons adds the reason for each item to the error of a cancelled transaction.
 func (k *call) addReasons(e *fault.Error, list []transactItem, body []byte) *fault.Error {
 	reasons := memberOf(body, "CancellationReasons")
 	if e.Type != "TransactionCanceledException" || count(reasons) != len(list) {
@@ -129,14 +129,14 @@ func (k *call) addReasons(e *fault.Error, list []transactItem, body []byte) *fau
 		start := len(b)
 		var err error
 		if b, err = k.appendItem(b, &list[i].schema, nil, old); err != nil {
-			b = cbor.AppendNull(b[:start]) // that nothing was written is what counts
+			b = cbor.AppendNull(b[:start]) // the failure itself is more important
 		}
 	}
 	e.Reasons = b
 	return e
 }
 
-// appendTextOf appends a JSON string as a text; null if there is none.
+// appendTextOf appends a JSON string as text, or null if there is none.
 func appendTextOf(dst, quoted []byte) []byte {
 	text, ok := wire.AppendString(nil, quoted)
 	if quoted == nil || !ok {

@@ -10,7 +10,7 @@ import (
 
 var headTransactGetItems = requestHead("TransactGetItems")
 
-// transactGetItems answers items as they were at one moment.
+// transactGetItems returns items as of one moment.
 func (k *call) transactGetItems() {
 	list := k.firstColumn(func(p *transactItem) { p.table = k.args.String() })
 	k.column(list, func(p *transactItem) { p.key = k.args.Bytes() })
@@ -68,9 +68,9 @@ func (k *call) transactGetBody(list []transactItem, options []byte) (err error) 
 	return nil
 }
 
-var errResponses = errors.New("the origin's answer has not as many items as were asked for")
+var errResponses = errors.New("the origin's response does not have the requested number of items")
 
-// appendGetReply appends the items in their order, with null for those that are not there.
+// appendGetReply appends the items in order, with null for missing ones.
 func (k *call) appendGetReply(dst []byte, list []transactItem, body []byte) (_ []byte, err error) {
 	responses := memberOf(body, "Responses")
 	if count(responses) != len(list) {

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// What a transaction does with an item, as clients number it.
+// The actions of a transaction, as numbered by clients.
 const (
 	partPut    = 2
 	partDelete = 7
@@ -19,12 +19,12 @@ const (
 
 var partNames = map[int64]string{partPut: "Put", partDelete: "Delete", partUpdate: "Update", partCheck: "ConditionCheck"}
 
-// oldOfFailed asks for the item whose condition fails.
+// oldOfFailed requests the item whose condition fails.
 const oldOfFailed = 2
 
 var headTransactWriteItems = requestHead("TransactWriteItems")
 
-// transactWriteItems writes items all at once, or none.
+// transactWriteItems writes all items or none.
 func (k *call) transactWriteItems() {
 	list := k.firstColumn(func(p *transactItem) { p.op = k.args.Int() })
 	k.column(list, func(p *transactItem) { p.table = k.args.String() })
@@ -75,7 +75,7 @@ func (k *call) transactWriteBody(list []transactItem, options []byte) (err error
 	return k.args.Err()
 }
 
-// appendPart appends what is done with one item.
+// appendPart appends the action on one item.
 func (k *call) appendPart(b []byte, p *transactItem) (_ []byte, err error) {
 	name, ok := partNames[p.op]
 	if !ok {
@@ -106,8 +106,7 @@ func (k *call) appendPart(b []byte, p *transactItem) (_ []byte, err error) {
 	return append(appendPlaceholders(b, &k.args, w), "}}"...), err
 }
 
-// appendWriteReply appends the reply: nothing of the items, what they cost, and metrics by
-// tables.
+// appendWriteReply appends the reply: no items, the consumed capacity, and metrics by table.
 func appendWriteReply(dst []byte, list []transactItem, body []byte) (_ []byte, err error) {
 	dst = cbor.AppendArray(cbor.AppendArray(dst, 3), 0)
 	if dst, err = appendEach(dst, [][]byte{memberOf(body, "ConsumedCapacity")}, appendTransactCapacity); err != nil {

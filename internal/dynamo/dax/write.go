@@ -11,11 +11,11 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// frameHead stands before a frame of a reply: four bytes with the frame's length, these
-// included, and four that say which frame it is.
+// frameHead is the length of a frame's head: four bytes with the length of the frame,
+// including the head, and four bytes with its type.
 const frameHead = 8
 
-// frame puts a whole reply into one frame, which says that it is the last.
+// frame returns a complete reply in one frame, marked as the last.
 func frame(reply []byte) []byte {
 	n := len(reply)
 	reply = append(reply, make([]byte, frameHead)...)
@@ -27,12 +27,12 @@ func frame(reply []byte) []byte {
 
 const lastFrame = 1 << 24
 
-// maxChunk is how much is given at a time once the client does not take all at once: each
-// piece has the whole write timeout.
+// maxChunk is the maximum size of a write after the socket's buffer was full. Each write has
+// the full write timeout.
 const maxChunk = 64 << 10
 
-// write sends a reply, in one system call as a rule. A socket's buffer mostly has room, so
-// that a deadline is only set once it has not.
+// write sends a reply, usually in one system call. A deadline is only set if the socket's
+// buffer is full.
 func (c *conn) write(b []byte) error {
 	if c.fd >= 0 {
 		n, err := socket.Write(c.fd, b)
@@ -47,11 +47,11 @@ func (c *conn) write(b []byte) error {
 	for len(b) > 0 {
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.k.set.limits.WriteTimeout))
 		if c.srv.hard.Err() != nil {
-			return net.ErrClosed // cut came before the deadline was set anew
+			return net.ErrClosed // cut ran before the deadline was set again
 		}
 		n, err := c.nc.Write(b[:min(len(b), maxChunk)])
 		b = b[n:]
-		// A client that took a part of the piece goes on; TLS can't.
+		// A client that accepted a part of the chunk may continue; TLS can't.
 		if err != nil && (c.secure || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return err
 		}

@@ -10,8 +10,7 @@ import (
 
 var errValue = errors.New("a value is no attribute value of DynamoDB's")
 
-// AppendCBOR appends the attribute value that json is, whose text wire.Valid must have
-// accepted.
+// AppendCBOR appends an attribute value given as JSON. wire.Valid must have accepted json.
 func AppendCBOR(dst, json []byte) ([]byte, error) { return appendCBOR(dst, json, maxDepth) }
 
 func appendCBOR(dst, json []byte, depth int) ([]byte, error) {
@@ -47,7 +46,7 @@ func appendCBOR(dst, json []byte, depth int) ([]byte, error) {
 	return dst, errValue
 }
 
-// AppendString appends a JSON string as a text.
+// AppendString appends a JSON string as text.
 func AppendString(dst, quoted []byte) ([]byte, error) {
 	if plain, ok := wire.Plain(quoted); ok {
 		return cbor.AppendText(dst, plain), nil
@@ -70,13 +69,13 @@ func AppendBinary(dst, quoted []byte) ([]byte, error) {
 	return cbor.WrapBytes(dst, start), nil
 }
 
-// AppendNumber appends a JSON string with a number's text as a number.
+// AppendNumber appends a JSON string with the text of a number as a number.
 func AppendNumber(dst, quoted []byte) ([]byte, error) {
 	if text, ok := wire.Plain(quoted); ok {
 		return number.AppendCBOR(dst, text)
 	}
-	// Somebody has written digits as escapes. Their text is put where its number will
-	// be, which is read whole before anything is written.
+	// Some digits are written as escapes. Their text is decoded to the place of the number,
+	// which is read completely before it is overwritten.
 	start := len(dst)
 	dst, ok := wire.AppendString(dst, quoted)
 	if !ok {
@@ -85,8 +84,7 @@ func AppendNumber(dst, quoted []byte) ([]byte, error) {
 	return number.AppendCBOR(dst[:start], dst[start:])
 }
 
-// appendElements appends the array that json is; how many elements it has is told
-// before them.
+// appendElements appends a JSON array. The number of elements precedes them.
 func appendElements(dst, json []byte, depth int, element func(dst, v []byte, depth int) ([]byte, error)) (_ []byte, err error) {
 	n := 0
 	for it := wire.Array(json); it.Next(); {

@@ -9,12 +9,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// MaxText is how long a text may become that a value is appended to, which is more than
-// any request that DynamoDB takes. A number of a few bytes may have a text of more than a
-// hundred, so that what is small enough to be read need not be small enough to be written.
+// MaxText is the maximum length of a text that a value is appended to. It exceeds any
+// request that DynamoDB accepts. The text of a number of a few bytes can have more than a
+// hundred, so a message that is small enough to be read may be too large as text.
 const MaxText = 24 << 20
 
-// ErrTooLong is for a text that would become longer.
+// ErrTooLong is returned if a text would exceed MaxText.
 var ErrTooLong = errors.New("its items and keys are together larger than DynamoDB takes")
 
 var errDepth = errors.New("an attribute value is nested too deeply")
@@ -126,7 +126,7 @@ func appendSet(dst []byte, r *cbor.Reader, tag uint64) (_ []byte, err error) {
 	return append(dst, `]}`...), r.Err()
 }
 
-// appendElement reads an element of a set with that tag.
+// appendElement reads an element of a set with the given tag.
 func appendElement(dst []byte, r *cbor.Reader, tag uint64) (_ []byte, err error) {
 	switch tag {
 	case TagStrings:

@@ -22,15 +22,15 @@ func AppendInt(dst []byte, v int64) []byte {
 // AppendBytes appends a byte string.
 func AppendBytes(dst, s []byte) []byte { return append(AppendBytesHead(dst, len(s)), s...) }
 
-// AppendBytesHead begins a byte string of n bytes, which the caller appends.
+// AppendBytesHead begins a byte string of n bytes, which the caller must append.
 func AppendBytesHead(dst []byte, n int) []byte { return appendHead(dst, majorBytes, uint64(n)) }
 
-// AppendText appends a text, which must be UTF-8.
+// AppendText appends text, which must be UTF-8.
 func AppendText[T []byte | string](dst []byte, s T) []byte {
 	return append(AppendTextHead(dst, len(s)), s...)
 }
 
-// AppendTextHead begins a text of n bytes, which the caller appends.
+// AppendTextHead begins a text of n bytes, which the caller must append.
 func AppendTextHead(dst []byte, n int) []byte { return appendHead(dst, majorText, uint64(n)) }
 
 // AppendArray begins an array of n items.
@@ -39,13 +39,13 @@ func AppendArray(dst []byte, n int) []byte { return appendHead(dst, majorArray, 
 // AppendMap begins a map of n pairs.
 func AppendMap(dst []byte, n int) []byte { return appendHead(dst, majorMap, uint64(n)) }
 
-// AppendMapOpen begins a map whose end AppendBreak tells.
+// AppendMapOpen begins a map of indefinite length, which must end with AppendBreak.
 func AppendMapOpen(dst []byte) []byte { return append(dst, majorMap<<5|byteOpen) }
 
-// AppendBreak ends an open array or map.
+// AppendBreak ends an array or map of indefinite length.
 func AppendBreak(dst []byte) []byte { return append(dst, byteBreak) }
 
-// AppendTag appends a tag; the item that it belongs to must follow.
+// AppendTag appends a tag. The tagged item must follow.
 func AppendTag(dst []byte, tag uint64) []byte { return appendHead(dst, majorTag, tag) }
 
 // AppendNull appends null.
@@ -64,22 +64,22 @@ func AppendDouble(dst []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, byteDouble), math.Float64bits(v))
 }
 
-// WrapBytes makes dst[start:] the content of a byte string: for what is built in
-// place before its length is known.
+// WrapBytes turns dst[start:] into the content of a byte string. It is for content that is
+// built in place before its length is known.
 func WrapBytes(dst []byte, start int) []byte {
 	var head [9]byte
 	h := AppendBytesHead(head[:0], len(dst)-start)
 	return insert(dst, start, h)
 }
 
-// WrapText makes dst[start:] the content of a text, as WrapBytes does of a byte string.
+// WrapText turns dst[start:] into the content of a text, like WrapBytes.
 func WrapText(dst []byte, start int) []byte {
 	var head [9]byte
 	h := AppendTextHead(head[:0], len(dst)-start)
 	return insert(dst, start, h)
 }
 
-// insert puts h before dst[at:].
+// insert inserts h at dst[at:].
 func insert(dst []byte, at int, h []byte) []byte {
 	n := len(dst)
 	dst = append(dst, h...)
@@ -88,7 +88,7 @@ func insert(dst []byte, at int, h []byte) []byte {
 	return dst
 }
 
-// appendHead appends the shortest head with that number.
+// appendHead appends the shortest head with the argument arg.
 func appendHead(dst []byte, major byte, arg uint64) []byte {
 	first := major << 5
 	switch {

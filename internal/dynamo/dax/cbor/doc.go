@@ -1,14 +1,13 @@
-// Package cbor reads and writes the part of CBOR (RFC 8949) that the DAX protocol
-// uses, on byte slices and without allocating.
+// Package cbor reads and writes the part of CBOR (RFC 8949) that the DAX protocol uses, on
+// byte slices and without allocating.
 //
-// A DAX message has no length: whoever reads it finds its end by reading its items.
-// So there are two readers. Scanner finds the end of a message in bytes that are
-// still coming, and forgets nothing between two calls. Reader then takes the whole
-// message apart; what it returns aliases the message.
+// A DAX message has no length: a receiver finds its end by parsing its items. There are two
+// readers. Scanner finds the end of a message while its bytes arrive, and keeps its state
+// between calls. Reader then decodes the complete message; its results alias the message.
 //
-// What is read: integers of any width, byte and text strings of known length, arrays
-// and maps of known or open length, tags, false, true, null and doubles. What else
-// CBOR has (strings in pieces, floats of two and four bytes, undefined, other simple
-// values) no DAX client sends; it is refused. A length is never believed before its
-// bytes are there, and items are at most MaxDepth deep.
+// Supported are integers of any width, byte and text strings of definite length, arrays and
+// maps of definite or indefinite length, tags, false, true, null and doubles. Other CBOR
+// (strings of indefinite length, floats of two and four bytes, undefined, other simple
+// values) is rejected: no DAX client sends it. Memory is never allocated for a declared
+// length, and items nest at most MaxDepth deep.
 package cbor

@@ -2,16 +2,16 @@ package cbor
 
 import "encoding/binary"
 
-// head is the beginning of an item: what it is and the number that belongs to it,
-// which is a value, a length or a tag.
+// head is the beginning of an item: its kind and its argument, which is a value, a length or
+// a tag.
 type head struct {
 	kind Kind
 	arg  uint64
-	open bool // an array or map whose end is told by a Break
+	open bool // an array or map of indefinite length
 	size int  // in bytes
 }
 
-// readHead reads the head at the beginning of b. Its size is 0 if b ends within it.
+// readHead decodes the head at the beginning of b. Its size is 0 if b is too short.
 func readHead(b []byte) head {
 	if len(b) == 0 {
 		return head{kind: End}

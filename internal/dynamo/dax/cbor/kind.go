@@ -1,10 +1,9 @@
 package cbor
 
-// Kind is what an item is.
+// Kind is the kind of an item.
 type Kind uint8
 
-// The kinds of items. End is for what follows the last one and Invalid for what is
-// not read here.
+// The kinds of items. End means that no item follows, Invalid an unsupported item.
 const (
 	Invalid Kind = iota
 	End
@@ -22,16 +21,16 @@ const (
 	Break
 )
 
-// MaxDepth is how many arrays, maps and tags may stand in each other.
+// MaxDepth is the maximum nesting depth of arrays, maps and tags.
 const MaxDepth = 64
 
 var kindNames = [...]string{"an item that DAX does not use", "the end", "an integer", "a negative integer", "a byte string", "a text",
 	"an array", "a map", "a tag", "false", "true", "null", "a double", "a break"}
 
-// String says what the kind is in an error's words.
+// String returns the name of the kind for error messages.
 func (k Kind) String() string { return kindNames[k] }
 
-// The major types, as the first three bits of an item have them.
+// The major types: the first three bits of an item.
 const (
 	majorUint = iota
 	majorNegative
@@ -43,17 +42,17 @@ const (
 	majorOther
 )
 
-// The first bytes of items that have one value, or another form.
+// The initial bytes of items with a fixed value or form.
 const (
 	byteFalse  = 0xf4
 	byteTrue   = 0xf5
 	byteNull   = 0xf6
 	byteDouble = 0xfb
 	byteBreak  = 0xff
-	byteOpen   = 31 // in the last five bits: the length is told by a Break
+	byteOpen   = 31 // in the low five bits: indefinite length
 )
 
-// kindOf tells the kind of the item that begins with first.
+// kindOf returns the kind of an item with the given initial byte.
 func kindOf(first byte) Kind {
 	info := first & 31
 	switch major := first >> 5; {

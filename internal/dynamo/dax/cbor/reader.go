@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Error is why bytes are not what was expected there.
+// Error describes malformed or unexpected CBOR.
 type Error struct{ text string }
 
 func (e *Error) Error() string { return e.text }
 
-// Reader takes a whole message apart, item by item. After the first error it stays
-// failed: it answers zero values and finds no more items, so that one look at Err
-// behind a run of reads is enough. It is a value and may be copied to look ahead.
+// Reader decodes a complete message, item by item. After the first error it returns zero
+// values and no more items, so checking Err once after a sequence of reads is enough. It is
+// a value and may be copied to look ahead.
 type Reader struct {
-	b   []byte // what is not read yet
+	b   []byte // unread bytes
 	err *Error
 }
 
@@ -30,8 +30,7 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Fail makes the reader a failed one, for what its user finds wrong. The first error
-// counts.
+// Fail sets the reader's error, unless it already has one.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = &Error{fmt.Sprintf(format, args...)}
@@ -39,13 +38,13 @@ func (r *Reader) Fail(format string, args ...any) {
 	r.b = nil
 }
 
-// Rest returns what is not read yet.
+// Rest returns the unread bytes.
 func (r *Reader) Rest() []byte { return r.b }
 
-// Done tells whether everything was read without an error.
+// Done reports whether everything has been read without an error.
 func (r *Reader) Done() bool { return r.err == nil && len(r.b) == 0 }
 
-// Close returns the first error; bytes that were not read are one.
+// Close returns the first error. Unread bytes are an error.
 func (r *Reader) Close() error {
 	if len(r.b) > 0 {
 		r.Fail("%d bytes behind the end", len(r.b))
@@ -53,7 +52,7 @@ func (r *Reader) Close() error {
 	return r.Err()
 }
 
-// Kind tells what the next item is.
+// Kind returns the kind of the next item.
 func (r *Reader) Kind() Kind {
 	if len(r.b) == 0 {
 		return End
@@ -61,7 +60,7 @@ func (r *Reader) Kind() Kind {
 	return kindOf(r.b[0])
 }
 
-// next reads the head of an item of one of two kinds, which may be the same.
+// next reads the head of an item of one of two kinds, which may be equal.
 func (r *Reader) next(want, or Kind) head {
 	h := readHead(r.b)
 	switch {
@@ -78,13 +77,13 @@ func (r *Reader) next(want, or Kind) head {
 	return h
 }
 
-// Uint reads an integer: its value is magnitude, or -1-magnitude if negative.
+// Uint reads an integer. Its value is magnitude, or -1-magnitude if negative.
 func (r *Reader) Uint() (magnitude uint64, negative bool) {
 	h := r.next(Uint, Negative)
 	return h.arg, h.kind == Negative
 }
 
-// Int reads an integer that fits.
+// Int reads an integer that fits in 64 bits.
 func (r *Reader) Int() int64 {
 	h := r.next(Uint, Negative)
 	if h.arg > math.MaxInt64 {
@@ -120,7 +119,7 @@ func (r *Reader) String() []byte {
 	return s
 }
 
-// content takes what follows the head of a string.
+// content reads the content of a string after its head.
 func (r *Reader) content(h head) []byte {
 	if h.arg > uint64(len(r.b)) {
 		r.Fail("the message ends within a string")
@@ -131,11 +130,11 @@ func (r *Reader) content(h head) []byte {
 	return s
 }
 
-// Array begins an array: how many items follow, which is never more than there are
-// bytes, or -1 if a Break follows the last. More finds the items' end in both cases.
+// Array begins an array. It returns the number of items, which is never larger than the
+// number of unread bytes, or -1 for indefinite length. More handles both cases.
 func (r *Reader) Array() int { return r.count(r.next(Array, Array), 1) }
 
-// Map begins a map: how many pairs of items follow, else as Array.
+// Map begins a map. It returns the number of pairs, or -1 like Array.
 func (r *Reader) Map() int { return r.count(r.next(Map, Map), 2) }
 
 func (r *Reader) count(h head, each uint64) int {
@@ -149,8 +148,8 @@ func (r *Reader) count(h head, each uint64) int {
 	return int(h.arg)
 }
 
-// More tells whether another item, or pair, of an array or map follows. It counts n
-// down, which Array or Map has returned, and takes the Break away:
+// More reports whether another item, or pair, of an array or map follows. It decrements n,
+// which Array or Map has returned, and consumes the Break:
 //
 //	n := r.Array()
 //	for r.More(&n) {
@@ -172,10 +171,10 @@ func (r *Reader) More(n *int) bool {
 	return true
 }
 
-// Break takes the end of an open array or map away, if it is next.
+// Break consumes the end of an array or map of indefinite length, if it is next.
 func (r *Reader) Break() bool { return r.take(byteBreak) }
 
-// Null takes a null away, if it is next.
+// Null consumes a null, if it is next.
 func (r *Reader) Null() bool { return r.take(byteNull) }
 
 func (r *Reader) take(first byte) bool {
@@ -195,10 +194,10 @@ func (r *Reader) Bool() bool { return r.next(True, False).kind == True }
 // Double reads a double.
 func (r *Reader) Double() float64 { return math.Float64frombits(r.next(Double, Double).arg) }
 
-// Skip passes over one item, whatever is in it.
+// Skip skips one item.
 func (r *Reader) Skip() { r.Raw() }
 
-// Raw reads one item as it is.
+// Raw returns the encoding of one item.
 func (r *Reader) Raw() []byte {
 	if r.err != nil {
 		return nil

@@ -2,38 +2,37 @@ package cbor
 
 import "math"
 
-// Scanner finds the end of a number of items in bytes that are still coming. It
-// looks at each item once, however often it is called, and keeps no more than a
-// count for each level that it is in.
+// Scanner finds the end of a sequence of items whose bytes are still arriving. It examines
+// each item once, however often Scan is called, and stores only a count per nesting level.
 type Scanner struct {
 	depth     int
-	at        int              // where the next head begins; beyond what has come if a string ends there
-	remaining [MaxDepth]uint64 // items to come on each level, or one of the marks of open ones
+	at        int              // offset of the next head; beyond the available bytes if a string ends there
+	remaining [MaxDepth]uint64 // remaining items per level, or one of the marks for indefinite length
 }
 
-// The marks of a level whose end a Break tells.
+// Marks of levels of indefinite length.
 const (
 	openArray = math.MaxUint64
-	openName  = math.MaxUint64 - 1 // of a map, before a name
-	openValue = math.MaxUint64 - 2 // of a map, between a name and its value
+	openName  = math.MaxUint64 - 1 // of a map, before a key
+	openValue = math.MaxUint64 - 2 // of a map, between a key and its value
 )
 
-// maxItems is more than any message has, in items or in bytes.
+// maxItems is larger than any valid message, in items or in bytes.
 const maxItems = 1 << 40
 
 var (
-	errTooDeep = &Error{"items stand in each other too deeply"}
+	errTooDeep = &Error{"items are nested too deeply"}
 	errUnknown = &Error{"an item of a kind that DAX does not use"}
 	errBreak   = &Error{"a break where no item can end"}
 	errTooLong = &Error{"a length that no message has"}
 )
 
-// Begin makes the scanner look for the end of n items.
+// Begin makes the scanner search for the end of n items.
 func (s *Scanner) Begin(n int) { s.depth, s.at, s.remaining[0] = 1, 0, uint64(n) }
 
-// Scan looks on. b is everything from the first item on: what earlier calls have
-// seen, and more. end is where the items end if b has them whole; else it is how many
-// bytes of them there are at least, which is more than b has. An error is an *Error.
+// Scan continues the scan. b begins with the first item and includes all bytes of earlier
+// calls. If b contains all items, end is their end. Otherwise end is the minimum total
+// length of the items, which is greater than len(b). An error is an *Error.
 func (s *Scanner) Scan(b []byte) (end int, whole bool, err error) {
 	for s.close() {
 		if s.at >= len(b) {
@@ -50,7 +49,7 @@ func (s *Scanner) Scan(b []byte) (end int, whole bool, err error) {
 	return s.at, s.at <= len(b), nil
 }
 
-// close leaves the levels that are over and tells whether one is left.
+// close closes the completed levels and reports whether one is left.
 func (s *Scanner) close() bool {
 	for s.depth > 0 && s.remaining[s.depth-1] == 0 {
 		s.depth--
@@ -58,7 +57,7 @@ func (s *Scanner) close() bool {
 	return s.depth > 0
 }
 
-// step passes over a head and the bytes of a string.
+// step skips a head and the bytes of a string.
 func (s *Scanner) step(h head) error {
 	if h.arg > maxItems && (h.kind == Bytes || h.kind == Text || h.kind == Array || h.kind == Map) {
 		return errTooLong
@@ -83,7 +82,7 @@ func (s *Scanner) step(h head) error {
 	return nil
 }
 
-// beginItem notes that an item of the innermost level has begun.
+// beginItem counts an item of the innermost level.
 func (s *Scanner) beginItem() {
 	switch left := &s.remaining[s.depth-1]; *left {
 	case openArray:
@@ -108,7 +107,7 @@ func (s *Scanner) enter(h head, items, mark uint64) error {
 	return nil
 }
 
-// closeLevel ends an open level.
+// closeLevel ends a level of indefinite length.
 func (s *Scanner) closeLevel() error {
 	if left := s.remaining[s.depth-1]; left != openArray && left != openName {
 		return errBreak

@@ -2,13 +2,13 @@ package fault
 
 import "net/http"
 
-// The classes of errors, always the first code.
+// The classes of errors: always the first code.
 const (
-	retry  = 1 // the server's fault; to be tried again
-	client = 4 // the request's fault
+	retry  = 1 // server error; retry
+	client = 4 // client error
 )
 
-// What the further codes say.
+// The meanings of the further codes.
 const (
 	service         = 23 // DAX itself
 	authentication  = 31
@@ -20,10 +20,10 @@ const (
 	accessDenied    = 42
 	validation      = 46
 	internal        = 47
-	unnamed         = 99 // an exception that has no code: clients go by its name
+	unnamed         = 99 // an exception without a code: clients use its name
 )
 
-// exceptions are the codes of DynamoDB's exceptions.
+// exceptions maps DynamoDB's exceptions to their codes.
 var exceptions = map[string]uint8{
 	"ProvisionedThroughputExceededException":   40,
 	"ResourceNotFoundException":                41,
@@ -41,9 +41,9 @@ var exceptions = map[string]uint8{
 	"RequestLimitExceeded":                     61,
 }
 
-// codesOf finds the codes of an exception. What the server is to blame for is marked
-// to be tried again, under the exception's own name: a client's user then sees what
-// DynamoDB's SDK would have shown.
+// codesOf returns the codes of an exception. Server errors are marked as retryable, under
+// the exception's own name, so that the client's user sees the same error as with DynamoDB's
+// SDK.
 func codesOf(typ string, status int) []uint8 {
 	if typ == "AccessDeniedException" {
 		return []uint8{client, dynamo, dynamoError, accessDenied}

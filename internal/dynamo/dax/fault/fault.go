@@ -7,20 +7,21 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Error is an error reply to be.
+// Error is an error reply.
 type Error struct {
-	Type      string // DynamoDB's name without name space, "ValidationException"; "" for DAX's own errors
+	Type      string // DynamoDB's name without namespace, "ValidationException"; "" for DAX's own errors
 	Message   string
-	RequestID string // the origin's, "" if it has not been asked
-	Status    int    // HTTP's, 0 if there is none
-	// Reasons is a definite array of three values for each item of a cancelled
-	// transaction: code, message and item bytes, each or null. nil with other errors.
+	RequestID string // the origin's, or ""
+	Status    int    // HTTP status, or 0
+	// Reasons is a definite-length array of three values for each item of a cancelled
+	// transaction: code, message and item bytes, each of which may be null. It is nil for
+	// other errors.
 	Reasons []byte
 
 	codes []uint8
 }
 
-// Error tells the type and the message.
+// Error returns the type and the message.
 func (e *Error) Error() string {
 	if e.Type == "" {
 		return e.Message
@@ -28,7 +29,7 @@ func (e *Error) Error() string {
 	return e.Type + ": " + e.Message
 }
 
-// Throttled tells whether the client is asked to send less.
+// Throttled reports whether the error asks the client to send less.
 func (e *Error) Throttled() bool {
 	switch e.Type {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
@@ -37,10 +38,10 @@ func (e *Error) Throttled() bool {
 	return false
 }
 
-// ServerFault tells whether the server is to blame and not what was asked.
+// ServerFault reports whether the error is the server's fault rather than the client's.
 func (e *Error) ServerFault() bool { return e.codes[0] != client }
 
-// Append appends the whole reply.
+// Append appends the complete reply.
 func (e *Error) Append(dst []byte) []byte {
 	dst = cbor.AppendArray(dst, len(e.codes))
 	for _, c := range e.codes {
@@ -68,9 +69,9 @@ func appendTextOrNull(dst []byte, s string) []byte {
 	return cbor.AppendText(dst, s)
 }
 
-// FromResponse makes an Error of DynamoDB's error answer: its HTTP status, its body, which may
-// be anything, and its request id. The text of the message is not touched: people
-// match on it.
+// FromResponse returns the Error for a DynamoDB error response: its HTTP status, its body,
+// which may be malformed, and its request ID. The message is not modified, because
+// applications match it.
 func FromResponse(status int, body []byte, requestID string) *Error {
 	e := &Error{Status: status, RequestID: requestID}
 	if wire.Valid(body, wire.MaxDepth) && wire.Kind(body) == '{' {
@@ -84,7 +85,7 @@ func FromResponse(status int, body []byte, requestID string) *Error {
 	return e
 }
 
-// message finds the text in an error answer, whose name is written in two ways.
+// message returns the message of an error response, whose member has two spellings.
 func message(body []byte) string {
 	for _, name := range []string{"message", "Message"} {
 		if v, ok := wire.Lookup(body, name); ok && wire.Kind(v) == '"' {
@@ -96,26 +97,26 @@ func message(body []byte) string {
 	return ""
 }
 
-// New makes an error of DynamoDB's that did not come from the origin.
+// New returns a DynamoDB error that isn't the origin's.
 func New(typ, format string, args ...any) *Error {
 	status := wire.ErrorStatus(typ)
 	return &Error{Type: typ, Message: fmt.Sprintf(format, args...), Status: status, codes: codesOf(typ, status)}
 }
 
-// Invalid is the error for a request that can't be understood or is not allowed.
+// Invalid returns the error for a request that can't be parsed or isn't allowed.
 func Invalid(format string, args ...any) *Error { return New("ValidationException", format, args...) }
 
-// NotImplemented is the error for a method that is not offered.
+// NotImplemented returns the error for an unsupported method.
 func NotImplemented(format string, args ...any) *Error {
 	return &Error{Type: "NotImplementedException", Message: fmt.Sprintf(format, args...), Status: 400, codes: []uint8{client, dynamo, dynamoError, 44}}
 }
 
-// BadSignature is for a signature that is wrong and will be wrong when it is tried
-// again.
+// BadSignature returns the error for an invalid signature that would also be invalid on a
+// retry.
 func BadSignature(format string, args ...any) *Error { return denied(badSignature, format, args) }
 
-// Unauthenticated is for a connection that has not proved who it is, or not lately:
-// clients prove it and try again.
+// Unauthenticated returns the error for a connection without a current authorization:
+// clients authenticate and retry.
 func Unauthenticated(format string, args ...any) *Error {
 	return denied(unauthenticated, format, args)
 }

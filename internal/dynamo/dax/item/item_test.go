@@ -104,8 +104,8 @@ func TestNamesAreSorted(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ bytes, want string }{
-		{"07", "an item has the attribute list 7, which nobody has defined here; a client that is started anew defines its lists again"},
-		{"20", "an item has the attribute list 0, which nobody has defined here; a client that is started anew defines its lists again"},
+		{"07", "an item has the attribute list 7, which is not defined here; a restarted client defines its lists again"},
+		{"20", "an item has the attribute list 0, which is not defined here; a restarted client defines its lists again"},
 		{"", "an item's attribute list: the end where an integer is expected"},
 		{"02 01", "an item's attribute b: the end where an attribute value is expected"},
 		{"02 01 02 03", "an item: 1 bytes behind the end"},

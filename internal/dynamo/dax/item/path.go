@@ -1,16 +1,16 @@
 package item
 
-// Path leads to a value in an item.
+// Path is the path to a value in an item.
 type Path []Step
 
-// Step is a part of a path: an attribute's or a member's name, or an element's index if
-// Name is empty and Index is not negative. Index is -1 with a name.
+// Step is a step of a path: the name of an attribute or a member, or the index of an element
+// if Name is empty. Index is -1 with a name.
 type Step struct {
 	Name  string
 	Index int
 }
 
-// extends tells whether p goes on behind the first n steps of other.
+// extends reports whether p shares the first n steps of other and has more steps.
 func (p Path) extends(other Path, n int) bool {
 	if len(p) <= n {
 		return false

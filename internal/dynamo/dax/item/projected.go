@@ -6,15 +6,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// AppendProjected appends the values that paths lead to in what DynamoDB has answered to
-// the same projection, a JSON object. Where there is none the path is left out.
+// AppendProjected appends the values of paths from DynamoDB's response to the same
+// projection, a JSON object. A path without a value is omitted.
 //
-// DynamoDB leaves out of a list what was not asked for and what is not there, and closes
-// the gaps, so that the answer does not say which index an element had. An element is
-// taken for the one with the smallest index, behind that of the element before, whose
-// paths account for all that is in it. If it was another one, then one with the same
-// values at the end of the same steps: the client closes the gaps as well, and comes to
-// the document that DynamoDB has answered.
+// DynamoDB omits list elements that were not requested or don't exist, and closes the gaps,
+// so the response doesn't contain the original indexes. An element is assigned the smallest
+// index, greater than that of the previous element, whose paths account for everything in
+// the element. If its original index was different, that path has the same values at the end
+// of the same steps: the client closes the gaps as well and produces the same document as
+// DynamoDB.
 func AppendProjected(dst []byte, paths []Path, item []byte) (_ []byte, err error) {
 	var buf [32][]byte
 	found := buf[:]
@@ -40,14 +40,14 @@ func AppendProjected(dst []byte, paths []Path, item []byte) (_ []byte, err error
 	return cbor.AppendBreak(dst), nil
 }
 
-// projection finds values. Its methods are about the paths that share the first n steps
-// of path i; as none goes on behind another's end, it is alone if it has no more steps.
-// They look at what these steps lead to, and tell whether all of it was found by the
-// paths: if it is not, it is something else. Where that is only tried they end as soon as
-// they know; else they find what they can.
+// projection finds values. Its methods concern the paths that share the first n steps of
+// path i; because no path extends another one, the path is the only one if it has no more
+// steps. They search the value at these steps, and report whether the paths account for all
+// of it; if not, it must belong to other paths. A trial stops as soon as the answer is
+// known, a final search finds as much as possible.
 type projection struct {
 	paths []Path
-	found [][]byte // by the position of the path
+	found [][]byte // by position of the path
 }
 
 func (p *projection) value(v []byte, i, n int, try bool) (exact bool) {
@@ -76,7 +76,7 @@ func (p *projection) members(object []byte, i, n int, try bool) (exact bool) {
 			return false
 		}
 	}
-	return all && some // DynamoDB answers no map of which nothing was asked for
+	return all && some // DynamoDB never returns a map without a requested member
 }
 
 func (p *projection) elements(list []byte, i, n int, try bool) (exact bool) {
@@ -103,8 +103,8 @@ func (p *projection) elements(list []byte, i, n int, try bool) (exact bool) {
 	return all && some
 }
 
-// withName returns a path whose next step is a name, as it is spelt in JSON; -1 if there is
-// none.
+// withName returns a path whose next step is the given name, as spelled in JSON, or -1 if
+// there is none.
 func (p *projection) withName(name []byte, i, n int) int {
 	for k, path := range p.paths {
 		if path.extends(p.paths[i], n) && path[n].Index < 0 && wire.NameIs(name, path[n].Name) {
@@ -114,8 +114,8 @@ func (p *projection) withName(name []byte, i, n int) int {
 	return -1
 }
 
-// withIndexAbove returns a path whose next step is the smallest index greater than last; -1 if
-// there is none.
+// withIndexAbove returns the path whose next step is the smallest index greater than last,
+// or -1 if there is none.
 func (p *projection) withIndexAbove(last, i, n int) int {
 	best := -1
 	for k, path := range p.paths {
@@ -126,7 +126,7 @@ func (p *projection) withIndexAbove(last, i, n int) int {
 	return best
 }
 
-// clear drops what was found.
+// clear discards the values found.
 func (p *projection) clear(i, n int) {
 	for k, path := range p.paths {
 		if k == i || path.extends(p.paths[i], n) {

@@ -12,11 +12,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxBytes bounds item bytes. DynamoDB takes items of 400 KB, of which the items of these
-// bytes are multiples however their numbers are written; the text is longer still.
+// maxBytes limits the length of item bytes. DynamoDB accepts items of 400 KB; item bytes of
+// any such item are shorter than this limit, however its numbers are written, and its text
+// is longer.
 const maxBytes = 4 << 20
 
-// AppendJSON appends the item that key bytes and item bytes are, as a JSON object.
+// AppendJSON appends the item encoded by key bytes and item bytes as a JSON object.
 func AppendJSON(dst []byte, l Lists, s *key.Schema, keyBytes, item []byte) (_ []byte, err error) {
 	if len(item) > maxBytes {
 		return dst, fmt.Errorf("an item of %d bytes: DynamoDB takes no more than 400 KB", len(item))
@@ -44,7 +45,7 @@ func AppendJSON(dst []byte, l Lists, s *key.Schema, keyBytes, item []byte) (_ []
 	return append(dst, '}'), nil
 }
 
-// readList reads the number of a list and finds its names.
+// readList reads the number of a list and returns its names.
 func readList(r *cbor.Reader, l Lists) ([]string, error) {
 	id, negative := r.Uint()
 	if err := r.Err(); err != nil {
@@ -52,12 +53,12 @@ func readList(r *cbor.Reader, l Lists) ([]string, error) {
 	}
 	names, ok := l.Names(id)
 	if !ok || negative {
-		return nil, fmt.Errorf("an item has the attribute list %d, which nobody has defined here; a client that is started anew defines its lists again", id)
+		return nil, fmt.Errorf("an item has the attribute list %d, which is not defined here; a restarted client defines its lists again", id)
 	}
 	return names, nil
 }
 
-// AppendBytes appends the item bytes of a JSON object: what is in it beside the key.
+// AppendBytes appends the item bytes of a JSON object: its attributes except the key.
 func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error) {
 	m := take()
 	defer m.give()
@@ -75,9 +76,9 @@ func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error
 	return dst, nil
 }
 
-// AppendPartial appends what DynamoDB says that an update changed, or found changed, a
-// JSON object. Its values may be parts of values: they are passed on. The map's length is
-// left open: Java's client reads no other.
+// AppendPartial appends the attributes that an update changed, a JSON object in DynamoDB's
+// response. Its values may be parts of values and are copied. The map has indefinite length,
+// because the Java client accepts no other.
 func AppendPartial(dst []byte, l Lists, s *key.Schema, attributes []byte) ([]byte, error) {
 	m := take()
 	defer m.give()
@@ -96,8 +97,7 @@ func AppendPartial(dst []byte, l Lists, s *key.Schema, attributes []byte) ([]byt
 	return cbor.AppendBreak(dst), nil
 }
 
-// members is the attributes of an item beside its key, by name, with room that is used
-// again.
+// members holds the attributes of an item except its key, by name. Its memory is reused.
 type members struct {
 	members []member
 	names   [][]byte
@@ -109,7 +109,7 @@ var rooms = sync.Pool{New: func() any { return new(members) }}
 
 func take() *members { return rooms.Get().(*members) }
 
-// maxPooledMembers is how many members' room is kept.
+// maxPooledMembers is the maximum number of members whose memory is reused.
 const maxPooledMembers = 1 << 10
 
 func (m *members) give() {
@@ -121,8 +121,8 @@ func (m *members) give() {
 	}
 }
 
-// collect finds the members of a JSON object in the order that clients have lists in: that
-// of the bytes of names.
+// collect collects the members of a JSON object in the order of lists: sorted by the bytes
+// of their names.
 func (m *members) collect(object []byte, s *key.Schema) {
 	sorted := true
 	for it := wire.Object(object); it.Next(); {
@@ -143,7 +143,7 @@ func (m *members) collect(object []byte, s *key.Schema) {
 	}
 }
 
-// list returns the number of the names' list.
+// list returns the number of the list of names.
 func (m *members) list(l Lists) (uint64, error) {
 	for i := range m.members {
 		m.names = append(m.names, m.members[i].name)

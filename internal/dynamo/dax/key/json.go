@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// AppendJSON appends the members that key bytes stand for, without the braces around
-// them: "pk":{"S":"a"},"sk":{"N":"1"}.
+// AppendJSON appends the members encoded by key bytes, without braces:
+// "pk":{"S":"a"},"sk":{"N":"1"}.
 func (s *Schema) AppendJSON(dst, key []byte) ([]byte, error) {
 	hash, sort, err := s.split(key)
 	if err != nil {
@@ -41,8 +41,7 @@ func (p *part) appendMember(dst []byte) (_ []byte, err error) {
 	return append(dst, '}'), err
 }
 
-// AppendKey appends the key bytes of an item, or of a key, in JSON. Attributes that do
-// not belong to the key are passed over.
+// AppendKey appends the key bytes of an item or a key in JSON. It ignores other attributes.
 func (s *Schema) AppendKey(dst, item []byte) (_ []byte, err error) {
 	var hash, sort []byte
 	for it := wire.Object(item); it.Next(); {
@@ -69,7 +68,7 @@ func (s *Schema) AppendKey(dst, item []byte) (_ []byte, err error) {
 	return s.Range.appendBare(dst, sort, appendOrdered)
 }
 
-// valueOf takes an attribute's value out of DynamoDB's JSON, which must be of the right type.
+// valueOf returns the text of a JSON attribute value, which must have the right type.
 func (a *Attribute) valueOf(v []byte) ([]byte, error) {
 	typ, value, ok := wire.Attribute(v)
 	if !ok || len(typ) != 1 || typ[0] != a.Type {
@@ -78,7 +77,7 @@ func (a *Attribute) valueOf(v []byte) ([]byte, error) {
 	return value, nil
 }
 
-// appendItem appends a partition key that another part follows.
+// appendItem appends a partition key that is followed by a sort key.
 func (a *Attribute) appendItem(dst, v []byte) ([]byte, error) {
 	switch a.Type {
 	case 'S':
@@ -89,7 +88,7 @@ func (a *Attribute) appendItem(dst, v []byte) ([]byte, error) {
 	return attr.AppendNumber(dst, v)
 }
 
-// appendBare appends a part that nothing follows.
+// appendBare appends the last part of a key.
 func (a *Attribute) appendBare(dst, v []byte, digits func(dst, v []byte) ([]byte, error)) ([]byte, error) {
 	ok := true
 	switch a.Type {
@@ -114,15 +113,15 @@ func appendOrdered(dst, quoted []byte) ([]byte, error) {
 	return number.AppendOrdered(dst, text)
 }
 
-// Bounds of where a query goes on: its bytes, which are those of four keys of 2 KB each at
-// most, and its attributes, of which the keys of a table and an index have ten at most.
+// Limits of a query's start position: its bytes, at most four keys of 2 KB each, and its
+// attributes, at most ten in the keys of a table and an index.
 const (
 	maxStart      = 64 << 10
 	maxStartNames = 16
 )
 
-// AppendStartJSON appends where a query of an index goes on, as a JSON object: a map of
-// the names of all key attributes, of the table and the index, to their values.
+// AppendStartJSON appends the start position of a query on an index as a JSON object. start
+// is a map of the names of all key attributes, of the table and the index, to their values.
 func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
 	if len(start) > maxStart {
 		return dst, fmt.Errorf("the start key of an index is none: it has %d bytes", len(start))
@@ -155,8 +154,8 @@ func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
 	return append(dst, '}'), nil
 }
 
-// AppendStart appends the map of a JSON object such as LastEvaluatedKey. Its length is
-// left open: some clients read no other.
+// AppendStart appends the map of a JSON object, for example LastEvaluatedKey. It has
+// indefinite length, because some clients accept no other.
 func AppendStart(dst, object []byte) (_ []byte, err error) {
 	dst = cbor.AppendMapOpen(dst)
 	for it := wire.Object(object); it.Next(); {

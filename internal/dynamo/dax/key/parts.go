@@ -11,19 +11,19 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// part is one attribute's value in key bytes.
+// part is the value of one attribute in key bytes.
 type part struct {
 	Attribute
 	of      *Schema
-	raw     []byte // of a number: as it is written
-	ordered bool   // a number of a sort key
+	raw     []byte // of a number: its encoding
+	ordered bool   // a number in a sort key
 }
 
-// maxKey is far more than any key has: DynamoDB takes 2048 bytes and 1024, and says itself
-// what is wrong with one of a little more.
+// maxKey is far larger than any key: DynamoDB accepts 2048 and 1024 bytes, and rejects
+// slightly longer keys with its own error.
 const maxKey = 64 << 10
 
-// split finds the parts of key bytes. Those of numbers are not looked at.
+// split returns the parts of key bytes. It doesn't decode numbers.
 func (s *Schema) split(key []byte) (hash, sort part, err error) {
 	if len(key) > maxKey {
 		return hash, sort, fmt.Errorf("a key of %d bytes: DynamoDB takes no more than 3 KB", len(key))
@@ -51,7 +51,7 @@ func (s *Schema) split(key []byte) (hash, sort part, err error) {
 
 var errUTF8 = errors.New("a text is not UTF-8")
 
-// check looks at what is taken as it is.
+// check validates a part that is copied verbatim.
 func (p *part) check() error {
 	if p.Type == 'S' && !utf8.Valid(p.raw) {
 		return p.wrapError(errUTF8)
@@ -59,13 +59,13 @@ func (p *part) check() error {
 	return nil
 }
 
-// wrapError tells the schema as well: clients keep it for as long as they run, and write keys
-// of an earlier table of that name.
+// wrapError adds the schema to an error: clients keep a schema for as long as they run, and
+// may send keys of an earlier table with the same name.
 func (p *part) wrapError(err error) error {
 	return fmt.Errorf("the key does not fit the table's schema (%s): %s: %w; restart a client that has known the table with another key", p.of, p.Name, err)
 }
 
-// appendText appends a number's text.
+// appendText appends the text of a number.
 func (p *part) appendText(dst []byte) (_ []byte, err error) {
 	if p.ordered {
 		dst, err = number.AppendOrderedText(dst, p.raw)
@@ -81,9 +81,9 @@ func (p *part) appendText(dst []byte) (_ []byte, err error) {
 	return dst, nil
 }
 
-// AppendCanonical appends what wire.AppendScalar makes of the same key in JSON: the
-// partition key's part, hashLen bytes long, then the sort key's. It fails for a key that
-// no item has, such as an empty one.
+// AppendCanonical appends the same bytes as wire.AppendScalar for the key in JSON: the
+// partition key's part, of length hashLen, then the sort key's. It returns an error for a
+// key that no item has, for example an empty one.
 func (s *Schema) AppendCanonical(dst, key []byte) (out []byte, hashLen int, err error) {
 	hash, sort, err := s.split(key)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *Schema) AppendCanonical(dst, key []byte) (out []byte, hashLen int, err 
 	return dst, hashLen, err
 }
 
-// maxPart is how long a part can be that is written with its length in two bytes; a key
-// that DynamoDB takes is much shorter.
+// maxPart is the maximum length of a part, which is preceded by its length in two bytes.
+// Valid keys are much shorter.
 const maxPart = 2048
 
 var errLength = errors.New("it is empty, or longer than any key")

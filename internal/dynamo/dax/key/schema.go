@@ -8,18 +8,18 @@ type Attribute struct {
 	Type byte
 }
 
-// Schema is a table's primary key. Range has no name if there is no sort key.
+// Schema is the primary key of a table. Range has no name if there is no sort key.
 type Schema struct{ Hash, Range Attribute }
 
-// Has tells whether an attribute belongs to the key.
+// Has reports whether an attribute belongs to the key.
 func (s *Schema) Has(name []byte) bool {
 	return string(name) == s.Hash.Name || s.HasSortKey() && string(name) == s.Range.Name
 }
 
-// HasSortKey tells whether there is a sort key.
+// HasSortKey reports whether there is a sort key.
 func (s *Schema) HasSortKey() bool { return s.Range.Name != "" }
 
-// String tells the names and types: "pk S, sk N".
+// String returns the names and types, for example "pk S, sk N".
 func (s *Schema) String() string {
 	text := s.Hash.Name + " " + string(s.Hash.Type)
 	if s.HasSortKey() {
@@ -28,7 +28,7 @@ func (s *Schema) String() string {
 	return text
 }
 
-// AppendReply appends the schema as clients ask for it: a map of names to types, the
+// AppendReply appends the schema in the format of a reply: a map of names to types, the
 // partition key first.
 func (s *Schema) AppendReply(dst []byte) []byte {
 	attributes := [...]Attribute{s.Hash, s.Range}

@@ -1,15 +1,15 @@
 package lists
 
-// batch is new lists that go to the file together, so that they share one sync.
+// batch is a group of new lists that are written to the file together and share one sync.
 type batch struct {
 	lists   map[uint64]*list
 	records [][]byte
 	done    chan struct{}
-	err     error // once done is closed
+	err     error // valid when done is closed
 }
 
-// add puts a new list into the file. The first who finds no batch writes the one that it
-// makes, as soon as the one before is written: those who come meanwhile wait for it.
+// add adds a new list to the file. A caller that finds no batch creates one and writes it
+// after the previous one is written; callers that arrive in the meantime join it and wait.
 func (r *Registry) add(id uint64, names [][]byte, encoded []byte, by Owner) (uint64, error) {
 	r.mu.Lock()
 	l, b := r.pending(id)
@@ -47,7 +47,7 @@ func (r *Registry) add(id uint64, names [][]byte, encoded []byte, by Owner) (uin
 	return id, b.err
 }
 
-// pending finds a list, with its batch if that is not on disk yet. r.mu is held.
+// pending returns a list, with its batch if that isn't on disk yet. r.mu must be held.
 func (r *Registry) pending(id uint64) (*list, *batch) {
 	for _, b := range []*batch{r.inFlight, r.queued} {
 		if b != nil && b.lists[id] != nil {
@@ -57,7 +57,7 @@ func (r *Registry) pending(id uint64) (*list, *batch) {
 	return r.find(id), nil
 }
 
-// write takes a batch to the file, and then lets its lists be found.
+// write writes a batch to the file, and then publishes its lists.
 func (r *Registry) write(b *batch) {
 	defer close(b.done)
 	r.fileMu.Lock()
@@ -80,25 +80,26 @@ func (r *Registry) write(b *batch) {
 	}
 }
 
-// warn logs once that there will soon be no room, for anyone or for one key. r.mu is held.
+// warn logs once when the registry is nearly full, in total or for one key. r.mu must be
+// held.
 func (r *Registry) warn(by Owner) {
 	if !r.warned && r.used.nearlyFull(r.max) {
 		r.warned = true
-		r.log.Warn("nine tenths of the lists of attributes that may be are there; attributes whose names are data make a new one for each item",
+		r.log.Warn("nine tenths of the permitted attribute lists are in use; attributes whose names are data create a new list for each item",
 			"lists", r.used.lists, "bytes", r.used.bytes, "most", r.max)
 	}
 	if a := r.account(string(by.Key)); by.Keys > 1 && !a.warned && a.nearlyFull(r.share(by)) {
 		a.warned = true
-		r.log.Warn("an access key has had nine tenths of its share of the lists of attributes numbered; attributes whose names are data make a new one for each item",
+		r.log.Warn("an access key has used nine tenths of its share of the attribute lists; attributes whose names are data create a new list for each item",
 			"key", string(by.Key), "lists", a.lists, "bytes", a.bytes, "most", r.share(by))
 	}
 }
 
-// usage is how much is numbered, or about to be.
+// usage is the number and size of lists, including pending ones.
 type usage struct{ lists, bytes int64 }
 
-// charge counts a list, or with -1 no longer, in total and for its owner. r.mu is held, except
-// while the file is opened.
+// charge adds n (1 or -1) times a list to the total usage and to its owner's. r.mu must be
+// held, except while the file is opened.
 func (r *Registry) charge(l *list, n int64) {
 	for _, u := range []*usage{&r.used, &r.account(l.owner).usage} {
 		u.lists += n

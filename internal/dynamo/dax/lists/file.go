@@ -15,22 +15,22 @@ import (
 const (
 	fileName = "attribute-lists"
 	header   = "kasoku attribute lists 2\n"
-	// headerOne begins files in which no list has an owner. It is as long as header, which
-	// takes its place when a list is added.
+	// headerOne is the header of files in which lists have no owner. It has the same length
+	// as header, which replaces it when a list is added.
 	headerOne = "kasoku attribute lists 1\n"
 )
 
 var errLocked = errors.New("another process has it open: stop that process, or choose another directory")
 
-// file is the lists on disk. One goroutine uses it at a time.
+// file is the file of lists. It must not be used concurrently.
 type file struct {
 	f        *os.File
-	size     int64 // up to which all is well
-	version1 bool  // it begins with headerOne
-	err      error // after which nothing can be written any more
+	size     int64 // end of the valid part
+	version1 bool  // the header is headerOne
+	err      error // if set, nothing can be written any more
 }
 
-// open opens or makes the file and calls found with each list in it.
+// open opens or creates the file and calls found with each list in it.
 func (f *file) open(dir string, log *slog.Logger, found func(*list)) (err error) {
 	path := filepath.Join(dir, fileName)
 	if f.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -66,8 +66,8 @@ func (f *file) open(dir string, log *slog.Logger, found func(*list)) (err error)
 	return f.f.Truncate(f.size)
 }
 
-// isPartialHeader tells whether a file, which has no lists, is what a crash left of the attempt to
-// make one: a part of the header, with zeros for the rest.
+// isPartialHeader reports whether a file without lists is the result of a crash while it was
+// created: a part of the header, followed by zeros.
 func (f *file) isPartialHeader() (bool, error) {
 	b, err := io.ReadAll(io.NewSectionReader(f.f, 0, int64(len(header))))
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *file) isPartialHeader() (bool, error) {
 	return strings.HasPrefix(header, begun) || strings.HasPrefix(headerOne, begun), nil
 }
 
-// create makes a file without lists.
+// create creates a file without lists.
 func (f *file) create(dir string) error {
 	if err := f.f.Truncate(0); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (f *file) create(dir string) error {
 	return syncDir(dir)
 }
 
-// read goes through a file of so many bytes.
+// read reads a file of the given size.
 func (f *file) read(size int64, found func(*list)) error {
 	in := bufio.NewReaderSize(f.f, 1<<16)
 	start := make([]byte, len(header))
@@ -115,7 +115,7 @@ func (f *file) read(size int64, found func(*list)) error {
 	}
 }
 
-// write appends records with these bodies and waits for the disk.
+// write appends records with these bodies and syncs the file.
 func (f *file) write(bodies [][]byte) error {
 	if err := f.upgrade(); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (f *file) write(bodies [][]byte) error {
 	return f.append(b)
 }
 
-// upgrade makes a file of version 1 one of version 2, which begins with other bytes and is the
-// same else. Only one byte changes.
+// upgrade converts a file from version 1 to version 2, which differ only in the header. It
+// writes one byte.
 func (f *file) upgrade() error {
 	if !f.version1 || f.err != nil {
 		return f.err
@@ -148,8 +148,8 @@ func (f *file) upgrade() error {
 	return nil
 }
 
-// append writes bytes and waits for the disk. After an error the file is as it was, or it
-// is not written any more.
+// append appends bytes and syncs the file. After an error the file is unchanged, or it isn't
+// written any more.
 func (f *file) append(b []byte) error {
 	if f.err != nil {
 		return f.err
@@ -173,7 +173,7 @@ func (f *file) close() error {
 	return f.f.Close()
 }
 
-// syncDir makes a new file's name last.
+// syncDir makes the name of a new file durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

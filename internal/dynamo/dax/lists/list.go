@@ -6,19 +6,19 @@ import (
 	"errors"
 )
 
-// Empty is the number of the list without names, which clients know without asking.
+// Empty is the number of the list without names, which clients use without a request.
 const Empty = 1
 
-// idBits is how long a number is: as many bits as a double holds, because JavaScript's
-// clients keep numbers in those. Among a hundred thousand lists two have the same one
-// with a probability of one in a million.
+// idBits is the length of a number: as many bits as a double can represent, because
+// JavaScript clients store numbers as doubles. The probability of a collision among a
+// hundred thousand lists is one in a million.
 const idBits = 52
 
 // list is a list of names and its number.
 type list struct {
 	id    uint64
 	names []string
-	owner string // the access key whose share it counts in
+	owner string // the access key that it is charged to
 }
 
 func newList(id uint64, names [][]byte, owner string) *list {
@@ -29,7 +29,7 @@ func newList(id uint64, names [][]byte, owner string) *list {
 	return l
 }
 
-// bytes is about how long the list is in the file.
+// bytes returns the approximate length of the list in the file.
 func (l *list) bytes() int64 {
 	n := len(l.names)
 	for _, name := range l.names {
@@ -38,7 +38,7 @@ func (l *list) bytes() int64 {
 	return int64(n)
 }
 
-// hasNames tells whether these are the names of l.
+// hasNames reports whether l consists of names.
 func (l *list) hasNames(names [][]byte) bool {
 	if len(names) != len(l.names) {
 		return false
@@ -51,7 +51,7 @@ func (l *list) hasNames(names [][]byte) bool {
 	return true
 }
 
-// idOf is the number of the list that is encoded so; 0 and Empty belong to no list.
+// idOf returns the number of the list with the given encoding. 0 and Empty are never used.
 func idOf(encoded []byte) uint64 {
 	sum := sha256.Sum256(encoded)
 	id := binary.BigEndian.Uint64(sum[:]) >> (64 - idBits)
@@ -61,7 +61,7 @@ func idOf(encoded []byte) uint64 {
 	return id
 }
 
-// appendNames appends names as the file has them, and as they are hashed.
+// appendNames appends names in the format of the file and of the hash.
 func appendNames(dst []byte, names [][]byte) []byte {
 	for _, n := range names {
 		dst = append(binary.AppendUvarint(dst, uint64(len(n))), n...)
@@ -69,7 +69,7 @@ func appendNames(dst []byte, names [][]byte) []byte {
 	return dst
 }
 
-// appendBody appends a record's body: the owner, and then the names.
+// appendBody appends a record's body: the owner and the names.
 func appendBody(dst []byte, owner string, encoded []byte) []byte {
 	dst = append(binary.AppendUvarint(dst, uint64(len(owner))), owner...)
 	return append(dst, encoded...)
@@ -77,7 +77,7 @@ func appendBody(dst []byte, owner string, encoded []byte) []byte {
 
 var errNames = errors.New("a record's names can't be read")
 
-// decode reads a record's body. Those of version 1 of the file have no owner.
+// decode decodes a record's body. In version 1 of the file it has no owner.
 func decode(b []byte, owned bool) (*list, error) {
 	owner := ""
 	if owned {

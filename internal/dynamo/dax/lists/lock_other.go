@@ -4,5 +4,5 @@ package lists
 
 import "os"
 
-// lock does nothing here: no lock of this system's ends with its process.
+// lock does nothing: this system has no lock that is released when its process ends.
 func lock(*os.File) error { return nil }

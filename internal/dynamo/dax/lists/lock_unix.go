@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// lock keeps others out until f is closed, which the system does at the end of the
-// process at the latest.
+// lock locks f until it is closed, at the latest when the process ends.
 func lock(f *os.File) error {
 	err := error(syscall.EINTR)
 	for err == syscall.EINTR {

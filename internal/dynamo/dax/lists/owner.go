@@ -1,23 +1,23 @@
 package lists
 
-// Owner is the access key that asks for a number: a new list counts in its share.
+// Owner is the access key that requests a number. A new list is charged to its share.
 type Owner struct {
-	Key []byte // the id; empty for clients without one, which are one owner together
-	// Keys is how many access keys there are. One of several has an even part of all
-	// lists, or a quarter if that is more. Below two there are no shares.
+	Key []byte // the ID; clients without one count together as one owner
+	// Keys is the number of access keys. With two or more, each may use an even share of all
+	// lists, or a quarter if that is larger. With fewer there are no shares.
 	Keys int
 }
 
-// minShare is the part of all lists that every key may have: one in so many.
+// minShare is the divisor of the minimum share of each key.
 const minShare = 4
 
-// account is what one owner has had numbered.
+// account is the usage of one owner.
 type account struct {
 	usage
 	warned bool
 }
 
-// account returns the account of a key. r.mu is held, except while the file is opened.
+// account returns the account of a key. r.mu must be held, except while the file is opened.
 func (r *Registry) account(key string) *account {
 	a := r.accounts[key]
 	if a == nil {
@@ -27,7 +27,7 @@ func (r *Registry) account(key string) *account {
 	return a
 }
 
-// share is how many of all lists an owner may have.
+// share returns the maximum number of lists of an owner.
 func (r *Registry) share(by Owner) int64 {
 	if by.Keys < 2 {
 		return r.max
@@ -35,7 +35,7 @@ func (r *Registry) share(by Owner) int64 {
 	return max(1, r.max/int64(min(by.Keys, minShare)))
 }
 
-// admit reports why no list of so many bytes may be added, if so. r.mu is held.
+// admit returns an error if a list of the given size must not be added. r.mu must be held.
 func (r *Registry) admit(by Owner, bytes int64) error {
 	if !r.used.fits(r.max, bytes) {
 		return ErrFull
@@ -46,12 +46,12 @@ func (r *Registry) admit(by Owner, bytes int64) error {
 	return nil
 }
 
-// fits reports whether a list of so many bytes can be added where there may be most lists.
-func (u *usage) fits(most, bytes int64) bool {
-	return u.lists < most && u.bytes+bytes <= most*averageBytes
+// fits reports whether a list of the given size fits within limit lists.
+func (u *usage) fits(limit, bytes int64) bool {
+	return u.lists < limit && u.bytes+bytes <= limit*averageBytes
 }
 
-// nearlyFull reports whether nine tenths of the lists that may be there are.
-func (u *usage) nearlyFull(most int64) bool {
-	return u.lists >= most-most/10 || u.bytes >= (most-most/10)*averageBytes
+// nearlyFull reports whether nine tenths of limit lists are used.
+func (u *usage) nearlyFull(limit int64) bool {
+	return u.lists >= limit-limit/10 || u.bytes >= (limit-limit/10)*averageBytes
 }

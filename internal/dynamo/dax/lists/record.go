@@ -9,25 +9,25 @@ import (
 	"math"
 )
 
-// recordHead is how long a record's head is.
+// recordHead is the length of a record's head.
 const recordHead = 16
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// head is what stands before a list. It has a checksum of its own, so that its length can
-// be trusted: else a damaged one could make the rest of the file look cut off.
+// head is the head of a record. It has its own checksum, so that its length is reliable: a
+// damaged length could otherwise make the rest of the file look truncated.
 type head struct {
 	length uint32 // of the body
 	owned  bool   // the body begins with an owner
-	offset uint32 // of what was written before the record, together with it
+	offset uint32 // of the record within the write that it is a part of
 	sum    uint32 // of the body
 }
 
 // ownedBit marks the length of a body that begins with an owner.
 const ownedBit = 1 << 31
 
-// appendRecord appends the record with a body that begins with an owner. It will be at that place of the file, and the
-// write that it is a part of begins so far before it.
+// appendRecord appends the record of a body that begins with an owner. at is its place in
+// the file, and back is its offset within its write.
 func appendRecord(dst, body []byte, at, back int64) []byte {
 	return appendHeaded(dst, body, uint32(len(body))|ownedBit, at, back)
 }
@@ -41,15 +41,15 @@ func appendHeaded(dst, body []byte, length uint32, at, back int64) []byte {
 	return append(dst, body...)
 }
 
-// headSum is the checksum of a head. The place is in it, so that nothing is taken for a
-// record that is not where it was written.
+// headSum returns the checksum of a head. It covers the record's place, so that a copy of a
+// record elsewhere isn't valid.
 func headSum(b []byte, at int64) uint32 {
 	var place [8]byte
 	binary.BigEndian.PutUint64(place[:], uint64(at))
 	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b[:recordHead-4])
 }
 
-// readHead reads a head; false if there is none.
+// readHead decodes a head. It returns false if it is invalid.
 func readHead(b []byte, at int64) (h head, ok bool) {
 	if len(b) < recordHead || binary.BigEndian.Uint32(b[recordHead-4:]) != headSum(b, at) {
 		return head{}, false
@@ -59,16 +59,16 @@ func readHead(b []byte, at int64) (h head, ok bool) {
 	return h, h.length > 0 && h.length <= maxBytes+maxOwner
 }
 
-// records reads a file's records.
+// records reads the records of a file.
 type records struct {
 	in       *bufio.Reader
-	at, size int64 // where in is, and where the file ends
+	at, size int64 // position of in, and size of the file
 }
 
 var errDamaged = errors.New("a list is damaged, and others were written behind it; restore the file, or move it away and restart the clients")
 
-// queued reads a list. There is none at the file's end, or where all that follows belongs
-// to one write that a crash has cut off; at stays there.
+// next reads a list. At the end of the file it returns nil. If the rest of the file is a
+// single write that a crash has truncated, it also returns nil and doesn't advance at.
 func (r *records) next() (*list, error) {
 	if r.at == r.size {
 		return nil, nil
@@ -96,7 +96,7 @@ func (r *records) next() (*list, error) {
 	return l, err
 }
 
-// head looks at the head that is next, which is at that place.
+// head decodes the next head, at the given place.
 func (r *records) head(at int64) (h head, ok bool, err error) {
 	b, err := r.in.Peek(recordHead)
 	if err != nil && err != io.EOF {
@@ -106,9 +106,9 @@ func (r *records) head(at int64) (h head, ok bool, err error) {
 	return h, ok, nil
 }
 
-// checkLastWrite makes sure that nothing of a later write follows what is next, one byte of
-// which is passed over. A write waits for the one before it to be on disk: so that one was
-// whole once.
+// checkLastWrite returns an error if the invalid data at the given place is followed by a
+// record of a later write. A write begins after the previous one is on disk, so that the
+// previous one must have been complete.
 func (r *records) checkLastWrite(at int64) error {
 	if _, err := r.in.Discard(1); err != nil {
 		return err

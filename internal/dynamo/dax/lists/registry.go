@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// Bounds of a list, and the default of how many there may be. DynamoDB's own bounds of
-// an item are narrower.
+// The limits of a list, and the default maximum number of lists. DynamoDB's own limits for
+// items are lower.
 const (
 	maxNames    = 10_000
 	maxName     = 65535
@@ -21,11 +21,12 @@ const (
 	maxOwner    = 1 << 10
 	defaultMost = 100_000
 
-	// averageBytes bounds the names of all lists together: so much for each that may be.
+	// averageBytes limits the size of all lists together: this many bytes for each list
+	// permitted.
 	averageBytes = 1 << 10
 )
 
-// Why a list is not numbered.
+// Errors of ID.
 var (
 	ErrFull      = errors.New("there are as many lists of attributes as may be, or their names are too long; names that are data make a new list for each item")
 	ErrShare     = errors.New("the access key has had as many lists of attributes numbered as one of several keys may, or their names are too long; names that are data make a new list for each item")
@@ -33,36 +34,36 @@ var (
 	ErrCollision = errors.New("two lists of attributes have the same number, which was not to be expected; rename an attribute")
 )
 
-// Config says where lists are kept.
+// Config configures a Registry.
 type Config struct {
-	Dir string       // made if it is not there; for one registry alone
-	Max int          // how many lists there may be, of 1 KiB on average; default 100,000
+	Dir string       // created if missing; used by one registry only
+	Max int          // maximum number of lists of 1 KiB on average; default 100,000
 	Log *slog.Logger // nil: slog.Default
 }
 
-// Registry numbers lists. It is safe for concurrent use, and what it knows already it
-// tells without a lock.
+// Registry numbers lists. It is safe for concurrent use, and looks up known lists without a
+// lock.
 type Registry struct {
 	max   int64
 	log   *slog.Logger
 	known [shards]atomic.Pointer[map[uint64]*list]
 	count atomic.Int64
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	used     usage
 	accounts map[string]*account // by access key
-	queued   *batch              // those that wait for the file
-	inFlight *batch              // those that are being written
+	queued   *batch              // waits for the file
+	inFlight *batch              // is being written
 	warned   bool
 
-	fileMu sync.Mutex // held while a batch goes to the file; taken before mu
-	file   file       // guarded by writing
+	fileMu sync.Mutex // held while a batch is written; taken before mu
+	file   file       // guarded by fileMu
 }
 
-// shards is how many maps the lists are in: each is made anew when a list is added.
+// shards is the number of maps that hold the lists. Adding a list copies one of them.
 const shards = 256
 
-// Open reads the lists in cfg.Dir. Nobody else may have them open.
+// Open reads the lists in cfg.Dir. No other registry may have it open.
 func Open(cfg Config) (*Registry, error) {
 	r := &Registry{max: int64(cmp.Or(cfg.Max, defaultMost)), log: cmp.Or(cfg.Log, slog.Default()), accounts: map[string]*account{}}
 	for i := range r.known {
@@ -79,7 +80,7 @@ func Open(cfg Config) (*Registry, error) {
 	return r, nil
 }
 
-// load takes a list over from the file, before anybody else uses r.
+// load adds a list from the file, before r is used concurrently.
 func (r *Registry) load(l *list) {
 	shard := *r.shard(l.id).Load()
 	if shard[l.id] != nil {
@@ -90,18 +91,18 @@ func (r *Registry) load(l *list) {
 	r.charge(l, 1)
 }
 
-// Close gives the file back. Nothing may be numbered any more.
+// Close closes the file. ID must not be called any more.
 func (r *Registry) Close() error {
 	r.fileMu.Lock()
 	defer r.fileMu.Unlock()
 	return r.file.close()
 }
 
-// Len is how many lists there are, the empty one not counted.
+// Len returns the number of lists, without the empty one.
 func (r *Registry) Len() int { return int(r.count.Load()) }
 
-// Names returns the names that a number stands for, in their order. They must not be
-// changed.
+// Names returns the names of the list with the given number, in order. They must not be
+// modified.
 func (r *Registry) Names(id uint64) ([]string, bool) {
 	if l := r.find(id); l != nil {
 		return l.names, true
@@ -110,15 +111,15 @@ func (r *Registry) Names(id uint64) ([]string, bool) {
 }
 
 const (
-	stackBytes     = 1 << 10  // how long an encoding may be that needs no memory of a pool
-	maxPooledBytes = 64 << 10 // how long one may be whose memory is used again
+	stackBytes     = 1 << 10  // maximum length of an encoding on the stack
+	maxPooledBytes = 64 << 10 // maximum length of an encoding whose memory is reused
 )
 
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// ID returns the number of a list, whose order counts, to the principal that asks for it. A new list
-// is on disk when ID returns. Nothing of the arguments is kept. The error is one of this
-// package's or the file's.
+// ID returns the number of a list, whose order matters, for the given owner. A new list is
+// on disk when ID returns. The arguments are not retained. An error is one of this package's
+// or the file's.
 func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 	if len(names) == 0 {
 		return Empty, nil
@@ -143,7 +144,7 @@ func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 	return id, err
 }
 
-// lookupOrAdd returns the number of the list that is encoded so.
+// lookupOrAdd returns the number of the list with the given encoding.
 func (r *Registry) lookupOrAdd(names [][]byte, encoded []byte, by Owner) (uint64, error) {
 	id := idOf(encoded)
 	if l := r.find(id); l != nil {
@@ -156,7 +157,7 @@ func (r *Registry) lookupOrAdd(names [][]byte, encoded []byte, by Owner) (uint64
 	return r.add(id, names, encoded, by)
 }
 
-// check returns the number of l if these are its names.
+// check returns the number of l if it consists of names.
 func (l *list) check(names [][]byte) (uint64, error) {
 	if !l.hasNames(names) {
 		return 0, ErrCollision
@@ -164,7 +165,7 @@ func (l *list) check(names [][]byte) (uint64, error) {
 	return l.id, nil
 }
 
-// validNames tells whether names keep to the bounds and are there once each.
+// validNames reports whether names are within the limits and unique.
 func validNames(names [][]byte) bool {
 	seen := make(map[string]struct{}, len(names))
 	for _, n := range names {
@@ -180,7 +181,7 @@ func (r *Registry) shard(id uint64) *atomic.Pointer[map[uint64]*list] { return &
 
 func (r *Registry) find(id uint64) *list { return (*r.shard(id).Load())[id] }
 
-// publish lets a list be found. Its callers take turns.
+// publish makes a list available. It must not be called concurrently.
 func (r *Registry) publish(l *list) {
 	shard := r.shard(l.id)
 	old := *shard.Load()

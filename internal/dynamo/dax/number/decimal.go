@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// maxDigits is how many digits a number may have here: more than any that DynamoDB
-// takes (38) or answers (the digits of 1E125 and of 1E-130 in full).
+// maxDigits is the maximum number of digits. It exceeds what DynamoDB accepts (38) and
+// returns (1E125 and 1E-130 written in full).
 const maxDigits = 320
 
 var (
@@ -16,18 +16,18 @@ var (
 	errRange  = errors.New("a number is out of range")
 )
 
-// decimal is ±digits × 10^exp. Its digits have no leading zeros; of zero there are none.
+// decimal is ±digits × 10^exp. Its digits have no leading zeros; zero has no digits.
 type decimal struct {
 	neg    bool
 	digits []byte // ASCII
 	exp    int
 }
 
-// digitBuffer is memory for a decimal's digits.
+// digitBuffer is memory for the digits of a decimal.
 type digitBuffer [maxDigits]byte
 
-// parse reads a number's text: an optional sign, digits with an optional point, and
-// an optional exponent.
+// parse parses a number's text: an optional sign, digits with an optional point, and an
+// optional exponent.
 func parse(buf *digitBuffer, text []byte) (d decimal, err error) {
 	rest := text
 	if len(rest) > 0 && (rest[0] == '-' || rest[0] == '+') {
@@ -60,7 +60,7 @@ func parse(buf *digitBuffer, text []byte) (d decimal, err error) {
 	return d.scale(nil, seen)
 }
 
-// scale reads the exponent behind the digits.
+// scale parses the exponent after the digits.
 func (d decimal) scale(text []byte, seen bool) (decimal, error) {
 	if !seen {
 		return d, errSyntax
@@ -76,7 +76,7 @@ func (d decimal) scale(text []byte, seen bool) (decimal, error) {
 	return d, err
 }
 
-// exponent reads an integer of a few digits.
+// exponent parses an integer of a few digits.
 func exponent(text []byte) (n int, err error) {
 	sign := 1
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
@@ -99,8 +99,8 @@ func exponent(text []byte) (n int, err error) {
 	return sign * n, nil
 }
 
-// trimZeros takes the zeros away that stand behind the point at the end, so that equal
-// numbers in DynamoDB's range have equal texts.
+// trimZeros removes trailing zeros after the point, so that equal numbers within DynamoDB's
+// range have equal texts.
 func (d *decimal) trimZeros() {
 	for d.exp < 0 && len(d.digits) > 0 && d.digits[len(d.digits)-1] == '0' {
 		d.digits = d.digits[:len(d.digits)-1]
@@ -111,9 +111,8 @@ func (d *decimal) trimZeros() {
 	}
 }
 
-// appendText writes a decimal as DynamoDB does if it takes it: all digits, no exponent
-// and no needless zeros. What would be more zeros than any number of DynamoDB's has is
-// written with an exponent instead.
+// appendText appends a decimal as DynamoDB would return it: all digits, no exponent and no
+// needless zeros. With more zeros than any DynamoDB number has, it uses an exponent.
 func (d decimal) appendText(dst []byte) []byte {
 	d.trimZeros()
 	if len(d.digits) == 0 {
@@ -136,7 +135,7 @@ func (d decimal) appendText(dst []byte) []byte {
 	}
 }
 
-// maxZeros is how many zeros a text has in a row before an exponent is written: 1E-130
+// maxZeros is the maximum number of consecutive zeros in a text without an exponent: 1E-130
 // has the most.
 const maxZeros = 130
 

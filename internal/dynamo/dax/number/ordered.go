@@ -2,36 +2,36 @@ package number
 
 import "encoding/binary"
 
-// An ordered decimal is a header, which has the sign and how large the number is, and
-// groups of ten bits, each for three digits, with a last one that tells how many zeros
-// were added to fill the group before it. Everything of a negative number is turned
-// over. So bytes order as numbers do.
+// An ordered decimal consists of a header with the sign and the magnitude of the number, and
+// groups of ten bits, each for three digits. The last group is a terminator that contains
+// the number of zeros added to fill the group before it. For a negative number everything is
+// inverted. Bytes therefore sort as numbers do.
 const (
 	orderedZero     = 0x80
-	firstPositive   = 0xc0 // plus the magnitude, if that is small
-	firstNegative   = 0x3f // minus it
+	firstPositive   = 0xc0 // plus a small magnitude
+	firstNegative   = 0x3f // minus a small magnitude
 	minShort        = -62
 	maxShort        = 61
-	longPositive    = 0xfe // with the magnitude in four bytes behind it
+	longPositive    = 0xfe // followed by the magnitude in four bytes
 	longSmall       = 0x81
 	longNegative    = 0x01
 	longNegSmall    = 0x7e
 	groupBits       = 10
 	groupMax        = 1<<groupBits - 1
-	groupOffset     = 12 // of three digits; below it are the terminators
+	groupOffset     = 12 // added to three digits; lower values are terminators
 	digitsInGroup   = 3
 	wordPositive    = 0x80000000
 	wordNegative    = 0x7fffffff
 	maxOrderedBytes = 5 + (maxDigits/digitsInGroup+2)*groupBits/8 + 1
 )
 
-// clientDigits is how many digits a number of DynamoDB's may have, and so how many there
-// are room for in clients.
+// clientDigits is the maximum number of digits of a DynamoDB number, which is also the limit
+// of clients.
 const clientDigits = 38
 
-// AppendOrdered appends the ordered decimal that text is. Zeros at its end are kept,
-// as clients do: bytes of one number may differ. Only those that a client has no room for
-// go, such as the last of 1E125, which DynamoDB writes out.
+// AppendOrdered appends the ordered decimal of text. Trailing zeros are kept, as clients do,
+// so encodings of one number may differ. Only zeros beyond the limit of clients are removed,
+// for example the last ones of 1E125, which DynamoDB writes in full.
 func AppendOrdered(dst, text []byte) ([]byte, error) {
 	var buf digitBuffer
 	d, err := parse(&buf, text)
@@ -63,7 +63,7 @@ func AppendOrdered(dst, text []byte) ([]byte, error) {
 	return w.flush(), nil
 }
 
-// appendMagnitude appends the header: how many digits stand before the point.
+// appendMagnitude appends the header: the number of digits before the point.
 func (d *decimal) appendMagnitude(dst []byte) []byte {
 	e := len(d.digits) + d.exp
 	switch {
@@ -84,12 +84,12 @@ func (d *decimal) appendMagnitude(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, first), uint32(int32(e))^word)
 }
 
-// groups writes groups of bits. It is a value, so that memory on a stack can stay there.
+// groups writes groups of bits. It is a value so that it can be allocated on the stack.
 type groups struct {
 	dst  []byte
 	neg  bool
 	bits uint32
-	n    uint // how many of bits are not written
+	n    uint // number of bits not yet written
 }
 
 func (w groups) put(g uint32) groups {
@@ -111,7 +111,7 @@ func (w groups) flush() []byte {
 	return w.dst
 }
 
-// AppendOrderedText appends the text of an ordered decimal, which all of b is.
+// AppendOrderedText appends the text of the ordered decimal b.
 func AppendOrderedText(dst, b []byte) ([]byte, error) {
 	if len(b) == 1 && b[0] == orderedZero {
 		return append(dst, '0'), nil
@@ -132,7 +132,7 @@ func AppendOrderedText(dst, b []byte) ([]byte, error) {
 	return d.appendText(dst), nil
 }
 
-// readMagnitude reads the header.
+// readMagnitude decodes the header.
 func (d *decimal) readMagnitude(b []byte) (e int, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return 0, nil, false
@@ -160,8 +160,8 @@ func (d *decimal) readMagnitude(b []byte) (e int, rest []byte, ok bool) {
 	return e, b[5:], small == (e < 0) && (e < minShort || e > maxShort)
 }
 
-// readGroups reads the digits and the terminator, behind which only bits that fill a
-// byte may stand.
+// readGroups decodes the digits and the terminator. After it only padding to a full byte is
+// valid.
 func readGroups(digits []byte, neg bool, b []byte) (_ []byte, ok bool) {
 	var bits uint32
 	var n uint
@@ -187,8 +187,8 @@ func readGroups(digits []byte, neg bool, b []byte) (_ []byte, ok bool) {
 	return digits, false
 }
 
-// trimPadding takes the zeros away that filled the last group; false if there is no such group
-// or what would be taken away is none.
+// trimPadding removes the zeros that filled the last group. It returns false if there is no
+// such group or a removed digit isn't zero.
 func trimPadding(digits []byte, terminator uint32, ok bool) ([]byte, bool) {
 	if !ok || terminator > 2 || len(digits) == 0 || digits[0] == '0' {
 		return digits, false

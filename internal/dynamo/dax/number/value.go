@@ -8,18 +8,19 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// The tags before what is no simple integer.
+// The tags of numbers other than plain integers.
 const (
-	tagPositive = 2 // an integer of any length, as bytes
+	tagPositive = 2 // an integer of arbitrary length, as bytes
 	tagNegative = 3 // -1 minus it
 	tagDecimal  = 4 // [exponent, mantissa]
 )
 
-// maxBytes is how long an integer of any length may be: as many as maxDigits take.
+// maxBytes is the maximum length of an integer of arbitrary length, which is enough for
+// maxDigits digits.
 const maxBytes = 132
 
-// AppendText reads a number in any of its forms and appends its text. The text is exact,
-// and is what DynamoDB answers for the number if it takes it; whether it does is left to
+// AppendText reads a number in any encoding and appends its text. The text is exact, and is
+// the text that DynamoDB returns if it accepts the number. Whether it does is left to
 // DynamoDB.
 func AppendText(dst []byte, r *cbor.Reader) ([]byte, error) {
 	var buf digitBuffer
@@ -30,7 +31,7 @@ func AppendText(dst []byte, r *cbor.Reader) ([]byte, error) {
 	return d.appendText(dst), nil
 }
 
-// read reads any form.
+// read reads any encoding.
 func read(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	switch r.Kind() {
 	case cbor.Uint, cbor.Negative:
@@ -44,7 +45,7 @@ func read(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	return d, r.Err()
 }
 
-// double reads a double, which stands for the shortest text that means it.
+// double reads a double, which represents the shortest text that denotes it.
 func double(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	f := r.Double()
 	switch {
@@ -57,7 +58,7 @@ func double(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	return parse(buf, strconv.AppendFloat(text[:0], f, 'e', -1, 64))
 }
 
-// tagged reads a mantissa with a power of ten, or an integer of any length.
+// tagged reads a mantissa with a power of ten, or an integer of arbitrary length.
 func tagged(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	ahead := *r
 	if ahead.Tag() != tagDecimal {
@@ -89,7 +90,7 @@ func integer(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	return fromUint(buf, v, negative), nil
 }
 
-// fromUint is the integer v, or -1-v if it is negative.
+// fromUint returns the integer v, or -1-v if it is negative.
 func fromUint(buf *digitBuffer, v uint64, negative bool) decimal {
 	d := decimal{neg: negative}
 	switch {
@@ -103,8 +104,8 @@ func fromUint(buf *digitBuffer, v uint64, negative bool) decimal {
 	return d
 }
 
-// bigInteger reads an integer that is written as bytes, which some clients do long before it
-// takes more than 64 bits.
+// bigInteger reads an integer encoded as bytes. Some clients use this encoding even for
+// integers of fewer than 64 bits.
 func bigInteger(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	tag := r.Tag()
 	if tag != tagPositive && tag != tagNegative && r.Err() == nil {
@@ -138,8 +139,8 @@ func bigInteger(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	return d, nil
 }
 
-// AppendCBOR appends the number that text is: an integer if it is one, however long,
-// because clients print that as DynamoDB does, and a decimal otherwise.
+// AppendCBOR appends the number with the given text: an integer of any size as an integer,
+// because clients print it as DynamoDB does, any other number as a decimal.
 func AppendCBOR(dst, text []byte) ([]byte, error) {
 	var buf digitBuffer
 	d, err := parse(&buf, text)
@@ -178,7 +179,7 @@ func (d *decimal) appendInteger(dst []byte) []byte {
 	return cbor.AppendBytes(cbor.AppendTag(dst, tag), v.Bytes())
 }
 
-// parseUint reads digits that fit into 64 bits.
+// parseUint parses digits that fit in 64 bits.
 func parseUint(digits []byte) (v uint64, ok bool) {
 	for _, c := range digits {
 		digit := uint64(c - '0')

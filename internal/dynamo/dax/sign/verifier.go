@@ -16,32 +16,32 @@ const (
 	service    = "dax"
 	terminator = "aws4_request"
 	stamp      = "20060102T150405Z"
-	// maxSkew is how far a signature's time may be from now.
+	// maxSkew is the maximum difference between a signature's time and now.
 	maxSkew = 5 * time.Minute
-	// maxTextLen is more than a signed text has.
+	// maxTextLen exceeds the length of any signed text.
 	maxTextLen = 512
 )
 
-// hosts are the ways in which clients write the host that they sign for.
+// hosts are the spellings of the host that clients sign.
 var hosts = [...]string{"dax.amazonaws.com", "https://dax.amazonaws.com"}
 
-// Verifier checks signatures against a fixed list of keys. It is safe for concurrent use.
+// Verifier verifies signatures with a fixed list of keys. It is safe for concurrent use.
 type Verifier struct {
 	region string
 	keys   *sigv4.Verifier
 }
 
-// New takes the region that clients must sign for and the keys that they may use. Of two
-// keys with one id the first counts.
+// New returns a verifier for the region and keys of clients. If two keys have the same ID,
+// the first is used.
 func New(region string, keys []sigv4.Key) *Verifier {
 	return &Verifier{region: region, keys: sigv4.NewVerifier(region, service, keys)}
 }
 
-// Refusal is why a client has not proved who it is, in words that help who runs it: clients
-// show them.
+// Refusal is the reason for a failed authentication, in words for the client's operator:
+// clients display it.
 type Refusal struct {
-	// Retryable tells whether another signature may be better; else the client's
-	// configuration is wrong, or the server's.
+	// Retryable reports whether another signature might succeed; otherwise the configuration
+	// of the client or the server is wrong.
 	Retryable bool
 	Text      string
 }
@@ -50,19 +50,18 @@ func (r *Refusal) Error() string { return r.Text }
 
 func refuse(format string, args ...any) *Refusal { return &Refusal{Text: fmt.Sprintf(format, args...)} }
 
-// Verify checks that text was signed with the key of that id, at a time near now, and
-// returns that time. token says that the client has sent a session token as well, which is
-// refused here as it is by HTTP. What is right costs no allocation.
+// Verify checks that text was signed with the key of the given ID at a time near now, and
+// returns that time. token reports whether the client has sent a session token, which is
+// rejected, as for HTTP. Success doesn't allocate.
 //
-// The time is looked at before the signature, so that keys are derived for days near now and
-// for no others, whatever is sent.
+// The time is checked before the signature, so that keys are only derived for days near now.
 func (v *Verifier) Verify(id, signature, text []byte, token bool, now time.Time) (signed time.Time, r *Refusal) {
 	key, ok := v.keys.Find(id)
 	switch {
 	case !ok:
 		return signed, refuse("The access key %.128q is not one of this service's: check the client's credentials, or add the key to auth.keys", id)
 	case token:
-		return signed, refuse("The client has temporary credentials, with a session token: this service knows only the keys in auth.keys")
+		return signed, refuse("The client has temporary credentials, with a session token: this service accepts only the keys in auth.keys")
 	case len(text) > maxTextLen:
 		return signed, refuse("The signed text is of %d bytes", len(text))
 	}
@@ -89,7 +88,7 @@ func (v *Verifier) Verify(id, signature, text []byte, token bool, now time.Time)
 	return signed, nil
 }
 
-// checkTime refuses a time that is too far from now.
+// checkTime rejects a time that is too far from now.
 func checkTime(at []byte, signed, now time.Time) *Refusal {
 	off, where := now.Sub(signed), "behind"
 	if off < 0 {
@@ -98,11 +97,11 @@ func checkTime(at []byte, signed, now time.Time) *Refusal {
 	if off <= maxSkew {
 		return nil
 	}
-	return &Refusal{Retryable: true, Text: fmt.Sprintf("The signature's time, %s, is %v %s the server's, %s, and at most %v are let pass: check the client's clock and the server's",
+	return &Refusal{Retryable: true, Text: fmt.Sprintf("The signature's time, %s, is %v %s the server's, %s, and at most %v are permitted: check the client's clock and the server's",
 		at, off.Round(time.Second), where, now.UTC().Format(stamp), maxSkew)}
 }
 
-// split finds the four lines of a text; n is how many there are.
+// split returns the four lines of a text; n is their number.
 func split(text []byte) (line [4][]byte, n int) {
 	for more := true; more; n++ {
 		var one []byte
@@ -114,7 +113,7 @@ func split(text []byte) (line [4][]byte, n int) {
 	return line, n
 }
 
-// checkScope checks what a signature is for.
+// checkScope checks the scope of a signature.
 func (v *Verifier) checkScope(at, scope []byte) *Refusal {
 	day, rest, _ := bytes.Cut(scope, []byte("/"))
 	region, rest, _ := bytes.Cut(rest, []byte("/"))
@@ -127,7 +126,7 @@ func (v *Verifier) checkScope(at, scope []byte) *Refusal {
 	return nil
 }
 
-// isCanonicalHash tells whether a hash is that of the request that clients sign.
+// isCanonicalHash reports whether hash is that of the request that clients sign.
 func isCanonicalHash(at, hash []byte) bool {
 	var room [maxTextLen]byte
 	for _, host := range hosts {
@@ -145,5 +144,5 @@ func isCanonicalHash(at, hash []byte) bool {
 	return false
 }
 
-// emptyHash is the SHA-256 of nothing, which is the body that is signed.
+// emptyHash is the SHA-256 of the empty body, which clients sign.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

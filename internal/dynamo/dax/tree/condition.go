@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// Condition appends the text of a condition, a filter or a key condition. Placeholders
-// of its values begin with prefix, a letter of their own for each expression.
+// Condition appends the text of a condition, a filter or a key condition. Placeholders of
+// its values begin with prefix, a different letter for each expression.
 func (w *Placeholders) Condition(dst, container []byte, prefix byte) ([]byte, error) {
 	r := w.open(container, 3, maxBytes)
 	p := printer{w: w, prefix: prefix}
@@ -20,13 +20,13 @@ func (w *Placeholders) Condition(dst, container []byte, prefix byte) ([]byte, er
 	return dst, nil
 }
 
-// printer writes one expression. What is wrong with it makes the reader fail.
+// printer writes one expression. An error in it makes the reader fail.
 type printer struct {
 	w      *Placeholders
 	prefix byte
 }
 
-// condition writes a condition where need holds the neighbours together.
+// condition writes a condition. need is the precedence required by its context.
 func (p *printer) condition(dst []byte, r *cbor.Reader, need, depth int) []byte {
 	ahead := *r
 	ahead.Array()
@@ -40,7 +40,7 @@ func (p *printer) condition(dst []byte, r *cbor.Reader, need, depth int) []byte 
 	return p.junction(dst, r, op, depth)
 }
 
-// junction writes AND, OR, NOT, or what they join.
+// junction writes AND, OR or NOT with its operands, or an atom.
 func (p *printer) junction(dst []byte, r *cbor.Reader, op int64, depth int) []byte {
 	if r.Err() != nil {
 		return dst
@@ -57,13 +57,13 @@ func (p *printer) junction(dst []byte, r *cbor.Reader, op int64, depth int) []by
 	return p.atom(dst, r)
 }
 
-// begin reads the head of an operation with so many items, itself included.
+// begin reads the head of an operation with the given number of items, including itself.
 func (p *printer) begin(r *cbor.Reader, items int) (op int64) {
 	fixed(r, items)
 	return r.Int()
 }
 
-// atom writes a condition without others in it.
+// atom writes a condition without nested conditions.
 func (p *printer) atom(dst []byte, r *cbor.Reader) []byte {
 	n := r.Array()
 	switch op := r.Int(); {
@@ -98,7 +98,7 @@ func (p *printer) in(dst []byte, r *cbor.Reader) []byte {
 	return append(dst, ')')
 }
 
-// call writes a function of operands.
+// call writes a function call.
 func (p *printer) call(dst []byte, r *cbor.Reader, op int64, operands int) []byte {
 	dst = append(append(dst, function[op]...), '(')
 	for i := range operands {
@@ -110,7 +110,7 @@ func (p *printer) call(dst []byte, r *cbor.Reader, op int64, operands int) []byt
 	return append(dst, ')')
 }
 
-// operand writes what a condition compares: a path, its size or a value.
+// operand writes an operand of a condition: a path, its size or a value.
 func (p *printer) operand(dst []byte, r *cbor.Reader) []byte {
 	n := r.Array()
 	switch op := r.Int(); {
@@ -122,7 +122,7 @@ func (p *printer) operand(dst []byte, r *cbor.Reader) []byte {
 		dst = append(append(dst, function[op]...), '(')
 		n := r.Array()
 		if r.Int() != opPath {
-			r.Fail("the size of what is no path")
+			r.Fail("the size of something other than a path")
 		}
 		return append(p.path(dst, r, n-1), ')')
 	default:
@@ -137,7 +137,7 @@ func (p *printer) value(dst []byte, r *cbor.Reader) []byte {
 	return appendValue(dst, p.prefix, number)
 }
 
-// path writes a path of so many parts, whose head was read.
+// path writes a path of the given number of parts, whose head has been read.
 func (p *printer) path(dst []byte, r *cbor.Reader, parts int) []byte {
 	if parts < 1 {
 		r.Fail("a path of %d parts", parts)
@@ -158,7 +158,7 @@ func (p *printer) path(dst []byte, r *cbor.Reader, parts int) []byte {
 	return dst
 }
 
-// readIndex reads an element's index.
+// readIndex reads the index of an element.
 func readIndex(r *cbor.Reader) int {
 	if tag := r.Tag(); tag != tagIndex {
 		r.Fail("the tag %d in a path", tag)

@@ -1,10 +1,9 @@
-// Package tree turns the expressions of DAX clients back into text.
+// Package tree converts the expressions of DAX clients back to text.
 //
-// A client compiles an expression into a tree of operations, with the attributes' names
-// and the values in it, and sends that instead. DynamoDB takes text with placeholders:
-// Words writes the text anew and collects names and values under placeholders of its
-// own. The text means exactly what the tree does, and has no parentheses that DynamoDB
-// would find redundant.
+// A client compiles an expression to a tree of operations that contains the attribute names
+// and values, and sends that instead. DynamoDB requires text with placeholders. Placeholders
+// writes the text and collects names and values under its own placeholders. The text is
+// equivalent to the tree, and has no parentheses that DynamoDB would reject as redundant.
 //
 //	condition    [1, expression, [value, ...]]     also filters and key conditions
 //	update       [1, [action, ...], [value, ...]]

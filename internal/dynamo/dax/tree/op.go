@@ -1,6 +1,6 @@
 package tree
 
-// The operations of trees, as clients number them.
+// The operations of trees, as numbered by clients.
 const (
 	opEqual = iota
 	opNotEqual
@@ -32,23 +32,23 @@ const (
 	opCount
 )
 
-// tagIndex marks an element's index in a path.
+// tagIndex marks the index of an element in a path.
 const tagIndex = 3324
 
-// infix are the operations that are written between their operands.
+// infix are the operations written between their operands.
 var infix = [opCount]string{
 	opEqual: " = ", opNotEqual: " <> ", opLess: " < ", opGreaterOrEqual: " >= ", opGreater: " > ", opLessOrEqual: " <= ",
 	opAnd: " AND ", opOr: " OR ", opPlus: " + ", opMinus: " - ",
 }
 
-// function are the operations that are written before their arguments.
+// function are the operations written before their arguments.
 var function = [opCount]string{
 	opExists: "attribute_exists", opNotExists: "attribute_not_exists", opType: "attribute_type", opBeginsWith: "begins_with",
 	opContains: "contains", opSize: "size", opIfNotExists: "if_not_exists", opListAppend: "list_append",
 }
 
-// How tightly an operation holds its conditions together. One that holds less tightly
-// than where it stands needs parentheses.
+// The precedence of operations. One with a lower precedence than its context requires
+// parentheses.
 const (
 	holdsOr = iota + 1
 	holdsAnd

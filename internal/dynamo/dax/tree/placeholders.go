@@ -9,43 +9,42 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Bounds of an expression. DynamoDB takes 4 KiB of text and 300 operators, but an update
-// may set attributes of which one alone is as large as an item may be: what the values of
-// an expression take is bounded as items are, and what stands before them by itself.
+// Limits of an expression. DynamoDB accepts 4 KiB of text and 300 operators, but an update
+// may set attributes of up to the size of an item. The values of an expression are limited
+// like items, the part before them separately.
 const (
 	maxBytes = 4 << 20
 	maxTree  = 64 << 10
 	maxDepth = 400
 )
 
-// Placeholders is the placeholders of one request: what its expressions name, and the values
-// that they refer to. All expressions of the request share the names; the values of each
-// are told apart by a prefix. The zero value is ready, and Reset makes it so again. It
-// refers to the trees that it was given until then.
+// Placeholders are the placeholders of one request: the names and values in its expressions.
+// All expressions of the request share the names; the values of each have a prefix of their
+// own. The zero value is ready for use, and Reset restores it. It references the given trees
+// until then.
 type Placeholders struct {
 	names  [][]byte
-	index  map[string]int // of names, once they are many
+	index  map[string]int // of names, if there are many
 	values []value
-	used   []bool // of the expression at hand, by the number of the value
-	behind int    // how many bytes there are at least behind the tree at hand
+	used   []bool // value numbers used by the current expression
+	behind int    // minimum number of bytes after the current tree
 	clause [4][]byte
 }
 
-// value is one that an expression refers to: what its placeholder is made of, and CBOR.
+// value is a value used by an expression: its placeholder's prefix and number, and its CBOR.
 type value struct {
 	prefix byte
 	number int
 	raw    []byte
 }
 
-// Memory of a request that is kept for the next ones: that many names and values, and so
-// many bytes of each clause.
+// Limits of the memory that is reused: names and values, and bytes of each clause.
 const (
 	keepWords  = 1 << 10
 	keepClause = 16 << 10
 )
 
-// Reset forgets everything but the memory, unless that is much.
+// Reset clears w and keeps its memory, unless it is large.
 func (w *Placeholders) Reset() {
 	if cap(w.names) > keepWords || cap(w.values) > keepWords || cap(w.used) > keepWords {
 		*w = Placeholders{}
@@ -62,10 +61,10 @@ func (w *Placeholders) Reset() {
 	w.names, w.values = w.names[:0], w.values[:0]
 }
 
-// HasNames tells whether an expression has named an attribute.
+// HasNames reports whether an expression uses an attribute name.
 func (w *Placeholders) HasNames() bool { return len(w.names) > 0 }
 
-// HasValues tells whether an expression refers to a value.
+// HasValues reports whether an expression uses a value.
 func (w *Placeholders) HasValues() bool { return len(w.values) > 0 }
 
 // AppendNames appends ExpressionAttributeNames, a JSON object.
@@ -81,8 +80,8 @@ func (w *Placeholders) AppendNames(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendValues appends ExpressionAttributeValues, a JSON object. It fails if a value is
-// none that DynamoDB has.
+// AppendValues appends ExpressionAttributeValues, a JSON object. It returns an error if one
+// isn't a DynamoDB value.
 func (w *Placeholders) AppendValues(dst []byte) (_ []byte, err error) {
 	dst = append(dst, '{')
 	for i, v := range w.values {
@@ -106,7 +105,7 @@ func appendValue(dst []byte, prefix byte, i int) []byte {
 	return strconv.AppendInt(append(dst, ':', prefix), int64(i), 10)
 }
 
-// maxScanned is how many names are looked for one by one.
+// maxScanned is the maximum number of names that are searched linearly.
 const maxScanned = 16
 
 // name returns the number of a name's placeholder.
@@ -135,8 +134,8 @@ func (w *Placeholders) name(name []byte) int {
 	return len(w.names) - 1
 }
 
-// use notes that an expression refers to a value. The values are still to come, and each
-// of them has a byte at least.
+// use marks a value as used and returns its number. The values follow the tree, and each has
+// at least one byte.
 func (w *Placeholders) use(r *cbor.Reader, number int64) int {
 	if number < 0 || number >= int64(len(r.Rest())) {
 		r.Fail("a reference to value %d", number)
@@ -150,7 +149,7 @@ func (w *Placeholders) use(r *cbor.Reader, number int64) int {
 	return n
 }
 
-// readValues reads the values behind an expression and keeps those that it refers to.
+// readValues reads the values after an expression and keeps the used ones.
 func (w *Placeholders) readValues(r *cbor.Reader, prefix byte) {
 	n, number := r.Array(), 0
 	for ; r.More(&n); number++ {
@@ -167,12 +166,12 @@ func (w *Placeholders) readValues(r *cbor.Reader, prefix byte) {
 	}
 }
 
-// open begins to read an expression of so many parts, which has no more bytes than most.
-func (w *Placeholders) open(container []byte, parts, most int) cbor.Reader {
+// open begins to read an expression with the given number of parts and at most limit bytes.
+func (w *Placeholders) open(container []byte, parts, limit int) cbor.Reader {
 	r := cbor.NewReader(container)
 	w.used, w.behind = w.used[:0], len(container)-maxTree
-	if len(container) > most {
-		r.Fail("it has %d bytes, and %d are the most", len(container), most)
+	if len(container) > limit {
+		r.Fail("it has %d bytes, and the limit is %d", len(container), limit)
 		return r
 	}
 	fixed(&r, parts)
@@ -182,15 +181,15 @@ func (w *Placeholders) open(container []byte, parts, most int) cbor.Reader {
 	return r
 }
 
-// checkLength looks how far the tree goes. Whatever a tree repeats ends in paths and values,
-// so that it is enough to look behind those.
+// checkLength limits the size of the tree. Whatever a tree repeats ends in paths and values,
+// so that checking it at these is sufficient.
 func (w *Placeholders) checkLength(r *cbor.Reader) {
 	if len(r.Rest()) < w.behind {
 		r.Fail("it has more than %d bytes before its values", maxTree)
 	}
 }
 
-// fixed begins an array of so many items.
+// fixed begins an array of exactly n items.
 func fixed(r *cbor.Reader, n int) {
 	if got := r.Array(); got != n {
 		r.Fail("an array of %d items where %d belong", got, n)

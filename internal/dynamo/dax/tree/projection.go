@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
 )
 
-// Projection appends the text of a projection and returns its paths, in their order:
-// what is answered names them by their positions.
+// Projection appends the text of a projection and returns its paths in order: the reply
+// identifies them by position.
 func (w *Placeholders) Projection(dst, container []byte) (text []byte, paths []item.Path, err error) {
 	r := w.open(container, 2, maxTree)
 	p := printer{w: w}
@@ -27,7 +27,7 @@ func (w *Placeholders) Projection(dst, container []byte) (text []byte, paths []i
 	return dst, paths, nil
 }
 
-// readPath reads what target has found well-formed, or the reader has failed.
+// readPath reads a path that target has validated.
 func readPath(r *cbor.Reader) (p item.Path) {
 	n := r.Array() - 1
 	r.Int()

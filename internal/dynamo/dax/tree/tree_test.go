@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 		{'c', "830182 0b" + "831261 61d90cf900" + "80", "the tag 3321 in a path"},
 		{'c', "830182 0b" + "83126161d90cfc20" + "80", "the index -1 in a path"},
 		{'c', "830183 06 82 0b" + path, "the end where an array is expected"},
-		{'c', "830183 00 8210" + one + one + "8101", "the size of what is no path"},
+		{'c', "830183 00 8210" + one + one + "8101", "the size of something other than a path"},
 		{'u', "830181 8213" + path + "80", "operation 19 of 2 items is no action of an update"},
 		{'u', "830181 8316" + path + path + "80", "operation 22 of 3 items is no action of an update"},
 		{'u', "830181 8300" + path + path + "80", "operation 0 of 3 items is no action of an update"},

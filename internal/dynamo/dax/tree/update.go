@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// clauses are the keywords of an update, in the order in which they are written; what
-// each does is independent of that.
+// clauses are the keywords of an update, in the order of the text. Their order doesn't
+// affect the result.
 var clauses = [...]struct {
 	op   int64
 	word string
@@ -78,7 +78,7 @@ func (p *printer) target(dst []byte, r *cbor.Reader) []byte {
 	return p.path(dst, r, n-1)
 }
 
-// source writes what an attribute is set to.
+// source writes the value that an attribute is set to.
 func (p *printer) source(dst []byte, r *cbor.Reader, depth int) []byte {
 	if depth == 0 {
 		r.Fail("more than %d levels", maxDepth)
