@@ -214,7 +214,7 @@ func TestPanicAfterwards(t *testing.T) {
 	k.mu.Lock()
 	k.after = nil
 	k.mu.Unlock()
-	f := (&errand{svc: k.Service}).after(func(*store.Body) { panic("a planned fault") })
+	f := (&originFetch{svc: k.Service}).after(func(*store.Body) { panic("a planned fault") })
 	f(nil)
 	if n := k.metrics.faults.Value(); n != 1 {
 		t.Errorf("%d faults are counted", n)

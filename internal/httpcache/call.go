@@ -49,9 +49,9 @@ type call struct {
 	passage *Passage // nil if the answer may be stored
 
 	faulty     bool           // a fault of ours was found
-	flights    int            // that it joined and that had nothing for it
-	anew       bool           // one of them broke off
-	failedWith *flight.Flight // or failed before that
+	mismatches int            // that it joined and that had nothing for it
+	retried    bool           // one of them broke off
+	retryOf    *flight.Flight // or failed before that
 	streamed   bool           // an answer has begun to leave
 	lost       int            // bodies that could not be read from disk
 	sent       bool           // what must not be sent twice may have reached the origin
@@ -68,7 +68,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = policy.MomentOf(x.Now())
 	c.opt = &c.set.options
-	c.streamed, c.sent, c.built, c.faulty, c.flights, c.anew, c.lost = false, false, false, false, 0, false, 0
+	c.streamed, c.sent, c.built, c.faulty, c.mismatches, c.retried, c.lost = false, false, false, false, 0, false, 0
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
@@ -80,7 +80,7 @@ func (c *call) end() {
 	c.leave()
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
-	c.plan, c.filling, c.passage, c.mine, c.failedWith = nil, nil, nil, nil, nil
+	c.plan, c.filling, c.passage, c.mine, c.retryOf = nil, nil, nil, nil, nil
 	c.callback.end()
 	c.closeReader()
 	clear(c.hop.names)

@@ -32,7 +32,7 @@ func (c *call) beginning() (part *store.Object) {
 // completion are the fields of a request for the rest of the part, if there is one
 // that is still there. It is called when the flight's fence has been taken down:
 // what comes later finds the flight.
-func (f *errand) completion() (http1.Fields, bool) {
+func (f *originFetch) completion() (http1.Fields, bool) {
 	if f.part == nil || !f.svc.store.Valid(f.key, f.part) {
 		return nil, false
 	}
@@ -41,7 +41,7 @@ func (f *errand) completion() (http1.Fields, bool) {
 
 // completed makes the whole of the stored part and an answer with its rest. A whole
 // that not all may have is not put together: its bytes are not those of the answer.
-func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
+func (f *originFetch) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	o, part, now := f.opt, &f.part.Head.Response, clock()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
 	whole := policy.CompleteFields(nil, f.part.Head.Hit, fields)

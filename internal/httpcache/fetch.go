@@ -1,262 +1,247 @@
 package httpcache
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"io"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/ascii"
-	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/origin"
-	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// errand is a request to the origin on behalf of whoever wants its answer. It is
-// made of a client's request and outlives it, so it has memory of its own.
-type errand struct {
-	svc    *Service
-	set    *settings
-	key    []byte
-	method []byte
-	host   []byte // nil: the origin's
-	target []byte
-	header http1.Fields // as it goes to the origin, without conditions
-	client http1.Fields // with the client's conditions
-	req    policy.Request
-	opt    *policy.Options
-	byKey  bool          // as Plan has it
-	trails bool          // its starter takes trailers
-	seen   *store.Object // what is to be validated, nil if nothing
-	part   *store.Object // what may be completed, nil if nothing
-	quiet  bool          // nobody waits for it
-
-	fill    *Fill                  // nil for type http
-	content []byte                 // the request's body
-	keep    bool                   // what Ask has said of the answer
-	given   func(name string) bool // as Admission has it
-
-	why       policy.Reason // what became of the answer; for the starter, after Wait
-	fwdStatus int           // the origin's status
-	in        *origin.Inbound
-	own       http1.Fields // for the starter alone
-}
-
-// newErrand takes down what the call asks for.
-func (c *call) newErrand(seen *store.Object) *errand {
-	q := c.outbound(c.forOrigin())
-	client := q.Header.Clone()
-	f := &errand{
-		svc: c.svc, set: c.set, key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...),
-		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, client), client: client, seen: seen,
-		opt: c.opt, fill: c.fill(), trails: c.hop.trailers,
+// fetch gets the answer from the origin, together with all who want the same.
+func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
+	if f := c.admit(); f != nil {
+		c.failed(seen, f)
+		return
 	}
-	if len(q.Host) > 0 {
-		f.host = append([]byte(nil), q.Host...)
+	f := c.newFetch(seen)
+	if seen == nil {
+		if f.part = c.beginning(); f.part != nil {
+			why = policy.PartMissing
+		}
 	}
-	policy.ParseRequest(&f.req, f.method, client, c.opt)
+	req := flight.Request{Query: &c.query, Seen: seen, Alone: apart, Fill: f.run}
 	if c.plan != nil {
-		f.content, f.byKey = bytes.Clone(c.plan.Body), c.plan.ByKey
-		c.plan.tame(&f.req)
+		req.Tags, req.Since = f.fill.Tags, c.plan.Since
+		req.Arrived, req.Linger, req.KeepFailure = c.plan.Asked, f.fill.Late, isOriginFault
 	}
-	return f
-}
-
-// stored is what may stand in for an answer of the origin's, nil if nothing.
-func (f *errand) stored() *store.Object {
-	if f == nil || f.fill != nil {
-		return nil
+	if !apart {
+		req.RetryOf = c.retryOf
 	}
-	return f.seen
-}
-
-// fly asks the origin for a flight.
-func (f *errand) fly(ctx context.Context, fl *flight.Flight) (a *flight.Answer, err error) {
-	defer func() {
-		if a == nil && f.in != nil {
-			f.in.Close() // also after a panic
-		}
-	}()
-	a, err = f.attempt(ctx, fl, f.known())
-	if err == errOtherThan || err == errOtherPart {
-		f.part = nil
-		a, err = f.attempt(ctx, fl, nil)
-	}
-	if _, failed := errors.AsType[*origin.Fault](err); failed {
-		f.svc.originFailed(f.method, f.target, f.header, err)
-	}
-	if f.quiet && (err != nil || policy.Failing(f.fwdStatus)) {
-		f.seen.RefreshFailed(clock().Add(refreshPause))
-	}
-	return a, err
-}
-
-// known is what the origin can be asked about, nil if nothing.
-func (f *errand) known() *store.Object {
-	if f.seen == nil || f.seen.Head.Synthesized || f.fill != nil && f.fill.Anew {
-		return nil
-	}
-	return f.seen
-}
-
-// refreshPause is how long after a failed refresh in the background the next one may
-// be tried.
-const refreshPause = 5 * time.Second
-
-// errOtherThan says that a 304 speaks of something else than what was asked about.
-var errOtherThan = errors.New("httpcache: the origin has confirmed something that is not stored")
-
-// attempt asks the origin once, whether seen is still right if there is one.
-func (f *errand) attempt(ctx context.Context, fl *flight.Flight, seen *store.Object) (*flight.Answer, error) {
-	header, completing := f.completion()
+	next := c.join(c.svc.flights.Join(&req), f, why)
 	switch {
-	case seen != nil:
-		header = policy.Validation(nil, f.header, &seen.Head.Response)
-	case !completing:
-		header = f.header
+	case next == fetchAlone, next == retryShared && c.mismatches >= maxMismatches:
+		c.fetch(seen, why, true)
+	case next == retryShared:
+		c.mismatches++
+		c.fetch(seen, why, false)
 	}
-	f.svc.metrics.asked.Inc()
-	asked := clock()
-	in, fault := f.ask(ctx, &origin.Outbound{
-		Method: f.method, Host: f.host, Target: f.target, Header: header, Content: f.content, WantTrailer: f.trails,
-		Interim: func(status int, h http1.Fields) { fl.Interim(status, policy.EndToEnd(nil, h).Clone()) },
-	})
-	if fault != nil {
-		return nil, fault
+}
+
+// mayRetry says whether a request goes on when a flight that it had joined has failed without
+// an answer: once, and not when that says how the origin is, or something stored may stand
+// in. It may have been the request of the other one that the origin did not bear.
+func (c *call) mayRetry(t *flight.Waiter, seen *store.Object, err error) bool {
+	if !t.Joined() || c.retried || c.x.Context().Err() != nil || seen != nil && c.mayUseStale(seen) {
+		return false
 	}
-	f.in, f.fwdStatus = in, in.Status
-	fields := received(in, clock())
+	var f *origin.Fault
+	if !errors.As(err, &f) {
+		return errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	return f.Kind == origin.Dial || f.Kind == origin.Reset || f.Kind == origin.Garbage
+}
+
+// isOriginFault reports whether an error is a failure of the origin, and not one of ours.
+func isOriginFault(err error) bool {
+	_, ok := errors.AsType[*origin.Fault](err)
+	return ok
+}
+
+// mayUseStale says whether seen is to be used if there is no answer.
+func (c *call) mayUseStale(seen *store.Object) bool {
+	d := policy.AfterFailure(&c.req, &seen.Head.Response, seen.Mark(), policy.Disconnected, c.now, c.opt)
+	return d.Action == policy.Use
+}
+
+// maxMismatches is how many flights a request joins that turn out to be for others:
+// each tells what the URL varies by, which an origin may change its mind about.
+const maxMismatches = 3
+
+// nextStep is how a request goes on that followed a flight.
+type nextStep uint8
+
+const (
+	answered    nextStep = iota
+	retryShared          // the flight was for another variant, or broke off: with those who want the same
+	fetchAlone           // the answer was not for it
+)
+
+// join follows a flight and leaves it, also by a panic: others must not wait for a
+// reader that is gone.
+func (c *call) join(t *flight.Waiter, f *originFetch, why policy.Reason) nextStep {
+	defer t.Leave()
+	return c.follow(t, f, why)
+}
+
+// follow waits for what a flight brings and answers with it, or says how to go on.
+func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextStep {
+	x := c.x
+	t.OnInterim = func(i flight.Interim) { _ = x.Interim(i.Status, i.Fields) }
+	ctx, start := x.Context(), time.Now()
+	out, err := t.Wait(ctx)
+	x.Record.Origin += time.Since(start)
+	if err != nil {
+		if c.mayRetry(t, f.stale(), err) {
+			c.retried, c.retryOf = true, t.Flight()
+			return retryShared
+		}
+		c.failed(f.stale(), err)
+		return answered
+	}
+	if out.Head != nil && c.standIn(f.stale(), out) {
+		return answered
+	}
+	status := policy.CacheStatus{Reason: why, Forwarded: true, Collapsed: t.Joined(), Storing: policy.Stored, Timed: c.plan == nil}
+	if !t.Joined() {
+		status.Storing = f.why
+		if f.own != nil {
+			c.mine = f.own
+		}
+	}
+	if out.Head != nil {
+		status.TTL = out.Head.Response.TTL(c.now)
+	}
 	switch {
-	case in.Status == 304 && seen != nil:
-		in.Close()
-		return f.validated(fl, seen, fields, asked)
-	case completing && (in.Status == 206 || in.Status == 416):
-		return f.completed(in, fields, asked)
-	case in.Status == 304, in.Status == 206 && !f.req.Traits.Has(policy.HasRange):
-		in.Close()
-		return nil, &origin.Fault{Kind: origin.Garbage, Reached: true, Attempts: 1, Err: errUnasked}
-	}
-	if f.fill != nil {
-		return f.admitted(fl, in, fields, asked)
-	}
-	return f.answer(in, fields, asked), nil
-}
-
-// ask sends q to an origin.
-func (f *errand) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, fault *origin.Fault) {
-	if f.fill == nil {
-		return f.set.group.Do(ctx, q, &balance.Choice{Key: f.key})
-	}
-	in, f.keep, fault = f.fill.Ask(ctx, q)
-	return in, fault
-}
-
-var errUnasked = errors.New("an answer to conditions or ranges that were not asked for")
-
-// clock is now, on the clock that exchanges are dated by (edge.Exchange.Now).
-func clock() policy.Moment { return policy.MomentOf(time.Now()) }
-
-// received are the fields of an origin's answer as they are stored and sent on.
-func received(in *origin.Inbound, now policy.Moment) http1.Fields {
-	fields := policy.Dated(nil, policy.EndToEnd(nil, in.Header), now)
-	kept := fields[:0]
-	for _, f := range fields {
-		if !ascii.EqualFold(f.Name, "X-Request-Id") {
-			kept = append(kept, f)
+	case out.Kind == flight.OtherVariant:
+		return retryShared
+	case out.Kind == flight.Unshared:
+		return fetchAlone
+	case out.Kind == flight.Private:
+		c.own(out, f, status)
+	case t.Joined() && !c.usable(out.Head):
+		return fetchAlone
+	case out.Kind == flight.Streaming:
+		return c.stream(t, out, status)
+	case c.hop.trailers && !c.callback.Admitted() && len(t.Trailer()) > 0:
+		out.Length = -1 // trailers go behind a body that comes in chunks
+		return c.stream(t, out, status)
+	case t.Remembered():
+		c.hit(out.Object, policy.CacheStatus{Reason: policy.Remembered}, 0)
+	case t.Stored() && c.plan != nil:
+		c.hit(out.Object, policy.CacheStatus{Reason: policy.Followed}, 0)
+	case t.Stored():
+		c.hit(out.Object, policy.CacheStatus{Reason: policy.Fresh, Timed: true, TTL: status.TTL}, out.Head.Response.Age(c.now))
+	default:
+		if !t.Joined() && f.fwdStatus == 304 {
+			status.FwdStatus = 304
 		}
+		if out.Object.IsPart() { // what was asked for, or what the origin takes for it
+			c.asItCame(out.Object, status)
+			break
+		}
+		c.fetched(out.Object, status)
 	}
-	return append(kept, via[in.Minor])
+	return answered
 }
 
-// answer judges a new response.
-func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Moment) *flight.Answer {
-	o := f.opt
-	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
-	storable, why := policy.Storable(&f.req, &r, o)
-	length := in.Length
-	if in.Status == 206 && storable {
-		if length, storable = fitted(&r, length, o); !storable {
-			why = policy.PartNotStored
-		}
-	}
-	a := &flight.Answer{Head: store.NewHead(r, fields, f.client, o).AddGroups(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
-	f.set.offer(a.Head, length, storable)
-	switch {
-	case !storable:
-		if !ofRequest(why) {
-			a.Mark = f.set.cfg.UncacheableTTL
-		}
-		if why != policy.Authorized && why != policy.HeuristicNotStored { // another may still get what is stored
-			f.replaceable(in.Status)
-		}
-	case length > f.svc.store.MaxBody():
-		a.Keep, why = false, policy.TooLarge
-	case f.seen != nil && policy.Failing(in.Status):
-		a.Keep, why = false, policy.OriginFailed // what is stored stays (RFC 9111, section 4.3.3)
-	}
-	f.why = why
-	f.svc.metrics.stored(why)
-	return a
-}
-
-// fitted is the length of a part's body, whose Part agrees with it; false if they can't
-// agree. One whose length is not announced has what its Content-Range says.
-func fitted(r *policy.Response, length int64, o *policy.Options) (int64, bool) {
-	if length < 0 {
-		length = r.Part.Length()
-	}
-	part, fits := r.Part.Fit(length, o)
-	if fits {
-		r.Part = part
-	}
-	return length, fits
-}
-
-// ofRequest says whether an answer can't be shared because of what was asked: that
-// tells nothing of the answers to others.
-func ofRequest(why policy.Reason) bool {
-	switch why {
-	case policy.RequestNoStore, policy.PreconditionNotStored, policy.CookieNotStored, policy.HeuristicNotStored,
-		policy.PartNotStored, policy.Authorized:
+// usable says whether a response that another has asked for answers this request.
+func (c *call) usable(h *store.Head) bool {
+	if c.plan != nil && c.plan.ByKey {
 		return true
 	}
-	return false
+	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, c.opt)
+	return d.Action == policy.Use || d.Action == policy.UseAndRefresh
 }
 
-// replaceable drops what the origin was asked about if it has answered with
-// something else that may not be stored.
-func (f *errand) replaceable(status int) {
-	if f.seen != nil && (status < 400 || status == 404 || status == 410) {
-		f.svc.store.Drop(f.key, f.seen)
+// standIn answers with what is stored if the origin has failed and that may be.
+func (c *call) standIn(seen *store.Object, out flight.Outcome) bool {
+	return seen != nil && policy.Failing(out.Head.Response.Status) && c.standInFor(seen)
+}
+
+// failed answers when no origin has.
+func (c *call) failed(seen *store.Object, err error) {
+	if errors.Is(err, flight.ErrPanicked) {
+		c.svc.metrics.faults.Inc()
+		c.svc.log.Error("a fault inside the cache", "error", err)
+		c.pass(policy.CacheFault)
+		return
+	}
+	var f *origin.Fault
+	if !errors.As(err, &f) {
+		f = c.interrupted(err)
+	}
+	var r *policy.Response
+	mark := policy.Unmarked
+	if seen != nil {
+		r, mark = &seen.Head.Response, seen.Mark()
+	}
+	d := policy.AfterFailure(&c.req, r, mark, policy.Disconnected, c.now, c.opt)
+	c.x.Record.Error = f.Error()
+	switch {
+	case d.Action == policy.Use:
+		c.hit(seen, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
+	case errors.Is(f, inflight.ErrFull):
+		c.unanswered(f)
+	case d.Action == policy.GatewayTimeout && f.Kind != origin.Canceled:
+		_, words := c.failure(f)
+		c.refuse(504, words)
+		c.note(d.Reason, nil)
+	default:
+		c.unanswered(f)
 	}
 }
 
-// validated is what a 304 makes of the stored object.
-func (f *errand) validated(fl *flight.Flight, seen *store.Object, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
-	o, now := f.opt, clock()
-	if f.fill != nil {
-		adm := f.fill.Admit(304, fields)
-		fields, f.own = adm.Fields, adm.Own
+// interrupted is the fault that an end of waiting amounts to.
+func (c *call) interrupted(err error) *origin.Fault {
+	kind := origin.Reset
+	switch ctx := c.x.Context(); {
+	case errors.Is(context.Cause(ctx), edge.ErrRequestTimeout):
+		kind = origin.Timeout
+	case ctx.Err() != nil:
+		kind = origin.Canceled
 	}
-	told := policy.ParseResponse(304, fields, asked, now, o)
-	if !policy.Updates(&told, &seen.Head.Response, true) {
-		return nil, errOtherThan
+	return &origin.Fault{Origin: c.svc.name, Kind: kind, Err: err}
+}
+
+// own answers with a response that is for this request alone.
+func (c *call) own(out flight.Outcome, f *originFetch, status policy.CacheStatus) {
+	status.Timed = false
+	if out.Object != nil { // a 304 that ends its storing
+		status.FwdStatus = 304
+		c.fetched(out.Object, status)
+		return
 	}
-	r, all := seen.Head.Updated(&told, fields, asked, now, o)
-	storable, why := policy.Storable(&f.req, &r, o)
-	if !storable && !ofRequest(why) {
-		f.svc.store.Drop(f.key, seen)
+	if policy.NotModified(&c.req, &out.Head.Response, c.now, c.opt) && out.Head.Response.Status == 200 {
+		status.FwdStatus = 200
+		c.notModified(out.Head, status)
+		return
 	}
-	share := storable
-	if f.fill != nil && storable && !(f.keep && fl.Stamp().Settled) {
-		storable, share, why = false, fl.Stamp().Settled && !f.fill.Alone, policy.Unsettled
+	if c.callback.Admitted() && c.wrapRelay(&streamedWrap{
+		status: out.Head.Response.Status, fields: out.Head.Fields, lines: func() []byte { return c.just(out.Head, status.Collapsed) },
+		cacheStatus: status, ownDate: c.dated(), length: f.in.Length, body: &ended{in: f.in},
+	}) {
+		return
 	}
-	f.why = why
-	f.svc.metrics.stored(why)
-	head := store.NewHead(r, all, f.client, o).AddGroups(f.key).InheritTags(seen.Head)
-	f.set.offer(head, seen.Body.Len(), storable)
-	return &flight.Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
+	c.missHead(out.Head, status)
+	c.copyBody(f.in)
+}
+
+// missHead begins an answer with a response that has just come.
+func (c *call) missHead(h *store.Head, status policy.CacheStatus) {
+	reply := &c.x.Reply
+	reply.Status, reply.OwnDate = h.Response.Status, c.dated()
+	reply.Lines(c.just(h, status.Collapsed))
+	c.decided(status)
+}
+
+func (c *call) notModified(h *store.Head, status policy.CacheStatus) {
+	c.missHead(h, status)
+	c.x.Reply.Status = 304
 }

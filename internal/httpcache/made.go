@@ -22,7 +22,7 @@ const mostEarly = 256 << 10
 
 // admitted judges a new response by the errand's Fill. Where the origin gives no
 // validator, we make one of the body: at once if that is short, else when it is whole.
-func (f *errand) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
+func (f *originFetch) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	adm := f.fill.Admit(in.Status, fields)
 	f.own = adm.Own
 	storable := f.judge(fl, in, &adm, asked)
@@ -35,7 +35,7 @@ func (f *errand) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fi
 	}
 	f.svc.metrics.stored(f.why)
 	if !storable {
-		f.replaceable(in.Status)
+		f.dropReplaced(in.Status)
 		return a, nil
 	}
 	tag := tagOf
@@ -51,7 +51,7 @@ func (f *errand) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fi
 }
 
 // judge says whether all may have a response, and sets why it is stored or not.
-func (f *errand) judge(fl *flight.Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
+func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
 	if f.byKey {
 		return f.judgeByKey(in, adm)
 	}
@@ -77,7 +77,7 @@ func (f *errand) judge(fl *flight.Flight, in *origin.Inbound, adm *Admission, as
 }
 
 // judgeByKey is judge where the filler alone decides.
-func (f *errand) judgeByKey(in *origin.Inbound, adm *Admission) bool {
+func (f *originFetch) judgeByKey(in *origin.Inbound, adm *Admission) bool {
 	switch {
 	case adm.Why != policy.Fresh:
 		f.why = adm.Why
@@ -93,7 +93,7 @@ func (f *errand) judgeByKey(in *origin.Inbound, adm *Admission) bool {
 
 // after is what a flight does when it has brought its answer. A fault of ours must not
 // make it one that failed.
-func (f *errand) after(do func(*store.Body)) func(*store.Body) {
+func (f *originFetch) after(do func(*store.Body)) func(*store.Body) {
 	if do == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (f *errand) after(do func(*store.Body)) func(*store.Body) {
 }
 
 // head makes the head of a response.
-func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *store.Head {
+func (f *originFetch) head(status int, fields http1.Fields, asked policy.Moment) *store.Head {
 	r := policy.ParseResponse(status, fields, asked, clock(), f.opt)
 	if f.given != nil {
 		r.Vary = slices.DeleteFunc(r.Vary, f.given)
@@ -118,7 +118,7 @@ func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *sto
 }
 
 // made gives a a validator of its body.
-func (f *errand) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment, tag func(*store.Body) []byte) (*flight.Answer, error) {
+func (f *originFetch) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment, tag func(*store.Body) []byte) (*flight.Answer, error) {
 	seal := func(a *flight.Answer, b *store.Body) *flight.Answer {
 		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tag(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
@@ -147,7 +147,7 @@ func (f *errand) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment,
 // sealed is a when its body is whole. h is the head with our validator, nil if it
 // has the origin's. A body that has come out as it was leaves the stored one, with
 // its coded forms, in its place.
-func (f *errand) sealed(a *flight.Answer, b *store.Body, h *store.Head) *flight.Answer {
+func (f *originFetch) sealed(a *flight.Answer, b *store.Body, h *store.Head) *flight.Answer {
 	s := *a
 	if f.fill.Sound != nil && !f.fill.Sound(b) {
 		s.Keep = false

@@ -44,7 +44,7 @@ func (m *metrics) answered(why policy.Reason, d telemetry.Decision) {
 	m.inc(&m.requests[why], why, "kasoku_http_requests_total", "Requests by how they were answered; http-reference.md has the reasons.")
 }
 
-// stored counts what became of an origin's answer.
+// stale counts what became of an origin's answer.
 func (m *metrics) stored(why policy.Reason) {
 	m.inc(&m.answers[why], why, "kasoku_http_origin_answers_total", "Answers of origins by whether they were stored, or why not; http-reference.md has the reasons.")
 }

@@ -21,17 +21,17 @@ func (c *call) readRange(found *store.Found, why policy.Reason) {
 		return
 	}
 	req := flight.Request{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
-	for next := together; next == together && c.flights < mostFlights; c.flights++ {
-		t, f := c.svc.flights.TryJoin(&req), (*errand)(nil)
+	for next := retryShared; next == retryShared && c.mismatches < maxMismatches; c.mismatches++ {
+		t, f := c.svc.flights.TryJoin(&req), (*originFetch)(nil)
 		if t == nil && req.Part == nil {
 			break
 		}
 		if t == nil {
-			f = c.newErrand(nil)
-			f.header, req.Fill = f.client, f.fly
+			f = c.newFetch(nil)
+			f.header, req.Fill = f.client, f.run
 			t = c.svc.flights.Join(&req)
 		}
-		if next = c.takePart(t, f, why); next == answered {
+		if next = c.join(t, f, why); next == answered {
 			return
 		}
 	}

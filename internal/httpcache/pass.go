@@ -82,9 +82,9 @@ func (c *call) pass(why policy.Reason) {
 	c.withBody(q)
 	ctx := c.x.Context()
 	if c.settles() {
-		t := c.svc.stay(c.x)
+		t := c.svc.beginWrite(c.x)
 		defer t.end()
-		ctx, q.AwaitAnswer = t.ctx, t.orphan
+		ctx, q.AwaitAnswer = t.ctx, t.detach
 	}
 	in, f := c.ask(ctx, q)
 	if f != nil {
@@ -104,8 +104,8 @@ func (c *call) pass(why policy.Reason) {
 
 // relay gives the client an answer as it comes from an origin.
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
-	if c.callback.Admitted() && c.wrapRelay(&coming{
-		status: in.Status, fields: in.Header, lines: func() []byte { return c.headLines(in, clock()) }, told: status, ownDate: true,
+	if c.callback.Admitted() && c.wrapRelay(&streamedWrap{
+		status: in.Status, fields: in.Header, lines: func() []byte { return c.headLines(in, clock()) }, cacheStatus: status, ownDate: true,
 		length: in.Length, body: &ended{in: in},
 	}) {
 		return

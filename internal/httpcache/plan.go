@@ -335,7 +335,7 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 		c.callback.strip(f, &x.Request)
 	}
 	c.look()
-	f := c.newErrand(nil)
+	f := c.newFetch(nil)
 	f.method, f.req.Method = []byte("GET"), policy.GET
-	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: p.Asked, Linger: f.fill.Late, KeepFailure: isOriginFault, Fill: f.fly})
+	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: p.Asked, Linger: f.fill.Late, KeepFailure: isOriginFault, Fill: f.run})
 }

@@ -204,7 +204,7 @@ func TestPlanMade(t *testing.T) {
 	}
 }
 
-// stored is what lies under the key.
+// stale is what lies under the key.
 func (p *planner) stored() *store.Object {
 	return p.store.Find(&store.Query{Key: []byte(p.key), Options: planOptions}).Object
 }

@@ -29,7 +29,7 @@ func (c *call) readHead(o *store.Object, why policy.Reason) {
 	c.relay(in, policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.MethodNotStored})
 }
 
-// told takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
+// cacheStatus takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
 // same fields would have to be one that may be stored.
 func (c *call) told(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 	now, opt := clock(), c.opt
@@ -50,7 +50,7 @@ func (c *call) told(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 		head := store.NewHead(r, all, c.forOrigin(), opt).AddGroups(c.key).InheritTags(o.Head)
 		c.set.offer(head, o.Body.Len(), true)
 		c.svc.store.Update(c.key, o, head)
-	case !ofRequest(why):
+	case !causedByRequest(why):
 		c.svc.store.Drop(c.key, o)
 	}
 }

@@ -79,7 +79,7 @@ type Service struct {
 	calls    sync.Pool
 	settings atomic.Pointer[settings]
 	drains   drains
-	orphans  orphans
+	detached detachedWrites
 	failures origin.FailureLog
 }
 
@@ -108,7 +108,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, budget: space.Cache().Budget(), registry: registry,
 		log: log.With(slog.String("service", cfg.Name)), metrics: newMetrics(registry, cfg.Name),
 	}
-	s.orphans.observe(registry, cfg.Name)
+	s.detached.observe(registry, cfg.Name)
 	s.calls.New = func() any { return newCall() }
 	group, err := balance.New(s.group(&cfg))
 	if err != nil {
@@ -319,7 +319,7 @@ func (c *call) ahead(found store.Found, d policy.Decision) {
 	}
 }
 
-// alone says whether a request should not wait for another's answer: it could not
+// fetchAlone says whether a request should not wait for another's answer: it could not
 // use it.
 func (c *call) alone(seen *store.Object) bool {
 	switch {
@@ -338,9 +338,9 @@ func (c *call) refresh(o *store.Object) {
 		return
 	}
 	o.RefreshFailed(c.now.Add(time.Second)) // so that others don't prepare the same; what comes takes its place
-	f := c.newErrand(o)
-	f.quiet = true
-	c.svc.flights.Refresh(&flight.Request{Query: &c.query, Seen: o, Fill: f.fly})
+	f := c.newFetch(o)
+	f.background = true
+	c.svc.flights.Refresh(&flight.Request{Query: &c.query, Seen: o, Fill: f.run})
 }
 
 // offer lets a response that will be stored be offered in content codings, if the

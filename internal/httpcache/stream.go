@@ -14,7 +14,7 @@ import (
 
 // stream answers with a body that is still coming, or says how to go on if none of
 // it came.
-func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) onward {
+func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) nextStep {
 	if c.callback.Admitted() {
 		if next, done := c.wrapFlight(t, out, status); done {
 			return next
@@ -31,13 +31,13 @@ func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheS
 		c.x.Reply.Length = out.Length
 	case what.Status == 206 && len(what.Spans) == 1 && r.Status == 200 && t.StartAt(what.Spans[0].Start) == nil:
 		s := what.Spans[0]
-		return c.follower(t, s.Length, func() { c.beginPart(out, s, status) })
+		return c.sendStream(t, s.Length, func() { c.beginPart(out, s, status) })
 	case what.Status == 416 && r.Status == 200:
 		c.x.Reply.Status = 416
 		c.x.Reply.Field("Content-Range", "bytes */"+strconv.FormatInt(out.Length, 10))
 		c.decided(status)
 	default:
-		return c.follower(t, out.Length, func() { c.missHead(out.Head, status) })
+		return c.sendStream(t, out.Length, func() { c.missHead(out.Head, status) })
 	}
 	return answered
 }
@@ -52,20 +52,20 @@ func (c *call) beginPart(out flight.Outcome, s policy.Span, status policy.CacheS
 	c.decided(status)
 }
 
-// follower answers with length bytes (all that come if it is negative) as the flight
+// sendStream answers with length bytes (all that come if it is negative) as the flight
 // brings them. head makes the head of the answer.
 //
 // The head of a body with a known length waits for its first bytes. If it ends before
 // them, nothing has left: whoever waited for another's flight asks anew, once, and
 // whoever started it is told what it is, an error.
-func (c *call) follower(t *flight.Waiter, length int64, head func()) onward {
+func (c *call) sendStream(t *flight.Waiter, length int64, head func()) nextStep {
 	ctx := c.x.Context()
 	var b []byte
 	var err error
 	if length > 0 {
-		if b, err = t.Next(ctx); err != nil && t.Joined() && !c.anew && ctx.Err() == nil {
-			c.anew = true
-			return together
+		if b, err = t.Next(ctx); err != nil && t.Joined() && !c.retried && ctx.Err() == nil {
+			c.retried = true
+			return retryShared
 		}
 	}
 	head()
@@ -86,13 +86,13 @@ func (c *call) follower(t *flight.Waiter, length int64, head func()) onward {
 	}
 	c.x.Reply.Loan = t
 	if out, serr := c.x.StreamWith(length, b); serr == nil { // else the client is gone
-		c.followOn(out, t, length-int64(len(b)), length < 0)
+		c.copyStream(out, t, length-int64(len(b)), length < 0)
 	}
 	return answered
 }
 
-// followOn sends the next n bytes of a body, or with all whatever comes of it.
-func (c *call) followOn(out *edge.Outgoing, t *flight.Waiter, n int64, all bool) {
+// copyStream sends the next n bytes of a body, or with all whatever comes of it.
+func (c *call) copyStream(out *edge.Outgoing, t *flight.Waiter, n int64, all bool) {
 	var err error
 	for all || n > 0 {
 		var b []byte

@@ -14,9 +14,9 @@ import (
 func (c *call) write() {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
-	t := c.svc.stay(c.x)
+	t := c.svc.beginWrite(c.x)
 	defer t.end()
-	q.AwaitAnswer = t.orphan
+	q.AwaitAnswer = t.detach
 	at, asked := c.svc.store.Fence(c.key), clock()
 	in, f := c.ask(t.ctx, q)
 	if f != nil {

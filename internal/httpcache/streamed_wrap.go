@@ -17,24 +17,24 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// coming is an answer that is to be wrapped while it comes: whatever has to be known of
+// streamedWrap is an answer that is to be wrapped while it comes: whatever has to be known of
 // its body is found out on the way.
-type coming struct {
-	status  int
-	fields  http1.Fields
-	lines   func() []byte // of the plain answer, when it begins
-	told    policy.CacheStatus
-	ownDate bool
-	length  int64 // of the body, -1 if it is not known
-	body    io.Reader
-	loan    edge.Loan // of the memory that body reads from
+type streamedWrap struct {
+	status      int
+	fields      http1.Fields
+	lines       func() []byte // of the plain answer, when it begins
+	cacheStatus policy.CacheStatus
+	ownDate     bool
+	length      int64 // of the body, -1 if it is not known
+	body        io.Reader
+	loan        edge.Loan // of the memory that body reads from
 
 	decoded bool
 }
 
-// wrapComing answers with f in the call that is asked for; not done: it is to be answered
+// wrapStreamed answers with f in the call that is asked for; not done: it is to be answered
 // as it is, and nothing of it was read. An error is the body's: nothing was sent.
-func (c *call) wrapComing(f *coming) (done bool, err error) {
+func (c *call) wrapStreamed(f *streamedWrap) (done bool, err error) {
 	cb := &c.callback
 	does := cb.judge(f.status, f.fields, jsonp.Unseen)
 	if does == jsonp.DecodeIt {
@@ -51,7 +51,7 @@ func (c *call) wrapComing(f *coming) (done bool, err error) {
 		return true, nil
 	}
 	if cb.Wrap(); cb.NotModified(f.fields.Get("ETag")) {
-		c.beginCall(f.status, f.lines(), f.told, f.ownDate)
+		c.beginCall(f.status, f.lines(), f.cacheStatus, f.ownDate)
 		return true, nil
 	}
 	buf := copyBuffers.Get().(*[]byte)
@@ -80,10 +80,10 @@ func fillUp(r io.Reader, buf []byte) (n int, err error) {
 }
 
 // wrapHead answers with what is known without the body.
-func (c *call) wrapHead(f *coming) {
+func (c *call) wrapHead(f *streamedWrap) {
 	cb := &c.callback
 	bare := cb.Bare()
-	if c.beginCall(f.status, f.lines(), f.told, f.ownDate) {
+	if c.beginCall(f.status, f.lines(), f.cacheStatus, f.ownDate) {
 		return
 	}
 	if bare {
@@ -95,14 +95,14 @@ func (c *call) wrapHead(f *coming) {
 
 // wrapFrom answers with a body of which the first n bytes are in buf: it has no more if
 // that is all.
-func (c *call) wrapFrom(f *coming, buf []byte, n int, all bool) {
+func (c *call) wrapFrom(f *streamedWrap, buf []byte, n int, all bool) {
 	cb, reply := &c.callback, &c.x.Reply
 	start := buf[:n]
 	if cb.JudgeBody(cb.Filter().Look(start)) != jsonp.WrapIt {
 		c.unwrapped(f, buf, n, all)
 		return
 	}
-	c.beginCall(f.status, f.lines(), f.told, f.ownDate)
+	c.beginCall(f.status, f.lines(), f.cacheStatus, f.ownDate)
 	if all {
 		known := cb.Scan(start)
 		reply.Build(cb.Call().Append(reply.Buf, start, &known))
@@ -124,7 +124,7 @@ func (c *call) wrapFrom(f *coming, buf []byte, n int, all bool) {
 }
 
 // unwrapped answers with a body that has turned out to be none to be wrapped.
-func (c *call) unwrapped(f *coming, buf []byte, n int, all bool) {
+func (c *call) unwrapped(f *streamedWrap, buf []byte, n int, all bool) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = f.status, f.ownDate
 	length := f.length
@@ -134,7 +134,7 @@ func (c *call) unwrapped(f *coming, buf []byte, n int, all bool) {
 	} else {
 		reply.Lines(f.lines())
 	}
-	c.decided(f.told)
+	c.decided(f.cacheStatus)
 	if all {
 		reply.Build(append(reply.Buf, buf[:n]...))
 		return
@@ -156,7 +156,7 @@ func (c *call) unwrapped(f *coming, buf []byte, n int, all bool) {
 var ofCoded = []string{"Content-Encoding", "ETag", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest"}
 
 // borrow has the memory that a body is read from counted until the answer has ended.
-func (c *call) borrow(f *coming) {
+func (c *call) borrow(f *streamedWrap) {
 	if f.loan != nil {
 		c.x.Reply.Loan = f.loan
 	}
@@ -164,7 +164,7 @@ func (c *call) borrow(f *coming) {
 
 // pour writes the first n bytes of buf and what follows them; false: that broke off, or
 // nobody takes it.
-func (c *call) pour(w io.Writer, f *coming, buf []byte, n int) bool {
+func (c *call) pour(w io.Writer, f *streamedWrap, buf []byte, n int) bool {
 	for {
 		if _, err := w.Write(buf[:n]); err != nil {
 			return false
@@ -184,7 +184,7 @@ func (c *call) pour(w io.Writer, f *coming, buf []byte, n int) bool {
 
 // decode has f read without its content coding. If that can't be undone, the answer is an
 // error, as the script that waits could do nothing with it.
-func (c *call) decode(f *coming) bool {
+func (c *call) decode(f *streamedWrap) bool {
 	f.decoded = true
 	if c.req.Method == policy.HEAD {
 		return true
@@ -192,7 +192,7 @@ func (c *call) decode(f *coming) bool {
 	r, err := coding.NewReader(string(f.fields.Get("Content-Encoding")), f.body)
 	if err != nil {
 		c.refuse(http.StatusBadGateway, "the origin's answer has a content coding that can't be undone, which a callback needs")
-		c.note(f.told.Reason, nil)
+		c.note(f.cacheStatus.Reason, nil)
 		return false
 	}
 	f.body = r
@@ -201,8 +201,8 @@ func (c *call) decode(f *coming) bool {
 
 // wrapRelay gives this client alone an answer in the call that is asked for; false: it is
 // to be given as it is.
-func (c *call) wrapRelay(f *coming) bool {
-	done, err := c.wrapComing(f)
+func (c *call) wrapRelay(f *streamedWrap) bool {
+	done, err := c.wrapStreamed(f)
 	if err != nil {
 		c.unsent(err)
 		c.note(policy.OriginSilent, nil)
@@ -217,8 +217,8 @@ func (c *call) wrapStored(o *store.Object, lines []byte, status policy.CacheStat
 		return true
 	}
 	m := o.Body.Hold()
-	f := &coming{
-		status: o.Head.Response.Status, fields: o.Head.Fields, lines: func() []byte { return lines }, told: status, ownDate: c.dated(),
+	f := &streamedWrap{
+		status: o.Head.Response.Status, fields: o.Head.Fields, lines: func() []byte { return lines }, cacheStatus: status, ownDate: c.dated(),
 		length: o.Body.Len(),
 	}
 	if o.OnDisk() {
@@ -229,7 +229,7 @@ func (c *call) wrapStored(o *store.Object, lines []byte, status policy.CacheStat
 			f.loan = m
 		}
 	}
-	done, err := c.wrapComing(f)
+	done, err := c.wrapStreamed(f)
 	if f.loan == nil || c.x.Reply.Loan == nil {
 		m.Return()
 	}
@@ -266,14 +266,14 @@ func (r *diskReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ticketReader reads the body that a flight brings.
-type ticketReader struct {
+// waiterReader reads the body that a flight brings.
+type waiterReader struct {
 	t    *flight.Waiter
 	ctx  context.Context
 	rest []byte
 }
 
-func (r *ticketReader) Read(p []byte) (n int, err error) {
+func (r *waiterReader) Read(p []byte) (n int, err error) {
 	if len(r.rest) == 0 {
 		if r.rest, err = r.t.Next(r.ctx); err != nil {
 			return 0, err
@@ -285,18 +285,18 @@ func (r *ticketReader) Read(p []byte) (n int, err error) {
 }
 
 // wrapFlight is stream, wrapped; not done: it is not to be.
-func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) (next onward, done bool) {
+func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) (next nextStep, done bool) {
 	ctx := c.x.Context()
 	h := out.Head
-	f := &coming{
-		status: h.Response.Status, fields: h.Fields, told: status, ownDate: c.dated(),
+	f := &streamedWrap{
+		status: h.Response.Status, fields: h.Fields, cacheStatus: status, ownDate: c.dated(),
 		lines:  func() []byte { return c.just(h, status.Collapsed) },
-		length: out.Length, body: &ticketReader{t: t, ctx: ctx}, loan: t,
+		length: out.Length, body: &waiterReader{t: t, ctx: ctx}, loan: t,
 	}
-	done, err := c.wrapComing(f)
-	if err != nil && t.Joined() && !c.anew && ctx.Err() == nil {
-		c.anew = true
-		return together, true
+	done, err := c.wrapStreamed(f)
+	if err != nil && t.Joined() && !c.retried && ctx.Err() == nil {
+		c.retried = true
+		return retryShared, true
 	}
 	if err != nil {
 		c.unsent(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// orphaned waits until a write has lost its client.
-func (s *site) orphaned() { until(s.t, func() bool { return s.orphans.now.Load() == 1 }) }
+// detached waits until a write has lost its client.
+func (s *site) orphaned() { until(s.t, func() bool { return s.detached.count.Load() == 1 }) }
 
 // readTwice reads a URL twice and tells how often the origin was asked each time. It
 // is the state of the URL: 0 0 if what was stored still is, 1 0 if it had to be fetched,
@@ -72,7 +72,7 @@ func TestWritersWhoLeave(t *testing.T) {
 	f("done", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", [2]int{1, 0})
 	f("refused", "HTTP/1.1 405 Method Not Allowed\nContent-Length: 0\n\n", [2]int{0, 0})
 	f("no answer", "", [2]int{1, 1})
-	f("too many", "given up", [2]int{1, 1}, func(s *site) { s.orphans.now.Store(mostOrphans) })
+	f("too many", "given up", [2]int{1, 1}, func(s *site) { s.detached.count.Store(maxDetached) })
 }
 
 // A body that its client does not send to the end keeps nothing out of the cache
@@ -132,7 +132,7 @@ func TestWritersWhoBreakOff(t *testing.T) {
 	f("done all the same", part, 0, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", [2]int{1, 0})
 	f("malformed", bad, 400, "", [2]int{1, 0})
 	f("malformed, refused", bad, 422, "HTTP/1.1 422 X\r\nContent-Length: 0\r\n\r\n", [2]int{0, 0})
-	f("too many", part, 0, "", [2]int{1, 1}, func(s *site) { s.orphans.now.Store(mostOrphans) })
+	f("too many", part, 0, "", [2]int{1, 1}, func(s *site) { s.detached.count.Store(maxDetached) })
 }
 
 // A server that stops waits for writes whose clients have left, but not for ever.
@@ -165,7 +165,7 @@ func TestStoppingWithOrphans(t *testing.T) {
 			}
 			return err != nil
 		})
-		if n := s.orphans.now.Load(); n != 1 {
+		if n := s.detached.count.Load(); n != 1 {
 			t.Errorf("%d orphans while the server stops", n)
 		}
 		if hard {
@@ -190,9 +190,9 @@ func TestStay(t *testing.T) {
 	f := func(name string, until time.Duration, before int64, why error, lasts time.Duration, held int64) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := &orphans{}
+				o := &detachedWrites{}
 				o.observe(telemetry.NewRegistry(), "s")
-				o.now.Store(before)
+				o.count.Store(before)
 				lasting, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				client, leave := context.WithCancelCause(t.Context())
@@ -201,10 +201,10 @@ func TestStay(t *testing.T) {
 					limit = time.Now().Add(until)
 				}
 				start := time.Now()
-				s := newStay(lasting, client, limit, o)
+				s := newDetachedWrite(lasting, client, limit, o)
 				leave(why)
 				synctest.Wait()
-				if n := o.now.Load(); n != held {
+				if n := o.count.Load(); n != held {
 					t.Errorf("%d orphans; want %d", n, held)
 				}
 				<-s.ctx.Done()
@@ -212,10 +212,10 @@ func TestStay(t *testing.T) {
 					t.Errorf("it lasted %s; want %s", d, lasts)
 				}
 				s.end()
-				if n := o.now.Load(); n != before {
+				if n := o.count.Load(); n != before {
 					t.Errorf("%d orphans in the end; want %d", n, before)
 				}
-				if s.orphan() {
+				if s.detach() {
 					t.Error("what has ended goes on")
 				}
 			})
@@ -225,5 +225,5 @@ func TestStay(t *testing.T) {
 	f("a stream of HTTP/2", 0, 0, context.Canceled, time.Hour, 1)
 	f("with a request timeout", time.Minute, 0, edge.ErrClientGone, time.Minute, 1)
 	f("timed out", time.Minute, 0, edge.ErrRequestTimeout, 0, 0)
-	f("too many", 0, mostOrphans, edge.ErrClientGone, 0, mostOrphans)
+	f("too many", 0, maxDetached, edge.ErrClientGone, 0, maxDetached)
 }
