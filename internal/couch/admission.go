@@ -9,9 +9,9 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache"
 )
 
-// admit says what becomes of an answer to a read. That a document is not there is kept
-// as well: its creation is announced. That a revision is not there isn't, since
-// replication may bring it without a new one.
+// admit returns whether and how an answer to a read is cached. A missing document is cached
+// too, since feeds announce its creation. A missing revision is not, since replication may
+// add it without a new one.
 func admit(kind api.Kind, revision bool, status int, fields http1.Fields) httpcache.Admission {
 	a := httpcache.Admission{Store: status == 200 || status == 304}
 	if status == 404 && !revision {
@@ -22,7 +22,7 @@ func admit(kind api.Kind, revision bool, status int, fields http1.Fields) httpca
 		case isOneOf(f.Name, clientFields):
 			a.Own = append(a.Own, f)
 		case f.Is("Date"), f.Is("Vary") && bytes.EqualFold(f.Value, []byte("Accept-Encoding")):
-			// Copies are as good as new, and asked for without codings.
+			// Copies are valid until an event, and fills request no content coding.
 		default:
 			a.Fields = append(a.Fields, f)
 		}
@@ -30,17 +30,17 @@ func admit(kind api.Kind, revision bool, status int, fields http1.Fields) httpca
 	return a
 }
 
-// clientFields are fields for whoever has asked, and nobody else: a session that was
-// prolonged, and what tells of the one request.
+// clientFields are the fields that apply to one client or request only, for example a
+// renewed session.
 var clientFields = []string{"Set-Cookie", "X-Couch-Request-ID", "X-CouchDB-Body-Time"}
 
-// maxChecked is how much of a body is looked at for mistakes.
+// maxChecked is the maximum size of a body that is searched for errors.
 const maxChecked = 1 << 20
 
-// isWhole reports whether a result is complete and may be kept. A node that fails in the
-// middle has begun with 200: it writes an error in the place of the next row and ends. docs
-// says that rows may have documents: one in a revision that its row names may lose its body
-// by compaction, which no feed announces.
+// isWhole reports whether a result is complete and may be cached. A node that fails during
+// the answer has sent status 200 already: it writes an error instead of the next row and
+// ends. docs reports whether rows may include documents. A document in a revision that its
+// row names may lose its body by compaction, which no feed announces.
 func isWhole(b *httpcache.Body, docs bool) bool {
 	text, ok := b.Bytes()
 	switch {
@@ -55,7 +55,7 @@ func isWhole(b *httpcache.Body, docs bool) bool {
 	}
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
-		return endsWithoutError(b) // parts, or a call with the result in it
+		return endsWithoutError(b) // multipart, or a JSONP call
 	}
 	if !json.Valid(trimmed) {
 		return false
@@ -63,7 +63,7 @@ func isWhole(b *httpcache.Body, docs bool) bool {
 	return isComplete(trimmed)
 }
 
-// isComplete looks at a result's members, and at those of each result of several queries.
+// isComplete checks a result's members, and those of each result of several queries.
 func isComplete(result []byte) bool {
 	for m := api.MembersOf(result); m.Next(); {
 		switch {
@@ -82,12 +82,12 @@ func isComplete(result []byte) bool {
 	return true
 }
 
-// maxError is the longest error at the end of a body, which may say where in the
-// node it came from.
+// maxError is the maximum size of an error at the end of a body, which may include a stack
+// trace.
 const maxError = 16 << 10
 
-// endsWithoutError tells whether a body ends otherwise than with an error. One that comes to a node
-// within a body, whatever that is, stands on a line of its own behind it.
+// endsWithoutError reports whether a body does not end with an error. A node writes an error
+// on a line of its own after a body of any type.
 func endsWithoutError(b *httpcache.Body) bool {
 	var end bytes.Buffer
 	n := min(b.Len(), maxError)
@@ -99,17 +99,17 @@ func endsWithoutError(b *httpcache.Body) bool {
 	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 		return true
 	}
-	said := 0
+	found := 0
 	for m := api.MembersOf(line); m.Next(); {
 		if m.Is("error") || m.Is("reason") {
-			said++
+			found++
 		}
 	}
-	return said < 2
+	return found < 2
 }
 
-// hasUncacheableRow reports whether one of the rows keeps a result from being kept: an error other than
-// that a key is not there, or a document in a revision that the row names.
+// hasUncacheableRow reports whether one of the rows keeps a result from being cached: an
+// error other than a missing key, or a document in a revision that the row names.
 func hasUncacheableRow(rows []byte) bool {
 	for row := api.ElementsOf(rows); row.Next(); {
 		if row.Value[0] != '{' {

@@ -22,28 +22,30 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// call is one exchange on its way through the service. It is used again: nothing
-// that outlives the exchange may refer to it or to what it holds.
+// call is one exchange in the service. Calls are pooled: nothing that outlives the exchange
+// may refer to a call or its fields.
 type call struct {
-	svc      *Service
-	settings *settings
-	x        *edge.Exchange
+	svc        *Service
+	settings   *settings
+	x          *edge.Exchange
+	handedOver bool // the engine handles the exchange
 
+	// What the request means.
 	route    api.Route
 	identity auth.Identity
-	db       *follow.Database // nil: nothing of it is kept
-	name     []byte           // of the database, without escapes
+	db       *follow.Database // nil: nothing of it is cached
+	name     []byte           // of the database, unescaped
 	query    []byte           // without the callback
+	body     []byte           // of a request that may be sent again; nil if it is not buffered
 
 	callback jsonp.Session
 	stripped bool // the request's query had a callback
 
-	key     []byte
-	scratch []byte // scratch
-	body    []byte // of a POST that reads, nil if it is not held
-	plan    httpcache.Plan
+	// How its answer is cached.
+	plan httpcache.Plan
+	key  []byte
 
-	handedOver bool // the engine has the exchange
+	scratch []byte // for joined
 }
 
 func newCall(s *Service) *call {
@@ -71,8 +73,8 @@ func (c *call) begin(x *edge.Exchange) {
 	c.recordUser()
 }
 
-// recordUser records the user that the request names: of a session, or as a proxy in front
-// says. The engine records that of a password.
+// recordUser records the user of a session, or the user named by a proxy in front. The
+// engine records the user of a password.
 func (c *call) recordUser() {
 	for i := range c.x.Request.Fields {
 		switch f := &c.x.Request.Fields[i]; {
@@ -86,8 +88,8 @@ func (c *call) recordUser() {
 	}
 }
 
-// methodOverride is what X-HTTP-Method-Override says on a POST, where it counts; nil if it is
-// not there.
+// methodOverride returns the value of X-HTTP-Method-Override on a POST; nil if it is missing
+// or the method is another one.
 func (c *call) methodOverride() []byte {
 	if string(c.x.Request.Method) != http.MethodPost {
 		return nil
@@ -95,12 +97,12 @@ func (c *call) methodOverride() []byte {
 	return c.joined(overrideField)
 }
 
-// finish gives the call back. A fault of ours must not become a failed request where
-// that can be helped.
+// finish returns the call to the pool. It also recovers from panics: a fault of Kasoku
+// should not fail a request.
 func (c *call) finish() {
 	if p := recover(); p != nil {
 		c.fault(p)
-		return // a call that panicked is not used again
+		return // a call that panicked is not reused
 	}
 	c.x, c.settings, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
 	c.query = nil
@@ -109,11 +111,11 @@ func (c *call) finish() {
 	c.svc.calls.Put(c)
 }
 
-// fault passes a read on that the engine has not got yet.
+// fault passes a read on if the engine does not handle it yet.
 func (c *call) fault(p any) {
 	c.svc.log.Error("a fault inside the accelerator", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	if c.handedOver {
-		panic(p) // the engine lets through only what nobody can help
+		panic(p) // the engine has recovered where it can
 	}
 	c.x.Reply.Reset()
 	if c.route.Class == api.Write {
@@ -123,10 +125,10 @@ func (c *call) fault(p any) {
 	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.askInOrder(c.settings.cfg.configOrder(), origin.Hold{})})
 }
 
-// serve sends a request on the way that it has by what it means.
+// serve dispatches a request by its class.
 func (c *call) serve() {
 	if c.stripped && c.refused() {
-		c.pass(policy.ProtocolPassed) // the engine says so
+		c.pass(policy.ProtocolPassed) // the engine sends the refusal
 		return
 	}
 	switch c.route.Class {
@@ -144,11 +146,11 @@ func (c *call) serve() {
 	}
 }
 
-// replicatorAgents are those whose requests must all go to one node: what they have
-// written down of positions and revisions means nothing to another.
+// replicatorAgents are the user agents of replicators. All requests of a replicator must be
+// sent to one node, since its positions and revisions are meaningless to others.
 var replicatorAgents = []string{"CouchDB-Replicator/", "PouchDB"}
 
-// fromReplicator tells whether a replicator asks.
+// fromReplicator reports whether the client is a replicator.
 func (c *call) fromReplicator() bool {
 	agent := c.x.Request.Get("User-Agent")
 	for _, name := range replicatorAgents {
@@ -159,9 +161,9 @@ func (c *call) fromReplicator() bool {
 	return false
 }
 
-// writeOrder is the order of the nodes for a write, or for what only the node knows that
-// takes writes. Databases of the server's own are not replicated: the first node has
-// them. Clients that have to stay with a node do so by their address.
+// writeOrder returns the order of the nodes for a write, or for a request that only the
+// write node can answer. System databases are not replicated, so the first node has them.
+// Clients that must use one node are assigned by their address.
 func (c *call) writeOrder() nodeOrder {
 	cfg := &c.settings.cfg
 	switch {
@@ -177,13 +179,13 @@ func (c *call) writeOrder() nodeOrder {
 	id := c.route.AppendID(nil)
 	o := cfg.writeOrder(0, c.name, id)
 	if db := c.followedDatabase(); db != nil && len(id) > 0 {
-		o = o.prefer(db.Likely(id)) // where it was written last, until the others have that
+		o = o.prefer(db.Likely(id)) // prefer the node of the last write, until others have it
 	}
 	return o
 }
 
-// authOrder is the order of the nodes for who may read the database: those that are told
-// of changes of that first.
+// authOrder returns the order of the nodes for permission checks: first the node that gets
+// changes of permissions first.
 func (c *call) authOrder() nodeOrder {
 	cfg := &c.settings.cfg
 	if cfg.Writes == WritesFirst {
@@ -192,8 +194,8 @@ func (c *call) authOrder() nodeOrder {
 	return cfg.configOrder()
 }
 
-// writeNode is the node whose turn it is to take the writes, where one node does. Databases
-// are created and deleted on the first one.
+// writeNode returns the node that takes the writes, if a single node does. The first node
+// creates and deletes databases.
 func (c *call) writeNode() int {
 	if db := c.followedDatabase(); db != nil && c.route.Touch&api.TouchDatabaseList == 0 {
 		return db.WriteNode()
@@ -201,7 +203,7 @@ func (c *call) writeNode() int {
 	return 0
 }
 
-// followedDatabase is the database if it is followed now.
+// followedDatabase returns the database if it is being followed, and otherwise nil.
 func (c *call) followedDatabase() *follow.Database {
 	if c.db == nil && c.settings.table() != nil && len(c.name) > 0 {
 		return c.settings.table().Find(c.name)
@@ -209,15 +211,15 @@ func (c *call) followedDatabase() *follow.Database {
 	return c.db
 }
 
-// clientOrder is an order that stays the same for one client and database.
+// clientOrder returns an order that is constant for a client and a database.
 func (c *call) clientOrder() nodeOrder {
 	return c.settings.cfg.hashOrder(fmt.Append(nil, c.x.Record.Client.Addr()), c.name)
 }
 
-// clientHash is that of the client and the database, for fleet.recent.
+// clientHash returns the hash of the client and the database, for fleet.recentWrites.
 func (c *call) clientHash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(), c.name) }
 
-// nodeSelection says which node a read is for.
+// selection returns the selection of the node for a read.
 func (c *call) selection() *nodeSelection {
 	cfg := &c.settings.cfg
 	r := &nodeSelection{svc: c.svc, fleet: c.settings.fleet, db: c.db, excluded: c.svc.security.lacking(c.settings.fleet, c.name), writeOrder: c.writeOrder(), headTimeout: cfg.headTimeout(&c.route), hold: cfg.hold(), anyWriter: cfg.Writes == WritesAny}
@@ -227,7 +229,7 @@ func (c *call) selection() *nodeSelection {
 	switch c.route.Kind {
 	case api.Document, api.Attachment:
 		r.id = c.route.AppendID(nil)
-	case api.Database: // it tells a position
+	case api.Database: // the answer has a position
 		r.preferred = c.settings.cfg.writeOrder(c.writeNode(), c.name, nil)
 	}
 	switch {
@@ -235,7 +237,7 @@ func (c *call) selection() *nodeSelection {
 		r.writeOrder = r.writeOrder.startingAt(c.recentWriter())
 	case c.db != nil:
 	case c.settings.table() != nil && len(c.name) > 0:
-		r.preferred = r.writeOrder // who lacks what is not known
+		r.preferred = r.writeOrder // it is not recorded which nodes lack what
 	default:
 		if node, ok := c.settings.fleet.recentWrites.node(c.clientHash(), c.x.Now().Unix(), c.settings.cfg.MaxLag); ok {
 			r.preferred = nodeOrder{node}
@@ -244,8 +246,8 @@ func (c *call) selection() *nodeSelection {
 	return r
 }
 
-// recentWriter is the node that has what the client wrote last in the database, or else what
-// anybody did.
+// recentWriter returns the node of the client's last write in the database, or otherwise of
+// the last write of any client.
 func (c *call) recentWriter() int {
 	node, ok := c.settings.fleet.recentWrites.node(c.clientHash(), c.x.Now().Unix(), c.settings.cfg.MaxLag)
 	if ok && c.db.Reachable().Has(node) {
@@ -254,7 +256,7 @@ func (c *call) recentWriter() int {
 	return c.db.WriteNode()
 }
 
-// pass gives the request to the node that has to answer it.
+// pass sends the request to a node without using the cache.
 func (c *call) pass(why policy.Reason) {
 	c.db = c.followedDatabase()
 	p := &httpcache.Passage{Why: why}
@@ -268,9 +270,9 @@ func (c *call) pass(why policy.Reason) {
 	c.svc.engine.Pass(c.x, p)
 }
 
-// passOrder is the order for what is not any node's. All feeds of a database are
-// those of one node, since positions mean something to that one only: of the node
-// that takes its writes, so that who has written finds it there.
+// passOrder returns the order for requests that not every node can answer. All feeds of a
+// database are read from the node that takes its writes: positions are meaningless to other
+// nodes, and a client that writes finds its write there.
 func (c *call) passOrder() nodeOrder {
 	if c.route.Kind == api.Feed && !c.fromReplicator() && !c.route.InSystemDatabase() {
 		return c.settings.cfg.writeOrder(c.writeNode(), c.name, nil)
@@ -280,8 +282,8 @@ func (c *call) passOrder() nodeOrder {
 
 type askFunc = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 
-// answerHold says what is held of the answer to a request that is passed on: of a read, whose
-// answer ends by itself.
+// answerHold returns how much of an answer is buffered before it is passed on, so that
+// another node can be tried. Only reads whose answer ends by itself are buffered.
 func (c *call) answerHold() origin.Hold {
 	if string(c.x.Request.Method) != http.MethodGet || c.route.Class == api.Stream {
 		return origin.Hold{}
@@ -289,8 +291,8 @@ func (c *call) answerHold() origin.Hold {
 	return c.settings.cfg.hold()
 }
 
-// askInOrder asks the first node of an order that is available, and another one if the answer
-// breaks off while it is held.
+// askInOrder returns a function that sends a request to the first available node of an
+// order, and to another one if the answer breaks off while it is buffered.
 func (c *call) askInOrder(o nodeOrder, hold origin.Hold) askFunc {
 	s, f, body, db := c.svc, c.settings.fleet, c.body, c.name
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
@@ -301,7 +303,7 @@ func (c *call) askInOrder(o nodeOrder, hold origin.Hold) askFunc {
 	}
 }
 
-// askSelected asks a node that r chooses.
+// askSelected returns a function that sends a request to a node selected by r.
 func (c *call) askSelected(r *nodeSelection) askFunc {
 	body := c.body
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
@@ -311,30 +313,30 @@ func (c *call) askSelected(r *nodeSelection) askFunc {
 	}
 }
 
-// setBody gives q the body that is held, if one is: it can be sent again then.
+// setBody sets q's body if it is buffered, so that q can be sent again.
 func setBody(q *origin.Outbound, body []byte) {
 	if body != nil {
 		q.Content, q.Body, q.Stop, q.Trailer, q.Length = body, nil, nil, nil, 0
 	}
 }
 
-// proxyFields are the fields by which nodes are told who a user is, or what was asked for,
-// by whoever stands before them. From clients they would be believed.
+// proxyFields are the fields in which a proxy names the user or the original path to nodes.
+// Nodes would believe them from clients as well.
 var proxyFields = []string{
 	"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token", "X-Couchdb-Vhost-Path", "X-Couchdb-Requested-Path",
 }
 
-// overrideField is the field by which CouchDB takes a POST for another method.
+// overrideField overrides the method of a POST in CouchDB.
 const overrideField = "X-HTTP-Method-Override"
 
-// overrideFields are fields that some servers take a request's method from. CouchDB goes by
-// overriding alone, and on POST alone: what is sent elsewhere must not mean more to
-// whoever stands before a node than it does to us.
+// overrideFields are fields that override the method on some servers. CouchDB uses only
+// overrideField, and only on POST. The others are removed, so that a proxy in front of a
+// node interprets a request like Kasoku.
 var overrideFields = []string{overrideField, "X-HTTP-Method", "X-Method-Override"}
 
-// dropPrivateFields takes off the request what means nothing to CouchDB and may mean something to
-// others, and what only a proxy that is trusted may say. It comes before all else: no node
-// may get it, and nobody may be taken for whom it names.
+// dropPrivateFields removes the fields that mean nothing to CouchDB but may affect proxies,
+// and the fields that only a trusted proxy may set. It must be called first: no node may get
+// these fields, and they must not identify the client.
 func (c *call) dropPrivateFields() {
 	post := string(c.x.Request.Method) == http.MethodPost
 	c.dropFields(func(f http1.Field) bool { return isOneOf(f.Name, overrideFields) && !(post && f.Is(overrideField)) })
@@ -345,14 +347,14 @@ func (c *call) dropPrivateFields() {
 
 func isProxyField(f http1.Field) bool { return isOneOf(f.Name, proxyFields) }
 
-// dropFields takes fields off the request.
+// dropFields removes fields from the request.
 func (c *call) dropFields(which func(http1.Field) bool) {
 	if fields := c.x.Request.Fields; slices.ContainsFunc(fields, which) {
 		c.x.Request.Fields = slices.DeleteFunc(fields, which)
 	}
 }
 
-// without is a copy of fields without those called one of names.
+// without returns a copy of fields without the named ones.
 func without(fields http1.Fields, names []string) http1.Fields {
 	kept := make(http1.Fields, 0, len(fields))
 	for _, f := range fields {
@@ -372,7 +374,7 @@ func isOneOf(name []byte, names []string) bool {
 	return false
 }
 
-// trusted tells whether the client is a proxy whose word on users is believed.
+// trusted reports whether the client is a proxy that is trusted to name the user.
 func (c *call) trusted() bool {
 	client := c.x.Record.Client.Addr().Unmap()
 	for _, p := range c.settings.cfg.HTTP.Forwarding.Trust {

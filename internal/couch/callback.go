@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// stripCallback makes the query that says what a request means to CouchDB. The engine
-// removes the callback from what it sends on.
+// stripCallback sets c.query to the query without the callback. The engine removes the
+// callback from the request that it sends on.
 func (c *call) stripCallback() {
 	r := &c.x.Request
 	c.query, c.stripped = r.RawQuery, false
@@ -18,8 +18,8 @@ func (c *call) stripCallback() {
 	}
 }
 
-// refused reports whether the engine will refuse the request for its callback. Then no node
-// is asked.
+// refused reports whether the engine will refuse the request because of its callback. Then
+// no node gets a request.
 func (c *call) refused() bool {
 	return c.callback.Admit(c.settings.cfg.HTTP.JSONP, &c.x.Request, nil) == jsonp.RefuseIt
 }

@@ -9,65 +9,64 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache"
 )
 
-// Config says which nodes stand behind a service of type couchdb and what may be
-// kept of them. Durations and counts that are 0 mean their default.
+// Config is the configuration of a service of type couchdb. Durations and counts that are 0
+// mean their default.
 type Config struct {
 	// Name is the service's name in the configuration.
 	Name string
-	// Nodes are the nodes' URLs, scheme://host[:port] without a path. They have the
-	// same databases and replicate them to each other. Their order counts: see Writes.
-	// At most follow.MaxNodes.
+	// Nodes are the URLs of the nodes, scheme://host[:port] without a path. The nodes have
+	// the same databases and replicate them to each other. The order is significant: see
+	// Writes. At most follow.MaxNodes.
 	Nodes []string
-	// User and Password are those of Kasoku's own requests: feeds, comparisons,
-	// replications. They must be allowed to read what is to be kept, and to write
-	// where Replicate says so. Empty: such requests bring no credentials.
+	// User and Password are the credentials of Kasoku's own requests: feeds, comparisons,
+	// replications. They need permission to read everything that is to be cached, and to
+	// write if Replicate is used. If they are empty, such requests have no credentials.
 	User, Password string
-	// Writes says which node gets writes: WritesFirst or WritesAny.
+	// Writes selects the node for writes: WritesFirst or WritesAny.
 	Writes string
-	// Follow has the feeds of databases followed and what was read of them kept.
-	// Without it Kasoku balances and keeps nothing of databases.
+	// Follow enables caching of databases, by following their feeds. Without it Kasoku only
+	// balances the requests for databases.
 	Follow bool
-	// MaxUnfollowed is for how long copies are given out without a sign that every
-	// node's feed is alive. Default 1s.
+	// MaxUnfollowed is how long copies are served without a sign of life from every node's
+	// feed. Default 1s.
 	MaxUnfollowed time.Duration
-	// MaxLag is how long a node may lack a change that another has; a node that lags
-	// more gets no reads until it has caught up, unless all do. Default 10s.
+	// MaxLag is how long a node may lack a change of another node. A node that lags more
+	// gets no reads until it has caught up, unless all nodes lag. Default 10s.
 	MaxLag time.Duration
-	// VisibleTTL is how long it is remembered whether somebody may read a database.
-	// Default 2s.
+	// VisibleTTL is how long a client's permission to read a database is cached. Default 2s.
 	VisibleTTL time.Duration
-	// MaxDatabases is how many databases are followed at a time. What is read of
-	// others is not kept. Default 1000.
+	// MaxDatabases is the maximum number of databases that are followed at a time. Others
+	// are not cached. Default 1000.
 	MaxDatabases int
-	// Buffer is how many bytes of an answer to a read are held before its client gets any of
-	// them: if it breaks off meanwhile, another node is asked. 0 holds nothing.
+	// Buffer is the number of bytes of a read's answer that are buffered before the client
+	// gets the first one. If the answer breaks off before that, another node is tried. 0
+	// disables buffering.
 	Buffer int64
-	// Replicate are the replications that are kept alive.
+	// Replicate are the replications that are kept running.
 	Replicate Replicate
-	// HTTP is the configuration of the engine, as that of type http: forwarding, what
-	// is kept, codings, callbacks, and in Group the balancing of reads, health, ejection, retries,
-	// hedging and timeouts. Name, Group.Members and what RFC 9111 leaves to a cache are
-	// set by the service. Group.Check.Path empty: nodes are asked for /_up, with GET, or /
-	// where there is no /_up.
+	// HTTP is the configuration of the engine, as for type http: forwarding, caching,
+	// codings, callbacks, and in Group the balancing of reads, health checks, ejection,
+	// retries, hedging and timeouts. The service sets Name, Group.Members and the choices
+	// that RFC 9111 leaves to a cache. If Group.Check.Path is empty, nodes are checked by
+	// GET of /_up, or of / if they have no /_up.
 	HTTP httpcache.Config
 }
 
-// Replicate says which databases are replicated between the nodes.
+// Replicate is the configuration of replications between the nodes.
 type Replicate struct {
-	// Databases are the names, without escapes.
+	// Databases are the names of the databases, unescaped.
 	Databases []string
-	// Both replicates from every node to every other; else the first node's changes go
-	// to all others.
+	// Both replicates from every node to every other one. Otherwise the first node is
+	// replicated to all others.
 	Both bool
 }
 
-// The choices of a node for writes.
+// The values of Config.Writes.
 const (
-	// WritesFirst gives all writes to the first node that is well, in the order of
-	// Nodes.
+	// WritesFirst sends all writes to the first healthy node, in the order of Nodes.
 	WritesFirst = "first"
-	// WritesAny spreads writes over the nodes that are well, those of one document to
-	// one node. The nodes must replicate to each other both ways.
+	// WritesAny distributes writes over the healthy nodes; those of one document have the
+	// same node. The nodes must replicate to each other both ways.
 	WritesAny = "any"
 )
 
@@ -90,7 +89,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate fills in the defaults and finds what can't be.
+// validate returns the configuration with defaults, or an error.
 func (c Config) validate() (Config, error) {
 	c = c.withDefaults()
 	switch {

@@ -1,8 +1,9 @@
-// Package couch is the couchdb service: CouchDB nodes that replicate to each other,
-// behind one address, with what was read of them kept for as long as their own feeds
-// say that it is good.
+// Package couch is the couchdb service. It puts CouchDB nodes that replicate to each other
+// behind one address, and caches what is read from them for as long as their own feeds
+// confirm that it is current.
 //
-// What a request means is told by package route, when a copy is good by coherence,
-// who may be given one by visible. Copies are made, stored and sent by the HTTP
-// engine, package httpcache, which is given a plan for each request.
+// Package api parses requests and answers, package follow decides whether a copy is valid,
+// package auth decides whether a client may get it, and package feed shares live feeds
+// between clients. The HTTP engine, package httpcache, creates, stores and sends copies.
+// This package passes it a plan for each request.
 package couch

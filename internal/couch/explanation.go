@@ -17,8 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// explanation is an explanation on its way. The call is one of its own, which nobody
-// answers.
+// explanation is an explanation under construction. Its call is never answered.
 type explanation struct {
 	admin.Explanation
 	*call
@@ -26,8 +25,8 @@ type explanation struct {
 	now     int64 // on the cache's clock
 }
 
-// Explain tells how a request would be answered now. Its path is a path, for which a
-// header Host is needed, or a whole URL.
+// Explain describes how a request would be answered now. The request's path is a URL, or a
+// path together with a header Host.
 func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
 	path, query, err := splitURL(r.Path)
 	if err != nil {
@@ -49,7 +48,8 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	return e.Explanation, nil
 }
 
-// hostOf is whom a URL, or else the field Host, names, and whether by TLS.
+// hostOf returns the host of a URL, or otherwise the field Host, and reports whether the URL
+// uses TLS.
 func hostOf(url string, field []byte) (host []byte, secure bool) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
@@ -69,7 +69,7 @@ func (e *explanation) setDecision(why policy.Reason) {
 	e.step("decision", i.Name, i.Help)
 }
 
-// explain follows call.serve.
+// explain mirrors call.serve.
 func (e *explanation) explain() {
 	rt := &e.route
 	e.step("class", rt.Class.String(), "of "+rt.Kind.String()+", for node: "+rt.Node.String())
@@ -93,7 +93,7 @@ func (e *explanation) explain() {
 	}
 }
 
-// read follows call.read.
+// read mirrors call.read.
 func (e *explanation) read() {
 	switch {
 	case e.settings.table() == nil:
@@ -107,7 +107,7 @@ func (e *explanation) read() {
 	e.setDecision(policy.ProtocolPassed)
 }
 
-// explainAuth tells whether who asks may be given copies, as far as that is known.
+// explainAuth reports whether the client may get copies, as far as that is cached.
 func (e *explanation) explainAuth() bool {
 	e.identity = auth.Identify(e.x.Request.Fields)
 	e.db = e.settings.table().Find(e.name)
@@ -129,7 +129,7 @@ func (e *explanation) explainAuth() bool {
 	return true
 }
 
-// explainCopy tells what is known of the database, and what is kept.
+// explainCopy describes the state of the database and its copy.
 func (e *explanation) explainCopy() {
 	good := e.db.Servable(e.now)
 	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be served: %v", good))

@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// fleet is what a service does with its nodes beside having clients' requests
-// answered: it follows the databases in use and keeps replications alive.
+// fleet manages a service's nodes apart from clients' requests: it follows the databases in
+// use and keeps replications running.
 type fleet struct {
 	nodes  *nodes
 	table  *follow.Table // nil without Config.Follow
@@ -27,11 +27,11 @@ type fleet struct {
 	recentWrites recentWrites
 
 	mu          sync.Mutex
-	downReasons []map[string]bool // by node: why the balancer leaves it out
-	transitions int               // calls of moved
+	downReasons []map[string]bool // by node: the reasons why the balancer does not use it
+	transitions int               // the number of calls of memberMoved
 }
 
-// newFleet begins to look after the nodes. They are taken for well until moved says
+// newFleet returns a running fleet. All nodes count as up until memberMoved reports
 // otherwise.
 func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *slog.Logger) (*fleet, error) {
 	n, err := newNodes(cfg)
@@ -55,7 +55,7 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 	return f, nil
 }
 
-// suits tells whether the fleet is right for another configuration too.
+// suits reports whether the fleet can be used with another configuration.
 func (f *fleet) suits(cfg *Config) bool {
 	old := &f.cfg
 	return slices.Equal(cfg.Nodes, old.Nodes) && cfg.User == old.User && cfg.Password == old.Password && cfg.Follow == old.Follow &&
@@ -64,7 +64,7 @@ func (f *fleet) suits(cfg *Config) bool {
 		cfg.HTTP.Group.Transport == old.HTTP.Group.Transport
 }
 
-// close ends what newFleet has begun. No copy that rests on it is in reach then.
+// close stops the fleet. After that no copy that depends on it can be found.
 func (f *fleet) close() {
 	f.feeds.Close()
 	if f.table != nil {
@@ -76,13 +76,13 @@ func (f *fleet) close() {
 	f.nodes.close()
 }
 
-// choice asks the balancer for the first available node of an order. The balancer may
-// have another configuration in force by then: it goes by the nodes' names.
+// choice returns a choice of the first available node of an order. It uses the nodes' names,
+// since the balancer may have another configuration by then.
 func (f *fleet) choice(o nodeOrder) *balance.Choice {
 	return &balance.Choice{Names: f.urls, Prefer: o}
 }
 
-// numbers are the numbers that the nodes of other have here, -1 for who is not here.
+// numbers returns the indexes in f of the nodes of other; -1 for nodes that f does not have.
 func (f *fleet) numbers(other *fleet) (nodes []int) {
 	for _, url := range other.urls {
 		nodes = append(nodes, slices.Index(f.urls, url))
@@ -90,7 +90,7 @@ func (f *fleet) numbers(other *fleet) (nodes []int) {
 	return nodes
 }
 
-// unregister takes the series of f that next has not got any more out of the registry.
+// unregister removes the metrics of f that next does not have.
 func (f *fleet) unregister(r *telemetry.Registry, next *fleet) {
 	for _, url := range f.urls {
 		if f.table != nil && (next.table == nil || !slices.Contains(next.urls, url)) {
@@ -108,7 +108,8 @@ func (f *fleet) unregister(r *telemetry.Registry, next *fleet) {
 	}
 }
 
-// memberMoved is told by the balancer what becomes of a node: balance.Config.Moved.
+// memberMoved is called by the balancer when the state of a node changes: see
+// balance.Config.Moved.
 func (f *fleet) memberMoved(member, from, to, _ string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,8 +117,8 @@ func (f *fleet) memberMoved(member, from, to, _ string) {
 	f.transition(member, from, to)
 }
 
-// transition takes note of what has become of a node, which may be left out for several
-// reasons at once. f.mu is held.
+// transition records a new state of a node. A node may be down for several reasons at once.
+// f.mu is held.
 func (f *fleet) transition(member, from, to string) {
 	node := slices.Index(f.urls, member)
 	if node < 0 {
@@ -134,8 +135,8 @@ func (f *fleet) transition(member, from, to string) {
 	}
 }
 
-// setUp tells of a node that may get requests again, or no more. f.mu is held, so
-// that the last word is the right one.
+// setUp reports that a node is up or down. f.mu is held, so that the last report is the
+// current one.
 func (f *fleet) setUp(node int, up bool) {
 	if f.table != nil {
 		f.table.SetUp(node, up)
@@ -145,8 +146,8 @@ func (f *fleet) setUp(node int, up bool) {
 	}
 }
 
-// recheckExistence has it found out anew whether there is a database on node, which has been told
-// to create or delete it; on all nodes if it is -1, since any may have been told.
+// recheckExistence checks again whether the database exists on a node that got a request to
+// create or delete it. If node is -1, any node may have got it, and all are checked.
 func (f *fleet) recheckExistence(db *follow.Database, node int) {
 	if node >= 0 {
 		db.RecheckExistence(node)
@@ -157,7 +158,7 @@ func (f *fleet) recheckExistence(db *follow.Database, node int) {
 	}
 }
 
-// available returns those of an order that may get requests, or all if none may.
+// available returns the nodes of an order that are up, or all of them if none is.
 func (f *fleet) available(o nodeOrder) nodeOrder {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,22 +174,22 @@ func (f *fleet) available(o nodeOrder) nodeOrder {
 	return kept
 }
 
-// nodeReturned takes note that a node may have been restarted.
+// nodeReturned is called when a node may have been restarted.
 func (f *fleet) nodeReturned(node int) {
 	if f.keeper != nil {
 		f.keeper.NodeReturned(node)
 	}
 }
 
-// nodeLagging takes note that a database on node does not get what others have.
+// nodeLagging is called when a database on node does not get the changes of others.
 func (f *fleet) nodeLagging(db string, node int) {
 	if f.keeper != nil {
 		f.keeper.Stalled(db, node)
 	}
 }
 
-// adoptStates takes over what the balancer knows of the nodes already. If it has told of one
-// meanwhile that is newer, and it is asked again.
+// adoptStates adopts the present states of the nodes from the balancer. It repeats this if
+// the balancer reports a newer state meanwhile.
 func (f *fleet) adoptStates(members func() []balance.MemberState) {
 	for {
 		f.mu.Lock()
@@ -200,7 +201,7 @@ func (f *fleet) adoptStates(members func() []balance.MemberState) {
 	}
 }
 
-// tryAdoptStates is see, unless there were moves since.
+// tryAdoptStates adopts the states unless there were transitions since.
 func (f *fleet) tryAdoptStates(members []balance.MemberState, moves int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,7 +216,7 @@ func (f *fleet) tryAdoptStates(members []balance.MemberState, moves int) bool {
 	return true
 }
 
-// notes are sentences about what an administrator should know.
+// notes returns sentences for an administrator.
 func (f *fleet) notes() (notes []string) {
 	if f.table != nil {
 		notes = f.table.Notes()
@@ -226,7 +227,7 @@ func (f *fleet) notes() (notes []string) {
 	return notes
 }
 
-// sharedFeeds are the feeds that clients share.
+// sharedFeeds returns the feeds that clients share.
 func (f *fleet) sharedFeeds() (list []admin.Feed) {
 	for _, s := range f.feeds.States() {
 		list = append(list, admin.Feed{

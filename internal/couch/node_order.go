@@ -8,10 +8,10 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/follow"
 )
 
-// nodeOrder is in which order nodes are asked: the first one that is available is.
+// nodeOrder is an order of preference of nodes: the first available one gets the request.
 type nodeOrder []int
 
-// configOrder is the order of the configuration.
+// configOrder returns the order of the configuration.
 func (c *Config) configOrder() nodeOrder {
 	o := make(nodeOrder, len(c.Nodes))
 	for i := range o {
@@ -20,9 +20,9 @@ func (c *Config) configOrder() nodeOrder {
 	return o
 }
 
-// hashOrder is an order that is the same for the same key, as long as the nodes are, and
-// in which all nodes come first equally often. When a node leaves, nothing moves
-// between the others (rendezvous hashing).
+// hashOrder returns an order that depends on key and on the set of nodes only. All nodes are
+// first equally often. When a node is removed, the order of the others does not change
+// (rendezvous hashing).
 func (c *Config) hashOrder(key ...[]byte) nodeOrder {
 	o := c.configOrder()
 	scores := make([]uint64, len(o))
@@ -44,8 +44,8 @@ func (c *Config) hashOrder(key ...[]byte) nodeOrder {
 	return o
 }
 
-// writeOrder is the order for writes: of a document, or of a whole database with id nil.
-// Where one node takes the writes, first is that one.
+// writeOrder returns the order for writes of a document, or of a whole database if id is
+// nil. first is the node that takes the writes if a single node does.
 func (c *Config) writeOrder(first int, db, id []byte) nodeOrder {
 	if c.Writes == WritesFirst {
 		return c.configOrder().startingAt(first)
@@ -53,7 +53,7 @@ func (c *Config) writeOrder(first int, db, id []byte) nodeOrder {
 	return c.hashOrder(db, id)
 }
 
-// startingAt puts node before all others.
+// startingAt moves node to the front.
 func (o nodeOrder) startingAt(node int) nodeOrder {
 	at := slices.Index(o, node)
 	copy(o[1:at+1], o[:at])
@@ -61,7 +61,7 @@ func (o nodeOrder) startingAt(node int) nodeOrder {
 	return o
 }
 
-// preferred puts the nodes of a set before the others.
+// prefer moves the nodes of a set to the front.
 func (o nodeOrder) prefer(set follow.NodeSet) nodeOrder {
 	slices.SortStableFunc(o, func(a, b int) int {
 		switch {

@@ -18,20 +18,20 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// nodes are the ways of Kasoku's own requests: feeds, questions, replications. They
-// are apart from those of clients' requests, so that neither waits for the other's
-// connections, and no failure of one is charged to the other.
+// nodes are the connections for Kasoku's own requests: feeds, comparisons, replications.
+// They are separate from the connections for clients' requests, so that neither waits for
+// the other, and failures don't affect the other's health.
 type nodes struct {
 	transports []*origin.Transport
 	own        http1.Fields // Kasoku's credentials
 	head       http1.Fields // of requests without a body
-	post       http1.Fields // of those with JSON
+	post       http1.Fields // of requests with JSON
 
-	// numbering are the nodes, a bit each, that have said X-Couch-Request-ID.
+	// numbering is the set of nodes, a bit each, that have sent X-Couch-Request-ID.
 	numbering atomic.Uint64
 }
 
-// maxAnswer is how long an answer to one of Kasoku's own requests may be.
+// maxAnswer is the maximum size of an answer to one of Kasoku's own requests.
 const maxAnswer = 16 << 20
 
 var errAnswerTooLong = errors.New("the answer is longer than 16 MiB")
@@ -62,10 +62,10 @@ func (n *nodes) close() {
 	}
 }
 
-// isOwnAnswer tells whether an answer is the node's own, and not one of somebody on the way
-// to it. CouchDB numbers its answers; a node that has done so once does it always, and a
-// node that is followed has answered before anything of it is kept. What it did not say
-// itself must not be kept, since nothing that it announces would ever put it out of reach.
+// isOwnAnswer reports whether an answer is from the node itself and not from a proxy in
+// front of it. CouchDB numbers its answers; a node that has sent a number once always does.
+// A followed node has answered before anything of it is cached. An answer of a proxy must
+// not be cached, since no event of the node would invalidate it.
 func (n *nodes) isOwnAnswer(node int, header http1.Fields) bool {
 	mine := uint64(1) << node
 	if len(header.Get("X-Couch-Request-ID")) > 0 {
@@ -77,7 +77,7 @@ func (n *nodes) isOwnAnswer(node int, header http1.Fields) bool {
 	return n.numbering.Load()&mine == 0
 }
 
-// get is the way of the requests of a node's feeds.
+// get returns the function that sends the requests of a node's feeds.
 func (n *nodes) get(node int) follow.Get {
 	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
 		in, fault := n.transports[node].Exchange(ctx, &origin.Outbound{Method: []byte("GET"), Target: []byte(target), Header: n.head})
@@ -89,8 +89,7 @@ func (n *nodes) get(node int) follow.Get {
 	}
 }
 
-// ask is the way of the requests of feeds that clients share. The feeds look after
-// pauses themselves.
+// ask sends the requests of shared feeds, which handle pauses themselves.
 func (n *nodes) ask(ctx context.Context, r *feed.Request) (*feed.Answer, error) {
 	q := &origin.Outbound{Method: []byte(r.Method), Target: []byte(r.Target), Header: r.Header, HeadTimeout: feedPause, StallTimeout: feedPause}
 	if r.OwnCredentials {
@@ -106,8 +105,8 @@ func (n *nodes) ask(ctx context.Context, r *feed.Request) (*feed.Answer, error) 
 	return &feed.Answer{Status: in.Status, Header: in.Header, Body: in}, nil
 }
 
-// winningRevision returns the revision of a document that a node answers with when none is named:
-// a leaf, if the document is not deleted. It is "" if the node does not say.
+// winningRevision returns the revision that a node returns if none is requested: a leaf,
+// unless the document is deleted. It returns "" if the node does not answer with one.
 func (n *nodes) winningRevision(ctx context.Context, node int, path string) string {
 	q := &origin.Outbound{Method: []byte("HEAD"), Target: []byte(path), Header: n.head, HeadTimeout: winnerTimeout}
 	in, fault := n.transports[node].Exchange(ctx, q)
@@ -121,8 +120,7 @@ func (n *nodes) winningRevision(ctx context.Context, node int, path string) stri
 	return strings.Trim(string(in.Header.Get("ETag")), `"`)
 }
 
-// winnerTimeout is how long a node may take to tell which revision is the current one. An
-// answer waits for it.
+// winnerTimeout is the timeout of winningRevision, during which a client's answer waits.
 const winnerTimeout = 5 * time.Second
 
 // do sends a node a request and returns the whole answer. body is JSON, or nil.

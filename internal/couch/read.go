@@ -15,8 +15,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// followedDatabase are the choices of a cache whose copies are good until it is told
-// otherwise. What a list or show says of its own lifetime counts beside.
+// cachePolicy is the policy for copies that are valid until an event. A lifetime that a list
+// or show sets itself applies as well.
 var cachePolicy = func() *policy.Options {
 	o := policy.Defaults()
 	o.Heuristic, o.DefaultTTL = 0, 100*365*24*3600
@@ -25,10 +25,10 @@ var cachePolicy = func() *policy.Options {
 	return &o
 }()
 
-// maxQuery is the longest body of a POST that reads whose answer is kept.
+// maxQuery is the maximum size of the body of a cacheable POST.
 const maxQuery = 256 << 10
 
-// read answers from a copy, or from a node and keeps a copy.
+// read answers from a copy, or from a node, and caches the answer.
 func (c *call) read() {
 	if !c.cacheable() || c.fromReplicator() {
 		c.pass(policy.ProtocolPassed)
@@ -58,15 +58,15 @@ func (c *call) read() {
 	c.svc.engine.Read(c.x, &c.plan)
 }
 
-// cacheable tells whether copies of what is asked for can be kept at all.
+// cacheable reports whether the answer can be cached at all.
 func (c *call) cacheable() bool {
 	r := &c.route
 	return c.settings.table() != nil && len(c.name) > 0 && r.Kind != api.DatabaseList && r.Flags&api.AllowsStale == 0 &&
 		(r.Class == api.ReadByBody || c.x.BodyLength() == 0)
 }
 
-// allowed tells whether who asks may be given copies, and takes the database into use
-// if it is not. A node is asked if that is not known.
+// allowed reports whether the client may get copies. It queries a node if that is not
+// cached, and begins to follow the database if it is not in use.
 func (c *call) allowed(now int64) bool {
 	v, refresh := c.settings.auth.Lookup(c.identity, c.name, now)
 	switch {
@@ -83,14 +83,14 @@ func (c *call) allowed(now int64) bool {
 	return v == auth.Allowed
 }
 
-// authCheck asks a node whether the client may read the database.
+// authCheck returns a function that queries a node whether the client may read the database.
 func (c *call) authCheck() auth.Check {
-	s, f, o, who, db := c.svc, c.settings.fleet, c.authOrder(), auth.Identify(c.x.Request.Fields), bytes.Clone(c.name)
+	s, f, o, id, db := c.svc, c.settings.fleet, c.authOrder(), auth.Identify(c.x.Request.Fields), bytes.Clone(c.name)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
 	if client := c.x.Record.Client.Addr().Unmap(); c.settings.cfg.HTTP.Forwarding.X && client.IsValid() {
-		// A node that counts wrong passwords does so by address.
+		// CouchDB counts wrong passwords by address.
 		header = append(header, http1.Field{Name: []byte("X-Forwarded-For"), Value: client.AppendTo(nil)})
 	}
 	return func(ctx context.Context, _ bool) (status int, err error) {
@@ -100,12 +100,12 @@ func (c *call) authCheck() auth.Check {
 			return 0, fault
 		}
 		defer in.Close()
-		s.sessions.put(who, in.Header)
+		s.sessions.put(id, in.Header)
 		return in.Status, nil
 	}
 }
 
-// credentials are the fields that tell a node who asks.
+// credentials returns the fields that identify the client to a node.
 func credentials(fields http1.Fields) (list http1.Fields) {
 	for _, f := range fields {
 		if f.Is("Authorization") || f.Is("Cookie") || isOneOf(f.Name, proxyFields) {
@@ -115,18 +115,20 @@ func credentials(fields http1.Fields) (list http1.Fields) {
 	return list
 }
 
-// readQueryBody reads the body of a POST that reads; false: it is too long to be part of a key.
+// readQueryBody reads the body of a POST that reads. It returns false if the body is too
+// long to be part of a key.
 func (c *call) readQueryBody() bool {
 	body, err := c.x.ReadBody(maxQuery)
 	if err != nil {
-		return false // what is wrong with it shows when it is sent
+		return false // an error in it shows when it is sent
 	}
 	c.body = body
 	return true
 }
 
-// makeKey makes the key under which the answer is kept: who the database is, who may
-// have the answer, what is asked, and in which form. false: nothing may be kept.
+// makeKey builds the cache key: the database's incarnation, the identity if the answer
+// depends on it, the request, and the representation. It returns false if the answer must
+// not be cached.
 func (c *call) makeKey() (ok bool) {
 	key := binary.LittleEndian.AppendUint64(c.key[:0], c.db.Incarnation())
 	key = auth.AppendScope(key, &c.route, c.identity)
@@ -134,7 +136,7 @@ func (c *call) makeKey() (ok bool) {
 	key = append(c.route.AppendAccept(key, c.joined("Accept")), 0)
 	key = append(append(key, c.joined("Origin")...), 0) // CORS: echoed, without Vary
 	key = append(append(key, c.joined("Prefer")...), 0)
-	key = append(append(key, c.x.Request.Host...), 0) // virtual hosts lead elsewhere
+	key = append(append(key, c.x.Request.Host...), 0) // virtual hosts map to other paths
 	if c.trusted() {
 		key = policy.AppendVaryValues(key, siteFields, c.x.Request.Fields, cachePolicy)
 	}
@@ -150,11 +152,12 @@ func (c *call) makeKey() (ok bool) {
 	return ok
 }
 
-// authoritative is where a trusted proxy says which site was asked, and for which path: virtual
-// hosts go by it, and functions may look at it.
+// siteFields are the fields in which a trusted proxy names the site and the path of the
+// original request. Virtual hosts depend on them, and functions may look at them.
 var siteFields = []string{"x-forwarded-host", "x-forwarded-proto", policy.ForwardedSite, "x-couchdb-requested-path", "x-couchdb-vhost-path"}
 
-// joined is the value of a field, or of all its lines; nil if there is none.
+// joined returns the value of a field, with several lines joined by commas; nil if there is
+// none.
 func (c *call) joined(name string) []byte {
 	var one []byte
 	c.scratch = c.scratch[:0]
@@ -181,7 +184,7 @@ func (c *call) joined(name string) []byte {
 func (c *call) Fill() *httpcache.Fill {
 	r := c.selection()
 	kind, docs := c.route.Kind, c.route.Flags&api.IncludesDocs != 0
-	named, path := "", "" // a revision, and the document's path
+	named, path := "", "" // the revision in the query, and the document's path
 	if c.route.Flags&api.NamedRevision != 0 {
 		named, path = string(c.route.AppendRevision(nil)), c.route.DocumentPath()
 	}
@@ -211,9 +214,9 @@ func (c *call) Fill() *httpcache.Fill {
 	return f
 }
 
-// uncoded is left out of what fills ask with, so that copies are of use to all:
-// attachments come in gzip to those who take that, without a word in Vary.
+// uncoded are the fields that fills omit, so that all clients can use the copies: CouchDB
+// sends attachments in gzip to clients that accept it, without Vary.
 var uncoded = []string{"Accept-Encoding"}
 
-// bodyFailed tells whether a body could not be read because of the client.
+// bodyFailed reports whether a body could not be read because of the client.
 func bodyFailed(err error) bool { return err != nil && !errors.Is(err, edge.ErrBodyTooLarge) }

@@ -7,11 +7,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// recentWrites remembers which node took the last write of a client in a database that is
-// not followed, so that the client reads what it wrote. Places are shared by
-// whoever falls on the same: the later one counts.
+// recentWrites records which node took the last write of each client in a database that is
+// not followed, so that the client reads its own write. Clients with the same slot overwrite
+// each other.
 type recentWrites struct {
-	slots [1 << 14]atomic.Uint64 // 40 bits of the hash, 6 of the node, 18 of the time in seconds
+	slots [1 << 14]atomic.Uint64 // 40 bits of hash, 6 of node, 18 of time in seconds
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 
 func (r *recentWrites) slot(hash uint64) *atomic.Uint64 { return &r.slots[hash%uint64(len(r.slots))] }
 
-// record takes note of a write at a time in Unix seconds.
+// record records a write at a time in Unix seconds.
 func (r *recentWrites) record(hash uint64, node int, now int64) {
 	r.slot(hash).Store(hash>>24<<24 | uint64(node)<<recentTime | uint64(now)&recentMask)
 }
@@ -37,7 +37,7 @@ func (r *recentWrites) node(hash uint64, now int64, d time.Duration) (node int, 
 	return int(p >> recentTime & (1<<recentNode - 1)), true
 }
 
-// hashOf hashes parts.
+// hashOf returns a hash of parts.
 func hashOf(parts ...[]byte) uint64 {
 	h := xxhash.New()
 	for _, part := range parts {
@@ -47,8 +47,8 @@ func hashOf(parts ...[]byte) uint64 {
 	return h.Sum64()
 }
 
-// copyFrom takes over what old knows. nodes are the numbers of old's nodes here, -1 for
-// who is gone.
+// copyFrom copies the writes of old. nodes are the new indexes of old's nodes; -1 for
+// removed ones.
 func (r *recentWrites) copyFrom(old *recentWrites, nodes []int) {
 	const mask = 1<<recentNode - 1
 	for i := range old.slots {

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// keeper keeps the replications of Config.Replicate alive.
+// keeper runs a follow.Keeper for the replications of Config.Replicate.
 type keeper struct {
 	*follow.Keeper
 	urls    []string
@@ -20,10 +20,10 @@ type keeper struct {
 	running sync.WaitGroup
 }
 
-// requestTimeout bounds one request to a node.
+// requestTimeout is the timeout of one request to a node.
 const requestTimeout = 10 * time.Second
 
-// newKeeper begins to keep the replications.
+// newKeeper returns a running keeper.
 func newKeeper(cfg *Config, n *nodes, registry *telemetry.Registry, log *slog.Logger) *keeper {
 	k := &keeper{urls: cfg.Nodes, log: log}
 	rc := follow.KeeperConfig{Jobs: replicationJobs(cfg), Changed: k.changed}
@@ -48,7 +48,7 @@ func (k *keeper) close() {
 	k.running.Wait()
 }
 
-// replicationJobs are the replications that there are to be.
+// replicationJobs returns the configured replications.
 func replicationJobs(cfg *Config) (jobs []follow.ReplicationJob) {
 	for _, db := range cfg.Replicate.Databases {
 		if cfg.Replicate.Both {
@@ -62,7 +62,7 @@ func replicationJobs(cfg *Config) (jobs []follow.ReplicationJob) {
 	return jobs
 }
 
-// changed logs what becomes of a replication.
+// changed logs a change of a replication's state.
 func (k *keeper) changed(before, after follow.Replication) {
 	log := k.log.With(slog.String("database", after.DB), slog.String("from", k.urls[after.From]), slog.String("to", k.urls[after.To]))
 	switch {
@@ -81,10 +81,10 @@ func (k *keeper) changed(before, after follow.Replication) {
 	}
 }
 
-// failing tells whether a node calls a replication something that it tries to leave.
+// failing reports whether a phase is a failure that the node retries.
 func failing(phase string) bool { return phase == "crashing" || phase == "error" }
 
-// available tells whether a replication is there and does its work, as far as is known.
+// isHealthy reports whether a replication exists and has no known failure.
 func isHealthy(s *follow.Replication) bool {
 	return s.Err == nil && s.Kind != follow.NotStarted && !failing(s.Phase)
 }
@@ -103,7 +103,7 @@ func (k *keeper) observe(service string, r *telemetry.Registry) {
 	}
 }
 
-// notes are sentences about the replications that are not well.
+// notes returns sentences about the replications that are not healthy.
 func (k *keeper) notes() (notes []string) {
 	for _, s := range k.States() {
 		what := fmt.Sprintf("replication of %s from %s to %s", s.DB, k.urls[s.From], k.urls[s.To])

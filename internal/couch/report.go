@@ -13,10 +13,10 @@ import (
 // Name is the service's name in the configuration.
 func (s *Service) Name() string { return s.name }
 
-// Ready tells why the service can't work now.
+// Ready returns an error if the service can't work now.
 func (s *Service) Ready() error { return s.engine.Ready() }
 
-// Report reads the service's present state.
+// Report returns the service's present state.
 func (s *Service) Report() admin.Report {
 	r := s.engine.Report()
 	r.Type = "couchdb"
@@ -27,9 +27,9 @@ func (s *Service) Report() admin.Report {
 	return r
 }
 
-// Purge drops what is kept: everything, what the nodes have tagged, or what a URL
-// names: a document with its attachments, with that of a view all views, lists and
-// queries, or with that of a database all of it.
+// Purge drops copies: all of them, those with a tag of the nodes, or those of a URL. For a
+// document that includes its attachments, for a view all views, lists and queries, and for a
+// database everything.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	switch {
 	case r.ByTable() || r.Prefix != "" || r.Pattern != "" || r.Soft:
@@ -50,7 +50,8 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	return admin.PurgeResult{Dropped: what, Tags: 1}, nil
 }
 
-// isOneOf is what a purge of r's URL moves, and what it drops.
+// purgeTag returns the tag that a purge of r's URL moves, and a description of the copies
+// that it drops.
 func (s *Service) purgeTag(r *api.Route) (tag cache.Tag, what string) {
 	db := r.AppendDB(nil)
 	switch {
@@ -63,13 +64,13 @@ func (s *Service) purgeTag(r *api.Route) (tag cache.Tag, what string) {
 	return s.tagger.Database(db), fmt.Sprintf("everything of database %s", db)
 }
 
-// Drain implements admin.Drainer. A node that is drained is followed on: others may write
-// to it.
+// Drain implements admin.Drainer. A drained node is still followed, since other clients may
+// write to it.
 func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainResult, error) {
 	return s.engine.Drain(ctx, r)
 }
 
-// splitURL returns the path and the query of a URL, which may be a path alone.
+// splitURL returns the path and the query of a URL or of a path.
 func splitURL(url string) (path, query []byte, err error) {
 	rest := url
 	if _, after, ok := strings.Cut(url, "://"); ok {

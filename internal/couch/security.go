@@ -19,25 +19,25 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// security keeps _security the same on all nodes: CouchDB does not replicate it. A node that
-// has missed a write is not asked for anything of that database until it has it.
+// security keeps _security equal on all nodes, since CouchDB does not replicate it. A node
+// that has missed a write gets no requests for that database until it has received it.
 type security struct {
 	svc *Service
 
-	// locks hold the writes of one database back while another one is under way, so that
-	// all nodes get them in one order. Databases share turns.
+	// locks serialize the writes of one database's _security, so that all nodes get them in
+	// the same order. Several databases share a lock.
 	locks [64]chan struct{}
-	// missedWrite are the databases with nodes that lack their newest _security. It is replaced as
-	// a whole, so that reads take no lock; nil: there are none.
+	// missed are the databases whose newest _security some node lacks; nil if there are
+	// none. It is replaced as a whole, so that reads need no lock.
 	missed atomic.Pointer[map[string]missedWrite]
-	wakeup chan struct{} // wakes mend; holds one
+	wakeup chan struct{} // wakes repair; capacity 1
 
-	mu        sync.Mutex // guards replacing missed, and what follows
-	held      int        // bytes of the bodies in missed
-	repairing bool       // a goroutine applies writes that were missed
+	mu        sync.Mutex // held to replace missed; guards the following fields
+	held      int        // total size of the bodies in missed
+	repairing bool       // repair is running
 	closed    bool
-	// comparing are the databases whose nodes are being compared, differing those that were
-	// found to differ, and what is to be said of them.
+	// comparing are the databases being compared; differences are notes about databases
+	// whose nodes differ.
 	comparing   map[string]bool
 	differences map[string]string
 
@@ -46,20 +46,21 @@ type security struct {
 	running  sync.WaitGroup
 }
 
-// missedWrite is a write of _security that not all nodes have. It never changes.
+// missedWrite is a write of _security that some node lacks. It is immutable.
 type missedWrite struct {
 	path  string
-	body  []byte            // nil: too much is held already, so it is not applied
-	nodes map[string]string // those that lack it, by URL, and why
+	body  []byte            // nil if too much is buffered; then it is not applied
+	nodes map[string]string // the reason for each node that lacks it, by URL
 	at    time.Time
 }
 
 const (
-	// maxHeld is how many bytes of missed writes are held.
+	// maxHeld is the maximum total size of missed writes.
 	maxHeld = 16 << 20
-	// securityTime is how long a node may take to answer a write of _security.
+	// securityTime is the timeout of a write of _security.
 	securityTime = 10 * time.Second
-	// repairInterval and maxRepairPause are the pauses between attempts to apply a missed write.
+	// repairInterval and maxRepairPause are the shortest and the longest pause between
+	// attempts to apply missed writes.
 	repairInterval = time.Second
 	maxRepairPause = 30 * time.Second
 )
@@ -73,7 +74,7 @@ func newSecurity(s *Service) *security {
 	return sec
 }
 
-// close ends the attempts to apply missed writes.
+// close stops the attempts to apply missed writes.
 func (s *security) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -82,7 +83,7 @@ func (s *security) close() {
 	s.running.Wait()
 }
 
-// excluded returns the nodes of f that lack the newest _security of a database.
+// lacking returns the nodes of f that lack the newest _security of a database.
 func (s *security) lacking(f *fleet, db []byte) (nodes follow.NodeSet) {
 	all := s.missed.Load()
 	if all == nil {
@@ -100,8 +101,8 @@ func (s *security) lacking(f *fleet, db []byte) (nodes follow.NodeSet) {
 	return nodes
 }
 
-// choice asks the balancer for the first available node of an order that may be asked for
-// anything of a database.
+// choice returns a choice of the first available node of an order that has the database's
+// newest _security.
 func (s *security) choice(f *fleet, db []byte, o nodeOrder) *balance.Choice {
 	choice := f.choice(o)
 	if lacking := s.lacking(f, db); lacking != 0 {
@@ -110,8 +111,7 @@ func (s *security) choice(f *fleet, db []byte, o nodeOrder) *balance.Choice {
 	return choice
 }
 
-// lock waits until no other write of db's _security is under way. The caller calls done when
-// its own has ended.
+// lock waits for other writes of db's _security. The caller calls done after its own write.
 func (s *security) lock(ctx context.Context, db []byte) (done func(), err error) {
 	turn := s.locks[hashOf(db)%uint64(len(s.locks))]
 	select {
@@ -122,7 +122,8 @@ func (s *security) lock(ctx context.Context, db []byte) (done func(), err error)
 	}
 }
 
-// setMissed replaces what is known of a database: m without nodes says that all have its _security.
+// setMissed replaces the missed write of a database. If m has no nodes, all nodes have its
+// _security.
 func (s *security) setMissed(db string, m missedWrite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +173,7 @@ func (s *security) repair() {
 	}
 }
 
-// isStored reports whether no write is missed any more: mend ends then.
+// isRepaired reports whether no missed write is left; then repair ends.
 func (s *security) isRepaired() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +181,7 @@ func (s *security) isRepaired() bool {
 	return !s.repairing
 }
 
-// wake has missed writes applied at once: a node may be back.
+// wake applies missed writes at once, since a node may have returned.
 func (s *security) wake() {
 	select {
 	case s.wakeup <- struct{}{}:
@@ -188,7 +189,7 @@ func (s *security) wake() {
 	}
 }
 
-// apply gives the nodes that lack it a database's newest _security.
+// apply sends a database's newest _security to the nodes that lack it.
 func (s *security) apply(ctx context.Context, db string) {
 	done, err := s.lock(ctx, []byte(db))
 	if err != nil {
@@ -208,13 +209,13 @@ func (s *security) apply(ctx context.Context, db string) {
 	for url, why := range m.nodes {
 		node := slices.Index(f.urls, url)
 		if node < 0 {
-			continue // it is no node of the service any more
+			continue // not a node of the service any more
 		}
 		ctx, cancel := context.WithTimeout(ctx, securityTime)
 		status, _, err := f.nodes.do(ctx, node, http.MethodPut, m.path, m.body)
 		cancel()
 		switch {
-		case err == nil && (status < 300 || status == http.StatusNotFound): // or the database is not there any more
+		case err == nil && (status < 300 || status == http.StatusNotFound): // or the database was deleted
 			s.svc.log.Info("a node has received a missed write of _security", slog.String("database", db), slog.String("node", url))
 		case err == nil:
 			left[url] = fmt.Sprintf("it answers %d to Kasoku's own write", status)
@@ -226,7 +227,7 @@ func (s *security) apply(ctx context.Context, db string) {
 	s.setMissed(db, m)
 }
 
-// notes are sentences about the nodes that lack a _security.
+// notes returns sentences about the nodes that lack a _security.
 func (s *security) notes() (notes []string) {
 	all := s.missed.Load()
 	if all == nil {
@@ -242,13 +243,13 @@ func (s *security) notes() (notes []string) {
 	return notes
 }
 
-// writesSecurity reports whether the request writes the _security of a database that exists.
+// writesSecurity reports whether the request writes the _security of an existing database.
 func (c *call) writesSecurity() bool {
 	return c.route.Touch&(api.TouchSecurity|api.TouchDatabaseList) == api.TouchSecurity &&
 		(string(c.x.Request.Method) == http.MethodPut || string(c.methodOverride()) == http.MethodPut)
 }
 
-// readSecurityBody reads the body of a write of _security, which goes to several nodes.
+// readSecurityBody reads the body of a write of _security, which is sent to several nodes.
 func (c *call) readSecurityBody() (ok bool) {
 	body, err := c.x.ReadBody(maxWriteBody)
 	switch {
@@ -268,21 +269,21 @@ func (c *call) readSecurityBody() (ok bool) {
 	return true
 }
 
-// securityResult is what a node has made of a write of _security.
+// securityResult is a node's answer to a write of _security.
 type securityResult struct {
 	node  int
 	in    *origin.Inbound
 	fault *origin.Fault
 }
 
-// rank orders results: the higher, the worse.
+// rank returns a number that is higher for worse results.
 func (r *securityResult) rank() int {
 	switch {
 	case r.fault != nil && r.fault.Reached:
 		return 1000
 	case r.fault != nil:
 		return 999
-	case r.in.Status == http.StatusNotFound: // that node has no such database
+	case r.in.Status == http.StatusNotFound: // the node does not have the database
 		return 1
 	case r.in.Status < 300:
 		return 0
@@ -290,7 +291,7 @@ func (r *securityResult) rank() int {
 	return r.in.Status
 }
 
-// missedWrite reports whether the node may have another _security than one that has taken it.
+// missed reports whether the node may lack the _security that another node has accepted.
 func (r *securityResult) missed() bool { return r.rank() > 1 }
 
 func (r *securityResult) why() string {
@@ -300,8 +301,8 @@ func (r *securityResult) why() string {
 	return fmt.Sprintf("it answered %d", r.in.Status)
 }
 
-// secure sends a write of _security to all nodes: first to one, which decides whether the
-// client may, and then to the others. The answer is that of the node that did worst.
+// secure sends a write of _security to all nodes: first to one, which checks the client's
+// permission, and then to the others. It returns the worst answer.
 func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	sec := w.svc.security
 	done, err := sec.lock(ctx, w.name)
@@ -318,7 +319,7 @@ func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbou
 		results, order = append(results, r), order[1:]
 		w.securityTaken = r.rank() == 0
 		if r.fault == nil && r.in.Status >= 400 && r.in.Status < 500 && r.in.Status != http.StatusNotFound {
-			order = nil // refused: the others are not asked
+			order = nil // refused: don't send it to the others
 		}
 	}
 	if w.securityTaken {
@@ -343,9 +344,9 @@ func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbou
 	return results[worst].in, results[worst].fault
 }
 
-// secureOthers sends the write to all nodes of an order at once. To one that does not know
-// the client, such as by its session, it is sent with Kasoku's own credentials: another node
-// has said that the client may.
+// secureOthers sends the write to all nodes of an order at once. If a node rejects the
+// client, for example because of an unknown session, the write is sent again with Kasoku's
+// own credentials, since another node has accepted the client.
 func (w *writing) secureOthers(ctx context.Context, q *origin.Outbound, nodes nodeOrder) []securityResult {
 	results := make([]securityResult, len(nodes))
 	var all sync.WaitGroup
@@ -378,7 +379,7 @@ func (w *writing) secureOne(ctx context.Context, q *origin.Outbound, node int) s
 	return securityResult{node, in, fault}
 }
 
-// recordMissed takes note of the nodes that lack what another node has taken, and logs them.
+// recordMissed records and logs the nodes that lack a write that another node has accepted.
 func (w *writing) recordMissed(results []securityResult) {
 	m := missedWrite{path: string(w.x.Request.Path), body: slices.Clone(w.body), nodes: map[string]string{}, at: w.x.Now()}
 	for i := range results {

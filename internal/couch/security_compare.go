@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// compareLater compares the _security of the nodes for a database that is taken into use, in
-// the background.
+// compareLater compares the nodes' _security of a database in the background, when the
+// database comes into use.
 func (s *security) compareLater(f *fleet, db string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,9 +29,9 @@ func (s *security) compareLater(f *fleet, db string) {
 	})
 }
 
-// compare warns if the nodes have not the same _security, as after a write that went past
-// Kasoku to one of them, or that one had missed when Kasoku was restarted. Which one is newer
-// can't be seen. Nodes that don't show theirs are left out.
+// compare logs a warning if the nodes' _security differs, for example after a write directly
+// to one of them, or because a node had missed a write before Kasoku was restarted. It is
+// unknown which one is newer. Nodes that don't show their _security are ignored.
 func (s *security) compare(ctx context.Context, f *fleet, db string) {
 	done, err := s.lock(ctx, []byte(db))
 	if err != nil {
@@ -68,7 +68,8 @@ func (s *security) compare(ctx context.Context, f *fleet, db string) {
 	}
 }
 
-// security asks a node for a database's _security; not ok: it does not say.
+// security returns a node's _security of a database. ok is false if the node does not show
+// it.
 func (n *nodes) security(ctx context.Context, node int, db string) (found any, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -79,7 +80,7 @@ func (n *nodes) security(ctx context.Context, node int, db string) (found any, o
 	return found, true
 }
 
-// differenceNotes are sentences about the databases whose nodes have not the same _security.
+// differenceNotes returns sentences about the databases whose nodes differ in _security.
 func (s *security) differenceNotes() (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,28 +10,26 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// nodeSelection chooses the node for a read. It refers to nothing of an exchange.
+// nodeSelection selects the node for a read. It does not refer to the exchange.
 type nodeSelection struct {
 	svc         *Service
 	fleet       *fleet
 	db          *follow.Database // nil: the database is not followed
-	id          []byte           // the document that is read, nil for any
-	writeOrder  nodeOrder        // who has what was written, the likeliest first
-	preferred   nodeOrder        // who is asked first of those that may be; nil: any
-	key         []byte           // what balance.ConsistentHash goes by
-	headTimeout time.Duration    // how long the answer may take to begin; 0: as long as any
-	anyWriter   bool             // no node takes all writes
-	hold        origin.Hold      // what is held of the answer before its client gets any of it
-	excluded    follow.NodeSet   // must not be asked, since they lack the newest _security
-	member      int              // who has answered, if the answer may be kept
+	id          []byte           // the document that is read; nil for any
+	writeOrder  nodeOrder        // the nodes by how likely they have the latest writes
+	preferred   nodeOrder        // the preferred order; nil if any node will do
+	key         []byte           // for balance.ConsistentHash
+	headTimeout time.Duration    // timeout for the header; 0 for the default
+	anyWriter   bool             // writes are distributed over the nodes
+	hold        origin.Hold      // how much of the answer is buffered
+	excluded    follow.NodeSet   // nodes that lack the newest _security
+	member      int              // the node that answered, if the answer may be cached
 }
 
-// indexTime is how long a node may take to begin an answer for which it may have to
-// build an index first, unless all answers may take longer.
+// indexTime is the minimum timeout for the header of an answer that may need a new index.
 const indexTime = 10 * time.Minute
 
-// headTimeout is how long a node may take to begin an answer to a request like r; 0: as
-// long as any.
+// headTimeout returns the timeout for the header of an answer to r; 0 for the default.
 func (c *Config) headTimeout(r *api.Route) time.Duration {
 	if r.Kind == api.Result || r.Kind == api.Rendering {
 		return max(indexTime, c.HTTP.Group.Transport.HeadTimeout)
@@ -39,8 +37,9 @@ func (c *Config) headTimeout(r *api.Route) time.Duration {
 	return 0
 }
 
-// ask sends q to a node that lacks nothing of what the answer depends on; keep is
-// true then. If there is none, or none that answers, last says who is asked.
+// ask sends q to a current node: one that lacks nothing that the answer depends on. Then
+// keep is true. If there is no current node, or none answers, askLastWriter selects the
+// node.
 func (r *nodeSelection) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
 	q.Repeatable, q.HeadTimeout = true, r.headTimeout
 	member := -1
@@ -69,16 +68,16 @@ func (r *nodeSelection) ask(ctx context.Context, q *origin.Outbound) (in *origin
 	return r.askLastWriter(ctx, q, current, f)
 }
 
-// choice asks the balancer for the first available node of an order, and for another one if
-// the answer breaks off early.
+// choice returns a choice of the first available node of an order, or of another one if the
+// answer breaks off early.
 func (r *nodeSelection) choice(o nodeOrder) *balance.Choice {
 	choice := r.fleet.choice(o)
 	choice.Hold = r.hold
 	return choice
 }
 
-// current are the nodes that lack nothing of what the answer depends on. It may take a
-// moment until one has everything.
+// current returns the current nodes. If there are none, it may wait for a moment until some
+// node has everything.
 func (r *nodeSelection) current(ctx context.Context) follow.NodeSet {
 	current := r.db.Current(r.id)
 	if current == 0 && r.id == nil && len(r.writeOrder) > 1 {
@@ -87,9 +86,10 @@ func (r *nodeSelection) current(ctx context.Context) follow.NodeSet {
 	return current
 }
 
-// askLastWriter sends q to who has what was written, although its answer may not be kept, or it
-// has failed before. Others may lack that: they are asked only if nobody who has it can
-// be reached. current are the nodes that were asked before, f is what came of it.
+// askLastWriter sends q to a node that has the latest writes, even if its answer must not be
+// cached or the node has failed before. Other nodes may lack these writes, and get q only if
+// no such node can be reached. current are the nodes that were tried before, and f is the
+// result.
 func (r *nodeSelection) askLastWriter(ctx context.Context, q *origin.Outbound, current follow.NodeSet, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
 	if only := r.lastWriters(current); only != 0 && !(only&^current == 0 && unreachable(f)) {
 		choice := r.choice(r.writeOrder)
@@ -107,16 +107,16 @@ func (r *nodeSelection) askLastWriter(ctx context.Context, q *origin.Outbound, c
 	return in, false, f
 }
 
-// lastWriters are the nodes that have what was written through Kasoku and is read: those
-// that are current, as long as they can be reached and the node that takes all writes, if
-// one does, is among them or one document is read; else the likeliest. Of a database that
-// is not followed nobody knows: none.
+// lastWriters returns the nodes that have the latest writes through Kasoku. These are the
+// reachable current nodes, if the read is for one document or the node that takes all writes
+// is among them. Otherwise it is the likeliest reachable node. It returns none if the
+// database is not followed.
 func (r *nodeSelection) lastWriters(current follow.NodeSet) follow.NodeSet {
 	if r.db == nil {
 		return 0
 	}
 	in := r.db.Present()
-	if r.id != nil || r.anyWriter { // what was written to a node before anything is heard of it
+	if r.id != nil || r.anyWriter { // includes nodes that took a write before their feed was heard from
 		in = r.db.Reachable()
 	}
 	in &^= r.excluded
@@ -131,26 +131,26 @@ func (r *nodeSelection) lastWriters(current follow.NodeSet) follow.NodeSet {
 	return 0
 }
 
-// unreachable tells whether nobody got the request, nor could have.
+// unreachable reports whether the request reached no node.
 func unreachable(f *origin.Fault) bool {
 	return f != nil && !f.Reached && (f.Kind == origin.Dial || f.Kind == origin.BreakerOpen)
 }
 
-// authoritative tells whether the node has answered by itself, and may be believed.
+// authoritative reports whether the answer is the node's own and can be trusted.
 func (r *nodeSelection) authoritative(in *origin.Inbound, member int) bool {
 	return in != nil && in.Status != 502 && in.Status != 503 && in.Status != 504 && !r.doubtful(in, member)
 }
 
-// doubtful tells whether the node that takes the writes may answer otherwise: nodes
-// need not know the same sessions, nor have the same documents at once.
+// doubtful reports whether the write node may answer differently: nodes may have different
+// sessions, and get documents at different times.
 func (r *nodeSelection) doubtful(in *origin.Inbound, member int) bool {
 	return in != nil && member != r.writeOrder[0] && (in.Status == 401 || in.Status == 404 && r.db == nil)
 }
 
-// holdTime is how long after its head an answer is held at most.
+// holdTime is how long an answer is buffered after its header.
 const holdTime = time.Second
 
-// readQueryBody says what is held of an answer while another node could be asked.
+// hold returns how much of an answer is buffered if there is another node to try.
 func (c *Config) hold() origin.Hold {
 	if len(c.Nodes) < 2 {
 		return origin.Hold{}

@@ -20,19 +20,23 @@ import (
 
 // Service accelerates CouchDB nodes. It is an edge.Handler for a streaming server.
 type Service struct {
-	name      string
-	engine    *httpcache.Service
-	cache     *cache.Cache
-	authSpace *cache.Space // of the gate
-	registry  *telemetry.Registry
-	log       *slog.Logger
-	tagger    follow.Tagger
-	sessions  sessions
-	security  *security
-	calls     sync.Pool
+	name     string
+	engine   *httpcache.Service
+	registry *telemetry.Registry
+	log      *slog.Logger
 
-	// settings are replaced as a whole. changing serialises that, and is taken before
-	// any lock of the engine's or of the fleet's.
+	// Copies, permissions and their tags.
+	cache     *cache.Cache
+	authSpace *cache.Space // of settings.auth
+	tagger    follow.Tagger
+
+	// State of requests.
+	calls    sync.Pool
+	sessions sessions
+	security *security
+
+	// settings is replaced as a whole. changing serializes that, and is acquired before
+	// any lock of the engine or of the fleet.
 	settings atomic.Pointer[settings]
 	changing sync.Mutex
 }
@@ -42,19 +46,18 @@ var (
 	_ admin.Drainer = (*Service)(nil)
 )
 
-// settings are a configuration in force. They never change.
+// settings is the state of one configuration. It is immutable.
 type settings struct {
 	cfg   Config
 	fleet *fleet
 	auth  *auth.Cache
 }
 
-// table has the databases in use; nil: nothing of databases is kept.
+// table returns the databases in use; nil if databases are not cached.
 func (s *settings) table() *follow.Table { return s.fleet.table }
 
-// New makes a service that keeps its copies in space. It asks nodes whether they are
-// well and looks after the replications; databases are followed when somebody asks
-// for something of them.
+// New returns a service that stores its copies in space. It starts health checks and
+// replications at once, and follows a database when a client requests something of it.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		name: cfg.Name, cache: space.Cache(), registry: registry, log: log.With(slog.String("service", cfg.Name)),
@@ -86,7 +89,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	return s, nil
 }
 
-// observe adds the feeds that clients share to the metrics.
+// observe registers the metrics of shared feeds.
 func (s *Service) observe() {
 	tally := func(of func(feed.Stats) float64) func() float64 {
 		return func() float64 { return of(s.settings.Load().fleet.feeds.Stats()) }
@@ -99,14 +102,13 @@ func (s *Service) observe() {
 		tally(func(t feed.Stats) float64 { return float64(t.Pages) }), "service", s.name)
 }
 
-// newSettings makes settings.
+// newSettings returns the settings of a configuration.
 func (s *Service) newSettings(cfg Config, f *fleet) *settings {
 	return &settings{cfg, f, auth.NewCache(s.authSpace, auth.Config{Service: s.name, TTL: cfg.VisibleTTL})}
 }
 
-// Reconfigure puts a new configuration in force for requests that begin from now on.
-// What is kept survives, unless other nodes are followed or otherwise. On an error
-// nothing has changed.
+// Reconfigure applies a configuration to the requests that begin from now on. Copies survive
+// unless other nodes are followed, or in another way. After an error nothing has changed.
 func (s *Service) Reconfigure(cfg Config) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -137,7 +139,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 	return nil
 }
 
-// reconfigure puts a configuration in force, with a fleet that is right for it.
+// reconfigure applies a configuration with a suitable fleet.
 func (s *Service) reconfigure(cfg Config, f *fleet) error {
 	old := s.settings.Load()
 	s.settings.Store(s.newSettings(cfg, f))
@@ -148,7 +150,7 @@ func (s *Service) reconfigure(cfg Config, f *fleet) error {
 	return nil
 }
 
-// Close ends what is being fetched and followed.
+// Close stops all fetches and feeds.
 func (s *Service) Close() {
 	s.engine.Close()
 	s.security.close()
@@ -156,7 +158,7 @@ func (s *Service) Close() {
 	s.authSpace.Close()
 }
 
-// memberMoved is told what becomes of a node.
+// memberMoved is called by the balancer when the state of a node changes.
 func (s *Service) memberMoved(member, from, to, why string) {
 	s.settings.Load().fleet.memberMoved(member, from, to, why)
 	if to == "up" {
@@ -164,12 +166,12 @@ func (s *Service) memberMoved(member, from, to, why string) {
 	}
 }
 
-// engineConfig is the engine's part of the configuration.
+// engineConfig returns the configuration of the engine.
 func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	h := cfg.HTTP
 	h.Name, h.Policy = cfg.Name, policy.Defaults()
 	h.Credentials = userFields
-	h.Disk = nil // nothing tells after a restart what has changed meanwhile
+	h.Disk = nil // after a restart, the changes meanwhile would be unknown
 	g := &h.Group
 	g.Members = nil
 	for _, url := range cfg.Nodes {
@@ -178,7 +180,7 @@ func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	if g.Retry.Statuses == nil {
 		g.Retry.Statuses = []int{500, 502, 503, 504}
 	}
-	g.Transport.BothFramings = true // lists of pouchdb-server have both
+	g.Transport.BothFramings = true // pouchdb-server's lists have both
 	setHealthChecks(g)
 	g.OnStateChange = s.memberMoved
 	return h

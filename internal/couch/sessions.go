@@ -8,28 +8,28 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// sessions are cookies with which nodes have prolonged sessions when they were asked
-// whether somebody may read, until that client's next read: one that is answered from
-// copies only would be logged out in the midst of its work.
+// sessions are renewed session cookies. Nodes set them in answers to permission checks, and
+// each is kept until the client's next read. Otherwise a client that is served from copies
+// only would be logged out.
 type sessions struct {
 	count   atomic.Int64
-	mu      sync.Mutex // a leaf; taken only while cookies wait
+	mu      sync.Mutex // acquired only while there are cookies; no other lock is acquired under it
 	cookies map[auth.Identity]http1.Fields
 }
 
-// maxSessions is how many clients' cookies wait. With one more all are given up: nodes
-// prolong the sessions when they are asked again.
+// maxSessions is the maximum number of clients with cookies. Beyond it all cookies are
+// dropped, and nodes renew the sessions at the next check.
 const maxSessions = 10000
 
-// setMissed keeps the cookies that an answer to who sets.
-func (s *sessions) put(who auth.Identity, header http1.Fields) {
+// put stores the cookies that an answer to a client sets.
+func (s *sessions) put(id auth.Identity, header http1.Fields) {
 	var set http1.Fields
 	for _, f := range header {
 		if f.Is("Set-Cookie") {
 			set = append(set, f)
 		}
 	}
-	if who.Anonymous || set == nil {
+	if id.Anonymous || set == nil {
 		return
 	}
 	s.mu.Lock()
@@ -37,19 +37,19 @@ func (s *sessions) put(who auth.Identity, header http1.Fields) {
 	if s.cookies == nil || len(s.cookies) >= maxSessions {
 		s.cookies = map[auth.Identity]http1.Fields{}
 	}
-	s.cookies[who] = set.Clone()
+	s.cookies[id] = set.Clone()
 	s.count.Store(int64(len(s.cookies)))
 }
 
-// tryAdoptStates returns the cookies that wait for who, once.
-func (s *sessions) take(who auth.Identity) http1.Fields {
-	if who.Anonymous || s.count.Load() == 0 {
+// take removes and returns the cookies of a client.
+func (s *sessions) take(id auth.Identity) http1.Fields {
+	if id.Anonymous || s.count.Load() == 0 {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set := s.cookies[who]
-	delete(s.cookies, who)
+	set := s.cookies[id]
+	delete(s.cookies, id)
 	s.count.Store(int64(len(s.cookies)))
 	return set
 }

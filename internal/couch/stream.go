@@ -14,12 +14,11 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// feedPause is the longest pause within a feed. Clients choose how often they want a
-// heartbeat; a node ends a feed without one after a minute.
+// feedPause is the longest pause within a feed. Clients choose the interval of heartbeats; a
+// node ends a feed without heartbeats after a minute.
 const feedPause = time.Hour
 
-// stream answers a live feed from one that is shared, or passes it on as it comes,
-// until the server stops.
+// stream answers a live feed from a shared feed, or passes it on until the server stops.
 func (c *call) stream() {
 	if !c.stripped && c.shareable() && c.serveShared() {
 		return
@@ -45,9 +44,9 @@ func (c *call) stream() {
 	})
 }
 
-// sharedFeeds tells whether a feed may be one that is shared: the changes of a database
-// that is not the server's own. Where writes go to any node, a replicator stays with its
-// node.
+// shareable reports whether the request is for a feed that may be shared: the changes of a
+// database that is not a system database. If writes are distributed over the nodes, a
+// replicator must keep its own node.
 func (c *call) shareable() bool {
 	r := &c.route
 	if r.Kind != api.Feed || len(c.name) == 0 || r.InSystemDatabase() || bytes.IndexByte(c.x.Request.Path, '+') >= 0 {
@@ -60,8 +59,7 @@ func (c *call) shareable() bool {
 	return segments == 2 && (c.settings.cfg.Writes == WritesFirst || !c.fromReplicator())
 }
 
-// serveShared answers from a feed that others may have as well. Nothing was sent if it
-// returns false.
+// serveShared answers from a shared feed. If it returns false, nothing was sent.
 func (c *call) serveShared() bool {
 	lacking := c.svc.security.lacking(c.settings.fleet, c.name)
 	nodes := slices.DeleteFunc(c.settings.fleet.available(c.passOrder()), lacking.Has)
@@ -73,19 +71,19 @@ func (c *call) serveShared() bool {
 	return c.handedOver
 }
 
-// maxUnknown is how often in a row it may not be known whether a client may read its
-// database until it counts as shut out.
+// maxUnknown is the number of consecutive permission checks without a decision after which a
+// client may not read any more.
 const maxUnknown = 3
 
-// mayRead asks the gate whether the client may read the database, now and later on.
+// mayRead returns a function that reports whether the client may still read the database.
 func (c *call) mayRead() func(ctx context.Context) bool {
-	svc, who, name, ask := c.svc, auth.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.authCheck()
-	unknown := maxUnknown // at the start it must be known
+	svc, id, name, ask := c.svc, auth.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.authCheck()
+	unknown := maxUnknown // the first check needs a decision
 	return func(ctx context.Context) bool {
 		gate := svc.settings.Load().auth
-		v, _ := gate.Lookup(who, name, svc.cache.Now())
+		v, _ := gate.Lookup(id, name, svc.cache.Now())
 		if v == auth.Unknown {
-			v, _ = gate.Decide(ctx, who, name, ask)
+			v, _ = gate.Decide(ctx, id, name, ask)
 		}
 		if v == auth.Unknown {
 			unknown++

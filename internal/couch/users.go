@@ -14,16 +14,16 @@ import (
 
 const (
 	usersDatabase = "_users"
-	// maxUsers is how many users of each node are compared.
+	// maxUsers is the maximum number of users per node that are compared.
 	maxUsers = 10_000
-	// usersEvery is the pause until a node that did not answer is asked again.
+	// usersEvery is the pause between requests to a node that does not answer.
 	usersEvery = 5 * time.Second
 )
 
-// compareUsers warns once if the nodes don't have the same users with the same passwords:
-// CouchDB does not replicate them by itself, so that a password that was changed on one node
-// stays valid on the others. A node that can't be reached is asked again until it answers;
-// one that does not show its users to Kasoku is left out.
+// compareUsers logs one warning if the nodes' users or passwords differ. CouchDB does not
+// replicate users by default, so an old password remains valid on the other nodes. An
+// unreachable node is queried until it answers; a node that does not show its users is
+// ignored.
 func (s *Service) compareUsers(ctx context.Context) {
 	set := s.settings.Load()
 	f := set.fleet
@@ -57,8 +57,7 @@ type userRevision struct {
 	} `json:"value"`
 }
 
-// userFields returns the documents of a node's users, in the order of their ids; not ok: the node
-// does not show them.
+// users returns a node's users, sorted by id. ok is false if the node does not show them.
 func (n *nodes) users(ctx context.Context, node int) (list []userRevision, ok bool) {
 	for {
 		ask, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -79,7 +78,8 @@ func (n *nodes) users(ctx context.Context, node int) (list []userRevision, ok bo
 	}
 }
 
-// sameUsers reports whether two nodes have the same users, as far as both lists go.
+// sameUsers reports whether two lists are equal, up to the shorter one if a list is
+// truncated.
 func sameUsers(a, b []userRevision) bool {
 	if len(a) >= maxUsers || len(b) >= maxUsers {
 		a, b = a[:min(len(a), len(b))], b[:min(len(a), len(b))]

@@ -13,23 +13,23 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// maxWriteBody is the longest body of a write that is held: to see which documents it
-// names, and to send it to another node.
+// maxWriteBody is the maximum size of a write's body that is buffered, to find the documents
+// in it and to send it to another node.
 const maxWriteBody = 1 << 20
 
-// touchesDocuments are the things that a write of documents touches.
+// touchesDocuments are the bits of Touch for writes of documents.
 const touchesDocuments = api.TouchDocument | api.TouchBody | api.TouchDestination | api.TouchDocuments
 
-// writing is a write on its way. It is used by the goroutine that serves the exchange.
+// writing is a write in flight. It is owned by the goroutine that serves the exchange.
 type writing struct {
 	*call
 	write         *cache.Write
-	member        int  // who answered, -1 if nobody was asked
-	securityTaken bool // of _security: a node has taken it, whatever the others answer
+	member        int  // the node that answered; -1 if there was no request
+	securityTaken bool // a node has accepted the _security, whatever the others answer
 }
 
-// write gives a node a request that changes something, and puts out of reach what it
-// changes before that is sent and before the client is told.
+// write sends a request that changes something to a node. The affected copies are out of
+// reach before it is sent and before the client is answered.
 func (c *call) write() {
 	if c.writesSecurity() && !c.readSecurityBody() {
 		return
@@ -58,7 +58,7 @@ func (c *call) write() {
 	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.NotReading, Ask: ask, Settle: w.finish})
 }
 
-// writeTags are the tags that the write moves.
+// writeTags returns the tags that the write moves.
 func (c *call) writeTags() []cache.Tag {
 	ids, ok := api.WriteIDs(&c.route, c.body, string(c.x.Request.Get("Destination")))
 	if !ok {
@@ -68,8 +68,8 @@ func (c *call) writeTags() []cache.Tag {
 	return c.settings.auth.AppendWrites(tags, &c.route, auth.Identify(c.x.Request.Fields))
 }
 
-// repeatable tells whether the write may be executed twice, on two nodes: the same
-// body on the same parent is the same revision everywhere.
+// repeatable reports whether the write may be executed twice, on two nodes: the same body
+// with the same parent is the same revision everywhere.
 func (c *call) repeatable() bool {
 	m := string(c.x.Request.Method)
 	if m != http.MethodPut && m != http.MethodDelete {
@@ -78,26 +78,26 @@ func (c *call) repeatable() bool {
 	return c.route.Touch&^api.TouchUsers == api.TouchDocument || c.route.Touch == api.TouchSecurity
 }
 
-// ask sends the write to the node that takes it.
+// ask sends the write to its node.
 func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	setBody(q, w.body)
 	q.Repeatable, q.HeadTimeout = w.repeatable(), w.settings.cfg.headTimeout(&w.route)
-	q.Once = !q.Repeatable // an update function may run by GET
+	q.Once = !q.Repeatable // a GET may run an update function
 	choice := w.svc.security.choice(w.settings.fleet, w.name, w.writeOrder())
 	choice.Member = &w.member
 	return w.svc.engine.Ask(ctx, q, choice)
 }
 
-// finish ends the write by what came of it. The client is answered after that.
+// finish ends the write according to its result. The client is answered after that.
 func (w *writing) finish(s httpcache.Settled) {
 	if s.Fault != nil && !w.securityTaken && (s.Fault.Aborted || !s.Fault.Reached) {
-		w.write.Commit(cache.Change{}) // nothing was sent, or not all of it
+		w.write.Commit(cache.Change{}) // the node did not get the whole request
 		return
 	}
 	stored, ok := w.outcome(&s)
 	w.publish(&s, stored, ok)
 	if !ok && !isStored(&s) {
-		return // Unknown
+		return // the deferred Unknown ends it
 	}
 	change := cache.Change{Cause: cache.ByWrite}
 	for _, rev := range stored {
@@ -109,19 +109,19 @@ func (w *writing) finish(s httpcache.Settled) {
 	w.write.Commit(change)
 }
 
-// publish tells of the outcome whoever has to know of it when the next request comes: the
-// configuration may have been replaced since the write began, and again meanwhile.
+// publish records the result wherever the next request may need it. The configuration may
+// have been replaced since the write began, and may be replaced meanwhile.
 func (w *writing) publish(s *httpcache.Settled, stored []api.Revision, ok bool) {
-	var told *settings
-	for set := w.svc.settings.Load(); set != told; set = w.svc.settings.Load() {
+	var published *settings
+	for set := w.svc.settings.Load(); set != published; set = w.svc.settings.Load() {
 		w.publishTo(set, s, stored, ok)
-		told = set
+		published = set
 	}
 }
 
-// publishTo tells of the outcome what knows, in a configuration, which node has what.
+// publishTo records the result in one configuration.
 func (w *writing) publishTo(set *settings, s *httpcache.Settled, stored []api.Revision, ok bool) {
-	node := -1 // who answered, by its number there
+	node := -1 // the index of the node that answered
 	if w.member >= 0 {
 		node = set.fleet.numbers(w.settings.fleet)[w.member]
 	}
@@ -150,19 +150,19 @@ func (w *writing) publishTo(set *settings, s *httpcache.Settled, stored []api.Re
 	}
 }
 
-// isStored tells whether the node has said that it is done with the write, or (202) that it
-// will do it some time: then its feed tells when, as if it was written past Kasoku, and a
-// node that is asked before does not know of it either.
+// isStored reports whether the node has accepted the write. With status 202 it stores the
+// write later, and its feed announces it like a write from elsewhere; until then the node
+// itself does not return it either.
 func isStored(s *httpcache.Settled) bool {
 	return s.Fault == nil && s.Status >= 200 && s.Status < 300 && s.Whole
 }
 
-// refused tells whether the node has said that it changed nothing.
+// refused reports whether the node has answered that it changed nothing.
 func refused(s *httpcache.Settled) bool {
 	return s.Fault == nil && s.Status >= 300 && s.Status < 500
 }
 
-// outcome tells what was stored. ok is false if that is not known.
+// outcome returns the stored revisions. ok is false if they are unknown.
 func (w *writing) outcome(s *httpcache.Settled) (stored []api.Revision, ok bool) {
 	switch {
 	case s.Fault != nil:

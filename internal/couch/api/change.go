@@ -4,18 +4,17 @@ import (
 	"fmt"
 )
 
-// Change is one change of a database. Its slices are valid until the next row is
-// parsed into the same Row.
+// Change is one row of a _changes feed. Its slices are valid until the next Parse.
 type Change struct {
 	ID      []byte // "_design/x" for a design document
 	Rev     []byte // the winning revision
 	Deleted bool   // the winning revision is a deletion
-	Seq     []byte // the position behind this row, as JSON; nil or "null" if none is told
+	Seq     []byte // the position after this row as JSON; nil or "null" if there is none
 
-	scratch [2][]byte // where escaped text is written out
+	scratch [2][]byte // for unescaped text
 }
 
-// Parse fills the row from a change's JSON. The JSON must be valid.
+// Parse sets the fields from a row's JSON, which must be valid.
 func (row *Change) Parse(text []byte) error {
 	row.ID, row.Rev, row.Seq, row.Deleted = nil, nil, nil, false
 	for f := MembersOf(text); f.Next(); {
@@ -36,7 +35,7 @@ func (row *Change) Parse(text []byte) error {
 	return nil
 }
 
-// firstRev returns the revision in [{"rev":"1-a"}, ...]: the winner stands first.
+// firstRev returns the first revision, which is the winner, in [{"rev":"1-a"}, ...].
 func firstRev(list []byte, scratch *[]byte) []byte {
 	if len(list) == 0 || list[0] != '[' {
 		return nil
@@ -64,5 +63,5 @@ func LastSeq(text []byte) (seq []byte) {
 	return seq
 }
 
-// isEnd tells whether an object is the last of a continuous feed.
+// isEnd reports whether an object is the last one of a continuous feed.
 func isEnd(text []byte) bool { return LastSeq(text) != nil }

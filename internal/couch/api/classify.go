@@ -2,7 +2,7 @@ package api
 
 import "bytes"
 
-// method is what CouchDB makes of a method: HEAD is a GET whose body is cut off.
+// method is a method as CouchDB handles it: HEAD is a GET without the answer's body.
 type method uint8
 
 const (
@@ -30,14 +30,13 @@ func methodOf(name []byte) method {
 	return other
 }
 
-// writes tells whether a method is one that changes things wherever nothing else
-// is known.
+// writes reports whether a method changes something, by default.
 func (m method) writes() bool { return m >= post }
 
-// Classify says what a request means. path is the target's path as on the wire,
-// query what follows the question mark. override is the header
-// X-HTTP-Method-Override, which CouchDB obeys on POST, its lines joined by commas;
-// nil if there is none. The Route is valid for as long as path and query are.
+// Classify returns the route of a request. path and query are the parts of the target before
+// and after the question mark, as on the wire. override is the header
+// X-HTTP-Method-Override, which CouchDB obeys on POST, with its lines joined by commas; nil
+// if there is none. The Route refers to path and query.
 func Classify(name, override, path, query []byte) Route {
 	m := methodOf(name)
 	r := classify(m, path, query)
@@ -54,9 +53,9 @@ func Classify(name, override, path, query []byte) Route {
 	return r
 }
 
-// overridingMethod is the method that an override makes of a POST. ok is false if nodes need
-// not agree on that: CouchDB reads only what precedes a semicolon, others may want the
-// name in any case, or take the last of several lines.
+// overridingMethod returns the method of an override. ok is false if nodes may interpret it
+// differently: CouchDB ignores everything after a semicolon, other servers may ignore case
+// or use the last of several lines.
 func overridingMethod(override []byte) (m method, ok bool) {
 	switch string(override) {
 	case "GET", "HEAD", "POST", "PUT", "DELETE", "COPY", "TRACE", "CONNECT":
@@ -65,9 +64,9 @@ func overridingMethod(override []byte) (m method, ok bool) {
 	return other, false
 }
 
-// mergeOverride joins what a POST is to a node that ignores the override and what it
-// is to one that obeys: whatever either may change is touched, and nothing is
-// kept.
+// mergeOverride merges the routes of a POST on a node that ignores the override and on a
+// node that obeys it. The result touches everything that either may change, and is not
+// cached.
 func mergeOverride(posted, meant Route) Route {
 	switch {
 	case meant.Class == Write:
@@ -102,8 +101,8 @@ func classify(m method, path, query []byte) Route {
 	return r
 }
 
-// restrict applies what holds for all routes: nothing is kept of databases of the
-// server's own, nor of what is not understood alike everywhere.
+// restrict applies the rules for all routes: system databases and ambiguous requests are not
+// cached.
 func (r *Route) restrict() {
 	reads := r.Class == Read || r.Class == ReadByBody
 	switch {
@@ -120,7 +119,7 @@ func (r *Route) restrict() {
 	}
 }
 
-// server handles endpoints of the server, and tells whether seg is one.
+// server handles the server's endpoints, and reports whether seg is one.
 func (r *Route) server(m method, seg []byte) bool {
 	var buf [maxName]byte
 	switch string(unescapeName(seg, &buf)) {
@@ -162,7 +161,7 @@ func (r *Route) writeIf(m method, touch Touch) {
 	}
 }
 
-// database handles what follows the name of a database.
+// database handles the path after the database.
 func (r *Route) database(m method) {
 	seg := r.nextSegment()
 	switch {
@@ -198,7 +197,7 @@ func (r *Route) document(m method, id []byte) {
 	}
 }
 
-// endpoint handles what CouchDB gives a meaning to below a database.
+// endpoint handles CouchDB's endpoints below a database.
 func (r *Route) endpoint(m method, seg []byte) {
 	if name, ok := cutPrefix(seg, "_design/"); ok {
 		r.escapedDesign(m, name)
@@ -250,8 +249,8 @@ func (r *Route) endpoint(m method, seg []byte) {
 	}
 }
 
-// escapedDesign handles a design document whose slash is escaped: a GET is redirected to
-// the plain form, and everything else works as if it had that form.
+// escapedDesign handles a design document with an escaped slash. CouchDB redirects a GET to
+// the plain form, and treats other methods like the plain form.
 func (r *Route) escapedDesign(m method, name []byte) {
 	if m == get || len(name) == 0 {
 		return
@@ -266,7 +265,7 @@ func (r *Route) local(m method) {
 	r.writeIf(m, 0)
 }
 
-// nextResult handles a list of rows that may be asked for by POST, with keys or
+// result handles results with rows, which a client may also request by POST, with keys or
 // several queries in the body.
 func (r *Route) result(m method) {
 	r.Kind = Result

@@ -1,6 +1,6 @@
 package api
 
-// design handles a design document and what it defines.
+// design handles design documents and their functions.
 func (r *Route) design(m method) {
 	name := r.nextSegment()
 	if name == nil {
@@ -23,7 +23,7 @@ func (r *Route) design(m method) {
 	r.designFunction(m, seg)
 }
 
-// designFunction handles what is computed by a design document.
+// designFunction handles the functions of a design document.
 func (r *Route) designFunction(m method, seg []byte) {
 	var buf [maxName]byte
 	switch string(unescapeName(seg, &buf)) {
@@ -38,11 +38,10 @@ func (r *Route) designFunction(m method, seg []byte) {
 			r.Class = Read
 		}
 	case "_update":
-		// The function may write any document, whatever the path says and, on
-		// some versions, whatever the method is.
+		// The function may write any document, and in some versions with any method.
 		r.Class, r.Touch = Write, TouchDocuments
 	case "_rewrite":
-		// It may lead anywhere. Reads through it are asked each time.
+		// A rewrite may refer to any path, so reads through it are not cached.
 		r.writeIf(m, TouchDocuments)
 	case "_info", "_search", "_search_info", "_nouveau", "_nouveau_info", "_search_disk_size", "_geo", "_geo_info":
 		// The state of an index, or an index that lags behind the database.

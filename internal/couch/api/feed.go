@@ -8,54 +8,56 @@ import (
 	"io"
 )
 
-// FeedForm is how a feed is written.
+// FeedForm is the format of a feed.
 type FeedForm uint8
 
-// The forms of feeds.
+// The formats of feeds. ContinuousFeed has one JSON object per line, an empty line as a
+// heartbeat, and a last line with "last_seq" if the node ends it. NormalFeed is one JSON
+// object with the changes in "results"; a long poll's heartbeats are newlines between them.
 const (
 	ContinuousFeed FeedForm = iota // feed=continuous
 	NormalFeed                     // feed=normal and feed=longpoll
 )
 
-// EventKind says what Next has found.
+// EventKind is the kind of an event in a feed.
 type EventKind uint8
 
-// Kind can be found in a feed.
+// The kinds of events.
 const (
-	HeartbeatEvent EventKind = iota // nothing has changed, and the node is there
+	HeartbeatEvent EventKind = iota // no change; a sign of life from the node
 	ChangeEvent                     // a change
-	EndEvent                        // the end, as the node meant it, with "last_seq"
+	EndEvent                        // an orderly end with "last_seq"
 )
 
-// MaxChange is the longest change that is read, in bytes.
+// MaxChange is the maximum size of a change in bytes.
 const MaxChange = 1 << 20
 
-// ErrTooLong says that a change is longer than MaxChange.
+// ErrTooLong is returned for a change longer than MaxChange.
 var ErrTooLong = errors.New("a change is longer than the limit")
 
-// ErrMalformed says that a feed is not what a node would write.
+// ErrMalformed is returned for data that a node would not write.
 var ErrMalformed = errors.New("not a feed of changes")
 
-// FeedReader takes a feed apart as it comes. It holds no more of it than one object.
+// FeedReader parses a feed while it arrives. It buffers at most one object.
 type FeedReader struct {
 	src  io.Reader
 	form FeedForm
-	buf  []byte // what was read and not yet given out is buf[at:]
+	buf  []byte // unread data is buf[at:]
 	at   int
 	err  error // of src
 
-	inResults bool // Results: between the brackets
+	inResults bool // NormalFeed: between the brackets
 	ended     bool
 }
 
-// NewFeedReader reads a feed of the given form.
+// NewFeedReader returns a reader for a feed of the given form.
 func NewFeedReader(src io.Reader, form FeedForm) *FeedReader {
 	return &FeedReader{src: src, form: form, buf: make([]byte, 0, 4096)}
 }
 
-// Next returns the next thing in the feed; object is its JSON, valid until the
-// next call, and nil for a Beat. After Last, and after an end that the node did
-// not announce, it returns io.EOF or io.ErrUnexpectedEOF.
+// Next returns the next event. object is its JSON, which is valid until the next call; nil
+// for a HeartbeatEvent. After an EndEvent, Next returns io.EOF. If the feed ends without
+// one, it returns io.ErrUnexpectedEOF.
 func (r *FeedReader) Next() (kind EventKind, object []byte, err error) {
 	switch {
 	case r.ended:
@@ -70,8 +72,8 @@ func (r *FeedReader) Next() (kind EventKind, object []byte, err error) {
 	return r.nextResult()
 }
 
-// Waiting tells whether Next would have to wait for the node: nothing is left of
-// what has come so far.
+// Waiting reports whether all data received so far is consumed, so that Next would have to
+// wait for the node.
 func (r *FeedReader) Waiting() bool { return r.at == len(r.buf) }
 
 // nextLine reads one line of a continuous feed.
@@ -94,7 +96,7 @@ func (r *FeedReader) nextLine() (EventKind, []byte, error) {
 	return ChangeEvent, text, nil
 }
 
-// readUntil returns what comes up to the next c, and takes that off as well.
+// readUntil consumes the data up to the next c, and returns it without c.
 func (r *FeedReader) readUntil(c byte) ([]byte, error) {
 	for from := r.at; ; {
 		if i := bytes.IndexByte(r.buf[from:], c); i >= 0 {
@@ -110,7 +112,7 @@ func (r *FeedReader) readUntil(c byte) ([]byte, error) {
 	}
 }
 
-// readOpening takes the beginning of a feed with results off.
+// readOpening consumes the beginning of a NormalFeed.
 func (r *FeedReader) readOpening() error {
 	for _, want := range []string{"{", `"results"`, ":", "["} {
 		if _, err := r.skipToToken(); err != nil {
@@ -130,7 +132,7 @@ func (r *FeedReader) readOpening() error {
 	return nil
 }
 
-// skipToToken returns the first byte that is no white space, without taking it.
+// skipToToken skips white space and returns the next byte without consuming it.
 func (r *FeedReader) skipToToken() (byte, error) {
 	for {
 		for ; r.at < len(r.buf); r.at++ {
@@ -144,7 +146,7 @@ func (r *FeedReader) skipToToken() (byte, error) {
 	}
 }
 
-// nextResult reads what comes next between the brackets of a feed with results.
+// nextResult reads the next event between the brackets of a NormalFeed.
 func (r *FeedReader) nextResult() (EventKind, []byte, error) {
 	for {
 		if r.takeHeartbeat() {
@@ -167,7 +169,8 @@ func (r *FeedReader) nextResult() (EventKind, []byte, error) {
 	}
 }
 
-// takeHeartbeat takes white space that is all there is: the node has nothing to tell.
+// takeHeartbeat consumes white space at the end of the data, and reports whether there is
+// any: it is a heartbeat.
 func (r *FeedReader) takeHeartbeat() bool {
 	rest := r.buf[r.at:]
 	if len(rest) == 0 || rest[len(rest)-1] != '\n' || len(bytes.TrimSpace(rest)) > 0 {
@@ -177,7 +180,7 @@ func (r *FeedReader) takeHeartbeat() bool {
 	return true
 }
 
-// readClosing reads what follows the results: the members of the feed's own object.
+// readClosing reads the members after the results.
 func (r *FeedReader) readClosing() (EventKind, []byte, error) {
 	r.at++
 	c, err := r.skipToToken()
@@ -190,13 +193,13 @@ func (r *FeedReader) readClosing() (EventKind, []byte, error) {
 	case c != ',':
 		return 0, nil, fmt.Errorf("%w: %q after the results", ErrMalformed, c)
 	}
-	r.buf[r.at] = '{' // with it the rest is an object again
+	r.buf[r.at] = '{' // makes an object of the rest
 	text, err := r.readObject()
 	r.ended = err == nil
 	return EndEvent, text, err
 }
 
-// readObject takes the object that begins at r.at.
+// readObject consumes the object that begins at r.at.
 func (r *FeedReader) readObject() ([]byte, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; i++ {
@@ -229,7 +232,7 @@ func (r *FeedReader) readObject() ([]byte, error) {
 	}
 }
 
-// fill reads on, behind what is not yet given out.
+// fill reads more data into the buffer.
 func (r *FeedReader) fill() error {
 	if r.err != nil {
 		return r.endError()
@@ -253,7 +256,7 @@ func (r *FeedReader) fill() error {
 	return nil
 }
 
-// endError is the error for a feed that is over before the node said so.
+// endError returns the error for a feed that ended without an EndEvent.
 func (r *FeedReader) endError() error {
 	if r.err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// Members goes through the members of an object. The object must be valid JSON.
+// Members iterates over the members of an object in place. The object must be valid JSON.
 type Members struct {
-	rest []byte // behind the opening brace, then behind each value
+	rest []byte // after the opening brace, then after each value
 	name []byte // in quotes
-	// Value is the member's value, as JSON.
+	// Value is the member's value as JSON.
 	Value []byte
 }
 
-// MembersOf returns the members of an object, before the first.
+// MembersOf returns an iterator before the first member of an object.
 func MembersOf(object []byte) Members { return Members{rest: skipSpace(object)[1:]} }
 
-// Next goes to the next member, if there is one.
+// Next moves to the next member, and reports whether there is one.
 func (f *Members) Next() bool {
 	f.rest = skipSpace(f.rest)
 	if f.rest[0] == ',' {
@@ -31,7 +31,7 @@ func (f *Members) Next() bool {
 	return true
 }
 
-// Is tells whether the member has that name, which must not need escapes.
+// Is reports whether the member has that name, which must not need escapes.
 func (f *Members) Is(name string) bool {
 	if len(f.name) == len(name)+2 {
 		return string(f.name[1:len(f.name)-1]) == name
@@ -43,8 +43,8 @@ func (f *Members) Is(name string) bool {
 	return string(unquote(f.name, &scratch)) == name
 }
 
-// Text returns the member's text without escapes, or nil if it is not text. It uses
-// scratch if there are escapes.
+// Text returns the member's text unescaped, or nil if it is not a string. It uses scratch if
+// there are escapes.
 func (f *Members) Text(scratch *[]byte) []byte {
 	if f.Value[0] != '"' {
 		return nil
@@ -52,16 +52,16 @@ func (f *Members) Text(scratch *[]byte) []byte {
 	return unquote(f.Value, scratch)
 }
 
-// Elements goes through the elements of an array, which must be valid JSON.
+// Elements iterates over the elements of an array in place. The array must be valid JSON.
 type Elements struct {
 	rest  []byte
-	Value []byte // the element, as JSON
+	Value []byte // the element as JSON
 }
 
-// ElementsOf returns the elements of an array, before the first.
+// ElementsOf returns an iterator before the first element of an array.
 func ElementsOf(array []byte) Elements { return Elements{rest: skipSpace(array)[1:]} }
 
-// Next goes to the next element, if there is one.
+// Next moves to the next element, and reports whether there is one.
 func (e *Elements) Next() bool {
 	e.rest = skipSpace(e.rest)
 	if e.rest[0] == ',' {
@@ -81,7 +81,7 @@ func skipSpace(b []byte) []byte {
 	return b
 }
 
-// cutValue takes the value that valid JSON begins with.
+// cutValue returns the JSON value at the beginning of b, and the rest.
 func cutValue(b []byte) (value, rest []byte) {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -95,7 +95,7 @@ func cutValue(b []byte) (value, rest []byte) {
 				depth--
 			} else if depth > 0 {
 				continue
-			} else { // behind a number or a word
+			} else { // after a number or a literal
 				return b[:i], b[i:]
 			}
 		default:
@@ -108,7 +108,7 @@ func cutValue(b []byte) (value, rest []byte) {
 	return b, nil
 }
 
-// quoted returns the text in quotes that b begins with.
+// quoted returns the quoted string at the beginning of b.
 func quoted(b []byte) []byte {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {
@@ -121,7 +121,7 @@ func quoted(b []byte) []byte {
 	return b
 }
 
-// unquote returns what text in quotes says. It uses scratch if there are escapes.
+// unquote returns the content of a quoted string. It uses scratch if there are escapes.
 func unquote(text []byte, scratch *[]byte) []byte {
 	text = text[1 : len(text)-1]
 	plain := true
@@ -144,7 +144,7 @@ func unquote(text []byte, scratch *[]byte) []byte {
 	return out
 }
 
-// appendEscape appends what the escape that text begins with stands for.
+// appendEscape appends the character of the escape at the beginning of text.
 func appendEscape(out, text []byte) (_, rest []byte) {
 	switch c := text[1]; c {
 	case 'b':

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// AppendDB appends the database's name, without escapes.
+// AppendDB appends the database's name, unescaped.
 func (r *Route) AppendDB(dst []byte) []byte { return appendDecoded(dst, r.DB) }
 
-// AppendID appends the document's id as feeds write it, without escapes:
-// "_design/x" for a design document. It appends nothing if the route names none.
+// AppendID appends the document's id as feeds write it, unescaped, for example "_design/x"
+// for a design document. It appends nothing if the path names no document.
 func (r *Route) AppendID(dst []byte) []byte {
 	if r.Design {
 		dst = append(dst, "_design/"...)
@@ -17,11 +17,11 @@ func (r *Route) AppendID(dst []byte) []byte {
 	return appendDecoded(dst, r.ID)
 }
 
-// AppendRevision appends the revision that is named, without escapes.
+// AppendRevision appends the revision in the query, unescaped.
 func (r *Route) AppendRevision(dst []byte) []byte { return appendDecoded(dst, r.revision) }
 
-// DocumentPath is the path of the document that the route names, or whose attachment it
-// names, escaped as it was.
+// DocumentPath returns the path of the document or of the attachment's document, escaped as
+// in the request.
 func (r *Route) DocumentPath() string {
 	path := "/" + string(r.DB) + "/"
 	if r.Design {
@@ -30,12 +30,11 @@ func (r *Route) DocumentPath() string {
 	return path + string(r.ID)
 }
 
-// AppendKey appends the key under which the answer to a read is kept: two
-// requests with one key are the same to CouchDB. The path's segments and the
-// parameters are written in one way; parameters stand in the order of their
-// names, but those of the same name in their own, since the last one counts.
+// AppendKey appends the cache key of a read: requests with the same key are equal to
+// CouchDB. Path segments and parameters are normalized. Parameters are sorted by name, but
+// those of the same name keep their order, since the last one counts.
 //
-// Functions that render see the query as it is, so it stays as it is.
+// The query of a Rendering is kept as it is, since functions see it.
 func (r *Route) AppendKey(dst []byte) []byte {
 	p := Route{unread: r.path}
 	for seg := p.nextSegment(); seg != nil; seg = p.nextSegment() {
@@ -52,8 +51,8 @@ func (r *Route) AppendKey(dst []byte) []byte {
 	return appendQuery(dst, r.query)
 }
 
-// maxParams is how many parameters are put in order; queries with more keep
-// their own.
+// maxParams is the maximum number of parameters that are sorted. Queries with more keep
+// their order.
 const maxParams = 24
 
 func appendQuery(dst, query []byte) []byte {
@@ -81,7 +80,7 @@ func appendQuery(dst, query []byte) []byte {
 	return dst
 }
 
-// insertParam puts p into its place; the last of sorted is free.
+// insertParam inserts p into sorted, whose last element is free.
 func insertParam(sorted []param, p param) {
 	at := len(sorted) - 1
 	for at > 0 && compareNames(p.name, sorted[at-1].name) < 0 {
@@ -91,7 +90,7 @@ func insertParam(sorted []param, p param) {
 	sorted[at] = p
 }
 
-// compareNames orders two names by what they are without escapes.
+// compareNames compares two names, unescaped.
 func compareNames(a, b []byte) int {
 	for len(a) > 0 && len(b) > 0 {
 		x, n := decodeByte(a)
@@ -104,10 +103,10 @@ func compareNames(a, b []byte) int {
 	return len(a) - len(b)
 }
 
-// AppendBody appends what a ReadByBody's key needs besides AppendKey: the body's
-// JSON without white space. ok is false if no answer may be kept: the body is no
-// JSON, or it may ask for a result that lags behind the database, for one
-// node's positions, or, in _bulk_get, for revisions that are no leaves.
+// AppendBody appends the part of the key of a ReadByBody that depends on the body: its JSON
+// without white space. ok is false if the answer must not be cached: the body is not JSON,
+// or it may request a result that lags behind the database, positions of one node, or, in
+// _bulk_get, revisions that are not leaves.
 func (r *Route) AppendBody(dst, body []byte) (_ []byte, ok bool) {
 	if !json.Valid(body) || r.Flags&Multipart != 0 && bytes.Contains(body, []byte(`"rev"`)) {
 		return dst, false
@@ -124,14 +123,14 @@ func (r *Route) AppendBody(dst, body []byte) (_ []byte, ok bool) {
 	return out.Bytes(), true
 }
 
-// uncacheableOptions are names of options because of which nothing is kept, and the beginning
-// of an escape that may hide one.
+// uncacheableOptions are the names of options that prevent caching, and the beginning of an
+// escape that may hide one.
 var uncacheableOptions = [][]byte{[]byte(`"update"`), []byte(`"stale"`), []byte(`"update_seq"`), []byte(`\u00`)}
 
-// AppendAccept appends what of an Accept header an answer depends on: all of it for
-// renderings, and where parts may come, which CouchDB also sends to who takes anything;
-// for everything else whether JSON is wanted by name, with weights or without, and
-// whether parts are. accept is nil if there is no such header.
+// AppendAccept appends the part of the key that depends on the header Accept. For renderings
+// and multipart answers it is the whole value, since CouchDB also sends multipart for
+// wildcards. For others it is whether the value names JSON, with a weight or without, and
+// whether it names multipart. accept is nil if there is no such header.
 func (r *Route) AppendAccept(dst, accept []byte) []byte {
 	if r.Kind == Rendering || r.Flags&Multipart != 0 {
 		dst = append(dst, 0)
@@ -141,7 +140,7 @@ func (r *Route) AppendAccept(dst, accept []byte) []byte {
 	if at := bytes.Index(accept, jsonType); at >= 0 {
 		mark |= 1
 		if end := accept[at+len(jsonType):]; len(end) > 0 && end[0] != ',' && end[0] != ' ' {
-			mark |= 4 // older versions look for the name alone
+			mark |= 4 // older versions search for the name only
 		}
 	}
 	if bytes.Contains(accept, []byte("multipart/")) {

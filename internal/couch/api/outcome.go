@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// WriteIDs returns the ids of the documents that a write's body or its header
-// Destination names, as TouchBody and TouchDestination say that they
-// do. ok is false if they can't be told; then any document may be changed. If an
-// id is given twice both are returned, since which one counts is the server's
-// matter. A document without id gets a new one, which nobody has read.
+// WriteIDs returns the ids of the documents that a write names in its body (TouchBody) or in
+// its header Destination (TouchDestination). ok is false if they are unknown; then any
+// document may be changed. Of an id that is given twice, both values are returned, since the
+// one that counts depends on the server. A document without an id gets a new one, which no
+// client has read.
 func WriteIDs(r *Route, body []byte, destination string) (ids [][]byte, ok bool) {
 	switch {
 	case r.Touch&TouchDestination != 0:
@@ -24,7 +24,7 @@ func WriteIDs(r *Route, body []byte, destination string) (ids [][]byte, ok bool)
 	return bodyIDs(body), true
 }
 
-// firstOf returns what JSON begins with, 0 if the text is no JSON.
+// firstOf returns the first byte of a JSON value, or 0 if text is not JSON.
 func firstOf(text []byte) byte {
 	if !json.Valid(text) {
 		return 0
@@ -32,9 +32,8 @@ func firstOf(text []byte) byte {
 	return bytes.TrimLeft(text, " \t\r\n")[0]
 }
 
-// bodyIDs returns the ids of a document and of the documents that it holds if it
-// is a body of _bulk_docs. A document may have a member "docs" of its own; taking
-// its ids as well does no harm.
+// bodyIDs returns the ids of a document and, for a body of _bulk_docs, of the documents in
+// it. A document may have a member "docs" of its own; its ids do no harm.
 func bodyIDs(body []byte) (ids [][]byte) {
 	ids = documentIDs([][]byte{}, body)
 	for m := MembersOf(body); m.Next(); {
@@ -63,8 +62,8 @@ func documentIDs(ids [][]byte, document []byte) [][]byte {
 	return ids
 }
 
-// destinationID returns the id in a Destination, which is written as in a path, perhaps
-// with a revision behind it.
+// destinationID returns the id in a Destination, which is escaped as in a path, and may be
+// followed by a revision.
 func destinationID(destination string) (ids [][]byte, ok bool) {
 	path, _, _ := strings.Cut(destination, "?")
 	if path == "" || strings.Contains(path, "://") || strings.HasPrefix(path, "/") {
@@ -77,24 +76,24 @@ func destinationID(destination string) (ids [][]byte, ok bool) {
 	return [][]byte{[]byte(id)}, true
 }
 
-// Revision is a revision that a node has stored.
+// Revision is a revision of a document.
 type Revision struct{ ID, Rev []byte }
 
-// StoredRevisions returns what an answer to a write of documents says was stored: for
-// _bulk_docs a row for each document that was taken, else one. It returns nil for
-// an answer that refuses the write, and ok is false if something was stored and
-// nobody can tell what.
+// StoredRevisions returns the revisions that a write of documents has stored, according to
+// its answer: for _bulk_docs one for each accepted document, otherwise one. It returns nil
+// for an answer that refuses the write. ok is false if something unknown may have been
+// stored.
 //
-// updated and by are the headers X-Couch-Update-NewRev and X-Couch-Id, with which
-// an update function's answer comes. Its status is the function's own: many lead on.
+// updated and by are the headers X-Couch-Update-NewRev and X-Couch-Id in the answer of an
+// update function, which chooses its own status.
 func StoredRevisions(status int, body []byte, updated, by string) (stored []Revision, ok bool) {
 	switch {
 	case updated != "" && by != "":
 		return []Revision{{[]byte(by), []byte(updated)}}, true
 	case updated != "":
 		return nil, false
-	case status < 200 || status > 299: // 0: no answer came
-		return nil, status >= 300 && status < 500 // what a failing node did is not known
+	case status < 200 || status > 299: // 0: no answer
+		return nil, status >= 300 && status < 500 // it is unknown what a failing node did
 	}
 	switch firstOf(body) {
 	case '{':
@@ -107,9 +106,9 @@ func StoredRevisions(status int, body []byte, updated, by string) (stored []Revi
 	return nil, false
 }
 
-// SentRevisions returns what a body of _bulk_docs with "new_edits": false brings: revisions that
-// were made elsewhere, of which the answer names only those that were refused: it is to
-// be asked for if it names none. ok is false if the body is something else.
+// SentRevisions returns the revisions in a body of _bulk_docs with "new_edits": false. They
+// were created elsewhere, and the answer lists only refused ones, so use SentRevisions if
+// the answer lists none. ok is false for any other body.
 func SentRevisions(body []byte) (stored []Revision, ok bool) {
 	if firstOf(body) != '{' {
 		return nil, false
@@ -139,7 +138,7 @@ func SentRevisions(body []byte) (stored []Revision, ok bool) {
 	return stored, true
 }
 
-// sentRevision reads which revision a document says that it is.
+// sentRevision returns the id and the revision in a document.
 func sentRevision(document []byte) (s Revision, ok bool) {
 	var id, rev []byte
 	for m := MembersOf(document); m.Next(); {
@@ -153,8 +152,8 @@ func sentRevision(document []byte) (s Revision, ok bool) {
 	return s, len(s.ID) > 0 && len(s.Rev) > 0
 }
 
-// bulkRevisions reads the answer to _bulk_docs. A row without a revision is a refusal. An
-// empty answer tells nothing: with new_edits=false it names refusals only.
+// bulkRevisions returns the revisions in an answer to _bulk_docs. A row without a revision
+// is a refusal. An empty answer means nothing: with new_edits=false it lists refusals only.
 func bulkRevisions(body []byte) (stored []Revision, ok bool) {
 	for list := ElementsOf(body); list.Next(); {
 		if list.Value[0] != '{' {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// DatabaseReplaced reports whether a database whose feed was at the position before cannot be the
-// one that is at now: its sequence has gone back, or other files hold it. Both positions
-// are JSON, from the same node. Positions that can't be compared say nothing.
+// DatabaseReplaced reports whether the database at the position now can't be the one that
+// was at the position before: its sequence is lower, or its files differ. Both positions are
+// JSON, from the same node. For positions that can't be compared it returns false.
 func DatabaseReplaced(before, now string) bool {
 	b, n := parsePosition(before), parsePosition(now)
 	if b.shards != nil && n.shards != nil {
@@ -31,27 +31,26 @@ func DatabaseReplaced(before, now string) bool {
 }
 
 // GoesBack reports whether the number of a position is lower than that of an earlier one. It
-// is what a row is checked by: it costs nothing, and Replaced decides.
+// is a cheap check for each row, before DatabaseReplaced.
 func GoesBack(before, now string) bool {
 	b, _, bok := cutPosition(before)
 	n, _, nok := cutPosition(now)
 	return bok && nok && n < b
 }
 
-// position is what the text of a position says. Only number is the same in all products:
-// how many changes the database has had. CouchDB 2 and 3 append the sequence of each
-// shard, packed.
+// position is a parsed position. All products have number only: the number of changes that
+// the database has had. CouchDB 2 and 3 append the packed sequence of each shard.
 type position struct {
 	number uint64
 	valid  bool
-	node   string // what follows the number, if that is not packed
+	node   string // the text after the number, if it is not packed
 	shards map[string]shard
 }
 
-// shard is one file of a database, in a position.
+// shard is the position of one file of a database.
 type shard struct {
 	seq  int64
-	uuid string // the beginning of the file's; "" if it has no changes, or is an old version's
+	uuid string // a prefix of the file's UUID; "" if it has no changes, or in old versions
 }
 
 func parsePosition(text string) (p position) {
@@ -62,7 +61,7 @@ func parsePosition(text string) (p position) {
 	return p
 }
 
-// cutPosition takes a position apart: 12, "12-rest" or [12,"rest"].
+// cutPosition splits a position: 12, "12-rest" or [12,"rest"].
 func cutPosition(text string) (number uint64, rest string, ok bool) {
 	if strings.HasPrefix(text, "[") {
 		var list []json.RawMessage
@@ -78,19 +77,19 @@ func cutPosition(text string) (number uint64, rest string, ok bool) {
 	return number, rest, err == nil
 }
 
-// maxPacked is how long the packed part of a position may be when it is unpacked.
+// maxPacked is the maximum size of the unpacked part of a position.
 const maxPacked = 1 << 20
 
-// unpackShards reads the packed part of a position, which is Erlang's external term format: a list
-// of {Node, Range, Sequence}, where a Sequence is a number or {Number, UUID, Node}. It
-// returns nil for anything else.
+// unpackShards decodes the packed part of a position, which is in Erlang's external term
+// format: a list of {Node, Range, Sequence}, where a Sequence is a number or {Number, UUID,
+// Node}. It returns nil for anything else.
 func unpackShards(text string) map[string]shard {
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil || len(raw) < 2 || raw[0] != 131 {
 		return nil
 	}
 	raw = raw[1:]
-	if raw[0] == 80 { // compressed, behind its length
+	if raw[0] == 80 { // compressed, after its length
 		if len(raw) < 5 {
 			return nil
 		}
@@ -139,17 +138,17 @@ func shardOf(t any) (name string, s shard, ok bool) {
 			return "", s, false
 		}
 		s.seq, ok = seq[0].(int64)
-		s.uuid, _ = seq[1].(string) // while a shard is split it is something else
+		s.uuid, _ = seq[1].(string) // not a string while a shard is being split
 		return name, s, ok
 	}
 	return "", s, false
 }
 
-// maxDepth is how deep terms may be nested.
+// maxDepth is the maximum nesting of terms.
 const maxDepth = 8
 
-// decodeTerm reads one of Erlang's terms: integers are int64, atoms and binaries string, tuples and
-// lists []any.
+// decodeTerm decodes an Erlang term: integers as int64, atoms and binaries as string, tuples
+// and lists as []any.
 func decodeTerm(b []byte, depth int) (t any, rest []byte, ok bool) {
 	if len(b) == 0 || depth > maxDepth {
 		return nil, nil, false
@@ -179,7 +178,7 @@ func decodeTerm(b []byte, depth int) (t any, rest []byte, ok bool) {
 	case 98: // INTEGER_EXT
 		n, ok := size(4)
 		return int64(int32(n)), b, ok
-	case 110: // SMALL_BIG_EXT: the lowest byte first
+	case 110: // SMALL_BIG_EXT, little-endian
 		n, ok := size(1)
 		if !ok || n > 8 || len(b) < 1+n || b[0] != 0 {
 			return nil, nil, false
@@ -220,7 +219,7 @@ func decodeTerm(b []byte, depth int) (t any, rest []byte, ok bool) {
 }
 
 func decodeTerms(b []byte, n, depth int, ok bool) (any, []byte, bool) {
-	if !ok || n > len(b) { // each takes a byte at least
+	if !ok || n > len(b) { // each takes at least one byte
 		return nil, nil, false
 	}
 	list := make([]any, 0, min(n, 1024))

@@ -2,11 +2,12 @@ package api
 
 import "bytes"
 
-// param is one parameter of a query, escapes and all.
+// param is one parameter of a query, escaped.
 type param struct{ name, value []byte }
 
-// cutParam takes the next parameter off a query. Some servers end parameters with
-// semicolons as well as ampersands; so do we where it matters what is asked.
+// cutParam returns the first parameter of a query and the rest. Some servers accept
+// semicolons as separators as well as ampersands, so both count where the meaning of a
+// parameter matters.
 func cutParam(query []byte, separators string) (p param, rest []byte) {
 	end := bytes.IndexAny(query, separators)
 	if end < 0 {
@@ -21,8 +22,8 @@ func cutParam(query []byte, separators string) (p param, rest []byte) {
 	return p, rest
 }
 
-// isLive tells whether a feed is asked for that does not end by itself. Of several
-// parameters of that name each counts.
+// isLive reports whether the request is for a feed that does not end by itself. If the
+// parameter is repeated, each value counts.
 func (r *Route) isLive() bool {
 	var n, v [maxName]byte
 	for q := r.query; len(q) > 0; {
@@ -39,7 +40,7 @@ func (r *Route) isLive() bool {
 	return false
 }
 
-// inspectDocument sets the flags of a document's or attachment's read.
+// inspectDocument sets the flags for the read of a document or an attachment.
 func (r *Route) inspectDocument() {
 	latest, revs := false, 0
 	var n, v [maxName]byte
@@ -51,7 +52,7 @@ func (r *Route) inspectDocument() {
 			r.Flags |= NamedRevision
 			r.revision = p.value
 			if revs++; revs > 1 || !isRevision(unescapeName(p.value, &v)) {
-				r.Class = Pass // some take it for none at all
+				r.Class = Pass // some servers ignore it
 			}
 		case "latest":
 			latest = string(unescapeName(p.value, &v)) != "false"
@@ -59,25 +60,25 @@ func (r *Route) inspectDocument() {
 			r.Flags |= RevisionMeta
 		case "open_revs":
 			r.Flags |= RevisionMeta | Multipart
-			if string(unescapeName(p.value, &v)) != "all" { // any revisions, leaves or not
+			if string(unescapeName(p.value, &v)) != "all" { // any revisions, including ones that are not leaves
 				r.Class = Pass
 			}
 		case "atts_since":
 			r.Flags |= RevisionMeta | Multipart
 		case "attachments":
 			r.Flags |= Multipart
-		case "revs_info", "meta": // which bodies a node still has: compaction takes some, each node's its own
+		case "revs_info", "meta": // which bodies a node still has, which depends on its compactions
 			r.Class = Pass
 		case "local_seq": // differs from node to node
 			r.Class = Pass
 		}
 	}
-	if latest { // a leaf, whatever is named
+	if latest { // a leaf, whatever the named revision is
 		r.Flags &^= NamedRevision
 	}
 }
 
-// isRevision tells whether b is the name of a revision: a number, a dash, a hash.
+// isRevision reports whether b is a revision: a number, a dash, a hash.
 func isRevision(b []byte) bool {
 	number, hash, _ := bytes.Cut(b, []byte{'-'})
 	for _, c := range number {
@@ -88,7 +89,7 @@ func isRevision(b []byte) bool {
 	return len(number) > 0 && len(hash) > 0
 }
 
-// inspectResult sets the flags of a result's read.
+// inspectResult sets the flags for the read of a result.
 func (r *Route) inspectResult() {
 	if r.Class != Read && r.Class != ReadByBody {
 		return
@@ -109,7 +110,7 @@ func (r *Route) inspectResult() {
 			if string(value) != "false" {
 				r.Flags |= IncludesDocs
 			}
-		case "update_seq": // a position that means something to one node
+		case "update_seq": // a position, which is meaningless to other nodes
 			if string(value) != "false" {
 				r.Class, r.Node = Pass, SameNode
 			}

@@ -1,21 +1,21 @@
 package api
 
-// Class says what may be done with a request.
+// Class is the way in which a request is handled.
 type Class uint8
 
 // The classes of requests.
 const (
-	// Pass: ask a node each time. It changes nothing that is cached.
+	// Pass: send each request to a node. It changes nothing that is cached.
 	Pass Class = iota
-	// Read: the answer may be kept under the path and the query.
+	// Read: the answer may be cached by path and query.
 	Read
-	// ReadByBody: a POST that reads; the body belongs into the key, see AppendBody.
+	// ReadByBody: a POST that reads; the body is part of the key, see AppendBody.
 	ReadByBody
-	// Stream: a live feed, of any length and with pauses of any length.
+	// Stream: a live feed of any length with pauses of any length.
 	Stream
-	// Write: it changes what Touch says.
+	// Write: the request changes the things in Touch.
 	Write
-	// Static: files whose headers say how long they keep.
+	// Static: files that are cached as their header fields specify.
 	Static
 )
 
@@ -23,15 +23,15 @@ func (c Class) String() string {
 	return [...]string{"pass", "read", "read by body", "stream", "write", "static"}[c]
 }
 
-// Kind is the kind of thing that a path names.
+// Kind is the kind of resource at a path.
 type Kind uint8
 
-// The kinds of things.
+// The kinds of resources.
 const (
 	Server       Kind = iota // an endpoint of the server
 	DatabaseList             // the list of databases
 	Database                 // a database itself, or an endpoint that belongs to it
-	Document                 // a document, a design document among them
+	Document                 // a document or a design document
 	Attachment               // an attachment of a document
 	Local                    // a document that is neither replicated nor announced
 	Result                   // computed from any documents of the database: views, _all_docs, _find
@@ -43,76 +43,73 @@ func (w Kind) String() string {
 	return [...]string{"server", "names", "database", "document", "attachment", "local", "result", "rendering", "feed"}[w]
 }
 
-// NodeRule says which node must get a request.
+// NodeRule is the rule for the node that must get a request.
 type NodeRule uint8
 
-// The choices of a node.
+// The rules for nodes.
 const (
-	// AnyNode that is caught up.
+	// AnyNode: any node that is up to date.
 	AnyNode NodeRule = iota
 	// WriteNode: the node that takes writes.
 	WriteNode
-	// SameNode: the one that the client was with before, since what it asks for
-	// means something to that node only: positions of feeds, local documents,
-	// sessions, jobs.
+	// SameNode: the node that the client used before, since the request is meaningless to
+	// others. Examples are positions of feeds, local documents, sessions and jobs.
 	SameNode
 )
 
 func (w NodeRule) String() string { return [...]string{"any", "writer", "same"}[w] }
 
-// Touch says what a write may change, as a set.
+// Touch is the set of things that a write may change.
 type Touch uint16
 
 // The things that a write may touch.
 const (
-	// TouchDocument: the document that Route.AppendID names, and with it all
-	// results of the database.
+	// TouchDocument: the document of Route.AppendID, and all results of the database.
 	TouchDocument Touch = 1 << iota
-	// TouchBody: the documents that the body names by _id, and all results.
+	// TouchBody: the documents with an _id in the body, and all results.
 	TouchBody
-	// TouchDestination: the document that the header Destination names, and all
-	// results.
+	// TouchDestination: the document in the header Destination, and all results.
 	TouchDestination
 	// TouchDocuments: any documents of the database, and all results.
 	TouchDocuments
-	// TouchDatabase: the database as such, as when it is created or deleted:
-	// whatever was kept of it, fixed revisions among it.
+	// TouchDatabase: the database itself, for example when it is created or deleted: all its
+	// copies, including those of fixed revisions.
 	TouchDatabase
 	// TouchDatabaseList: the list of databases.
 	TouchDatabaseList
-	// TouchSecurity: who may read the database.
+	// TouchSecurity: the permissions to read the database.
 	TouchSecurity
-	// TouchUsers: who may read any database: users and the server's settings.
+	// TouchUsers: the permissions to read any database: users and the server's settings.
 	TouchUsers
-	// TouchSession: the credentials that the request itself brings.
+	// TouchSession: the credentials of the request itself.
 	TouchSession
 )
 
-// Flags are properties of a read that decide how long its answer is good.
+// Flags are properties of a read that affect how long its answer is valid.
 type Flags uint8
 
 // The properties of reads.
 const (
-	// NamedRevision: a revision that is named: Route.AppendRevision has it. Compaction takes its body,
-	// without an event, unless it is a leaf.
+	// NamedRevision: the query names a revision: see Route.AppendRevision. Unless it is a
+	// leaf, compaction removes its body, without an event.
 	NamedRevision Flags = 1 << iota
-	// RevisionMeta: shows more than the winning revision determines, so that the answer
-	// may change while the document's ETag stays.
+	// RevisionMeta: the answer has more than the winning revision, so it may change while
+	// the document's ETag remains.
 	RevisionMeta
-	// Multipart: the answer may come as multipart, if Accept leaves that open.
+	// Multipart: the answer may be multipart, if Accept permits that.
 	Multipart
-	// HasRows: made of the rows of a result. If a node gives it a validator, that may be
-	// made of the node's own positions.
+	// HasRows: the answer consists of the rows of a result. A node's validator for it may
+	// depend on the node's own positions.
 	HasRows
-	// AllowsStale: asks for a result that may be older than the database, so that an
-	// event does not tell when it changes.
+	// AllowsStale: the result may be older than the database, so no event shows when it
+	// changes.
 	AllowsStale
-	// IncludesDocs: rows may have the documents that they name, in a revision that they name.
+	// IncludesDocs: rows may include documents, in a revision that the row names.
 	IncludesDocs
 )
 
-// Route is a request as CouchDB understands it. Its slices are parts of the path
-// and the query that Classify was given, escapes and all.
+// Route is a request as CouchDB interprets it. Its slices are parts of the path and the
+// query passed to Classify, escaped.
 type Route struct {
 	Class Class
 	Kind  Kind
@@ -120,17 +117,17 @@ type Route struct {
 	Flags Flags
 	Touch Touch
 
-	DB         []byte // nil if the path names none
+	DB         []byte // nil if the path has none
 	ID         []byte // the document's id; without "_design/" if Design is set
-	Design     bool   // ID is a design document's name, also with views, lists and shows of it
-	Attachment []byte // all that follows the document
-	revision   []byte // the one that is named, if Named is set
+	Design     bool   // ID is the name of a design document, perhaps followed by a view, list or show
+	Attachment []byte // the path after the document
+	revision   []byte // set for NamedRevision
 
 	path, query []byte
-	unread      []byte // what of the path is not looked at yet
-	ambiguous   bool   // the path is understood differently by different products
+	unread      []byte // the rest of the path
+	ambiguous   bool   // products interpret the path differently
 }
 
-// InSystemDatabase tells whether the database is one of the server's own, of which nothing
-// may be kept: users, replications.
+// InSystemDatabase reports whether the database is a system database, for example of users
+// or of replications. Nothing of these is cached.
 func (r *Route) InSystemDatabase() bool { return len(r.DB) > 0 && firstByte(r.DB) == '_' }

@@ -2,8 +2,8 @@ package api
 
 import "github.com/kasoku/kasoku/internal/ascii"
 
-// nextSegment takes the next segment that is not empty from the path: CouchDB drops
-// empty ones. It returns nil at the end.
+// nextSegment consumes and returns the next segment of the path. Like CouchDB, it skips
+// empty segments. It returns nil at the end.
 func (r *Route) nextSegment() []byte {
 	p := r.unread
 	for len(p) > 0 && p[0] == '/' {
@@ -20,7 +20,7 @@ func (r *Route) nextSegment() []byte {
 	return p[:end]
 }
 
-// atEnd tells whether no segment is left.
+// atEnd reports whether no segment is left.
 func (r *Route) atEnd() bool {
 	for _, c := range r.unread {
 		if c != '/' {
@@ -30,7 +30,7 @@ func (r *Route) atEnd() bool {
 	return true
 }
 
-// validEscapes tells whether each % begins an escape.
+// validEscapes reports whether each % begins an escape.
 func validEscapes(b []byte) bool {
 	for i := 0; i < len(b); i++ {
 		if b[i] != '%' {
@@ -47,8 +47,8 @@ func validEscapes(b []byte) bool {
 	return true
 }
 
-// decodeByte returns the byte that b begins with once escapes are resolved, and how
-// many bytes of b it takes. What is no escape stands for itself.
+// decodeByte returns the first byte of b, unescaped, and its length in b. An invalid escape
+// is not decoded.
 func decodeByte(b []byte) (c byte, n int) {
 	if b[0] == '+' {
 		return ' ', 1
@@ -66,7 +66,7 @@ func firstByte(b []byte) byte {
 	return c
 }
 
-// appendDecoded appends b without its escapes.
+// appendDecoded appends b unescaped.
 func appendDecoded(dst, b []byte) []byte {
 	for len(b) > 0 {
 		c, n := decodeByte(b)
@@ -76,8 +76,8 @@ func appendDecoded(dst, b []byte) []byte {
 	return dst
 }
 
-// appendEncoded appends b with exactly those bytes escaped that are not
-// unreserved in RFC 3986, so that all ways to write something become one.
+// appendEncoded appends b in a normal form: exactly the bytes are escaped that are not
+// unreserved in RFC 3986.
 func appendEncoded(dst, b []byte) []byte {
 	for len(b) > 0 {
 		c, n := decodeByte(b)
@@ -87,11 +87,11 @@ func appendEncoded(dst, b []byte) []byte {
 	return dst
 }
 
-// maxName is the length of the longest name that CouchDB gives a meaning to.
+// maxName is the length of the longest name with a meaning to CouchDB.
 const maxName = 32
 
-// unescapeName returns b without escapes, in buf if there are any; nil if it is longer
-// than any name that has a meaning.
+// unescapeName returns b unescaped, in buf if there are escapes. It returns nil if b is
+// longer than any name with a meaning.
 func unescapeName(b []byte, buf *[maxName]byte) []byte {
 	escaped := false
 	for _, c := range b {
@@ -116,7 +116,7 @@ func unescapeName(b []byte, buf *[maxName]byte) []byte {
 	return buf[:n]
 }
 
-// cutPrefix takes prefix off b, whatever of it is escaped.
+// cutPrefix removes prefix from b, of which any part may be escaped.
 func cutPrefix(b []byte, prefix string) ([]byte, bool) {
 	for i := range len(prefix) {
 		if len(b) == 0 {

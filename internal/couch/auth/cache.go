@@ -9,40 +9,40 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// Verdict is whether an identity may be given copies from a database.
+// Verdict is the decision whether an identity may get copies from a database.
 type Verdict uint8
 
 // The verdicts.
 const (
-	Unknown Verdict = iota // nobody has asked, or the answer told nothing
+	Unknown Verdict = iota // there is no answer yet, or it was neither
 	Allowed
-	Denied // the node is to tell the client so itself
+	Denied // the node must send its refusal to the client itself
 )
 
 func (v Verdict) String() string { return [...]string{"unknown", "allowed", "denied"}[v] }
 
-// Check sends HEAD for a database with the client's credentials to a node and
-// returns the status of the answer. writer is true if only the node that takes
-// writes can tell, since a setting was changed there lately. It may go on after
-// the client has left, so it must not touch what belongs to its request.
+// Check sends HEAD for a database with the client's credentials to a node and returns the
+// status of the answer. writer is true if only the node that takes writes has the answer,
+// since a setting was changed there recently. A Check may run on after the client has left,
+// so it must not refer to the client's request.
 type Check func(ctx context.Context, writer bool) (status int, err error)
 
-// Config says how long decisions are kept.
+// Config is the configuration of a Cache.
 type Config struct {
-	// Service tells the decisions of one service from those of others.
+	// Service is the service's name, which separates its decisions from those of others.
 	Service string
-	// TTL is how long a decision is kept: for as long may a copy be given to
-	// somebody who was shut out past Kasoku. Default 2s.
+	// TTL is how long a decision is cached, and so how long a client may get copies after
+	// its permission was revoked without Kasoku's knowledge. Default 2s.
 	TTL time.Duration
 }
 
-// Cache keeps decisions.
+// Cache is a cache of decisions.
 type Cache struct {
 	cfg   Config
 	space *cache.Space
 }
 
-// NewCache makes a gate that keeps its decisions in a space of its own.
+// NewCache returns a cache of decisions in a space of its own.
 func NewCache(space *cache.Space, cfg Config) *Cache {
 	if cfg.TTL == 0 {
 		cfg.TTL = 2 * time.Second
@@ -50,7 +50,7 @@ func NewCache(space *cache.Space, cfg Config) *Cache {
 	return &Cache{cfg, space}
 }
 
-// What a tag stands for.
+// The kinds of tags.
 const (
 	tagSecurity = 'S' // a database's members and admins, and whether it exists
 	tagUsers    = 'U' // users and the server's settings
@@ -67,40 +67,40 @@ func (g *Cache) tag(kind byte, of []byte) cache.Tag {
 	return cache.TagOf(append(name, of...))
 }
 
-func (g *Cache) tags(who Identity, db []byte) []cache.Tag {
-	return []cache.Tag{g.tag(tagSecurity, db), g.tag(tagUsers, nil), g.tag(tagIdentity, who.sum[:])}
+func (g *Cache) tags(id Identity, db []byte) []cache.Tag {
+	return []cache.Tag{g.tag(tagSecurity, db), g.tag(tagUsers, nil), g.tag(tagIdentity, id.sum[:])}
 }
 
-// appendKey appends the key of a decision. Anonymous requests share one sum.
-func appendKey(dst []byte, who Identity, db []byte) []byte {
-	dst = append(dst, who.sum[:]...)
+// appendKey appends the key of a decision. All anonymous requests have the same sum.
+func appendKey(dst []byte, id Identity, db []byte) []byte {
+	dst = append(dst, id.sum[:]...)
 	return append(dst, db...)
 }
 
-// Lookup returns the decision about a database, by its name without escapes, if one
-// is kept. refresh is true for the one look that should call Refresh, since the
-// decision ends soon.
-func (g *Cache) Lookup(who Identity, db []byte, now int64) (v Verdict, refresh bool) {
+// Lookup returns the cached decision about a database with an unescaped name. refresh is
+// true for one caller when the decision expires soon; that caller should call Refresh.
+func (g *Cache) Lookup(id Identity, db []byte, now int64) (v Verdict, refresh bool) {
 	var buf [nameSize]byte
-	e, found, refresh := g.space.Lookup(appendKey(buf[:0], who, db), now)
+	e, found, refresh := g.space.Lookup(appendKey(buf[:0], id, db), now)
 	if found != cache.Fresh {
 		return Unknown, false
 	}
 	return Verdict(e.Kind()), refresh
 }
 
-// Decide asks a node, once for all who wait for the same decision.
-func (g *Cache) Decide(ctx context.Context, who Identity, db []byte, ask Check) (Verdict, error) {
-	answer, err := g.space.Fill(ctx, appendKey(nil, who, db), g.tags(who, db), g.fill(ask))
+// Decide requests a decision from a node. Concurrent calls for the same decision share the
+// request.
+func (g *Cache) Decide(ctx context.Context, id Identity, db []byte, ask Check) (Verdict, error) {
+	answer, err := g.space.Fill(ctx, appendKey(nil, id, db), g.tags(id, db), g.fill(ask))
 	if err != nil {
 		return Unknown, err
 	}
 	return Verdict(answer.Entry.Kind()), nil
 }
 
-// Refresh asks a node in the background, while the old decision still holds.
-func (g *Cache) Refresh(who Identity, db []byte, ask Check) {
-	g.space.Refresh(appendKey(nil, who, db), g.tags(who, db), g.fill(ask))
+// Refresh requests a decision in the background, while the old one is still valid.
+func (g *Cache) Refresh(id Identity, db []byte, ask Check) {
+	g.space.Refresh(appendKey(nil, id, db), g.tags(id, db), g.fill(ask))
 }
 
 func (g *Cache) fill(ask Check) cache.FillFunc {
@@ -124,9 +124,9 @@ func verdict(status int) Verdict {
 	return Unknown
 }
 
-// AppendWrites appends the tags that a write by who moves. They are given to
-// cache.Begin, together with those of package coherence.
-func (g *Cache) AppendWrites(dst []cache.Tag, r *api.Route, who Identity) []cache.Tag {
+// AppendWrites appends the tags that a write moves. Pass them to cache.Begin, together with
+// those of package follow.
+func (g *Cache) AppendWrites(dst []cache.Tag, r *api.Route, id Identity) []cache.Tag {
 	if r.Touch&(api.TouchSecurity|api.TouchDatabase) != 0 {
 		dst = append(dst, g.tag(tagSecurity, r.AppendDB(nil)))
 	}
@@ -134,18 +134,18 @@ func (g *Cache) AppendWrites(dst []cache.Tag, r *api.Route, who Identity) []cach
 		dst = append(dst, g.tag(tagUsers, nil))
 	}
 	if r.Touch&api.TouchSession != 0 {
-		dst = append(dst, g.tag(tagIdentity, who.sum[:]))
+		dst = append(dst, g.tag(tagIdentity, id.sum[:]))
 	}
 	return dst
 }
 
-// AppendScope appends what the key of a copy needs so that nobody sees what was
-// made for somebody else: nothing for documents and views, the identity for what is
-// rendered by a function that may ask who reads.
-func AppendScope(dst []byte, r *api.Route, who Identity) []byte {
-	if r.Kind != api.Rendering || who.Anonymous {
+// AppendScope appends the part of a cache key that separates identities: nothing for
+// documents and views, and the identity for renderings, since a function may look at the
+// user.
+func AppendScope(dst []byte, r *api.Route, id Identity) []byte {
+	if r.Kind != api.Rendering || id.Anonymous {
 		return append(dst, 0)
 	}
 	dst = append(dst, 1)
-	return append(dst, who.sum[:]...)
+	return append(dst, id.sum[:]...)
 }

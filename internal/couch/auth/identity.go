@@ -7,18 +7,18 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Identity stands for the credentials that a request brings. Two requests with one
-// identity bring the same; what they are can't be told from it.
+// Identity is a hash of a request's credentials. Requests with the same identity have the
+// same credentials.
 type Identity struct {
 	sum       [16]byte
-	Anonymous bool // there are none
+	Anonymous bool // there are no credentials
 }
 
-// maxCredentials is how long credentials may be without needing memory.
+// maxCredentials is the size of credentials that need no allocation.
 const maxCredentials = 1024
 
-// Identify returns the identity of a request: its Authorization, its cookies named
-// AuthSession, and what a proxy in front says about the user.
+// Identify returns the identity of a request. It depends on Authorization, on cookies named
+// AuthSession, and on the fields with which a proxy in front names the user.
 func Identify(header http1.Fields) Identity {
 	var buf [maxCredentials]byte
 	text := buf[:0]
@@ -44,15 +44,16 @@ func Identify(header http1.Fields) Identity {
 	return Identity{sum: [16]byte(sum[:16])}
 }
 
-// appendCredential appends a credential so that no two lists of them look alike.
+// appendCredential appends a credential. Different lists of credentials have different
+// results.
 func appendCredential(dst []byte, kind byte, value []byte) []byte {
 	n := len(value)
 	dst = append(dst, kind, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 	return append(dst, value...)
 }
 
-// appendSessions appends the sessions in a Cookie: whatever a node may take for one.
-// CouchDB takes commas for separators too.
+// appendSessions appends all sessions in a Cookie that a node may use. CouchDB accepts
+// commas as separators too.
 func appendSessions(dst, cookie []byte) []byte {
 	for {
 		var value []byte
@@ -63,13 +64,13 @@ func appendSessions(dst, cookie []byte) []byte {
 	}
 }
 
-// Session returns the first session in a Cookie, nil if there is none.
+// Session returns the first session in a Cookie, or nil if there is none.
 func Session(cookie []byte) []byte {
 	value, _ := session(cookie)
 	return value
 }
 
-// session returns the first session in a Cookie, and what follows it.
+// session returns the first session in a Cookie, and the rest.
 func session(cookie []byte) (value, rest []byte) {
 	for len(cookie) > 0 {
 		pair := cookie

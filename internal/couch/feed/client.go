@@ -35,7 +35,7 @@ const maxBody = 64 << 10
 // its own: the request can't be shared, the node refuses it, or the client may not read the
 // database.
 func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
-	came := time.Now()
+	arrived := time.Now()
 	r := &x.Request
 	q, ok := ParseQuery(string(r.RawQuery), string(r.Fields.Get("Last-Event-ID")))
 	if !ok {
@@ -65,7 +65,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 		return false
 	}
 	for _, s.node = range c.Nodes {
-		n := &session{feeds: f, query: &q, out: &answer{x: x}, mayRead: c.MayRead, arrived: came}
+		n := &session{feeds: f, query: &q, out: &answer{x: x}, mayRead: c.MayRead, arrived: arrived}
 		switch f.serveFrom(ctx, x.Stopping(), n, &s) {
 		case served:
 			return true

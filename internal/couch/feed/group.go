@@ -123,14 +123,14 @@ func (g *group) enter(p phase) { g.update(func() { g.phase = p }) }
 
 // run reads the feed until it ends, and returns the final phase.
 func (g *group) run(ctx context.Context) phase {
-	born, since, err := g.begin(ctx)
+	startTime, since, err := g.begin(ctx)
 	if err != nil {
 		return openFailure(err)
 	}
 	var until time.Time // the time limit for resuming
 	for failures := 0; ; failures++ {
 		began := time.Now()
-		alive, orderly, err := g.read(ctx, born, &since)
+		alive, orderly, err := g.read(ctx, startTime, &since)
 		var no refusal
 		switch {
 		case ctx.Err() != nil: // the group has no clients any more
@@ -139,7 +139,7 @@ func (g *group) run(ctx context.Context) phase {
 			return ended
 		case until.IsZero() && !alive && errors.As(err, &no):
 			return refused
-		case errors.Is(err, errGarbled) || !isUnique(born):
+		case errors.Is(err, errGarbled) || !isUnique(startTime):
 			return lost
 		}
 		if alive || until.IsZero() {
@@ -149,7 +149,7 @@ func (g *group) run(ctx context.Context) phase {
 			failures = 0
 		}
 		g.set(func() { g.broken = true })
-		if p := g.resume(ctx, born, since, until, failures); p != open {
+		if p := g.resume(ctx, startTime, since, until, failures); p != open {
 			return p
 		}
 	}
@@ -165,25 +165,27 @@ func openFailure(err error) phase {
 }
 
 // begin finds the position where the feed begins.
-func (g *group) begin(ctx context.Context) (born, since string, err error) {
+func (g *group) begin(ctx context.Context) (startTime, since string, err error) {
 	if g.design != "" {
 		g.checkedAt, g.filterCurrent = time.Now(), true
 		if g.filterRevision, err = g.revision(ctx); err != nil {
 			return "", "", err
 		}
 	}
-	if born, since, err = g.locate(ctx); err == nil {
+	if startTime, since, err = g.locate(ctx); err == nil {
 		g.update(func() { g.ring.base = since })
 	}
-	return born, since, err
+	return startTime, since, err
 }
 
 // isUnique reports whether a database's start time distinguishes it from another one of the
 // same name.
-func isUnique(born string) bool { return born != "" && born != `"0"` && born != "0" && born != "null" }
+func isUnique(startTime string) bool {
+	return startTime != "" && startTime != `"0"` && startTime != "0" && startTime != "null"
+}
 
 // resume waits until the node is available again with the same database.
-func (g *group) resume(ctx context.Context, born, since string, until time.Time, failures int) phase {
+func (g *group) resume(ctx context.Context, startTime, since string, until time.Time, failures int) phase {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for ; ; failures++ {
@@ -193,7 +195,7 @@ func (g *group) resume(ctx context.Context, born, since string, until time.Time,
 		again, seq, err := g.locate(ctx)
 		var no refusal
 		switch {
-		case err == nil && again == born && !api.DatabaseReplaced(since, seq):
+		case err == nil && again == startTime && !api.DatabaseReplaced(since, seq):
 			return open
 		case err == nil, errors.As(err, &no) && no == http.StatusNotFound:
 			return ended
@@ -221,9 +223,9 @@ var errReplaced = errors.New("the database was replaced")
 
 // confirm checks that the database is still the one whose feed was requested. A node takes a
 // position in another database for its own, and would skip older changes.
-func (g *group) confirm(ctx context.Context, born, since string) error {
+func (g *group) confirm(ctx context.Context, startTime, since string) error {
 	again, seq, err := g.locate(ctx)
-	if err == nil && (again != born || api.DatabaseReplaced(since, seq)) {
+	if err == nil && (again != startTime || api.DatabaseReplaced(since, seq)) {
 		return errReplaced
 	}
 	return err
@@ -231,7 +233,7 @@ func (g *group) confirm(ctx context.Context, born, since string) error {
 
 // read reads a feed from since on, and updates since. alive reports whether anything was
 // received, orderly whether the node has ended the feed.
-func (g *group) read(ctx context.Context, born string, since *string) (alive, orderly bool, err error) {
+func (g *group) read(ctx context.Context, startTime string, since *string) (alive, orderly bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	dog := time.AfterFunc(g.silence, cancel)
@@ -242,7 +244,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 		return false, false, err
 	}
 	defer a.Body.Close()
-	if err := g.confirm(ctx, born, *since); err != nil {
+	if err := g.confirm(ctx, startTime, *since); err != nil {
 		return false, false, err
 	}
 	g.update(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })

@@ -83,7 +83,7 @@ func (s *source) get(ctx context.Context, method, target string) (*Answer, error
 }
 
 // locate returns the start time of the database and the end of its feed.
-func (s *source) locate(ctx context.Context) (born, seq string, err error) {
+func (s *source) locate(ctx context.Context) (startTime, seq string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.silence)
 	defer cancel()
 	a, err := s.get(ctx, "GET", s.path(""))
@@ -92,8 +92,8 @@ func (s *source) locate(ctx context.Context) (born, seq string, err error) {
 	}
 	defer a.Body.Close()
 	var info struct {
-		Born json.RawMessage `json:"instance_start_time"`
-		Seq  json.RawMessage `json:"update_seq"`
+		StartTime json.RawMessage `json:"instance_start_time"`
+		Seq       json.RawMessage `json:"update_seq"`
 	}
 	text, err := io.ReadAll(io.LimitReader(a.Body, api.MaxChange))
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *source) locate(ctx context.Context) (born, seq string, err error) {
 	if json.Unmarshal(text, &info) != nil || len(info.Seq) == 0 {
 		return "", "", errGarbled
 	}
-	return string(info.Born), string(info.Seq), nil
+	return string(info.StartTime), string(info.Seq), nil
 }
 
 // revision returns the revision of the filter's design document.

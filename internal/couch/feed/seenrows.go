@@ -15,8 +15,8 @@ func (s *session) remember(rows []row) {
 	for i := range rows {
 		s.seen = append(s.seen, rows[i].hash)
 	}
-	if most := s.feeds.cfg.PageRows; len(s.seen) > most {
-		s.seen = append([]uint64(nil), s.seen[len(s.seen)-most:]...)
+	if limit := s.feeds.cfg.PageRows; len(s.seen) > limit {
+		s.seen = append([]uint64(nil), s.seen[len(s.seen)-limit:]...)
 	}
 }
 
