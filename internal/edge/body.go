@@ -44,7 +44,7 @@ func (b *connBody) trailer() http1.Fields { return b.chunks.Trailer() }
 
 func (b *connBody) wake() {
 	b.woken.Store(true)
-	_ = b.x.conn.sock.SetReadDeadline(socket.Past)
+	_ = b.x.conn.Sock.SetReadDeadline(socket.Past)
 }
 
 func (b *connBody) read(p []byte) (int, error) {
@@ -99,8 +99,8 @@ func (b *connBody) receive(p []byte) (int, error) {
 	}
 	for {
 		began := time.Since(c.srv.epoch)
-		if left := c.armed - began; left < b.pace.credit/2 || left > b.pace.credit {
-			c.arm(began + b.pace.credit)
+		if left := c.Armed - began; left < b.pace.credit/2 || left > b.pace.credit {
+			c.Arm(began + b.pace.credit)
 		}
 		// Who wakes or cuts says so first and then moves the deadline.
 		if b.woken.Load() {
@@ -109,7 +109,7 @@ func (b *connBody) receive(p []byte) (int, error) {
 		if hard.Err() != nil {
 			return 0, net.ErrClosed
 		}
-		n, err := c.nc.Read(p)
+		n, err := c.NC.Read(p)
 		now := time.Since(c.srv.epoch)
 		b.pace.account(n, now-began, slowest)
 		switch {
@@ -119,12 +119,12 @@ func (b *connBody) receive(p []byte) (int, error) {
 			return 0, io.ErrUnexpectedEOF
 		case b.woken.Load():
 			return 0, errWoken
-		case c.state.Load() == isKicked:
+		case c.Kicked():
 			return 0, net.ErrClosed
-		case now >= c.armed:
+		case now >= c.Armed:
 			return 0, errTooSlow
 		}
-		c.arm(c.armed) // it was an older deadline, moved too late
+		c.Arm(c.Armed) // it was an older deadline, moved too late
 	}
 }
 

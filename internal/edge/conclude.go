@@ -12,7 +12,7 @@ func (c *conn) conclude(x *Exchange) bool {
 	if x.body != nil {
 		x.body.finish()
 	}
-	c.armed = 0 // whoever was woken was so by another deadline
+	c.Armed = 0 // whoever was woken was so by another deadline
 	whole := c.complete(x)
 	x.repay()
 	took := time.Since(x.start)
@@ -53,10 +53,10 @@ func (c *conn) drop(x *Exchange) bool {
 	if b == nil || x.body.err == io.EOF {
 		return true
 	}
-	if !c.state.CompareAndSwap(isActive, isIdle) {
+	if !c.SetIdle() {
 		return false
 	}
 	b.woken.Store(false)
-	whole := !c.srv.draining.Load() && x.body.drop(x.out[:cap(x.out)])
-	return c.state.CompareAndSwap(isIdle, isActive) && whole
+	whole := !c.srv.conns.Closing() && x.body.drop(x.out[:cap(x.out)])
+	return c.SetActive() && whole
 }

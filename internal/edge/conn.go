@@ -1,216 +1,106 @@
 package edge
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
-	"sync/atomic"
-	"syscall"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/socket"
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// What a connection is doing, for those who want to stop it.
-const (
-	isActive uint32 = iota // has a request under way, or is about to look
-	isIdle                 // waits for one
-	isKicked               // was idle and has been told to go
-	isHanded               // belongs to the HTTP/2 library
-	isRaised               // no longer speaks HTTP
-)
-
-// conn is one connection. All of it belongs to the goroutine that serves it but
-// for state, which kick takes from isIdle to isKicked, and the deadlines of sock,
-// which others move into the past to wake that goroutine.
+// conn is one connection.
 type conn struct {
-	srv    *Server
-	sock   net.Conn        // the socket; what others may touch
-	nc     net.Conn        // the same, or TLS over it
-	raw    syscall.RawConn // of the socket; nil where there is none
-	client netip.AddrPort
-	booked netip.Addr // as which the connection is in srv.clients
-	x      *Exchange  // nil while idle
+	listener.Conn
+	srv *Server
+	x   *Exchange // nil while idle
 
-	// fd is the socket while the goroutine is inside raw.Read, -1 otherwise.
-	fd int
-	// armed and armedWrite are the deadlines that are set, and now the last
-	// reading of the clock, all counted from the server's epoch.
-	armed, armedWrite, now time.Duration
-	waits                  time.Duration // since when it waits for the client to take more
+	// armedWrite is the write deadline that is set, and now the last reading of the clock,
+	// both counted from the server's epoch.
+	armedWrite, now time.Duration
+	waits           time.Duration // since when it waits for the client to take more
 
-	state atomic.Uint32
-	ids   idSource
-	rate  *rate.Limiter // of the client's address, looked up once for each table
-	table *rateTable    // that rate comes from
-
+	ids    listener.RequestIDs
 	gift   gift // what is being sent without copying
 	taking taking
 
 	accepted bool // a request was, see Limits.UnauthenticatedIdle
-
-	aside  bool // raw.Read was left to serve a request that reads the connection
-	drain  bool // read until nothing is left before waiting
-	served bool // a request was answered
-	linger bool // the client may still be sending: take it in before closing
-	broken bool // the client must see that its answer is not whole
-	secure bool
-	first  [1]byte // of a request, where idling needs a byte to read into
+	linger   bool // the client may still be sending: take it in before closing
+	broken   bool // the client must see that its answer is not whole
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, sock: nc, nc: nc, raw: socket.Raw(nc), fd: -1, drain: true, ids: newIDSource()}
-	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		ap := a.AddrPort()
-		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
+	c := &conn{srv: s, ids: listener.NewRequestIDs()}
+	c.Init(s.conns, c, nc)
 	return c
 }
 
-// serve runs the connection from its first byte to its end.
-func (c *conn) serve() {
+// Serve implements listener.Protocol.
+func (c *conn) Serve() {
 	if c.srv.cfg.ProxyProtocol {
 		if !c.introduced() {
 			c.close()
 			return
 		}
-		if !c.book() {
-			c.srv.turnAway(c.nc)
-			c.srv.forget(c)
+		if !c.CountClient() {
+			c.srv.turnAway(c.NC)
+			c.Forget()
 			return
 		}
 	}
 	if c.srv.cfg.TLS != nil {
-		tc, ok := c.handshake()
-		if ok && tc.ConnectionState().NegotiatedProtocol == "h2" {
-			c.speakH2(tc)
-			ok = false
+		tc, err := c.Handshake(c.srv.cfg.TLS, c.srv.set.Load().limits.HeaderTimeout)
+		if err != nil {
+			c.srv.stats.handshakes.Inc()
+			c.close()
+			return
 		}
-		if !ok {
+		if tc.ConnectionState().NegotiatedProtocol == "h2" {
+			c.speakH2(tc)
 			c.close()
 			return
 		}
 	}
 	c.now = time.Since(c.srv.epoch)
-	c.arm(c.now + c.idleTimeout())
-	if c.rest() {
-		if c.raw != nil && !c.secure {
-			c.serveRaw()
-		} else {
-			c.serveStream()
-		}
-	}
+	c.Arm(c.now + c.idleTimeout())
+	c.ReadLoop()
 	c.close()
 }
 
-// handshake makes the connection a TLS one. It is not ok if that fails.
-func (c *conn) handshake() (tc *tls.Conn, ok bool) {
-	s := c.srv
-	tc = tls.Server(c.nc, s.cfg.TLS)
-	_ = c.nc.SetDeadline(time.Now().Add(s.set.Load().limits.HeaderTimeout))
-	c.nc, c.secure = tc, true
-	if err := tc.HandshakeContext(s.hard); err != nil {
-		s.stats.handshakes.Inc()
-		return tc, false
+// Buffer implements listener.Protocol.
+func (c *conn) Buffer() []byte {
+	if c.FD >= 0 && !c.Served {
+		growStack(false)
 	}
-	_ = tc.SetDeadline(time.Time{})
-	return tc, true
+	return c.exchangeUnderWay().in.space()
 }
 
-// serveRaw waits for bytes without holding a buffer for them.
-func (c *conn) serveRaw() {
-	for {
-		err := c.raw.Read(c.readable)
-		c.fd = -1
-		switch {
-		case c.aside:
-			if c.aside = false; !c.proceed(c.x) || !c.rest() {
-				return
-			}
-		case err == nil || !c.waited(err):
-			return
-		}
-		c.drain = true // readiness that was noted before is lost by reading anew
-	}
+// Buffered implements listener.Protocol.
+func (c *conn) Buffered() bool { return c.x != nil }
+
+// First implements listener.Protocol.
+func (c *conn) First(b byte) {
+	x := c.exchangeUnderWay()
+	c.start(x)
+	x.in.buf[0], x.in.have = b, 1
 }
 
-// readable is called by raw.Read at first and whenever there may be bytes, and
-// returns true to end it. All requests of the connection are served in here but
-// those whose handlers read from it: as long as raw.Read is not left, a notice of new bytes is kept from one wait
-// to the next, so that a read which did not fill its buffer need not be followed
-// by another that says EAGAIN. Only reads up to the first answer and those that
-// found several requests are repeated: the end of the stream may have come along
-// with them, and is not told twice. Should it come along with a later request,
-// the connection ends with the idle timeout.
-func (c *conn) readable(fd uintptr) bool {
-	c.fd = int(fd)
-	if !c.served {
-		spread(false)
-	}
-	for {
-		x := c.take()
-		space := x.in.space()
-		n, err := socket.Read(c.fd, space)
-		if err == syscall.EAGAIN {
-			c.drain = !c.served
-			return !c.rest()
-		}
-		if n <= 0 || !c.took(n) {
-			return true
-		}
-		if n < len(space) && !c.drain {
-			return !c.rest()
-		}
-	}
-}
+// Resume implements listener.Protocol.
+func (c *conn) Resume() bool { return c.proceed(c.x) }
 
-// serveStream is serveRaw for connections that are not plain sockets. While
-// idle it reads into a single byte, and the rest of what came into a buffer.
-func (c *conn) serveStream() {
-	for {
-		var n int
-		var err error
-		if c.x == nil {
-			if n, err = c.nc.Read(c.first[:]); n == 1 {
-				x := c.take()
-				c.start(x)
-				x.in.buf[0], x.in.have = c.first[0], 1
-				n, err = c.nc.Read(x.in.space())
-			}
-		} else {
-			n, err = c.nc.Read(c.x.in.space())
-		}
-		// A first byte that nothing follows is looked at as well.
-		if (n > 0 || err != nil && c.x != nil) && !c.took(n) {
-			return
-		}
-		if err != nil && !c.waited(err) {
-			return
-		}
-		if !c.rest() {
-			return
-		}
-	}
-}
-
-// take returns the exchange under way, or a new one.
-func (c *conn) take() *Exchange {
+// exchangeUnderWay returns the exchange of the request that has begun, or a new one.
+func (c *conn) exchangeUnderWay() *Exchange {
 	if c.x == nil {
-		c.x = obtain(c.srv, c)
+		c.x = acquireExchange(c.srv, c)
 	}
 	return c.x
 }
 
-// rest prepares for waiting: the deadline is set, and an idle connection gives
-// its buffers back. False means that the connection is to be closed.
-func (c *conn) rest() bool {
+// Rest implements listener.Protocol.
+func (c *conn) Rest() bool {
 	x := c.x
 	if x != nil && x.in.partial() {
 		if !x.in.armed {
@@ -223,11 +113,11 @@ func (c *conn) rest() bool {
 		x.release()
 	}
 	idle := c.idleTimeout()
-	if left := c.armed - c.now; left < idle/2 || left > idle {
-		c.arm(c.now + idle)
+	if left := c.Armed - c.now; left < idle/2 || left > idle {
+		c.Arm(c.now + idle)
 	}
-	c.state.CompareAndSwap(isActive, isIdle)
-	return !c.srv.draining.Load()
+	c.SetIdle()
+	return !c.srv.conns.Closing()
 }
 
 // idleTimeout is how long the connection may be without a request.
@@ -244,25 +134,18 @@ func (c *conn) idleTimeout() time.Duration {
 func (c *conn) armPhase(x *Exchange) {
 	x.in.armed = true
 	if x.in.phase == inHead {
-		c.arm(x.start.Sub(c.srv.epoch) + x.set.limits.HeaderTimeout)
+		c.Arm(x.start.Sub(c.srv.epoch) + x.set.limits.HeaderTimeout)
 		return
 	}
-	c.arm(time.Since(c.srv.epoch) + x.set.limits.BodyTimeout)
+	c.Arm(time.Since(c.srv.epoch) + x.set.limits.BodyTimeout)
 }
 
-// arm sets the read deadline, counted from the epoch.
-func (c *conn) arm(at time.Duration) {
-	c.armed = at
-	_ = c.nc.SetReadDeadline(c.srv.epoch.Add(at))
-}
-
-// waited handles an error of waiting or reading: true means that waiting is to
-// go on. A client that is too slow with a request is told so.
-func (c *conn) waited(err error) bool {
-	if !errors.Is(err, os.ErrDeadlineExceeded) || c.state.Load() == isKicked {
+// Failed implements listener.Protocol. A client whose request is too slow gets an answer.
+func (c *conn) Failed(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || c.Kicked() {
 		return false
 	}
-	if time.Since(c.srv.epoch) < c.armed {
+	if time.Since(c.srv.epoch) < c.Armed {
 		return c.srv.hard.Err() == nil // an older deadline, reset too late
 	}
 	if c.x != nil && c.x.in.partial() {
@@ -273,8 +156,8 @@ func (c *conn) waited(err error) bool {
 	return false
 }
 
-// took handles n more bytes. False means that the connection is to be closed.
-func (c *conn) took(n int) bool {
+// Received implements listener.Protocol.
+func (c *conn) Received(n int) bool {
 	x := c.x
 	if !x.in.partial() {
 		c.start(x)
@@ -288,12 +171,12 @@ func (c *conn) took(n int) bool {
 
 // start begins a message.
 func (c *conn) start(x *Exchange) {
-	c.state.CompareAndSwap(isIdle, isActive)
+	c.SetActive()
 	x.start = time.Now()
 	c.now = x.start.Sub(c.srv.epoch)
 	c.srv.sysmon.Wake(c.now)
 	x.set = c.srv.set.Load()
-	x.begin(c.client, c.secure)
+	x.begin(c.Client, c.Secure)
 	c.taking.reset()
 }
 
@@ -323,7 +206,7 @@ func (c *conn) proceed(x *Exchange) bool {
 		if !x.in.partial() {
 			return true
 		}
-		c.drain = true
+		c.Drain = true
 		c.start(x)
 	}
 }
@@ -349,7 +232,7 @@ func (c *conn) headIn(x *Exchange) bool {
 	} else {
 		x.in.openBody(r, limit)
 	}
-	if x.set.rate != nil && !c.allowed(x) {
+	if !c.Allow(x.set.rates, x.start) {
 		x.denied = true
 		if r.ContentLength != 0 { // it is not worth reading a body for
 			x.identify(&c.ids)
@@ -378,8 +261,8 @@ func (c *conn) streams(x *Exchange) bool {
 // read it. Not ok means that the connection, or raw.Read at least, is to be left.
 func (c *conn) bodyIn(x *Exchange) (ready, ok bool) {
 	if x.in.phase == inStream {
-		c.aside = c.fd >= 0
-		return !c.aside, !c.aside
+		c.Aside = c.FD >= 0
+		return !c.Aside, !c.Aside
 	}
 	body, whole, err := x.in.body()
 	if err != nil {
@@ -394,7 +277,7 @@ func (c *conn) bodyIn(x *Exchange) (ready, ok bool) {
 // exchange has a whole request answered. False means that the connection is to
 // be closed.
 func (c *conn) exchange(x *Exchange) bool {
-	c.served = true
+	c.Served = true
 	x.identify(&c.ids)
 	switch {
 	case x.denied:
@@ -415,7 +298,7 @@ func (c *conn) exchange(x *Exchange) bool {
 
 // closes says whether the connection is to end after the answer of x.
 func (c *conn) closes(x *Exchange) bool {
-	return x.Reply.Close || x.Request.Close || c.srv.draining.Load()
+	return x.Reply.Close || x.Request.Close || c.srv.conns.Stopping()
 }
 
 // reply renders and writes the answer and accounts for the exchange.
@@ -436,7 +319,7 @@ func (c *conn) send(x *Exchange) bool {
 	defer x.dropBody()
 	body, after := x.render()
 	var err error
-	if x.Reply.Pages.Holds(body) && c.raw != nil && !c.secure {
+	if x.Reply.Pages.Holds(body) && c.Raw != nil && !c.Secure {
 		if err = c.give(x.out, body); err == nil && len(after) > 0 {
 			err = c.write(after, nil, nil)
 		}
@@ -469,11 +352,11 @@ func answerLocally(x *Exchange) bool {
 
 const allow = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
-// spread makes room on the stack for answering a request, in one step instead of some
-// that each copy what is there. It does nothing with it.
+// growStack grows the stack for answering a request, in one step instead of several that each
+// copy it. It does nothing else.
 //
 //go:noinline
-func spread(touch bool) byte {
+func growStack(touch bool) byte {
 	if !touch {
 		return 0
 	}

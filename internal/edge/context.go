@@ -45,7 +45,7 @@ func (x *Exchange) Stopping() <-chan struct{} {
 	if x.srv == nil {
 		return nil
 	}
-	return x.srv.stopping
+	return x.srv.conns.Stopped()
 }
 
 // Deadline is when the time for the request as a whole is over. For work that
@@ -108,7 +108,7 @@ func newWatch(x *Exchange) *watch {
 	} else {
 		w.ctx, w.release = context.WithDeadlineCause(base, x.Deadline(), ErrRequestTimeout)
 	}
-	if w.conn != nil && w.conn.raw != nil {
+	if w.conn != nil && w.conn.Raw != nil {
 		w.mu.Lock()
 		w.timer = time.AfterFunc(w.pause, w.look)
 		w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *watch) look() {
 	if w.stopped {
 		return
 	}
-	if socket.PeerClosed(w.conn.raw) {
+	if socket.PeerClosed(w.conn.Raw) {
 		w.cancel(ErrClientGone)
 		return
 	}

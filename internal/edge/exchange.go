@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -48,7 +49,7 @@ type Exchange struct {
 	left net.Buffers // of vec
 	sent int         // bytes of the answer
 	pace pace        // at which the client takes it, once it was waited for
-	id   [idSize]byte
+	id   [listener.RequestIDSize]byte
 	who  [principalSize]byte // Record.Principal, if it is no longer than that
 
 	answer Outgoing
@@ -103,8 +104,8 @@ var lightExchanges = sync.Pool{New: func() any {
 	return x
 }}
 
-// obtain takes an exchange from the pool; c is nil for HTTP/2.
-func obtain(s *Server, c *conn) *Exchange {
+// acquireExchange takes an exchange from the pool; c is nil for HTTP/2.
+func acquireExchange(s *Server, c *conn) *Exchange {
 	pool := &exchanges
 	if c == nil {
 		pool = &lightExchanges
@@ -173,11 +174,11 @@ func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 }
 
 // identify takes over the client's request id if it is a sane one, or makes one.
-func (x *Exchange) identify(ids *idSource) {
-	if id := x.Request.Get("X-Request-Id"); saneID(id) {
+func (x *Exchange) identify(ids *listener.RequestIDs) {
+	if id := x.Request.Get("X-Request-Id"); validID(id) {
 		x.Record.RequestID = id
 	} else {
-		x.Record.RequestID = ids.next(x.id[:0])
+		x.Record.RequestID = ids.Append(x.id[:0])
 	}
 }
 

@@ -67,7 +67,7 @@ func stage(f testing.TB, streaming bool) *Server {
 	if err != nil {
 		f.Fatal(err)
 	}
-	_ = s.ln.Close()
+	f.Cleanup(s.conns.Stop)
 	return s
 }
 
@@ -81,8 +81,9 @@ func (s *Server) play(said []byte, most, read int) (l *calls, answers string) {
 func (s *Server) perform(h Handler, said []byte, most int) *played {
 	s.SetHandler(h)
 	nc := &played{in: said, most: most}
-	s.gone.Add(1)
-	newConn(s, nc).serve()
+	c := newConn(s, nc)
+	s.conns.Track(&c.Conn)
+	c.Serve()
 	return nc
 }
 

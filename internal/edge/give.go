@@ -33,7 +33,7 @@ func (c *conn) give(head, body []byte) error {
 			return err
 		}
 		before := c.x.sent
-		if err := c.raw.Write(g.once); err != nil {
+		if err := c.Raw.Write(g.once); err != nil {
 			return err
 		}
 		if errors.Is(g.err, pages.ErrCannot) {

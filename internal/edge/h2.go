@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/listener"
 )
 
 // startH2 makes the HTTP/2 server. Its idle timeout and its bound on heads are those of
@@ -40,7 +41,7 @@ func (l slogLines) Write(line []byte) (int, error) {
 
 // speakH2 serves a connection that has negotiated HTTP/2, to its end.
 func (c *conn) speakH2(tc *tls.Conn) {
-	c.state.Store(isHanded)
+	c.Detach()
 	h := newH2Conn(c, tc)
 	defer h.unproved.Stop()
 	ctx := context.WithValue(context.Background(), h2Key{}, h)
@@ -63,12 +64,12 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	admitted := h.admit(r.Context())
 	defer h.leave(admitted)
 	defer func() { h.answered(accepted) }()
-	x := obtain(s, nil)
+	x := acquireExchange(s, nil)
 	defer x.release()
 	x.start = start
 	x.set = s.set.Load()
 	x.base = r.Context()
-	x.begin(h.c.client, true)
+	x.begin(h.c.Client, true)
 	var size int
 	var err error
 	x.h2 = newH2Stream(x, w, r)
@@ -80,14 +81,14 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	} else {
 		size, err = x.readH2(r)
 	}
-	ids := newIDSource()
+	ids := listener.NewRequestIDs()
 	x.identify(&ids)
 	switch {
 	case err != nil:
 		x.refuseH2(err)
 	case !admitted:
 		x.crowded()
-	case x.overRate():
+	case !x.set.rates.Allow(h.c.Client.Addr(), x.start):
 		x.limited()
 	case !answerLocally(x):
 		x.serve()
@@ -171,12 +172,6 @@ func appendHead(dst []byte, r *http.Request, length int) []byte {
 		dst = http1.AppendFieldUint(dst, "Content-Length", uint64(length))
 	}
 	return append(dst, "\r\n"...)
-}
-
-// overRate is conn.allowed for a request that does not know its connection.
-func (x *Exchange) overRate() bool {
-	t := x.set.rate
-	return t != nil && !t.of(x.Record.Client.Addr(), x.start).AllowN(x.start, 1)
 }
 
 func (x *Exchange) refuseH2(err error) {

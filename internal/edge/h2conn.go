@@ -153,7 +153,7 @@ func (h *h2Conn) deadline() {
 func (h *h2Conn) Read(p []byte) (int, error) {
 	// The library knows the connection by now: either it is among those that Shutdown has
 	// the library drain, or the flag is set.
-	if !h.begun && h.c.srv.draining.Load() {
+	if !h.begun && h.c.srv.conns.Stopping() {
 		return 0, net.ErrClosed
 	}
 	h.begun = true
@@ -193,8 +193,8 @@ func (h *h2Conn) Write(p []byte) (int, error) {
 
 // RemoteAddr is the client's address, also behind a proxy that has named it.
 func (h *h2Conn) RemoteAddr() net.Addr {
-	if !h.c.client.IsValid() {
+	if !h.c.Client.IsValid() {
 		return &net.UnixAddr{Net: "unix"}
 	}
-	return net.TCPAddrFromAddrPort(h.c.client)
+	return net.TCPAddrFromAddrPort(h.c.Client)
 }

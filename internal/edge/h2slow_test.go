@@ -24,7 +24,7 @@ func inMemory(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
 			t.Fatal(err)
 		}
 		there, here := net.Pipe()
-		s.accept(there)
+		s.conns.Accept(there)
 		f(t, newWire(t, here))
 		_ = here.Close()
 		if err := s.Shutdown(t.Context()); err != nil {

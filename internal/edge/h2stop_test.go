@@ -21,7 +21,7 @@ type h2Asks struct {
 func (a *h2Asks) ask(ctx context.Context, s *Server) {
 	there, here := net.Pipe()
 	a.nc = here
-	s.accept(there)
+	s.conns.Accept(there)
 	client := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, //nolint:gosec // its clock is not ours
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },

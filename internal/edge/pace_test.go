@@ -74,8 +74,8 @@ func TestPaceOfAnswers(t *testing.T) {
 				s := &Server{epoch: time.Now(), hard: context.Background()}
 				s.set.Store(&settings{limits: Limits{WriteTimeout: 30 * time.Second}})
 				m := &miser{bytes: bytes, each: each}
-				c := &conn{srv: s, nc: m, fd: -1, x: &Exchange{}}
-				c.raw = miserSocket{m}
+				c := &conn{srv: s, x: &Exchange{}}
+				c.NC, c.Raw, c.FD = m, miserSocket{m}, -1
 				var err error
 				if gives {
 					sendPages = func(_ int, head, body []byte) (int, error) {
@@ -131,7 +131,8 @@ func TestPaceOfLoans(t *testing.T) {
 			s.set.Store(&settings{limits: Limits{WriteTimeout: 30 * time.Second}})
 			m := &miser{bytes: bytes, each: time.Second}
 			x := &Exchange{}
-			c := &conn{srv: s, nc: m, fd: -1, x: x}
+			c := &conn{srv: s, x: x}
+			c.NC, c.FD = m, -1
 			x.Reply.Loan = &dear{pace, time.Now().Add(from)}
 			var err error
 			thought := time.Duration(0) // by the handler, which the client is not charged for

@@ -26,22 +26,22 @@ var errProxyHeader = errors.New("edge: malformed PROXY header")
 // introduced reads the header with which a proxy says for whom it has opened the
 // connection. False means that the connection is to be closed.
 func (c *conn) introduced() bool {
-	c.state.CompareAndSwap(isActive, isIdle) // nobody waits for an answer
-	_ = c.sock.SetReadDeadline(time.Now().Add(c.srv.set.Load().limits.HeaderTimeout))
-	if c.srv.draining.Load() {
+	c.SetIdle() // nobody waits for an answer
+	_ = c.Sock.SetReadDeadline(time.Now().Add(c.srv.set.Load().limits.HeaderTimeout))
+	if c.srv.conns.Closing() {
 		return false
 	}
-	client, err := readProxyHeader(c.nc)
+	client, err := readProxyHeader(c.NC)
 	if err != nil {
-		if !c.srv.draining.Load() {
+		if !c.srv.conns.Closing() {
 			c.srv.stats.proxies.Inc()
 		}
 		return false
 	}
 	if client != nil {
-		c.client = *client
+		c.Client = *client
 	}
-	return c.state.CompareAndSwap(isIdle, isActive)
+	return c.SetActive()
 }
 
 // readProxyHeader reads a header and not a byte more. It returns the client that

@@ -17,8 +17,8 @@ import (
 // mostly has room, so that the deadline is only set once it has not.
 func (c *conn) write(a, b, d []byte) error {
 	x := c.x
-	if c.fd >= 0 && len(b) == 0 {
-		n, err := socket.Write(c.fd, a)
+	if c.FD >= 0 && len(b) == 0 {
+		n, err := socket.Write(c.FD, a)
 		x.sent += max(n, 0)
 		if n == len(a) {
 			return nil
@@ -47,7 +47,7 @@ func (c *conn) push(left *net.Buffers) error {
 		}
 		n, err = c.writeSome(left)
 		c.x.sent += n
-		if err != nil && (n == 0 || c.secure || !errors.Is(err, os.ErrDeadlineExceeded)) {
+		if err != nil && (n == 0 || c.Secure || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return err
 		}
 	}
@@ -65,12 +65,12 @@ const tlsPiece = 64 << 10
 
 // writeSome writes pieces of left, and takes them off.
 func (c *conn) writeSome(left *net.Buffers) (int, error) {
-	if !c.secure {
-		n, err := left.WriteTo(c.nc)
+	if !c.Secure {
+		n, err := left.WriteTo(c.NC)
 		return int(n), err
 	}
 	first := &(*left)[0]
-	n, err := c.nc.Write((*first)[:min(len(*first), tlsPiece)])
+	n, err := c.NC.Write((*first)[:min(len(*first), tlsPiece)])
 	if *first = (*first)[n:]; len(*first) == 0 {
 		*left = (*left)[1:]
 	}
@@ -89,7 +89,7 @@ func (c *conn) armWrite(taken int) error {
 	c.taking.begin(now)
 	if left := c.armedWrite - now; left < limit/2 || left > limit {
 		c.armedWrite = now + limit
-		_ = c.nc.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
+		_ = c.NC.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
 	}
 	if c.srv.hard.Err() != nil {
 		return net.ErrClosed // cut came before the deadline was set anew

@@ -42,7 +42,8 @@ func TestWritePatience(t *testing.T) {
 	f := func(takes []int, sent int, well bool, pieces ...string) {
 		t.Helper()
 		nc := &sluggish{takes: takes}
-		c := &conn{srv: s, nc: nc, fd: -1, x: &Exchange{}}
+		c := &conn{srv: s, x: &Exchange{}}
+		c.NC, c.FD = nc, -1
 		piece := func(i int) []byte {
 			if i < len(pieces) {
 				return []byte(pieces[i])
@@ -115,8 +116,9 @@ func TestFirstPieceLeavesWithTheHead(t *testing.T) {
 	f := func(method string, length int64, first, want string) {
 		t.Helper()
 		nc := &written{}
-		c := &conn{srv: s, nc: nc, fd: -1}
-		x := obtain(s, c)
+		c := &conn{srv: s}
+		c.NC, c.FD = nc, -1
+		x := acquireExchange(s, c)
 		x.set, c.x = s.set.Load(), x
 		x.Request.Method, x.Request.Minor = []byte(method), 1
 		x.Reply.Status = http.StatusOK
@@ -172,8 +174,9 @@ func (o *overhears) Write(b []byte) (int, error) {
 func TestBeginningHoldsNobodyUp(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	nc := &overhears{}
-	c := &conn{srv: s, nc: nc, fd: -1}
-	x := obtain(s, c)
+	c := &conn{srv: s}
+	c.NC, c.FD = nc, -1
+	x := acquireExchange(s, c)
 	x.set, c.x, nc.x = s.set.Load(), x, x
 	x.Request.Method, x.Request.Minor = []byte("POST"), 1
 	body := &connBody{x: x, left: 5, asked: true}

@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +78,6 @@ type Config struct {
 // settings it began with.
 type Server struct {
 	cfg   Config
-	ln    net.Listener
 	date  http1.Date
 	stats *stats
 	epoch time.Time // deadlines of connections are counted from here
@@ -91,22 +89,8 @@ type Server struct {
 	set   atomic.Pointer[settings]
 	setMu sync.Mutex
 
-	// draining is set once, before the connections are told. A connection
-	// looks at it after it has declared itself idle, so that it either sees
-	// the flag or is seen as idle.
-	draining atomic.Bool
-	// stopping is closed when Shutdown begins, for handlers whose answers have no end
-	// of their own.
-	stopping chan struct{}
-	// hard is cancelled when Shutdown no longer waits.
-	hard     context.Context
-	hardStop context.CancelFunc
-
-	// mu guards conns and is taken when a connection opens and closes.
-	mu      sync.Mutex
-	conns   map[*conn]struct{}
-	clients listener.Clients
-	gone    sync.WaitGroup // one for each connection
+	hard  context.Context  // is cancelled when Shutdown no longer waits
+	conns *listener.Server // accepts and tracks the connections
 
 	streams  streamSet
 	unlisted func() // takes the clients of this server out of the budget
@@ -125,7 +109,7 @@ type settings struct {
 	head    http1.Limits
 	handler Handler
 	log     telemetry.Sink
-	rate    *rateTable // nil without a rate limit
+	rates   listener.Rates
 }
 
 // Listen opens the listener; nothing is accepted before Serve.
@@ -141,19 +125,27 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
-	s := &Server{cfg: cfg, conns: map[*conn]struct{}{}, epoch: time.Now(),
-		refuser: listener.NewRefuser(), stopping: make(chan struct{}), h2Running: newRunning()}
+	s := &Server{cfg: cfg, refuser: listener.NewRefuser(), h2Running: newRunning()}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
 	}
-	s.ln = listener.NewGuard(ln, cfg.Name, 1, s.refuseNow)
-	s.hard, s.hardStop = context.WithCancel(context.Background())
 	s.stats = newStats(s)
 	s.set.Store(newSettings(&cfg))
+	s.conns = listener.NewServer(listener.NewGuard(ln, cfg.Name, 1, s.refuseNow), listener.Config{
+		Package: "edge", Service: cfg.Name,
+		NewConn: func(nc net.Conn) *listener.Conn { return &newConn(s, nc).Conn },
+		Limits: func() (connections, perClient int) {
+			l := &s.set.Load().limits
+			return l.Connections, l.ConnectionsPerClient
+		},
+		Refuse: s.turnAway, CountLater: cfg.ProxyProtocol, Logger: slog.Default,
+		Accepted: s.stats.accepted, Refused: s.stats.refused, PerClient: s.stats.perClient,
+	})
+	s.epoch, s.hard = s.conns.Epoch(), s.conns.Hard()
 	if cfg.TLS != nil {
 		if err := s.startH2(); err != nil {
-			_ = s.ln.Close()
+			s.conns.Stop()
 			return nil, fmt.Errorf("edge: service %s: %w", cfg.Name, err)
 		}
 	}
@@ -183,11 +175,11 @@ func newSettings(cfg *Config) *settings {
 func (set *settings) limit(l Limits, cfg *Config) {
 	set.limits = l.withDefaults(cfg.Streaming)
 	set.head = http1.Limits{Head: set.limits.HeaderBytes, Underscores: l.Underscores, Secure: cfg.TLS != nil}
-	set.rate = set.rate.with(set.limits.RequestsPerSecond)
+	set.rates = set.rates.With(set.limits.RequestsPerSecond)
 }
 
 // Addr is the address listened on.
-func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+func (s *Server) Addr() net.Addr { return s.conns.Addr() }
 
 // SetHandler lets h answer from the next request on.
 func (s *Server) SetHandler(h Handler) { s.change(func(set *settings) { set.handler = h }) }
@@ -215,66 +207,9 @@ func (s *Server) change(f func(set *settings)) {
 	s.set.Store(&next)
 }
 
-// Serve accepts connections until Shutdown, and then returns nil. An error that
-// may pass is waited out.
-func (s *Server) Serve() error {
-	pause := time.Duration(0)
-	for {
-		nc, err := s.ln.Accept()
-		switch {
-		case err == nil:
-			pause = 0
-			s.accept(nc)
-		case s.draining.Load():
-			return nil
-		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("edge: service %s: accept on %s: %w", s.cfg.Name, s.ln.Addr(), err)
-		default:
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			slog.Warn("edge: accept failed, trying again", "service", s.cfg.Name, "error", err, "pause", pause)
-			select {
-			case <-time.After(pause):
-			case <-s.hard.Done():
-			}
-		}
-	}
-}
-
-// accept takes in one connection or turns it away.
-func (s *Server) accept(nc net.Conn) {
-	c := newConn(s, nc)
-	if !s.cfg.ProxyProtocol && !c.book() {
-		s.turnAway(nc)
-		return
-	}
-	s.mu.Lock()
-	full := len(s.conns) >= s.set.Load().limits.Connections
-	refused := full || s.draining.Load()
-	if !refused {
-		s.conns[c] = struct{}{}
-		s.gone.Add(1)
-	}
-	s.mu.Unlock()
-	if refused {
-		s.clients.Remove(c.booked)
-		s.stats.refused.Inc()
-		s.turnAway(nc)
-		return
-	}
-	s.stats.accepted.Inc()
-	go c.serve()
-}
-
-// book counts the connection for its client. False means that the client has too many.
-func (c *conn) book() bool {
-	s := c.srv
-	if !s.clients.Add(c.client.Addr(), s.set.Load().limits.ConnectionsPerClient) {
-		s.stats.perClient.Inc()
-		return false
-	}
-	c.booked = c.client.Addr()
-	return true
-}
+// Serve accepts connections until Shutdown, and then returns nil. After an error that may
+// pass it tries again.
+func (s *Server) Serve() error { return s.conns.Serve() }
 
 // turnAway closes a connection over a limit, with an answer where that needs no handshake.
 func (s *Server) turnAway(nc net.Conn) {
@@ -295,75 +230,25 @@ func (s *Server) refuseNow(nc net.Conn) {
 	listener.RefuseNow(nc)
 }
 
-// forget takes a closed connection off the books.
-func (s *Server) forget(c *conn) {
-	s.clients.Remove(c.booked)
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.gone.Done()
-}
-
-// Open is how many connections there are.
-func (s *Server) Open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
-// cutGrace is how long Shutdown waits for requests whose connections it has cut.
-const cutGrace = 500 * time.Millisecond
+// Open returns the number of connections.
+func (s *Server) Open() int { return s.conns.Open() }
 
 // Shutdown drains the server: it accepts no more, closes idle connections,
 // lets requests under way end with "Connection: close", and returns when all
 // are gone. When ctx ends first, contexts of exchanges are cancelled and their
 // connections cut, and its error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
-	if !s.draining.Swap(true) {
-		close(s.stopping)
-	}
-	_ = s.ln.Close()
-	for _, c := range s.snapshot() {
-		c.kick()
-	}
+	s.conns.Stop()
+	s.conns.CloseIdle(0)
 	done := make(chan struct{})
 	go func() {
 		if s.h2 != nil {
 			_ = s.h2Base.Shutdown(ctx)
 		}
-		s.gone.Wait()
+		s.conns.Wait()
 		s.h2Running.wait()
 		close(done)
 	}()
-	defer s.hardStop()
 	defer s.unlisted()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	left := s.snapshot() // some of them end as soon as their contexts do
-	s.hardStop()
-	for _, c := range left {
-		c.cut()
-	}
-	// Handlers that heed their context end at once; their records should still
-	// find the log open.
-	select {
-	case <-done:
-	case <-time.After(cutGrace):
-	}
-	return fmt.Errorf("edge: service %s stopped with %d connections in use: %w", s.cfg.Name, len(left), ctx.Err())
-}
-
-func (s *Server) snapshot() []*conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.AppendSeq(make([]*conn, 0, len(s.conns)), func(yield func(*conn) bool) {
-		for c := range s.conns {
-			if !yield(c) {
-				return
-			}
-		}
-	})
+	return s.conns.Finish(ctx, done)
 }

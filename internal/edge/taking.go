@@ -49,7 +49,8 @@ func (t *taking) client(now time.Duration) (inflight.Client, bool) {
 // waitedFor lists the clients that are waited for, for the budget to cut the slowest.
 func (s *Server) waitedFor(yield func(inflight.Client)) {
 	now := time.Since(s.epoch)
-	for _, c := range s.snapshot() {
+	for _, lc := range s.conns.Conns() {
+		c := lc.Protocol().(*conn)
 		if client, ok := c.taking.client(now); ok {
 			client.Cut = c.cutSlow
 			yield(client)
@@ -66,7 +67,7 @@ func (s *Server) waitedFor(yield func(inflight.Client)) {
 // cutSlow ends the answer that the connection sends, and with it the connection.
 func (c *conn) cutSlow() {
 	c.taking.cut.Store(true) // comes before the deadline: armWrite sees one of both
-	_ = c.sock.SetWriteDeadline(socket.Past)
+	_ = c.Sock.SetWriteDeadline(socket.Past)
 }
 
 // cutSlow has the stream reset.

@@ -24,7 +24,7 @@ func TestUnauthenticatedIdle(t *testing.T) {
 				t.Fatal(err)
 			}
 			there, here := net.Pipe()
-			s.accept(there)
+			s.conns.Accept(there)
 			c := newClient(t, here)
 			if err := here.SetDeadline(time.Time{}); err != nil {
 				t.Fatal(err)

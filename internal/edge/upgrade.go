@@ -42,11 +42,11 @@ func (x *Exchange) Upgrade() (net.Conn, error) {
 	if x.watch != nil {
 		x.watch.stopLooking()
 	}
-	x.raised = &upgraded{Conn: c.nc, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
-	c.state.Store(isRaised)
-	_ = c.nc.SetDeadline(time.Time{})
+	x.raised = &upgraded{Conn: c.NC, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
+	c.Detach()
+	_ = c.NC.SetDeadline(time.Time{})
 	if c.srv.hard.Err() != nil { // cut may have come before the state was set
-		_ = c.sock.Close()
+		_ = c.Sock.Close()
 	}
 	return x.raised, nil
 }

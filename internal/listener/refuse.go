@@ -23,13 +23,13 @@ func NewRefuser() *Refuser { return &Refuser{make(chan struct{}, maxGentle)} }
 
 // Refuse answers nc, on which plain HTTP is spoken, with 503 and closes it. The answer fits
 // a new socket's buffer, so that writing it does not wait. A few such connections at a time
-// are closed gently, see Drain; in a flood there is no time for that.
+// are closed gently, see discard; in a flood there is no time for that.
 func (r *Refuser) Refuse(nc net.Conn) {
 	answer(nc)
 	select {
 	case r.gentle <- struct{}{}:
 		go func() {
-			Drain(nc, make([]byte, 1<<10))
+			discard(nc, make([]byte, 1<<10))
 			_ = nc.Close()
 			<-r.gentle
 		}()
@@ -49,17 +49,17 @@ func answer(nc net.Conn) {
 	_, _ = nc.Write(busy)
 }
 
-// maxDrained is how much Drain reads.
-const maxDrained = 32 << 20
+// maxDiscarded is how much discard reads.
+const maxDiscarded = 32 << 20
 
-// Drain ends our side of nc and reads, into buf, until the client ends its own: closing a
+// discard ends our side of nc and reads, into buf, until the client ends its own: closing a
 // socket with unread bytes resets the connection, which may take the answer away from the
 // client.
-func Drain(nc net.Conn, buf []byte) {
+func discard(nc net.Conn, buf []byte) {
 	if half, ok := nc.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
 		return
 	}
-	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{nc}, maxDrained), buf)
+	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{nc}, maxDiscarded), buf)
 }
 
 // onlyReader hides WriteTo, which would not use the buffer.

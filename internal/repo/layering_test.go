@@ -30,7 +30,7 @@ var layers = map[string]layer{
 	"internal/inflight":          {nil, "it counts what everything that carries requests takes, and can depend on none of it"},
 	"internal/pages":             {nil, "memory and system calls: whose bytes these are is known above"},
 	"internal/socket":            {nil, "system calls on one connection, for servers and clients alike"},
-	"internal/listener":          {nil, "connections before a protocol is spoken on them"},
+	"internal/listener":          {[]string{"socket", "telemetry"}, "connections, whatever protocol is spoken on them"},
 	"internal/edge":              {[]string{"socket", "http1", "inflight", "listener", "pages", "telemetry"}, "it carries requests to a handler and knows no service"},
 	"internal/origin":            {[]string{"telemetry", "http1"}, "it carries requests to an origin; what they mean is told by the service's Classify"},
 	"internal/httpcache/coding":  {nil, "bytes in other bytes: what is encoded when is known above"},

@@ -62,7 +62,7 @@ func (c *conn) authorize(args []byte) {
 // It returns an error reply if the request is rejected.
 func (c *conn) admit(m *method) *fault.Error {
 	k, a := c.k, &c.auth
-	if !m.unlimited && !c.allowRequest() {
+	if !m.unlimited && !c.Allow(k.set.rates, k.now) {
 		c.srv.metrics.limited.Inc()
 		k.line.Reason = reasonRateLimit
 		return fault.New("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
@@ -97,18 +97,6 @@ func (a *authorization) check(set *settings, now time.Time) *fault.Error {
 		return fault.Unauthenticated("Connection requires authentication: the last one is older than %v", validity)
 	}
 	return nil
-}
-
-// allowRequest reports whether the client's rate limit permits another request.
-func (c *conn) allowRequest() bool {
-	rates := c.k.set.rates
-	if !rates.Bound() || !c.client.IsValid() {
-		return true
-	}
-	if c.rates != rates {
-		c.rates, c.limiter = rates, rates.Of(c.client.Addr(), c.k.now)
-	}
-	return c.limiter.AllowN(c.k.now, 1)
 }
 
 // refusalError returns the error reply for a failed authorization.

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
-	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -41,7 +41,7 @@ type call struct {
 	names   [][]byte        // names of an attribute list
 	failed  *fault.Error
 	line    telemetry.Record
-	id      [edge.RequestIDSize]byte
+	id      [listener.RequestIDSize]byte
 }
 
 // maxPooledReply is the maximum size of a reply buffer that is reused.
@@ -54,8 +54,8 @@ func newCall() any {
 	return k
 }
 
-// obtain takes a call from the pool for a connection.
-func (s *Server) obtain(c *conn) *call {
+// acquireCall takes a call from the pool for a connection.
+func (s *Server) acquireCall(c *conn) *call {
 	k := s.calls.Get().(*call)
 	k.srv, k.conn = s, c
 	return k
@@ -75,8 +75,8 @@ func (k *call) start(args []byte) {
 	k.args = cbor.NewReader(args)
 	k.out = k.out[:0]
 	r := &k.line // it is empty
-	r.Time, r.Service, r.Status, r.Client = k.now, k.srv.cfg.Name, http.StatusOK, c.client
-	r.UserAgent, r.TLS, r.RequestID = c.agent, c.secure, c.ids.Append(k.id[:0])
+	r.Time, r.Service, r.Status, r.Client = k.now, k.srv.cfg.Name, http.StatusOK, c.Client
+	r.UserAgent, r.TLS, r.RequestID = c.agent, c.Secure, c.ids.Append(k.id[:0])
 	r.Principal = c.auth.claimedID
 	if k.method != nil {
 		r.Operation = k.method.name
@@ -138,7 +138,7 @@ func (k *call) ctx() context.Context {
 // must be closed.
 func (c *conn) answer(args []byte, size int) bool {
 	k := c.k
-	c.served, c.answered = true, true
+	c.Served, c.answered = true, true
 	k.start(args)
 	if e := c.admit(k.method); e != nil {
 		k.fail(e)

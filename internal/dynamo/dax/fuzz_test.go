@@ -49,8 +49,8 @@ func FuzzConnection(f *testing.F) {
 	play := func(b []byte, step int) (requests, sent int) {
 		p := &tape{b: b, step: step}
 		c := newConn(r.srv, p)
-		r.srv.gone.Add(1)
-		c.serve()
+		r.srv.conns.Track(&c.Conn)
+		c.Serve()
 		return len(r.log.take()), len(p.sent)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -86,8 +86,9 @@ func FuzzRequest(f *testing.F) {
 		}
 		s.origin.says(status, string(answer))
 		p := &tape{b: slices.Concat(greeting, request), step: len(greeting) + len(request)}
-		s.srv.gone.Add(1)
-		newConn(s.srv, p).serve()
+		c := newConn(s.srv, p)
+		s.srv.conns.Track(&c.Conn)
+		c.Serve()
 		if s.log.take(); faults.Len() > 0 {
 			t.Fatal(faults.String())
 		}

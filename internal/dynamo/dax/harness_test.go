@@ -100,6 +100,7 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 
 // rig is a server under test.
 type rig struct {
+	ln   net.Listener
 	t    testing.TB
 	srv  *Server
 	slow *slow
@@ -176,6 +177,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 			t.Fatal(err)
 		}
 	}
+	r.ln = ln
 	r.srv = newServer(r.cfg, ln, testMethods(r.slow))
 	served := make(chan error, 1)
 	go func() { served <- r.srv.Serve() }()
@@ -354,7 +356,7 @@ type client struct {
 // dial connects, and says nothing yet.
 func (r *rig) dial() *client {
 	r.t.Helper()
-	if p, ok := r.srv.ln.(*pipes); ok {
+	if p, ok := r.ln.(*pipes); ok {
 		theirs, ours := net.Pipe()
 		p.in <- ours
 		r.t.Cleanup(func() { _ = theirs.Close() })

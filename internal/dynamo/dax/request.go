@@ -163,7 +163,7 @@ func (c *conn) ask(args []byte, size int) bool {
 // error reply, because the client couldn't assign one to a request.
 func (c *conn) malformed(err error) bool {
 	c.srv.metrics.malformed.Inc()
-	c.srv.log().Debug("a client of the DAX listener sent a malformed request", "client", c.client, "agent", string(c.agent), "error", err)
+	c.srv.log().Debug("a client of the DAX listener sent a malformed request", "client", c.Client, "agent", string(c.agent), "error", err)
 	return false
 }
 

@@ -63,7 +63,7 @@ func (a *requestContext) context() context.Context {
 		switch {
 		case a.stopped:
 			a.end()
-		case a.conn.raw != nil:
+		case a.conn.Raw != nil:
 			a.pause = minPoll
 			a.timer = time.AfterFunc(a.pause, a.poll)
 		}
@@ -77,7 +77,7 @@ func (a *requestContext) poll() {
 	if a.stopped {
 		return
 	}
-	if socket.PeerClosed(a.conn.raw) {
+	if socket.PeerClosed(a.conn.Raw) {
 		a.cancel(errClientGone)
 		return
 	}

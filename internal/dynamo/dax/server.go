@@ -3,13 +3,11 @@ package dax
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,8 +76,7 @@ type Lists interface {
 // Shutdown once. Configure may be called at any time; a request under way keeps the
 // settings that it began with.
 type Server struct {
-	cfg     Config // what Configure does not change
-	ln      net.Listener
+	cfg     Config    // what Configure does not change
 	epoch   time.Time // deadlines are counted from here
 	session int64     // of this process, for clients to tell it from an earlier one
 	metrics *metrics
@@ -93,20 +90,10 @@ type Server struct {
 	setMu sync.Mutex
 
 	draining  atomic.Bool               // not in the list of nodes if others are
-	stopping  atomic.Bool               // set by Shutdown, with mu held
 	departure atomic.Pointer[departure] // set once the listener is closed
-	// over is set when idle connections are to be closed. A connection looks at it after
-	// it has declared itself idle, so that it either sees the flag or is seen idle.
-	over atomic.Bool
-	// hard is cancelled when Shutdown no longer waits.
-	hard     context.Context
-	hardStop context.CancelFunc
 
-	// mu guards conns and is taken when a connection opens and closes.
-	mu      sync.Mutex
-	conns   map[*conn]struct{}
-	clients listener.Clients
-	gone    sync.WaitGroup // one for each connection, and one for Serve
+	hard  context.Context  // is cancelled when Shutdown no longer waits
+	conns *listener.Server // accepts and tracks the connections
 }
 
 // Listen opens the listener; nothing is accepted before Serve.
@@ -115,25 +102,35 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dax: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
-	s := newServer(cfg, ln, operations)
-	s.ln = listener.NewGuard(ln, cfg.Name, 1, func(nc net.Conn) {
+	var s *Server
+	s = newServer(cfg, listener.NewGuard(ln, cfg.Name, 1, func(nc net.Conn) {
 		s.metrics.refused.Inc()
 		_ = nc.Close()
-	})
+	}), operations)
 	return s, nil
 }
 
 func newServer(cfg Config, ln net.Listener, operations []method) *Server {
-	s := &Server{cfg: cfg, ln: ln, epoch: time.Now(), session: rand.Int64N(maxNumber), conns: map[*conn]struct{}{},
-		methods: newMethodTable(operations, metadata)}
+	s := &Server{cfg: cfg, session: rand.Int64N(maxNumber), methods: newMethodTable(operations, metadata)}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = nil // no client offers any
 	}
 	s.calls.New = newCall
-	s.hard, s.hardStop = context.WithCancel(context.Background())
 	s.set.Store(newSettings(cfg, nil))
 	s.metrics = newMetrics(s)
+	s.conns = listener.NewServer(ln, listener.Config{
+		Package: "dax", Service: cfg.Name,
+		NewConn: func(nc net.Conn) *listener.Conn { return &newConn(s, nc).Conn },
+		Limits: func() (connections, perClient int) {
+			l := &s.set.Load().limits
+			return l.Connections, l.ConnectionsPerClient
+		},
+		Refuse:   func(nc net.Conn) { _ = nc.Close() }, // at its beginning a connection has no way to report why
+		Logger:   s.log,
+		Accepted: s.metrics.accepted, Refused: s.metrics.refused, PerClient: s.metrics.perClient,
+	})
+	s.epoch, s.hard = s.conns.Epoch(), s.conns.Hard()
 	return s
 }
 
@@ -150,7 +147,7 @@ func (s *Server) Configure(cfg Config) {
 }
 
 // Addr is the address listened on.
-func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+func (s *Server) Addr() net.Addr { return s.conns.Addr() }
 
 func (s *Server) clock() time.Duration { return time.Since(s.epoch) }
 
@@ -161,90 +158,9 @@ func (s *Server) log() *slog.Logger {
 	return slog.Default()
 }
 
-// Serve accepts connections until Shutdown, and then returns nil. An error that may pass
-// is waited out.
-func (s *Server) Serve() error {
-	s.mu.Lock()
-	if s.stopping.Load() {
-		s.mu.Unlock()
-		return nil
-	}
-	s.gone.Add(1)
-	s.mu.Unlock()
-	defer s.gone.Done()
-	pause := time.Duration(0)
-	for {
-		nc, err := s.ln.Accept()
-		switch {
-		case err == nil:
-			pause = 0
-			s.accept(nc)
-		case s.stopping.Load():
-			return nil
-		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("dax: service %s: accept on %s: %w", s.cfg.Name, s.ln.Addr(), err)
-		default:
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.log().Warn("dax: accept failed, trying again", "service", s.cfg.Name, "error", err, "pause", pause)
-			select {
-			case <-time.After(pause):
-			case <-s.hard.Done():
-			}
-		}
-	}
-}
+// Serve accepts connections until Shutdown, and then returns nil. After an error that may
+// pass it tries again. A connection that was accepted while Shutdown began is still served.
+func (s *Server) Serve() error { return s.conns.Serve() }
 
-// accept takes in one connection or closes it: at its beginning there is no way to say why.
-// One that was accepted while Shutdown began is still served.
-func (s *Server) accept(nc net.Conn) {
-	c := newConn(s, nc)
-	if !s.clients.Add(c.client.Addr(), s.set.Load().limits.ConnectionsPerClient) {
-		s.metrics.perClient.Inc()
-		_ = nc.Close()
-		return
-	}
-	c.booked = c.client.Addr()
-	s.mu.Lock()
-	refused := len(s.conns) >= s.set.Load().limits.Connections || s.over.Load()
-	if !refused {
-		s.conns[c] = struct{}{}
-		s.gone.Add(1)
-	}
-	s.mu.Unlock()
-	if refused {
-		s.clients.Remove(c.booked)
-		s.metrics.refused.Inc()
-		_ = nc.Close()
-		return
-	}
-	s.metrics.accepted.Inc()
-	go c.serve()
-}
-
-// forget takes a closed connection off the books.
-func (s *Server) forget(c *conn) {
-	s.clients.Remove(c.booked)
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.gone.Done()
-}
-
-// Open is how many connections there are.
-func (s *Server) Open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
-func (s *Server) snapshot() []*conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.AppendSeq(make([]*conn, 0, len(s.conns)), func(yield func(*conn) bool) {
-		for c := range s.conns {
-			if !yield(c) {
-				return
-			}
-		}
-	})
-}
+// Open returns the number of connections.
+func (s *Server) Open() int { return s.conns.Open() }

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"net"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -101,10 +100,10 @@ func TestStopLastLook(t *testing.T) {
 		c := r.hello("Go v1")
 		c.gets(askEcho+"4101", "804101")
 		synctest.Wait()
-		r.srv.snapshot()[0].kick()
+		r.srv.conns.Conns()[0].Kick(lastLook)
 		c.gets(askEcho+"4102", "804102")
 		synctest.Wait()
-		r.srv.snapshot()[0].kick()
+		r.srv.conns.Conns()[0].Kick(lastLook)
 		c.over()
 	})
 }
@@ -254,31 +253,4 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	c.over()
-}
-
-// TestKeepAlive looks whether the kernel was asked to find dead peers.
-func TestKeepAlive(t *testing.T) {
-	s, err := Listen(Config{Name: "orders", Listen: "127.0.0.1:0", Open: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = s.Serve() }()
-	nc, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	until(func() bool { return s.Open() == 1 })
-	for _, c := range s.snapshot() {
-		on := 0
-		if err := c.raw.Control(func(fd uintptr) { on, err = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_KEEPALIVE) }); err != nil || on == 0 {
-			t.Errorf("%d, %v", on, err)
-		}
-	}
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := Listen(Config{Name: "orders", Listen: "nowhere:0x"}); err == nil || !strings.Contains(err.Error(), "service orders can't listen") {
-		t.Error(err)
-	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/sign"
-	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -14,7 +14,7 @@ type settings struct {
 	Config
 	limits   Limits
 	log      telemetry.Sink
-	rates    edge.Rates
+	rates    listener.Rates
 	verifier *sign.Verifier // nil: open
 	// keySet identifies the set of keys. A client authenticated under another set must
 	// authenticate again.
@@ -29,7 +29,7 @@ func newSettings(cfg Config, old *settings) *settings {
 	if !cfg.Open {
 		set.verifier = sign.New(cfg.Region, cfg.Keys)
 	}
-	var rates edge.Rates
+	var rates listener.Rates
 	if old != nil {
 		rates, set.keySet = old.rates, old.keySet
 		if old.Open != cfg.Open || old.Region != cfg.Region || !slices.Equal(old.Keys, cfg.Keys) {

@@ -34,8 +34,8 @@ const maxChunk = 64 << 10
 // write sends a reply, usually in one system call. A deadline is only set if the socket's
 // buffer is full.
 func (c *conn) write(b []byte) error {
-	if c.fd >= 0 {
-		n, err := socket.Write(c.fd, b)
+	if c.FD >= 0 {
+		n, err := socket.Write(c.FD, b)
 		if n == len(b) {
 			return nil
 		}
@@ -45,14 +45,14 @@ func (c *conn) write(b []byte) error {
 		b = b[max(n, 0):]
 	}
 	for len(b) > 0 {
-		_ = c.nc.SetWriteDeadline(time.Now().Add(c.k.set.limits.WriteTimeout))
+		_ = c.NC.SetWriteDeadline(time.Now().Add(c.k.set.limits.WriteTimeout))
 		if c.srv.hard.Err() != nil {
 			return net.ErrClosed // cut ran before the deadline was set again
 		}
-		n, err := c.nc.Write(b[:min(len(b), maxChunk)])
+		n, err := c.NC.Write(b[:min(len(b), maxChunk)])
 		b = b[n:]
 		// A client that accepted a part of the chunk may continue; TLS can't.
-		if err != nil && (c.secure || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
+		if err != nil && (c.Secure || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return err
 		}
 	}

@@ -1,5 +1,3 @@
-// Package listener has what all listeners do with connections before a protocol is
-// spoken on them.
 package listener
 
 import (
@@ -7,7 +5,7 @@ import (
 	"sync"
 )
 
-// Network is the address by which limits for each client count: the address itself, and
+// Network returns the address by which limits for each client count: the address itself, and
 // for IPv6 its /64, which as a rule is one customer's.
 func Network(ip netip.Addr) netip.Addr {
 	if ip = ip.Unmap(); ip.Is6() {

@@ -2,7 +2,6 @@ package dax
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,9 +19,6 @@ func (s *Server) Drain() bool {
 
 // DrainTime is how long it takes clients to leave a node that is not in the list.
 const DrainTime = 10 * time.Second
-
-// cutGrace is how long Shutdown waits for requests whose connections it has cut.
-const cutGrace = 500 * time.Millisecond
 
 // leaveTime is how long Shutdown takes to end the connections of clients, unless they have
 // all left before.
@@ -57,7 +53,7 @@ func (s *Server) ends(answered bool) bool {
 	if d == nil {
 		return false
 	}
-	return s.over.Load() || answered && d.take(s.clock())
+	return s.conns.Closing() || answered && d.take(s.clock())
 }
 
 // Shutdown accepts no more connections and answers what arrives on the others, which it closes
@@ -66,42 +62,22 @@ func (s *Server) ends(answered bool) bool {
 // returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
-	s.mu.Lock()
-	s.stopping.Store(true)
-	s.mu.Unlock()
-	_ = s.ln.Close()
+	s.conns.Stop()
 	s.departure.CompareAndSwap(nil, &departure{begun: s.clock(), open: int64(s.Open())})
 	done := make(chan struct{})
 	go func() {
-		s.gone.Wait()
+		s.conns.Wait()
 		close(done)
 	}()
-	defer s.hardStop()
 	select {
 	case <-done:
-		return nil
 	case <-ctx.Done():
 	case <-time.After(leaveTime):
 	}
-	s.over.Store(true)
-	for _, c := range s.snapshot() {
-		c.kick()
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	left := s.snapshot() // some of them end by themselves
-	s.hardStop()
-	for _, c := range left {
-		c.cut()
-	}
-	// Methods that heed their context end at once; their records should still find the
-	// log open.
-	select {
-	case <-done:
-	case <-time.After(cutGrace):
-	}
-	return fmt.Errorf("dax: service %s stopped with %d connections in use: %w", s.cfg.Name, len(left), ctx.Err())
+	s.conns.CloseIdle(lastLook)
+	return s.conns.Finish(ctx, done)
 }
+
+// lastLook is how long Shutdown waits for a request on an idle connection: one that has
+// arrived already is still read, and answered.
+const lastLook = time.Millisecond

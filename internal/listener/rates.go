@@ -1,4 +1,4 @@
-package edge
+package listener
 
 import (
 	"hash/maphash"
@@ -8,18 +8,30 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/kasoku/kasoku/internal/listener"
 )
+
+// Rates bounds the requests of each client's address (each /64 of IPv6). The zero value sets
+// no bound.
+type Rates struct{ table *rateTable }
+
+// With returns rates with a bound of so many requests per second, in bursts of one second's
+// worth: r itself if it has that bound already. 0 is no bound.
+func (r Rates) With(perSecond float64) Rates { return Rates{r.table.with(perSecond)} }
+
+// Allow reports whether the client at ip may make another request. Conn.Allow is cheaper for
+// a connection of one client.
+func (r Rates) Allow(ip netip.Addr, now time.Time) bool {
+	return r.table == nil || r.table.of(ip, now).AllowN(now, 1)
+}
 
 const (
 	rateShards   = 64
 	ratePerShard = 1024 // addresses; 64 Ki in all
 )
 
-// rateTable holds a limiter for each client address. It is bounded: when a
-// shard is full, limiters that are full again are dropped, for they know
-// nothing that a new one would not, and others if that is not enough.
+// rateTable holds a limiter for each client address. It is bounded: when a shard is full,
+// limiters whose burst is available again are dropped, because a new one would be equal, and
+// others if that is not enough.
 type rateTable struct {
 	limit rate.Limit
 	burst int
@@ -27,14 +39,14 @@ type rateTable struct {
 	shard [rateShards]rateShard
 }
 
-// rateShard's lock is taken once for each connection and table, not for each
-// request: connections keep their limiter.
+// rateShard's lock is taken once for each connection and table, and not for each request:
+// connections keep their limiter.
 type rateShard struct {
 	mu   sync.Mutex
 	byIP map[netip.Addr]*rate.Limiter
 }
 
-// with returns a table for the given rate: t itself if that is its rate.
+// with returns a table for the given rate: t itself if it has that rate.
 func (t *rateTable) with(perSecond float64) *rateTable {
 	if perSecond <= 0 {
 		return nil
@@ -47,7 +59,7 @@ func (t *rateTable) with(perSecond float64) *rateTable {
 
 // of returns the limiter of an address.
 func (t *rateTable) of(ip netip.Addr, now time.Time) *rate.Limiter {
-	ip = listener.Network(ip)
+	ip = Network(ip)
 	s := &t.shard[maphash.Comparable(t.seed, ip)%rateShards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +77,8 @@ func (t *rateTable) of(ip netip.Addr, now time.Time) *rate.Limiter {
 	return l
 }
 
-// sweep makes room in a full shard: a quarter of it, so that a flood of new
-// addresses pays for a sweep only every now and then.
+// sweep frees a quarter of a full shard, so that a flood of new addresses causes a sweep only
+// now and then.
 func (s *rateShard) sweep(now time.Time, full float64) {
 	for ip, l := range s.byIP {
 		if l.TokensAt(now) >= full {
@@ -79,16 +91,4 @@ func (s *rateShard) sweep(now time.Time, full float64) {
 		}
 		delete(s.byIP, ip)
 	}
-}
-
-// allowed says whether the client may ask once more. Clients of a Unix socket
-// have no address and no limit.
-func (c *conn) allowed(x *Exchange) bool {
-	if !c.client.IsValid() {
-		return true
-	}
-	if t := x.set.rate; c.table != t {
-		c.table, c.rate = t, t.of(c.client.Addr(), x.start)
-	}
-	return c.rate.AllowN(x.start, 1)
 }
