@@ -28,7 +28,7 @@ type Config struct {
 	// CountLater leaves it to the protocol to call Conn.CountClient: the client's address is
 	// unknown when the connection is accepted.
 	CountLater bool
-	// Logger returns where to log; nil stands for the default logger.
+	// Logger returns where to log, or nil for the default logger.
 	Logger func() *slog.Logger
 	// Accepted and Refused count connections. PerClient counts those over the limit of one
 	// client.
