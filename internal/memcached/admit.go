@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// admit says what becomes of a fallback's answer: who has it, and where it is kept.
+// admit decides on a fallback's answer: which clients share it, and where it is kept.
 func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 	now := policy.MomentOf(time.Now())
 	r := policy.ParseResponse(status, fields, now, now, byKey)
@@ -24,7 +24,7 @@ func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 	a.Store = true
 	coding := codingOf(fields)
 	a.Why = f.unstored(&r, fields, coding)
-	if a.Why == policy.NegativeKept && f.renewal == nil { // the value is there; the next renewal has to ask again
+	if a.Why == policy.NegativeKept && f.renewal == nil { // the value exists, so the next renewal must ask the fallback again
 		a.Remember = f.loc.NegativeTTL
 	}
 	if a.Why != policy.Fresh {
@@ -38,7 +38,8 @@ func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 	return a
 }
 
-// unshared is why an answer is for who asked alone; Fresh: it is for all.
+// unshared returns the reason why an answer is for its requester only; Fresh: it can be
+// shared.
 func unshared(r *policy.Response) policy.Reason {
 	switch {
 	case r.Directives.Has(policy.NoStore):
@@ -53,7 +54,8 @@ func unshared(r *policy.Response) policy.Reason {
 	return policy.Fresh
 }
 
-// unstored is why an answer that is for all is not stored in memcached; Fresh: it is.
+// unstored returns the reason why a shared answer is not stored in memcached; Fresh: it is
+// stored.
 func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value.Coding) policy.Reason {
 	switch {
 	case slices.ContainsFunc(r.Vary, func(name string) bool { return !f.loc.keyCovers(name) }):
@@ -74,8 +76,8 @@ func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value
 	return policy.Fresh
 }
 
-// keyCovers tells whether a field that an answer varies by is the same in all requests that
-// share it: it is in the key, or the fallback does not get it.
+// keyCovers reports whether a field that an answer varies by is the same in all requests
+// that share it: it is in the key, or is not sent to the fallback.
 func (l *location) keyCovers(name string) bool {
 	switch name {
 	case "accept-encoding":
@@ -86,8 +88,9 @@ func (l *location) keyCovers(name string) bool {
 	return l.keyed.has(name)
 }
 
-// sharedResponseFields are an answer's fields as they go to all: Date is set when one leaves, and
-// nothing was chosen by Accept-Encoding.
+// sharedResponseFields returns an answer's fields for all clients: without Date, which is
+// set when it is sent, and without Vary for Accept-Encoding, which was not sent to the
+// fallback.
 func sharedResponseFields(fields http1.Fields) http1.Fields {
 	kept := make(http1.Fields, 0, len(fields))
 	for _, f := range fields {
@@ -98,8 +101,7 @@ func sharedResponseFields(fields http1.Fields) http1.Fields {
 	return kept
 }
 
-// codingOf is the content coding that an answer has, and unknownCoding if that is none
-// which can be taken off.
+// codingOf returns an answer's content coding, or unknownCoding if it can't be decoded.
 func codingOf(fields http1.Fields) value.Coding {
 	coding := value.Identity
 	for i := range fields {
@@ -124,7 +126,7 @@ func codingOf(fields http1.Fields) value.Coding {
 
 const unknownCoding = value.Coding(255)
 
-// lengthOf is an answer's length, -1 if it is not said.
+// lengthOf returns an answer's length, -1 if it is unknown.
 func lengthOf(fields http1.Fields) int64 {
 	n, err := strconv.ParseInt(string(fields.Get("Content-Length")), 10, 64)
 	if err != nil {
@@ -133,8 +135,8 @@ func lengthOf(fields http1.Fields) int64 {
 	return n
 }
 
-// isShort tells whether an answer is so short that it may be held until it is whole, for
-// the same validator that it has as a value.
+// isShort reports whether an answer is short enough to be held until it is whole, so that it
+// has the validator of its value.
 func isShort(fields http1.Fields) bool {
 	n := lengthOf(fields)
 	return n >= 0 && n <= maxHeld
@@ -142,7 +144,7 @@ func isShort(fields http1.Fields) bool {
 
 const maxHeld = 16 << 10
 
-// tagOfBody is the entity tag of a body that is stored as it is.
+// tagOfBody returns the entity tag of a body that is stored as it is.
 func tagOfBody(b *httpcache.Body) []byte {
 	text, _ := b.Bytes()
 	t := tagOf(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// answerHit answers with what memcached has just given.
+// answerHit answers with the value that memcached has returned.
 func (c *call) answerHit() {
 	g := c.get
 	v, unfit := c.set.cfg.Values.Inspect(g.Flags(), g.Value())
@@ -65,8 +65,8 @@ func (c *call) answer(o *object, why Reason, l lifetime) {
 	}
 }
 
-// lend gives the reply a body, which lies in an object. That of the call is the call's
-// until the body has been sent.
+// lend makes a part of an object the reply's body. If it is the call's object, the call is
+// in use until the body has been sent.
 func (c *call) lend(o *object, body []byte) {
 	r := &c.x.Reply
 	if r.Body = body; o == &c.object {
@@ -74,7 +74,7 @@ func (c *call) lend(o *object, body []byte) {
 	}
 }
 
-// wrap answers with a value in the call that was asked for.
+// wrap answers with a value in a JSONP call.
 func (c *call) wrap(o *object, why Reason, l lifetime) {
 	r, call := &c.x.Reply, c.callback.Wrap()
 	r.Status = http.StatusOK
@@ -98,11 +98,11 @@ func (c *call) wrap(o *object, why Reason, l lifetime) {
 	r.Build(call.Append(r.Buf, o.plain, &o.json))
 }
 
-// maxCopied is the longest value that is copied into its call. Edge would copy what is
-// no longer than that in any case.
+// maxCopied is the longest value that is copied into its JSONP call. Package edge would copy
+// bodies up to this length in any case.
 const maxCopied = 16 << 10
 
-// wrapAround sends a call around a value that stays where it is.
+// wrapAround sends a JSONP call around a value without copying it.
 func (c *call) wrapAround(call *jsonp.Call, o *object) {
 	r, k := &c.x.Reply, &o.json
 	b := call.AppendHead(r.Buf)
@@ -112,7 +112,7 @@ func (c *call) wrapAround(call *jsonp.Call, o *object) {
 	c.lend(o, o.plain[k.From:k.To])
 }
 
-// vary is which of a location's header lines an object is sent with.
+// vary returns the index of the location's header lines for an object.
 func vary(o *object) int {
 	if o.coded {
 		return 1
@@ -120,8 +120,8 @@ func vary(o *object) int {
 	return 0
 }
 
-// close ends the header with what depends on how the answer came about. It adds to c.text,
-// which is given to the reply.
+// close completes the header with the fields that depend on the source of the answer. It
+// appends them to c.text and adds that to the reply.
 func (c *call) close(why Reason, l lifetime) {
 	b := c.text
 	if c.loc.Lifetime {
@@ -141,7 +141,7 @@ func (c *call) close(why Reason, l lifetime) {
 	c.answered(why)
 }
 
-// appendLifetime appends a Cache-Control by what is left of a value's life.
+// appendLifetime appends a Cache-Control by the rest of a value's lifetime.
 func (l *location) appendLifetime(b []byte, of lifetime) []byte {
 	switch {
 	case of.known:
@@ -154,7 +154,7 @@ func (l *location) appendLifetime(b []byte, of lifetime) []byte {
 	return b
 }
 
-// onlyGzip is what a client is looked at for that may get a value as it is stored.
+// onlyGzip negotiates gzip with clients that may get a value as it is stored.
 var onlyGzip = policy.Options{Encodings: []string{"gzip"}}
 
 // takesGzip tells whether the client accepts gzip.

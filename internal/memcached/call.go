@@ -13,10 +13,9 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
 
-// call is one exchange on its way through the service. It is used again: nothing that
-// outlives the exchange may refer to it or to what it holds. The one exception is the
-// answer's body, which may lie in get or plain: then the call is the Loan of the reply, and free
-// when that is returned.
+// call is the state of one exchange. It is pooled: nothing that outlives the exchange may
+// refer to it or its memory. The one exception is the answer's body, which may be in get or
+// plain: then the call is the reply's Loan and is released when that is returned.
 type call struct {
 	svc *Service
 	set *settings
@@ -24,17 +23,17 @@ type call struct {
 	x   *edge.Exchange
 
 	req    key.Request
-	bare   []byte // the key as the template makes it
-	wire   []byte // and as it is sent
-	hashed []byte // what the ring is given of it; lies in one of the two
-	server int    // that has the key
-	near   []byte // the key of the copy in this process
+	bare   []byte // the key that the template makes
+	wire   []byte // the key as sent
+	hashed []byte // the text that the ring hashes; a part of one of the two
+	server int    // index of the server with the key
+	near   []byte // key of the copy in this process
 
 	get      *client.Call
 	callback jsonp.Session
-	object   object // what get has found
-	text     []byte // scratch of header lines
-	plain    []byte // scratch of bodies
+	object   object // the value in get
+	text     []byte // scratch for header lines
+	plain    []byte // scratch for bodies
 	lent     bool   // the answer's body lies in get or plain
 }
 
@@ -47,7 +46,7 @@ func (s *Service) Serve(x *edge.Exchange) {
 	c.serve()
 }
 
-// enter begins a call.
+// enter starts a call.
 func (s *Service) enter(x *edge.Exchange) *call {
 	c := s.calls.Get().(*call)
 	c.x, c.set = x, s.settings.Load()
@@ -57,7 +56,7 @@ func (s *Service) enter(x *edge.Exchange) *call {
 	return c
 }
 
-// serve sends a request on its way.
+// serve dispatches a request.
 func (c *call) serve() {
 	r := &c.x.Request
 	c.loc = c.set.table.find(r.Path, &c.req.Captures)
@@ -75,7 +74,7 @@ func (c *call) serve() {
 	}
 }
 
-// makeKey makes the key. False: there is none, and the request was answered.
+// makeKey makes the key. It returns false if there is none, and the request was answered.
 func (c *call) makeKey() bool {
 	q, r := &c.req, &c.x.Request
 	q.Path, q.Host, q.Fields, q.Decode = r.Path, r.Host, r.Fields, c.loc.Decode
@@ -93,7 +92,7 @@ func (c *call) makeKey() bool {
 	return true
 }
 
-// ask asks memcached.
+// ask fetches the value from memcached and answers.
 func (c *call) ask() {
 	if why := c.fetch(); why != FromMemcached {
 		c.miss(why)
@@ -102,7 +101,7 @@ func (c *call) ask() {
 	c.answerHit()
 }
 
-// fetch has memcached's answer put into c.get.
+// fetch fetches memcached's answer into c.get.
 func (c *call) fetch() Reason {
 	c.server = c.set.place(c.hashed)
 	if c.server < 0 {
@@ -114,18 +113,18 @@ func (c *call) fetch() Reason {
 	return FromMemcached
 }
 
-// finish gives the call back. A fault of ours must not end more than the request.
+// finish releases the call. A panic must not end more than the request.
 func (c *call) finish() {
 	if p := recover(); p != nil {
 		c.fault(p)
-		return // a call that panicked is not used again
+		return // a call that panicked is not reused
 	}
 	if !c.lent {
 		c.release()
 	}
 }
 
-// release lets go of everything that belongs to the exchange.
+// release drops everything that belongs to the exchange and returns the call to the pool.
 func (c *call) release() {
 	c.x, c.set, c.loc, c.hashed, c.lent = nil, nil, nil, nil, false
 	c.req, c.object = key.Request{}, object{}
@@ -140,23 +139,23 @@ func (c *call) release() {
 	c.svc.calls.Put(c)
 }
 
-// keepBody is the largest scratch for bodies that is kept for the next exchange.
+// keepBody is the largest scratch for bodies that a call keeps.
 const keepBody = 64 << 10
 
 // Return implements edge.Loan: the answer's body has been sent.
 func (c *call) Return() { c.release() }
 
-// Pace implements edge.Loan: nobody waits for a body's memory.
+// Pace implements edge.Loan: the memory of a body is not urgently needed.
 func (c *call) Pace() int64 { return 0 }
 
-// fault answers after a panic.
+// fault answers 500 after a panic.
 func (c *call) fault(p any) {
 	c.svc.log.Error("a fault in the service", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	c.x.Reply.Reset()
 	c.refuse(http.StatusInternalServerError, Fault, "a fault inside Kasoku")
 }
 
-// refuse answers by itself, in words.
+// refuse answers with an error as text.
 func (c *call) refuse(status int, why Reason, words string) {
 	r := &c.x.Reply
 	r.Status = status
@@ -166,17 +165,17 @@ func (c *call) refuse(status int, why Reason, words string) {
 	c.x.Record.Error = words
 }
 
-// wordsType is the Content-Type of what is told in words.
+// wordsType is the Content-Type of errors.
 var wordsType = []byte("text/plain; charset=utf-8")
 
-// answered takes down how the request was answered.
+// answered records how the request was answered.
 func (c *call) answered(why Reason) {
 	c.x.Record.Decision, c.x.Record.Reason = why.Info().Decision, why.Info().Name
 	c.svc.metrics.answered(why)
 }
 
-// operation is a method's name if it is a common one: what clients make up must not fill
-// logs and metrics.
+// operation returns a method's name if it is a common one, so that clients can't fill logs
+// and metrics with names of their own.
 func operation(method []byte) string {
 	for _, m := range [...]string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions,

@@ -42,13 +42,15 @@ func (c *call) wraps(o *object) bool {
 	return c.callback.Judge(jsonp.Answer{Status: http.StatusOK, ContentType: c.loc.contentType, Kind: o.json.Kind}) == jsonp.WrapIt
 }
 
-// wrapsRefusal reports whether a refusal with that status is wrapped, as a call without a body.
+// wrapsRefusal reports whether a refusal with that status is wrapped, as a JSONP call
+// without a body.
 func (c *call) wrapsRefusal(status int) bool {
 	return c.callback.Admitted() &&
 		c.callback.Judge(jsonp.Answer{Status: status, ContentType: wordsType, Kind: jsonp.Other}) == jsonp.WrapIt
 }
 
-// wrapRefusal answers with a call without a body in place of a refusal with that status.
+// wrapRefusal answers with a JSONP call without a body in place of a refusal with that
+// status.
 func (c *call) wrapRefusal(status int) {
 	r, call := &c.x.Reply, c.callback.Wrap()
 	r.Status = call.Status(status)

@@ -13,80 +13,83 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// Config says where values are, and which requests they answer.
+// Config configures the servers with the values, and the requests that are answered from
+// them.
 type Config struct {
 	// Name is the service's name in the configuration.
 	Name string
-	// Ring spreads keys over the servers, in the order of Client.Servers. It gets bare keys.
+	// Ring distributes bare keys over the servers, in the order of Client.Servers.
 	Ring ring.Config
-	// Client is how the servers are reached. Its Name and Metrics are set by the service.
+	// Client configures the connections to the servers. The service sets its Name and
+	// Metrics.
 	Client client.Config
-	// Rules make keys as they are sent of bare ones.
+	// Rules make the key to send from a bare key.
 	Rules key.Rules
 	// Values is the writer of the values.
 	Values value.Profile
-	// Failover asks the next member of the ring for keys of a server that is down, where
-	// the distribution knows one.
+	// Failover uses the ring's next member for keys of a server that is down, if the
+	// distribution supports it.
 	Failover bool
-	// Fallbacks are who answers misses. Of each, Name, and what RFC 9111 leaves to a
-	// cache, are set by the service.
+	// Fallbacks answer misses. The service sets their Name and the choices that RFC 9111
+	// leaves to a cache.
 	Fallbacks []httpcache.Config
-	// Fallback is which of them answers what has no location; None: nobody.
+	// Fallback is the index of the fallback for requests without a location; None: there is
+	// none.
 	Fallback int
-	// Locations are the paths that are answered; where several match, the most definite one
-	// is taken (key.Path.Before), and of equal ones the first.
+	// Locations are the paths that are answered. If several match, the most specific one is
+	// used (key.Path.Before), and of equal ones the first.
 	Locations []Location
 }
 
-// None says that nobody answers.
+// None means that there is no fallback.
 const None = -1
 
-// Location is a path and what is answered there.
+// Location is a path and the way its requests are answered.
 type Location struct {
 	Path, Key string
-	// Decode undoes percent-encoding in what the key takes of the request.
+	// Decode decodes the percent-encoding of the request's parts in the key.
 	Decode bool
-	// ContentType is that of values.
+	// ContentType is the media type of values.
 	ContentType string
 	// Headers are further fields of answers made of values.
 	Headers []Header
-	// ETag gives such answers an entity tag, and answers If-None-Match.
+	// ETag adds an entity tag to such answers and evaluates If-None-Match.
 	ETag bool
 	// CacheControl is the Cache-Control of such answers; empty: none.
 	CacheControl string
-	// Lifetime makes that a max-age of what is left of the value's life where the server
-	// tells it; elsewhere CacheControl counts.
+	// Lifetime replaces it by a max-age of the rest of the value's lifetime, if the server
+	// reports that.
 	Lifetime bool
 	// JSONP wraps answers for callbacks; nil: none.
 	JSONP *jsonp.Filter
-	// NearTTL is for how long a value is answered from this process; 0: it is not.
+	// NearTTL is how long a value is answered from a copy in this process; 0: never.
 	NearTTL time.Duration
-	// Fallback is which of the fallbacks answers misses; None: nobody.
+	// Fallback is the index of the fallback that answers misses; None: there is none.
 	Fallback int
-	// Store keeps the fallback's answers; nil: they are not kept.
+	// Store stores the fallback's answers; nil: they are not stored.
 	Store *Store
-	// NegativeTTL is for how long it is remembered that the fallback had nothing.
+	// NegativeTTL is how long it is remembered that the fallback has no such resource.
 	NegativeTTL time.Duration
-	// Public says that answers are the same whoever asks.
+	// Public declares that answers are the same for all clients.
 	Public bool
 }
 
 // Header is a field of answers.
 type Header struct{ Name, Value string }
 
-// Store says how the fallback's answers are kept in memcached.
+// Store configures how the fallback's answers are stored in memcached.
 type Store struct {
 	TTL time.Duration
-	// Stale is for how much longer they are kept, and answered while one request of all
-	// processes renews them or the fallback fails.
+	// Stale is the time after TTL in which values are kept, and sent while one request of
+	// all processes renews them or the fallback fails.
 	Stale time.Duration
-	// Replace stores over what somebody else has stored meanwhile.
+	// Replace overwrites a value that another client has stored meanwhile.
 	Replace bool
-	// MaxSize is the longest answer that is stored, in bytes.
+	// MaxSize is the maximum length of a stored answer, in bytes.
 	MaxSize int64
 }
 
-// check finds what can't be, beside what keys, rings and clients say themselves.
+// check returns mistakes beside those of keys, rings and clients.
 func (c *Config) check() error {
 	switch {
 	case len(c.Client.Servers) == 0:
@@ -106,7 +109,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// credentials are the fields, beside Authorization and Cookie, that say to a fallback who asks.
+// credentials returns the fields, beside Authorization and Cookie, that identify a client to
+// a fallback.
 func (c *Config) credentials(fallback int) []string {
 	if fallback == None {
 		return nil
@@ -114,5 +118,5 @@ func (c *Config) credentials(fallback int) []string {
 	return c.Fallbacks[fallback].Credentials
 }
 
-// has tells whether a fallback's number is right.
+// has reports whether a fallback's index is valid.
 func (c *Config) has(fallback int) bool { return fallback >= None && fallback < len(c.Fallbacks) }

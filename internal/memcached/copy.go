@@ -10,9 +10,9 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// lookUpNear answers from the copy in this process, or asks memcached for a new one. A copy
-// is answered with for near_ttl from the moment on at which memcached was about to be
-// asked, so that whatever was written there earlier than near_ttl ago is seen.
+// lookUpNear answers from the copy in this process, or fetches a new one from memcached. A
+// copy is used for near_ttl, measured from before it was fetched, so that every write to
+// memcached is visible after near_ttl.
 func (c *call) lookUpNear() {
 	c.near = c.loc.appendNear(c.near[:0], c.wire)
 	now := c.svc.space.Cache().At(c.x.Now())
@@ -25,18 +25,18 @@ func (c *call) lookUpNear() {
 	c.fillNear()
 }
 
-// freshCopy tells whether a copy may be answered with now, and gives it.
+// freshCopy returns a copy and reports whether it can be used now.
 func (l *location) freshCopy(e *cache.Entry, now int64) (*object, bool) {
 	o := e.Value().(*object)
 	return o, time.Duration(now-o.born) < l.NearTTL && e.TTL(now) > 0
 }
 
-// appendNear appends the key of a location's copy of what has the key wire.
+// appendNear appends the key of a location's copy of the value under the key wire.
 func (l *location) appendNear(dst, wire []byte) []byte {
 	return append(append(dst, wire...), l.near...)
 }
 
-// fillNear has memcached asked once for all who want the same.
+// fillNear fetches the value from memcached once for all requests that want it.
 func (c *call) fillNear() {
 	f := &fill{svc: c.svc, set: c.set, loc: c.loc, wire: bytes.Clone(c.wire), server: c.set.place(c.hashed)}
 	if f.server < 0 {
@@ -58,8 +58,8 @@ func (c *call) fillNear() {
 	c.answer(got.object, got.why, got.object.lifetime)
 }
 
-// filled waits for a fill. What somebody else has asked for may be too old already, if
-// near_ttl is short: then memcached is asked again, and a copy of it is dropped.
+// filled waits for a fill. The result of another request's fill may already be too old, if
+// near_ttl is short: then the value is fetched again, and a copy is dropped.
 func (c *call) filled(f *fill) (*filled, cache.Answer, error) {
 	now := c.svc.space.Cache().At(c.x.Now())
 	for {
@@ -80,7 +80,7 @@ func (c *call) filled(f *fill) (*filled, cache.Answer, error) {
 	}
 }
 
-// fill asks memcached for a copy. It refers to nothing of an exchange's.
+// fill fetches a copy from memcached. It refers to nothing of an exchange.
 type fill struct {
 	svc    *Service
 	set    *settings
@@ -89,9 +89,9 @@ type fill struct {
 	server int
 }
 
-// filled is what a fill came to.
+// filled is the result of a fill.
 type filled struct {
-	born   int64   // as of objects
+	born   int64   // as in object
 	object *object // nil: none
 	why    Reason
 	won    bool
@@ -117,7 +117,7 @@ func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
 	return n, nil
 }
 
-// object makes what g finds, or tells why not.
+// object returns the object of the value that g fetches, or the reason why there is none.
 func (f *fill) object(g *client.Call) (*object, Reason) {
 	if r := f.set.client.Get(g, f.server, f.wire, f.loc.options()); r != client.Hit {
 		return nil, resultReasons[r]
@@ -136,8 +136,8 @@ func (f *fill) object(g *client.Call) (*object, Reason) {
 	return o, FromMemcached
 }
 
-// filling is how a copy is put into the cache, a while after it was born. It lives as
-// long as the value in memcached at most.
+// filling returns the cache entry for a copy, some time after it was born. It is kept at
+// most as long as the value in memcached.
 func (l *location) filling(o *object, spent time.Duration) cache.Filling {
 	if !o.scanned {
 		l.scan(o)
@@ -150,7 +150,7 @@ func (l *location) filling(o *object, spent time.Duration) cache.Filling {
 	return cache.Filling{Value: o, Weight: o.weight(), TTL: ttl, NoStore: ttl <= 0}
 }
 
-// scan looks through an object that many will answer with, which then changes no more.
+// scan scans an object that many requests share. It does not change afterwards.
 func (l *location) scan(o *object) {
 	if l.JSONP == nil {
 		return
@@ -158,13 +158,13 @@ func (l *location) scan(o *object) {
 	o.json, o.scanned = l.JSONP.Scan(o.plain), true
 }
 
-// casOf is the number of the value that a get has found, 0 if it is not known.
+// casOf returns the CAS number of the value that a get has found, 0 if it is unknown.
 func casOf(g *client.Call) uint64 {
 	n, _ := g.CAS()
 	return n
 }
 
-// options are what a location asks of a get beside the value.
+// options returns the location's options for a get.
 func (l *location) options() client.GetOptions {
 	if l.Store == nil {
 		return client.GetOptions{}

@@ -9,33 +9,33 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
 
-// keyed are the fields of requests that a location's key is made of, and those that say
-// who asks. Requests with the same key differ in none of the former.
+// keyed are the fields that a location's key contains, and those that identify a client.
+// Requests with the same key have the same values of the former.
 type keyed struct {
 	headers     []string // in lower case
 	cookies     []string
 	credentials []string // in lower case
 }
 
-// keyedBy are those of a key's template. who are fields that say who asks beside
-// Authorization and Cookie.
-func keyedBy(t *key.Template, who []string) keyed {
+// keyedBy returns the fields of a key's template. credentials are fields that identify a
+// client, beside Authorization and Cookie.
+func keyedBy(t *key.Template, credentials []string) keyed {
 	k := keyed{cookies: t.Cookies(), credentials: []string{"authorization"}}
 	for _, name := range t.Headers() {
 		k.headers = append(k.headers, strings.ToLower(name))
 	}
-	for _, name := range who {
+	for _, name := range credentials {
 		k.credentials = append(k.credentials, strings.ToLower(name))
 	}
 	return k
 }
 
-// has tells whether the key has a field, whose name is in lower case.
+// has reports whether the key contains a field, whose name is in lower case.
 func (k *keyed) has(name string) bool {
 	return slices.Contains(k.headers, name) || name == "cookie" && len(k.cookies) > 0
 }
 
-// personal tells whether a field says who asks and is not in the key as a whole.
+// personal reports whether a field identifies a client and is not in the key as a whole.
 func (k *keyed) personal(f *http1.Field) bool {
 	for _, name := range k.credentials {
 		if f.Is(name) {
@@ -45,8 +45,8 @@ func (k *keyed) personal(f *http1.Field) bool {
 	return f.Is("Cookie") && !slices.Contains(k.headers, "cookie")
 }
 
-// covers tells whether the key has all that a request says of who asks, so that the
-// same answer is for all who have that key.
+// covers reports whether the key contains all that identifies the client of a request, so
+// that the answer is the same for all clients with that key.
 func (k *keyed) covers(fields http1.Fields) bool {
 	for i := range fields {
 		f := &fields[i]
@@ -57,8 +57,8 @@ func (k *keyed) covers(fields http1.Fields) bool {
 	return true
 }
 
-// sharedFields is what the fallback is asked with in everybody's name: fields without what only
-// one has, and without codings, so that the answer is of use to all.
+// sharedFields returns the fields for a request to the fallback that many clients share:
+// without fields of one client, and without codings, so that all can use the answer.
 func (k *keyed) sharedFields(fields http1.Fields) http1.Fields {
 	kept := make(http1.Fields, 0, len(fields))
 	for i := range fields {
@@ -78,8 +78,8 @@ func (k *keyed) sharedFields(fields http1.Fields) http1.Fields {
 	return kept
 }
 
-// anonymous are those cookies of a line that the key has. If it has all, they are as they
-// came.
+// anonymous returns the cookies of a line that are in the key. If all are, the line is
+// returned unchanged.
 func (k *keyed) anonymous(line []byte) []byte {
 	line = bytes.TrimSpace(line)
 	var kept []byte

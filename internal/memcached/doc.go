@@ -1,18 +1,18 @@
-// Package memcached is the service that answers HTTP from values which an application
-// keeps in memcached, without asking the application.
+// Package memcached is the service that answers HTTP requests with values that an
+// application keeps in memcached, without calling the application.
 //
-// A request goes this way:
+// A request takes these steps:
 //
-//  1. The table finds its location by the path, whose template makes a key of it. A
-//     callback (package jsonp) is taken out of the query before the template sees that.
-//  2. With near_ttl above 0, a copy in this process answers if it is young enough.
-//  3. The ring says which server has the key; package client asks it, and package value
-//     tells what the value is.
+//  1. The table finds its location by the path. The callback (package jsonp) is stripped from
+//     the query, and the location's template makes a key of the rest.
+//  2. With near_ttl above 0, a fresh copy in this process answers.
+//  3. The ring selects the server with the key, package client fetches the value, and package
+//     value decodes it.
 //  4. A value is answered with an ETag made of its bytes: 200, or 304.
-//  5. Everything else is a miss with a Reason, trouble with memcached included, and is
-//     the fallback's: miss. What has no location or is neither GET nor HEAD is passed
-//     to it as it is: pass.
+//  5. Everything else is a miss with a Reason, including failures of memcached, and is answered
+//     by the fallback: miss. A request without a location, or with another method than GET and
+//     HEAD, is passed to the fallback unchanged: pass.
 //
-// A call belongs to one exchange. Settings never change: a reload makes new ones, and
-// requests that have begun keep theirs.
+// A call belongs to one exchange. Settings are immutable: a reload makes new ones, and
+// requests in flight keep theirs.
 package memcached

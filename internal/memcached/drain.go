@@ -13,8 +13,9 @@ import (
 
 var _ admin.Drainer = (*Service)(nil)
 
-// Drain implements admin.Drainer for the origins of fallbacks: of all that have one of
-// that name. Memcached's servers can't be drained: nobody else has their keys.
+// Drain implements admin.Drainer for the origins of fallbacks: it drains an origin in all
+// fallbacks that have it. Memcached's servers can't be drained, because no other server has
+// their keys.
 func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainResult, error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -29,7 +30,7 @@ func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainR
 			back := r
 			back.Undo = !r.Undo
 			for _, e := range engines[:i] {
-				_, _ = e.Drain(ctx, back) // unless it was drained already, it was so before
+				_, _ = e.Drain(ctx, back) // restores the state before, unless it was drained already
 			}
 			return admin.DrainResult{}, err
 		}
@@ -39,7 +40,7 @@ func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainR
 	return result, nil
 }
 
-// fallbacksWith are the engines that have an origin of that name.
+// fallbacksWith returns the engines that have an origin of that name.
 func (s *settings) fallbacksWith(origin string) (engines []*httpcache.Service) {
 	origin = strings.TrimSuffix(origin, "/")
 	for _, e := range s.backs {

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// tag is the entity tag of a value: of its bytes as they are stored. The same value in
-// gzip has a tag of its own.
+// tag is the entity tag of a value, a hash of its bytes as stored. The same value in gzip
+// has another tag.
 type tag struct {
 	b [1 + 16 + len(inGzip) + 1]byte
 	n int
@@ -25,7 +25,7 @@ func tagOf(stored []byte) (t tag) {
 	return t
 }
 
-// gzip is the tag of the value in gzip.
+// gzip returns the tag of the value in gzip.
 func (t tag) gzip() tag {
 	t.n = 17 + copy(t.b[17:], inGzip+`"`)
 	return t
@@ -33,7 +33,7 @@ func (t tag) gzip() tag {
 
 func (t *tag) bytes() []byte { return t.b[:t.n] }
 
-// lists tells whether a line of If-None-Match names a strong tag, or any.
+// lists reports whether a line of If-None-Match lists a strong tag, or is "*".
 func lists(line, tag []byte) bool {
 	line = bytes.Trim(line, " \t")
 	if string(line) == "*" {
@@ -56,7 +56,7 @@ func lists(line, tag []byte) bool {
 
 var weak = []byte("W/")
 
-// notModified tells whether the client says that it has what the tag is of.
+// notModified reports whether the client has the representation with that tag.
 func notModified(fields http1.Fields, tag []byte) bool {
 	for i := range fields {
 		if f := &fields[i]; f.Is("If-None-Match") && lists(f.Value, tag) {

@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// explanation is an explanation on its way.
+// explanation is an explanation in progress.
 type explanation struct {
 	admin.Explanation
 	svc *Service
@@ -32,7 +32,7 @@ func (e *explanation) step(what, value, note string) {
 	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
 }
 
-// is ends the explanation.
+// is completes the explanation.
 func (e *explanation) is(why Reason) admin.Explanation {
 	if d := why.Info().Decision; d == telemetry.Miss || d == telemetry.Pass {
 		e.fallback()
@@ -42,7 +42,7 @@ func (e *explanation) is(why Reason) admin.Explanation {
 	return e.Explanation
 }
 
-// fallback tells who answers what memcached doesn't.
+// fallback adds the fallback that answers misses.
 func (e *explanation) fallback() {
 	i := e.set.cfg.Fallback
 	if e.loc != nil {
@@ -59,9 +59,9 @@ func (e *explanation) fallback() {
 	e.step("fallback", strings.Join(urls, " "), "it is not asked for this")
 }
 
-// Explain tells how a request would be answered now. Its path is a path or a whole URL.
-// Memcached is asked for the value, which changes nothing there but when it was last
-// asked for; the fallback is not.
+// Explain returns how a request would be answered now. Its path is a path or a whole URL.
+// The value is fetched from memcached, which changes only its time of last access; the
+// fallback is not called.
 func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
 	fields, err := httpcache.FieldsOf(&r)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	return e.key(q), nil
 }
 
-// callback tells what becomes of the callback that a request names, if it does. Refused:
-// nothing is looked for.
+// callback adds the decision on the callback that a request names, if it does. It reports
+// whether the request would be refused.
 func (e *explanation) callback(r *admin.ExplainRequest, fields http1.Fields) (refused bool) {
 	target, _, _ := strings.Cut(r.Path, "#")
 	_, query, _ := strings.Cut(target, "?")
@@ -103,7 +103,7 @@ func (e *explanation) callback(r *admin.ExplainRequest, fields http1.Fields) (re
 	return does == jsonp.RefuseIt
 }
 
-// key tells of the key, and where it is.
+// key adds the key and its server.
 func (e *explanation) key(q *key.Request) admin.Explanation {
 	bare, ok := e.loc.template.Append(nil, q)
 	if !ok {
@@ -129,7 +129,7 @@ func (e *explanation) key(q *key.Request) admin.Explanation {
 	return e.value(server, wire)
 }
 
-// near tells whether a copy in this process answers.
+// near reports whether a copy in this process answers.
 func (e *explanation) near(wire []byte) bool {
 	if e.loc.NearTTL == 0 {
 		return false
@@ -146,7 +146,8 @@ func (e *explanation) near(wire []byte) bool {
 	return false
 }
 
-// returnWin lets somebody else renew the value that memcached has just told to renew.
+// returnWin marks the value as stale again if this get has won its renewal, so that another
+// client renews it.
 func (e *explanation) returnWin(g *client.Call, server int, wire []byte) {
 	if left, known := g.TTL(); g.Won() && known && left >= time.Second {
 		x := client.NewCall()
@@ -155,7 +156,7 @@ func (e *explanation) returnWin(g *client.Call, server int, wire []byte) {
 	}
 }
 
-// value tells of what memcached has.
+// value adds the value in memcached.
 func (e *explanation) value(server int, wire []byte) admin.Explanation {
 	g := client.NewCall()
 	defer g.Release()

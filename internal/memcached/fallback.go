@@ -14,20 +14,19 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// backs are the engines that ask the fallbacks, in the order of Config.Fallbacks. They
-// live as long as there is one at their place, whoever stands behind them. What changes
-// them holds Service.changing.
+// backs are the engines of the fallbacks, in the order of Config.Fallbacks. An engine keeps
+// its index through reloads, even if its origins change. Changes hold Service.changing.
 type backs struct {
-	space *cache.Space // of the engines, which keep nothing there
+	space *cache.Space // of the engines, which store nothing in it
 	list  []*httpcache.Service
-	was   []httpcache.Config // that they have
+	was   []httpcache.Config // the present configurations
 
-	mu      sync.Mutex // leaf, but for the engines' own and the registry's
-	names   []string   // that engines have, or are just to get
+	mu      sync.Mutex // leaf, except for the engines' locks and the registry's
+	names   []string   // of the engines, also those about to be made
 	retired map[*httpcache.Service]*time.Timer
 }
 
-// open gets the fallbacks of a configuration ready, or changes nothing.
+// open prepares the fallbacks of a configuration. On an error nothing has changed.
 func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err error) {
 	if b.space == nil {
 		if b.space, err = s.space.Cache().NewSpace(0); err != nil {
@@ -59,7 +58,8 @@ func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err er
 	return list, nil
 }
 
-// rename takes down whose series are to stay, and returns what was so before.
+// rename records the names whose series are to be kept, and returns the configurations
+// before.
 func (b *backs) rename(now []httpcache.Config) (before []httpcache.Config) {
 	var names []string
 	for i := range now {
@@ -71,7 +71,7 @@ func (b *backs) rename(now []httpcache.Config) (before []httpcache.Config) {
 	return b.was
 }
 
-// closeLater appends new engines. With an error it returns those that it has made.
+// add appends new engines. With an error it returns those made so far.
 func (b *backs) add(list []*httpcache.Service, more []httpcache.Config, s *Service, r *telemetry.Registry) ([]*httpcache.Service, error) {
 	for i := range more {
 		e, err := httpcache.New(more[i], b.space, r, s.log)
@@ -83,7 +83,7 @@ func (b *backs) add(list []*httpcache.Service, more []httpcache.Config, s *Servi
 	return list, nil
 }
 
-// reconfigure changes the engines that stay, or none.
+// reconfigure changes the engines that are kept, or none.
 func (b *backs) reconfigure(now []httpcache.Config) error {
 	for i := range now {
 		err := b.list[i].Reconfigure(now[i])
@@ -98,7 +98,7 @@ func (b *backs) reconfigure(now []httpcache.Config) error {
 	return nil
 }
 
-// engineConfig is the configuration of a fallback's engine. The first one has the
+// engineConfig returns the configuration of a fallback's engine. The first one has the
 // service's own name.
 func engineConfig(cfg *Config, i int) httpcache.Config {
 	h := cfg.Fallbacks[i]
@@ -109,15 +109,15 @@ func engineConfig(cfg *Config, i int) httpcache.Config {
 	return h
 }
 
-// byKey are the choices of engines that keep nothing.
+// byKey are the policy choices of engines that store nothing.
 var byKey = func() *policy.Options {
 	o := policy.Defaults()
 	o.Heuristic, o.StaleIfDisconnected, o.IgnoreRequestDirectives = 0, 0, true
 	return &o
 }()
 
-// retire closes engines when nobody uses them any more. One has the service's name, whose
-// series are others' as well.
+// retire closes engines when no request uses them any more. The first engine shares the
+// service's name, and thereby its series.
 func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +137,7 @@ func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Ser
 	}
 }
 
-// close lets go of the fallbacks. What is being stored is waited for.
+// close closes the fallbacks, and waits for answers that are being stored.
 func (b *backs) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +154,7 @@ func (b *backs) close() {
 	}
 }
 
-// back is a fallback's engine, nil for None.
+// back returns a fallback's engine, nil for None.
 func (s *settings) back(i int) *httpcache.Service {
 	if i == None {
 		return nil
@@ -162,8 +162,8 @@ func (s *settings) back(i int) *httpcache.Service {
 	return s.backs[i]
 }
 
-// miss answers a GET or HEAD that memcached has nothing for. Of the call, loc and
-// callback are set, and wire is the key as it is sent, empty if there is none.
+// miss answers a GET or HEAD that memcached has no value for. Of the call, loc and callback
+// are set, and wire is the key as sent, empty if there is none.
 func (c *call) miss(why Reason) {
 	engine := c.set.back(c.loc.Fallback)
 	var q policy.Request
@@ -184,7 +184,7 @@ func (c *call) miss(why Reason) {
 	}
 }
 
-// missing answers a miss that nobody else does.
+// missing answers a miss without a fallback.
 func (c *call) missing(why Reason) {
 	status, words := http.StatusNotFound, "memcached has no such value, and there is no fallback"
 	switch why {
@@ -205,7 +205,7 @@ func (c *call) missing(why Reason) {
 	c.refuse(status, why, words)
 }
 
-// pass answers what memcached is not asked for. loc is nil if why is NoLocation.
+// pass answers a request that is not for memcached. loc is nil if why is NoLocation.
 func (c *call) pass(why Reason) {
 	fallback, reason := c.set.cfg.Fallback, policy.NoLocation
 	if c.loc != nil {
@@ -223,7 +223,7 @@ func (c *call) pass(why Reason) {
 	c.refuse(http.StatusMethodNotAllowed, why, "memcached is asked with GET and HEAD, and there is no fallback")
 }
 
-// forward gives the request to a fallback as it is, for an answer of its own.
+// forward passes the request unchanged to a fallback, for an answer of its own.
 func (c *call) forward(engine *httpcache.Service, why Reason, p *httpcache.Passage) {
 	if c.loc != nil {
 		p.JSONP = c.loc.JSONP
@@ -232,7 +232,7 @@ func (c *call) forward(engine *httpcache.Service, why Reason, p *httpcache.Passa
 	engine.Pass(c.x, p)
 }
 
-// share has a fallback asked once for all who want the same.
+// share calls a fallback once for all requests that want the same.
 func (c *call) share(engine *httpcache.Service, why Reason) {
 	r := &c.x.Request
 	r.Fields = slices.DeleteFunc(r.Fields, func(f http1.Field) bool { return f.Is("Range") || f.Is("If-Range") })
@@ -244,7 +244,7 @@ func (c *call) share(engine *httpcache.Service, why Reason) {
 	engine.Read(c.x, p)
 }
 
-// plan is how an engine reads what f fills.
+// plan returns the plan by which an engine reads what f fills.
 func (c *call) plan(f *filling) *httpcache.Plan {
 	return &httpcache.Plan{
 		Key: c.loc.appendNear(nil, c.wire), Options: byKey, ByKey: true, Why: policy.NoValue, Filler: f, JSONP: c.loc.JSONP,
@@ -252,7 +252,8 @@ func (c *call) plan(f *filling) *httpcache.Plan {
 	}
 }
 
-// recordFallback begins what an engine answers. What it returns takes down how that was done.
+// recordFallback prepares the record for an engine's answer. The function that it returns
+// completes it.
 func (c *call) recordFallback(why Reason) func() {
 	r := &c.x.Record
 	hash := r.KeyHash

@@ -16,16 +16,16 @@ type table struct {
 	patterns []*location
 }
 
-// newTable makes a table. who tells which fields, beside Authorization and Cookie, say to a
-// fallback who asks.
-func newTable(locations []Location, who func(fallback int) []string) (*table, error) {
+// newTable returns the table of locations. credentials returns the fields, beside
+// Authorization and Cookie, that identify a client to a fallback.
+func newTable(locations []Location, credentials func(fallback int) []string) (*table, error) {
 	t := &table{exact: map[string]*location{}}
 	for i := range locations {
 		l, err := newLocation(&locations[i])
 		if err != nil {
 			return nil, fmt.Errorf("location %s: %w", locations[i].Path, err)
 		}
-		l.keyed = keyedBy(l.template, who(l.Fallback))
+		l.keyed = keyedBy(l.template, credentials(l.Fallback))
 		if !l.path.Exact() {
 			t.patterns = append(t.patterns, l)
 			continue
@@ -47,7 +47,8 @@ func newTable(locations []Location, who func(fallback int) []string) (*table, er
 	return t, nil
 }
 
-// find finds the location of a path, and takes down its captures. Nil: there is none.
+// find returns the location of a path, and sets its captures. It returns nil if there is
+// none.
 func (t *table) find(path []byte, c *key.Captures) *location {
 	if l := t.exact[string(path)]; l != nil {
 		return l
@@ -65,18 +66,18 @@ type location struct {
 	Location
 	path     *key.Path
 	template *key.Template
-	near     string // what makes keys of copies in this process out of keys as they are sent
+	near     string // appended to a key as sent, to make the key of a copy
 
 	contentType []byte
 	keyed       keyed
 
-	// Of answers made of values: the header lines, and those of wrapped ones in place of
-	// which the filter has others. The second of each is for values that are sent compressed
-	// to who accepts that.
+	// Of answers made of values: the header lines, and those of wrapped answers, without the
+	// fields that the filter replaces. The second of each is for values that are sent
+	// compressed to clients that accept it.
 	lines, wrapped [2][]byte
 }
 
-// modeOf is what of a filter matters to what is known of a value.
+// modeOf returns the property of a filter that affects the scan of a value.
 func modeOf(f *jsonp.Filter) string {
 	if f == nil {
 		return ""
@@ -102,8 +103,8 @@ func newLocation(cfg *Location) (*location, error) {
 	return l, nil
 }
 
-// head makes the header lines that all answers made of values have, without those of
-// names that are to be left out.
+// head returns the header lines of all answers made of values, except fields that drops
+// reports.
 func (l *location) head(coded bool, drops func(name []byte) bool) (lines []byte) {
 	add := func(name, value string) {
 		if value != "" && !drops([]byte(name)) {
@@ -122,7 +123,7 @@ func (l *location) head(coded bool, drops func(name []byte) bool) (lines []byte)
 	return lines
 }
 
-// vary lists the fields that the answer depends on.
+// vary returns the fields that the answer depends on.
 func (l *location) vary(coded bool) string {
 	names := l.template.Headers()
 	if len(l.template.Cookies()) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// metrics are the service's counters. Those of reasons are made when they are first used.
+// metrics are the service's counters. Counters with reasons are made at their first use.
 type metrics struct {
 	registry  *telemetry.Registry
 	service   string
@@ -38,7 +38,7 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	return m
 }
 
-// answered counts how a request was answered, or why memcached had nothing for it.
+// answered counts how a request was answered, or why memcached had no value for it.
 func (m *metrics) answered(why Reason) {
 	m.by[why.Info().Decision].Inc()
 	m.inc(&m.requests[why], why.String(), "kasoku_memcached_requests_total",
@@ -52,7 +52,7 @@ func (m *metrics) forwarded(why Reason, d telemetry.Decision) {
 		"Requests by how they were answered from memcached, or why they were not; memcached.md has the reasons.")
 }
 
-// wrapped counts what became of a callback whose answer was made of a value.
+// wrapped counts the outcome for a callback whose answer was made of a value.
 func (m *metrics) wrapped(why jsonp.Reason) {
 	m.inc(&m.wraps[why], why.String(), "kasoku_memcached_jsonp_total",
 		"Requests that name a callback and were answered from memcached, by whether the answer was wrapped, or why not; jsonp.md has the reasons.")
@@ -67,7 +67,7 @@ func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], reason, name, hel
 	c.Inc()
 }
 
-// decisions are the requests by decision.
+// decisions returns the number of requests by decision.
 func (m *metrics) decisions() map[telemetry.Decision]uint64 {
 	counts := map[telemetry.Decision]uint64{}
 	for d := range m.by {

@@ -7,34 +7,32 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// object is a value that can be sent. One in package cache is immutable and has all its
-// forms; one of a call refers to what the call has got, and has the form that is to be
-// sent.
+// object is a value that can be sent. One in package cache is immutable and has all forms.
+// One of a call refers to the call's buffers and has only the form to send.
 type object struct {
 	tag   tag
-	plain []byte // without a coding; nil if only gzip is there
-	gzip  []byte // nil if the value is not stored compressed, or not in a way that gzip can be made of
-	coded bool   // it is stored compressed: what is sent depends on what the client accepts
+	plain []byte // decoded; nil if there is only gzip
+	gzip  []byte // nil if the value is not stored compressed, or can't be reframed as gzip
+	coded bool   // it is stored compressed, so the answer depends on Accept-Encoding
 	json  jsonp.Body
-	// scanned says that json is known, by the location's filter.
+	// scanned reports that json is set, by the location's filter.
 	scanned bool
 
 	lifetime lifetime
-	// Of a copy in this process, on the cache's clock: born is when memcached was about to
-	// be asked for it.
+	// born is when the copy in this process was about to be fetched, on the cache's clock.
 	born int64
 }
 
-// lifetime is what is known of how long a value will be there.
+// lifetime is how long a value will be kept in memcached, if known.
 type lifetime struct {
 	known bool
 	left  time.Duration // from born on; negative: past its ttl, within its stale time
 }
 
-// lifetimeOf is the life of what has so long to live in memcached. Of values that are kept
-// longer to be served stale, only their ttl counts.
+// lifetimeOf returns the lifetime of a value with a time to live in memcached. Without the
+// stale time, if values are kept longer than their ttl.
 func (l *location) lifetimeOf(ttl time.Duration, known bool) lifetime {
-	if !known || ttl < 0 { // or for ever
+	if !known || ttl < 0 { // or without expiry
 		return lifetime{}
 	}
 	if l.Store != nil {
@@ -43,19 +41,19 @@ func (l *location) lifetimeOf(ttl time.Duration, known bool) lifetime {
 	return lifetime{true, ttl}
 }
 
-// since is what is left of a life after some time.
+// since returns the lifetime after some time has passed.
 func (l lifetime) since(d time.Duration) lifetime {
 	l.left -= d
 	return l
 }
 
-// coded tells whether a value can be sent as it is stored, with a coding of HTTP's, or
-// nearly so.
+// coded reports whether a value can be sent in the coding it is stored in, if necessary
+// reframed.
 func coded(v *value.Value) bool { return v.Coding == value.Gzip || v.Coding == value.Zlib }
 
-// form makes of a value what one client is sent: gzip if it is stored compressed and
-// wanted so, else what is plain. It may lie in scratch, which is returned.
-func (o *object) form(v *value.Value, stored, scratch []byte, gzip bool, most int64) ([]byte, Reason) {
+// form makes the form of a value for one client: gzip if it is stored compressed and gzip is
+// accepted, else plain. It may use scratch, which is returned.
+func (o *object) form(v *value.Value, stored, scratch []byte, gzip bool, limit int64) ([]byte, Reason) {
 	*o = object{tag: tagOf(stored), coded: coded(v)}
 	if v.Coding == value.Identity {
 		o.plain = v.Body
@@ -71,7 +69,7 @@ func (o *object) form(v *value.Value, stored, scratch []byte, gzip bool, most in
 			return b, FromMemcached
 		}
 	}
-	b, err := v.AppendPlain(scratch[:0], most)
+	b, err := v.AppendPlain(scratch[:0], limit)
 	if err != nil {
 		return scratch, valueReasons[value.ReasonOf(err)]
 	}
@@ -79,10 +77,10 @@ func (o *object) form(v *value.Value, stored, scratch []byte, gzip bool, most in
 	return b, FromMemcached
 }
 
-// forms is form for a copy in this process: it makes all forms, in memory of their own.
-func (o *object) forms(v *value.Value, stored []byte, most int64) Reason {
+// forms makes all forms for a copy in this process, in memory of their own.
+func (o *object) forms(v *value.Value, stored []byte, limit int64) Reason {
 	*o = object{tag: tagOf(stored), coded: coded(v)}
-	b, err := v.AppendPlain(nil, most)
+	b, err := v.AppendPlain(nil, limit)
 	if err != nil {
 		return valueReasons[value.ReasonOf(err)]
 	}
@@ -95,5 +93,5 @@ func (o *object) forms(v *value.Value, stored []byte, most int64) Reason {
 	return FromMemcached
 }
 
-// weight is what it takes of memory beside itself.
+// weight returns the memory of its forms, with an estimate for the entry.
 func (o *object) weight() int64 { return int64(len(o.plain)+len(o.gzip)) + 256 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
 
-// Purge drops copies in this process: all of them, or those of a key or of what a URL asks
-// for, which is then deleted from memcached, too. Everything that is in memcached is the
-// application's, and not touched.
+// Purge drops copies in this process: all of them, or those of a key or of a URL. The value
+// of a key or a URL is also deleted from memcached. All other values there are the
+// application's and are not changed.
 func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	set := s.settings.Load()
 	switch {
@@ -37,8 +37,8 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	return admin.PurgeResult{Dropped: "all copies in this process; what memcached has stays there", Tags: 1}, nil
 }
 
-// purgeKey deletes what has a bare key. It is deleted from memcached first: what was
-// asked for before is then not kept.
+// purgeKey deletes the value of a bare key. It is deleted from memcached first, so that a
+// value fetched before is not kept as a copy.
 func (s *Service) purgeKey(set *settings, bare []byte) (admin.PurgeResult, error) {
 	wire, hashed, trouble := set.cfg.Rules.Wire(nil, bare)
 	if trouble != key.OK {
@@ -60,7 +60,7 @@ func (s *Service) purgeKey(set *settings, bare []byte) (admin.PurgeResult, error
 	return admin.PurgeResult{}, fmt.Errorf("%s: dropped here, but maybe not from memcached: %s", what, became)
 }
 
-// keyOf makes the bare key of a URL.
+// keyOf returns the bare key of a URL.
 func (s *settings) keyOf(url string) ([]byte, error) {
 	q, l, err := s.parse(url)
 	if err != nil {
@@ -73,7 +73,8 @@ func (s *settings) keyOf(url string) ([]byte, error) {
 	return bare, nil
 }
 
-// parse finds what a template sees of a URL, which may be a path alone, and its location.
+// parse returns the parts of a URL, which may be a path alone, for a template, and the
+// location.
 func (s *settings) parse(url string) (*key.Request, *location, error) {
 	host, target := "", url
 	if _, rest, ok := strings.Cut(url, "://"); ok {

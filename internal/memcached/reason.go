@@ -7,8 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Reason says how a request was answered, or why it was a miss. What they mean is told
-// in Reasons.
+// Reason is how a request was answered, or why it was a miss. Reasons describes them.
 type Reason uint8
 
 // The reasons.
@@ -35,20 +34,20 @@ const (
 	Fault
 )
 
-// ReasonInfo is what the outside sees of a reason.
+// ReasonInfo describes a reason to users.
 type ReasonInfo struct {
 	Reason Reason
 	// Name is the metrics' label, and the detail in Cache-Status.
 	Name string
-	// Decision is that of the access log. Of a miss it is what holds if nobody knows
-	// better: the fallback's engine says more.
+	// Decision is the one in the access log. For a miss it is the default: the fallback's
+	// engine sets another.
 	Decision telemetry.Decision
 	// Help is a sentence for the operator.
 	Help string
 }
 
-// Reasons holds every reason at its own index. It feeds metrics, Cache-Status and the
-// manual.
+// Reasons holds every reason at its own index. It is the source of metrics, Cache-Status and
+// the manual.
 var Reasons = []ReasonInfo{
 	{FromMemcached, "memcached", telemetry.Hit, "Answered from memcached."},
 	{FromNear, "near", telemetry.Hit, "Answered from the copy in this process (near_ttl)."},
@@ -72,13 +71,13 @@ var Reasons = []ReasonInfo{
 	{Fault, "fault", telemetry.CacheFault, "A fault inside Kasoku; answered 500. Always worth a bug report."},
 }
 
-// Info is the reason's row.
+// Info returns the reason's row.
 func (r Reason) Info() *ReasonInfo { return &Reasons[r] }
 
-// String is the reason's name.
+// String returns the reason's name.
 func (r Reason) String() string { return Reasons[r].Name }
 
-// keyReasons are the reasons for requests without a key that could be sent.
+// keyReasons are the reasons for requests without a key that can be sent.
 var keyReasons = [...]Reason{
 	key.Absent: NoKey, key.Empty: EmptyKey, key.BadByte: BadKey, key.TooLong: LongKey,
 }
@@ -88,7 +87,7 @@ var valueReasons = [...]Reason{
 	value.Serialised: Serialised, value.Corrupt: Corrupt, value.TooLarge: TooLarge, value.Unknown: UnknownFlags,
 }
 
-// resultReasons are the reasons for what servers have not given.
+// resultReasons are the reasons for results of a get without a value.
 var resultReasons = [...]Reason{
 	client.Miss: Missing, client.Down: ServerDown, client.Timeout: ServerTimeout, client.Garbled: ServerGarbled,
 	client.Refused: ServerRefused, client.BadKey: BadKey,

@@ -12,35 +12,35 @@ import (
 // renewals are the values that this process is renewing, or has failed to renew.
 type renewals struct {
 	mu       sync.Mutex           // leaf
-	until    map[string]time.Time // by key: until when the value is left alone
-	waits    map[string]waitState // by key: of values that others are to renew
+	until    map[string]time.Time // by key: no renewal is started before this time
+	waits    map[string]waitState // by key: of values that another client has to renew
 	timers   map[*renewal]*time.Timer
-	maxPause time.Duration // that a pause may be; 0: maxPause
+	maxPause time.Duration // replaces the constant in tests; 0: it does not
 	closed   bool
 }
 
-// waitState is since when this process knows that somebody else is to renew a value, the one
-// with that number.
+// waitState is how long this process has been waiting for another client to renew the value
+// with a CAS number.
 type waitState struct {
 	cas   uint64
 	since time.Time
 }
 
 const (
-	// maxRenewals is how many values are remembered.
+	// maxRenewals is the maximum number of values that are remembered.
 	maxRenewals = 10_000
-	// maxRenewalTime is after what time a renewal that has not ended is forgotten.
+	// maxRenewalTime is the time after which a renewal that has not ended is ignored.
 	maxRenewalTime = 2 * time.Minute
-	// minPause and maxPause are for how long a value is left alone that could not be
-	// renewed: a quarter of the time for which it is served stale, but no less and no more.
+	// minPause and maxPause bound the pause after a failed renewal, which is a quarter of
+	// the time in which the value is sent stale.
 	minPause, maxPause = time.Second, 5 * time.Second
-	// maxPatience is for how long a value that somebody else has to renew is served
-	// stale before this process does: that one may have died. It is half of the time
-	// for which it is served stale, but no more.
+	// maxPatience bounds how long a value is sent stale while another client has to renew
+	// it, before this process does: that client may have died. It is half of the stale time,
+	// but not more.
 	maxPatience = 15 * time.Second
 )
 
-// renewal is one attempt of this process to renew a value. Whoever runs the flight ends
+// renewal is one attempt of this process to renew a value. The goroutine of the flight ends
 // it. Nil is none.
 type renewal struct {
 	all     *renewals
@@ -49,13 +49,14 @@ type renewal struct {
 	loc     *location
 	wire    []byte
 	server  int
-	cas     uint64    // of the value that is there; 0: not known
-	expires time.Time // when that ends; zero: not known
+	cas     uint64    // of the present value; 0: unknown
+	expires time.Time // when the present value expires; zero: unknown
 	ended   atomic.Bool
 }
 
-// renew has a value that is past its ttl renewed in the background if this process has to: it was
-// the first to ask for it (won), or whoever was has not done it. l is the value's life.
+// renew renews a value that is past its ttl in the background if this process has to: its
+// get was the first to see that (won), or the client that was has not renewed it. l is the
+// value's lifetime.
 func (c *call) renew(won bool, cas uint64, l lifetime) {
 	engine := c.set.back(c.loc.Fallback)
 	if engine == nil || c.loc.Store == nil || !won && !c.overdue(cas, l) {
@@ -78,14 +79,15 @@ func (c *call) renew(won bool, cas uint64, l lifetime) {
 	c.x.Record.Service, c.x.Record.KeyHash = c.svc.name, hash
 }
 
-// overdue tells whether a value should have been renewed by now by whoever has to. One
-// that nobody has asked for may be long past its ttl when somebody wins that.
+// overdue reports whether another client should have renewed a value by now. A value that
+// was not read for a while may be long past its ttl when a client wins its renewal.
 func (c *call) overdue(cas uint64, l lifetime) bool {
 	patience := min(c.loc.Store.Stale/2, maxPatience)
 	return l.known && -l.left > patience && c.svc.renewals.waitedFor(c.wire, cas, time.Now()) > patience
 }
 
-// waitedFor is for how long this process has known that somebody else is to renew a value.
+// waitedFor returns how long this process has been waiting for another client to renew a
+// value.
 func (r *renewals) waitedFor(wire []byte, cas uint64, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +101,8 @@ func (r *renewals) waitedFor(wire []byte, cas uint64, now time.Time) time.Durati
 	return 0
 }
 
-// begin takes down that a value is being renewed. False: it is, or is left alone.
+// begin records that a value is being renewed. It returns false if it already is, or during
+// the pause after a failure.
 func (r *renewals) begin(n *renewal, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +117,7 @@ func (r *renewals) begin(n *renewal, now time.Time) bool {
 	return true
 }
 
-// room tells whether there is room for one more. mu is held.
+// room reports whether there is room for one more. mu is held.
 func (r *renewals) room(now time.Time) bool {
 	if len(r.until) < maxRenewals {
 		return true
@@ -127,8 +130,8 @@ func (r *renewals) room(now time.Time) bool {
 	return len(r.until) < maxRenewals
 }
 
-// end ends the renewal. After a failure the value is marked again, after a pause, so that
-// the next reader of all processes tries once more.
+// end ends the renewal. After a failure the value is marked as stale again, after a pause,
+// so that the next reader of all processes tries once more.
 func (n *renewal) end(ok bool) {
 	if n == nil || n.ended.Swap(true) {
 		return
@@ -166,10 +169,10 @@ func (n *renewal) mark() {
 	}
 	x := client.NewCall()
 	defer x.Release()
-	n.set.client.MarkStale(x, n.server, n.wire, left, n.cas) // if it fails, the value's end comes
+	n.set.client.MarkStale(x, n.server, n.wire, left, n.cas) // if it fails, the value expires
 }
 
-// close lets values alone that could not be renewed.
+// close stops further attempts.
 func (r *renewals) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

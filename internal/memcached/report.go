@@ -13,7 +13,7 @@ import (
 func (s *Service) Name() string { return s.name }
 
 // Ready returns an error while no server is up and no origin of a fallback is available.
-// With one of either the service answers what it can.
+// Otherwise the service can answer some requests.
 func (s *Service) Ready() error {
 	set := s.settings.Load()
 	for i := range set.cfg.Client.Servers {
@@ -32,7 +32,7 @@ func (s *Service) Ready() error {
 	return errors.New("no memcached server is up, and there is no fallback")
 }
 
-// Report reads the service's present state. Its members are memcached's servers, then the
+// Report returns the service's present state. Its members are memcached's servers, then the
 // origins of fallbacks.
 func (s *Service) Report() admin.Report {
 	set := s.settings.Load()
@@ -64,7 +64,7 @@ func (s *Service) Report() admin.Report {
 	return r
 }
 
-// member is a server as reports have it.
+// member returns a server's entry for reports.
 func member(t client.ServerState, weight float64) admin.Member {
 	m := admin.Member{Origin: t.Address, State: "up", Weight: weight}
 	if !t.Up {

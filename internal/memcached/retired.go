@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
-// retireAfter is how long a client lives on after a reload has replaced it: requests that
-// have begun with it ask it once more at most when their fallback has answered.
+// retireAfter is how long a client is kept open after a reload has replaced it: requests in
+// flight use it at most once more, after their fallback has answered.
 const retireAfter = 30 * time.Second
 
 // retired are clients that reloads have replaced.
@@ -20,7 +20,7 @@ type retired struct {
 	clients map[*client.Client]*time.Timer
 }
 
-// closeLater closes c when nobody uses it any more.
+// closeLater closes c when no request uses it any more.
 func (r *retired) closeLater(c *client.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *retired) closeLater(c *client.Client) {
 	})
 }
 
-// close closes those that are left.
+// close closes the clients that are left.
 func (r *retired) close() {
 	r.mu.Lock()
 	left := r.clients
@@ -48,7 +48,8 @@ func (r *retired) close() {
 	}
 }
 
-// sameClient tells whether connections made for one configuration serve another one.
+// sameClient reports whether connections made with one configuration can be used with
+// another.
 func sameClient(a, b *client.Config) bool {
 	x, y := *a, *b
 	x.Name, y.Name, x.Metrics, y.Metrics, x.Log, y.Log = "", "", nil, nil, nil, nil
@@ -56,8 +57,8 @@ func sameClient(a, b *client.Config) bool {
 	return sameServers(a.Servers, b.Servers) && reflect.DeepEqual(x, y)
 }
 
-// sameValues tells whether a copy that was made with one configuration is right with
-// another: whether its key leads to the same value.
+// sameValues reports whether copies made with one configuration are valid with another: keys
+// have the same values.
 func sameValues(a, b *Config) bool {
 	return sameServers(a.Client.Servers, b.Client.Servers) && reflect.DeepEqual(a.Ring, b.Ring) && a.Values == b.Values
 }
@@ -66,8 +67,8 @@ func sameServers(a, b []client.Server) bool {
 	return slices.EqualFunc(a, b, func(x, y client.Server) bool { return x.Address == y.Address && sameTLS(x.TLS, y.TLS) })
 }
 
-// sameTLS compares what clients are set up with. A pool of certificates holds functions,
-// which reflect takes for different.
+// sameTLS compares two configurations. A pool of certificates holds functions, which
+// reflect.DeepEqual reports as different.
 func sameTLS(a, b *tls.Config) bool {
 	if a == nil || b == nil {
 		return a == b

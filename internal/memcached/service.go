@@ -16,7 +16,7 @@ import (
 // Service answers from memcached. It is an edge.Handler for a streaming server.
 type Service struct {
 	name     string
-	space    *cache.Space // of copies in this process
+	space    *cache.Space // for copies in this process
 	registry *telemetry.Registry
 	log      *slog.Logger
 	metrics  *metrics
@@ -25,7 +25,7 @@ type Service struct {
 	backs    backs
 	renewals renewals
 
-	// settings are replaced as a whole. changing serialises that.
+	// settings are replaced as a whole. changing serialises replacements.
 	settings atomic.Pointer[settings]
 	changing sync.Mutex
 	retired  retired
@@ -36,8 +36,8 @@ var (
 	_ admin.Service = (*Service)(nil)
 )
 
-// New makes a service that keeps copies in space. Servers are asked for nothing before
-// the first request.
+// New returns a service that keeps copies in space. Servers are not connected to before the
+// first request.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		name: cfg.Name, space: space, registry: registry, log: log.With(slog.String("service", cfg.Name)),
@@ -62,16 +62,16 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	return s, nil
 }
 
-// clientConfig is the client's part of the configuration.
+// clientConfig returns the configuration of the client.
 func (s *Service) clientConfig(cfg *Config) client.Config {
 	cc := cfg.Client
 	cc.Name, cc.Metrics, cc.Log = s.name, s.registry, s.log
 	return cc
 }
 
-// Reconfigure puts a new configuration in force for requests that begin from now on.
-// Copies survive, and so do connections unless their own settings have changed. On an
-// error nothing has changed.
+// Reconfigure applies a new configuration to requests that begin later. Copies are kept, and
+// so are connections unless their own settings have changed. On an error nothing has
+// changed.
 func (s *Service) Reconfigure(cfg Config) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -104,7 +104,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 	return nil
 }
 
-// Close lets connections go. No request is under way any more.
+// Close closes all connections. No request is in flight any more.
 func (s *Service) Close() {
 	s.renewals.close()
 	s.backs.close()

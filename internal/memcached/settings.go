@@ -9,18 +9,18 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
 
-// settings are a configuration in force. They never change.
+// settings are a configuration in force. They are immutable.
 type settings struct {
 	cfg      Config
 	ring     *ring.Ring
 	client   *client.Client
-	backs    []*httpcache.Service // by the number of the fallback
+	backs    []*httpcache.Service // by the fallback's index
 	table    *table
 	up       func(server int) bool // of client; nil without failover
-	maxValue int64                 // that a value may be when it is decompressed
+	maxValue int64                 // maximum size of a decompressed value
 }
 
-// newSettings makes all of settings but the client.
+// newSettings returns settings without a client.
 func newSettings(cfg Config) (*settings, error) {
 	s := &settings{cfg: cfg, maxValue: cmp.Or(cfg.Client.MaxValue, defaultMaxValue)}
 	err := cfg.check()
@@ -39,7 +39,7 @@ func newSettings(cfg Config) (*settings, error) {
 // defaultMaxValue is the default of client.Config.MaxValue.
 const defaultMaxValue = 8 << 20
 
-// setClient takes the client that asks.
+// setClient sets the client.
 func (s *settings) setClient(c *client.Client) {
 	s.client = c
 	if s.cfg.Failover {
@@ -47,7 +47,7 @@ func (s *settings) setClient(c *client.Client) {
 	}
 }
 
-// place is the server that has a key, -1 if none that is up can have it.
+// place returns the index of the server with a key, -1 if none that can have it is up.
 func (s *settings) place(hashed []byte) int {
 	if s.up != nil {
 		return s.ring.FindUp(hashed, s.up)

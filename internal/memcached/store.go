@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// Outcome is what became of an answer that was to be stored in memcached.
+// Outcome is the outcome of storing an answer in memcached.
 type Outcome uint8
 
 // The outcomes.
@@ -28,7 +28,7 @@ const (
 	ServerFailed
 )
 
-// OutcomeInfo is what the outside sees of an outcome.
+// OutcomeInfo describes an outcome to users.
 type OutcomeInfo struct {
 	Outcome    Outcome
 	Name, Help string
@@ -47,24 +47,25 @@ var Outcomes = []OutcomeInfo{
 	{ServerFailed, "server-failed", "The server was down, did not answer in time or refused it."},
 }
 
-// String is the outcome's name.
+// String returns the outcome's name.
 func (o Outcome) String() string { return Outcomes[o].Name }
 
-// storeOutcomes are the outcomes of what servers say.
+// storeOutcomes are the outcomes for the results of a store.
 var storeOutcomes = [...]Outcome{
 	client.Stored: Kept, client.NotStored: AlreadyThere, client.Exists: Overtaken, client.NotFound: Vanished,
 	client.TooLarge: Oversized, client.StoreDown: ServerFailed, client.StoreTimeout: ServerFailed,
 	client.StoreGarbled: ServerFailed, client.StoreRefused: ServerFailed, client.StoreBadKey: ServerFailed, client.Unsupported: ServerFailed,
 }
 
-// finish stores an answer that all who waited for it have. The flight lasts until then.
+// finish stores an answer after all waiting requests have received it. The flight ends when
+// it returns.
 func (f *filling) finish(b *httpcache.Body, coding value.Coding) {
 	o := f.keep(b, coding)
 	f.svc.metrics.stores[o].Inc()
 	f.renewal.end(o == Kept || o == Overtaken || o == Vanished)
 }
 
-// keep stores a body, and keeps a copy in this process if that is wanted.
+// keep stores a body, and keeps a copy in this process if there is a near_ttl.
 func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
 	if b == nil {
 		return Cut
@@ -90,10 +91,10 @@ func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
 	return o
 }
 
-// plain is a body without its coding.
+// plain returns a body without its coding.
 func (f *filling) plain(b *httpcache.Body, coding value.Coding) ([]byte, Outcome) {
-	most := f.loc.Store.MaxSize
-	if b.Len() > most {
+	limit := f.loc.Store.MaxSize
+	if b.Len() > limit {
 		return nil, Oversized
 	}
 	text, ok := b.Bytes()
@@ -108,7 +109,7 @@ func (f *filling) plain(b *httpcache.Body, coding value.Coding) ([]byte, Outcome
 		return text, Kept
 	}
 	v := value.Value{Body: text, Coding: coding, Length: -1}
-	plain, err := v.AppendPlain(nil, most)
+	plain, err := v.AppendPlain(nil, limit)
 	switch {
 	case errors.Is(err, value.ErrTooLarge):
 		return nil, Oversized
@@ -118,7 +119,7 @@ func (f *filling) plain(b *httpcache.Body, coding value.Coding) ([]byte, Outcome
 	return plain, Kept
 }
 
-// mode is on what condition a value is stored.
+// mode returns the condition for storing the value.
 func (f *filling) mode() (client.Mode, uint64) {
 	switch {
 	case f.renewal != nil && f.renewal.cas != 0:
@@ -129,8 +130,8 @@ func (f *filling) mode() (client.Mode, uint64) {
 	return client.Add, 0
 }
 
-// ttl is for how long a value is stored. Only who can be asked with a time before its end
-// at which it is to be renewed keeps it for longer.
+// ttl returns the expiry of the stored value. Only servers that report the time to live,
+// with which readers renew a value in time, keep it beyond its ttl.
 func (f *filling) ttl() time.Duration {
 	ttl := f.loc.Store.TTL
 	if f.set.client.Meta(f.server) {
@@ -139,7 +140,7 @@ func (f *filling) ttl() time.Duration {
 	return ttl
 }
 
-// keepNear keeps a copy of what was stored.
+// keepNear keeps a copy of a stored value.
 func (f *filling) keepNear(v *value.Value, born int64) {
 	o := new(object)
 	if o.forms(v, v.Body, math.MaxInt64) != FromMemcached {

@@ -2,10 +2,10 @@ package memcached
 
 import "github.com/kasoku/kasoku/internal/cache"
 
-// tagger makes the tags that copies in this process depend on.
+// tagger makes the cache tags of copies in this process.
 type tagger struct {
 	prefix string
-	all    cache.Tag // of everything of the service
+	all    cache.Tag // of all copies of the service
 }
 
 func newTagger(service string) tagger {
@@ -13,20 +13,20 @@ func newTagger(service string) tagger {
 	return tagger{prefix, cache.BroadTagOf([]byte(prefix))}
 }
 
-// of are the tags of what has the key wire.
+// of returns the tags of copies of the value under the key wire.
 func (t *tagger) of(wire []byte) []cache.Tag { return []cache.Tag{t.all, t.key(wire)} }
 
-// key is the tag of a key alone.
+// key returns the tag of a key alone.
 func (t *tagger) key(wire []byte) cache.Tag {
 	return cache.TagOf(append([]byte(t.prefix), wire...))
 }
 
-// forget puts the copies of what has the key wire out of reach.
+// forget invalidates the copies of the value under the key wire.
 func (s *Service) forget(wire []byte) {
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{s.tags.key(wire)}})
 }
 
-// forgetAll puts all copies out of reach.
+// forgetAll invalidates all copies.
 func (s *Service) forgetAll() {
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{s.tags.all}})
 }
