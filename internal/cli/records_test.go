@@ -129,7 +129,7 @@ services:
 		{"", "-", "-", "", "anna"},
 		{"", "-", "-", "", "bert"},
 		{"", "-", "-", "", ""},
-		{"", "miss", "down", "memcached could not be asked", "dora"},
+		{"", "miss", "down", "memcached is unavailable", "dora"},
 		{"", "bypass-uncacheable", "", "ResourceNotFoundException", ""},
 		{"", "local", "malformed", "SerializationException", ""},
 		{"", "local", "authentication", "-", "SHOP"},

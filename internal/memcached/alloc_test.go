@@ -25,8 +25,7 @@ func dotted(t testing.TB, mode jsonp.Mode) *jsonp.Filter {
 	return f
 }
 
-// TestHotPathAllocs holds the budget of a hit: nothing, whether memcached is asked or a
-// copy answers.
+// TestHotPathAllocs checks that a hit allocates nothing, from memcached or from a copy.
 func TestHotPathAllocs(t *testing.T) {
 	f := func(name string, near time.Duration, filter *jsonp.Filter, want string, what string, fields ...string) {
 		t.Helper()

@@ -157,7 +157,7 @@ func (l *location) appendLifetime(b []byte, of lifetime) []byte {
 // onlyGzip negotiates gzip with clients that may get a value as it is stored.
 var onlyGzip = policy.Options{Encodings: []string{"gzip"}}
 
-// takesGzip tells whether the client accepts gzip.
+// takesGzip reports whether the client accepts gzip.
 func (c *call) takesGzip() bool {
 	var memory [64]byte
 	return len(policy.AppendEncodings(memory[:0], c.x.Request.Fields, &onlyGzip)) > 0

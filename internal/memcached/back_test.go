@@ -25,11 +25,11 @@ type backed struct {
 	back *httptest.Server
 
 	mu     sync.Mutex
-	asked  []string // what the fallback was asked: method, target, and the fields that matter
+	asked  []string // the requests to the fallback: method, target, and the fields that matter
 	script http.HandlerFunc
 }
 
-// newBacked starts a site whose fallback answers as script says.
+// newBacked starts a site whose fallback answers with script.
 func newBacked(t testing.TB, script http.HandlerFunc, locations ...Location) *backed {
 	t.Helper()
 	b := &backed{script: script}
@@ -90,14 +90,14 @@ func (b *backed) answer(w http.ResponseWriter, r *http.Request) {
 	b.script(w, r)
 }
 
-// requests are what the fallback was asked so far.
+// requests returns the requests to the fallback so far.
 func (b *backed) requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.asked...)
 }
 
-// says is a fallback that always answers so. fields are in turn names and values.
+// says returns a fallback with a constant answer. fields are names and values in turn.
 func says(status int, body string, fields ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(fields); i += 2 {
@@ -121,7 +121,8 @@ type reply struct {
 	body   string
 }
 
-// String is its status, its body and how it came about, without what a clock has to do with.
+// String returns its status, its body and its Cache-Status, without parts that depend on a
+// clock.
 func (r *reply) String() string {
 	how := strings.TrimPrefix(r.header.Get("Cache-Status"), "kasoku; ")
 	return fmt.Sprintf("%d %q %s", r.status, r.body, clocked.ReplaceAllString(how, ""))
@@ -129,7 +130,7 @@ func (r *reply) String() string {
 
 var clocked = regexp.MustCompile("; ttl=-?[0-9]+")
 
-// get asks over a connection. what is a method and a target, or a target for GET.
+// get sends a request over a connection. what is a method and a target, or a target for GET.
 func (b *backed) get(what string, fields ...string) *reply {
 	b.t.Helper()
 	method, target, found := strings.Cut(what, " ")
@@ -160,7 +161,7 @@ func (b *backed) get(what string, fields ...string) *reply {
 	return &reply{r.StatusCode, r.Header, string(text)}
 }
 
-// settled waits until all flights are over, and what they brought is stored.
+// settled waits until all flights have ended and their answers are stored.
 func (b *backed) settled() {
 	b.t.Helper()
 	engine := b.svc.settings.Load().backs[0]
@@ -169,7 +170,7 @@ func (b *backed) settled() {
 	}
 }
 
-// stored is what memcached has under a key, and for how long, with "nothing" for nothing.
+// stored returns the value in memcached under a key, and its expiry, or "nothing".
 func (b *backed) stored(key string) string {
 	it, ok := b.server(key).Item(key)
 	if !ok {
@@ -185,7 +186,7 @@ func (b *backed) wants(what, want string, r *reply) {
 	}
 }
 
-// count is what a counter of the service says.
+// count returns the value of a counter of the service.
 func (b *backed) count(name, label, value string) uint64 {
 	return b.registry.Counter(name, helpOf(b.t, b, name), "service", "counts", label, value).Value()
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// What is asked in everybody's name has no callback, whatever else the request asks for: the
-// fallback may make calls itself, and a call would be stored for all.
+// A request to the fallback that many clients share has no callback, whatever its other
+// arguments: the fallback may wrap answers itself, and a wrapped answer would be stored for
+// all.
 func TestCallbackStaysOutOfWhatIsStored(t *testing.T) {
 	f := func(fields ...string) {
 		t.Helper()
@@ -31,13 +32,13 @@ func TestCallbackStaysOutOfWhatIsStored(t *testing.T) {
 	f("Connection", "upgrade", "Upgrade", "websocket")
 }
 
-// A miss that nobody answers calls back where errors do, and says what became of the callback
+// A miss without a fallback is wrapped if errors are, and reports the callback's reason
 // everywhere.
 func TestCallbackOfMisses(t *testing.T) {
 	f := func(errors jsonp.Errors, want string) {
 		t.Helper()
 		cfg := jsonp.Defaults(jsonp.Dotted)
-		cfg.Errors, cfg.Types = errors, []string{"text/plain"} // what is said in words is no JSON all the same
+		cfg.Errors, cfg.Types = errors, []string{"text/plain"} // an error as text is not JSON in any case
 		filter, err := jsonp.New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +52,7 @@ func TestCallbackOfMisses(t *testing.T) {
 		`/**/cb({"status":404,"data":null});`)
 }
 
-// Fields that say to a fallback who asks do so to calls of values as well.
+// Fields that identify a client to a fallback do so for wrapped values as well.
 func TestCallbackOfOtherCredentials(t *testing.T) {
 	b := newBacked(t, says(200, "[2]", "Content-Type", "application/json"), minute(func(l *Location) {
 		l.JSONP, l.ContentType = dotted(t, jsonp.Dotted), "application/json"

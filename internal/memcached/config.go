@@ -95,7 +95,7 @@ func (c *Config) check() error {
 	case len(c.Client.Servers) == 0:
 		return errors.New("there are no servers")
 	case len(c.Client.Servers) != len(c.Ring.Servers):
-		return fmt.Errorf("the ring has %d servers, and %d are to be asked", len(c.Ring.Servers), len(c.Client.Servers))
+		return fmt.Errorf("the ring has %d servers, and the client has %d", len(c.Ring.Servers), len(c.Client.Servers))
 	case c.Rules.Check() != key.OK:
 		return fmt.Errorf("namespace %q: %s", c.Rules.Namespace, c.Rules.Check())
 	case !c.has(c.Fallback):

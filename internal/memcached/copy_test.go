@@ -15,8 +15,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
-// newNear is a site with a location /k, whose copies live for ten seconds, and one /off
-// without copies.
+// newNear returns a site with a location /k, whose copies are kept for ten seconds, and one
+// /off without copies.
 func newNear(t *testing.T) *site {
 	s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", NearTTL: 10 * time.Second, Fallback: None}, Location{Path: "/off", Key: "${arg.k}", Fallback: None})
 	return s.start()
@@ -26,7 +26,7 @@ func hit(detail, body string) string {
 	return "200\nCache-Status: kasoku; hit; " + detail + "\n\n" + body
 }
 
-// in asks for the value of a key after a while.
+// in requests the value of a key after d.
 func (s *site) in(d time.Duration, want, k string) {
 	s.t.Helper()
 	if got := s.tell(status, later(d, "GET /k?k="+k)); got != want {
@@ -53,7 +53,7 @@ func TestNear(t *testing.T) {
 	s.in(5*time.Second, hit("detail=memcached", "two"), "short")
 	s.servers[0].Stop()
 	s.in(time.Second, hit("detail=near", "two"), "v")
-	s.asks("503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached could not be asked, and there is no fallback\n",
+	s.asks("503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n",
 		status, "GET /off?k=v")
 }
 
@@ -69,7 +69,7 @@ func (s *site) held() (let func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// Memcached is asked once however many want the same copy.
+// Memcached is queried once for any number of requests for the same copy.
 func TestNearOnce(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "value", 0, 0)
@@ -88,7 +88,7 @@ func TestNearOnce(t *testing.T) {
 	}
 }
 
-// What is past its ttl is answered to all who wait and not kept, wrapped as well.
+// A value past its ttl is sent to all waiting requests and not kept, wrapped as well.
 func TestNearStale(t *testing.T) {
 	s := newSite(t, 1, Location{
 		Path: "/k", Key: "${arg.k}", ContentType: "application/json", NearTTL: 10 * time.Second, Store: &Store{TTL: time.Minute, Stale: time.Hour},
@@ -113,7 +113,7 @@ func TestNearStale(t *testing.T) {
 	}
 }
 
-// Who comes to a question that was asked near_ttl before asks again.
+// A request that joins a query made near_ttl before repeats it.
 func TestNearJoinedLate(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "value", 0, 0)
@@ -132,7 +132,7 @@ func TestNearJoinedLate(t *testing.T) {
 	}
 }
 
-// What was asked for before a purge is not kept.
+// A value that was requested before a purge is not kept.
 func TestNearPurgedMeanwhile(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "one", 0, 0)
@@ -171,7 +171,7 @@ func TestPurge(t *testing.T) {
 		}
 	}
 	fill()
-	purge("all copies in this process; what memcached has stays there", admin.PurgeRequest{})
+	purge("all copies in this process; values in memcached are kept", admin.PurgeRequest{})
 	s.in(0, hit("detail=memcached", "new"), "a")
 	s.in(0, hit("detail=memcached", "new"), "b")
 	s.svc.forgetAll()
@@ -194,11 +194,11 @@ func TestPurge(t *testing.T) {
 	s.ask(nil, "GET /k?k=a")
 	s.server("a").Stop()
 	purge("maybe not from memcached: down", admin.PurgeRequest{Key: []byte(`"a"`)})
-	s.in(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached could not be asked, and there is no fallback\n", "a")
+	s.in(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n", "a")
 }
 
-// A reload replaces locations, and asks other servers from then on; copies from the old
-// ones are dropped.
+// A reload replaces locations, and uses other servers from then on; copies from the old ones
+// are dropped.
 func TestReconfigure(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "one", 0, 0)
@@ -215,7 +215,7 @@ func TestReconfigure(t *testing.T) {
 	s.in(0, hit("detail=near", "one"), "v")
 	s.asks(hit("detail=memcached", "one"), status, "GET /new?k=v")
 
-	for _, mode := range []jsonp.Mode{jsonp.Legacy, jsonp.Dotted} { // what is wrapped of a value differs
+	for _, mode := range []jsonp.Mode{jsonp.Legacy, jsonp.Dotted} { // the wrapped part of a value differs
 		next.Locations = slices.Clone(next.Locations)
 		next.Locations[1].JSONP = dotted(t, mode)
 		next.Locations[1].ContentType = "text/javascript"
@@ -244,8 +244,8 @@ func TestReconfigure(t *testing.T) {
 	s.in(0, hit("detail=near", "two"), "v")
 }
 
-// A copy that was made for other callbacks is none for those of a new configuration, also if
-// the location was gone meanwhile.
+// A copy that was made for one mode of callbacks is not used for those of a new
+// configuration, even if the location was absent meanwhile.
 func TestCopiesForOtherCallbacks(t *testing.T) {
 	with := func(modes ...jsonp.Mode) (list []Location) {
 		for _, m := range modes {
@@ -295,8 +295,8 @@ func TestReconfigureUnderLoad(t *testing.T) {
 	wg.Wait()
 }
 
-// With failover, what a server has that is down is looked for where its writer puts it
-// meanwhile.
+// With failover, the key of a server that is down is read from the server that its writer
+// uses meanwhile.
 func TestFailover(t *testing.T) {
 	s := newSite(t, 3, Location{Path: "/k", Key: "${arg.k}", Fallback: None})
 	s.cfg.Ring.Rehash, s.cfg.Failover = true, true

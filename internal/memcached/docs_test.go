@@ -10,7 +10,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the tables of docs/memcached.md")
 
-// TestDocs compares the page's table with the reasons, which stand at their own index.
+// TestDocs compares the page's tables with the reasons and outcomes, and checks their
+// indices.
 func TestDocs(t *testing.T) {
 	const file = "../../docs/memcached.md"
 	data, err := os.ReadFile(file)
@@ -37,8 +38,8 @@ func TestDocs(t *testing.T) {
 	replaceTable(t, file, page, "outcomes", b.String()+"\n")
 }
 
-// replaceTable holds what a page has between two markers against what it should have, and
-// returns the page.
+// replaceTable compares the part of a page between two markers with want, and returns the
+// page.
 func replaceTable(t *testing.T, file, page, name, want string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(page, "<!-- "+name)

@@ -56,7 +56,7 @@ func (e *explanation) fallback() {
 	for _, m := range e.set.cfg.Fallbacks[i].Group.Members {
 		urls = append(urls, m.URL)
 	}
-	e.step("fallback", strings.Join(urls, " "), "it is not asked for this")
+	e.step("fallback", strings.Join(urls, " "), "it is not called for this")
 }
 
 // Explain returns how a request would be answered now. Its path is a path or a whole URL.

@@ -189,7 +189,7 @@ func (c *call) missing(why Reason) {
 	status, words := http.StatusNotFound, "memcached has no such value, and there is no fallback"
 	switch why {
 	case ServerDown, ServerTimeout, ServerGarbled, ServerRefused:
-		status, words = http.StatusServiceUnavailable, "memcached could not be asked, and there is no fallback"
+		status, words = http.StatusServiceUnavailable, "memcached is unavailable, and there is no fallback"
 	}
 	wrapped := c.wrapsRefusal(status)
 	if c.callback.Decided() {
@@ -220,7 +220,7 @@ func (c *call) pass(why Reason) {
 		return
 	}
 	c.x.Reply.Field("Allow", "GET, HEAD")
-	c.refuse(http.StatusMethodNotAllowed, why, "memcached is asked with GET and HEAD, and there is no fallback")
+	c.refuse(http.StatusMethodNotAllowed, why, "memcached answers only GET and HEAD, and there is no fallback")
 }
 
 // forward passes the request unchanged to a fallback, for an answer of its own.

@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// A miss is the fallback's, whose answer is stored for those who come then.
+// A miss is answered by the fallback, whose answer is stored for later requests.
 func TestMissIsStored(t *testing.T) {
 	b := newBacked(t, says(200, "from the fallback", "Content-Type", "text/html", "X-More", "yes"), minute()).listen()
 	r := b.get("/a?k=1&x=%20y", "Accept-Encoding", "gzip")
@@ -36,14 +36,15 @@ func TestMissIsStored(t *testing.T) {
 	}
 }
 
-// However many ask, and however late they have memcached's answer, the fallback is asked once.
+// For any number of requests, however late memcached's answer is, the fallback is called
+// once.
 func TestOneRequestForAll(t *testing.T) {
 	const most = 1000
 	f := func(name string, script http.HandlerFunc, want string, stored string) {
 		t.Run(name, func(t *testing.T) {
 			var b *backed
 			b = newBacked(t, func(w http.ResponseWriter, r *http.Request) {
-				// Many have asked memcached by now, and others have not.
+				// Many requests have queried memcached by now, and others have not.
 				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) > most/4 })
 				script(w, r)
 			}, minute(func(l *Location) { l.Store.MaxSize = 100 })).listen()
@@ -71,8 +72,8 @@ func TestOneRequestForAll(t *testing.T) {
 	}, "200 hello", "hello")
 }
 
-// An answer that is not stored answers all who have asked memcached before its end, a
-// failure too: nobody who came after the last of them is held up or given it.
+// An answer that is not stored is sent to all requests that queried memcached before its
+// end, and so is a failure. Later requests do not wait for it and do not get it.
 func TestOneRequestForThoseBefore(t *testing.T) {
 	const most = 200
 	f := func(name string, script http.HandlerFunc, want string) {
@@ -107,7 +108,7 @@ func TestOneRequestForThoseBefore(t *testing.T) {
 	f("elsewhere", says(302, "", "Location", "/b"), "302 ")
 }
 
-// What the fallback does not get tells nobody apart, although it names that in Vary.
+// Fields that the fallback does not get do not separate requests, even if Vary names them.
 func TestOneRequestForAllCookies(t *testing.T) {
 	const most = 20
 	f := func(name, vary string, change func(*Location)) {
@@ -142,7 +143,7 @@ func TestOneRequestForAllCookies(t *testing.T) {
 	})
 }
 
-// Who may have an answer, and why it is not stored, is told.
+// Cache-Status reports whether an answer is shared, and why it is not stored.
 func TestSharing(t *testing.T) {
 	script := func(status int, fields ...string) http.HandlerFunc { return says(status, "hello", fields...) }
 	f := func(name string, loc Location, script http.HandlerFunc, request []string, how, stored, asked string) {
@@ -194,7 +195,7 @@ func TestSharing(t *testing.T) {
 	f("the key's cookie", cookie, ok, []string{"Cookie", "a="}, "fwd=miss; stored", "hello", " Cookie=a=")
 }
 
-// No answer reaches somebody who could not have asked for it, whoever asks at once.
+// No answer reaches a client that could not have requested it, with concurrent requests.
 func TestNobodysAnswerIsAnothers(t *testing.T) {
 	gate := make(chan struct{})
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
@@ -222,7 +223,7 @@ func TestNobodysAnswerIsAnothers(t *testing.T) {
 	}
 }
 
-// What the fallback has not is remembered, and memcached is asked first all the same.
+// Resources that the fallback lacks are remembered, and memcached is still queried first.
 func TestNegative(t *testing.T) {
 	b := newBacked(t, says(410, "gone"), minute()).listen()
 	b.wants("first", `410 "gone" fwd=miss; detail=negative`, b.get("/a?k=1"))
@@ -237,7 +238,7 @@ func TestNegative(t *testing.T) {
 	}
 }
 
-// What is no location's, and what does not read, is passed in both directions.
+// Requests without a location or with another method are passed in both directions.
 func TestPassed(t *testing.T) {
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(w, r.Body)
@@ -254,7 +255,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// Trouble with memcached is a miss that says so.
+// A failure of memcached is a miss with its reason.
 func TestServerInTrouble(t *testing.T) {
 	b := newBacked(t, says(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 }))
 	b.cfg.Client.Breaker.Failures = 1000 // the server never counts as down
@@ -274,7 +275,7 @@ func TestServerInTrouble(t *testing.T) {
 	}
 }
 
-// Nothing is stored in a server that is known to be down, and that is told.
+// Nothing is stored in a server that is marked down, and Cache-Status has the reason.
 func TestStoreIsDown(t *testing.T) {
 	asking := make(chan struct{})
 	answer := make(chan struct{})

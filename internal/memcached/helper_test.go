@@ -74,11 +74,11 @@ func (s *site) server(key string) *memcachedtest.Server {
 	return s.servers[s.svc.settings.Load().ring.Find([]byte(key))]
 }
 
-// request makes an exchange that came over no connection. what is a method and a
-// target, and the rest are header lines.
+// request makes an exchange without a connection. what is a method and a target, and the
+// rest are header lines.
 func request(what string, fields ...string) *edge.Exchange { return later(0, what, fields...) }
 
-// later is request as it would come in a while.
+// later is request at a later time.
 func later(d time.Duration, what string, fields ...string) *edge.Exchange {
 	method, target, _ := strings.Cut(what, " ")
 	r := http1.Request{Method: []byte(method), Target: []byte(target), Fields: http1.FieldsOf(fields...)}
@@ -90,8 +90,8 @@ func later(d time.Duration, what string, fields ...string) *edge.Exchange {
 	return edge.Detached(context.Background(), r, nil, time.Now().Add(d))
 }
 
-// ask answers a request, and tells of the answer: its status, those of the named lines
-// that it has, and its body.
+// ask answers a request, and returns the answer's status, the named header lines that it
+// has, and its body.
 func (s *site) ask(lines []string, what string, fields ...string) string {
 	s.t.Helper()
 	return s.tell(lines, request(what, fields...))

@@ -33,7 +33,7 @@ func TestHit(t *testing.T) {
 	s.asks("404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n"+nothing, status, "GET /count?user_id=100&entry_id=9")
 	s.asks("404\nCache-Status: kasoku; fwd=miss; detail=no-key\n\n"+nothing, status, "GET /count?user_id=100")
 	s.asks("404\n\nNot Found: there is no location for this path, and no fallback\n", status, "GET /counts")
-	s.asks("405\nAllow: GET, HEAD\n\nMethod Not Allowed: memcached is asked with GET and HEAD, and there is no fallback\n",
+	s.asks("405\nAllow: GET, HEAD\n\nMethod Not Allowed: memcached answers only GET and HEAD, and there is no fallback\n",
 		[]string{"Allow"}, "POST /count?user_id=100&entry_id=7")
 }
 
@@ -60,7 +60,7 @@ func TestLocations(t *testing.T) {
 	f("%20%25", "/d/%20%25")
 }
 
-// What can't be a key of memcached's is not sent.
+// Keys that memcached does not allow are not sent.
 func TestBadKeys(t *testing.T) {
 	s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", Decode: true, Fallback: None})
 	s.start()
@@ -80,7 +80,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// The header lines are what the location says, and those of what was asked for.
+// The header lines are the location's, and those that the request causes.
 func TestHead(t *testing.T) {
 	s := newSite(t, 1, Location{
 		Path: "/k", Key: "${arg.k}${header.Accept-Language:-}${cookie.c:-}", ContentType: "text/css", Headers: []Header{{"X-A", "b"}, {"X-C", "d"}},
@@ -163,8 +163,8 @@ func unzip(t testing.TB, body []byte) string {
 	return string(text)
 }
 
-// A compressed value reaches who accepts gzip as it is, and others plain; the two have
-// tags of their own.
+// A compressed value is sent as stored to clients that accept gzip, and plain to others; the
+// two have different tags.
 func TestCodings(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", ContentType: "text/javascript", ETag: true, NearTTL: near, Fallback: None,
@@ -223,7 +223,7 @@ func TestCodings(t *testing.T) {
 	}
 }
 
-// A value that nobody else can read is a miss.
+// A value that only its writer can read is a miss.
 func TestUnreadable(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", NearTTL: near, Fallback: None})
@@ -240,7 +240,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Trouble with memcached is a miss, and tells which.
+// A failure of memcached is a miss with its reason.
 func TestTrouble(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", NearTTL: near, Fallback: None})
@@ -256,7 +256,7 @@ func TestTrouble(t *testing.T) {
 		})
 		f := func(why, k string) {
 			t.Helper()
-			s.asks("503\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\nService Unavailable: memcached could not be asked, and there is no fallback\n",
+			s.asks("503\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\nService Unavailable: memcached is unavailable, and there is no fallback\n",
 				status, "GET /k?k="+k)
 		}
 		f("refused", "error")
@@ -323,7 +323,7 @@ func TestCallback(t *testing.T) {
 	}
 }
 
-// A service counts what it answers, by reason and decision.
+// A service counts its answers by reason and decision.
 func TestMetrics(t *testing.T) {
 	s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", Fallback: None})
 	s.start()

@@ -23,7 +23,7 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	m := &metrics{registry: r, service: service}
 	for i := range Outcomes {
 		m.stores = append(m.stores, r.Counter("kasoku_memcached_fallback_stores_total",
-			"Answers of fallbacks that were to be stored in memcached, by what became of that; memcached.md has the outcomes.",
+			"Answers of fallbacks to be stored in memcached, by outcome; memcached.md has the outcomes.",
 			"service", service, "outcome", Outcome(i).String()))
 	}
 	renewal := func(outcome string) *telemetry.Counter {

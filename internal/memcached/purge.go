@@ -34,7 +34,7 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 		return s.purgeKey(set, bare)
 	}
 	s.forgetAll()
-	return admin.PurgeResult{Dropped: "all copies in this process; what memcached has stays there", Tags: 1}, nil
+	return admin.PurgeResult{Dropped: "all copies in this process; values in memcached are kept", Tags: 1}, nil
 }
 
 // purgeKey deletes the value of a bare key. It is deleted from memcached first, so that a
@@ -68,7 +68,7 @@ func (s *settings) keyOf(url string) ([]byte, error) {
 	}
 	bare, ok := l.template.Append(nil, q)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s lacks what the key %s is made of, or has it twice", admin.ErrInput, url, l.Key)
+		return nil, fmt.Errorf("%w: %s lacks a part of the key %s, or has it twice", admin.ErrInput, url, l.Key)
 	}
 	return bare, nil
 }

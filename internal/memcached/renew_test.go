@@ -18,10 +18,10 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
-// stale is a location that stores for a minute, and serves for ten more what is stale.
+// stale makes a location store for a minute, and send stale values for ten more.
 func stale(l *Location) { l.Store.Stale = 10 * time.Minute }
 
-// versions is a fallback whose answer is what it is told at the time; empty for a failure.
+// versions is a fallback whose answer can be set; empty for a failure.
 type versions struct {
 	now  atomic.Pointer[string]
 	gate chan struct{} // closed or nil: it answers at once
@@ -57,8 +57,8 @@ func (b *backed) turns(want string) {
 	b.settled()
 }
 
-// What is past its ttl is answered at once, and renewed by one request whoever asks how
-// often.
+// A value past its ttl is sent at once, and renewed by one request for any number of
+// readers.
 func TestRenewal(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
@@ -95,7 +95,7 @@ func TestRenewalFails(t *testing.T) {
 			failing := true
 			var mu sync.Mutex
 			b := aged(t, v)
-			b.svc.renewals.maxPause = time.Hour // it ends when the test says so
+			b.svc.renewals.maxPause = time.Hour // the test ends it
 			b.script = func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				now := failing
@@ -166,7 +166,7 @@ func (b *backed) pauseEnds() {
 	}
 }
 
-// Whoever changes a value while it is renewed has the last word.
+// A client that changes a value during its renewal has the last word.
 func TestRenewalIsOvertaken(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
@@ -198,7 +198,7 @@ func TestOneRenewalOfAllProcesses(t *testing.T) {
 	}
 }
 
-// What somebody else was to renew, and has not, this process renews.
+// A value that another client was to renew, and has not, is renewed by this process.
 func TestOverdueRenewal(t *testing.T) {
 	v := &versions{}
 	v.set("new")
@@ -230,7 +230,7 @@ func TestOverdueRenewal(t *testing.T) {
 	b.turns("new")
 }
 
-// Whoever is told to renew a value by explain, which renews nothing, lets another do it.
+// Explain renews nothing: if it wins a renewal, it returns that to the next reader.
 func TestExplainLeavesRenewals(t *testing.T) {
 	v := &versions{}
 	v.set("")
@@ -238,7 +238,7 @@ func TestExplainLeavesRenewals(t *testing.T) {
 	b.svc.renewals.maxPause = time.Hour
 	b.get("/a?k=1")
 	await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == 1 })
-	b.pauseEnds() // the next one to ask is to renew it
+	b.pauseEnds() // the next reader is to renew it
 	for range 2 {
 		e, err := b.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/a?k=1"})
 		if err != nil || e.Decision != "hit-stale" {
@@ -250,7 +250,7 @@ func TestExplainLeavesRenewals(t *testing.T) {
 	b.turns("new")
 }
 
-// A callback is no part of what is renewed, and wraps what is stale.
+// A callback is no part of the renewal, and wraps the stale value.
 func TestRenewalWithCallback(t *testing.T) {
 	filter, err := jsonp.New(func() jsonp.Config { c := jsonp.Defaults(jsonp.Dotted); c.Param = "callback"; return c }())
 	if err != nil {
@@ -270,7 +270,7 @@ func TestRenewalWithCallback(t *testing.T) {
 	}
 }
 
-// Servers that know nothing of renewals have values for their ttl.
+// Servers without support for renewals keep values for their ttl.
 func TestNoStaleTimeOnTextServers(t *testing.T) {
 	b := newBacked(t, says(200, "hello"), minute(stale))
 	text := memcachedtest.Start(t, false)
@@ -286,7 +286,7 @@ func TestNoStaleTimeOnTextServers(t *testing.T) {
 	b.wants("then", `200 "hello" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
-// A copy in this process is made of what is stored, and a stale one is renewed.
+// A copy in this process is made of a stored answer, and a stale one is renewed.
 func TestNearOfStored(t *testing.T) {
 	v := &versions{}
 	v.set("new")
@@ -320,7 +320,7 @@ func TestNearAfterPurge(t *testing.T) {
 	b.wants("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
-// Few values are remembered as being renewed, and those whose time is over make room.
+// The number of remembered renewals is bounded, and those whose time is over make room.
 func TestRenewalsAreBounded(t *testing.T) {
 	var r renewals
 	now := time.Now()

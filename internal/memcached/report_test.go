@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// An explanation tells step by step where a value is looked for.
+// An explanation has the steps of finding a value.
 func TestExplain(t *testing.T) {
 	s := newSite(t, 1, Location{Path: "/k/{id}", Key: "${path.id}.${header.a:-}", NearTTL: time.Hour, Fallback: None}, Location{Path: "/h", Key: "${header.a}", Fallback: None},
 		Location{Path: "/j", Key: "${uri}", ContentType: "text/javascript", Fallback: None, JSONP: dotted(t, jsonp.Dotted)})
@@ -68,7 +68,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The report has the servers, and tells of one that is down; without any, and without a
+// The report has the servers, and names one that is down; without any, and without a
 // fallback, the service is not ready.
 func TestReport(t *testing.T) {
 	s := newSite(t, 2, Location{Path: "/k", Key: "${arg.k}", Fallback: None})

@@ -37,13 +37,13 @@ type OutcomeInfo struct {
 // Outcomes holds every outcome at its own index.
 var Outcomes = []OutcomeInfo{
 	{Kept, "stored", "It was stored."},
-	{AlreadyThere, "already-there", "Somebody else has stored a value meanwhile, which stays (mode: add)."},
-	{Overtaken, "overtaken", "The value that was to be renewed has been changed meanwhile; the newer one stays."},
-	{Vanished, "vanished", "The value that was to be renewed is there no more."},
-	{Oversized, "too-large", "It is longer than max_size, or than what the server takes."},
-	{Cut, "incomplete", "Its body ended before its end, or was too long to be held."},
-	{Undecodable, "undecodable", "It is not what its Content-Encoding says, or too long without."},
-	{Misread, "misread", "Readers would take it for something else, by its first bytes (values: bytes takes everything as it is)."},
+	{AlreadyThere, "already-there", "Another client has stored a value meanwhile, which is kept (mode: add)."},
+	{Overtaken, "overtaken", "The value to be renewed was changed meanwhile; the newer one is kept."},
+	{Vanished, "vanished", "The value to be renewed no longer exists."},
+	{Oversized, "too-large", "It is longer than max_size, or too long for the server."},
+	{Cut, "incomplete", "Its body was cut short, or was too long to be held."},
+	{Undecodable, "undecodable", "It can't be decoded by its Content-Encoding, or is too long when decoded."},
+	{Misread, "misread", "Readers would misread it by its first bytes (values: bytes reads everything as it is)."},
 	{ServerFailed, "server-failed", "The server was down, did not answer in time or refused it."},
 }
 

@@ -37,7 +37,7 @@ func asZlib(text string) string {
 	return codedBy(text, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) })
 }
 
-// What is stored is what a reader is to have, or nothing.
+// The stored value is the one that a reader is to get, or there is none.
 func TestStored(t *testing.T) {
 	f := func(name string, script http.HandlerFunc, values value.Profile, before, stored string, outcome Outcome, change ...func(*Location)) {
 		t.Helper()
@@ -47,7 +47,7 @@ func TestStored(t *testing.T) {
 			b.listen()
 			b.servers[0].Script(func(command string) (string, bool) {
 				if before != "" && strings.HasPrefix(command, "mg") {
-					return "EN\r\n", true // it comes right behind that
+					return "EN\r\n", true // the value is stored right after that
 				}
 				return "", false
 			})
@@ -90,8 +90,8 @@ func TestStored(t *testing.T) {
 	}, value.Raw, "", "nothing", Cut)
 }
 
-// Whatever happens at once, whoever asks for a key has its value or the fallback's, and
-// nothing of another key.
+// With any concurrent requests, the answer for a key is its value or the fallback's, and
+// never one of another key.
 func TestRacesOfKeys(t *testing.T) {
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
 		k := r.URL.Query().Get("k")
@@ -174,7 +174,8 @@ func TestFallbacksReload(t *testing.T) {
 	}
 }
 
-// A fallback that comes back before the one of its name is closed keeps its figures.
+// A fallback that is configured again before the one of its name is closed keeps its
+// counters.
 func TestFallbackComesBack(t *testing.T) {
 	b := newBacked(t, says(200, "hello"), minute(), minute(func(l *Location) { l.Path = "/b" }))
 	one := b.cfg

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// echoes is a fallback that speaks another protocol when asked to: it repeats what it
-// is told.
+// echoes is a fallback that switches to another protocol upon request: it repeats its input.
 func echoes(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != "echo" {
 		http.Error(w, "not asked to", http.StatusUpgradeRequired)

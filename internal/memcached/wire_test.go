@@ -16,7 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// listen lets the site be asked over the wire.
+// listen starts a listener for the site.
 func (s *site) listen() (address string) {
 	s.t.Helper()
 	server, err := edge.Listen(edge.Config{Name: "counts", Listen: "127.0.0.1:0", Handler: s.svc, Streaming: true})
@@ -36,14 +36,14 @@ func (s *site) listen() (address string) {
 	return server.Addr().String()
 }
 
-// described is a value that says which key it has, all over.
+// described returns a value that repeats its key throughout.
 func described(k string, size int) string {
 	return `{"` + strings.Repeat(k+" ", size/(len(k)+1)+1) + `":1}`
 }
 
-// Nobody gets another's value, or a part of it: bodies stay where they are until they
-// are written, while the same memory serves others. Requests come pipelined, on many
-// connections, small and large, plain and wrapped, and some clients leave.
+// No client gets another's value, or a part of it: bodies are not changed before they are
+// written, while the same memory is used for others. Requests are pipelined, on many
+// connections, small and large, plain and wrapped, and some clients disconnect.
 func TestValuesOnTheWire(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 3, Location{Path: "/{k}", Key: "${path.k}", ContentType: "text/javascript", NearTTL: near, Fallback: None, JSONP: dotted(t, jsonp.Dotted)})
@@ -114,11 +114,11 @@ func takes(in *bufio.Reader, want string) error {
 	return nil
 }
 
-// leave asks for a long value and does not take it.
+// leave requests a long value and does not read it.
 func leave(address string) {
 	nc, err := net.Dial("tcp", address)
 	if err != nil {
-		return // the others will tell
+		return // the other clients detect it
 	}
 	_, _ = io.WriteString(nc, "GET /key4 HTTP/1.1\r\nHost: a\r\n\r\n")
 	_ = nc.Close()

@@ -140,7 +140,6 @@ var notYetPlain = map[string]bool{
 	"internal/httpcache/store":                                    true,
 	"internal/inflight":                                           true,
 	"bench/internal/load":                                         true,
-	"internal/memcached":                                          true,
 	"internal/nginxconf":                                          true,
 	"internal/nginximport":                                        true,
 	"internal/origin":                                             true,

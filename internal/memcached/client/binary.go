@@ -26,7 +26,7 @@ func (c *conn) binaryReply(head []byte) error {
 		return garbled("a binary reply like %q", head[:min(len(head), 60)])
 	}
 	if len(frame) == 0 {
-		return garbled("a binary reply with the opaque %d, which was not asked for", r.Opaque)
+		return garbled("a binary reply with the opaque %d, which was not requested", r.Opaque)
 	}
 	x := frame[0]
 	if err := matches(r, &x.cmd, x.opaque); err != nil {
@@ -60,7 +60,7 @@ func matches(r *wire.Reply, cmd *wire.Command, opaque uint32) error {
 	case !r.Answers(cmd.Op):
 		return garbled("a binary reply of another kind than the command with the opaque %d", opaque)
 	case keyed && !bytes.Equal(r.Key, cmd.Key):
-		return garbled("a binary reply for the key %.60q, which was not asked for", r.Key)
+		return garbled("a binary reply for the key %.60q, which was not requested", r.Key)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestBinaryConnect(t *testing.T) {
 	f("another opaque", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 9, 0, nil, "", "")))
 	f("another opcode", nil, Down, "garbled", noop, sends(reply(opVersion, 0, 1, 0, nil, "", "1.6.18")))
 	f("too many words", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
-	f("more than was asked for", nil, Down, "more than", noop, sends(reply(opNoop, 0, 1, 0, nil, "", "")),
+	f("more than was requested", nil, Down, "more than", noop, sends(reply(opNoop, 0, 1, 0, nil, "", "")),
 		receives(opStat, 2, "settings", ""), sends(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
 	f("not logged in", nil, Down, `refuses: status 0x20 "Auth failure."`, noop, sends(reply(opNoop, denied, 1, 0, nil, "", "Auth failure.")))
 	ann := &Auth{"ann", "secret"}

@@ -154,9 +154,9 @@ func (cfg *Config) check() error {
 		f(cfg.Breaker.Failures > 0 && cfg.Breaker.RetryEvery > 0, "the breaker's failures and pause must be above zero"),
 		f(cfg.MaxValue > 0 && cfg.MaxValue <= 1<<30, "the largest value must be above zero and at most 1 GiB"),
 		f(cfg.Auth == nil || cfg.Protocol == Binary || cfg.Auth.separable(func(r rune) bool { return r <= ' ' || r == 0x7f }),
-			"user and password must not be empty nor hold spaces or control characters"),
+			"user and password must not be empty or contain spaces or control characters"),
 		f(cfg.Auth == nil || cfg.Protocol != Binary || cfg.Auth.separable(func(r rune) bool { return r == 0 }),
-			"user and password must not be empty nor hold NUL"),
+			"user and password must not be empty or contain NUL"),
 	} {
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func TestConnect(t *testing.T) {
 	f("no answer to the first question", Config{Protocol: Text}, Down, 250*ms, 2, "")
 	f("garbage", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< 220 smtp\\r\\n")
 	f("no version", Config{Protocol: Text}, Hit, 0, 1, "> version\\r\\n\n< ERROR\\r\\n"+reply)
-	f("more than was asked for", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< VERSION 1\\r\\nEND\\r\\n")
+	f("more than was requested", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< VERSION 1\\r\\nEND\\r\\n")
 	f("auto, meta", Config{}, Hit, 0, 1, settings+metaReply)
 	f("auto, meta without statistics", Config{}, Hit, 0, 1, "> mn\\r\\n\n< MN\\r\\n\n> stats settings\\r\\n\n< ERROR\\r\\n"+metaReply)
 	f("auto, text", Config{}, Hit, 0, 1, "> mn\\r\\n\n< ERROR\\r\\n\n"+hello+reply)

@@ -94,7 +94,7 @@ func (c *conn) handshake(p Protocol) error {
 		}
 	}
 	if c.in.Buffered() > 0 {
-		return garbled("more than was asked for")
+		return garbled("more than was requested")
 	}
 	return c.sock.SetDeadline(time.Time{})
 }

@@ -28,7 +28,7 @@ func newMetrics(r *telemetry.Registry, service, server string) *metrics {
 		downed:  f("kasoku_memcached_breaker_opened_total", "Times the server was found to be down; until it is back its keys are misses at once."),
 	}
 	for i, name := range results {
-		m.gets[i] = f("kasoku_memcached_gets_total", "Values asked of the server by outcome. All but hit and miss are treated as a miss: the server's fault, or a key's that can't be sent.", "outcome", name)
+		m.gets[i] = f("kasoku_memcached_gets_total", "Gets by outcome. All except hit and miss are treated as a miss: the server failed, or the key can't be sent.", "outcome", name)
 	}
 	for i, name := range storeResults {
 		m.stores[i] = f("kasoku_memcached_stores_total", "Values stored, deleted or marked as stale by outcome.", "outcome", name)
@@ -57,7 +57,7 @@ func (c *Client) Watch(before *Client) {
 
 // watch exports the state of the server.
 func (s *server) watch(r *telemetry.Registry, service string) {
-	r.Gauge("kasoku_memcached_available", "1 while the server is asked, 0 while it is down.", func() float64 {
+	r.Gauge("kasoku_memcached_available", "1 while the server is in use, 0 while it is down.", func() float64 {
 		if s.down.Load() {
 			return 0
 		}

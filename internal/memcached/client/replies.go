@@ -156,7 +156,7 @@ func (c *conn) textReply(line []byte) error {
 	case !r.Parse(line):
 		return garbled("a line like %.60q", line)
 	case len(frame) == 0:
-		return garbled("%.60q, which was not asked for", line)
+		return garbled("%.60q, which was not requested", line)
 	case frame[0].cmd.Op != wire.Get:
 		return c.changed(frame, r)
 	case r.Kind == wire.Value && r.Meta == (c.protocol == Meta):
@@ -167,7 +167,7 @@ func (c *conn) textReply(line []byte) error {
 		return nil
 	case r.Kind == wire.Miss && c.protocol == Meta:
 		if r.Key != nil && !bytes.Equal(r.Key, frame[0].cmd.Key) {
-			return garbled("a miss of the key %.60q, which was not asked for", r.Key)
+			return garbled("a miss of the key %.60q, which was not requested", r.Key)
 		}
 		c.finish(frame)
 		return nil
@@ -193,7 +193,7 @@ func (c *conn) value(frame []*Call, r *wire.Reply) error {
 	}
 	switch {
 	case !known:
-		return garbled("a value for the key %.60q, which was not asked for", r.Key)
+		return garbled("a value for the key %.60q, which was not requested", r.Key)
 	case r.Size > c.server.client.cfg.MaxValue:
 		return garbled("a value of %d bytes", r.Size)
 	}

@@ -39,7 +39,7 @@ func ParsePath(text string) (*Path, error) {
 		return nil, &Error{text, i, "a path ends before the query"}
 	}
 	if i := strings.IndexFunc(text, func(c rune) bool { return c <= ' ' || c >= 0x7f }); i >= 0 {
-		return nil, &Error{text, i, "write other than printable ASCII as it stands in a URL, with percent signs"}
+		return nil, &Error{text, i, "write bytes other than printable ASCII percent-encoded, as in a URL"}
 	}
 	at := 1
 	for s := range strings.SplitSeq(text[1:], "/") {

@@ -103,7 +103,7 @@ func (t *Template) parseDollar(at int, p *Path) (next int, err error) {
 	}
 	end := strings.IndexByte(rest, '}')
 	if !strings.HasPrefix(rest, "{") || end < 0 {
-		return 0, &Error{t.text, at, "a dollar stands before a source in braces, as in ${arg.id}, or is written twice"}
+		return 0, &Error{t.text, at, "a dollar precedes a source in braces, as in ${arg.id}, or is written twice"}
 	}
 	spec, text, or := strings.Cut(rest[1:end], ":-")
 	q := part{text: text, hasDefault: or}

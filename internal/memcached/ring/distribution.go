@@ -76,7 +76,7 @@ var distributions = []distribution{
 		hashes: libmemcachedHashes, lay: layUnweighted,
 	},
 	{
-		name: "modula", weightsHint: ": libmemcached ignores them, so leave them out; twemproxy-modula goes by them",
+		name: "modula", weightsHint: ": libmemcached ignores them, so leave them out; twemproxy-modula uses them",
 		hashes: append(libmemcachedHashes[:len(libmemcachedHashes):len(libmemcachedHashes)], namedHash{"java", javaString}), lay: laySlots,
 	},
 	{name: "pecl-consistent", weights: whole, label: portedLabel, hashesNamespace: true, hashes: peclConsistentHashes, lay: layPECL},

@@ -463,7 +463,7 @@ func TestRefused(t *testing.T) {
 	f("libmemcached-consistent", "a*2 b*1", "libmemcached turns to libmemcached-ketama")
 	f("libmemcached-consistent point_hash=x", "a*1", `unknown point hash "x"`)
 	f("libmemcached-consistent points=100", "a*1", "it takes no points")
-	f("modula", "a*2 b*1", "twemproxy-modula goes by them")
+	f("modula", "a*2 b*1", "twemproxy-modula uses them")
 	f("crc-buckets", "a*32768 b*1", "a hash of 15 bits reaches")
 	f("crc-buckets", "a*0.1 b*0.1", "it takes 0.5 to make a bucket")
 	f("pecl-standard", "a*65536 b*1", "make 65537 slots")

@@ -15,7 +15,7 @@ import (
 
 var (
 	// ErrCorrupt is returned for values that cannot be decoded.
-	ErrCorrupt = errors.New("value: not what its flags or first bytes say")
+	ErrCorrupt = errors.New("value: contradicts its flags or first bytes")
 	// ErrTooLarge is returned for values that are larger than allowed when decoded.
 	ErrTooLarge = errors.New("value: too large when decoded")
 )
