@@ -61,16 +61,16 @@ func (c *call) answer(o *object, why Reason, l lifetime) {
 	}
 	c.close(why, l)
 	if body != nil {
-		c.lend(o, body)
+		c.setBody(o, body)
 	}
 }
 
-// lend makes a part of an object the reply's body. If it is the call's object, the call is
+// setBody makes a part of an object the reply's body. If it is the call's object, the call is
 // in use until the body has been sent.
-func (c *call) lend(o *object, body []byte) {
+func (c *call) setBody(o *object, body []byte) {
 	r := &c.x.Reply
 	if r.Body = body; o == &c.object {
-		r.Loan, c.lent = c, true
+		r.Loan, c.inUse = c, true
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *call) wrapAround(call *jsonp.Call, o *object) {
 	n := len(b)
 	b = call.AppendTail(b, k)
 	r.Before, r.After, r.Buf = b[:n:n], b[n:], b[:0]
-	c.lend(o, o.plain[k.From:k.To])
+	c.setBody(o, o.plain[k.From:k.To])
 }
 
 // vary returns the index of the location's header lines for an object.

@@ -97,8 +97,8 @@ func (b *backed) requests() []string {
 	return append([]string(nil), b.asked...)
 }
 
-// says returns a fallback with a constant answer. fields are names and values in turn.
-func says(status int, body string, fields ...string) http.HandlerFunc {
+// always returns a fallback with a constant answer. fields are names and values in turn.
+func always(status int, body string, fields ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(fields); i += 2 {
 			w.Header().Set(fields[i], fields[i+1])
@@ -164,7 +164,7 @@ func (b *backed) get(what string, fields ...string) *reply {
 // settled waits until all flights have ended and their answers are stored.
 func (b *backed) settled() {
 	b.t.Helper()
-	engine := b.svc.settings.Load().backs[0]
+	engine := b.svc.settings.Load().fallbacks[0]
 	if !await.Until(b.t, func() bool { return engine.Stats().Running == 0 }) {
 		b.t.FailNow()
 	}

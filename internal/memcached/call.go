@@ -34,7 +34,7 @@ type call struct {
 	object   object // the value in get
 	text     []byte // scratch for header lines
 	plain    []byte // scratch for bodies
-	lent     bool   // the answer's body lies in get or plain
+	inUse    bool   // the answer's body lies in get or plain
 }
 
 func newCall(s *Service) *call { return &call{svc: s, get: client.NewCall()} }
@@ -119,14 +119,14 @@ func (c *call) finish() {
 		c.fault(p)
 		return // a call that panicked is not reused
 	}
-	if !c.lent {
+	if !c.inUse {
 		c.release()
 	}
 }
 
 // release drops everything that belongs to the exchange and returns the call to the pool.
 func (c *call) release() {
-	c.x, c.set, c.loc, c.hashed, c.lent = nil, nil, nil, nil, false
+	c.x, c.set, c.loc, c.hashed, c.inUse = nil, nil, nil, nil, false
 	c.req, c.object = key.Request{}, object{}
 	c.callback.Reset()
 	if cap(c.plain) > keepBody {

@@ -54,7 +54,7 @@ func TestCallbackOfMisses(t *testing.T) {
 
 // Fields that identify a client to a fallback do so for wrapped values as well.
 func TestCallbackOfOtherCredentials(t *testing.T) {
-	b := newBacked(t, says(200, "[2]", "Content-Type", "application/json"), minute(func(l *Location) {
+	b := newBacked(t, always(200, "[2]", "Content-Type", "application/json"), minute(func(l *Location) {
 		l.JSONP, l.ContentType = dotted(t, jsonp.Dotted), "application/json"
 	}))
 	b.cfg.Fallbacks[0].Credentials = []string{"X-A"}
@@ -69,7 +69,7 @@ func TestCallbackOfOtherCredentials(t *testing.T) {
 func TestCallbackOfLongValues(t *testing.T) {
 	long := "[\"" + strings.Repeat("x", 1<<20)
 	for name, near := range map[string]time.Duration{"memcached": 0, "a copy": time.Hour} {
-		b := newBacked(t, says(500, "oops"), minute(func(l *Location) {
+		b := newBacked(t, always(500, "oops"), minute(func(l *Location) {
 			l.JSONP, l.ContentType, l.NearTTL = dotted(t, jsonp.Dotted), "application/json", near
 		})).listen()
 		f := func(value, want string) {

@@ -189,7 +189,7 @@ func TestPurge(t *testing.T) {
 	purge("a key is a text", admin.PurgeRequest{Key: []byte(`{}`)})
 	purge("can be no key", admin.PurgeRequest{Key: []byte(`"a b"`)})
 	purge("no location", admin.PurgeRequest{URL: "/x"})
-	purge("lacks what the key", admin.PurgeRequest{URL: "/h"})
+	purge("lacks a part of the key", admin.PurgeRequest{URL: "/h"})
 	s.set("a", "old", 0, 0)
 	s.ask(nil, "GET /k?k=a")
 	s.server("a").Stop()

@@ -43,7 +43,7 @@ func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainR
 // fallbacksWith returns the engines that have an origin of that name.
 func (s *settings) fallbacksWith(origin string) (engines []*httpcache.Service) {
 	origin = strings.TrimSuffix(origin, "/")
-	for _, e := range s.backs {
+	for _, e := range s.fallbacks {
 		if slices.ContainsFunc(e.Members(), func(m balance.MemberState) bool { return m.Name == origin || m.URL == origin }) {
 			engines = append(engines, e)
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// backs are the engines of the fallbacks, in the order of Config.Fallbacks. An engine keeps
+// fallbacks are the engines of the fallbacks, in the order of Config.Fallbacks. An engine keeps
 // its index through reloads, even if its origins change. Changes hold Service.changing.
-type backs struct {
-	space *cache.Space // of the engines, which store nothing in it
-	list  []*httpcache.Service
-	was   []httpcache.Config // the present configurations
+type fallbacks struct {
+	space   *cache.Space // of the engines, which store nothing in it
+	engines []*httpcache.Service
+	configs []httpcache.Config // the present configurations
 
 	mu      sync.Mutex // leaf, except for the engines' locks and the registry's
 	names   []string   // of the engines, also those about to be made
@@ -27,7 +27,7 @@ type backs struct {
 }
 
 // open prepares the fallbacks of a configuration. On an error nothing has changed.
-func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err error) {
+func (b *fallbacks) open(s *Service, cfg *Config) (list []*httpcache.Service, err error) {
 	if b.space == nil {
 		if b.space, err = s.space.Cache().NewSpace(0); err != nil {
 			return nil, fmt.Errorf("service %s: %w", s.name, err)
@@ -38,9 +38,9 @@ func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err er
 		now = append(now, engineConfig(cfg, i))
 	}
 	before := b.rename(now)
-	same := min(len(now), len(b.list))
+	same := min(len(now), len(b.engines))
 	stage := s.registry.Stage()
-	list = slices.Clone(b.list[:same])
+	list = slices.Clone(b.engines[:same])
 	if list, err = b.add(list, now[same:], s, stage); err == nil {
 		err = b.reconfigure(now[:same])
 	}
@@ -53,14 +53,14 @@ func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err er
 		return nil, err
 	}
 	stage.Commit()
-	b.retire(s.name, s.registry, b.list[same:])
-	b.list, b.was = list, now
+	b.retire(s.name, s.registry, b.engines[same:])
+	b.engines, b.configs = list, now
 	return list, nil
 }
 
 // rename records the names whose series are to be kept, and returns the configurations
 // before.
-func (b *backs) rename(now []httpcache.Config) (before []httpcache.Config) {
+func (b *fallbacks) rename(now []httpcache.Config) (before []httpcache.Config) {
 	var names []string
 	for i := range now {
 		names = append(names, now[i].Name)
@@ -68,11 +68,11 @@ func (b *backs) rename(now []httpcache.Config) (before []httpcache.Config) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.names = names
-	return b.was
+	return b.configs
 }
 
 // add appends new engines. With an error it returns those made so far.
-func (b *backs) add(list []*httpcache.Service, more []httpcache.Config, s *Service, r *telemetry.Registry) ([]*httpcache.Service, error) {
+func (b *fallbacks) add(list []*httpcache.Service, more []httpcache.Config, s *Service, r *telemetry.Registry) ([]*httpcache.Service, error) {
 	for i := range more {
 		e, err := httpcache.New(more[i], b.space, r, s.log)
 		if err != nil {
@@ -84,14 +84,14 @@ func (b *backs) add(list []*httpcache.Service, more []httpcache.Config, s *Servi
 }
 
 // reconfigure changes the engines that are kept, or none.
-func (b *backs) reconfigure(now []httpcache.Config) error {
+func (b *fallbacks) reconfigure(now []httpcache.Config) error {
 	for i := range now {
-		err := b.list[i].Reconfigure(now[i])
+		err := b.engines[i].Reconfigure(now[i])
 		if err == nil {
 			continue
 		}
 		for j := range i {
-			_ = b.list[j].Reconfigure(b.was[j]) // it was in force before
+			_ = b.engines[j].Reconfigure(b.configs[j]) // it was in force before
 		}
 		return fmt.Errorf("fallback %d: %w", i, err)
 	}
@@ -118,7 +118,7 @@ var byKey = func() *policy.Options {
 
 // retire closes engines when no request uses them any more. The first engine shares the
 // service's name, and thereby its series.
-func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Service) {
+func (b *fallbacks) retire(name string, r *telemetry.Registry, list []*httpcache.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range list {
@@ -138,7 +138,7 @@ func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Ser
 }
 
 // close closes the fallbacks, and waits for answers that are being stored.
-func (b *backs) close() {
+func (b *fallbacks) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for e, t := range b.retired {
@@ -146,7 +146,7 @@ func (b *backs) close() {
 			e.Close()
 		}
 	}
-	for _, e := range b.list {
+	for _, e := range b.engines {
 		e.Close()
 	}
 	if b.space != nil {
@@ -154,18 +154,18 @@ func (b *backs) close() {
 	}
 }
 
-// back returns a fallback's engine, nil for None.
-func (s *settings) back(i int) *httpcache.Service {
+// fallback returns a fallback's engine, nil for None.
+func (s *settings) fallback(i int) *httpcache.Service {
 	if i == None {
 		return nil
 	}
-	return s.backs[i]
+	return s.fallbacks[i]
 }
 
 // miss answers a GET or HEAD that memcached has no value for. Of the call, loc and callback
 // are set, and wire is the key as sent, empty if there is none.
 func (c *call) miss(why Reason) {
-	engine := c.set.back(c.loc.Fallback)
+	engine := c.set.fallback(c.loc.Fallback)
 	var q policy.Request
 	policy.ParseRequest(&q, c.x.Request.Method, c.x.Request.Fields, byKey)
 	switch {
@@ -211,7 +211,7 @@ func (c *call) pass(why Reason) {
 	if c.loc != nil {
 		fallback, reason = c.loc.Fallback, policy.NotReading
 	}
-	if engine := c.set.back(fallback); engine != nil {
+	if engine := c.set.fallback(fallback); engine != nil {
 		c.forward(engine, why, &httpcache.Passage{Why: reason, Upgrade: c.loc == nil})
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 // A miss is answered by the fallback, whose answer is stored for later requests.
 func TestMissIsStored(t *testing.T) {
-	b := newBacked(t, says(200, "from the fallback", "Content-Type", "text/html", "X-More", "yes"), minute()).listen()
+	b := newBacked(t, always(200, "from the fallback", "Content-Type", "text/html", "X-More", "yes"), minute()).listen()
 	r := b.get("/a?k=1&x=%20y", "Accept-Encoding", "gzip")
 	b.wants("the first", `200 "from the fallback" fwd=miss; stored`, r)
 	if r.header.Get("Content-Type") != "text/html" || r.header.Get("X-More") != "yes" || len(r.header.Values("Date")) != 1 {
@@ -63,8 +63,8 @@ func TestOneRequestForAll(t *testing.T) {
 			}
 		})
 	}
-	f("stored", says(200, "hello"), "200 hello", "hello")
-	f("not there", says(404, "none"), "404 none", "nothing")
+	f("stored", always(200, "hello"), "200 hello", "hello")
+	f("not there", always(404, "none"), "404 none", "nothing")
 	f("chunks", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "hel")
 		w.(http.Flusher).Flush()
@@ -103,9 +103,9 @@ func TestOneRequestForThoseBefore(t *testing.T) {
 		})
 	}
 	long := strings.Repeat("x", 101)
-	f("error", says(500, "oops"), "500 oops")
-	f("too large", says(200, long), "200 "+long)
-	f("elsewhere", says(302, "", "Location", "/b"), "302 ")
+	f("error", always(500, "oops"), "500 oops")
+	f("too large", always(200, long), "200 "+long)
+	f("elsewhere", always(302, "", "Location", "/b"), "302 ")
 }
 
 // Fields that the fallback does not get do not separate requests, even if Vary names them.
@@ -128,7 +128,7 @@ func TestOneRequestForAllCookies(t *testing.T) {
 					}
 				})
 			}
-			await.Until(t, func() bool { return b.svc.settings.Load().backs[0].Stats().Joined == most-1 })
+			await.Until(t, func() bool { return b.svc.settings.Load().fallbacks[0].Stats().Joined == most-1 })
 			close(gate)
 			wg.Wait()
 			b.settled()
@@ -145,7 +145,7 @@ func TestOneRequestForAllCookies(t *testing.T) {
 
 // Cache-Status reports whether an answer is shared, and why it is not stored.
 func TestSharing(t *testing.T) {
-	script := func(status int, fields ...string) http.HandlerFunc { return says(status, "hello", fields...) }
+	script := func(status int, fields ...string) http.HandlerFunc { return always(status, "hello", fields...) }
 	f := func(name string, loc Location, script http.HandlerFunc, request []string, how, stored, asked string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestNobodysAnswerIsAnothers(t *testing.T) {
 
 // Resources that the fallback lacks are remembered, and memcached is still queried first.
 func TestNegative(t *testing.T) {
-	b := newBacked(t, says(410, "gone"), minute()).listen()
+	b := newBacked(t, always(410, "gone"), minute()).listen()
 	b.wants("first", `410 "gone" fwd=miss; detail=negative`, b.get("/a?k=1"))
 	b.settled()
 	for range 3 {
@@ -257,7 +257,7 @@ func TestPassed(t *testing.T) {
 
 // A failure of memcached is a miss with its reason.
 func TestServerInTrouble(t *testing.T) {
-	b := newBacked(t, says(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 }))
+	b := newBacked(t, always(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 }))
 	b.cfg.Client.Breaker.Failures = 1000 // the server never counts as down
 	b.listen()
 	b.set("1", "\x80\x04pickled", 1, 0)
@@ -284,7 +284,7 @@ func TestStoreIsDown(t *testing.T) {
 			close(asking)
 			<-answer
 		}
-		says(200, "hello")(w, r)
+		always(200, "hello")(w, r)
 	}, minute())
 	b.cfg.Client.Breaker = client.Breaker{Failures: 1, RetryEvery: time.Hour}
 	b.listen()

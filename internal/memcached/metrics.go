@@ -9,14 +9,14 @@ import (
 
 // metrics are the service's counters. Counters with reasons are made at their first use.
 type metrics struct {
-	registry  *telemetry.Registry
-	service   string
-	requests  [64]atomic.Pointer[telemetry.Counter] // by Reason
-	wraps     [32]atomic.Pointer[telemetry.Counter] // by jsonp.Reason
-	stores    []*telemetry.Counter                  // by Outcome
-	renewed   *telemetry.Counter
-	unrenewed *telemetry.Counter
-	by        []*telemetry.Counter // by telemetry.Decision, for the report
+	registry   *telemetry.Registry
+	service    string
+	requests   [64]atomic.Pointer[telemetry.Counter] // by Reason
+	wraps      [32]atomic.Pointer[telemetry.Counter] // by jsonp.Reason
+	stores     []*telemetry.Counter                  // by Outcome
+	renewed    *telemetry.Counter
+	unrenewed  *telemetry.Counter
+	byDecision []*telemetry.Counter // by telemetry.Decision, for the report
 }
 
 func newMetrics(r *telemetry.Registry, service string) *metrics {
@@ -33,21 +33,21 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	}
 	m.renewed, m.unrenewed = renewal("renewed"), renewal("failed")
 	for range telemetry.Decisions {
-		m.by = append(m.by, telemetry.NewCounter())
+		m.byDecision = append(m.byDecision, telemetry.NewCounter())
 	}
 	return m
 }
 
 // answered counts how a request was answered, or why memcached had no value for it.
 func (m *metrics) answered(why Reason) {
-	m.by[why.Info().Decision].Inc()
+	m.byDecision[why.Info().Decision].Inc()
 	m.inc(&m.requests[why], why.String(), "kasoku_memcached_requests_total",
 		"Requests by how they were answered from memcached, or why they were not; memcached.md has the reasons.")
 }
 
 // forwarded counts how a request was answered by a fallback, and why.
 func (m *metrics) forwarded(why Reason, d telemetry.Decision) {
-	m.by[d].Inc()
+	m.byDecision[d].Inc()
 	m.inc(&m.requests[why], why.String(), "kasoku_memcached_requests_total",
 		"Requests by how they were answered from memcached, or why they were not; memcached.md has the reasons.")
 }
@@ -70,8 +70,8 @@ func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], reason, name, hel
 // decisions returns the number of requests by decision.
 func (m *metrics) decisions() map[telemetry.Decision]uint64 {
 	counts := map[telemetry.Decision]uint64{}
-	for d := range m.by {
-		if n := m.by[d].Value(); n > 0 {
+	for d := range m.byDecision {
+		if n := m.byDecision[d].Value(); n > 0 {
 			counts[telemetry.Decision(d)] = n
 		}
 	}

@@ -58,7 +58,7 @@ type renewal struct {
 // get was the first to see that (won), or the client that was has not renewed it. l is the
 // value's lifetime.
 func (c *call) renew(won bool, cas uint64, l lifetime) {
-	engine := c.set.back(c.loc.Fallback)
+	engine := c.set.fallback(c.loc.Fallback)
 	if engine == nil || c.loc.Store == nil || !won && !c.overdue(cas, l) {
 		return
 	}

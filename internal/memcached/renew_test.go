@@ -134,9 +134,9 @@ func TestRenewalFails(t *testing.T) {
 			b.turns("new")
 		})
 	}
-	f("error", says(500, "oops"))
-	f("not there", says(404, "none"))
-	f("for one client", says(200, "mine", "Set-Cookie", "a=b"))
+	f("error", always(500, "oops"))
+	f("not there", always(404, "none"))
+	f("for one client", always(200, "mine", "Set-Cookie", "a=b"))
 	f("cut", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
 		io.WriteString(w, "hello")
@@ -272,7 +272,7 @@ func TestRenewalWithCallback(t *testing.T) {
 
 // Servers without support for renewals keep values for their ttl.
 func TestNoStaleTimeOnTextServers(t *testing.T) {
-	b := newBacked(t, says(200, "hello"), minute(stale))
+	b := newBacked(t, always(200, "hello"), minute(stale))
 	text := memcachedtest.Start(t, false)
 	b.servers[0] = text
 	b.cfg.Client.Servers[0].Address = text.Address()

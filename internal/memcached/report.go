@@ -21,12 +21,12 @@ func (s *Service) Ready() error {
 			return nil
 		}
 	}
-	for _, e := range set.backs {
+	for _, e := range set.fallbacks {
 		if e.Ready() == nil {
 			return nil
 		}
 	}
-	if len(set.backs) > 0 {
+	if len(set.fallbacks) > 0 {
 		return errors.New("no memcached server is up, and no origin of a fallback is available")
 	}
 	return errors.New("no memcached server is up, and there is no fallback")
@@ -58,7 +58,7 @@ func (s *Service) Report() admin.Report {
 		}
 	}
 	r.Origin.URL = strings.Join(addresses, " ")
-	for _, e := range set.backs {
+	for _, e := range set.fallbacks {
 		r.Members = append(r.Members, e.Report().Members...)
 	}
 	return r

@@ -15,15 +15,15 @@ import (
 
 // Service answers from memcached. It is an edge.Handler for a streaming server.
 type Service struct {
-	name     string
-	space    *cache.Space // for copies in this process
-	registry *telemetry.Registry
-	log      *slog.Logger
-	metrics  *metrics
-	tags     tagger
-	calls    sync.Pool
-	backs    backs
-	renewals renewals
+	name      string
+	space     *cache.Space // for copies in this process
+	registry  *telemetry.Registry
+	log       *slog.Logger
+	metrics   *metrics
+	tags      tagger
+	calls     sync.Pool
+	fallbacks fallbacks
+	renewals  renewals
 
 	// settings are replaced as a whole. changing serialises replacements.
 	settings atomic.Pointer[settings]
@@ -52,7 +52,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.name, err)
 	}
-	if next.backs, err = s.backs.open(s, &cfg); err != nil {
+	if next.fallbacks, err = s.fallbacks.open(s, &cfg); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 			return fmt.Errorf("service %s: %w", s.name, err)
 		}
 	}
-	if next.backs, err = s.backs.open(s, &cfg); err != nil {
+	if next.fallbacks, err = s.fallbacks.open(s, &cfg); err != nil {
 		if c != old.client {
 			c.Close()
 		}
@@ -107,7 +107,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 // Close closes all connections. No request is in flight any more.
 func (s *Service) Close() {
 	s.renewals.close()
-	s.backs.close()
+	s.fallbacks.close()
 	s.retired.close()
 	s.settings.Load().client.Close()
 }

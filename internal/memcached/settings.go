@@ -11,13 +11,13 @@ import (
 
 // settings are a configuration in force. They are immutable.
 type settings struct {
-	cfg      Config
-	ring     *ring.Ring
-	client   *client.Client
-	backs    []*httpcache.Service // by the fallback's index
-	table    *table
-	up       func(server int) bool // of client; nil without failover
-	maxValue int64                 // maximum size of a decompressed value
+	cfg       Config
+	ring      *ring.Ring
+	client    *client.Client
+	fallbacks []*httpcache.Service // by the fallback's index
+	table     *table
+	up        func(server int) bool // of client; nil without failover
+	maxValue  int64                 // maximum size of a decompressed value
 }
 
 // newSettings returns settings without a client.

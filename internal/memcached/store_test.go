@@ -73,17 +73,17 @@ func TestStored(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("x", 101)
-	f("gzip", says(200, asGzip("hello"), "Content-Encoding", "gzip"), value.Raw, "", "hello", Kept)
-	f("deflate", says(200, asZlib("hello"), "Content-Encoding", "deflate"), value.CMF, "", "hello", Kept)
-	f("gzip of too much", says(200, asGzip(long), "Content-Encoding", "gzip"), value.Raw, "", "nothing", Oversized, small)
-	f("no gzip", says(200, "hello", "Content-Encoding", "gzip"), value.Raw, "", "nothing", Undecodable)
-	f("what readers would decode", says(200, asGzip("hello")), value.Raw, "", "nothing", Misread)
-	f("what they would not", says(200, asGzip("hello")), value.Bytes, "", asGzip("hello"), Kept)
+	f("gzip", always(200, asGzip("hello"), "Content-Encoding", "gzip"), value.Raw, "", "hello", Kept)
+	f("deflate", always(200, asZlib("hello"), "Content-Encoding", "deflate"), value.CMF, "", "hello", Kept)
+	f("gzip of too much", always(200, asGzip(long), "Content-Encoding", "gzip"), value.Raw, "", "nothing", Oversized, small)
+	f("no gzip", always(200, "hello", "Content-Encoding", "gzip"), value.Raw, "", "nothing", Undecodable)
+	f("what readers would decode", always(200, asGzip("hello")), value.Raw, "", "nothing", Misread)
+	f("what they would not", always(200, asGzip("hello")), value.Bytes, "", asGzip("hello"), Kept)
 	f("longer than it was said", chunked(long), value.Raw, "", "nothing", Oversized, small)
 	f("longer than memcached takes", chunked(strings.Repeat("x", 1<<20-1)), value.Raw, "", "nothing", Oversized)
-	f("nothing", says(200, ""), value.Raw, "", "", Kept)
-	f("somebody was quicker", says(200, "hello"), value.Raw, "theirs", "theirs", AlreadyThere)
-	f("and is replaced", says(200, "hello"), value.Raw, "theirs", "hello", Kept, replace)
+	f("nothing", always(200, ""), value.Raw, "", "", Kept)
+	f("somebody was quicker", always(200, "hello"), value.Raw, "theirs", "theirs", AlreadyThere)
+	f("and is replaced", always(200, "hello"), value.Raw, "theirs", "hello", Kept, replace)
 	f("cut", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "200")
 		io.WriteString(w, long)
@@ -145,9 +145,9 @@ func TestRacesOfKeys(t *testing.T) {
 
 // A reload changes, adds and takes away fallbacks.
 func TestFallbacksReload(t *testing.T) {
-	b := newBacked(t, says(200, "one"), minute(func(l *Location) { l.Store = nil })).listen()
+	b := newBacked(t, always(200, "one"), minute(func(l *Location) { l.Store = nil })).listen()
 	b.wants("before", `200 "one" fwd=miss; detail=store-off`, b.get("/a?k=1"))
-	two := newBacked(t, says(200, "two"))
+	two := newBacked(t, always(200, "two"))
 	next := b.cfg
 	next.Fallbacks = []httpcache.Config{fallbackOf(two.back.URL), fallbackOf(b.back.URL)}
 	next.Fallback = 1
@@ -177,7 +177,7 @@ func TestFallbacksReload(t *testing.T) {
 // A fallback that is configured again before the one of its name is closed keeps its
 // counters.
 func TestFallbackComesBack(t *testing.T) {
-	b := newBacked(t, says(200, "hello"), minute(), minute(func(l *Location) { l.Path = "/b" }))
+	b := newBacked(t, always(200, "hello"), minute(), minute(func(l *Location) { l.Path = "/b" }))
 	one := b.cfg
 	two := b.cfg
 	two.Fallbacks = []httpcache.Config{b.cfg.Fallbacks[0], fallbackOf(b.back.URL)}
@@ -192,7 +192,7 @@ func TestFallbackComesBack(t *testing.T) {
 		}
 	}
 	graceEnds := func() {
-		backs := &b.svc.backs
+		backs := &b.svc.fallbacks
 		backs.mu.Lock()
 		for _, timer := range backs.retired {
 			timer.Reset(0)
@@ -210,7 +210,7 @@ func TestFallbackComesBack(t *testing.T) {
 		return strings.Count(w.Body.String(), `service="counts/2"`)
 	}
 	b.get("/b?k=1")
-	await.Until(t, func() bool { return b.svc.settings.Load().backs[1].Stats().Running == 0 })
+	await.Until(t, func() bool { return b.svc.settings.Load().fallbacks[1].Stats().Running == 0 })
 	before := series()
 	reload(one)
 	reload(two)
