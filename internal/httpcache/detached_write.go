@@ -11,10 +11,11 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// maxDetached is how many writes are waited for at a time whose clients have left.
+// maxDetached is how many writes may continue at a time after their clients have
+// disconnected.
 const maxDetached = 128
 
-// all are the writes that go on without their clients.
+// detachedWrites counts the writes that continue without their clients.
 type detachedWrites struct {
 	count            atomic.Int64
 	started, refused *telemetry.Counter
@@ -22,12 +23,12 @@ type detachedWrites struct {
 
 func (o *detachedWrites) observe(r *telemetry.Registry, service string) {
 	o.started = r.Counter("kasoku_http_orphans_total",
-		"Writes whose clients had left, or broken off their bodies, and whose outcome was waited for.", "service", service)
+		"Writes that continued after their clients had disconnected, or broken off their bodies.", "service", service)
 	o.refused = r.Counter("kasoku_http_orphans_refused_total",
-		"Such writes that were given up because too many were waited for: what they may have changed is not kept for a while.", "service", service)
+		"Such writes that were given up because there were too many: for a while, nothing that they may have changed is stored.", "service", service)
 }
 
-// take lets one more write go on, unless there are too many.
+// take lets one more write continue, unless there are too many.
 func (o *detachedWrites) take() bool {
 	if o.count.Add(1) > maxDetached {
 		o.count.Add(-1)
@@ -38,25 +39,25 @@ func (o *detachedWrites) take() bool {
 	return true
 }
 
-// detachedWrite lets a write go on when its client leaves, or breaks off its body, so that it
-// becomes known what the origin has made of it. Else whoever writes and leaves, again and
-// again, would keep out of the cache what nobody knows the state of.
+// detachedWrite lets a write continue when its client disconnects or breaks off its body, so
+// that its outcome becomes known. Otherwise a client that keeps disconnecting mid-write
+// would keep its URL uncached.
 type detachedWrite struct {
-	ctx    context.Context // the write's
+	ctx    context.Context // of the write
 	cancel context.CancelCauseFunc
 	client context.Context
 	unhook func() bool
-	until  time.Time // the request timeout; zero without one
+	until  time.Time // deadline of the request timeout; zero if there is none
 	all    *detachedWrites
 
-	// mu orders orphan and end. Leaf.
+	// mu orders detach and end. Leaf.
 	mu       sync.Mutex
 	ended    bool
 	detached bool
-	limit    *time.Timer // nil before it is orphaned, and without until
+	limit    *time.Timer // nil before the write is detached, and without until
 }
 
-// detachedWrite begins the write of an exchange, which must end it.
+// beginWrite begins the write of an exchange, which must end it.
 func (s *Service) beginWrite(x *edge.Exchange) *detachedWrite {
 	return newDetachedWrite(x.Lasting(), x.Context(), x.Deadline(), &s.detached)
 }
@@ -68,8 +69,8 @@ func newDetachedWrite(lasting, client context.Context, until time.Time, o *detac
 	return t
 }
 
-// clientLeft is called when the client's context has ended. It may be so late that the
-// exchange is over.
+// clientLeft is called when the client's context has ended, possibly after the exchange is
+// over.
 func (t *detachedWrite) clientLeft() {
 	why := context.Cause(t.client)
 	if errors.Is(why, edge.ErrRequestTimeout) || !t.detach() {
@@ -77,7 +78,7 @@ func (t *detachedWrite) clientLeft() {
 	}
 }
 
-// detach tells whether the write may go on as it is.
+// detach reports whether the write may continue without its client.
 func (t *detachedWrite) detach() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

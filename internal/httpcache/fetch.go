@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// fetch gets the answer from the origin, together with all who want the same.
+// fetch answers from the origin, by a flight that requests for the same answer share.
 func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 	if f := c.admit(); f != nil {
 		c.failed(seen, f)
@@ -44,9 +44,9 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 	}
 }
 
-// mayRetry says whether a request goes on when a flight that it had joined has failed without
-// an answer: once, and not when that says how the origin is, or something stored may stand
-// in. It may have been the request of the other one that the origin did not bear.
+// mayRetry reports whether a request is repeated after a flight that it had joined failed
+// without an answer: once, and only if the failure is not about the origin's state and no
+// stored object may be used. The failure may have been caused by the other client's request.
 func (c *call) mayRetry(t *flight.Waiter, seen *store.Object, err error) bool {
 	if !t.Joined() || c.retried || c.x.Context().Err() != nil || seen != nil && c.mayUseStale(seen) {
 		return false
@@ -64,33 +64,33 @@ func isOriginFault(err error) bool {
 	return ok
 }
 
-// mayUseStale says whether seen is to be used if there is no answer.
+// mayUseStale reports whether seen may be used if there is no answer.
 func (c *call) mayUseStale(seen *store.Object) bool {
 	d := policy.AfterFailure(&c.req, &seen.Head.Response, seen.Mark(), policy.Disconnected, c.now, c.opt)
 	return d.Action == policy.Use
 }
 
-// maxMismatches is how many flights a request joins that turn out to be for others:
-// each tells what the URL varies by, which an origin may change its mind about.
+// maxMismatches is how many flights a request joins that turn out to be for other variants.
+// Each of them shows what the URL varies by, which an origin may change.
 const maxMismatches = 3
 
-// nextStep is how a request goes on that followed a flight.
+// nextStep is how a request continues after a flight.
 type nextStep uint8
 
 const (
 	answered    nextStep = iota
-	retryShared          // the flight was for another variant, or broke off: with those who want the same
-	fetchAlone           // the answer was not for it
+	retryShared          // join another flight: this one was for another variant, or broke off
+	fetchAlone           // the answer is for another request alone
 )
 
-// join follows a flight and leaves it, also by a panic: others must not wait for a
+// join follows a flight and leaves it, also after a panic: other members must not wait for a
 // reader that is gone.
 func (c *call) join(t *flight.Waiter, f *originFetch, why policy.Reason) nextStep {
 	defer t.Leave()
 	return c.follow(t, f, why)
 }
 
-// follow waits for what a flight brings and answers with it, or says how to go on.
+// follow waits for a flight and answers with its result, or returns how to continue.
 func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextStep {
 	x := c.x
 	t.OnInterim = func(i flight.Interim) { _ = x.Interim(i.Status, i.Fields) }
@@ -130,7 +130,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 	case out.Kind == flight.Streaming:
 		return c.stream(t, out, status)
 	case c.hop.trailers && !c.callback.Admitted() && len(t.Trailer()) > 0:
-		out.Length = -1 // trailers go behind a body that comes in chunks
+		out.Length = -1 // trailers need a chunked body
 		return c.stream(t, out, status)
 	case t.Remembered():
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Remembered}, 0)
@@ -142,7 +142,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 		if !t.Joined() && f.fwdStatus == 304 {
 			status.FwdStatus = 304
 		}
-		if out.Object.IsPart() { // what was asked for, or what the origin takes for it
+		if out.Object.IsPart() { // the requested part, or what the origin sends in its place
 			c.asItCame(out.Object, status)
 			break
 		}
@@ -151,7 +151,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 	return answered
 }
 
-// usable says whether a response that another has asked for answers this request.
+// usable reports whether the response to another client's request answers this one.
 func (c *call) usable(h *store.Head) bool {
 	if c.plan != nil && c.plan.ByKey {
 		return true
@@ -160,12 +160,13 @@ func (c *call) usable(h *store.Head) bool {
 	return d.Action == policy.Use || d.Action == policy.UseAndRefresh
 }
 
-// standIn answers with what is stored if the origin has failed and that may be.
+// standIn answers with the stored object if the origin has failed and the object may be
+// used. It reports whether it did.
 func (c *call) standIn(seen *store.Object, out flight.Outcome) bool {
 	return seen != nil && policy.Failing(out.Head.Response.Status) && c.standInFor(seen)
 }
 
-// failed answers when no origin has.
+// failed answers when there is no answer from an origin.
 func (c *call) failed(seen *store.Object, err error) {
 	if errors.Is(err, flight.ErrPanicked) {
 		c.svc.metrics.faults.Inc()
@@ -198,7 +199,7 @@ func (c *call) failed(seen *store.Object, err error) {
 	}
 }
 
-// interrupted is the fault that an end of waiting amounts to.
+// interrupted returns the fault for an end of waiting.
 func (c *call) interrupted(err error) *origin.Fault {
 	kind := origin.Reset
 	switch ctx := c.x.Context(); {
@@ -210,10 +211,10 @@ func (c *call) interrupted(err error) *origin.Fault {
 	return &origin.Fault{Origin: c.svc.name, Kind: kind, Err: err}
 }
 
-// own answers with a response that is for this request alone.
+// own answers with a private response.
 func (c *call) own(out flight.Outcome, f *originFetch, status policy.CacheStatus) {
 	status.Timed = false
-	if out.Object != nil { // a 304 that ends its storing
+	if out.Object != nil { // a 304 whose object may no longer be stored
 		status.FwdStatus = 304
 		c.fetched(out.Object, status)
 		return
@@ -233,7 +234,7 @@ func (c *call) own(out flight.Outcome, f *originFetch, status policy.CacheStatus
 	c.copyBody(f.in)
 }
 
-// missHead begins an answer with a response that has just come.
+// missHead begins an answer with a response that has just arrived.
 func (c *call) missHead(h *store.Head, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = h.Response.Status, c.dated()

@@ -15,37 +15,37 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// originFetch is a request to the origin on behalf of whoever wants its answer. It is
-// made of a client's request and outlives it, so it has memory of its own.
+// originFetch is the request of a flight to the origin. It is made of a client's request and
+// outlives it, so it has memory of its own.
 type originFetch struct {
 	svc         *Service
 	set         *settings
 	key         []byte
 	method      []byte
-	host        []byte // nil: the origin's
+	host        []byte // nil for the origin's own
 	target      []byte
-	header      http1.Fields // as it goes to the origin, without conditions
+	header      http1.Fields // as sent to the origin, without conditions
 	client      http1.Fields // with the client's conditions
 	req         policy.Request
 	opt         *policy.Options
-	byKey       bool          // as Plan has it
-	wantTrailer bool          // its starter takes trailers
-	seen        *store.Object // what is to be validated, nil if nothing
-	part        *store.Object // what may be completed, nil if nothing
-	background  bool          // nobody waits for it
+	byKey       bool          // as in Plan
+	wantTrailer bool          // the starter takes trailers
+	seen        *store.Object // the object to validate; nil if there is none
+	part        *store.Object // the part to complete; nil if there is none
+	background  bool          // no client waits for it
 
 	fill    *Fill                  // nil for type http
 	content []byte                 // the request's body
-	keep    bool                   // what Ask has said of the answer
-	given   func(name string) bool // as Admission has it
+	keep    bool                   // returned by Ask for the answer
+	given   func(name string) bool // as in Admission
 
-	why       policy.Reason // what became of the answer; for the starter, after Wait
+	why       policy.Reason // why the answer is stored or not; for the starter, after Wait
 	fwdStatus int           // the origin's status
 	in        *origin.Inbound
-	own       http1.Fields // for the starter alone
+	own       http1.Fields // fields for the starter alone
 }
 
-// newFetch takes down what the call asks for.
+// newFetch returns a fetch for the call's request.
 func (c *call) newFetch(seen *store.Object) *originFetch {
 	q := c.outbound(c.forOrigin())
 	client := q.Header.Clone()
@@ -65,7 +65,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 	return f
 }
 
-// stale is what may stand in for an answer of the origin's, nil if nothing.
+// stale returns the object that may be used if the origin fails; nil if there is none.
 func (f *originFetch) stale() *store.Object {
 	if f == nil || f.fill != nil {
 		return nil
@@ -73,7 +73,7 @@ func (f *originFetch) stale() *store.Object {
 	return f.seen
 }
 
-// run asks the origin for a flight.
+// run is a flight.FillFunc.
 func (f *originFetch) run(ctx context.Context, fl *flight.Flight) (a *flight.Answer, err error) {
 	defer func() {
 		if a == nil && f.in != nil {
@@ -94,7 +94,7 @@ func (f *originFetch) run(ctx context.Context, fl *flight.Flight) (a *flight.Ans
 	return a, err
 }
 
-// validatable is what the origin can be asked about, nil if nothing.
+// validatable returns the object that the origin can validate; nil if there is none.
 func (f *originFetch) validatable() *store.Object {
 	if f.seen == nil || f.seen.Head.Synthesized || f.fill != nil && f.fill.Anew {
 		return nil
@@ -102,14 +102,14 @@ func (f *originFetch) validatable() *store.Object {
 	return f.seen
 }
 
-// refreshPause is how long after a failed refresh in the background the next one may
-// be tried.
+// refreshPause is how long after a failed refresh in the background the next one is tried at
+// the earliest.
 const refreshPause = 5 * time.Second
 
-// errOtherObject says that a 304 speaks of something else than what was asked about.
+// errOtherObject is returned for a 304 that confirms another object than the stored one.
 var errOtherObject = errors.New("httpcache: the origin has confirmed something that is not stored")
 
-// attempt asks the origin once, whether seen is still right if there is one.
+// attempt sends one request to the origin. If seen is not nil, it validates seen.
 func (f *originFetch) attempt(ctx context.Context, fl *flight.Flight, seen *store.Object) (*flight.Answer, error) {
 	header, completing := f.completion()
 	switch {
@@ -154,12 +154,12 @@ func (f *originFetch) ask(ctx context.Context, q *origin.Outbound) (in *origin.I
 	return in, fault
 }
 
-var errUnasked = errors.New("an answer to conditions or ranges that were not asked for")
+var errUnasked = errors.New("an answer to conditions or ranges that were not in the request")
 
-// clock is now, on the clock that exchanges are dated by (edge.Exchange.Now).
+// clock returns the time on the clock that exchanges are dated by (edge.Exchange.Now).
 func clock() policy.Moment { return policy.MomentOf(time.Now()) }
 
-// received are the fields of an origin's answer as they are stored and sent on.
+// received returns the fields of an origin's answer as they are stored and sent on.
 func received(in *origin.Inbound, now policy.Moment) http1.Fields {
 	fields := policy.Dated(nil, policy.EndToEnd(nil, in.Header), now)
 	kept := fields[:0]
@@ -171,7 +171,8 @@ func received(in *origin.Inbound, now policy.Moment) http1.Fields {
 	return append(kept, via[in.Minor])
 }
 
-// answer judges a new response.
+// answer makes a flight's answer of a new response: by RFC 9111 it is shared and kept, or
+// not.
 func (f *originFetch) answer(in *origin.Inbound, fields http1.Fields, asked policy.Moment) *flight.Answer {
 	o := f.opt
 	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
@@ -189,21 +190,21 @@ func (f *originFetch) answer(in *origin.Inbound, fields http1.Fields, asked poli
 		if !causedByRequest(why) {
 			a.Mark = f.set.cfg.UncacheableTTL
 		}
-		if why != policy.Authorized && why != policy.HeuristicNotStored { // another may still get what is stored
+		if why != policy.Authorized && why != policy.HeuristicNotStored { // another request may still use the stored object
 			f.dropReplaced(in.Status)
 		}
 	case length > f.svc.store.MaxBody():
 		a.Keep, why = false, policy.TooLarge
 	case f.seen != nil && policy.Failing(in.Status):
-		a.Keep, why = false, policy.OriginFailed // what is stored stays (RFC 9111, section 4.3.3)
+		a.Keep, why = false, policy.OriginFailed // the stored object is kept (RFC 9111, section 4.3.3)
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
 	return a
 }
 
-// fitPart is the length of a part's body, whose Part agrees with it; false if they can't
-// agree. One whose length is not announced has what its Content-Range says.
+// fitPart returns the length of a part's body and makes its Part agree with it; false if
+// that is impossible. A length that is not announced follows from Content-Range.
 func fitPart(r *policy.Response, length int64, o *policy.Options) (int64, bool) {
 	if length < 0 {
 		length = r.Part.Length()
@@ -215,8 +216,8 @@ func fitPart(r *policy.Response, length int64, o *policy.Options) (int64, bool) 
 	return length, fits
 }
 
-// causedByRequest says whether an answer can't be shared because of what was asked: that
-// tells nothing of the answers to others.
+// causedByRequest reports whether an answer can't be shared because of its request, so that
+// answers to other requests may be.
 func causedByRequest(why policy.Reason) bool {
 	switch why {
 	case policy.RequestNoStore, policy.PreconditionNotStored, policy.CookieNotStored, policy.HeuristicNotStored,
@@ -226,15 +227,15 @@ func causedByRequest(why policy.Reason) bool {
 	return false
 }
 
-// dropReplaced drops what the origin was asked about if it has answered with
-// something else that may not be stored.
+// dropReplaced drops the object that the origin was asked about if the origin has replaced
+// it by an answer that may not be stored.
 func (f *originFetch) dropReplaced(status int) {
 	if f.seen != nil && (status < 400 || status == 404 || status == 410) {
 		f.svc.store.Drop(f.key, f.seen)
 	}
 }
 
-// validated is what a 304 makes of the stored object.
+// validated makes a flight's answer of a 304 and the stored object.
 func (f *originFetch) validated(fl *flight.Flight, seen *store.Object, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	o, now := f.opt, clock()
 	if f.fill != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// stream answers with a body that is still coming, or says how to go on if none of
-// it came.
+// stream answers with a body that is still arriving, or returns how to continue if none of
+// it arrived.
 func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) nextStep {
 	if c.callback.Admitted() {
 		if next, done := c.wrapFlight(t, out, status); done {
@@ -42,7 +42,7 @@ func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheS
 	return answered
 }
 
-// beginPart begins an answer with a range of a body that is still coming.
+// beginPart begins an answer with a range of a body that is still arriving.
 func (c *call) beginPart(out flight.Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = 206, c.dated()
@@ -52,12 +52,12 @@ func (c *call) beginPart(out flight.Outcome, s policy.Span, status policy.CacheS
 	c.decided(status)
 }
 
-// sendStream answers with length bytes (all that come if it is negative) as the flight
-// brings them. head makes the head of the answer.
+// sendStream answers with length bytes of a flight, or with all of them if length is
+// negative. head makes the head of the answer.
 //
-// The head of a body with a known length waits for its first bytes. If it ends before
-// them, nothing has left: whoever waited for another's flight asks anew, once, and
-// whoever started it is told what it is, an error.
+// The head of a body with a known length waits for the first bytes. If the body ends before
+// them, nothing has been sent: a request that had joined the flight is repeated, once, and
+// the starter gets an error.
 func (c *call) sendStream(t *flight.Waiter, length int64, head func()) nextStep {
 	ctx := c.x.Context()
 	var b []byte
@@ -85,13 +85,13 @@ func (c *call) sendStream(t *flight.Waiter, length int64, head func()) nextStep 
 		b = t.TryNext()
 	}
 	c.x.Reply.Loan = t
-	if out, serr := c.x.StreamWith(length, b); serr == nil { // else the client is gone
+	if out, serr := c.x.StreamWith(length, b); serr == nil { // otherwise the client has disconnected
 		c.copyStream(out, t, length-int64(len(b)), length < 0)
 	}
 	return answered
 }
 
-// copyStream sends the next n bytes of a body, or with all whatever comes of it.
+// copyStream sends the next n bytes of a body, or with all every byte that arrives.
 func (c *call) copyStream(out *edge.Outgoing, t *flight.Waiter, n int64, all bool) {
 	var err error
 	for all || n > 0 {
@@ -108,7 +108,7 @@ func (c *call) copyStream(out *edge.Outgoing, t *flight.Waiter, n int64, all boo
 		}
 	}
 	if err == nil {
-		_ = out.Close() // edge accounts for clients that leave
+		_ = out.Close() // edge accounts for clients that disconnect
 		return
 	}
 	if err == io.EOF {
@@ -120,7 +120,7 @@ func (c *call) copyStream(out *edge.Outgoing, t *flight.Waiter, n int64, all boo
 	out.Cut()
 }
 
-// unsent takes back an answer of which nothing has left, because nothing comes.
+// unsent replaces an answer of which nothing was sent by an error.
 func (c *call) unsent(err error) {
 	c.x.Reply.Reset()
 	var f *origin.Fault

@@ -17,12 +17,12 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// streamedWrap is an answer that is to be wrapped while it comes: whatever has to be known of
-// its body is found out on the way.
+// streamedWrap is an answer that is wrapped while its body arrives, without a look at the
+// whole body before.
 type streamedWrap struct {
 	status      int
 	fields      http1.Fields
-	lines       func() []byte // of the plain answer, when it begins
+	lines       func() []byte // of the unwrapped answer
 	cacheStatus policy.CacheStatus
 	ownDate     bool
 	length      int64 // of the body, -1 if it is not known
@@ -32,8 +32,8 @@ type streamedWrap struct {
 	decoded bool
 }
 
-// wrapStreamed answers with f in the call that is asked for; not done: it is to be answered
-// as it is, and nothing of it was read. An error is the body's: nothing was sent.
+// wrapStreamed answers with f in the requested call. If it returns false, nothing of f was
+// read and the answer is sent unwrapped. An error is the body's, before anything was sent.
 func (c *call) wrapStreamed(f *streamedWrap) (done bool, err error) {
 	cb := &c.callback
 	does := cb.judge(f.status, f.fields, jsonp.Unseen)
@@ -64,7 +64,7 @@ func (c *call) wrapStreamed(f *streamedWrap) (done bool, err error) {
 	return true, nil
 }
 
-// maxEmptyReads is how many reads may return nothing.
+// maxEmptyReads is how many reads may return no bytes.
 const maxEmptyReads = 100
 
 // fillUp reads until buf is full or the body is at its end.
@@ -79,7 +79,7 @@ func fillUp(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// wrapHead answers with what is known without the body.
+// wrapHead answers without reading the body.
 func (c *call) wrapHead(f *streamedWrap) {
 	cb := &c.callback
 	bare := cb.Bare()
@@ -90,11 +90,11 @@ func (c *call) wrapHead(f *streamedWrap) {
 		c.wrapNothing()
 		return
 	}
-	c.x.Reply.Length = -1 // how much is to be escaped nobody knows yet
+	c.x.Reply.Length = -1 // the length after escaping is not known
 }
 
-// wrapFrom answers with a body of which the first n bytes are in buf: it has no more if
-// that is all.
+// wrapFrom answers with a body whose first n bytes are in buf. all means that it has no
+// more.
 func (c *call) wrapFrom(f *streamedWrap, buf []byte, n int, all bool) {
 	cb, reply := &c.callback, &c.x.Reply
 	start := buf[:n]
@@ -112,18 +112,18 @@ func (c *call) wrapFrom(f *streamedWrap, buf []byte, n int, all bool) {
 	c.borrow(f)
 	out, err := c.x.Stream(-1)
 	if err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	w := &cb.writer
 	w.Reset(out, cb.Call())
 	if c.pour(w, f, buf, n) && w.Close() == nil {
-		_ = out.Close() // edge accounts for clients that leave
+		_ = out.Close() // edge accounts for clients that disconnect
 		return
 	}
 	out.Cut()
 }
 
-// unwrapped answers with a body that has turned out to be none to be wrapped.
+// unwrapped answers with a body that has turned out not to be wrapped.
 func (c *call) unwrapped(f *streamedWrap, buf []byte, n int, all bool) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = f.status, f.ownDate
@@ -152,18 +152,18 @@ func (c *call) unwrapped(f *streamedWrap, buf []byte, n int, all bool) {
 	out.Cut()
 }
 
-// ofCoded are fields that tell of a body as it is encoded.
+// ofCoded are the fields that describe the encoded body.
 var ofCoded = []string{"Content-Encoding", "ETag", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest"}
 
-// borrow has the memory that a body is read from counted until the answer has ended.
+// borrow keeps the memory that a body is read from counted until the answer has ended.
 func (c *call) borrow(f *streamedWrap) {
 	if f.loan != nil {
 		c.x.Reply.Loan = f.loan
 	}
 }
 
-// pour writes the first n bytes of buf and what follows them; false: that broke off, or
-// nobody takes it.
+// pour writes the first n bytes of buf and what follows them. It returns false if the body
+// broke off or the client has disconnected.
 func (c *call) pour(w io.Writer, f *streamedWrap, buf []byte, n int) bool {
 	for {
 		if _, err := w.Write(buf[:n]); err != nil {
@@ -182,8 +182,8 @@ func (c *call) pour(w io.Writer, f *streamedWrap, buf []byte, n int) bool {
 	}
 }
 
-// decode has f read without its content coding. If that can't be undone, the answer is an
-// error, as the script that waits could do nothing with it.
+// decode removes f's content coding. If that fails the answer is an error, since the waiting
+// script could do nothing with encoded bytes. It reports whether it succeeded.
 func (c *call) decode(f *streamedWrap) bool {
 	f.decoded = true
 	if c.req.Method == policy.HEAD {
@@ -199,8 +199,8 @@ func (c *call) decode(f *streamedWrap) bool {
 	return true
 }
 
-// wrapRelay gives this client alone an answer in the call that is asked for; false: it is
-// to be given as it is.
+// wrapRelay wraps an answer that is for this client alone. If it returns false the answer is
+// sent unwrapped.
 func (c *call) wrapRelay(f *streamedWrap) bool {
 	done, err := c.wrapStreamed(f)
 	if err != nil {
@@ -266,7 +266,7 @@ func (r *diskReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// waiterReader reads the body that a flight brings.
+// waiterReader reads the body of a flight.
 type waiterReader struct {
 	t    *flight.Waiter
 	ctx  context.Context
@@ -284,7 +284,7 @@ func (r *waiterReader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// wrapFlight is stream, wrapped; not done: it is not to be.
+// wrapFlight is stream for an answer that may be wrapped. If done is false it is not to be.
 func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) (next nextStep, done bool) {
 	ctx := c.x.Context()
 	h := out.Head
@@ -305,7 +305,8 @@ func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.Ca
 	return answered, done
 }
 
-// envelope answers in place of a refusal where errors are wrapped with their status.
+// envelope answers with a wrapped status in place of a refusal, if errors are wrapped so. It
+// reports whether it did.
 func (c *call) envelope(status int) bool {
 	cb := &c.callback
 	if !cb.Admitted() || cb.judge(status, words, jsonp.Unseen) != jsonp.WrapIt {

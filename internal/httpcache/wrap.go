@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// wrapped answers with a stored object wrapped in the call that is asked for; false: it
-// is to be answered as it is. The lines may be in c.text.
+// wrapped answers with a stored object in the requested call. If it returns false the answer
+// is sent unwrapped. lines may be in c.text.
 func (c *call) wrapped(o *store.Object, lines []byte, status policy.CacheStatus) bool {
 	cb := &c.callback
 	r := &o.Head.Response
@@ -33,8 +33,8 @@ func (c *call) wrapped(o *store.Object, lines []byte, status policy.CacheStatus)
 	return true
 }
 
-// beginCall begins a wrapped answer of which lines are the plain one's. It tells whether
-// that is all, because the client has the body.
+// beginCall begins a wrapped answer; lines are those of the unwrapped one. It reports
+// whether the client has the body already, so that nothing follows.
 func (c *call) beginCall(status int, lines []byte, cs policy.CacheStatus, ownDate bool) (same bool) {
 	cb, reply := &c.callback, &c.x.Reply
 	cb.Wrap()
@@ -46,8 +46,8 @@ func (c *call) beginCall(status int, lines []byte, cs policy.CacheStatus, ownDat
 	return same
 }
 
-// appendLines makes of the plain answer's lines those of the wrapped one. It tells
-// whether the client has that.
+// appendLines appends the lines of the wrapped answer, made of those of the unwrapped one.
+// It reports whether the client has that answer.
 func (cb *callback) appendLines(reply *edge.Reply, lines []byte) (same bool) {
 	var tag []byte
 	for len(lines) > 0 {
@@ -71,7 +71,7 @@ func (cb *callback) appendLines(reply *edge.Reply, lines []byte) (same bool) {
 
 var colon = []byte{':'}
 
-// wrapBody sends a body in the call that has begun.
+// wrapBody sends a body in the call that was begun.
 func (c *call) wrapBody(stored *store.Body, known *jsonp.Body) {
 	cb, reply := &c.callback, &c.x.Reply
 	switch {
@@ -96,12 +96,12 @@ func (c *call) wrapNothing() {
 	c.x.Reply.Build(c.callback.Call().AppendEmpty(c.x.Reply.Buf))
 }
 
-// mostEscaped is how long a body may be of which a copy is made because it has something
-// to be escaped. Longer ones are streamed.
+// mostEscaped is the longest body that is copied in order to escape it. Longer ones are
+// streamed.
 const mostEscaped = 64 << 10
 
-// wrapPiece sends a body that lies in one piece of memory; false: it is too long for
-// what has to be done with it.
+// wrapPiece sends a body that is in one piece of memory. It returns false if the body is too
+// long to be escaped at once.
 func (c *call) wrapPiece(text []byte, m *store.Memory, known *jsonp.Body) bool {
 	cb, reply := &c.callback, &c.x.Reply
 	switch n := known.To - known.From; {
@@ -121,31 +121,30 @@ func (c *call) wrapPiece(text []byte, m *store.Memory, known *jsonp.Body) bool {
 	return true
 }
 
-// around has head and tail sent around the body. head begins where Reply.Buf does.
+// around sends head and tail around the body. head begins where Reply.Buf does.
 func (c *call) around(head, tail []byte) {
 	b := append(head, tail...)
 	reply := &c.x.Reply
 	reply.Before, reply.After, reply.Buf = b[:len(head):len(head)], b[len(head):], b[:0]
 }
 
-// wrapPieces streams a body that does not lie in one piece, or has to be changed on its
-// way.
+// wrapPieces streams a body that is in several pieces, or has to be escaped.
 func (c *call) wrapPieces(stored *store.Body, known *jsonp.Body) {
 	cb := &c.callback
 	c.streamed = true
 	c.lend(stored)
 	out, err := c.x.Stream(cb.Call().Length(known))
 	if err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	cb.writer.Reset(out, cb.Call())
 	if c.copyRange(&cb.writer, stored, 0, stored.Len()) == nil && cb.writer.Close() == nil {
-		_ = out.Close() // edge accounts for clients that leave
+		_ = out.Close() // edge accounts for clients that disconnect
 	}
 }
 
-// wrapForm answers with a body that was compressed once for every call; false: there is
-// none for this client.
+// wrapForm answers with a body that was compressed once for all calls. It returns false if
+// there is none for this client.
 func (c *call) wrapForm(o *store.Object, status policy.CacheStatus) bool {
 	cb, reply := &c.callback, &c.x.Reply
 	if !cb.gzip {

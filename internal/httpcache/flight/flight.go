@@ -23,7 +23,7 @@ var (
 	errSurplus    = errors.New("flight: the body is longer than was announced")
 	errShort      = fmt.Errorf("flight: the body is shorter than was announced: %w", io.ErrUnexpectedEOF)
 	errFillExited = fmt.Errorf("%w: it ended its goroutine", ErrPanicked)
-	errNoProgress = errors.New("flight: the body gives neither bytes nor an end")
+	errNoProgress = errors.New("flight: the body returns no bytes and no end")
 )
 
 // Flight is one request to the origin whose answer is shared by all requests for the same:
