@@ -38,7 +38,7 @@ func TestNodeDiesWithinAnswer(t *testing.T) {
 			}
 		}
 	}
-	if n := s.engine.Stats().Lent; n != 0 {
+	if n := s.engine.Stats().InFlight; n != 0 {
 		t.Errorf("%d bytes are still counted as held", n)
 	}
 }

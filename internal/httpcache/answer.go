@@ -19,7 +19,7 @@ func (c *call) hit(o *store.Object, status policy.CacheStatus, age int64) {
 		return
 	}
 	if !c.req.Traits.Has(policy.HasRange) {
-		if f := o.Form(&c.query); f != nil {
+		if f := o.EncodedFor(&c.query); f != nil {
 			c.coded(o, f, status)
 			return
 		}
@@ -35,7 +35,7 @@ func (c *call) age(seconds int64) {
 }
 
 // coded answers with an object in a content coding.
-func (c *call) coded(o *store.Object, f *store.Form, status policy.CacheStatus) {
+func (c *call) coded(o *store.Object, f *store.EncodedVariant, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = http.StatusOK, c.dated()
 	if policy.NotModified(&c.req, &o.Head.Response, c.now, c.opt) {
@@ -111,9 +111,9 @@ func (c *call) body(stored *store.Body, from, n int64) {
 		reply.Length = n
 		return
 	}
-	if b, m, ok := stored.Lend(); ok {
+	if b, m, ok := stored.Acquire(); ok {
 		reply.Body, reply.Pages = b[from:from+n], m.Run()
-		if m.Counted() {
+		if m.Tracked() {
 			reply.Loan = m
 		}
 		return
@@ -131,7 +131,7 @@ func (c *call) body(stored *store.Body, from, n int64) {
 
 // lend has the memory that a streamed body lies in counted until the answer has ended.
 func (c *call) lend(b *store.Body) {
-	if m := b.Hold(); m.Counted() {
+	if m := b.Hold(); m.Tracked() {
 		c.x.Reply.Loan = m
 	}
 }

@@ -162,7 +162,7 @@ func (c *call) look() {
 	x.Record.KeyHash = max(1, xxhash.Sum64(c.key))
 	c.query.Reset()
 	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, c.opt
-	c.query.Chosen = c.choose
+	c.query.OriginFields = c.choose
 }
 
 // chosenBy are the fields by which an answer that varies by names was chosen: what

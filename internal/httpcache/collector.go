@@ -42,7 +42,7 @@ func (k *collector) take(p []byte, err error) {
 
 // acquire counts n bytes more, if they may be held.
 func (k *collector) acquire(n int64) bool {
-	slow := time.Since(k.began) > store.LendSeconds*time.Second
+	slow := time.Since(k.began) > store.DrainSeconds*time.Second
 	return int64(len(k.bytes))+n <= k.max && k.flights.Acquire(n, slow)
 }
 

@@ -130,7 +130,7 @@ func (e *explanation) nothing(req *policy.Request, found *store.Found) {
 		store.MissURI: "never fetched, not storable, or evicted", store.MissVary: "only variants for other requests are",
 		store.MissRemoved: "a write or a purge has put it out of reach",
 	}[found.Miss])
-	if found.Marked {
+	if found.Uncacheable {
 		e.step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")
 	}
 	e.decide(forwarding(found, absent(req, found, e.options).Reason))

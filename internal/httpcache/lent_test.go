@@ -20,7 +20,7 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 	const clients, size, memory = 16, 8 << 20, 64 << 20
 	body := strings.Repeat("0123456789abcdef", size/16)
 	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = size })
-	lent := func() int64 { return s.Stats().Lent }
+	lent := func() int64 { return s.Stats().InFlight }
 	held := func() int64 { return int64(s.space.Usage().Bytes) + s.Stats().Flying + lent() }
 	var all []*visitor
 	var heads []*got
@@ -74,16 +74,16 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 		}
 		wantPace(t, loan, 0)
 		if stored {
-			s.store.SetLimits(store.Limits{MaxObject: 8 << 20, Lent: 1})
+			s.store.SetLimits(store.Limits{MaxObject: 8 << 20, MaxInFlight: 1})
 			if err := s.store.Purge(store.Purge{All: true}); err != nil {
 				t.Fatal(err)
 			}
 			s.store.Sweep()
-			until(t, func() bool { return loan.Pace() >= 3<<20/store.LendSeconds })
+			until(t, func() bool { return loan.Pace() >= 3<<20/store.DrainSeconds })
 			s.store.SetLimits(store.Limits{MaxObject: 8 << 20})
 		}
 		x.Reply.Reset()
-		if n := s.Stats().Lent; n != 0 {
+		if n := s.Stats().InFlight; n != 0 {
 			t.Errorf("%s: %d bytes stay lent", request, n)
 		}
 	}
@@ -105,11 +105,11 @@ func TestSettledAnswersAreLent(t *testing.T) {
 		if s := <-p.settled; s.Whole != (length <= mostSettled) || string(x.Reply.Body) != body {
 			t.Errorf("settled as a whole: %v; %d bytes of %d sent", s.Whole, len(x.Reply.Body), length)
 		}
-		if n := p.Stats().Lent; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, mostSettled+1)) || !lent && n != 0 {
+		if n := p.Stats().InFlight; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, mostSettled+1)) || !lent && n != 0 {
 			t.Errorf("%d bytes of %d are lent", n, length)
 		}
 		x.Reply.Reset()
-		if n := p.Stats().Lent; n != 0 {
+		if n := p.Stats().InFlight; n != 0 {
 			t.Errorf("%d bytes of %d stay lent", n, length)
 		}
 	}

@@ -99,5 +99,5 @@ func (s *Service) observe() {
 	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that are being fetched and held for who wants them.",
 		func() float64 { return float64(s.Stats().Flying) }, "service", s.name)
 	s.registry.Gauge("kasoku_http_lent_bytes", "Bytes of bodies that are still being sent but not stored, any more or at all. The cache may hold so much less.",
-		func() float64 { return float64(s.Stats().Lent) }, "service", s.name)
+		func() float64 { return float64(s.Stats().InFlight) }, "service", s.name)
 }

@@ -45,7 +45,7 @@ func (c *call) covered(o *store.Object) bool { return policy.Covers(&c.req, &o.H
 func (c *call) sharedPart(found *store.Found) []byte {
 	const conditions = policy.HasIfNoneMatch | policy.HasIfModifiedSince
 	q := &c.req
-	if found.Marked || c.alone(nil) || q.Traits.Has(conditions) || len(q.Range) == 0 || bytes.IndexByte(q.Range, ',') >= 0 {
+	if found.Uncacheable || c.alone(nil) || q.Traits.Has(conditions) || len(q.Range) == 0 || bytes.IndexByte(q.Range, ',') >= 0 {
 		return nil
 	}
 	return append(append(bytes.Clone(q.Range), '\n'), q.IfRange...)
@@ -103,6 +103,6 @@ func (c *call) keepPart(in *origin.Inbound, at store.Fence, asked policy.Moment,
 			}
 			h.Response.Part = part
 		}
-		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Counted(store.Gather([][]byte{body})), at), nil)
+		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Track(store.Gather([][]byte{body})), at), nil)
 	}})
 }

@@ -219,7 +219,7 @@ func (c *call) planned() {
 		return
 	}
 	if found.Object == nil {
-		found.Object = c.svc.store.Former(&c.query)
+		found.Object = c.svc.store.FindInvalidated(&c.query)
 	}
 	c.fetch(found.Object, d.Reason, false)
 }
@@ -300,11 +300,11 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	case err != nil:
 		c.unsent(err)
 	case whole:
-		c.lend(c.svc.store.Counted(store.NewBody(body)))
+		c.lend(c.svc.store.Track(store.NewBody(body)))
 		c.x.Reply.Body = body
 	default:
 		c.streamed = true
-		c.lend(c.svc.store.Counted(store.NewBody(body)))
+		c.lend(c.svc.store.Track(store.NewBody(body)))
 		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // else the client is gone
 			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, nil)
 		}

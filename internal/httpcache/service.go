@@ -273,7 +273,7 @@ func absent(r *policy.Request, found *store.Found, o *policy.Options) policy.Dec
 
 // forwarding is why the origin is asked, by what is known of answers to such requests.
 func forwarding(f *store.Found, why policy.Reason) policy.Reason {
-	if f.Marked && why == policy.URIMiss {
+	if f.Uncacheable && why == policy.URIMiss {
 		return policy.KnownUncacheable
 	}
 	return why
@@ -315,7 +315,7 @@ func (c *call) ahead(found store.Found, d policy.Decision) {
 			c.readRange(&found, why)
 			return
 		}
-		c.fetch(nil, why, found.Marked || c.alone(nil))
+		c.fetch(nil, why, found.Uncacheable || c.alone(nil))
 	}
 }
 

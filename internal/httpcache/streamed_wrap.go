@@ -225,7 +225,7 @@ func (c *call) wrapStored(o *store.Object, lines []byte, status policy.CacheStat
 		f.body = &diskReader{c: c, body: o.Body}
 	} else {
 		f.body = m.Reader()
-		if m.Counted() {
+		if m.Tracked() {
 			f.loan = m
 		}
 	}

@@ -82,7 +82,7 @@ func (c *call) wrapBody(stored *store.Body, known *jsonp.Body) {
 		reply.Length = cb.Call().Length(known)
 		return
 	}
-	if text, m, ok := stored.Lend(); ok {
+	if text, m, ok := stored.Acquire(); ok {
 		if c.wrapPiece(text, m, known) {
 			return
 		}
@@ -115,7 +115,7 @@ func (c *call) wrapPiece(text []byte, m *store.Memory, known *jsonp.Body) bool {
 	cb.text = cb.Call().AppendTail(cb.text[:0], known)
 	c.around(cb.Call().AppendHead(reply.Buf), cb.text)
 	reply.Body, reply.Pages = text[known.From:known.To], m.Run()
-	if m.Counted() {
+	if m.Tracked() {
 		reply.Loan = m
 	}
 	return true
@@ -150,7 +150,7 @@ func (c *call) wrapForm(o *store.Object, status policy.CacheStatus) bool {
 	if !cb.gzip {
 		return false
 	}
-	f := o.Packed(cb.Filter())
+	f := o.PackedFor(cb.Filter())
 	if f == nil || cb.judge(o.Head.Response.Status, o.Head.Fields, jsonp.JSON) != jsonp.WrapIt {
 		return false
 	}

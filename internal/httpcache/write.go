@@ -62,7 +62,7 @@ func (c *call) posted(in *origin.Inbound, at store.Fence, asked policy.Moment, a
 	}
 	c.copyBodyTo(in, &collector{flights: c.svc.flights, max: c.svc.store.Limits().MaxObject, done: func(body []byte) {
 		h := store.NewHead(r, fields, c.forOrigin(), o).AddGroups(c.key)
-		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Counted(store.Gather([][]byte{body})), at), nil)
+		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Track(store.Gather([][]byte{body})), at), nil)
 	}})
 }
 

@@ -10,7 +10,7 @@ import (
 func TestArrivedMeanwhile(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
 	fill(t, s, q, "one")
-	ticket := s.Join(&Request{Query: q, Seen: s.Former(q), Fill: func(context.Context, *Flight) (*Answer, error) {
+	ticket := s.Join(&Request{Query: q, Seen: s.FindInvalidated(q), Fill: func(context.Context, *Flight) (*Answer, error) {
 		t.Error("the origin was asked for what has just come")
 		return answer(q, "two"), nil
 	}})

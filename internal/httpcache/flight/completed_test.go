@@ -77,7 +77,7 @@ func TestLateRequests(t *testing.T) {
 			t.Errorf("who comes when it has departed: asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
-		if st := s.Stats(); st.Joinable != 0 || st.Lent != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
+		if st := s.Stats(); st.Joinable != 0 || st.InFlight != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
 			t.Errorf("something is left: %+v", st)
 		}
 	})

@@ -76,7 +76,7 @@ type guess struct {
 }
 
 func (g *guess) fits(q *store.Query) bool {
-	return len(g.names) == 0 || string(q.Presented(g.names)) == string(g.values)
+	return len(g.names) == 0 || string(q.VaryValues(g.names)) == string(g.values)
 }
 
 // Stamp returns the generations of the flight's tags from before its origin was asked.
@@ -128,7 +128,7 @@ func (f *Flight) fetch(fill FillFunc) (err error) {
 		return err
 	}
 	if a.Mark > 0 {
-		f.group.store.Mark(f.key, a.Head, a.Head.Response.ResponseTime, a.Mark)
+		f.group.store.MarkUncacheable(f.key, a.Head, a.Head.Response.ResponseTime, a.Mark)
 	}
 	switch {
 	case !a.Share:
@@ -138,7 +138,7 @@ func (f *Flight) fetch(fill FillFunc) (err error) {
 		f.finish(a, f.keep(a, a.Validated.Body), 0)
 		return nil
 	case a.Whole != nil:
-		f.finish(a, f.keep(a, f.group.store.Counted(a.Whole)), 0)
+		f.finish(a, f.keep(a, f.group.store.Track(a.Whole)), 0)
 		return nil
 	}
 	return f.stream(a)
@@ -218,7 +218,7 @@ func (f *Flight) keepBody(a *Answer, last int) (*Answer, *store.Object) {
 	case f.spill.active():
 		return a, f.keepFile(a, chunks)
 	}
-	b := f.group.store.Counted(store.Gather(chunks))
+	b := f.group.store.Track(store.Gather(chunks))
 	f.remainder.gathered = b.Memory()
 	if a.Seal != nil {
 		a = a.Seal(a, b)
@@ -233,7 +233,7 @@ func (f *Flight) keepBody(a *Answer, last int) (*Answer, *store.Object) {
 func (f *Flight) keep(a *Answer, b *store.Body) *store.Object {
 	o := store.NewObject(a.Head, b, f.fence)
 	if a.Validated != nil {
-		o.CopyForms(a.Validated)
+		o.CopyEncoded(a.Validated)
 	}
 	if a.Keep {
 		f.group.store.Put(f.key, o, a.Validated)

@@ -166,7 +166,7 @@ func TestUnshareableReleasesWaiters(t *testing.T) {
 		if st := s.Stats(); st.Released != 10 || st.Marked != 1 || st.Running != 0 {
 			t.Errorf("%+v", st)
 		}
-		if f := s.Find(get(url)); f.Object != nil || !f.Marked {
+		if f := s.Find(get(url)); f.Object != nil || !f.Uncacheable {
 			t.Errorf("found %+v", f)
 		}
 		if !o.isClosed() || o.ctx.Err() == nil {
@@ -732,7 +732,7 @@ func TestAlone(t *testing.T) {
 		if third.err == nil {
 			t.Fatal("no error")
 		}
-		s.Mark(get(url).Key, head(get(url)), noon, time.Minute)
+		s.MarkUncacheable(get(url).Key, head(get(url)), noon, time.Minute)
 		a.head(shared(get(url)), 2)
 		joined := c.client(t, s, get(url))
 		a.send("ab")
@@ -748,7 +748,7 @@ func TestAlone(t *testing.T) {
 		two.Leave()
 		f := wantFound(t, s, get(url), "cd")
 		s.Drop(get(url).Key, f.Object) // a mark shows where nothing is found
-		if f.Marked || s.Find(get(url)).Marked {
+		if f.Uncacheable || s.Find(get(url)).Uncacheable {
 			t.Error("it is still marked")
 		}
 	})

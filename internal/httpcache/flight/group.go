@@ -174,7 +174,7 @@ func (g *Group) guess(sh *shard, q *store.Query) guess {
 			names = vary
 		}
 	}
-	return guess{names: names, values: bytes.Clone(q.Presented(names))}
+	return guess{names: names, values: bytes.Clone(q.VaryValues(names))}
 }
 
 // start runs f, whose shard is locked. A flight that is alone is published with its head.

@@ -200,8 +200,8 @@ func (m *flightModel) Check(t *rapid.T) {
 		running = 1
 	}
 	st := m.s.Stats()
-	if least := m.remaining(); st.Lent < least || len(m.readers) == 0 && st.Lent != 0 {
-		t.Fatalf("%d bytes are counted for %d readers; want at least %d", st.Lent, len(m.readers), least)
+	if least := m.remaining(); st.InFlight < least || len(m.readers) == 0 && st.InFlight != 0 {
+		t.Fatalf("%d bytes are counted for %d readers; want at least %d", st.InFlight, len(m.readers), least)
 	}
 	if st.Running != running || running == 0 && st.Flying != 0 {
 		t.Fatalf("%d flights run and hold %d bytes; want %d", st.Running, st.Flying, running)
@@ -220,8 +220,8 @@ func TestFlightModel(t *testing.T) {
 			for _, r := range m.readers {
 				r.ticket.Leave()
 			}
-			if m.now == nil && s.Stats().Lent != 0 {
-				t.Fatalf("%d bytes are counted without a reader", s.Stats().Lent)
+			if m.now == nil && s.Stats().InFlight != 0 {
+				t.Fatalf("%d bytes are counted without a reader", s.Stats().InFlight)
 			}
 		})
 	})

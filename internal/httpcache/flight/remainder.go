@@ -50,7 +50,7 @@ func (r *remainder) release() {
 func (r *remainder) pace() int64 {
 	n := r.body.Pace()
 	if r.pieces != 0 {
-		n += r.in.PaceOf(r.pieces)
+		n += r.in.Pace(r.pieces)
 	}
 	return n
 }

@@ -30,12 +30,12 @@ func TestLentByFlight(t *testing.T) {
 			wantLent(t, s, 0)
 			o.end(nil)
 			synctest.Wait()
-			beside := s.Stats().Lent
+			beside := s.Stats().InFlight
 			if found := s.Find(get(url)).Object; found != nil {
 				s.Drop(get(url).Key, found)
 			}
 			synctest.Wait()
-			lent := s.Stats().Lent
+			lent := s.Stats().InFlight
 			if lent < int64(len(want)) || lent > 3*int64(len(want)) || (beside == lent) == keep || s.Stats().Flying != 0 {
 				t.Errorf("%v: %d bytes are lent while it is stored, then %d", sizes, beside, lent)
 			}
@@ -64,8 +64,8 @@ func wantLent(t *testing.T, s *engine, want int64) {
 	const step = 256 << 10
 	st, u := s.Stats(), s.space.Usage()
 	all := want + st.Flying
-	if st.Lent != want || int64(u.Reserved) < all || int64(u.Reserved) >= all+3*step || all == 0 && u.Reserved != 0 {
-		t.Fatalf("%d bytes are in flight, %d held by flights, %d reserved; want %d", st.Lent, st.Flying, u.Reserved, want)
+	if st.InFlight != want || int64(u.Reserved) < all || int64(u.Reserved) >= all+3*step || all == 0 && u.Reserved != 0 {
+		t.Fatalf("%d bytes are in flight, %d held by flights, %d reserved; want %d", st.InFlight, st.Flying, u.Reserved, want)
 	}
 }
 
@@ -95,19 +95,19 @@ func TestPaceOfFlight(t *testing.T) {
 				o.feed(2048)
 				wantPace(t, slow, 0)
 				slow.flight.limits = new(Limits{Flying: 1}.withDefaults(1 << 30))
-				wantPace(t, slow, s.Stats().Flying/store.LendSeconds)
+				wantPace(t, slow, s.Stats().Flying/store.DrainSeconds)
 				return
 			}
 			o.send(strings.Repeat("x", 1<<20))
-			s.Store.SetLimits(store.Limits{Lent: 1})
+			s.Store.SetLimits(store.Limits{MaxInFlight: 1})
 			wantPace(t, slow, 0)
 			o.end(nil)
 			synctest.Wait()
 			if o := s.Find(get(url)).Object; o != nil {
-				wantPace(t, slow, s.Stats().Lent/store.LendSeconds)
+				wantPace(t, slow, s.Stats().InFlight/store.DrainSeconds)
 				s.Drop(get(url).Key, o)
 			}
-			if got, most := slow.Pace(), s.Stats().Lent/store.LendSeconds; got < most-1 || got > most || got == 0 {
+			if got, most := slow.Pace(), s.Stats().InFlight/store.DrainSeconds; got < most-1 || got > most || got == 0 {
 				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, most)
 			}
 		})

@@ -302,7 +302,7 @@ func (w *Waiter) Pace() int64 {
 	case f.state.ended():
 		return f.remainder.pace()
 	case !f.buffer.retain && f.crowded():
-		return f.buffer.held / store.LendSeconds
+		return f.buffer.held / store.DrainSeconds
 	}
 	return 0
 }

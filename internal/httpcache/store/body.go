@@ -16,27 +16,27 @@ import (
 // Body is the whole body of a response, in memory or in a file. Its bytes never change,
 // but once they may move.
 type Body struct {
-	mem    atomic.Pointer[Memory]
-	file   *disk.File // nil: it is in memory
-	length int64
-	stage  atomic.Uint32
-	wraps  atomic.Pointer[wrapping] // nil: nobody has asked for it in a call
-	kept   int32                    // how many stored resources have it, if its senders are counted; lent.mu guards it
+	mem       atomic.Pointer[Memory]
+	file      *disk.File // nil: it is in memory
+	length    int64
+	stage     atomic.Uint32
+	scanned   atomic.Pointer[jsonpScan] // nil: nobody has asked for it in a call
+	resources int32                     // how many stored resources have it, if its senders are counted; lent.mu guards it
 }
 
 // Memory is where a body lies: in pieces on the heap, or in pages, whose one piece is
 // valid as long as run is reachable.
 type Memory struct {
-	chunks  [][]byte
-	run     *pages.Run
-	lending *lending // nil: its senders are not counted
+	chunks [][]byte
+	run    *pages.Run
+	refs   *refs // nil: its senders are not counted
 }
 
 // Stages of a body that may move to pages.
 const (
 	unused uint32 = iota
 	usedOnce
-	settled // it has moved, or stays where it is
+	fixed // it has moved, or stays where it is
 )
 
 // onDisk makes a body of a file.
@@ -87,14 +87,14 @@ func (m *Memory) bytes() (body []byte, ok bool) {
 	return nil, false
 }
 
-// Lend is Bytes for an answer, which has to return the memory that the body lies in. A
+// Acquire is Bytes for an answer, which has to return the memory that the body lies in. A
 // body that is lent for the second time moves to pages if that is worth it: most are
 // stored and never asked for again.
-func (b *Body) Lend() (body []byte, from *Memory, ok bool) {
+func (b *Body) Acquire() (body []byte, from *Memory, ok bool) {
 	if b.file != nil {
 		return nil, nil, false
 	}
-	if b.movable() && b.stage.Load() != settled && !b.stage.CompareAndSwap(unused, usedOnce) {
+	if b.movable() && b.stage.Load() != fixed && !b.stage.CompareAndSwap(unused, usedOnce) {
 		b.move()
 	}
 	m := b.mem.Load()
@@ -111,11 +111,11 @@ func (b *Body) Memory() *Memory { return b.mem.Load() }
 // returns nil for a body on disk.
 func (b *Body) Hold() *Memory { return b.mem.Load().Hold() }
 
-func (b *Body) movable() bool { return b.length >= leastPaged && b.length <= mostPaged }
+func (b *Body) movable() bool { return b.length >= minPaged && b.length <= maxPaged }
 
 // move puts the body into pages, once. Who has its bytes on the heap keeps them.
 func (b *Body) move() {
-	if !b.stage.CompareAndSwap(usedOnce, settled) {
+	if !b.stage.CompareAndSwap(usedOnce, fixed) {
 		return
 	}
 	old := b.mem.Load()
@@ -124,25 +124,25 @@ func (b *Body) move() {
 		return
 	}
 	next := &Memory{chunks: [][]byte{run.Bytes()}, run: run}
-	if old.lending == nil {
+	if old.refs == nil {
 		b.mem.Store(next)
 		return
 	}
-	next.lending = newLending(old.lending.all, next)
+	next.refs = newRefs(old.refs.all, next)
 	b.replace(old, next)
 }
 
 // replace has the store keep the body in other memory.
 func (b *Body) replace(old, next *Memory) {
-	l := old.lending.all
+	l := old.refs.all
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b.kept > 0 {
-		next.keep()
+	if b.resources > 0 {
+		next.addStore()
 	}
 	b.mem.Store(next)
-	if b.kept > 0 {
-		old.letGo()
+	if b.resources > 0 {
+		old.removeStore()
 	}
 }
 
@@ -215,11 +215,11 @@ const (
 	MaxContiguous = 1 << 20
 	// chunkOverhead is a piece's slice header.
 	chunkOverhead = 24
-	// leastPaged and mostPaged bound the bodies that move to pages, from where they
+	// minPaged and maxPaged bound the bodies that move to pages, from where they
 	// are sent without being copied: below, copying costs as little; above, moving would
 	// keep its client waiting for more than a few milliseconds.
-	leastPaged = 64 << 10
-	mostPaged  = 16 << 20
+	minPaged = 64 << 10
+	maxPaged = 16 << 20
 	// runOverhead is what a run takes beside its pages.
 	runOverhead = 128
 )
@@ -270,18 +270,18 @@ func (r *memoryReader) Read(p []byte) (int, error) {
 // ScanJSONP is what has to be known of the body before it is wrapped by f. It is found out
 // when it is first needed, by reading the body, which must not be on disk.
 func (b *Body) ScanJSONP(f *jsonp.Filter) *jsonp.Body {
-	if k := b.wraps.Load(); k != nil && k.filter.Alike(f) {
+	if k := b.scanned.Load(); k != nil && k.filter.Alike(f) {
 		return &k.body
 	}
 	s := f.NewScanner()
 	_ = b.WriteRange(s, 0, b.Len()) // memory and a scanner don't fail
-	k := &wrapping{f, s.Body()}
-	b.wraps.Store(k)
+	k := &jsonpScan{f, s.Body()}
+	b.scanned.Store(k)
 	return &k.body
 }
 
-// wrapping is what is known of a body for filters like one.
-type wrapping struct {
+// jsonpScan is what is known of a body for filters like one.
+type jsonpScan struct {
 	filter *jsonp.Filter
 	body   jsonp.Body
 }

@@ -39,7 +39,7 @@ func TestMakingRoomSyncsNothing(t *testing.T) {
 			}
 			return nil
 		})
-		if !s.shelf.part.EvictOne() || s.Find(get("http://h/a")).Object != nil {
+		if !s.index.part.EvictOne() || s.Find(get("http://h/a")).Object != nil {
 			t.Error("nothing has left")
 		}
 		fill(t, s, get("http://h/c"), strings.Repeat("x", 100_000))
@@ -58,7 +58,7 @@ func BenchmarkPurgeOnDisk(b *testing.B) {
 	s, _, done := onMemfs(b)
 	defer done()
 	for i := range 8_000 {
-		w, err := s.shelf.part.Create(1)
+		w, err := s.index.part.Create(1)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -76,5 +76,5 @@ func BenchmarkPurgeOnDisk(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(s.shelf.weight.Load())/float64(s.shelf.part.Stats().Files), "B/file")
+	b.ReportMetric(float64(s.index.weight.Load())/float64(s.index.part.Stats().Files), "B/file")
 }

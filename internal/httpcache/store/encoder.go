@@ -25,26 +25,26 @@ type encoding struct {
 	wraps   *jsonp.Filter // nil: nobody asks for callbacks
 }
 
-// mostEncodings is how many objects wait for their forms. What comes beyond stays
+// maxQueued is how many objects wait for their forms. What comes beyond stays
 // plain until it is stored again.
-const mostEncodings = 1024
+const maxQueued = 1024
 
 // encodeSoon makes o's forms in the background.
 func (s *Store) encodeSoon(key []byte, o *Object) {
 	l := s.limits.Load()
 	n := o.Body.Len()
-	if len(l.Codings) == 0 || !o.Head.offered || o.OnDisk() || n < leastEncoded || n > mostEncoded || o.forms.Load() != nil {
+	if len(l.Codings) == 0 || !o.Head.offered || o.OnDisk() || n < minEncoded || n > maxEncoded || o.encoded.Load() != nil {
 		return
 	}
 	e := &s.encoder
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) >= mostEncodings {
+	if len(e.queue) >= maxQueued {
 		s.stats.unencoded.Add(1)
 		return
 	}
 	e.queue = append(e.queue, encoding{bytes.Clone(key), o, l.Codings, l.JSONP})
-	if !e.running && s.tasks.enter() {
+	if !e.running && s.tasks.begin() {
 		e.running = true
 		go s.encode()
 	}
@@ -56,9 +56,9 @@ func (e *encoder) busy() bool {
 	return e.running
 }
 
-// take returns what is to be encoded next; false if nothing is, and then the
+// next returns what is to be encoded next; false if nothing is, and then the
 // goroutine has to end.
-func (e *encoder) take() (next encoding, ok bool) {
+func (e *encoder) next() (next encoding, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.queue) == 0 {
@@ -73,11 +73,11 @@ func (s *Store) encode() {
 	defer s.tasks.wg.Done()
 	writers := make(map[string]coding.Writer)
 	for {
-		e, ok := s.encoder.take()
+		e, ok := s.encoder.next()
 		if !ok {
 			return
 		}
-		if s.tasks.ctx.Err() == nil && s.stands(e.object) {
+		if s.tasks.ctx.Err() == nil && s.isCurrent(e.object) {
 			s.encodeOne(e, writers)
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Store) encode() {
 // encodeOne makes the forms of one object and lets the store know what it weighs
 // now.
 func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
-	var list []Form
+	var list []EncodedVariant
 	for _, name := range coding.Ordered(e.codings) {
 		w := writers[name]
 		if w == nil {
@@ -100,7 +100,7 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 		if b == nil {
 			continue
 		}
-		f := Form{Coding: name, Lines: e.object.Head.formLines(), Body: s.Counted(b)}
+		f := EncodedVariant{Coding: name, Lines: e.object.Head.encodedLines(), Body: s.Track(b)}
 		if name == "gzip" {
 			f.pack(e.wraps, e.object)
 		}
@@ -110,8 +110,8 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 	if list == nil {
 		return
 	}
-	e.object.forms.Store(newForms(list))
-	s.change(e.key, func(r *Resource) *Resource {
+	e.object.encoded.Store(newEncodedVariants(list))
+	s.replace(e.key, func(r *Resource) *Resource {
 		for _, v := range r.variants {
 			if v == e.object {
 				return &Resource{variants: r.variants, markers: r.markers}
@@ -134,7 +134,7 @@ func encodeBody(w coding.Writer, body *Body) *Body {
 }
 
 // pack makes the form for calls of wraps, if the object is one to be wrapped.
-func (f *Form) pack(wraps *jsonp.Filter, o *Object) {
+func (f *EncodedVariant) pack(wraps *jsonp.Filter, o *Object) {
 	if wraps == nil {
 		return
 	}
@@ -150,6 +150,6 @@ func (f *Form) pack(wraps *jsonp.Filter, o *Object) {
 		return
 	}
 	if k, err := p.Pack(); err == nil {
-		f.Packed, f.wraps = k, wraps
+		f.Packed, f.filter = k, wraps
 	}
 }

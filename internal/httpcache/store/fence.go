@@ -22,7 +22,7 @@ func (s *Store) Overtaken(at *Fence, key []byte, h *Head) bool {
 	if !s.space.Cache().Current(&at.Stamp) {
 		return true
 	}
-	tags := &Tags{any: true}
+	tags := &Tags{all: true}
 	if h != nil {
 		tags = &h.Tags
 	}
@@ -35,7 +35,7 @@ func (s *Store) Overtaken(at *Fence, key []byte, h *Head) bool {
 // invalidation.
 func (s *Store) InvalidateSince(at *Fence, keys ...[]byte) (alone bool) {
 	if at.Stamp, alone = s.space.Cache().Supersede(at.Stamp); alone {
-		_ = s.reach(keys[0]) // the tier has reported it
+		_ = s.applyToDisk(keys[0]) // the tier has reported it
 		keys = keys[1:]
 	}
 	s.Invalidate(keys...)

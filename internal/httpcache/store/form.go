@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// Form is a stored response in a content coding. It is immutable.
-type Form struct {
+// EncodedVariant is a stored response in a content coding. It is immutable.
+type EncodedVariant struct {
 	Coding string
 	// Lines are the fields that a hit is sent with, but for Content-Encoding, which
 	// only goes with the body. The entity tag is a weak one: the bytes are others.
@@ -17,14 +17,14 @@ type Form struct {
 	Body  *Body
 
 	Packed *jsonp.Packed // the same for calls; nil: there is none
-	wraps  *jsonp.Filter // that packed was made for
+	filter *jsonp.Filter // that packed was made for
 }
 
 const (
-	// leastEncoded and mostEncoded bound the bodies that are encoded, in bytes. Below,
+	// minEncoded and maxEncoded bound the bodies that are encoded, in bytes. Below,
 	// one packet carries them anyway; above, encoding would keep others waiting.
-	leastEncoded = 1 << 10
-	mostEncoded  = 8 << 20
+	minEncoded = 1 << 10
+	maxEncoded = 8 << 20
 )
 
 var varyEncoding = []byte("Vary: Accept-Encoding\r\n")
@@ -34,7 +34,7 @@ var varyEncoding = []byte("Vary: Accept-Encoding\r\n")
 // length is the body's, -1 if it is not known. It is called before anybody else has
 // the head.
 func (h *Head) Offer(length int64) {
-	if !h.encodable() || length >= 0 && (length < leastEncoded || length > mostEncoded) {
+	if !h.encodable() || length >= 0 && (length < minEncoded || length > maxEncoded) {
 		return
 	}
 	h.offered = true
@@ -61,10 +61,10 @@ func (h *Head) encodable() bool {
 	return true
 }
 
-// Form returns the coded form that goes to q, nil if the plain one does. Ranges
+// EncodedVariant returns the coded form that goes to q, nil if the plain one does. Ranges
 // are of the plain one: whoever asks for one must not be given a form.
-func (o *Object) Form(q *Query) *Form {
-	forms := o.forms.Load()
+func (o *Object) EncodedFor(q *Query) *EncodedVariant {
+	forms := o.encoded.Load()
 	if forms == nil {
 		return nil
 	}
@@ -79,38 +79,38 @@ func (o *Object) Form(q *Query) *Form {
 	return nil
 }
 
-// forms are those of one object, in the order in which they are preferred. accept has
+// encoded are those of one object, in the order in which they are preferred. accept has
 // their names, for the comparison with what a client takes.
-type forms struct {
-	list   []Form
+type encodedVariants struct {
+	list   []EncodedVariant
 	accept policy.Options
 }
 
-func newForms(list []Form) *forms {
-	f := &forms{list: list}
+func newEncodedVariants(list []EncodedVariant) *encodedVariants {
+	f := &encodedVariants{list: list}
 	for i := range list {
 		f.accept.Encodings = append(f.accept.Encodings, list[i].Coding)
 	}
 	return f
 }
 
-// under are the same bodies under another head.
-func (f *forms) under(h *Head) *forms {
+// withHead are the same bodies under another head.
+func (f *encodedVariants) withHead(h *Head) *encodedVariants {
 	if f == nil || !h.offered {
 		return nil
 	}
-	list := make([]Form, len(f.list))
+	list := make([]EncodedVariant, len(f.list))
 	for i := range f.list {
 		list[i] = f.list[i]
-		list[i].Lines = h.formLines()
+		list[i].Lines = h.encodedLines()
 	}
-	return newForms(list)
+	return newEncodedVariants(list)
 }
 
-// formLines are the lines of a hit in a coding.
-func (h *Head) formLines() []byte {
-	fields := make(http1.Fields, 0, len(h.shown))
-	for _, f := range h.shown {
+// encodedLines are the lines of a hit in a coding.
+func (h *Head) encodedLines() []byte {
+	fields := make(http1.Fields, 0, len(h.visible))
+	for _, f := range h.visible {
 		switch {
 		case ascii.EqualFold(f.Name, "accept-ranges"):
 			continue
@@ -122,13 +122,13 @@ func (h *Head) formLines() []byte {
 	return append(lines(fields), h.Added...)
 }
 
-func (f *forms) weight() int64 {
+func (f *encodedVariants) weight() int64 {
 	if f == nil {
 		return 0
 	}
 	w := int64(0)
 	for i := range f.list {
-		w += f.list[i].Body.weight() + int64(cap(f.list[i].Lines)) + formOverhead
+		w += f.list[i].Body.weight() + int64(cap(f.list[i].Lines)) + encodedOverhead
 		if k := f.list[i].Packed; k != nil {
 			w += k.Weight() + packedOverhead
 		}
@@ -136,16 +136,16 @@ func (f *forms) weight() int64 {
 	return w
 }
 
-const formOverhead, packedOverhead = 96, 112
+const encodedOverhead, packedOverhead = 96, 112
 
-// Packed is the form whose body is in one piece for every call of f's; nil if there is none.
-func (o *Object) Packed(f *jsonp.Filter) *Form {
-	forms := o.forms.Load()
+// PackedFor is the form whose body is in one piece for every call of f's; nil if there is none.
+func (o *Object) PackedFor(f *jsonp.Filter) *EncodedVariant {
+	forms := o.encoded.Load()
 	if forms == nil {
 		return nil
 	}
 	for i := range forms.list {
-		if form := &forms.list[i]; form.Packed != nil && form.wraps.Alike(f) {
+		if form := &forms.list[i]; form.Packed != nil && form.filter.Alike(f) {
 			return form
 		}
 	}

@@ -34,7 +34,7 @@ func TestForms(t *testing.T) {
 	f := func(accept, want string) {
 		t.Helper()
 		got := ""
-		if f := o.Form(get(url, "Accept-Encoding", accept)); f != nil {
+		if f := o.EncodedFor(get(url, "Accept-Encoding", accept)); f != nil {
 			got = f.Coding
 		}
 		if got != want {
@@ -49,10 +49,10 @@ func TestForms(t *testing.T) {
 	f("*", "br")
 	f("identity", "")
 	f("brx", "")
-	if o.Form(get(url)) != nil {
+	if o.EncodedFor(get(url)) != nil {
 		t.Error("who accepts nothing gets a coding")
 	}
-	br := o.Form(get(url, "Accept-Encoding", "br"))
+	br := o.EncodedFor(get(url, "Accept-Encoding", "br"))
 	var plain strings.Builder
 	b, _ := br.Body.Bytes()
 	if _, err := io.Copy(&plain, brotli.NewReader(strings.NewReader(string(b)))); err != nil || plain.String() != page {
@@ -66,7 +66,7 @@ func TestForms(t *testing.T) {
 	if !strings.HasSuffix(string(o.Head.Lines), "ETag: \"1\"\r\nAccept-Ranges: bytes\r\nVary: Accept-Encoding\r\n") {
 		t.Errorf("the plain one's are %q", o.Head.Lines)
 	}
-	if w := s.resource(get(url).Key).weight(); w < int64(len(page))+o.forms.Load().weight() {
+	if w := s.resource(get(url).Key).weight(); w < int64(len(page))+o.encoded.Load().weight() {
 		t.Errorf("with its forms it weighs %d", w)
 	}
 }
@@ -80,7 +80,7 @@ func TestWhatStaysPlain(t *testing.T) {
 		t.Helper()
 		s := open(t, Limits{Codings: coding.Names})
 		o := encoded(t, s, get(url), body, fields...)
-		if o.forms.Load() != nil || strings.Contains(string(o.Head.Lines), "Accept-Encoding") != vary {
+		if o.encoded.Load() != nil || strings.Contains(string(o.Head.Lines), "Accept-Encoding") != vary {
 			t.Errorf("%s: it has forms, or its lines are %q", name, o.Head.Lines)
 		}
 	}
@@ -89,10 +89,10 @@ func TestWhatStaysPlain(t *testing.T) {
 	f("no-transform", page, false, "Content-Type", "text/html", "Cache-Control", "no-transform")
 	f("encoded already", page, false, "Content-Type", "text/html", "Content-Encoding", "gzip")
 	f("with a digest", page, false, "Content-Type", "text/html", "Repr-Digest", "sha-256=:AA==:")
-	f("short", page[:leastEncoded-1], false, "Content-Type", "text/html")
+	f("short", page[:minEncoded-1], false, "Content-Type", "text/html")
 	f("does not get smaller", string(noise), true, "Content-Type", "text/html")
 	none := open(t, Limits{})
-	if o := encoded(t, none, get(url), page, "Content-Type", "text/html"); o.forms.Load() != nil {
+	if o := encoded(t, none, get(url), page, "Content-Type", "text/html"); o.encoded.Load() != nil {
 		t.Error("encoded though no coding is wanted")
 	}
 }
@@ -114,18 +114,18 @@ func TestFormsOutliveValidation(t *testing.T) {
 	h := head(q, "Content-Type", "text/html", "ETag", `"1"`, "X", "new")
 	h.Offer(old.Body.Len())
 	validated := NewObject(h, old.Body, s.Fence(q.Key))
-	validated.CopyForms(old)
+	validated.CopyEncoded(old)
 	if !s.Put(q.Key, validated, old) {
 		t.Fatal("not stored")
 	}
 	s.tasks.wg.Wait()
 	now := s.Find(q).Object
-	f := now.Form(q)
-	if now == old || f == nil || !strings.Contains(string(f.Lines), "X: new") || f.Body != old.Form(q).Body {
+	f := now.EncodedFor(q)
+	if now == old || f == nil || !strings.Contains(string(f.Lines), "X: new") || f.Body != old.EncodedFor(q).Body {
 		t.Errorf("its form is %+v", f)
 	}
 	next := s.Update(q.Key, now, head(q, "Content-Type", "text/html"))
-	if next.Form(q) != nil {
+	if next.EncodedFor(q) != nil {
 		t.Error("what is not offered any more has forms")
 	}
 	if n := s.Stats().Encoded; n != 1 {
@@ -140,7 +140,7 @@ func TestFormAllocates(t *testing.T) {
 	s := open(t, Limits{Codings: coding.Names})
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html")
 	q := get(url, "Accept-Encoding", "gzip, deflate, br, zstd")
-	if n := testing.AllocsPerRun(1000, func() { q.again(); o.Form(q) }); n > 0 {
+	if n := testing.AllocsPerRun(1000, func() { q.again(); o.EncodedFor(q) }); n > 0 {
 		t.Errorf("choosing a form: %v allocations", n)
 	}
 }

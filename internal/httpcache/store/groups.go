@@ -12,11 +12,11 @@ import (
 // the scheme and host of key. It is called before anybody else sees the head.
 func (h *Head) AddGroups(key []byte) *Head {
 	groups := policy.Groups(h.Fields, "cache-groups")
-	if len(groups) == 0 || h.Tags.any {
+	if len(groups) == 0 || h.Tags.all {
 		return h
 	}
-	if len(h.Tags.slots)+len(groups) > mostTags {
-		h.Tags = Tags{any: true}
+	if len(h.Tags.slots)+len(groups) > maxTags {
+		h.Tags = Tags{all: true}
 		return h
 	}
 	for _, g := range groups {
@@ -41,6 +41,6 @@ func (s *Store) InvalidateGroups(key []byte, answer http1.Fields) {
 		s.purges.addSlot(&s.purges.hard, groupSlot(key, g))
 	}
 	if len(groups) > 0 {
-		_ = s.reachAll() // the tier has reported it
+		_ = s.applyToWholeDisk() // the tier has reported it
 	}
 }

@@ -49,7 +49,7 @@ func head(q *Query, fields ...string) *Head {
 	return NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
 }
 
-// put stores a response to q.
+// add stores a response to q.
 func put(t testing.TB, s *Store, q *Query, h *Head, body string) *Object {
 	t.Helper()
 	at := s.Fence(q.Key)
@@ -57,7 +57,7 @@ func put(t testing.TB, s *Store, q *Query, h *Head, body string) *Object {
 	if body != "" {
 		pieces = append(pieces, append(make([]byte, 0, len(body)), body...))
 	}
-	b := s.Counted(Gather(pieces))
+	b := s.Track(Gather(pieces))
 	if s.HasDisk() && b.Len() > s.Limits().DiskThreshold(h) {
 		w, err := s.CreateFile(b.Len())
 		if err != nil {

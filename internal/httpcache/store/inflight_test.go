@@ -11,8 +11,8 @@ import (
 func wantLent(t *testing.T, s *Store, want int64) {
 	t.Helper()
 	synctest.Wait()
-	if st, u := s.Stats(), s.space.Usage(); st.Lent != want || int64(u.Reserved) < want || int64(u.Reserved) >= want+3*lentStep || want == 0 && u.Reserved != 0 {
-		t.Fatalf("%d bytes are lent, %d reserved; want %d", st.Lent, u.Reserved, want)
+	if st, u := s.Stats(), s.space.Usage(); st.InFlight != want || int64(u.Reserved) < want || int64(u.Reserved) >= want+3*inFlightStep || want == 0 && u.Reserved != 0 {
+		t.Fatalf("%d bytes are lent, %d reserved; want %d", st.InFlight, u.Reserved, want)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestLentWhenItLeavesTheStore(t *testing.T) {
 			s := open(t, Limits{})
 			o := fill(t, s, get(url), body)
 			weight := o.Body.mem.Load().weight()
-			_, a, _ := o.Body.Lend()
+			_, a, _ := o.Body.Acquire()
 			b := o.Body.mem.Load().Hold()
 			wantLent(t, s, 0)
 			leave(t, s, o)
@@ -88,8 +88,8 @@ func TestLentWhenItMoves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
-		_, heap, _ := o.Body.Lend()
-		_, paged, _ := o.Body.Lend()
+		_, heap, _ := o.Body.Acquire()
+		_, paged, _ := o.Body.Acquire()
 		if heap == paged {
 			t.Fatal("it has not moved")
 		}
@@ -106,7 +106,7 @@ func TestLentWhenItMoves(t *testing.T) {
 // While more is lent than should be, who has of it must take it within a minute, and nobody else.
 func TestPaceOfLent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{Lent: 4 << 20})
+		s := open(t, Limits{MaxInFlight: 4 << 20})
 		var held []*Memory
 		for _, url := range []string{"http://h/1", "http://h/2", "http://h/3", "http://h/stored"} {
 			o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
@@ -121,9 +121,9 @@ func TestPaceOfLent(t *testing.T) {
 		}
 		var none *Memory
 		wantPace(t, none, 0)
-		s.SetLimits(Limits{Lent: 3 << 20})
+		s.SetLimits(Limits{MaxInFlight: 3 << 20})
 		for _, m := range held[:3] {
-			wantPace(t, m, m.weight()/LendSeconds)
+			wantPace(t, m, m.weight()/DrainSeconds)
 		}
 		wantPace(t, held[3], 0)
 		held[0].Return()
@@ -138,20 +138,20 @@ func TestPaceOfLent(t *testing.T) {
 func TestWant(t *testing.T) {
 	f := func(bytes, taken, to int64) {
 		t.Helper()
-		if got := want(bytes, taken*lentStep); got != to*lentStep {
-			t.Errorf("%d of %d steps: %d", bytes, taken, got/lentStep)
+		if got := targetReserve(bytes, taken*inFlightStep); got != to*inFlightStep {
+			t.Errorf("%d of %d steps: %d", bytes, taken, got/inFlightStep)
 		}
 	}
 	f(0, 0, 0)
 	f(-1, 0, 0)
 	f(1, 0, 1)
-	f(lentStep, 0, 1)
-	f(lentStep+1, 1, 2)
-	f(lentStep, 2, 2)
+	f(inFlightStep, 0, 1)
+	f(inFlightStep+1, 1, 2)
+	f(inFlightStep, 2, 2)
 	f(1, 2, 2)
 	f(1, 3, 1)
 	f(0, 1, 0)
-	f(5*lentStep+1, 8, 6)
+	f(5*inFlightStep+1, 8, 6)
 }
 
 // A body that is held by flights and clients is counted once, and not any more when all of
@@ -161,17 +161,17 @@ func TestBodiesAreCounted(t *testing.T) {
 		s := open(t, Limits{})
 		fill(t, s, get(url), strings.Repeat("x", 1<<20))
 		wantLent(t, s, 0)
-		if n := s.lent.budget.Stats().Held; n != 0 {
+		if n := s.inFlight.budget.Stats().Held; n != 0 {
 			t.Errorf("%d bytes are held of what is stored", n)
 		}
 		o := s.Find(get(url)).Object
-		_, m, _ := o.Body.Lend()
+		_, m, _ := o.Body.Acquire()
 		s.Drop(get(url).Key, o)
-		if n := s.lent.budget.Stats().Held; n != m.weight() {
+		if n := s.inFlight.budget.Stats().Held; n != m.weight() {
 			t.Errorf("%d bytes are held of a body of %d", n, m.weight())
 		}
 		m.Return()
-		if n := s.lent.budget.Stats().Held; n != 0 {
+		if n := s.inFlight.budget.Stats().Held; n != 0 {
 			t.Errorf("%d bytes are held of nothing", n)
 		}
 	})

@@ -10,10 +10,10 @@ import (
 type Limits struct {
 	// MaxObject is the longest body that is kept in memory, in bytes. Default 64 MiB.
 	MaxObject int64
-	// Lent is how much of bodies that are not stored may still be lent to slow clients,
+	// MaxInFlight is how much of bodies that are not stored may still be lent to slow clients,
 	// in bytes, so that fetched ones are held as a whole. Over it they are not kept.
 	// Default: half of what the space may hold.
-	Lent int64
+	MaxInFlight int64
 	// DiskFrom is beyond which length, in bytes, bodies are kept on disk, if there is one.
 	// Those beyond MaxObject are in any case, and those that text is encoded from are
 	// not. Default 1 MiB.
@@ -31,8 +31,8 @@ func (s *Store) Limits() *Limits { return s.limits.Load() }
 // MaxBody is the longest body that may be kept.
 func (s *Store) MaxBody() int64 {
 	n := s.limits.Load().MaxObject
-	if s.shelf != nil {
-		n = max(n, s.shelf.part.MaxBody())
+	if s.index != nil {
+		n = max(n, s.index.part.MaxBody())
 	}
 	return n
 }
@@ -42,7 +42,7 @@ func (s *Store) MaxBody() int64 {
 func (l *Limits) DiskThreshold(h *Head) int64 {
 	from := l.DiskFrom
 	if h.offered {
-		from = max(from, mostEncoded)
+		from = max(from, maxEncoded)
 	}
 	return min(from, l.MaxObject)
 }
@@ -50,7 +50,7 @@ func (l *Limits) DiskThreshold(h *Head) int64 {
 // withDefaults are the limits for a space of that capacity in bytes.
 func (l Limits) withDefaults(capacity uint64) Limits {
 	l.MaxObject = cmp.Or(l.MaxObject, 64<<20)
-	l.Lent = cmp.Or(l.Lent, int64(capacity/2))
+	l.MaxInFlight = cmp.Or(l.MaxInFlight, int64(capacity/2))
 	l.DiskFrom = cmp.Or(l.DiskFrom, 1<<20)
 	return l
 }

@@ -27,13 +27,13 @@ type Head struct {
 	// are in Lines.
 	Added []byte
 
-	own         *Tags        // Tags without those that it inherits; nil: it inherits none
-	asked       []byte       // the request's values of the fields that Vary names
+	ownTags     *Tags        // Tags without those that it inherits; nil: it inherits none
+	varyValues  []byte       // the request's values of the fields that Vary names
 	Hit         http1.Fields // what a hit has, and an update is made to
-	shown       http1.Fields // what Lines repeats: hit without what clients don't get
+	visible     http1.Fields // what Lines repeats: hit without what clients don't get
 	offered     bool         // in content codings
 	Synthesized bool         // the validator is ours: the origin does not know it
-	cookies     bool         // Lines has a Set-Cookie
+	setsCookie  bool         // Lines has a Set-Cookie
 }
 
 // NewHead makes a head. fields are the response's end-to-end fields in memory of
@@ -41,30 +41,30 @@ type Head struct {
 // fields of the request that it answers.
 func NewHead(response policy.Response, fields, request http1.Fields, o *policy.Options) *Head {
 	h := &Head{Response: response, Fields: fields, Tags: ParseTags(fields)}
-	h.asked = policy.AppendVaryValues(nil, response.Vary, request, o)
+	h.varyValues = policy.AppendVaryValues(nil, response.Vary, request, o)
 	h.Hit = policy.HitFields(nil, fields, &h.Response, o)
-	h.show(o)
+	h.render(o)
 	return h
 }
 
-// show makes the lines of hit that clients get.
-func (h *Head) show(o *policy.Options) {
-	h.shown = h.Hit
+// render makes the lines of hit that clients get.
+func (h *Head) render(o *policy.Options) {
+	h.visible = h.Hit
 	if len(o.Strip) > 0 {
-		h.shown = slices.DeleteFunc(slices.Clone(h.Hit), func(f http1.Field) bool { return o.Strips(f.Name) })
+		h.visible = slices.DeleteFunc(slices.Clone(h.Hit), func(f http1.Field) bool { return o.Strips(f.Name) })
 	}
-	h.cookies = h.Response.SetCookie && h.shown.Get("Set-Cookie") != nil
-	h.Lines = lines(h.shown)
+	h.setsCookie = h.Response.SetCookie && h.visible.Get("Set-Cookie") != nil
+	h.Lines = lines(h.visible)
 }
 
-// allowed reports whether a stored response with this head may be used with options
+// usableWith reports whether a stored response with this head may be used with options
 // that may not be those that it was stored with: what they say of Set-Cookie counts.
-func (h *Head) allowed(o *policy.Options) bool {
+func (h *Head) usableWith(o *policy.Options) bool {
 	switch o.SetCookie {
 	case policy.RefuseCookies:
 		return !h.Response.SetCookie
 	case policy.StripCookies:
-		return !h.cookies
+		return !h.setsCookie
 	}
 	return true
 }
@@ -85,8 +85,8 @@ func lines(fields http1.Fields) []byte {
 
 // weight is what the head takes of the heap, roughly.
 func (h *Head) weight() int64 {
-	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.asked)) + 4*int64(len(h.Tags.slots))
-	w += int64(cap(h.Fields)+cap(h.Hit)+cap(h.shown)) * int64(unsafe.Sizeof(http1.Field{}))
+	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.varyValues)) + 4*int64(len(h.Tags.slots))
+	w += int64(cap(h.Fields)+cap(h.Hit)+cap(h.visible)) * int64(unsafe.Sizeof(http1.Field{}))
 	w += namesWeight(h.Response.Vary) + namesWeight(h.Response.Hidden)
 	for _, f := range h.Fields {
 		w += int64(len(f.Name) + len(f.Value))
@@ -100,41 +100,41 @@ type Object struct {
 	Head *Head
 	Body *Body
 
-	stamp cache.Stamp   // of its fence
-	mark  atomic.Uint64 // the number of the newest purge that it was held against
-	fate  atomic.Uint32 // a policy.Mark, which only grows
-	forms atomic.Pointer[forms]
-	retry atomic.Int64 // the policy.Moment before which it is not validated in the background
+	stamp     cache.Stamp   // of its fence
+	purgeSeen atomic.Uint64 // the number of the newest purge that it was held against
+	marked    atomic.Uint32 // a policy.Mark, which only grows
+	encoded   atomic.Pointer[encodedVariants]
+	retry     atomic.Int64 // the policy.Moment before which it is not validated in the background
 }
 
 func NewObject(h *Head, b *Body, at Fence) *Object {
 	o := &Object{Head: h, Body: b, stamp: at.Stamp}
-	o.mark.Store(at.purge)
+	o.purgeSeen.Store(at.purge)
 	return o
 }
 
 // fence is the one that o was made with, except that it is held against newer purges by now.
-func (o *Object) fence() Fence { return Fence{Stamp: o.stamp, purge: o.mark.Load()} }
+func (o *Object) fence() Fence { return Fence{Stamp: o.stamp, purge: o.purgeSeen.Load()} }
 
 // In is o with its body in m, which stays there: it does not follow a stored body that moves.
 func (o *Object) In(m *Memory) *Object {
 	b := &Body{length: o.Body.length}
 	b.mem.Store(m)
-	b.stage.Store(settled)
+	b.stage.Store(fixed)
 	return NewObject(o.Head, b, o.fence())
 }
 
-// CopyForms gives o the coded forms of another object that has the same body.
-func (o *Object) CopyForms(from *Object) { o.forms.Store(from.forms.Load().under(o.Head)) }
+// CopyEncoded gives o the coded forms of another object that has the same body.
+func (o *Object) CopyEncoded(from *Object) { o.encoded.Store(from.encoded.Load().withHead(o.Head)) }
 
-// Mark says what has happened to it since it was stored.
-func (o *Object) Mark() policy.Mark { return policy.Mark(o.fate.Load()) }
+// MarkUncacheable says what has happened to it since it was stored.
+func (o *Object) Mark() policy.Mark { return policy.Mark(o.marked.Load()) }
 
 // SetMark marks it, unless it has a stronger mark.
 func (o *Object) SetMark(m policy.Mark) {
 	for {
-		old := o.fate.Load()
-		if old >= uint32(m) || o.fate.CompareAndSwap(old, uint32(m)) {
+		old := o.marked.Load()
+		if old >= uint32(m) || o.marked.CompareAndSwap(old, uint32(m)) {
 			return
 		}
 	}
@@ -149,7 +149,7 @@ func (o *Object) MayRefresh(now policy.Moment) bool { return int64(now) >= o.ret
 
 // Weight is what the object takes of the heap, roughly.
 func (o *Object) Weight() int64 {
-	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight() + o.forms.Load().weight()
+	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight() + o.encoded.Load().weight()
 }
 
 // OnDisk tells whether its body lies in a file.
@@ -158,11 +158,11 @@ func (o *Object) OnDisk() bool { return o.Body.file != nil }
 // IsPart tells whether the object is a part of a response and not the whole.
 func (o *Object) IsPart() bool { return o.Head.Response.Status == 206 }
 
-// twin tells whether p takes the place of o: the same variant, and the same part
+// sameVariant tells whether p takes the place of o: the same variant, and the same part
 // of it.
-func (o *Object) twin(p *Object) bool {
+func (o *Object) sameVariant(p *Object) bool {
 	a, b := o.Head, p.Head
-	return sameNames(a.Response.Vary, b.Response.Vary) && string(a.asked) == string(b.asked) &&
+	return sameNames(a.Response.Vary, b.Response.Vary) && string(a.varyValues) == string(b.varyValues) &&
 		o.IsPart() == p.IsPart() && (!o.IsPart() || a.Response.Part == b.Response.Part)
 }
 

@@ -27,7 +27,7 @@ func (s *Store) Purge(p Purge) error {
 		return s.purgeScope(p.Pattern, false, p.Soft)
 	}
 	s.stats.purges.Add(1)
-	return s.reachAll()
+	return s.applyToWholeDisk()
 }
 
 // PurgeKey purges one URL by its primary key. An error says that something on disk
@@ -39,7 +39,7 @@ func (s *Store) PurgeKey(key []byte, soft bool) error {
 	} else {
 		s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
 	}
-	return s.reach(key)
+	return s.applyToDisk(key)
 }
 
 func (s *Store) purgeScope(text string, prefix, soft bool) error {
@@ -51,7 +51,7 @@ func (s *Store) purgeScope(text string, prefix, soft bool) error {
 		s.sweepSoon()
 	}
 	s.stats.purges.Add(1)
-	return s.reachAll()
+	return s.applyToWholeDisk()
 }
 
 // Invalidate puts all variants under the keys out of reach, and fills that are
@@ -59,7 +59,7 @@ func (s *Store) purgeScope(text string, prefix, soft bool) error {
 // before the client is answered.
 func (s *Store) Invalidate(keys ...[]byte) {
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByWrite, Tags: urlTags(keys)})
-	_ = s.reach(keys...) // the tier has reported it
+	_ = s.applyToDisk(keys...) // the tier has reported it
 }
 
 // Begin declares a write of keys before the origin is asked: what is stored is out of
@@ -67,7 +67,7 @@ func (s *Store) Invalidate(keys ...[]byte) {
 // end with the Write's Commit or Unknown.
 func (s *Store) Begin(keys ...[]byte) *cache.Write {
 	w := s.space.Cache().Begin(urlTags(keys), nil)
-	_ = s.reach(keys...) // the tier has reported it
+	_ = s.applyToDisk(keys...) // the tier has reported it
 	return w
 }
 

@@ -210,11 +210,11 @@ func TestFillAfterPurgeStays(t *testing.T) {
 func TestTooManyTags(t *testing.T) {
 	s := open(t, Limits{})
 	var tags []string
-	for i := range mostTags + 1 {
+	for i := range maxTags + 1 {
 		tags = append(tags, fmt.Sprint("t", i))
 	}
 	fill(t, s, get("http://h/a"), "a", "Surrogate-Key", strings.Join(tags, " "))
-	fill(t, s, get("http://h/b"), "b", "Surrogate-Key", strings.Join(tags[:mostTags], " "))
+	fill(t, s, get("http://h/b"), "b", "Surrogate-Key", strings.Join(tags[:maxTags], " "))
 	s.Purge(Purge{Prefix: "/none"})
 	if s.Find(get("http://h/a")).Object == nil {
 		t.Error("a prefix that does not fit took it away")
@@ -234,14 +234,14 @@ func TestPurgeLogIsBounded(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/seen"), "seen")
 	fill(t, s, get("http://h/unseen"), "unseen")
-	for i := range mostPurges + 100 {
+	for i := range maxPurges + 100 {
 		s.purges.addScope(scope{target: fmt.Sprint("/x", i)}, false)
 		if i%50 == 0 {
 			s.Find(get("http://h/seen"))
 		}
 	}
-	if n := s.Stats().Log; n != mostPurges {
-		t.Errorf("%d purges are remembered; want %d", n, mostPurges)
+	if n := s.Stats().Log; n != maxPurges {
+		t.Errorf("%d purges are remembered; want %d", n, maxPurges)
 	}
 	if s.Find(get("http://h/seen")).Object == nil {
 		t.Error("what was looked up all the while is gone")

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// mostPurges is how many purges by prefix and pattern are remembered.
-const mostPurges = 4096
+// maxPurges is how many purges by prefix and pattern are remembered.
+const maxPurges = 4096
 
 // purges is what has been purged, in numbers. A hard purge of a URL is not here: it
 // moves the URL's generation.
@@ -108,7 +108,7 @@ func (p *purges) addScope(s scope, soft bool) int {
 			next.entries = append(next.entries, e)
 		}
 	}
-	if over := len(next.entries) + 1 - mostPurges; over > 0 {
+	if over := len(next.entries) + 1 - maxPurges; over > 0 {
 		next.tail = next.entries[over-1].number
 		next.entries = next.entries[over:]
 	}
@@ -168,7 +168,7 @@ func (t *Tags) purgedAfter(table *tagTable, mark uint64) bool {
 	switch {
 	case table == nil:
 		return false
-	case t.any:
+	case t.all:
 		return table.newest.Load() > mark
 	}
 	for _, slot := range t.slots {

@@ -13,7 +13,7 @@ import (
 // read: what they describe is fetched anew.
 const recordVersion = 2
 
-// record is the head as it is written to disk: numbers as varints, texts with their
+// encode is the head as it is written to disk: numbers as varints, texts with their
 // length before them.
 //
 //	version, status, time of the request, time of the response (policy.Moment), 1 if any tag fits,
@@ -21,7 +21,7 @@ const recordVersion = 2
 //	request had for them, number of fields, names and values in turn
 //
 // The fields are those of a hit and Age: what hits don't get is not written.
-func (h *Head) record() []byte {
+func (h *Head) encode() []byte {
 	r := &h.Response
 	b := make([]byte, 0, h.weight())
 	b = append(b, recordVersion)
@@ -29,7 +29,7 @@ func (h *Head) record() []byte {
 	b = binary.AppendVarint(b, int64(r.RequestTime))
 	b = binary.AppendVarint(b, int64(r.ResponseTime))
 	any := uint64(0)
-	if h.Tags.any {
+	if h.Tags.all {
 		any = 1
 	}
 	b = binary.AppendUvarint(b, any)
@@ -41,8 +41,8 @@ func (h *Head) record() []byte {
 	for _, name := range r.Vary {
 		b = appendText(b, []byte(name))
 	}
-	b = appendText(b, h.asked)
-	fields := h.recorded()
+	b = appendText(b, h.varyValues)
+	fields := h.recordFields()
 	b = binary.AppendUvarint(b, uint64(len(fields)))
 	for _, f := range fields {
 		b = appendText(appendText(b, f.Name), f.Value)
@@ -50,8 +50,8 @@ func (h *Head) record() []byte {
 	return b
 }
 
-// recorded are the fields that are written.
-func (h *Head) recorded() http1.Fields {
+// recordFields are the fields that are written.
+func (h *Head) recordFields() http1.Fields {
 	fields := slices.Clone(h.Hit)
 	for _, f := range h.Fields {
 		if ascii.EqualFold(f.Name, "age") {
@@ -65,16 +65,16 @@ func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// readHead makes a head of a record, as the options have it now. false says that it is
+// decodeHead makes a head of a record, as the options have it now. false says that it is
 // none, or that it would now be looked up in another way.
-func readHead(record []byte, o *policy.Options) (*Head, bool) {
+func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 	d := decoder{rest: record}
 	if d.number() != recordVersion {
 		return nil, false
 	}
 	status := d.number()
 	requested, came := policy.Moment(d.signed()), policy.Moment(d.signed())
-	tags := Tags{any: d.number() == 1}
+	tags := Tags{all: d.number() == 1}
 	for range d.count() {
 		tags.slots = append(tags.slots, uint32(min(d.number(), tagSlots)))
 	}
@@ -90,13 +90,13 @@ func readHead(record []byte, o *policy.Options) (*Head, bool) {
 	if d.bad || len(d.rest) > 0 || !recordable(status, &tags, fields) {
 		return nil, false
 	}
-	h := &Head{Response: policy.ParseResponse(int(status), fields, requested, came, o), Fields: fields, Tags: tags, asked: asked}
+	h := &Head{Response: policy.ParseResponse(int(status), fields, requested, came, o), Fields: fields, Tags: tags, varyValues: asked}
 	if h.Response.VaryAll || !sameNames(h.Response.Vary, vary) {
 		return nil, false
 	}
 	h.Hit = policy.HitFields(nil, fields, &h.Response, o)
-	h.show(o)
-	return h, h.allowed(o)
+	h.render(o)
+	return h, h.usableWith(o)
 }
 
 // recordable tells whether what was read may be sent to clients and be looked up.
@@ -122,7 +122,7 @@ type decoder struct {
 
 func (d *decoder) number() uint64 {
 	v, n := binary.Uvarint(d.rest)
-	if d.took(n) {
+	if d.advance(n) {
 		return v
 	}
 	return 0
@@ -130,13 +130,13 @@ func (d *decoder) number() uint64 {
 
 func (d *decoder) signed() int64 {
 	v, n := binary.Varint(d.rest)
-	if d.took(n) {
+	if d.advance(n) {
 		return v
 	}
 	return 0
 }
 
-func (d *decoder) took(n int) bool {
+func (d *decoder) advance(n int) bool {
 	if n <= 0 || d.bad {
 		d.rest, d.bad = nil, true
 		return false

@@ -15,7 +15,7 @@ func TestTimesFromRecord(t *testing.T) {
 	f := http1.FieldsOf("Cache-Control", "max-age=2", "Date", "Fri, 15 Jan 2027 08:00:00 GMT")
 	came := noon.Add(900 * time.Millisecond)
 	before := NewHead(policy.ParseResponse(200, f, came-200_000, came, &options), f, nil, &options)
-	after, ok := readHead(before.record(), &options)
+	after, ok := decodeHead(before.encode(), &options)
 	if !ok {
 		t.Fatal("it can't be read")
 	}
@@ -33,7 +33,7 @@ func TestHeadFromRecord(t *testing.T) {
 		t.Helper()
 		o := options
 		o.Strip = strip
-		h, ok := readHead(before.record(), &o)
+		h, ok := decodeHead(before.encode(), &o)
 		if !ok {
 			t.Fatal("it can't be read")
 		}

@@ -12,18 +12,18 @@ import (
 // written and read again.
 func FuzzRecord(f *testing.F) {
 	q := get("http://h/a", "Accept-Language", "en, de", "Accept-Encoding", "br")
-	f.Add(head(q).record())
-	f.Add(head(q, "Vary", "Accept-Language, Accept-Encoding", "ETag", `"1"`, "Age", "7", "Surrogate-Key", "a b c").record())
+	f.Add(head(q).encode())
+	f.Add(head(q, "Vary", "Accept-Language, Accept-Encoding", "ETag", `"1"`, "Age", "7", "Surrogate-Key", "a b c").encode())
 	f.Add([]byte{recordVersion, 200, 1, 0xff})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, ok := readHead(b, &options)
+		h, ok := decodeHead(b, &options)
 		if !ok {
 			return
 		}
-		once := h.record()
-		again, ok := readHead(once, &options)
-		if !ok || !bytes.Equal(again.record(), once) || !bytes.Equal(again.Lines, h.Lines) || again.Response.Lifetime != h.Response.Lifetime {
+		once := h.encode()
+		again, ok := decodeHead(once, &options)
+		if !ok || !bytes.Equal(again.encode(), once) || !bytes.Equal(again.Lines, h.Lines) || again.Response.Lifetime != h.Response.Lifetime {
 			t.Errorf("%x became %x", b, once)
 		}
 		if h.Response.Status < 200 || h.Response.Status > 599 {
@@ -40,21 +40,21 @@ func FuzzRecord(f *testing.F) {
 // A record of another version, and one that is cut anywhere, is none.
 func TestCutRecord(t *testing.T) {
 	q := get("http://h/a", "Accept-Language", "en")
-	b := head(q, "Vary", "Accept-Language", "Surrogate-Key", "a b").record()
-	if _, ok := readHead(b, &options); !ok {
+	b := head(q, "Vary", "Accept-Language", "Surrogate-Key", "a b").encode()
+	if _, ok := decodeHead(b, &options); !ok {
 		t.Fatal("the whole is none")
 	}
 	for i := range b {
-		if _, ok := readHead(b[:i], &options); ok {
+		if _, ok := decodeHead(b[:i], &options); ok {
 			t.Errorf("cut at %d it is one", i)
 		}
 	}
-	if _, ok := readHead(append(bytes.Clone(b), 0), &options); ok {
+	if _, ok := decodeHead(append(bytes.Clone(b), 0), &options); ok {
 		t.Error("a longer one is one")
 	}
 	for _, version := range []byte{recordVersion - 1, recordVersion + 1} {
 		b[0] = version
-		if _, ok := readHead(b, &options); ok {
+		if _, ok := decodeHead(b, &options); ok {
 			t.Errorf("one of version %d is one", version)
 		}
 	}

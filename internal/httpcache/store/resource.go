@@ -8,11 +8,11 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// mostVariants is how many variants, and how many markers, lie under one key, and
-// mostWeight what the variants weigh together: the space can't count beyond 4 GiB.
+// maxVariants is how many variants, and how many markers, lie under one key, and
+// maxVariantsWeight what the variants weigh together: the space can't count beyond 4 GiB.
 const (
-	mostVariants = 64
-	mostWeight   = 3 << 30
+	maxVariants       = 64
+	maxVariantsWeight = 3 << 30
 )
 
 // Resource is what lies under a primary key. It is immutable; whoever changes
@@ -29,9 +29,9 @@ type Resource struct {
 // marker says that the requests which present these values get answers that
 // cannot be shared, so that they need not wait for each other.
 type marker struct {
-	names []string // of Vary
-	asked []byte
-	until policy.Moment
+	names      []string // of Vary
+	varyValues []byte
+	until      policy.Moment
 }
 
 // Query is what is looked up. It belongs to one goroutine and may be used again;
@@ -41,9 +41,9 @@ type Query struct {
 	Fields  http1.Fields // of the request
 	Now     policy.Moment
 	Options *policy.Options
-	// Chosen returns the fields of the request that an origin chooses by among responses
+	// OriginFields returns the fields of the request that an origin chooses by among responses
 	// that vary by names; nil: they are Fields.
-	Chosen func(names []string) http1.Fields
+	OriginFields func(names []string) http1.Fields
 
 	names   []string // what values are presented for
 	scratch []byte
@@ -54,19 +54,19 @@ type Query struct {
 // Reset makes q ready for another request and keeps its memory.
 func (q *Query) Reset() { *q = Query{values: q.values[:0], scratch: q.scratch[:0]} }
 
-// Presented returns the values that the request has for the fields named, in the
+// VaryValues returns the values that the request has for the fields named, in the
 // form that is compared. It is valid until the next call.
-func (q *Query) Presented(names []string) []byte {
+func (q *Query) VaryValues(names []string) []byte {
 	if !q.ready || !sameNames(q.names, names) {
-		q.values = policy.AppendVaryValues(q.values[:0], names, q.chosenBy(names), q.Options)
+		q.values = policy.AppendVaryValues(q.values[:0], names, q.fieldsFor(names), q.Options)
 		q.names, q.ready = names, true
 	}
 	return q.values
 }
 
-func (q *Query) chosenBy(names []string) http1.Fields {
-	if q.Chosen != nil {
-		return q.Chosen(names)
+func (q *Query) fieldsFor(names []string) http1.Fields {
+	if q.OriginFields != nil {
+		return q.OriginFields(names)
 	}
 	return q.Fields
 }
@@ -77,14 +77,14 @@ func (h *Head) Answers(q *Query) bool {
 	switch {
 	case r.VaryAll:
 		return false
-	case len(r.Vary) == 0, string(q.Presented(r.Vary)) == string(h.asked):
+	case len(r.Vary) == 0, string(q.VaryValues(r.Vary)) == string(h.varyValues):
 		return true
 	}
-	return policy.Matches(r, h.asked, q.chosenBy(r.Vary), q.Options)
+	return policy.Matches(r, h.varyValues, q.fieldsFor(r.Vary), q.Options)
 }
 
-func (m *marker) holds(q *Query) bool {
-	return q.Now < m.until && string(q.Presented(m.names)) == string(m.asked)
+func (m *marker) matches(q *Query) bool {
+	return q.Now < m.until && string(q.VaryValues(m.names)) == string(m.varyValues)
 }
 
 // with returns the resource with o in it, in the place of its twin.
@@ -92,7 +92,7 @@ func (r *Resource) with(o *Object) *Resource {
 	next := &Resource{variants: make([]*Object, 0, len(r.variants)+1)}
 	placed := false
 	for _, v := range r.variants {
-		if v.twin(o) {
+		if v.sameVariant(o) {
 			continue
 		}
 		if !placed && !v.Head.Response.Better(&o.Head.Response) {
@@ -104,11 +104,11 @@ func (r *Resource) with(o *Object) *Resource {
 		next.variants = append(next.variants, o)
 	}
 	for _, m := range r.markers {
-		if !m.about(o.Head) {
+		if !m.sameRequests(o.Head) {
 			next.markers = append(next.markers, m)
 		}
 	}
-	for n := len(next.variants); n > 1 && (n > mostVariants || next.weight() > mostWeight); n-- {
+	for n := len(next.variants); n > 1 && (n > maxVariants || next.weight() > maxVariantsWeight); n-- {
 		next.dropOldest(o)
 	}
 	return next
@@ -125,8 +125,8 @@ func (r *Resource) dropOldest(keep *Object) {
 	r.variants = slices.Delete(r.variants, oldest, oldest+1)
 }
 
-func (m *marker) about(h *Head) bool {
-	return sameNames(m.names, h.Response.Vary) && string(m.asked) == string(h.asked)
+func (m *marker) sameRequests(h *Head) bool {
+	return sameNames(m.names, h.Response.Vary) && string(m.varyValues) == string(h.varyValues)
 }
 
 // without returns the resource without what drop says.
@@ -140,17 +140,17 @@ func (r *Resource) without(drop func(*Object) bool) *Resource {
 	return next
 }
 
-// marked returns the resource with m in it. Markers whose time is over leave,
+// withMarker returns the resource with m in it. Markers whose time is over leave,
 // and the one that ends first if there are too many.
-func (r *Resource) marked(m marker, now policy.Moment) *Resource {
+func (r *Resource) withMarker(m marker, now policy.Moment) *Resource {
 	next := &Resource{variants: r.variants}
 	for _, old := range r.markers {
-		if old.until > now && !(sameNames(old.names, m.names) && string(old.asked) == string(m.asked)) {
+		if old.until > now && !(sameNames(old.names, m.names) && string(old.varyValues) == string(m.varyValues)) {
 			next.markers = append(next.markers, old)
 		}
 	}
 	next.markers = append(next.markers, m)
-	if len(next.markers) > mostVariants {
+	if len(next.markers) > maxVariants {
 		next.markers = next.markers[1:]
 	}
 	return next
@@ -189,7 +189,7 @@ func (r *Resource) weight() int64 {
 		}
 	}
 	for _, m := range r.markers {
-		w += int64(unsafe.Sizeof(m)) + int64(len(m.asked)) + namesWeight(m.names)
+		w += int64(unsafe.Sizeof(m)) + int64(len(m.varyValues)) + namesWeight(m.names)
 	}
 	return w
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// shelf holds the objects of a store whose bodies are on disk, by their primary
+// diskIndex holds the objects of a store whose bodies are on disk, by their primary
 // keys. It survives the process: their heads are written beside the bodies.
 //
 // Who changes what lies under a key holds the store's lock of that key (see
@@ -24,28 +24,28 @@ import (
 // everything that a restart could bring back.
 //
 // A nil shelf holds nothing.
-type shelf struct {
+type diskIndex struct {
 	store  *Store
 	part   *disk.Part
 	seed   maphash.Seed
-	shards [shelfShards]shelfShard
+	shards [diskShards]diskShard
 
 	weight   atomic.Int64 // what the heads take of the heap
 	mu       sync.Mutex   // guards reserved
 	reserved int64        // what is taken of the space for it
 }
 
-type shelfShard struct {
+type diskShard struct {
 	sync.RWMutex
 	byKey map[string]*Resource // of objects on disk only; immutable, none is empty
 }
 
-const shelfShards = 64
+const diskShards = 64
 
 // OpenDisk opens the part of that name, with what it holds. The service's options
 // decide what its heads mean now.
 func (s *Store) OpenDisk(tier *disk.Tier, name string, o *policy.Options) error {
-	sh := &shelf{store: s, seed: maphash.MakeSeed()}
+	sh := &diskIndex{store: s, seed: maphash.MakeSeed()}
 	for i := range sh.shards {
 		sh.shards[i].byKey = map[string]*Resource{}
 	}
@@ -54,20 +54,20 @@ func (s *Store) OpenDisk(tier *disk.Tier, name string, o *policy.Options) error 
 		return err
 	}
 	sh.part = part
-	s.shelf = sh
+	s.index = sh
 	for _, f := range found {
-		sh.put(&f, o)
+		sh.add(&f, o)
 	}
 	sh.bound()
 	sh.reserve()
 	return nil
 }
 
-// put takes up what was found on disk. What can't be understood is refused, and what is
+// add takes up what was found on disk. What can't be understood is refused, and what is
 // being written to is dropped.
-func (sh *shelf) put(f *disk.Found, o *policy.Options) {
+func (sh *diskIndex) add(f *disk.Found, o *policy.Options) {
 	key := f.File.Key()
-	h, ok := readHead(f.Meta, o)
+	h, ok := decodeHead(f.Meta, o)
 	fence := sh.store.Fence(key)
 	if !ok {
 		f.File.Refuse()
@@ -89,7 +89,7 @@ func (sh *shelf) put(f *disk.Found, o *policy.Options) {
 	sh.set(key, next)
 }
 
-func (sh *shelf) close() {
+func (sh *diskIndex) close() {
 	if sh == nil {
 		return
 	}
@@ -101,12 +101,12 @@ func (sh *shelf) close() {
 	sh.reserved = 0
 }
 
-func (sh *shelf) shard(key []byte) *shelfShard {
-	return &sh.shards[maphash.Bytes(sh.seed, key)%shelfShards]
+func (sh *diskIndex) shard(key []byte) *diskShard {
+	return &sh.shards[maphash.Bytes(sh.seed, key)%diskShards]
 }
 
 // resource returns what is on disk of key, nil if nothing is.
-func (sh *shelf) resource(key []byte) *Resource {
+func (sh *diskIndex) resource(key []byte) *Resource {
 	if sh == nil {
 		return nil
 	}
@@ -117,13 +117,13 @@ func (sh *shelf) resource(key []byte) *Resource {
 }
 
 // set puts those variants of r that are on disk into byKey.
-func (sh *shelf) set(key []byte, r *Resource) {
+func (sh *diskIndex) set(key []byte, r *Resource) {
 	next := r.without(func(o *Object) bool { return !o.OnDisk() })
 	next.markers = nil
 	shard := sh.shard(key)
 	shard.Lock()
 	defer shard.Unlock()
-	sh.weight.Add(next.shelved(key) - shard.byKey[string(key)].shelved(key))
+	sh.weight.Add(next.indexWeight(key) - shard.byKey[string(key)].indexWeight(key))
 	if len(next.variants) == 0 {
 		delete(shard.byKey, string(key))
 	} else {
@@ -131,23 +131,23 @@ func (sh *shelf) set(key []byte, r *Resource) {
 	}
 }
 
-// shelved is what a resource in byKey takes of the heap, roughly.
-func (r *Resource) shelved(key []byte) int64 {
+// indexWeight is what a resource in byKey takes of the heap, roughly.
+func (r *Resource) indexWeight(key []byte) int64 {
 	if r == nil || len(r.variants) == 0 {
 		return 0
 	}
-	w := int64(len(key)) + shelfOverhead
+	w := int64(len(key)) + indexOverhead
 	for _, o := range r.variants {
-		w += o.Weight() + o.Body.file.Overhead() + shelfOverhead
+		w += o.Weight() + o.Body.file.Overhead() + indexOverhead
 	}
 	return w
 }
 
-// shelfOverhead is what a resource and a file take beside their heads.
-const shelfOverhead = 256
+// indexOverhead is what a resource and a file take beside their heads.
+const indexOverhead = 256
 
 // each calls f with every object.
-func (sh *shelf) each(f func(key []byte, o *Object)) {
+func (sh *diskIndex) each(f func(key []byte, o *Object)) {
 	if sh == nil {
 		return
 	}
@@ -167,15 +167,15 @@ func (sh *shelf) each(f func(key []byte, o *Object)) {
 	}
 }
 
-// concerned tells whether something of key is on disk, or is to be with next.
-func (sh *shelf) concerned(key []byte, next *Resource) bool {
+// affects tells whether something of key is on disk, or is to be with next.
+func (sh *diskIndex) affects(key []byte, next *Resource) bool {
 	return sh != nil && (sh.resource(key) != nil || slices.ContainsFunc(next.variants, (*Object).OnDisk))
 }
 
-// exchange brings to the disk that next takes the place of old. It returns what is
+// replaceUnsettled brings to the disk that next takes the place of old. It returns what is
 // there afterwards: next without what could not be written. The store's lock of the
 // key is held.
-func (sh *shelf) exchange(key []byte, old, next *Resource) *Resource {
+func (sh *diskIndex) replace(key []byte, old, next *Resource) *Resource {
 	sh.drop(old, next)
 	sh.set(key, next)
 	rest := next.without(func(o *Object) bool {
@@ -189,7 +189,7 @@ func (sh *shelf) exchange(key []byte, old, next *Resource) *Resource {
 }
 
 // drop drops the files of old that next no longer has.
-func (sh *shelf) drop(old, next *Resource) {
+func (sh *diskIndex) drop(old, next *Resource) {
 	for _, o := range old.variants {
 		if o.OnDisk() && !slices.ContainsFunc(next.variants, func(v *Object) bool { return v.Body.file == o.Body.file }) {
 			o.Body.file.Drop()
@@ -199,25 +199,25 @@ func (sh *shelf) drop(old, next *Resource) {
 
 // write commits a new object, or the new head of one, if no write and no purge has
 // come in between. The store's lock of the key is held.
-func (sh *shelf) write(key []byte, o *Object) bool {
+func (sh *diskIndex) write(key []byte, o *Object) bool {
 	s := sh.store
-	v, _ := s.purges.since(o.mark.Load(), key, &o.Head.Tags)
-	if v == purged || !s.stands(o) {
+	v, _ := s.purges.since(o.purgeSeen.Load(), key, &o.Head.Tags)
+	if v == purged || !s.isCurrent(o) {
 		s.stats.overtaken.Add(1)
 		return false
 	}
 	if v == softened {
 		o.SetMark(policy.Outdated)
 	}
-	meta, stale := o.Head.record(), o.Mark() == policy.Outdated
+	meta, stale := o.Head.encode(), o.Mark() == policy.Outdated
 	if o.Body.file.Key() == nil {
 		return o.Body.file.Commit(bytes.Clone(key), meta, stale) == nil
 	}
 	return o.Body.file.Rewrite(meta, stale) == nil
 }
 
-// soften has o be stale after a restart too, if it is on disk.
-func (sh *shelf) soften(key []byte, o *Object) {
+// markStale has o be stale after a restart too, if it is on disk.
+func (sh *diskIndex) markStale(key []byte, o *Object) {
 	if sh == nil || !o.OnDisk() {
 		return
 	}
@@ -225,26 +225,26 @@ func (sh *shelf) soften(key []byte, o *Object) {
 	lock.Lock()
 	defer lock.Unlock()
 	if r := sh.resource(key); r != nil && r.has(o) {
-		_ = o.Body.file.Rewrite(o.Head.record(), true) // on an error it is dropped
+		_ = o.Body.file.Rewrite(o.Head.encode(), true) // on an error it is dropped
 	}
 }
 
 // DropDamaged drops the object whose body on disk can't be read.
 func (s *Store) DropDamaged(b *Body) {
 	b.Damaged()
-	s.shelf.evicted(b.file)
+	s.index.evicted(b.file)
 }
 
 // HasDisk reports whether bodies may be kept on disk.
-func (s *Store) HasDisk() bool { return s.shelf != nil }
+func (s *Store) HasDisk() bool { return s.index != nil }
 
 // CreateFile begins a body on disk of that length, -1 if it is not known. The store must have
 // a disk.
-func (s *Store) CreateFile(length int64) (*disk.Writer, error) { return s.shelf.part.Create(length) }
+func (s *Store) CreateFile(length int64) (*disk.Writer, error) { return s.index.part.Create(length) }
 
 // FinishFile makes a body of what was written. There is room for key and head beside it.
 func (s *Store) FinishFile(w *disk.Writer, key []byte, h *Head) (*Body, error) {
-	file, err := w.Finish(len(h.record()) + len(key) + headRoom)
+	file, err := w.Finish(len(h.encode()) + len(key) + headRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -255,36 +255,36 @@ func (s *Store) FinishFile(w *disk.Writer, key []byte, h *Head) (*Body, error) {
 const headRoom = 64
 
 // MaxOnDisk is the longest body that the disk takes.
-func (s *Store) MaxOnDisk() int64 { return s.shelf.part.MaxBody() }
+func (s *Store) MaxOnDisk() int64 { return s.index.part.MaxBody() }
 
 // DiskStats are the figures of the store's part of the disk. It must have one.
-func (s *Store) DiskStats() disk.Stats { return s.shelf.part.Stats() }
+func (s *Store) DiskStats() disk.Stats { return s.index.part.Stats() }
 
 // evicted takes out what the tier has dropped for room. That need not last, so nothing is
 // synced: a purge of its key does that.
-func (sh *shelf) evicted(f *disk.File) {
-	sh.store.exchange(f.Key(), func(r *Resource) *Resource {
+func (sh *diskIndex) evicted(f *disk.File) {
+	sh.store.replaceUnsettled(f.Key(), func(r *Resource) *Resource {
 		return r.without(func(o *Object) bool { return o.Body.file == f })
 	})
 }
 
-// settle is called after a change of key, without locks: it keeps the bounds, takes the
+// maintain is called after a change of key, without locks: it keeps the bounds, takes the
 // memory for the heads out of the space, and has what was dropped stay so.
-func (sh *shelf) settle(key []byte) {
+func (sh *diskIndex) maintain(key []byte) {
 	sh.bound()
 	_ = sh.part.SyncKey(key) // the tier has reported it
 	sh.reserve()
 }
 
 // bound drops what is too much.
-func (sh *shelf) bound() {
-	for sh.weight.Load() > sh.most() && sh.part.EvictOne() {
+func (sh *diskIndex) bound() {
+	for sh.weight.Load() > sh.maxWeight() && sh.part.EvictOne() {
 	}
 	sh.part.Trim()
 }
 
 // reserve takes what the heads need out of the space.
-func (sh *shelf) reserve() {
+func (sh *diskIndex) reserve() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	want := (sh.weight.Load() + reserveStep - 1) / reserveStep * reserveStep
@@ -297,42 +297,42 @@ func (sh *shelf) reserve() {
 const (
 	// reserveStep is in what steps memory is taken out of the space.
 	reserveStep = 64 << 10
-	// shelfShare is which part of the space the heads may take: one in so many.
-	shelfShare = 4
+	// indexShare is which part of the space the heads may take: one in so many.
+	indexShare = 4
 )
 
-// most is what the heads may take of the heap.
-func (sh *shelf) most() int64 {
-	return int64(sh.store.space.Usage().Memory) / shelfShare
+// maxWeight is what the heads may take of the heap.
+func (sh *diskIndex) maxWeight() int64 {
+	return int64(sh.store.space.Usage().Memory) / indexShare
 }
 
-// reach takes from the disk, or marks there, what a write or a purge of these keys
+// applyToDisk takes from the disk, or marks there, what a write or a purge of these keys
 // has put out of reach: when it has returned, a restart does not bring it back. An
 // error says that it may.
-func (s *Store) reach(keys ...[]byte) error {
-	if s.shelf == nil {
+func (s *Store) applyToDisk(keys ...[]byte) error {
+	if s.index == nil {
 		return nil
 	}
 	for _, key := range keys {
-		if r := s.shelf.resource(key); r != nil {
+		if r := s.index.resource(key); r != nil {
 			for _, o := range r.variants {
-				s.recheck(key, o)
+				s.applyTo(key, o)
 			}
 		}
-		if err := s.shelf.part.SyncKey(key); err != nil {
+		if err := s.index.part.SyncKey(key); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotDurable, err)
 		}
 	}
 	return nil
 }
 
-// reachAll is reach for everything.
-func (s *Store) reachAll() error {
-	if s.shelf == nil {
+// applyToWholeDisk is reach for everything.
+func (s *Store) applyToWholeDisk() error {
+	if s.index == nil {
 		return nil
 	}
-	s.shelf.each(s.recheck)
-	if err := s.shelf.part.Sync(); err != nil {
+	s.index.each(s.applyTo)
+	if err := s.index.part.Sync(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotDurable, err)
 	}
 	return nil
@@ -341,11 +341,11 @@ func (s *Store) reachAll() error {
 // ErrNotDurable says that a purge holds for as long as the process runs.
 var ErrNotDurable = errors.New("httpcache: what is on disk may come back after a restart")
 
-// recheck drops o if it is out of reach, or marks it.
-func (s *Store) recheck(key []byte, o *Object) {
-	if !s.stands(o) {
+// applyTo drops o if it is out of reach, or marks it.
+func (s *Store) applyTo(key []byte, o *Object) {
+	if !s.isCurrent(o) {
 		s.Drop(key, o)
 		return
 	}
-	s.held(key, o)
+	s.survivesPurges(key, o)
 }

@@ -19,7 +19,7 @@ type Stats struct {
 	Encoded    uint64 // objects for which coded forms were made, or found not to be worth it
 	Unencoded  uint64 // objects that stay plain because too many waited
 	Encoding   bool   // some objects wait for their coded forms
-	Lent       int64  // bytes of bodies that are not stored and that somebody still sends
+	InFlight   int64  // bytes of bodies that are not stored and that somebody still sends
 	Log        int    // purges by prefix and pattern that are remembered
 	Generation uint64 // the number of the newest purge
 }
@@ -30,7 +30,7 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Stored: c.stored.Load(), Overtaken: c.overtaken.Load(),
 		Purges: c.purges.Load(), Purged: c.purgedObjects.Load(), Softened: c.softened.Load(), Marked: c.marked.Load(),
-		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Encoding: s.encoder.busy(), Lent: s.lent.bytes.Load(),
+		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Encoding: s.encoder.busy(), InFlight: s.inFlight.bytes.Load(),
 		Log: len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
 	}
 }

@@ -14,15 +14,15 @@ import (
 // Store holds the resources of one service. A look-up takes no lock. Who changes a resource holds the lock of its key's
 // shard, which is a leaf.
 type Store struct {
-	space  *cache.Space
-	purges *purges
-	limits atomic.Pointer[Limits]
-	seed   maphash.Seed
-	shards [storeShards]sync.Mutex
-	tasks  tasks
-	stats  counters
-	shelf  *shelf // what lies on disk; nil: nothing ever does
-	lent   BodiesInFlight
+	space    *cache.Space
+	purges   *purges
+	limits   atomic.Pointer[Limits]
+	seed     maphash.Seed
+	shards   [storeShards]sync.Mutex
+	tasks    tasks
+	stats    counters
+	index    *diskIndex // what lies on disk; nil: nothing ever does
+	inFlight BodiesInFlight
 
 	sweeping atomic.Bool
 	encoder  encoder
@@ -35,13 +35,13 @@ func New(space *cache.Space, l Limits) *Store {
 	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
 	s.SetLimits(l)
 	s.tasks.init()
-	s.lent.tasks, s.lent.space, s.lent.limits = &s.tasks, space, &s.limits
-	s.lent.budget = space.Cache().Budget()
+	s.inFlight.tasks, s.inFlight.space, s.inFlight.limits = &s.tasks, space, &s.limits
+	s.inFlight.budget = space.Cache().Budget()
 	return s
 }
 
 // InFlight is the account of bodies in flight.
-func (s *Store) InFlight() *BodiesInFlight { return &s.lent }
+func (s *Store) InFlight() *BodiesInFlight { return &s.inFlight }
 
 // SetLimits changes the limits for what begins from now on.
 func (s *Store) SetLimits(l Limits) {
@@ -53,8 +53,8 @@ func (s *Store) SetLimits(l Limits) {
 // stays there. Nothing may be stored any more.
 func (s *Store) Close() {
 	s.tasks.close()
-	s.lent.close()
-	s.shelf.close()
+	s.inFlight.close()
+	s.index.close()
 }
 
 // Miss says why a look-up found nothing.
@@ -69,9 +69,9 @@ const (
 
 // Found is what a look-up came to.
 type Found struct {
-	Object *Object // the best match, nil if there is none
-	Miss   Miss    // why there is none
-	Marked bool    // requests like this one get answers that cannot be shared
+	Object      *Object // the best match, nil if there is none
+	Miss        Miss    // why there is none
+	Uncacheable bool    // requests like this one get answers that cannot be shared
 }
 
 // Find looks up what is stored for q: of all variants that were negotiated alike
@@ -85,13 +85,13 @@ func (s *Store) Find(q *Query) Found {
 	f := Found{}
 	for _, o := range r.variants {
 		switch {
-		case !o.Head.allowed(q.Options): // as if it had not been stored
-		case !s.stands(o):
+		case !o.Head.usableWith(q.Options): // as if it had not been stored
+		case !s.isCurrent(o):
 			f.Miss = MissRemoved
 		case !o.Head.Answers(q):
 			f.Miss = max(f.Miss, MissVary)
 		case f.Object != nil && o.IsPart():
-		case !s.held(q.Key, o):
+		case !s.survivesPurges(q.Key, o):
 			f.Miss = MissRemoved
 		default:
 			if f.Object = o; !o.IsPart() {
@@ -100,21 +100,21 @@ func (s *Store) Find(q *Query) Found {
 		}
 	}
 	if f.Object == nil {
-		f.Marked = r.isMarked(q)
+		f.Uncacheable = r.isUncacheable(q)
 	}
 	return f
 }
 
-// Former finds what was stored for q and is out of reach by its tags, so that it
+// FindInvalidated finds what was stored for q and is out of reach by its tags, so that it
 // can be asked about or compared with. nil if there is nothing. What stands has been
 // stored since the caller's look-up: it is not to be asked about but used.
-func (s *Store) Former(q *Query) *Object {
+func (s *Store) FindInvalidated(q *Query) *Object {
 	r := s.resource(q.Key)
 	if r == nil {
 		return nil
 	}
 	for _, o := range r.variants {
-		if !o.IsPart() && !s.stands(o) && o.Head.allowed(q.Options) && o.Head.Answers(q) && s.held(q.Key, o) {
+		if !o.IsPart() && !s.isCurrent(o) && o.Head.usableWith(q.Options) && o.Head.Answers(q) && s.survivesPurges(q.Key, o) {
 			return o
 		}
 	}
@@ -128,15 +128,15 @@ func (s *Store) Parts(q *Query, yield func(*Object) bool) {
 		return
 	}
 	for _, o := range r.variants {
-		if o.IsPart() && s.stands(o) && o.Head.allowed(q.Options) && o.Head.Answers(q) && s.held(q.Key, o) && !yield(o) {
+		if o.IsPart() && s.isCurrent(o) && o.Head.usableWith(q.Options) && o.Head.Answers(q) && s.survivesPurges(q.Key, o) && !yield(o) {
 			return
 		}
 	}
 }
 
-func (r *Resource) isMarked(q *Query) bool {
+func (r *Resource) isUncacheable(q *Query) bool {
 	for i := range r.markers {
-		if r.markers[i].holds(q) {
+		if r.markers[i].matches(q) {
 			return true
 		}
 	}
@@ -148,7 +148,7 @@ func (s *Store) resource(key []byte) *Resource {
 	if _, r := s.entry(key); r != nil {
 		return r
 	}
-	return s.shelf.resource(key)
+	return s.index.resource(key)
 }
 
 func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
@@ -160,14 +160,14 @@ func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
 	return e, r
 }
 
-// stands tells whether no write of o's tags has come after it, and it was not dropped
+// isCurrent tells whether no write of o's tags has come after it, and it was not dropped
 // from the disk.
-func (s *Store) stands(o *Object) bool {
+func (s *Store) isCurrent(o *Object) bool {
 	return o.stamp.Settled && s.space.Cache().Current(&o.stamp) && !o.Body.gone()
 }
 
 // Valid reports whether o may still be used: no write and no purge has put it out of reach.
-func (s *Store) Valid(key []byte, o *Object) bool { return s.stands(o) && s.held(key, o) }
+func (s *Store) Valid(key []byte, o *Object) bool { return s.isCurrent(o) && s.survivesPurges(key, o) }
 
 // Vary returns the names that responses under key were last known to differ by, nil if
 // nothing is known.
@@ -178,10 +178,10 @@ func (s *Store) Vary(key []byte) []string {
 	return nil
 }
 
-// held holds o against the purges that it has not been held against, and tells
+// survivesPurges holds o against the purges that it has not been held against, and tells
 // whether it is still there.
-func (s *Store) held(key []byte, o *Object) bool {
-	mark := o.mark.Load()
+func (s *Store) survivesPurges(key []byte, o *Object) bool {
+	mark := o.purgeSeen.Load()
 	if mark >= s.purges.head.Load() {
 		return true
 	}
@@ -194,24 +194,24 @@ func (s *Store) held(key []byte, o *Object) bool {
 	case softened:
 		s.stats.softened.Add(1)
 		o.SetMark(policy.Outdated)
-		if s.shelf.soften(key, o); o.Body.gone() {
+		if s.index.markStale(key, o); o.Body.gone() {
 			s.Drop(key, o)
 			return false
 		}
 	}
-	o.mark.CompareAndSwap(mark, upTo) // after the mark is set: who sees this one sees that
+	o.purgeSeen.CompareAndSwap(mark, upTo) // after the mark is set: who sees this one sees that
 	return true
 }
 
 // Put stores o under key in the place of old, which may be nil, unless a write
 // or a purge has overtaken its fill.
 func (s *Store) Put(key []byte, o, old *Object) bool {
-	if v, _ := s.purges.since(o.mark.Load(), key, &o.Head.Tags); v == purged || !s.stands(o) {
+	if v, _ := s.purges.since(o.purgeSeen.Load(), key, &o.Head.Tags); v == purged || !s.isCurrent(o) {
 		s.stats.overtaken.Add(1)
 		return false
 	}
-	s.change(key, func(r *Resource) *Resource {
-		return r.without(func(v *Object) bool { return v == old || !s.stands(v) }).with(o)
+	s.replace(key, func(r *Resource) *Resource {
+		return r.without(func(v *Object) bool { return v == old || !s.isCurrent(v) }).with(o)
 	})
 	if o.Body.gone() {
 		return false
@@ -226,8 +226,8 @@ func (s *Store) Put(key []byte, o, old *Object) bool {
 func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
 	next := NewObject(head, o.Body, o.fence())
 	next.SetMark(o.Mark())
-	next.CopyForms(o)
-	s.change(key, func(r *Resource) *Resource {
+	next.CopyEncoded(o)
+	s.replace(key, func(r *Resource) *Resource {
 		here := false
 		rest := r.without(func(v *Object) bool { here = here || v == o; return v == o })
 		if !here {
@@ -240,35 +240,35 @@ func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
 
 // Drop takes o away. Other variants stay.
 func (s *Store) Drop(key []byte, o *Object) {
-	s.change(key, func(r *Resource) *Resource {
+	s.replace(key, func(r *Resource) *Resource {
 		return r.without(func(v *Object) bool { return v == o })
 	})
 }
 
-// Mark remembers for a while that requests which present the same values as the
+// MarkUncacheable remembers for a while that requests which present the same values as the
 // one that head answered get answers that cannot be shared.
-func (s *Store) Mark(key []byte, head *Head, now policy.Moment, d time.Duration) {
-	m := marker{names: head.Response.Vary, asked: head.asked, until: now.Add(d)}
-	s.change(key, func(r *Resource) *Resource { return r.marked(m, now) })
+func (s *Store) MarkUncacheable(key []byte, head *Head, now policy.Moment, d time.Duration) {
+	m := marker{names: head.Response.Vary, varyValues: head.varyValues, until: now.Add(d)}
+	s.replace(key, func(r *Resource) *Resource { return r.withMarker(m, now) })
 	s.stats.marked.Add(1)
 }
 
-// change replaces the resource under key by what next makes of it. Resources
+// replace replaces the resource under key by what next makes of it. Resources
 // have no fence as a whole: each object in them carries its own.
-func (s *Store) change(key []byte, next func(*Resource) *Resource) {
-	if s.exchange(key, next) {
-		s.shelf.settle(key)
+func (s *Store) replace(key []byte, next func(*Resource) *Resource) {
+	if s.replaceUnsettled(key, next) {
+		s.index.maintain(key)
 	}
 }
 
-// exchange is change; it tells whether the shelf has to settle.
-func (s *Store) exchange(key []byte, next func(*Resource) *Resource) (shelved bool) {
+// replaceUnsettled is change; it tells whether the shelf has to settle.
+func (s *Store) replaceUnsettled(key []byte, next func(*Resource) *Resource) (shelved bool) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
 	e, old := s.entry(key)
 	if old == nil {
-		old = s.shelf.resource(key)
+		old = s.index.resource(key)
 	}
 	if old == nil {
 		old = &Resource{}
@@ -277,12 +277,12 @@ func (s *Store) exchange(key []byte, next func(*Resource) *Resource) (shelved bo
 	if r == old {
 		return false
 	}
-	if shelved = s.shelf.concerned(key, r); shelved {
-		r = s.shelf.exchange(key, old, r)
+	if shelved = s.index.affects(key, r); shelved {
+		r = s.index.replace(key, old, r)
 	}
 	switch {
 	case r.inMemory():
-		r.keep(&s.lent)
+		r.keep(&s.inFlight)
 		s.space.Store(cache.Stamp{Settled: true}, key, &cache.Filling{Value: r, Weight: r.weight(), TTL: math.MaxInt64})
 	case e != nil:
 		s.space.Drop(key, e)

@@ -20,7 +20,7 @@ import (
 func TestFindAfterFill(t *testing.T) {
 	s := open(t, Limits{})
 	q := get("http://h/a")
-	if f := s.Find(q); f.Object != nil || f.Miss != MissURI || f.Marked {
+	if f := s.Find(q); f.Object != nil || f.Miss != MissURI || f.Uncacheable {
 		t.Fatalf("an empty store has %+v", f)
 	}
 	o := fill(t, s, q, "hello", "ETag", `"1"`, "Age", "7", "Content-Length", "5")
@@ -124,7 +124,7 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 	}
 	wantFound(t, s, two, "two")
 	// The same by hand: even if the old one were still listed.
-	s.change(one.Key, func(r *Resource) *Resource { return r.with(o) })
+	s.replace(one.Key, func(r *Resource) *Resource { return r.with(o) })
 	if f := wantFound(t, s, one, ""); f.Miss != MissRemoved {
 		t.Errorf("missed as %d", f.Miss)
 	}
@@ -137,15 +137,15 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 // What is out of reach is there to be asked about, and nothing else is.
 func TestFormer(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
-	if o := s.Former(q); o != nil {
+	if o := s.FindInvalidated(q); o != nil {
 		t.Errorf("%q of nothing", text(o))
 	}
 	fill(t, s, q, "one")
-	if o := s.Former(q); o != nil {
+	if o := s.FindInvalidated(q); o != nil {
 		t.Errorf("%q, which is in reach", text(o))
 	}
 	s.Invalidate(q.Key)
-	if o := s.Former(q); o == nil || text(o) != "one" {
+	if o := s.FindInvalidated(q); o == nil || text(o) != "one" {
 		t.Error("what is out of reach is not there")
 	}
 }
@@ -153,17 +153,17 @@ func TestFormer(t *testing.T) {
 func TestNumberOfVariantsIsBounded(t *testing.T) {
 	s := open(t, Limits{})
 	in := func(i int) *Query { return get("http://h/a", "A", fmt.Sprint(i)) }
-	for i := range mostVariants + 10 {
+	for i := range maxVariants + 10 {
 		q := in(i)
 		f := http1.FieldsOf("Cache-Control", "max-age=60", "Vary", "A")
 		put(t, s, q, NewHead(policy.ParseResponse(200, f, noon+policy.Moment(i), noon+policy.Moment(i), &options), f, q.Fields, &options), fmt.Sprint(i))
 	}
-	if n := len(s.variantsOf("http://h/a")); n != mostVariants {
-		t.Fatalf("%d variants are stored; want %d", n, mostVariants)
+	if n := len(s.variantsOf("http://h/a")); n != maxVariants {
+		t.Fatalf("%d variants are stored; want %d", n, maxVariants)
 	}
 	wantFound(t, s, in(9), "")
 	wantFound(t, s, in(10), "10")
-	wantFound(t, s, in(mostVariants+9), fmt.Sprint(mostVariants+9))
+	wantFound(t, s, in(maxVariants+9), fmt.Sprint(maxVariants+9))
 }
 
 // A part is found where the whole is not, and never takes its place.
@@ -220,11 +220,11 @@ func TestMark(t *testing.T) {
 	}
 	want := func(q *Query, marked bool) {
 		t.Helper()
-		if f := s.Find(q); f.Marked != marked {
-			t.Fatalf("%s: marked %v", q.Fields, f.Marked)
+		if f := s.Find(q); f.Uncacheable != marked {
+			t.Fatalf("%s: marked %v", q.Fields, f.Uncacheable)
 		}
 	}
-	mark := func(a string) { s.Mark(q(a, 0).Key, head(q(a, 0), "Vary", "A"), noon, 90*time.Second) }
+	mark := func(a string) { s.MarkUncacheable(q(a, 0).Key, head(q(a, 0), "Vary", "A"), noon, 90*time.Second) }
 	want(q("1", noon), false)
 	mark("1")
 	want(q("1", noon), true)
@@ -237,11 +237,11 @@ func TestMark(t *testing.T) {
 	s.Drop(q("2", noon).Key, s.Find(q("2", noon)).Object)
 	want(q("2", noon), false) // a storable answer ended it
 	want(q("1", noon), true)
-	for i := range 2 * mostVariants {
+	for i := range 2 * maxVariants {
 		mark(fmt.Sprint("x", i))
 	}
-	if n := len(s.resource(q("", 0).Key).markers); n != mostVariants {
-		t.Errorf("%d markers are kept; want %d", n, mostVariants)
+	if n := len(s.resource(q("", 0).Key).markers); n != maxVariants {
+		t.Errorf("%d markers are kept; want %d", n, maxVariants)
 	}
 }
 
@@ -356,11 +356,11 @@ func TestLend(t *testing.T) {
 		if w, n := weight, b.Len(); w < n || w > n+70_000 {
 			t.Fatalf("%d bytes weigh %d", n, w)
 		}
-		b.Lend()
+		b.Acquire()
 		first := b.mem.Load().run
-		b.Lend()
+		b.Acquire()
 		run := b.mem.Load().run
-		lent, _, ok := b.Lend()
+		lent, _, ok := b.Acquire()
 		if again := b.mem.Load().run; first != nil || again != run || (run != nil) != (moves && runtime.GOOS == "linux") {
 			t.Fatalf("%v: first use in %v, then %v, then %v", sizes, first, run, b.mem.Load().run)
 		}
@@ -376,12 +376,12 @@ func TestLend(t *testing.T) {
 			t.Fatalf("%v are read as %d other bytes, %v", sizes, len(read), err)
 		}
 	}
-	f(false, leastPaged-1)
-	f(true, leastPaged)
-	f(true, leastPaged-1, 1)
+	f(false, minPaged-1)
+	f(true, minPaged)
+	f(true, minPaged-1, 1)
 	f(true, 1<<20, 1<<20, 3)
-	f(true, mostPaged)
-	f(false, mostPaged, 1)
+	f(true, maxPaged)
+	f(false, maxPaged, 1)
 }
 
 // A body may move while others read it.
@@ -393,7 +393,7 @@ func TestLendAtOnce(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range 3 {
-					if lent, _, ok := b.Lend(); ok && string(lent) != want {
+					if lent, _, ok := b.Acquire(); ok && string(lent) != want {
 						t.Error("other bytes were lent")
 					}
 					var got strings.Builder
@@ -457,7 +457,7 @@ func TestWeightOfVariantsIsBounded(t *testing.T) {
 	for i := range 10 {
 		last = NewObject(head(get(url, "A", fmt.Sprint(i)), "Vary", "A"), large, Fence{Stamp: cache.Stamp{Settled: true}})
 		r = r.with(last)
-		if n, w := len(r.variants), r.weight(); w > mostWeight || n != min(i+1, 3) || !slices.Contains(r.variants, last) {
+		if n, w := len(r.variants), r.weight(); w > maxVariantsWeight || n != min(i+1, 3) || !slices.Contains(r.variants, last) {
 			t.Fatalf("after %d, %d variants weigh %d", i+1, n, w)
 		}
 	}

@@ -4,14 +4,14 @@ import "github.com/kasoku/kasoku/internal/cache"
 
 // sweepAt is how many purges by prefix and pattern are remembered before
 // everything stored is held against them, so that they can be forgotten.
-const sweepAt = mostPurges * 3 / 4
+const sweepAt = maxPurges * 3 / 4
 
 // sweepSoon starts a sweep in the background unless one runs.
 func (s *Store) sweepSoon() {
 	if !s.sweeping.CompareAndSwap(false, true) {
 		return
 	}
-	if !s.tasks.enter() {
+	if !s.tasks.begin() {
 		return
 	}
 	go func() {
@@ -28,12 +28,12 @@ func (s *Store) Sweep() {
 	s.space.Entries(func(e *cache.Entry) bool {
 		if r, ok := e.Value().(*Resource); ok {
 			for _, o := range r.variants {
-				s.held(e.Key(), o)
+				s.survivesPurges(e.Key(), o)
 			}
 		}
 		return s.tasks.ctx.Err() == nil
 	})
-	s.shelf.each(func(key []byte, o *Object) { s.held(key, o) })
+	s.index.each(func(key []byte, o *Object) { s.survivesPurges(key, o) })
 	if s.tasks.ctx.Err() == nil {
 		s.purges.forget(upTo)
 	}

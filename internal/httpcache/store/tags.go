@@ -10,16 +10,16 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// mostTags is how many tags of a response are told apart. One with more is purged
+// maxTags is how many tags of a response are told apart. One with more is purged
 // with any tag.
-const mostTags = 256
+const maxTags = 256
 
 // Tags are the surrogate tags of a response, as places in the table of purged
 // tags. Two tags that share a place are purged together, which costs needless
 // misses and never leaves a purged response in reach.
 type Tags struct {
 	slots []uint32
-	any   bool // there were too many to tell apart: every tag fits
+	all   bool // there were too many to tell apart: every tag fits
 }
 
 // tagSlots is how many places there are. They are made for a service when a tag
@@ -47,7 +47,7 @@ func ParseTags(fields http1.Fields) Tags {
 }
 
 func (t *Tags) add(list []byte, separators string) {
-	for len(list) > 0 && !t.any {
+	for len(list) > 0 && !t.all {
 		tag, rest := list, []byte(nil)
 		if i := bytes.IndexAny(list, separators); i >= 0 {
 			tag, rest = list[:i], list[i+1:]
@@ -56,8 +56,8 @@ func (t *Tags) add(list []byte, separators string) {
 		if tag = bytes.Trim(tag, " \t"); len(tag) == 0 {
 			continue
 		}
-		if len(t.slots) == mostTags {
-			*t = Tags{any: true}
+		if len(t.slots) == maxTags {
+			*t = Tags{all: true}
 			return
 		}
 		t.slots = append(t.slots, tagSlot(tag))
@@ -70,11 +70,11 @@ func (t *Tags) add(list []byte, separators string) {
 // the head.
 func (h *Head) InheritTags(from *Head) *Head {
 	own, tags := h.Tags, from.Tags
-	if from.own != nil {
-		tags = *from.own
+	if from.ownTags != nil {
+		tags = *from.ownTags
 	}
-	h.own = &own
-	if h.Tags.any = own.any || tags.any; h.Tags.any {
+	h.ownTags = &own
+	if h.Tags.all = own.all || tags.all; h.Tags.all {
 		h.Tags.slots = nil
 		return h
 	}

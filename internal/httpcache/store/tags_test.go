@@ -19,8 +19,8 @@ func TestGroupsOfOtherHosts(t *testing.T) {
 	if string(a.Key) != "http://a/x" {
 		t.Errorf("the key has become %q", a.Key)
 	}
-	many := `"g"` + strings.Repeat(`, "h"`, mostTags)
-	if h := head(a, "Cache-Groups", many).AddGroups(a.Key); !h.Tags.any {
+	many := `"g"` + strings.Repeat(`, "h"`, maxTags)
+	if h := head(a, "Cache-Groups", many).AddGroups(a.Key); !h.Tags.all {
 		t.Error("too many groups to tell apart don't stand for all")
 	}
 }
@@ -32,7 +32,7 @@ func TestInheritedTags(t *testing.T) {
 	second := of("Surrogate-Key", "b c").InheritTags(first)
 	third := of().InheritTags(second)
 	tags := ""
-	for i := range mostTags + 1 {
+	for i := range maxTags + 1 {
 		tags += " " + strconv.Itoa(i)
 	}
 	many := of("Surrogate-Key", tags).InheritTags(third)

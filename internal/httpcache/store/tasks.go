@@ -16,8 +16,8 @@ type tasks struct {
 
 func (t *tasks) init() { t.ctx, t.cancel = context.WithCancel(context.Background()) }
 
-// enter counts one more goroutine, which must call wg.Done. It returns false after close.
-func (t *tasks) enter() bool {
+// begin counts one more goroutine, which must call wg.Done. It returns false after close.
+func (t *tasks) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
