@@ -137,7 +137,6 @@ var notYetPlain = map[string]bool{
 	"internal/httpcache/coding":                                   true,
 	"internal/httpcache/disk":                                     true,
 	"internal/httpcache/policy":                                   true,
-	"internal/httpcache/store":                                    true,
 	"internal/inflight":                                           true,
 	"bench/internal/load":                                         true,
 	"internal/nginxconf":                                          true,

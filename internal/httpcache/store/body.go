@@ -13,49 +13,49 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// Body is the whole body of a response, in memory or in a file. Its bytes never change,
-// but once they may move.
+// Body is the whole body of a response, in memory or in a file. Its bytes never change, but
+// it may move once from the heap to pages.
 type Body struct {
 	mem       atomic.Pointer[Memory]
 	file      *disk.File // nil: it is in memory
 	length    int64
 	stage     atomic.Uint32
-	scanned   atomic.Pointer[jsonpScan] // nil: nobody has asked for it in a call
-	resources int32                     // how many stored resources have it, if its senders are counted; lent.mu guards it
+	scanned   atomic.Pointer[jsonpScan] // nil: no callback has needed it yet
+	resources int32                     // the number of stored resources that have it, if it is tracked; guarded by BodiesInFlight.mu
 }
 
-// Memory is where a body lies: in pieces on the heap, or in pages, whose one piece is
-// valid as long as run is reachable.
+// Memory is the memory of a body: pieces on the heap, or one piece in pages that is valid as
+// long as run is reachable.
 type Memory struct {
 	chunks [][]byte
 	run    *pages.Run
-	refs   *refs // nil: its senders are not counted
+	refs   *refs // nil: it is not tracked
 }
 
 // Stages of a body that may move to pages.
 const (
 	unused uint32 = iota
 	usedOnce
-	fixed // it has moved, or stays where it is
+	fixed // it has moved, or will not move
 )
 
-// onDisk makes a body of a file.
+// onDisk returns a body that is in a file.
 func onDisk(f *disk.File) *Body { return &Body{file: f, length: f.Len()} }
 
 // Open opens a body that is on disk.
 func (b *Body) Open() (*disk.Reader, error) { return b.file.Open() }
 
-// Damaged reports to the tier that a body on disk can't be read.
+// Damaged reports to the tier that the file of a body cannot be read.
 func (b *Body) Damaged() { b.file.Damaged() }
 
-// Discard drops a body from the disk that was not stored.
+// Discard removes the file of a body that was not stored.
 func (b *Body) Discard() { b.file.Drop() }
 
-// gone tells whether the body was dropped from the disk.
+// gone reports whether the body was dropped from the disk.
 func (b *Body) gone() bool { return b.file != nil && b.file.Gone() }
 
-// NewBody makes a body of chunks, which must not change any more. Empty ones must
-// not be among them.
+// NewBody returns a body of chunks, which must not change any more. None of them may be
+// empty.
 func NewBody(chunks ...[]byte) *Body {
 	b := &Body{}
 	b.mem.Store(&Memory{chunks: chunks})
@@ -68,8 +68,8 @@ func NewBody(chunks ...[]byte) *Body {
 // Len is the body's length in bytes.
 func (b *Body) Len() int64 { return b.length }
 
-// Bytes returns the body if it lies in one piece of memory, as those up to MaxContiguous
-// that are not on disk do. It is valid as long as b is reachable.
+// Bytes returns the body if it is in one piece of memory, as bodies of up to MaxContiguous
+// bytes are, except on disk. It is valid as long as b is reachable.
 func (b *Body) Bytes() (body []byte, ok bool) {
 	if b.file != nil {
 		return nil, false
@@ -87,9 +87,9 @@ func (m *Memory) bytes() (body []byte, ok bool) {
 	return nil, false
 }
 
-// Acquire is Bytes for an answer, which has to return the memory that the body lies in. A
-// body that is lent for the second time moves to pages if that is worth it: most are
-// stored and never asked for again.
+// Acquire returns what Bytes does, for an answer, which must call Return of from when the
+// body is sent. The second call moves a body to pages if that is worth it: most bodies are
+// never used again after they are stored.
 func (b *Body) Acquire() (body []byte, from *Memory, ok bool) {
 	if b.file != nil {
 		return nil, nil, false
@@ -104,16 +104,16 @@ func (b *Body) Acquire() (body []byte, from *Memory, ok bool) {
 	return body, m.Hold(), true
 }
 
-// Memory is where the body lies now, nil for one on disk.
+// Memory returns the present memory of the body, nil for one on disk.
 func (b *Body) Memory() *Memory { return b.mem.Load() }
 
-// Hold has the memory that the body lies in counted for a sender, which has to return it. It
-// returns nil for a body on disk.
+// Hold counts a sender of the body's memory, which must call Return of it. It returns nil
+// for a body on disk.
 func (b *Body) Hold() *Memory { return b.mem.Load().Hold() }
 
 func (b *Body) movable() bool { return b.length >= minPaged && b.length <= maxPaged }
 
-// move puts the body into pages, once. Who has its bytes on the heap keeps them.
+// move copies the body into pages, once. Senders that have its bytes on the heap keep them.
 func (b *Body) move() {
 	if !b.stage.CompareAndSwap(usedOnce, fixed) {
 		return
@@ -132,7 +132,7 @@ func (b *Body) move() {
 	b.replace(old, next)
 }
 
-// replace has the store keep the body in other memory.
+// replace makes next the memory of the body in the store.
 func (b *Body) replace(old, next *Memory) {
 	l := old.refs.all
 	l.mu.Lock()
@@ -146,9 +146,9 @@ func (b *Body) replace(old, next *Memory) {
 	}
 }
 
-// WriteRange writes n bytes from offset from on, with a Write for each piece. The
-// range must lie within the body. An error that wraps disk.ErrDamaged or disk.ErrGone
-// is the body's, any other is w's.
+// WriteRange writes the n bytes that begin at offset from, with one Write for each piece.
+// The range must be within the body. An error that wraps disk.ErrDamaged or disk.ErrGone is
+// the body's, any other is w's.
 func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 	if b.file != nil {
 		r, err := b.file.Open()
@@ -178,7 +178,7 @@ func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 	return nil
 }
 
-// weight is what the body takes of memory, wherever it lies there.
+// weight returns the memory that the body takes, on the heap and in pages.
 func (b *Body) weight() int64 {
 	if b.file != nil {
 		return 0
@@ -190,10 +190,10 @@ func (b *Body) weight() int64 {
 	return w
 }
 
-// Run is the pages that m lies in, nil if it is on the heap.
+// Run returns the pages of m, nil if it is on the heap.
 func (m *Memory) Run() *pages.Run { return m.run }
 
-// Starts reports whether m begins with the very bytes of p, and not with a copy.
+// Starts reports whether m begins with the memory of p, not with a copy of it.
 func (m *Memory) Starts(p []byte) bool {
 	return m != nil && len(m.chunks) > 0 && unsafe.SliceData(m.chunks[0]) == unsafe.SliceData(p)
 }
@@ -210,22 +210,22 @@ func (m *Memory) weight() int64 {
 }
 
 const (
-	// MaxContiguous is up to which length a body is put into one piece, so that it is
+	// MaxContiguous is the length up to which a body is put into one piece, so that it is
 	// sent with the head in one write.
 	MaxContiguous = 1 << 20
-	// chunkOverhead is a piece's slice header.
+	// chunkOverhead is the slice header of a piece.
 	chunkOverhead = 24
-	// minPaged and maxPaged bound the bodies that move to pages, from where they
-	// are sent without being copied: below, copying costs as little; above, moving would
-	// keep its client waiting for more than a few milliseconds.
+	// minPaged and maxPaged bound the bodies that move to pages, from which they are sent
+	// without a copy. Below, copying costs as little; above, the move would delay the client
+	// by more than a few milliseconds.
 	minPaged = 64 << 10
 	maxPaged = 16 << 20
-	// runOverhead is what a run takes beside its pages.
+	// runOverhead is the memory of a run besides its pages.
 	runOverhead = 128
 )
 
-// Gather makes a body of the pieces that came: in one if it is short, and
-// without more unused memory than an eighth.
+// Gather returns a body of these pieces. Up to MaxContiguous bytes are joined into one
+// piece, and at most an eighth of the last piece is unused memory.
 func Gather(pieces [][]byte) *Body {
 	total := 0
 	for _, p := range pieces {
@@ -247,7 +247,7 @@ func Gather(pieces [][]byte) *Body {
 	return NewBody(pieces...)
 }
 
-// Reader reads all of it.
+// Reader returns a reader of all of m.
 func (m *Memory) Reader() io.Reader {
 	all := make([]io.Reader, len(m.chunks))
 	for i, c := range m.chunks {
@@ -256,7 +256,7 @@ func (m *Memory) Reader() io.Reader {
 	return &memoryReader{io.MultiReader(all...), m}
 }
 
-// memoryReader keeps the memory while it is read.
+// memoryReader keeps the memory reachable while it is read.
 type memoryReader struct {
 	chunks io.Reader
 	memory *Memory
@@ -267,20 +267,20 @@ func (r *memoryReader) Read(p []byte) (int, error) {
 	return r.chunks.Read(p)
 }
 
-// ScanJSONP is what has to be known of the body before it is wrapped by f. It is found out
-// when it is first needed, by reading the body, which must not be on disk.
+// ScanJSONP returns the properties of the body that f needs before it wraps it. The first
+// call reads the body, which must not be on disk.
 func (b *Body) ScanJSONP(f *jsonp.Filter) *jsonp.Body {
 	if k := b.scanned.Load(); k != nil && k.filter.Alike(f) {
 		return &k.body
 	}
 	s := f.NewScanner()
-	_ = b.WriteRange(s, 0, b.Len()) // memory and a scanner don't fail
+	_ = b.WriteRange(s, 0, b.Len()) // cannot fail
 	k := &jsonpScan{f, s.Body()}
 	b.scanned.Store(k)
 	return &k.body
 }
 
-// jsonpScan is what is known of a body for filters like one.
+// jsonpScan is the result of a scan, valid for all filters like filter.
 type jsonpScan struct {
 	filter *jsonp.Filter
 	body   jsonp.Body

@@ -8,28 +8,28 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// encoder makes the coded forms of what was stored, in a goroutine of its own that
-// lives while there is something to do. Nobody waits for it: who asks meanwhile gets
-// the plain form. tasks.mu is taken while mu is held.
+// encoder makes the encoded variants of stored objects, in a goroutine that runs while the
+// queue is not empty. No request waits for it: until a variant is made, clients get the
+// plain body. tasks.mu is taken while mu is held.
 type encoder struct {
 	mu      sync.Mutex
 	queue   []encoding
 	running bool
 }
 
-// encoding is an object that waits for its forms.
+// encoding is an object that waits for its variants.
 type encoding struct {
 	key     []byte
 	object  *Object
 	codings []string
-	wraps   *jsonp.Filter // nil: nobody asks for callbacks
+	wraps   *jsonp.Filter // nil: callbacks are not wrapped
 }
 
-// maxQueued is how many objects wait for their forms. What comes beyond stays
-// plain until it is stored again.
+// maxQueued is the maximum number of objects that wait. Further ones stay plain until they
+// are stored again.
 const maxQueued = 1024
 
-// encodeSoon makes o's forms in the background.
+// encodeSoon queues o for encoding in the background.
 func (s *Store) encodeSoon(key []byte, o *Object) {
 	l := s.limits.Load()
 	n := o.Body.Len()
@@ -56,8 +56,8 @@ func (e *encoder) busy() bool {
 	return e.running
 }
 
-// next returns what is to be encoded next; false if nothing is, and then the
-// goroutine has to end.
+// next returns the next object to encode. With false, the queue is empty and the goroutine
+// must end.
 func (e *encoder) next() (next encoding, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,8 +83,7 @@ func (s *Store) encode() {
 	}
 }
 
-// encodeOne makes the forms of one object and lets the store know what it weighs
-// now.
+// encodeOne makes the variants of one object and updates its weight in the store.
 func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 	var list []EncodedVariant
 	for _, name := range coding.Ordered(e.codings) {
@@ -92,7 +91,7 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 		if w == nil {
 			var err error
 			if w, err = coding.NewWriter(name); err != nil {
-				continue // a name that is none of coding's
+				continue // not a name of package coding
 			}
 			writers[name] = w
 		}
@@ -121,8 +120,7 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 	})
 }
 
-// encodeBody returns the body in w's coding, nil if it is not worth it: it must be
-// smaller by a tenth.
+// encodeBody returns the body in w's coding, nil if that saves less than a tenth.
 func encodeBody(w coding.Writer, body *Body) *Body {
 	var b bytes.Buffer
 	w.Reset(&b)
@@ -133,7 +131,8 @@ func encodeBody(w coding.Writer, body *Body) *Body {
 	return Gather([][]byte{b.Bytes()})
 }
 
-// pack makes the form for calls of wraps, if the object is one to be wrapped.
+// pack makes the variant that is wrapped for callbacks by wraps, if the object is to be
+// wrapped.
 func (f *EncodedVariant) pack(wraps *jsonp.Filter, o *Object) {
 	if wraps == nil {
 		return
@@ -144,7 +143,7 @@ func (f *EncodedVariant) pack(wraps *jsonp.Filter, o *Object) {
 	}
 	p, err := wraps.NewPacker()
 	if err != nil {
-		return // of its level, which is a constant
+		return // an error of its level, which is a constant
 	}
 	if o.Body.WriteRange(p, 0, o.Body.Len()) != nil {
 		return

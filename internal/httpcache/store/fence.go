@@ -2,22 +2,23 @@ package store
 
 import "github.com/kasoku/kasoku/internal/cache"
 
-// Fence is what is noted of a URL before its origin is asked. It shows later whether a write
-// or a purge has come in between.
+// Fence is the state of a URL's generations and purges at one moment, usually before its
+// origin is asked. It shows later whether a write or a purge has happened since.
 type Fence struct {
-	// Stamp has the generations of the URL's tag, and of others.
+	// Stamp holds the generations of the URL's tag, and of the other tags.
 	Stamp cache.Stamp
 	purge uint64 // the number of the newest purge
 }
 
-// Fence notes the state of the URL under key, and of more tags that its answer depends on.
+// Fence returns the present state of the URL under key, and of more tags that its answer
+// depends on.
 func (s *Store) Fence(key []byte, more ...cache.Tag) Fence {
 	purge := s.purges.head.Load()
 	return Fence{Stamp: s.space.Cache().Note(append([]cache.Tag{URLTag(key)}, more...)...), purge: purge}
 }
 
-// Overtaken reports whether a write or a purge has touched what is under key since at was
-// noted. h is the head of the response if it is known: without it every purge by a tag counts.
+// Overtaken reports whether a write or a purge has touched the response under key since at
+// was noted. h is its head, or nil before it is known: then every purge by a tag counts.
 func (s *Store) Overtaken(at *Fence, key []byte, h *Head) bool {
 	if !s.space.Cache().Current(&at.Stamp) {
 		return true
@@ -30,12 +31,12 @@ func (s *Store) Overtaken(at *Fence, key []byte, h *Head) bool {
 	return v != untouched
 }
 
-// InvalidateSince puts keys out of reach, as Invalidate does. It reports whether nothing else
-// has put the first of them out of reach since at was noted, and then moves at behind this
+// InvalidateSince invalidates keys, as Invalidate does. It reports whether nothing else has
+// invalidated the first of them since at was noted; then it also advances at past this
 // invalidation.
 func (s *Store) InvalidateSince(at *Fence, keys ...[]byte) (alone bool) {
 	if at.Stamp, alone = s.space.Cache().Supersede(at.Stamp); alone {
-		_ = s.applyToDisk(keys[0]) // the tier has reported it
+		_ = s.applyToDisk(keys[0]) // the tier logs it
 		keys = keys[1:]
 	}
 	s.Invalidate(keys...)

@@ -7,9 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// AddGroups adds the groups that the response says it is in (Cache-Groups, RFC 9875)
-// to what it can be purged by. A group is one of its own origin's, so it goes with
-// the scheme and host of key. It is called before anybody else sees the head.
+// AddGroups adds the groups of the response (Cache-Groups, RFC 9875) to its tags. A group
+// belongs to one origin, the scheme and host of key. It must be called before h is shared.
 func (h *Head) AddGroups(key []byte) *Head {
 	groups := policy.Groups(h.Fields, "cache-groups")
 	if len(groups) == 0 || h.Tags.all {
@@ -27,20 +26,21 @@ func (h *Head) AddGroups(key []byte) *Head {
 	return h
 }
 
-// groupSlot is a group's place among the tags. No tag has a line feed.
+// groupSlot returns the slot of a group among the tags. A tag has no line feed, so a group
+// never equals a tag.
 func groupSlot(key []byte, group string) uint32 {
 	site := key[:len(key)-len(TargetOf(key))]
 	return tagSlot(append(append(site[:len(site):len(site)], '\n'), group...))
 }
 
-// InvalidateGroups puts the groups out of reach that the answer to an unsafe method
-// names in Cache-Group-Invalidation: those of the origin of key.
+// InvalidateGroups invalidates the groups of key's origin that the answer to an unsafe
+// method names in Cache-Group-Invalidation.
 func (s *Store) InvalidateGroups(key []byte, answer http1.Fields) {
 	groups := policy.Groups(answer, "cache-group-invalidation")
 	for _, g := range groups {
 		s.purges.addSlot(&s.purges.hard, groupSlot(key, g))
 	}
 	if len(groups) > 0 {
-		_ = s.applyToWholeDisk() // the tier has reported it
+		_ = s.applyToWholeDisk() // the tier logs it
 	}
 }

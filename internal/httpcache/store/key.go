@@ -11,10 +11,10 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// AppendKey appends the primary key of a URL: scheme://host/path?query. The host
-// is put into lower case and loses its scheme's default port; path and query stay
-// as they are, byte by byte. query is without its question mark; nil means that
-// there was none, which is another URL than an empty one.
+// AppendKey appends the primary key of a URL: scheme://host/path?query. The host is put into
+// lower case without the scheme's default port; path and query are kept byte by byte. query
+// is without its question mark; nil means that the URL has none, which differs from an empty
+// one.
 func AppendKey(dst []byte, scheme string, host, path, query []byte) []byte {
 	dst = append(append(dst, scheme...), "://"...)
 	dst = AppendHost(dst, scheme, host)
@@ -38,8 +38,8 @@ func AppendHost(dst []byte, scheme string, host []byte) []byte {
 
 var errNotURL = errors.New("want http://host/path or https://host/path")
 
-// ParseURL makes the primary key of a URL as people write it. What follows a '#'
-// is left out. A URL that no request can have is an error.
+// ParseURL returns the primary key of a URL as people write it. The part that follows a '#'
+// is ignored. A URL that no request can have is an error.
 func ParseURL(url string) ([]byte, error) {
 	url, _, _ = strings.Cut(url, "#")
 	scheme, rest, found := strings.Cut(url, "://")
@@ -62,7 +62,7 @@ func ParseURL(url string) ([]byte, error) {
 	return append(AppendHost([]byte(scheme+"://"), scheme, []byte(host)), target...), nil
 }
 
-// SplitHost splits what follows "://" where the host ends.
+// SplitHost splits the part of a URL behind "://" at the end of the host.
 func SplitHost(rest string) (host, target string) {
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
 		return rest[:i], rest[i:]
@@ -84,6 +84,6 @@ func TargetOf(key []byte) []byte {
 	return key[at+slash:]
 }
 
-// URLTag is the tag of a URL, by its primary key: every stored variant depends on
-// it. Unsafe methods write it, and a hard purge of the URL moves it.
+// URLTag returns the tag of a URL, by its primary key. Every stored variant depends on it:
+// unsafe methods write it, and a hard purge of the URL moves it.
 func URLTag(key []byte) cache.Tag { return cache.TagOf(key) }

@@ -6,29 +6,27 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// Limits bound what the store holds in memory. The zero value of each is its default.
+// Limits bound the memory of the store. The zero value of each field means its default.
 type Limits struct {
 	// MaxObject is the longest body that is kept in memory, in bytes. Default 64 MiB.
 	MaxObject int64
-	// MaxInFlight is how much of bodies that are not stored may still be lent to slow clients,
-	// in bytes, so that fetched ones are held as a whole. Over it they are not kept.
-	// Default: half of what the space may hold.
+	// MaxInFlight is the memory, in bytes, of bodies that are being sent and not stored up
+	// to which fetched bodies are held as a whole for slow clients. Above it, they are not.
+	// Default: half of the space.
 	MaxInFlight int64
-	// DiskFrom is beyond which length, in bytes, bodies are kept on disk, if there is one.
-	// Those beyond MaxObject are in any case, and those that text is encoded from are
-	// not. Default 1 MiB.
+	// DiskFrom is the length in bytes above which bodies are kept on disk, if there is one.
+	// Bodies longer than MaxObject always are; text that is encoded never is. Default 1 MiB.
 	DiskFrom int64
-	// JSONP has text in gzip made for calls of this filter too. Nil: there are none.
+	// JSONP lets gzip variants be wrapped for callbacks of this filter. Nil: none are.
 	JSONP *jsonp.Filter
-	// Codings are the content codings that text is offered in (coding.Names). Default
-	// none.
+	// Codings are the content codings in which text is offered (coding.Names). Default none.
 	Codings []string
 }
 
-// Limits are those in force.
+// Limits returns the limits in force.
 func (s *Store) Limits() *Limits { return s.limits.Load() }
 
-// MaxBody is the longest body that may be kept.
+// MaxBody returns the length of the longest body that may be stored.
 func (s *Store) MaxBody() int64 {
 	n := s.limits.Load().MaxObject
 	if s.index != nil {
@@ -37,8 +35,8 @@ func (s *Store) MaxBody() int64 {
 	return n
 }
 
-// DiskThreshold is beyond which length a body with that head goes to disk. Text that is
-// offered in content codings stays in memory, where these are made.
+// DiskThreshold returns the length above which a body with that head is kept on disk. Text
+// that is offered in content codings remains in memory, where it is encoded.
 func (l *Limits) DiskThreshold(h *Head) int64 {
 	from := l.DiskFrom
 	if h.offered {
@@ -47,7 +45,7 @@ func (l *Limits) DiskThreshold(h *Head) int64 {
 	return min(from, l.MaxObject)
 }
 
-// withDefaults are the limits for a space of that capacity in bytes.
+// withDefaults returns the limits for a space of that capacity in bytes.
 func (l Limits) withDefaults(capacity uint64) Limits {
 	l.MaxObject = cmp.Or(l.MaxObject, 64<<20)
 	l.MaxInFlight = cmp.Or(l.MaxInFlight, int64(capacity/2))

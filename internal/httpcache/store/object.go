@@ -10,35 +10,33 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// Head is what is kept of a response beside its body. It is immutable once it
-// is in an object or an Answer.
+// Head is a stored response without its body. It is immutable once it is in an object or
+// shared.
 type Head struct {
-	// Response is what the fields say to a cache.
+	// Response is the meaning of the fields for a cache.
 	Response policy.Response
 	// Fields are the end-to-end fields in their order, in memory of their own.
 	Fields http1.Fields
-	// Lines are the fields that a hit is sent with (policy.HitFields), ready for
+	// Lines are the fields that a hit is sent with (policy.HitFields), rendered for
 	// Reply.Lines.
 	Lines []byte
 	// Tags are its surrogate tags.
 	Tags Tags
 
-	// Added are the lines that an answer with this response has beside Fields; they
-	// are in Lines.
+	// Added are the lines that are sent besides Fields. They are in Lines.
 	Added []byte
 
-	ownTags     *Tags        // Tags without those that it inherits; nil: it inherits none
-	varyValues  []byte       // the request's values of the fields that Vary names
-	Hit         http1.Fields // what a hit has, and an update is made to
-	visible     http1.Fields // what Lines repeats: hit without what clients don't get
-	offered     bool         // in content codings
-	Synthesized bool         // the validator is ours: the origin does not know it
-	setsCookie  bool         // Lines has a Set-Cookie
+	ownTags     *Tags        // Tags without inherited ones; nil: none are inherited
+	varyValues  []byte       // the request's values of the fields named by Vary
+	Hit         http1.Fields // the fields of a hit, which a 304 updates
+	visible     http1.Fields // the fields rendered in Lines: Hit without fields hidden from clients
+	offered     bool         // it is offered in content codings
+	Synthesized bool         // the validator was made by the cache: the origin cannot compare it
+	setsCookie  bool         // Lines contains Set-Cookie
 }
 
-// NewHead makes a head. fields are the response's end-to-end fields in memory of
-// their own, Date among them; response was parsed from them. request are the
-// fields of the request that it answers.
+// NewHead returns a head. fields are the response's end-to-end fields in memory of their
+// own, including Date; response was parsed from them. request are the fields of the request.
 func NewHead(response policy.Response, fields, request http1.Fields, o *policy.Options) *Head {
 	h := &Head{Response: response, Fields: fields, Tags: ParseTags(fields)}
 	h.varyValues = policy.AppendVaryValues(nil, response.Vary, request, o)
@@ -47,7 +45,7 @@ func NewHead(response policy.Response, fields, request http1.Fields, o *policy.O
 	return h
 }
 
-// render makes the lines of hit that clients get.
+// render makes Lines of Hit.
 func (h *Head) render(o *policy.Options) {
 	h.visible = h.Hit
 	if len(o.Strip) > 0 {
@@ -57,8 +55,8 @@ func (h *Head) render(o *policy.Options) {
 	h.Lines = lines(h.visible)
 }
 
-// usableWith reports whether a stored response with this head may be used with options
-// that may not be those that it was stored with: what they say of Set-Cookie counts.
+// usableWith reports whether a stored response may be used with options that may differ from
+// those that it was stored with: their rule for Set-Cookie counts.
 func (h *Head) usableWith(o *policy.Options) bool {
 	switch o.SetCookie {
 	case policy.RefuseCookies:
@@ -83,7 +81,7 @@ func lines(fields http1.Fields) []byte {
 	return b
 }
 
-// weight is what the head takes of the heap, roughly.
+// weight returns roughly the heap memory of the head.
 func (h *Head) weight() int64 {
 	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.varyValues)) + 4*int64(len(h.Tags.slots))
 	w += int64(cap(h.Fields)+cap(h.Hit)+cap(h.visible)) * int64(unsafe.Sizeof(http1.Field{}))
@@ -101,10 +99,10 @@ type Object struct {
 	Body *Body
 
 	stamp     cache.Stamp   // of its fence
-	purgeSeen atomic.Uint64 // the number of the newest purge that it was held against
+	purgeSeen atomic.Uint64 // the number of the newest purge that it was compared with
 	marked    atomic.Uint32 // a policy.Mark, which only grows
 	encoded   atomic.Pointer[encodedVariants]
-	retry     atomic.Int64 // the policy.Moment before which it is not validated in the background
+	retry     atomic.Int64 // the policy.Moment before which it is not refreshed in the background
 }
 
 func NewObject(h *Head, b *Body, at Fence) *Object {
@@ -113,10 +111,12 @@ func NewObject(h *Head, b *Body, at Fence) *Object {
 	return o
 }
 
-// fence is the one that o was made with, except that it is held against newer purges by now.
+// fence returns the fence that o was made with, except that purges up to purgeSeen are
+// already applied.
 func (o *Object) fence() Fence { return Fence{Stamp: o.stamp, purge: o.purgeSeen.Load()} }
 
-// In is o with its body in m, which stays there: it does not follow a stored body that moves.
+// In returns a copy of o whose body is in m and does not move: it does not follow the stored
+// body to pages.
 func (o *Object) In(m *Memory) *Object {
 	b := &Body{length: o.Body.length}
 	b.mem.Store(m)
@@ -124,13 +124,13 @@ func (o *Object) In(m *Memory) *Object {
 	return NewObject(o.Head, b, o.fence())
 }
 
-// CopyEncoded gives o the coded forms of another object that has the same body.
+// CopyEncoded gives o the encoded variants of another object with the same body.
 func (o *Object) CopyEncoded(from *Object) { o.encoded.Store(from.encoded.Load().withHead(o.Head)) }
 
-// MarkUncacheable says what has happened to it since it was stored.
+// Mark returns the strongest mark that was set since o was stored.
 func (o *Object) Mark() policy.Mark { return policy.Mark(o.marked.Load()) }
 
-// SetMark marks it, unless it has a stronger mark.
+// SetMark marks o, unless it has a stronger mark.
 func (o *Object) SetMark(m policy.Mark) {
 	for {
 		old := o.marked.Load()
@@ -140,26 +140,24 @@ func (o *Object) SetMark(m policy.Mark) {
 	}
 }
 
-// RefreshFailed keeps the object from being validated in the background until
-// then.
+// RefreshFailed prevents refreshes of o in the background until then.
 func (o *Object) RefreshFailed(until policy.Moment) { o.retry.Store(int64(until)) }
 
-// MayRefresh tells whether it may be validated in the background.
+// MayRefresh reports whether o may be refreshed in the background.
 func (o *Object) MayRefresh(now policy.Moment) bool { return int64(now) >= o.retry.Load() }
 
-// Weight is what the object takes of the heap, roughly.
+// Weight returns roughly the heap memory of the object.
 func (o *Object) Weight() int64 {
 	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight() + o.encoded.Load().weight()
 }
 
-// OnDisk tells whether its body lies in a file.
+// OnDisk reports whether the body is in a file.
 func (o *Object) OnDisk() bool { return o.Body.file != nil }
 
-// IsPart tells whether the object is a part of a response and not the whole.
+// IsPart reports whether o is a part (206) of a response, not the whole.
 func (o *Object) IsPart() bool { return o.Head.Response.Status == 206 }
 
-// sameVariant tells whether p takes the place of o: the same variant, and the same part
-// of it.
+// sameVariant reports whether p replaces o: it is the same variant, and the same part of it.
 func (o *Object) sameVariant(p *Object) bool {
 	a, b := o.Head, p.Head
 	return sameNames(a.Response.Vary, b.Response.Vary) && string(a.varyValues) == string(b.varyValues) &&
@@ -178,9 +176,9 @@ func sameNames(a, b []string) bool {
 	return true
 }
 
-// Updated is the response that h's becomes by the fields of a 304, or of a HEAD's
-// answer, which told was parsed from. A cookie that could not be stored with a new
-// response is not stored with this one either: it is for the client that asked.
+// Updated returns the response that h becomes by the fields of a 304, or of the answer to a
+// HEAD, from which update was parsed. A cookie that may not be stored with a new response is
+// not stored here either: it is for one client only.
 func (h *Head) Updated(told *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
 	all := policy.UpdateFields(nil, h.Hit, fields)
 	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)

@@ -9,29 +9,28 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Purge says what is to be taken out of reach. Exactly one of URL, Prefix,
-// Pattern, Tag and All is given.
+// Purge is a request to invalidate stored responses. Exactly one of URL, Prefix, Pattern,
+// Tag and All is set.
 type Purge struct {
 	// URL is one URL with all its variants: http://host/path?query.
 	URL string
-	// Prefix is how the URLs begin: http://host/path, or /path on any host.
+	// Prefix is the beginning of URLs: http://host/path, or /path on any host.
 	Prefix string
-	// Pattern is what the whole URLs look like, where each * stands for any bytes:
-	// http://host/img/*.png, or /img/*?size=* on any host. A star in place of the
-	// host or within it stands for no slash.
+	// Pattern matches whole URLs, with * for any bytes, for example http://host/img/*.png,
+	// or /img/*?size=* on any host. A star in the host matches no slash.
 	Pattern string
-	// Tag is one of the response's own, from Surrogate-Key or Cache-Tag.
+	// Tag is a tag of the response, from Surrogate-Key or Cache-Tag.
 	Tag string
-	// All is everything.
+	// All matches everything.
 	All bool
-	// Soft marks as stale instead: it may be validated, and be served where
-	// stale responses may.
+	// Soft marks responses as stale instead: they may be validated, and served where stale
+	// responses may.
 	Soft bool
 }
 
 var errPurgeWhat = errors.New("httpcache: a purge needs exactly one of URL, prefix, pattern, tag and all")
 
-// String is the purge in words, for logs.
+// String describes the purge, for logs.
 func (p Purge) String() string {
 	words := "purge"
 	if p.Soft {
@@ -63,7 +62,7 @@ func (p Purge) valid() error {
 	return nil
 }
 
-// scope is what a purge fits, by key.
+// scope is the set of keys that a purge matches.
 type scope struct {
 	site   string // a pattern for scheme://host; empty for any
 	target string // for path and query: a prefix or a pattern
@@ -93,7 +92,7 @@ func parseScope(text string, prefix bool) (scope, error) {
 	return scope{site: string(site), target: target, prefix: prefix}, nil
 }
 
-// hostPattern tells whether stars in host can stand for something that makes a host of it.
+// hostPattern reports whether the stars in host can be replaced so that it is a valid host.
 func hostPattern(host string) bool {
 	for _, star := range []string{"1", ":1", "::1"} {
 		if http1.ValidHost([]byte(strings.ReplaceAll(host, "*", star))) {
@@ -103,7 +102,7 @@ func hostPattern(host string) bool {
 	return false
 }
 
-// fits tells whether the primary key is within s.
+// fits reports whether s contains the primary key.
 func (s *scope) fits(key []byte) bool {
 	target := TargetOf(key)
 	switch {
@@ -115,9 +114,9 @@ func (s *scope) fits(key []byte) bool {
 	return wild(s.target, target)
 }
 
-// wild tells whether pattern fits text, where * stands for any bytes. After a
-// star, the first place that fits is as good as any later one, so the time is at
-// most the product of both lengths.
+// wild reports whether pattern matches text, where * matches any bytes. After a star, the
+// first match is as good as any later one, so the time is at most the product of both
+// lengths.
 func wild(pattern string, text []byte) bool {
 	head, rest, star := strings.Cut(pattern, "*")
 	if !star {

@@ -73,7 +73,7 @@ func TestScopeFailure(t *testing.T) {
 	f("http://h:x/")
 }
 
-// A pattern fits what the regular expression made of it does.
+// A pattern matches the same texts as an equivalent regular expression.
 func FuzzWild(f *testing.F) {
 	for _, seed := range []string{"a*b", "*", "", "a**b*", "*a*", "ab*ba"} {
 		f.Add(seed, "abba")
@@ -124,7 +124,7 @@ func TestParseTags(t *testing.T) {
 	f("A a", "Cache-Tag", "A,a")
 }
 
-// Each kind of purge takes away what it names and nothing else.
+// Each kind of purge removes the responses that it names and no others.
 func TestPurge(t *testing.T) {
 	urls := []string{"http://h/a", "http://h/a?x=1", "http://h/img/1.png", "http://i/a"}
 	f := func(p Purge, gone ...string) {
@@ -188,8 +188,8 @@ func TestPurgeFailure(t *testing.T) {
 	f(Purge{Pattern: "*"})
 }
 
-// What is stored after a purge is not what was purged.
-func TestFillAfterPurgeStays(t *testing.T) {
+// A response that is stored after a purge is not purged.
+func TestFillAfterPurge(t *testing.T) {
 	for _, p := range []Purge{{URL: "http://h/a"}, {Prefix: "/"}, {Tag: "t"}, {All: true}} {
 		for _, p.Soft = range []bool{false, true} {
 			s := open(t, Limits{})
@@ -206,7 +206,7 @@ func TestFillAfterPurgeStays(t *testing.T) {
 	}
 }
 
-// A response with more tags than are told apart goes with any of them.
+// A response with more than maxTags tags is purged with any tag.
 func TestTooManyTags(t *testing.T) {
 	s := open(t, Limits{})
 	var tags []string
@@ -228,8 +228,8 @@ func TestTooManyTags(t *testing.T) {
 	}
 }
 
-// The log of purges is bounded, and what was held against those that fell out of it
-// stays.
+// The log of purges is bounded, and an object that was compared with the removed entries is
+// kept.
 func TestPurgeLogIsBounded(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/seen"), "seen")
@@ -270,8 +270,7 @@ func TestSamePurgeAgain(t *testing.T) {
 	}
 }
 
-// A sweep takes away what was purged and lets the rest stay, so that the purges
-// can be forgotten.
+// A sweep removes purged objects, keeps the others, and empties the log.
 func TestSweep(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), "a")
@@ -294,7 +293,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Before the log is full, a sweep keeps what nobody has looked up meanwhile.
+// A sweep that starts before the log is full keeps objects that were not looked up
+// meanwhile.
 func TestPurgesStartSweep(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), "a")

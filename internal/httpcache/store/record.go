@@ -9,18 +9,19 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// recordVersion is the first byte of a record. Records of other versions are not
-// read: what they describe is fetched anew.
+// recordVersion is the first byte of a record. Records of other versions are ignored, so
+// that their responses are fetched again.
 const recordVersion = 2
 
-// encode is the head as it is written to disk: numbers as varints, texts with their
-// length before them.
+// encode returns the record of the head, as it is written to disk. Numbers are varints, and
+// strings are preceded by their length.
 //
-//	version, status, time of the request, time of the response (policy.Moment), 1 if any tag fits,
-//	number of tags, their places, number of names in Vary, the names, what the
-//	request had for them, number of fields, names and values in turn
+//	version, status, time of the request, time of the response (policy.Moment),
+//	1 if the response matches any tag, number of tags, their slots,
+//	number of names in Vary, the names, the request's values of them,
+//	number of fields, then name and value of each
 //
-// The fields are those of a hit and Age: what hits don't get is not written.
+// The fields are those of a hit, and Age.
 func (h *Head) encode() []byte {
 	r := &h.Response
 	b := make([]byte, 0, h.weight())
@@ -50,7 +51,7 @@ func (h *Head) encode() []byte {
 	return b
 }
 
-// recordFields are the fields that are written.
+// recordFields returns the fields that are written.
 func (h *Head) recordFields() http1.Fields {
 	fields := slices.Clone(h.Hit)
 	for _, f := range h.Fields {
@@ -65,8 +66,8 @@ func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// decodeHead makes a head of a record, as the options have it now. false says that it is
-// none, or that it would now be looked up in another way.
+// decodeHead returns the head of a record, as interpreted with the present options. It
+// returns false if the record is invalid, or if its Vary would now differ.
 func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 	d := decoder{rest: record}
 	if d.number() != recordVersion {
@@ -99,7 +100,7 @@ func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 	return h, h.usableWith(o)
 }
 
-// recordable tells whether what was read may be sent to clients and be looked up.
+// recordable reports whether decoded values may be sent to clients and be looked up.
 func recordable(status uint64, tags *Tags, fields http1.Fields) bool {
 	for i, slot := range tags.slots {
 		if slot >= tagSlots || i > 0 && slot <= tags.slots[i-1] {
@@ -114,7 +115,7 @@ func recordable(status uint64, tags *Tags, fields http1.Fields) bool {
 	return status >= 200 && status < 600 && status != 206 && status != 304
 }
 
-// decoder reads a record. After a mistake it gives zeros.
+// decoder reads a record. After an error it returns zeros.
 type decoder struct {
 	rest []byte
 	bad  bool
@@ -145,7 +146,7 @@ func (d *decoder) advance(n int) bool {
 	return true
 }
 
-// count reads how many elements follow, each of which has a byte at least.
+// count reads a number of elements, each of which takes at least a byte.
 func (d *decoder) count() int {
 	n := d.number()
 	if n > uint64(len(d.rest)) {

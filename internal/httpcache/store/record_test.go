@@ -26,7 +26,8 @@ func TestTimesFromRecord(t *testing.T) {
 	}
 }
 
-// A head that comes back from disk says what it said before, as the options have it now.
+// A head that is read from disk equals the written one, as interpreted with the present
+// options.
 func TestHeadFromRecord(t *testing.T) {
 	before := head(get(url, "A", "1"), "Vary", "A", "Surrogate-Key", "x", "ETag", `"1"`, "Set-Cookie", "id=alice", "Cache-Control", `private="Set-Cookie"`)
 	f := func(want string, strip ...string) {

@@ -8,44 +8,45 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// maxVariants is how many variants, and how many markers, lie under one key, and
-// maxVariantsWeight what the variants weigh together: the space can't count beyond 4 GiB.
+// maxVariants is the maximum number of variants, and of markers, under one key.
+// maxVariantsWeight is the maximum weight of the variants: the space cannot count beyond 4
+// GiB.
 const (
 	maxVariants       = 64
 	maxVariantsWeight = 3 << 30
 )
 
-// Resource is what lies under a primary key. It is immutable; whoever changes
-// it makes another one (Store.change).
+// Resource is the value under a primary key. It is immutable: a change makes another one
+// (see Store.replace).
 type Resource struct {
-	variants []*Object // the better ones first
+	variants []*Object // the preferred ones first
 	markers  []marker
 
-	// Those whose senders are counted, once it is stored in memory.
+	// The tracked bodies, once the resource is stored in memory.
 	bodies []*Body
 	lent   *BodiesInFlight
 }
 
-// marker says that the requests which present these values get answers that
-// cannot be shared, so that they need not wait for each other.
+// marker records that requests with these values get answers that cannot be shared, so that
+// they need not wait for each other.
 type marker struct {
 	names      []string // of Vary
 	varyValues []byte
 	until      policy.Moment
 }
 
-// Query is what is looked up. It belongs to one goroutine and may be used again;
-// its fields and key must stay as they are while it is in use.
+// Query is the key of a look-up. It belongs to one goroutine and may be used again; its Key
+// and Fields must not change while it is in use.
 type Query struct {
 	Key     []byte       // from AppendKey
 	Fields  http1.Fields // of the request
 	Now     policy.Moment
 	Options *policy.Options
-	// OriginFields returns the fields of the request that an origin chooses by among responses
-	// that vary by names; nil: they are Fields.
+	// OriginFields returns the fields of the request by which an origin selects among
+	// responses that vary by names. Nil means that they are Fields.
 	OriginFields func(names []string) http1.Fields
 
-	names   []string // what values are presented for
+	names   []string // the names that values are of
 	scratch []byte
 	values  []byte
 	ready   bool
@@ -54,8 +55,8 @@ type Query struct {
 // Reset makes q ready for another request and keeps its memory.
 func (q *Query) Reset() { *q = Query{values: q.values[:0], scratch: q.scratch[:0]} }
 
-// VaryValues returns the values that the request has for the fields named, in the
-// form that is compared. It is valid until the next call.
+// VaryValues returns the request's values of the fields named, normalized for comparison.
+// They are valid until the next call.
 func (q *Query) VaryValues(names []string) []byte {
 	if !q.ready || !sameNames(q.names, names) {
 		q.values = policy.AppendVaryValues(q.values[:0], names, q.fieldsFor(names), q.Options)
@@ -71,7 +72,7 @@ func (q *Query) fieldsFor(names []string) http1.Fields {
 	return q.Fields
 }
 
-// Answers tells whether a response with this head was negotiated like q.
+// Answers reports whether a response with this head was negotiated for requests like q.
 func (h *Head) Answers(q *Query) bool {
 	r := &h.Response
 	switch {
@@ -87,7 +88,7 @@ func (m *marker) matches(q *Query) bool {
 	return q.Now < m.until && string(q.VaryValues(m.names)) == string(m.varyValues)
 }
 
-// with returns the resource with o in it, in the place of its twin.
+// with returns the resource with o in it, in place of the same variant.
 func (r *Resource) with(o *Object) *Resource {
 	next := &Resource{variants: make([]*Object, 0, len(r.variants)+1)}
 	placed := false
@@ -114,7 +115,7 @@ func (r *Resource) with(o *Object) *Resource {
 	return next
 }
 
-// dropOldest takes away the variant that came first of all but keep.
+// dropOldest removes the variant with the earliest response, except keep.
 func (r *Resource) dropOldest(keep *Object) {
 	oldest := -1
 	for i, v := range r.variants {
@@ -129,7 +130,7 @@ func (m *marker) sameRequests(h *Head) bool {
 	return sameNames(m.names, h.Response.Vary) && string(m.varyValues) == string(h.varyValues)
 }
 
-// without returns the resource without what drop says.
+// without returns the resource without the variants for which drop returns true.
 func (r *Resource) without(drop func(*Object) bool) *Resource {
 	next := &Resource{markers: r.markers}
 	for _, v := range r.variants {
@@ -140,8 +141,8 @@ func (r *Resource) without(drop func(*Object) bool) *Resource {
 	return next
 }
 
-// withMarker returns the resource with m in it. Markers whose time is over leave,
-// and the one that ends first if there are too many.
+// withMarker returns the resource with m in it. Expired markers are removed, and the oldest
+// one if there are too many.
 func (r *Resource) withMarker(m marker, now policy.Moment) *Resource {
 	next := &Resource{variants: r.variants}
 	for _, old := range r.markers {
@@ -156,8 +157,8 @@ func (r *Resource) withMarker(m marker, now policy.Moment) *Resource {
 	return next
 }
 
-// vary returns the names that variants of this resource were last known to
-// differ by, nil if nothing is known.
+// vary returns the names by which variants of this resource were last known to vary, nil if
+// none are known.
 func (r *Resource) vary() []string {
 	for _, v := range r.variants {
 		if len(v.Head.Response.Vary) > 0 {
@@ -172,19 +173,19 @@ func (r *Resource) vary() []string {
 	return nil
 }
 
-// inMemory tells whether something of it is kept in memory alone.
+// inMemory reports whether a part of the resource is kept only in memory.
 func (r *Resource) inMemory() bool {
 	return len(r.markers) > 0 || slices.ContainsFunc(r.variants, func(o *Object) bool { return !o.OnDisk() })
 }
 
-// has tells whether o is one of the variants.
+// has reports whether o is one of the variants.
 func (r *Resource) has(o *Object) bool { return slices.Contains(r.variants, o) }
 
-// weight is what the resource takes of the heap, roughly.
+// weight returns roughly the heap memory of the resource.
 func (r *Resource) weight() int64 {
 	w := int64(unsafe.Sizeof(*r)) + int64(8*len(r.variants))
 	for _, v := range r.variants {
-		if !v.OnDisk() { // the shelf counts those
+		if !v.OnDisk() { // the disk index counts the others
 			w += v.Weight()
 		}
 	}

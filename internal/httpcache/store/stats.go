@@ -2,7 +2,7 @@ package store
 
 import "sync/atomic"
 
-// counters are touched on the miss, write and purge paths only.
+// counters are updated on misses, writes and purges only.
 type counters struct {
 	stored, overtaken, purges, purgedObjects, softened, marked atomic.Uint64
 	encoded, unencoded                                         atomic.Uint64
@@ -11,20 +11,20 @@ type counters struct {
 // Stats are the figures of a store since it was made.
 type Stats struct {
 	Stored     uint64 // objects stored
-	Overtaken  uint64 // fills not stored because a write or a purge came in between
+	Overtaken  uint64 // fills not stored because a write or a purge overtook them
 	Purges     uint64 // purges
 	Purged     uint64 // objects found purged by tag, prefix, pattern or all
 	Softened   uint64 // objects found softly purged
 	Marked     uint64 // markers set for answers that cannot be shared
-	Encoded    uint64 // objects for which coded forms were made, or found not to be worth it
-	Unencoded  uint64 // objects that stay plain because too many waited
-	Encoding   bool   // some objects wait for their coded forms
-	InFlight   int64  // bytes of bodies that are not stored and that somebody still sends
-	Log        int    // purges by prefix and pattern that are remembered
+	Encoded    uint64 // objects that were encoded, or found not to be worth it
+	Unencoded  uint64 // objects not encoded because the queue was full
+	Encoding   bool   // objects are being encoded
+	InFlight   int64  // bytes of bodies that are being sent and not stored
+	Log        int    // purges by prefix and pattern in the log
 	Generation uint64 // the number of the newest purge
 }
 
-// Stats returns the figures so far. What is stored is counted by the space.
+// Stats returns the present figures. The space counts what is stored.
 func (s *Store) Stats() Stats {
 	c := &s.stats
 	return Stats{

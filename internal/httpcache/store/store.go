@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// Store holds the resources of one service. A look-up takes no lock. Who changes a resource holds the lock of its key's
-// shard, which is a leaf.
+// Store holds the resources of one service. A look-up takes no lock. A change of a resource
+// is made under the lock of its key's shard.
 type Store struct {
 	space    *cache.Space
 	purges   *purges
@@ -21,7 +21,7 @@ type Store struct {
 	shards   [storeShards]sync.Mutex
 	tasks    tasks
 	stats    counters
-	index    *diskIndex // what lies on disk; nil: nothing ever does
+	index    *diskIndex // objects on disk; nil without a disk
 	inFlight BodiesInFlight
 
 	sweeping atomic.Bool
@@ -30,7 +30,7 @@ type Store struct {
 
 const storeShards = 64
 
-// New makes an empty store in space, which the store's owner closes after it.
+// New returns an empty store in space, which the caller closes after the store.
 func New(space *cache.Space, l Limits) *Store {
 	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
 	s.SetLimits(l)
@@ -40,43 +40,43 @@ func New(space *cache.Space, l Limits) *Store {
 	return s
 }
 
-// InFlight is the account of bodies in flight.
+// InFlight returns the account of the memory of bodies in flight.
 func (s *Store) InFlight() *BodiesInFlight { return &s.inFlight }
 
-// SetLimits changes the limits for what begins from now on.
+// SetLimits changes the limits for everything that begins from now on.
 func (s *Store) SetLimits(l Limits) {
 	l = l.withDefaults(s.space.Usage().Memory)
 	s.limits.Store(&l)
 }
 
-// Close waits for the store's own goroutines and gives its memory back. What lies on disk
-// stays there. Nothing may be stored any more.
+// Close waits for the store's goroutines and returns its memory to the space. Objects on
+// disk are kept. The store must not be used any more.
 func (s *Store) Close() {
 	s.tasks.close()
 	s.inFlight.close()
 	s.index.close()
 }
 
-// Miss says why a look-up found nothing.
+// Miss is the reason why a look-up found nothing.
 type Miss uint8
 
-// Why a look-up finds nothing.
+// The reasons.
 const (
 	MissURI     Miss = iota // nothing is stored under the key
-	MissVary                // only variants for other requests are
-	MissRemoved             // a write or a purge has put it out of reach
+	MissVary                // only variants for other requests are stored
+	MissRemoved             // a write or a purge has invalidated it
 )
 
-// Found is what a look-up came to.
+// Found is the result of a look-up.
 type Found struct {
 	Object      *Object // the best match, nil if there is none
 	Miss        Miss    // why there is none
-	Uncacheable bool    // requests like this one get answers that cannot be shared
+	Uncacheable bool    // answers to such requests cannot be shared
 }
 
-// Find looks up what is stored for q: of all variants that were negotiated alike
-// the one with the latest Date. Parts of a response (206) are found only where
-// the whole is not. It does not allocate.
+// Find returns the stored response for q: of all matching variants the one with the latest
+// Date. A part of a response (206) is returned only if the whole is not stored. It does not
+// allocate.
 func (s *Store) Find(q *Query) Found {
 	r := s.resource(q.Key)
 	if r == nil {
@@ -85,7 +85,7 @@ func (s *Store) Find(q *Query) Found {
 	f := Found{}
 	for _, o := range r.variants {
 		switch {
-		case !o.Head.usableWith(q.Options): // as if it had not been stored
+		case !o.Head.usableWith(q.Options): // treated as not stored
 		case !s.isCurrent(o):
 			f.Miss = MissRemoved
 		case !o.Head.Answers(q):
@@ -105,9 +105,9 @@ func (s *Store) Find(q *Query) Found {
 	return f
 }
 
-// FindInvalidated finds what was stored for q and is out of reach by its tags, so that it
-// can be asked about or compared with. nil if there is nothing. What stands has been
-// stored since the caller's look-up: it is not to be asked about but used.
+// FindInvalidated returns a stored response for q that is invalid by its tags, so that it
+// can be validated or compared; nil if there is none. It ignores valid ones: these were
+// stored since the caller's look-up and are used as they are.
 func (s *Store) FindInvalidated(q *Query) *Object {
 	r := s.resource(q.Key)
 	if r == nil {
@@ -143,7 +143,7 @@ func (r *Resource) isUncacheable(q *Query) bool {
 	return false
 }
 
-// resource returns what lies under key, nil if nothing.
+// resource returns the value under key, nil if there is none.
 func (s *Store) resource(key []byte) *Resource {
 	if _, r := s.entry(key); r != nil {
 		return r
@@ -160,17 +160,17 @@ func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
 	return e, r
 }
 
-// isCurrent tells whether no write of o's tags has come after it, and it was not dropped
-// from the disk.
+// isCurrent reports whether no write has touched o's tags since its fence, and its file was
+// not dropped.
 func (s *Store) isCurrent(o *Object) bool {
 	return o.stamp.Settled && s.space.Cache().Current(&o.stamp) && !o.Body.gone()
 }
 
-// Valid reports whether o may still be used: no write and no purge has put it out of reach.
+// Valid reports whether no write and no purge has invalidated o.
 func (s *Store) Valid(key []byte, o *Object) bool { return s.isCurrent(o) && s.survivesPurges(key, o) }
 
-// Vary returns the names that responses under key were last known to differ by, nil if
-// nothing is known.
+// Vary returns the names by which responses under key were last known to vary, nil if none
+// are known.
 func (s *Store) Vary(key []byte) []string {
 	if r := s.resource(key); r != nil {
 		return r.vary()
@@ -178,8 +178,8 @@ func (s *Store) Vary(key []byte) []string {
 	return nil
 }
 
-// survivesPurges holds o against the purges that it has not been held against, and tells
-// whether it is still there.
+// survivesPurges compares o with the purges that are newer than purgeSeen, applies them, and
+// reports whether it may still be used.
 func (s *Store) survivesPurges(key []byte, o *Object) bool {
 	mark := o.purgeSeen.Load()
 	if mark >= s.purges.head.Load() {
@@ -199,12 +199,12 @@ func (s *Store) survivesPurges(key []byte, o *Object) bool {
 			return false
 		}
 	}
-	o.purgeSeen.CompareAndSwap(mark, upTo) // after the mark is set: who sees this one sees that
+	o.purgeSeen.CompareAndSwap(mark, upTo) // after SetMark, so that a reader of the new number sees the mark
 	return true
 }
 
-// Put stores o under key in the place of old, which may be nil, unless a write
-// or a purge has overtaken its fill.
+// Put stores o under key in place of old, which may be nil, unless a write or a purge has
+// overtaken its fill. It reports whether o is stored.
 func (s *Store) Put(key []byte, o, old *Object) bool {
 	if v, _ := s.purges.since(o.purgeSeen.Load(), key, &o.Head.Tags); v == purged || !s.isCurrent(o) {
 		s.stats.overtaken.Add(1)
@@ -221,8 +221,8 @@ func (s *Store) Put(key []byte, o, old *Object) bool {
 	return true
 }
 
-// Update puts head in the place of o's, if o is still stored: what a HEAD has told
-// of it. The fence stays.
+// Update replaces the head of o, if o is still stored, and returns the new object. It keeps
+// o's fence.
 func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
 	next := NewObject(head, o.Body, o.fence())
 	next.SetMark(o.Mark())
@@ -238,30 +238,31 @@ func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
 	return next
 }
 
-// Drop takes o away. Other variants stay.
+// Drop removes o. Other variants are kept.
 func (s *Store) Drop(key []byte, o *Object) {
 	s.replace(key, func(r *Resource) *Resource {
 		return r.without(func(v *Object) bool { return v == o })
 	})
 }
 
-// MarkUncacheable remembers for a while that requests which present the same values as the
-// one that head answered get answers that cannot be shared.
+// MarkUncacheable records for the time d that answers to requests with the same values as
+// the one that head answered cannot be shared.
 func (s *Store) MarkUncacheable(key []byte, head *Head, now policy.Moment, d time.Duration) {
 	m := marker{names: head.Response.Vary, varyValues: head.varyValues, until: now.Add(d)}
 	s.replace(key, func(r *Resource) *Resource { return r.withMarker(m, now) })
 	s.stats.marked.Add(1)
 }
 
-// replace replaces the resource under key by what next makes of it. Resources
-// have no fence as a whole: each object in them carries its own.
+// replace replaces the resource under key by the result of next. A resource has no fence as
+// a whole: each object in it carries its own.
 func (s *Store) replace(key []byte, next func(*Resource) *Resource) {
 	if s.replaceUnsettled(key, next) {
 		s.index.maintain(key)
 	}
 }
 
-// replaceUnsettled is change; it tells whether the shelf has to settle.
+// replaceUnsettled is replace without maintenance of the disk index. It reports whether the
+// caller must call maintain.
 func (s *Store) replaceUnsettled(key []byte, next func(*Resource) *Resource) (shelved bool) {
 	lock := s.lock(key)
 	lock.Lock()
@@ -290,7 +291,7 @@ func (s *Store) replaceUnsettled(key []byte, next func(*Resource) *Resource) (sh
 	return shelved
 }
 
-// lock is what is held while the resource under key is changed.
+// lock returns the lock that is held while the resource under key is changed.
 func (s *Store) lock(key []byte) *sync.Mutex {
 	return &s.shards[maphash.Bytes(s.seed, key)%storeShards]
 }

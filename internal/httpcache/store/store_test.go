@@ -73,8 +73,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// Of several that match, the one with the latest Date is taken, whichever came
-// last; one that was negotiated goes before one that was not.
+// Of several variants that match, the one with the latest Date is returned, in whichever
+// order they are stored. A negotiated one precedes one that was not.
 func TestBestVariant(t *testing.T) {
 	date := func(second string) []string { return []string{"Date", "Fri, 15 Jan 2027 08:00:" + second + " GMT"} }
 	put := func(s *Store, body string, fields ...string) {
@@ -103,7 +103,7 @@ func TestBestVariant(t *testing.T) {
 	f("plain", 0)
 }
 
-// variantsOf lists what lies under a URL.
+// variantsOf returns the variants under a URL.
 func (s *Store) variantsOf(url string) []*Object {
 	if r := s.resource(get(url).Key); r != nil {
 		return r.variants
@@ -111,8 +111,7 @@ func (s *Store) variantsOf(url string) []*Object {
 	return nil
 }
 
-// A variant that stays when another one is stored keeps the fence that it was read
-// under.
+// A variant keeps its own fence when another one is stored.
 func TestVariantsKeepTheirFences(t *testing.T) {
 	s := open(t, Limits{})
 	one, two := get("http://h/a", "A", "1"), get("http://h/a", "A", "2")
@@ -134,7 +133,7 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 	}
 }
 
-// What is out of reach is there to be asked about, and nothing else is.
+// FindInvalidated returns an invalidated object, and no valid one.
 func TestFormer(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
 	if o := s.FindInvalidated(q); o != nil {
@@ -190,8 +189,8 @@ func TestParts(t *testing.T) {
 	wantFound(t, s, get("http://h/a"), "abCDef")
 }
 
-// A head for the same body keeps the fence and the mark of the old one, and comes
-// too late if that is gone.
+// A new head for the same body keeps the fence and the mark, and is ignored if the old head
+// is gone.
 func TestUpdate(t *testing.T) {
 	s := open(t, Limits{})
 	q := get("http://h/a")
@@ -267,7 +266,7 @@ func TestRefreshFailed(t *testing.T) {
 	}
 }
 
-// A look-up takes no lock and no memory, whatever it comes to.
+// A look-up takes no lock and allocates nothing, whatever its result.
 func TestFindAllocates(t *testing.T) {
 	if race.Enabled {
 		return
@@ -289,14 +288,14 @@ func TestFindAllocates(t *testing.T) {
 	}
 }
 
-// again forgets what was normalised, as between two requests.
+// again forgets normalized values, as between two requests.
 func (q *Query) again() {
 	key, fields, now, o := q.Key, q.Fields, q.Now, q.Options
 	q.Reset()
 	q.Key, q.Fields, q.Now, q.Options = key, fields, now, o
 }
 
-// The weight of what is stored is near the memory that it takes.
+// The weight of a resource is near the memory that it takes.
 func TestWeight(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), strings.Repeat("x", 100_000), "A", strings.Repeat("y", 1000))
@@ -339,9 +338,9 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// A body that is used again moves to pages where there are any, if it is long enough and
-// not too long, and stays what it was.
-func TestLend(t *testing.T) {
+// A body that is used a second time moves to pages, if there are any and its length is
+// suitable, and keeps its bytes.
+func TestAcquire(t *testing.T) {
 	f := func(moves bool, sizes ...int) {
 		t.Helper()
 		var in [][]byte
@@ -385,7 +384,7 @@ func TestLend(t *testing.T) {
 }
 
 // A body may move while others read it.
-func TestLendAtOnce(t *testing.T) {
+func TestAcquireConcurrently(t *testing.T) {
 	want := strings.Repeat("0123456789abcdef", 10_000)
 	for range 20 {
 		b := NewBody([]byte(want[:70_000]), []byte(want[70_000:]))
@@ -448,7 +447,7 @@ func TestGather(t *testing.T) {
 	f(300, append(many, 0)...)
 }
 
-// What lies under one key stays within what the space can count, and the newest stays.
+// The weight under one key is bounded, and the newest variant is kept.
 func TestWeightOfVariantsIsBounded(t *testing.T) {
 	chunk := make([]byte, 1<<20)
 	large := NewBody(slices.Repeat([][]byte{chunk}, 1000)...)

@@ -2,11 +2,11 @@ package store
 
 import "github.com/kasoku/kasoku/internal/cache"
 
-// sweepAt is how many purges by prefix and pattern are remembered before
-// everything stored is held against them, so that they can be forgotten.
+// sweepAt is the length of the purge log at which all stored objects are compared with it,
+// so that it can be emptied.
 const sweepAt = maxPurges * 3 / 4
 
-// sweepSoon starts a sweep in the background unless one runs.
+// sweepSoon starts a sweep in the background unless one is running.
 func (s *Store) sweepSoon() {
 	if !s.sweeping.CompareAndSwap(false, true) {
 		return
@@ -21,8 +21,9 @@ func (s *Store) sweepSoon() {
 	}()
 }
 
-// Sweep holds everything stored against all purges so far, and forgets them. What a
-// flight that runs meanwhile brings counts as purged: it noted an older number.
+// Sweep compares everything stored with all purges so far and removes these from the log.
+// The result of a fill in progress then counts as purged, because its fence has an older
+// number.
 func (s *Store) Sweep() {
 	upTo := s.purges.head.Load()
 	s.space.Entries(func(e *cache.Entry) bool {

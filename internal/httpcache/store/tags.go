@@ -10,27 +10,24 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// maxTags is how many tags of a response are told apart. One with more is purged
-// with any tag.
+// maxTags is the maximum number of tags of a response. One with more is purged with any tag.
 const maxTags = 256
 
-// Tags are the surrogate tags of a response, as places in the table of purged
-// tags. Two tags that share a place are purged together, which costs needless
-// misses and never leaves a purged response in reach.
+// Tags are the surrogate tags of a response, as slots of the table of purged tags. Two tags
+// that share a slot are purged together: this costs unneeded misses, and never serves a
+// purged response.
 type Tags struct {
 	slots []uint32
-	all   bool // there were too many to tell apart: every tag fits
+	all   bool // there are more than maxTags: it matches every tag
 }
 
-// tagSlots is how many places there are. They are made for a service when a tag
-// is purged for the first time.
+// tagSlots is the number of slots. A table is allocated by the first purge of a tag.
 const tagSlots = 1 << 18
 
 func tagSlot(tag []byte) uint32 { return uint32(xxhash.Sum64(tag)) % tagSlots }
 
-// ParseTags reads the tags that the origin gave a response: the words of its
-// Surrogate-Key fields, and the members of its Cache-Tag fields, which commas
-// separate. Tags differ by case.
+// ParseTags reads the tags of a response: the words of its Surrogate-Key fields, and the
+// comma-separated members of its Cache-Tag fields. Tags are case-sensitive.
 func ParseTags(fields http1.Fields) Tags {
 	var t Tags
 	for _, f := range fields {
@@ -64,10 +61,9 @@ func (t *Tags) add(list []byte, separators string) {
 	}
 }
 
-// InheritTags lets a response be purged by the tags of the one that it was made from,
-// too: by a 304, or by what completed it. These may have taken a tag away of which a
-// purge has come while the origin was asked. It is called before anybody else sees
-// the head.
+// InheritTags lets a response be purged also by the tags of the response that it was made
+// from, by a 304 or by its completion: the new fields may lack a tag that was purged while
+// the origin was asked. It must be called before h is shared.
 func (h *Head) InheritTags(from *Head) *Head {
 	own, tags := h.Tags, from.Tags
 	if from.ownTags != nil {

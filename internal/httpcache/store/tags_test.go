@@ -25,7 +25,7 @@ func TestGroupsOfOtherHosts(t *testing.T) {
 	}
 }
 
-// What a response inherits it does not hand on.
+// Inherited tags are not inherited again.
 func TestInheritedTags(t *testing.T) {
 	of := func(fields ...string) *Head { return head(get(url), fields...) }
 	first := of("Surrogate-Key", "a b")

@@ -2,10 +2,10 @@ package store
 
 import "github.com/kasoku/kasoku/internal/cache"
 
-// Purge takes what p says out of reach, or marks it as stale. When it has
-// returned, no look-up finds what was stored before, or finds it stale; no fill
-// that began before is kept as if it were new; and nobody joins one. An error that
-// is not about p says that something on disk may come back after a restart.
+// Purge invalidates the responses that p matches, or marks them as stale. When it has
+// returned, no look-up finds older ones, or it finds them stale; no fill that began before
+// is stored as new; and no request joins one. An error that is not about p means that
+// responses on disk may be back after a restart.
 func (s *Store) Purge(p Purge) error {
 	if err := p.valid(); err != nil {
 		return err
@@ -30,8 +30,8 @@ func (s *Store) Purge(p Purge) error {
 	return s.applyToWholeDisk()
 }
 
-// PurgeKey purges one URL by its primary key. An error says that something on disk
-// may come back after a restart.
+// PurgeKey purges one URL by its primary key. An error means that responses on disk may be
+// back after a restart.
 func (s *Store) PurgeKey(key []byte, soft bool) error {
 	s.stats.purges.Add(1)
 	if soft {
@@ -54,20 +54,19 @@ func (s *Store) purgeScope(text string, prefix, soft bool) error {
 	return s.applyToWholeDisk()
 }
 
-// Invalidate puts all variants under the keys out of reach, and fills that are
-// under way: what an unsafe method's success does to its target. It is called
-// before the client is answered.
+// Invalidate invalidates all variants under keys, and fills in progress, as the success of
+// an unsafe method does. It is called before the client is answered.
 func (s *Store) Invalidate(keys ...[]byte) {
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByWrite, Tags: urlTags(keys)})
-	_ = s.applyToDisk(keys...) // the tier has reported it
+	_ = s.applyToDisk(keys...) // the tier logs it
 }
 
-// Begin declares a write of keys before the origin is asked: what is stored is out of
-// reach from now on, and what is read until the write's end is not kept. It must
-// end with the Write's Commit or Unknown.
+// Begin declares a write of keys before the origin is asked: stored responses are invalid
+// from now on, and responses read before the end of the write are not stored. It must be
+// ended with the Write's Commit or Unknown.
 func (s *Store) Begin(keys ...[]byte) *cache.Write {
 	w := s.space.Cache().Begin(urlTags(keys), nil)
-	_ = s.applyToDisk(keys...) // the tier has reported it
+	_ = s.applyToDisk(keys...) // the tier logs it
 	return w
 }
 

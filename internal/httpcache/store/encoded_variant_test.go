@@ -28,7 +28,7 @@ func encoded(t *testing.T, s *Store, q *Query, body string, fields ...string) *O
 	return f.Object
 }
 
-func TestForms(t *testing.T) {
+func TestEncodedVariants(t *testing.T) {
 	s := open(t, Limits{Codings: []string{"gzip", "br"}})
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html", "ETag", `"1"`, "Accept-Ranges", "bytes")
 	f := func(accept, want string) {
@@ -71,8 +71,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What is not fit for a coding, or not worth it, stays plain.
-func TestWhatStaysPlain(t *testing.T) {
+// A response that cannot be encoded, or does not get smaller, remains plain.
+func TestNotEncoded(t *testing.T) {
 	noise := make([]byte, 5000)
 	r := rand.NewChaCha8([32]byte{})
 	r.Read(noise)
@@ -107,7 +107,7 @@ func TestOfferKeepsVary(t *testing.T) {
 }
 
 // A 304 changes the head of all forms and costs no encoding.
-func TestFormsOutliveValidation(t *testing.T) {
+func TestEncodedVariantsAfterValidation(t *testing.T) {
 	s := open(t, Limits{Codings: []string{"gzip"}})
 	q := get(url, "Accept-Encoding", "gzip")
 	old := encoded(t, s, q, page, "Content-Type", "text/html", "ETag", `"1"`)
@@ -133,7 +133,7 @@ func TestFormsOutliveValidation(t *testing.T) {
 	}
 }
 
-func TestFormAllocates(t *testing.T) {
+func TestEncodedForAllocates(t *testing.T) {
 	if race.Enabled {
 		return
 	}

@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// maxPurges is how many purges by prefix and pattern are remembered.
+// maxPurges is the maximum number of purges by prefix and pattern in the log.
 const maxPurges = 4096
 
-// purges is what has been purged, in numbers. A hard purge of a URL is not here: it
+// purges is the history of purges, by number. A hard purge of a URL is not part of it: it
 // moves the URL's generation.
 //
-// A purge writes down what it fits, under mu, and then moves head to its number.
-// Whoever loads head first and looks at what is newer than its own mark second
-// misses no purge that was answered before.
+// A purge records its scope, under mu, and then sets head to its number. A reader that loads
+// head first, and then compares everything newer than its own number, misses no purge that
+// was answered before.
 type purges struct {
-	head atomic.Uint64 // number of the newest purge
+	head atomic.Uint64 // the number of the newest purge
 	log  atomic.Pointer[purgeLog]
 	hard atomic.Pointer[tagTable] // purges of tags
 	soft atomic.Pointer[tagTable]
@@ -23,34 +23,34 @@ type purges struct {
 	mu   sync.Mutex
 }
 
-// tagTable holds for each place of tags the number of its newest purge, and the
-// number of the newest of all.
+// tagTable holds for each tag slot the number of its newest purge, and the number of the
+// newest purge of all.
 type tagTable struct {
 	slots  [tagSlots]atomic.Uint64
 	newest atomic.Uint64
 }
 
-// purgeLog is immutable. Who has not looked at it since tail has missed purges
-// that are forgotten by now.
+// purgeLog is immutable. It lacks purges up to number tail: an object that was last compared
+// before tail may have missed one.
 type purgeLog struct {
 	tail    uint64
 	entries []*purge // by number
 }
 
-// purge is one line of the log.
+// purge is an entry of the log.
 type purge struct {
 	scope
 	number uint64
 	soft   bool
 }
 
-// verdict is what purges did to a response. The greater one counts.
+// verdict is the effect of purges on a response. The greater one counts.
 type verdict uint8
 
 const (
 	untouched verdict = iota
-	softened          // may be used as a stale one
-	purged            // out of reach
+	softened          // may be used as a stale response
+	purged            // must not be used
 )
 
 func newPurges() *purges {
@@ -59,7 +59,7 @@ func newPurges() *purges {
 	return p
 }
 
-// addTag remembers the purge of a tag.
+// addTag records the purge of a tag.
 func (p *purges) addTag(tag string, soft bool) {
 	if soft {
 		p.addSlot(&p.soft, tagSlot([]byte(tag)))
@@ -68,7 +68,7 @@ func (p *purges) addTag(tag string, soft bool) {
 	}
 }
 
-// addURL remembers the soft purge of a URL, by its primary key.
+// addURL records the soft purge of a URL, by its primary key.
 func (p *purges) addURL(key []byte) { p.addSlot(&p.urls, tagSlot(key)) }
 
 func (p *purges) addSlot(table *atomic.Pointer[tagTable], slot uint32) {
@@ -83,7 +83,7 @@ func (p *purges) addSlot(table *atomic.Pointer[tagTable], slot uint32) {
 	p.head.Store(number)
 }
 
-// addAll remembers that everything was purged.
+// addAll records the purge of everything.
 func (p *purges) addAll(soft bool) {
 	if soft {
 		p.addScope(scope{target: "*"}, true)
@@ -96,8 +96,8 @@ func (p *purges) addAll(soft bool) {
 	p.head.Store(number)
 }
 
-// addScope remembers a purge by prefix or pattern, in place of the same one
-// earlier. It returns how many the log holds now.
+// addScope records a purge by prefix or pattern, in place of an equal one. It returns the
+// length of the log.
 func (p *purges) addScope(s scope, soft bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +119,8 @@ func (p *purges) addScope(s scope, soft bool) int {
 	return len(next.entries)
 }
 
-// forget takes out of the log what everything stored has been held against: all
-// purges up to number.
+// forget removes the purges up to number from the log. Every stored object has been compared
+// with them.
 func (p *purges) forget(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,8 +134,8 @@ func (p *purges) forget(number uint64) {
 	p.log.Store(next)
 }
 
-// since tells what the purges after mark did to a response under key, and up to
-// which number they were looked at.
+// since returns the effect of the purges after mark on a response under key, and the number
+// of the newest purge that it compared.
 func (p *purges) since(mark uint64, key []byte, tags *Tags) (verdict, uint64) {
 	head := p.head.Load()
 	if mark >= head {
@@ -163,7 +163,7 @@ func (p *purges) since(mark uint64, key []byte, tags *Tags) (verdict, uint64) {
 	return worst, head
 }
 
-// purgedAfter tells whether one of the tags was purged after mark.
+// purgedAfter reports whether one of the tags was purged after mark.
 func (t *Tags) purgedAfter(table *tagTable, mark uint64) bool {
 	switch {
 	case table == nil:

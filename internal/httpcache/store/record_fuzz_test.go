@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// FuzzRecord reads records that may be anything. What is taken says the same when it is
-// written and read again.
+// FuzzRecord reads arbitrary records. An accepted one is equal after it is written and read
+// again.
 func FuzzRecord(f *testing.F) {
 	q := get("http://h/a", "Accept-Language", "en, de", "Accept-Encoding", "br")
 	f.Add(head(q).encode())

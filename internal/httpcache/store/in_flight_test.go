@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// wantLent fails if other than so much is lent, and taken out of the space.
-func wantLent(t *testing.T, s *Store, want int64) {
+// wantInFlight fails unless this many bytes are in flight, and taken out of the space.
+func wantInFlight(t *testing.T, s *Store, want int64) {
 	t.Helper()
 	synctest.Wait()
 	if st, u := s.Stats(), s.space.Usage(); st.InFlight != want || int64(u.Reserved) < want || int64(u.Reserved) >= want+3*inFlightStep || want == 0 && u.Reserved != 0 {
@@ -24,9 +24,9 @@ func wantPace(t *testing.T, l interface{ Pace() int64 }, want int64) {
 	}
 }
 
-// What is stored counts there; what is stored no more, and still being sent, is taken out of
-// the space until the last has sent it.
-func TestLentWhenItLeavesTheStore(t *testing.T) {
+// A stored body counts in the space. One that is removed while it is sent is taken out of
+// the space until its last sender returns it.
+func TestInFlightAfterRemoval(t *testing.T) {
 	const length = 1 << 20
 	body := strings.Repeat("x", length)
 	f := func(leave func(t *testing.T, s *Store, o *Object)) {
@@ -37,18 +37,18 @@ func TestLentWhenItLeavesTheStore(t *testing.T) {
 			weight := o.Body.mem.Load().weight()
 			_, a, _ := o.Body.Acquire()
 			b := o.Body.mem.Load().Hold()
-			wantLent(t, s, 0)
+			wantInFlight(t, s, 0)
 			leave(t, s, o)
-			wantLent(t, s, weight)
+			wantInFlight(t, s, weight)
 			a.Return()
-			wantLent(t, s, weight)
+			wantInFlight(t, s, weight)
 			b.Return()
-			wantLent(t, s, 0)
-			if b := o.Body.mem.Load().Hold(); b != nil { // who found it before it left
-				wantLent(t, s, weight)
+			wantInFlight(t, s, 0)
+			if b := o.Body.mem.Load().Hold(); b != nil { // a request that found it before it was removed
+				wantInFlight(t, s, weight)
 				b.Return()
 			}
-			wantLent(t, s, 0)
+			wantInFlight(t, s, 0)
 		})
 	}
 	f(func(t *testing.T, s *Store, o *Object) { s.Drop(get(url).Key, o) })
@@ -67,21 +67,21 @@ func TestLentWhenItLeavesTheStore(t *testing.T) {
 }
 
 // A new head, another variant and an update leave a body where it is.
-func TestNotLentWhileStored(t *testing.T) {
+func TestNotInFlightWhileStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		o := fill(t, s, get(url), strings.Repeat("x", 1<<20), "Vary", "X")
 		m := o.Body.mem.Load().Hold()
 		fill(t, s, get(url, "X", "1"), "another variant", "Vary", "X")
 		s.Update(get(url).Key, o, head(get(url), "Vary", "X", "Y", "1"))
-		wantLent(t, s, 0)
+		wantInFlight(t, s, 0)
 		m.Return()
-		wantLent(t, s, 0)
+		wantInFlight(t, s, 0)
 	})
 }
 
 // A body that moves to pages while it is sent from the heap is there twice for so long.
-func TestLentWhenItMoves(t *testing.T) {
+func TestInFlightDuringMove(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // nothing moves
 	}
@@ -93,18 +93,19 @@ func TestLentWhenItMoves(t *testing.T) {
 		if heap == paged {
 			t.Fatal("it has not moved")
 		}
-		wantLent(t, s, heap.weight())
+		wantInFlight(t, s, heap.weight())
 		s.Drop(get(url).Key, o)
-		wantLent(t, s, heap.weight()+paged.weight())
+		wantInFlight(t, s, heap.weight()+paged.weight())
 		heap.Return()
-		wantLent(t, s, paged.weight())
+		wantInFlight(t, s, paged.weight())
 		paged.Return()
-		wantLent(t, s, 0)
+		wantInFlight(t, s, 0)
 	})
 }
 
-// While more is lent than should be, who has of it must take it within a minute, and nobody else.
-func TestPaceOfLent(t *testing.T) {
+// While more than MaxInFlight is in flight, its clients must read it within a minute, and no
+// other client must.
+func TestPace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{MaxInFlight: 4 << 20})
 		var held []*Memory
@@ -135,7 +136,7 @@ func TestPaceOfLent(t *testing.T) {
 }
 
 // The last step gives back all that was taken.
-func TestWant(t *testing.T) {
+func TestTargetReserve(t *testing.T) {
 	f := func(bytes, taken, to int64) {
 		t.Helper()
 		if got := targetReserve(bytes, taken*inFlightStep); got != to*inFlightStep {
@@ -160,7 +161,7 @@ func TestBodiesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		fill(t, s, get(url), strings.Repeat("x", 1<<20))
-		wantLent(t, s, 0)
+		wantInFlight(t, s, 0)
 		if n := s.inFlight.budget.Stats().Held; n != 0 {
 			t.Errorf("%d bytes are held of what is stored", n)
 		}

@@ -8,36 +8,37 @@ import (
 	"github.com/kasoku/kasoku/internal/inflight"
 )
 
-// BodiesInFlight counts the bodies that are not stored, any more or at all, and that somebody still
-// sends. Their memory is taken out of the space, so that what is stored and what is being
-// sent fit into it together, however slowly clients take what they have asked for.
+// BodiesInFlight counts the memory of bodies that are being sent and are not stored, or not
+// any more. This memory is taken out of the space, so that stored bodies and bodies in
+// flight fit into it together, however slowly clients read.
 type BodiesInFlight struct {
 	tasks  *tasks
 	space  *cache.Space
 	limits *atomic.Pointer[Limits]
 	budget *inflight.Budget
 	bytes  atomic.Int64
-	all    atomic.Int64 // bytes, and what flights hold
+	all    atomic.Int64 // bytes, and the memory that flights hold
 
-	mu sync.Mutex // guards Body.kept, and a body's move; a leaf
+	mu sync.Mutex // guards Body.resources, and a body's move; a leaf
 
-	pending    atomic.Bool  // a settling begins that sees what all is now
-	reserved   atomic.Int64 // out of the space
-	reservedMu sync.Mutex   // held by who changes taken
+	pending    atomic.Bool  // an adjust begins that will read the present value of all
+	reserved   atomic.Int64 // taken out of the space
+	reservedMu sync.Mutex   // held while reserved is changed
 }
 
-// inFlightStep is in what steps memory is taken out of the space: each takes its locks.
+// inFlightStep is the unit in which memory is taken out of the space, since each change
+// takes locks of it.
 const inFlightStep = 256 << 10
 
-// Add counts n bytes more, or less. Locks of the cache may be held.
+// Add adds n bytes, which may be negative. Locks of the cache may be held.
 func (l *BodiesInFlight) Add(n int64) {
 	l.bytes.Add(n)
 	l.budget.Add(n)
 	l.Reserve(n)
 }
 
-// Reserve takes n bytes more out of the space, or less. Locks of the cache may be held, so
-// that another goroutine does it.
+// Reserve takes n more bytes out of the space; n may be negative. Another goroutine does so,
+// because locks of the cache may be held.
 func (l *BodiesInFlight) Reserve(n int64) {
 	if targetReserve(l.all.Add(n), l.reserved.Load()) == l.reserved.Load() || !l.pending.CompareAndSwap(false, true) {
 		return
@@ -47,8 +48,8 @@ func (l *BodiesInFlight) Reserve(n int64) {
 	}
 }
 
-// targetReserve is what should be taken where so much is: no less than bytes, and no change for
-// what comes and goes within a step.
+// targetReserve returns how much to reserve for so many bytes: at least bytes, and no change
+// for movements within a step.
 func targetReserve(bytes, taken int64) int64 {
 	up := (max(0, bytes) + inFlightStep - 1) / inFlightStep * inFlightStep
 	if bytes > taken || up == 0 || up <= taken-2*inFlightStep {
@@ -57,8 +58,8 @@ func targetReserve(bytes, taken int64) int64 {
 	return taken
 }
 
-// maintain takes out of the space what is due. An add that saw an older taken has been
-// counted before this stores the new one, so that the last look at all sees it.
+// adjust makes reserved follow all. An Add that saw an older value of reserved was counted
+// before adjust stores the new one, so that the last read of all includes it.
 func (l *BodiesInFlight) adjust() {
 	defer l.tasks.wg.Done()
 	l.reservedMu.Lock()
@@ -75,7 +76,8 @@ func (l *BodiesInFlight) adjust() {
 	}
 }
 
-// Take implements origin.Memory, for answers that are held before anything of them is sent.
+// Take implements origin.Memory, for answers that are read as a whole before any of it is
+// sent.
 func (l *BodiesInFlight) Take(n int64) bool {
 	if l.Scarce() || !l.budget.Buffer(n) {
 		return false
@@ -88,12 +90,12 @@ func (l *BodiesInFlight) Take(n int64) bool {
 // Give implements origin.Memory.
 func (l *BodiesInFlight) Give(n int64) { l.Add(-n) }
 
-// Scarce tells whether more is lent than should be.
+// Scarce reports whether more is in flight than Limits.MaxInFlight.
 func (l *BodiesInFlight) Scarce() bool { return l.bytes.Load() > l.limits.Load().MaxInFlight }
 
-// Pace is how many bytes a second a client has to take that n bytes are lent to: while
-// they are scarce, as many as would be all of them within DrainSeconds. So who holds memory
-// that others miss has to take as much, however little he has asked for of it.
+// Pace returns the bytes per second that a client must read to keep n bytes in flight: 0
+// unless memory is scarce, else all of them within DrainSeconds. A client that holds much
+// memory must read faster, even if it requested only a small part of it.
 func (l *BodiesInFlight) Pace(n int64) int64 {
 	if n == 0 || !l.Scarce() {
 		return 0
@@ -101,17 +103,17 @@ func (l *BodiesInFlight) Pace(n int64) int64 {
 	return n / DrainSeconds
 }
 
-// DrainSeconds is in how many seconds what is lent is to be taken while it is scarce.
+// DrainSeconds is the time in which bodies in flight must be read while memory is scarce.
 const DrainSeconds = 60
 
-// close gives everything back, after the last flight.
+// close returns all memory to the space, after the last flight.
 func (l *BodiesInFlight) close() {
 	l.reservedMu.Lock()
 	defer l.reservedMu.Unlock()
 	l.space.ReserveInFlight(-l.reserved.Swap(0))
 }
 
-// refs counts who needs a piece of memory: whoever sends it, and the store.
+// refs counts the users of a piece of memory: its senders, and the store.
 type refs struct {
 	all    *BodiesInFlight
 	weight int64
@@ -122,7 +124,7 @@ const byStore = 1 << 32
 
 func newRefs(l *BodiesInFlight, m *Memory) *refs { return &refs{all: l, weight: m.weight()} }
 
-// Hold counts a sender in. Each of these must be followed by a Return. It returns m.
+// Hold counts one more sender, which must call Return. It returns m.
 func (m *Memory) Hold() *Memory {
 	if m != nil && m.refs != nil && m.refs.n.Add(1) == 1 {
 		m.refs.all.Add(m.refs.weight)
@@ -130,17 +132,17 @@ func (m *Memory) Hold() *Memory {
 	return m
 }
 
-// Return counts a sender out: m is an edge.Loan.
+// Return ends a sender's use: m is an edge.Loan.
 func (m *Memory) Return() {
 	if m != nil && m.refs != nil && m.refs.n.Add(-1) == 0 {
 		m.refs.all.Add(-m.refs.weight)
 	}
 }
 
-// Tracked reports whether m's senders are counted, so that each has to return it.
+// Tracked reports whether m's senders are counted, so that each must call Return.
 func (m *Memory) Tracked() bool { return m != nil && m.refs != nil }
 
-// Pace implements edge.Loan: what is stored costs nothing.
+// Pace implements edge.Loan. It is 0 for stored memory.
 func (m *Memory) Pace() int64 {
 	if m == nil || m.refs == nil || m.refs.n.Load() >= byStore {
 		return 0
@@ -148,21 +150,22 @@ func (m *Memory) Pace() int64 {
 	return m.refs.all.Pace(m.refs.weight)
 }
 
-// addStore says that it is stored. lent.mu is held.
+// addStore counts the store as a user. BodiesInFlight.mu is held.
 func (m *Memory) addStore() {
 	if m.refs.n.Add(byStore) > byStore {
 		m.refs.all.Add(-m.refs.weight)
 	}
 }
 
-// removeStore says that it is stored no more. lent.mu is held.
+// removeStore ends the store's use. BodiesInFlight.mu is held.
 func (m *Memory) removeStore() {
 	if m.refs.n.Add(-byStore) > 0 {
 		m.refs.all.Add(m.refs.weight)
 	}
 }
 
-// Tracked has b's senders counted, if it is worth it. Nobody else has b yet.
+// Track lets b's senders be counted, if it is long enough, and returns b. It must be called
+// before b is shared.
 func (s *Store) Track(b *Body) *Body {
 	if m := b.mem.Load(); m != nil && m.refs == nil && b.length > MaxCopied {
 		m.refs = newRefs(&s.inFlight, m)
@@ -170,11 +173,11 @@ func (s *Store) Track(b *Body) *Body {
 	return b
 }
 
-// MaxCopied is up to which length bodies are not counted: edge copies them into memory
+// MaxCopied is the length up to which bodies are not tracked: edge copies them into memory
 // of the connection.
 const MaxCopied = 16 << 10
 
-// addStore counts the bodies in that are stored with r, when it is about to be.
+// keep counts r as a user of its tracked bodies. It is called before r is stored in memory.
 func (r *Resource) keep(l *BodiesInFlight) {
 	for _, o := range r.variants {
 		r.bodies = o.trackedBodies(r.bodies)
@@ -208,7 +211,7 @@ func (r *Resource) Removed() {
 	}
 }
 
-// trackedBodies appends those of o's bodies whose senders are counted.
+// trackedBodies appends the tracked ones of o's bodies.
 func (o *Object) trackedBodies(to []*Body) []*Body {
 	if o.Body.isTracked() {
 		to = append(to, o.Body)

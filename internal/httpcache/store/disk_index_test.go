@@ -25,7 +25,8 @@ func onMemfs(t testing.TB) (s *Store, m *memfs.FS, done func()) {
 	return s, m, func() { s.Close() }
 }
 
-// Making room costs no sync, since what leaves for it may come back; a purge of it does.
+// Eviction syncs nothing, since an evicted object may be back after a restart. A purge of it
+// does.
 func TestMakingRoomSyncsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := onMemfs(t)
@@ -53,7 +54,7 @@ func TestMakingRoomSyncsNothing(t *testing.T) {
 	})
 }
 
-// A purge of what is not there looks at the head of every body on disk.
+// A purge that matches nothing reads the head of every body on disk.
 func BenchmarkPurgeOnDisk(b *testing.B) {
 	s, _, done := onMemfs(b)
 	defer done()

@@ -11,28 +11,28 @@ import (
 // EncodedVariant is a stored response in a content coding. It is immutable.
 type EncodedVariant struct {
 	Coding string
-	// Lines are the fields that a hit is sent with, but for Content-Encoding, which
-	// only goes with the body. The entity tag is a weak one: the bytes are others.
+	// Lines are the fields of a hit, except Content-Encoding, which is sent only with the
+	// body. The entity tag is weak, because the bytes differ.
 	Lines []byte
 	Body  *Body
 
-	Packed *jsonp.Packed // the same for calls; nil: there is none
-	filter *jsonp.Filter // that packed was made for
+	Packed *jsonp.Packed // the same wrapped for callbacks; nil: there is none
+	filter *jsonp.Filter // the filter that Packed was made for
 }
 
 const (
-	// minEncoded and maxEncoded bound the bodies that are encoded, in bytes. Below,
-	// one packet carries them anyway; above, encoding would keep others waiting.
+	// minEncoded and maxEncoded bound the bodies that are encoded, in bytes. Below, one
+	// packet carries them anyway; above, encoding would delay the other objects in the
+	// queue.
 	minEncoded = 1 << 10
 	maxEncoded = 8 << 20
 )
 
 var varyEncoding = []byte("Vary: Accept-Encoding\r\n")
 
-// Offer lets what is stored under this head be offered in content codings too, if it
-// is fit for that: text without a coding, that nothing forbids to transform.
-// length is the body's, -1 if it is not known. It is called before anybody else has
-// the head.
+// Offer lets the response be encoded if it is suitable: text without a content coding that
+// no field forbids to transform. length is the body's, -1 if it is not known. It must be
+// called before h is shared.
 func (h *Head) Offer(length int64) {
 	if !h.encodable() || length >= 0 && (length < minEncoded || length > maxEncoded) {
 		return
@@ -61,8 +61,8 @@ func (h *Head) encodable() bool {
 	return true
 }
 
-// EncodedVariant returns the coded form that goes to q, nil if the plain one does. Ranges
-// are of the plain one: whoever asks for one must not be given a form.
+// EncodedFor returns the variant for q, nil for the plain one. It must not be used for a
+// range request: ranges are of the plain body.
 func (o *Object) EncodedFor(q *Query) *EncodedVariant {
 	forms := o.encoded.Load()
 	if forms == nil {
@@ -79,8 +79,8 @@ func (o *Object) EncodedFor(q *Query) *EncodedVariant {
 	return nil
 }
 
-// encoded are those of one object, in the order in which they are preferred. accept has
-// their names, for the comparison with what a client takes.
+// encodedVariants are the variants of one object in the order of preference. accept has
+// their names, to be compared with the codings that a client accepts.
 type encodedVariants struct {
 	list   []EncodedVariant
 	accept policy.Options
@@ -94,7 +94,7 @@ func newEncodedVariants(list []EncodedVariant) *encodedVariants {
 	return f
 }
 
-// withHead are the same bodies under another head.
+// withHead returns the same bodies with the lines of another head.
 func (f *encodedVariants) withHead(h *Head) *encodedVariants {
 	if f == nil || !h.offered {
 		return nil
@@ -107,7 +107,7 @@ func (f *encodedVariants) withHead(h *Head) *encodedVariants {
 	return newEncodedVariants(list)
 }
 
-// encodedLines are the lines of a hit in a coding.
+// encodedLines returns the lines of a hit in a content coding.
 func (h *Head) encodedLines() []byte {
 	fields := make(http1.Fields, 0, len(h.visible))
 	for _, f := range h.visible {
@@ -138,7 +138,7 @@ func (f *encodedVariants) weight() int64 {
 
 const encodedOverhead, packedOverhead = 96, 112
 
-// PackedFor is the form whose body is in one piece for every call of f's; nil if there is none.
+// PackedFor returns the variant that is wrapped for callbacks of f, nil if there is none.
 func (o *Object) PackedFor(f *jsonp.Filter) *EncodedVariant {
 	forms := o.encoded.Load()
 	if forms == nil {
