@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/follow"
 )
 
-// journal keeps what a follower tells.
+// journal records the events of a follower.
 type journal struct {
 	mu     sync.Mutex
 	resets []string

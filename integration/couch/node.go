@@ -1,7 +1,6 @@
-// Package couch runs nodes that behave as Apache CouchDB 3 does, for tests of what
-// stands in front of them. A node is made of npm's pouchdb-server and of the files
-// in js/, which say where they come closer to CouchDB than it; docs/development.md
-// says where a node still differs.
+// Package couch runs nodes that behave like Apache CouchDB 3, for tests of proxies in front
+// of them. A node consists of npm's pouchdb-server and of the files in js/, which describe
+// where they are closer to CouchDB. docs/development.md lists the remaining differences.
 package couch
 
 import (
@@ -19,8 +18,7 @@ import (
 
 // Node is one node, listening on loopback.
 type Node struct {
-	// URL is where it listens, without a slash at the end. It stays the same
-	// through restarts.
+	// URL is its address, without a trailing slash. It remains the same through restarts.
 	URL string
 
 	addr        string
@@ -30,8 +28,8 @@ type Node struct {
 	program     *harness.Program
 }
 
-// Memory starts a node that forgets everything when it is killed: after a
-// restart it is another node at the same address.
+// Memory starts a node that loses everything when it is killed: after a restart it is
+// another node at the same address.
 func Memory(t testing.TB) *Node {
 	t.Helper()
 	return launch(t, "memory")
@@ -60,11 +58,10 @@ func launch(t testing.TB, data string) *Node {
 	return n
 }
 
-// attempts is how often a port may turn out to be taken.
+// attempts is the maximum number of ports that are tried.
 const attempts = 20
 
-// listen starts the program at an address that next gives, as often as it takes until
-// nobody else has that port.
+// listen starts the program at an address from next, until one has a free port.
 func (n *Node) listen(next func() (string, error)) error {
 	for range attempts {
 		addr, err := next()
@@ -98,7 +95,7 @@ func (n *Node) start(addr string) error {
 
 func (n *Node) port() string { return n.addr[strings.LastIndexByte(n.addr, ':')+1:] }
 
-// Kill ends the node at once, as kill -9 does, and returns when it is gone.
+// Kill kills the node, like kill -9, and returns when it has ended.
 func (n *Node) Kill() { n.program.Kill() }
 
 // Restart starts the node again after Kill, at the same address.
@@ -109,8 +106,8 @@ func (n *Node) Restart(t testing.TB) {
 	}
 }
 
-// Maintain puts the node in maintenance, or takes it out: _up answers 404, and
-// everything else as before.
+// Maintain sets whether the node is in maintenance: _up answers 404, and all other requests
+// work.
 func (n *Node) Maintain(t testing.TB, on bool) {
 	t.Helper()
 	err := os.Remove(n.maintenance)
@@ -122,7 +119,7 @@ func (n *Node) Maintain(t testing.TB, on bool) {
 	}
 }
 
-// Log returns what the node has written.
+// Log returns the node's output.
 func (n *Node) Log() string {
 	text, err := os.ReadFile(n.log)
 	if err != nil {
@@ -131,15 +128,15 @@ func (n *Node) Log() string {
 	return string(text)
 }
 
-// Answer is what a node said, whole.
+// Answer is a node's complete answer.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Do sends a request with a JSON body, or none if body is empty, and further
-// header lines in pairs of name and value.
+// Do sends a request with a JSON body, or none if body is empty, and further header fields
+// as pairs of name and value.
 func (n *Node) Do(t testing.TB, method, path, body string, header ...string) Answer {
 	t.Helper()
 	var content io.Reader
@@ -169,7 +166,7 @@ func (n *Node) Do(t testing.TB, method, path, body string, header ...string) Ans
 	return Answer{resp.StatusCode, resp.Header, string(text)}
 }
 
-// Must is Do for requests that have to be answered with a 2xx status.
+// Must is Do, and fails the test if the status is not 2xx.
 func (n *Node) Must(t testing.TB, method, path, body string, header ...string) Answer {
 	t.Helper()
 	a := n.Do(t, method, path, body, header...)

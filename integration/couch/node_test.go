@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// TestAnswers checks what the product relies on and stock pouchdb-server does
-// otherwise.
+// TestAnswers checks the answers that the product relies on and that differ in stock
+// pouchdb-server.
 func TestAnswers(t *testing.T) {
 	n := Memory(t)
 	n.Must(t, "PUT", "/db", "")
@@ -86,8 +86,8 @@ func TestDataSet(t *testing.T) {
 	}
 }
 
-// line opens a live feed and returns what reads its next line that is no
-// heartbeat; "" when the feed has ended.
+// line opens a live feed and returns a function that reads its next line without heartbeats;
+// "" at the end of the feed.
 func line(t *testing.T, n *Node, path string) func() string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", n.URL+path, nil)
@@ -156,8 +156,8 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-// TestRecreated checks that a database can be told from its successor, and that a
-// node's sequences mean nothing elsewhere.
+// TestRecreated checks that a database differs from its successor, and that a node's
+// sequences are meaningless elsewhere.
 func TestRecreated(t *testing.T) {
 	a, b := Disk(t), Memory(t)
 	for _, n := range []*Node{a, b} {
@@ -219,8 +219,8 @@ func TestReplication(t *testing.T) {
 	a.AwaitRev(t, "/db/4", b.Must(t, "PUT", "/db/4", `{"n":4}`).Rev(t))
 }
 
-// TestViewBesideWrites checks that a view shows what was acknowledged when it was asked
-// for, also of documents that are written again meanwhile.
+// TestViewBesideWrites checks that a view has all writes acknowledged before its request,
+// also of documents that are written again meanwhile.
 func TestViewBesideWrites(t *testing.T) {
 	const docs, rounds = 20, 15
 	n := Memory(t)

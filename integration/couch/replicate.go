@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Replicate has to keep db on node to as it is on node from, continuously and
-// through restarts of both: it is a document on node to.
+// Replicate replicates db from one node to another, continuously and through restarts of
+// both, with a document on node to.
 func Replicate(t testing.TB, from, to *Node, db string) {
 	t.Helper()
 	job, err := json.Marshal(map[string]any{"source": from.URL + "/" + db, "target": to.URL + "/" + db, "continuous": true})
@@ -28,8 +28,7 @@ func Pair(t testing.TB, a, b *Node, db string) {
 	Replicate(t, b, a, db)
 }
 
-// Await polls until done, and fails the test if that takes longer than a minute,
-// which only something broken does.
+// Await polls until done returns true. After a minute it fails the test.
 func Await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -44,7 +43,7 @@ func Await(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// AwaitRev waits until the node shows the document in the given revision.
+// AwaitRev waits until the node returns the document in the given revision.
 func (n *Node) AwaitRev(t testing.TB, path, rev string) {
 	t.Helper()
 	Await(t, path+" in revision "+rev, func() bool {
@@ -52,12 +51,12 @@ func (n *Node) AwaitRev(t testing.TB, path, rev string) {
 	})
 }
 
-// Rev returns the revision that the answer to a write names.
+// Rev returns the revision in the answer to a write.
 func (a Answer) Rev(t testing.TB) string {
 	t.Helper()
-	var said struct{ Rev string }
-	if err := json.Unmarshal([]byte(a.Body), &said); err != nil || said.Rev == "" {
+	var reply struct{ Rev string }
+	if err := json.Unmarshal([]byte(a.Body), &reply); err != nil || reply.Rev == "" {
 		t.Fatalf("no revision in %q: %v", a.Body, err)
 	}
-	return said.Rev
+	return reply.Rev
 }

@@ -53,8 +53,8 @@ func before(t *testing.T, urls ...string) string {
 	return server.Addr().String()
 }
 
-// open asks for a feed, and returns the connection when its head and its first empty
-// line are there.
+// open requests a feed, and returns the connection when the header and the first empty line
+// have arrived.
 func open(t *testing.T, addr, query string) (net.Conn, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

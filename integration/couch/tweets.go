@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TweetCount is how many documents Tweets creates; each is 1.5 KB as JSON.
+// TweetCount is the number of documents that Tweets creates; each is 1.5 KB as JSON.
 const TweetCount = 5000
 
 // Design is the design document "_design/tweets" of Tweets: views by_date and
@@ -20,8 +20,8 @@ const Design = `{"views":{
 "filters":{"mine":"function(doc, req) { return doc.type == 'tweet'; }"},
 "updates":{"hit":"function(doc, req) { doc = doc || {_id: req.id}; doc.hits = (doc.hits || 0) + 1; return [doc, JSON.stringify({hits: doc.hits})]; }"}}`
 
-// Tweets fills db, which must be there, with what a blog of 2010 measured its
-// proxy on: count tweets with the ids t00000, t00001 ... and the design document.
+// Tweets fills db, which must exist, with the data of a blog's measurements of 2010: count
+// tweets with the ids t00000, t00001 ... and the design document.
 func (n *Node) Tweets(t testing.TB, db string, count int) {
 	t.Helper()
 	n.Must(t, "PUT", "/"+db+"/_design/tweets", Design)
@@ -39,7 +39,7 @@ func (n *Node) Tweets(t testing.TB, db string, count int) {
 	}
 }
 
-// Count is how many documents the node has in db.
+// Count returns the number of documents in db.
 func (n *Node) Count(t testing.TB, db string) int {
 	t.Helper()
 	var info struct {

@@ -146,8 +146,8 @@ func TestWatchThroughKills(t *testing.T) {
 	}
 }
 
-// TestWatchLag checks that a node which lacks a change is not read for it, that
-// the metrics say so, and that it ends when the node gets it.
+// TestWatchLag checks that a node that lacks a change gets no reads for it, that the metrics
+// show that, and that it ends when the node gets the change.
 func TestWatchLag(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	a.Must(t, "PUT", "/db", "")
@@ -174,8 +174,8 @@ func TestWatchLag(t *testing.T) {
 	}
 }
 
-// TestWatchFeedFaults cuts feeds, also in the middle of a row, sends rows twice,
-// and lets them stand still.
+// TestWatchFeedFaults cuts feeds, also in the middle of a row, sends rows twice, and pauses
+// feeds.
 func TestWatchFeedFaults(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	Pair(t, a, b, "db")
@@ -203,8 +203,8 @@ func TestWatchFeedFaults(t *testing.T) {
 	changes("still", func(way *Way) { way.Hold(true) }, func(way *Way) { way.Hold(false) })
 }
 
-// TestWatchUnfollowed checks that copies are given out no more while one node's feed
-// says nothing, however alive the other's is.
+// TestWatchUnfollowed checks that no copies are served while one node's feed is silent, even
+// if the other's is not.
 func TestWatchUnfollowed(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	Pair(t, a, b, "db")
@@ -244,7 +244,7 @@ func TestWatchRecreation(t *testing.T) {
 	b.Must(t, "PUT", "/db", "")
 	w.current("", 0b11)
 	if w.db.Incarnation() == born {
-		t.Error("it is said to be the same database")
+		t.Error("the incarnation has not changed")
 	}
 	a.Must(t, "PUT", "/db/x", "{}")
 	w.current("x", 0b01)

@@ -16,28 +16,28 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Way is another address of a node, which fails on command. While the node is
-// away, connections to it are accepted and closed without an answer.
+// Way is another address of a node, which fails on command. While the node is away,
+// connections to it are accepted and closed without an answer.
 type Way struct {
 	URL string
-	// Faults strike requests that are no live feeds. For Plan.Only they are called
-	// "own" (what an accelerator asks for itself: _up, _revs_diff, a database's state,
-	// feeds that are not live), "replication" (what only replicators ask for), "read" (GET,
-	// HEAD, and POST to what only reads) and "write" (the rest).
+	// Faults are injected into requests that are not live feeds. In Plan.Only they are "own"
+	// (an accelerator's own requests: _up, _revs_diff, a database's state, feeds that are
+	// not live), "replication" (requests of replicators only), "read" (GET, HEAD, and POST
+	// that reads) and "write" (the rest).
 	Faults fault.Injector
 
 	next http.Handler
-	// twice sends each row of a live feed twice; cut ends the feed within the next.
+	// twice sends each row of a live feed twice; cut ends the feed within the next row.
 	twice, cut atomic.Bool
 
 	mu    sync.Mutex
-	gone  []string      // what paths begin with that the node does not know
-	held  chan struct{} // closed when live feeds go on; nil while they do
+	gone  []string      // prefixes of paths that are answered with 404
+	held  chan struct{} // closed when live feeds continue; nil while they do
 	feeds map[*live]bool
 	asked map[string]int // requests by method and target
 }
 
-// NewWay makes a way to the node that is there until the test ends.
+// NewWay returns a way to the node, which exists until the test ends.
 func NewWay(t testing.TB, n *Node) *Way {
 	t.Helper()
 	proxy, err := fault.Proxy(n.URL)
@@ -71,7 +71,7 @@ func (w *Way) note(r *http.Request) {
 	w.asked[r.Method+" "+r.URL.RequestURI()]++
 }
 
-// Hide has the node not know what paths begin with.
+// Hide answers paths with these prefixes with 404.
 func (w *Way) Hide(prefixes ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +84,7 @@ func (w *Way) hides(path string) bool {
 	return slices.ContainsFunc(w.gone, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
-// Asked is how often the node was sent requests with the method and a target that
-// begins like that.
+// Asked returns the number of requests with the method and a target with that prefix.
 func (w *Way) Asked(method, target string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +118,7 @@ func operation(r *http.Request) string {
 	return "write"
 }
 
-// Feeds is how many live feeds are open.
+// Feeds returns the number of open live feeds.
 func (w *Way) Feeds() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,13 +134,13 @@ func (w *Way) CutFeeds() {
 	}
 }
 
-// CutRow ends the live feed that shows the next row, in the middle of that row.
+// CutRow ends the live feed that has the next row, in the middle of that row.
 func (w *Way) CutRow() { w.cut.Store(true) }
 
-// Repeat has each row of live feeds sent twice, or no longer.
+// Repeat sets whether each row of live feeds is sent twice.
 func (w *Way) Repeat(on bool) { w.twice.Store(on) }
 
-// Hold has live feeds stand still, connections and all, or go on.
+// Hold sets whether live feeds pause, connections included.
 func (w *Way) Hold(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +153,7 @@ func (w *Way) Hold(on bool) {
 	}
 }
 
-// pass waits while live feeds are to stand still.
+// pass waits while live feeds pause.
 func (w *Way) pass(ctx context.Context) {
 	w.mu.Lock()
 	held := w.held
@@ -189,7 +188,7 @@ type live struct {
 	way  *Way
 	ctx  context.Context
 	end  context.CancelFunc
-	rest []byte // of a line that is not complete
+	rest []byte // an incomplete line
 }
 
 // Unwrap lets the proxy flush.

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/integration/fault"
 )
 
-// TestWay checks that a way is the node as long as it is told nothing, and what it
-// does to feeds and requests when it is.
+// TestWay checks that a way behaves like its node by default, and the faults that it injects
+// into feeds and requests.
 func TestWay(t *testing.T) {
 	n := Disk(t)
 	w := NewWay(t, n)

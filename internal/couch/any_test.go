@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestAny shows that with writes to any node those of a document have one node, and
-// that the client reads from there.
+// TestAny checks that with writes to any node those of a document have the same node, and
+// that the client's reads are sent there.
 func TestAny(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
 	s.follow()
@@ -77,7 +77,7 @@ func TestAnyReadsOwn(t *testing.T) {
 		for i := range clients {
 			read[i] = on(i, "GET", view, "")
 		}
-		// What was written longer ago is taken to be everywhere.
+		// Older writes are presumed to be everywhere.
 		if over = time.Since(began) < s.settings.Load().cfg.MaxLag; over && read != [2]string{"a", "b"} {
 			t.Errorf("read from %q", read)
 		}

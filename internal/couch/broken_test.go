@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNodeDiesWithinAnswer shows that a read whose node dies in the middle of its answer is
-// answered by another node, and that its client gets nothing of the first answer.
+// TestNodeDiesWithinAnswer checks that a read whose node dies during its answer is answered
+// by another node, and that its client gets nothing of the first answer.
 func TestNodeDiesWithinAnswer(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
@@ -23,7 +23,7 @@ func TestNodeDiesWithinAnswer(t *testing.T) {
 	} {
 		for _, first := range s.nodes {
 			first.set(func() { first.breaks = 1 })
-			for i := 0; ; i++ { // each node is asked in turn
+			for i := 0; ; i++ { // each node in turn
 				n++
 				g := s.ask("GET", fmt.Sprint(path, "&n=", n), "")
 				if g.status != 200 || g.err != nil || !strings.Contains(g.body, long) {
@@ -50,8 +50,8 @@ func (n *node) whole() bool {
 	return n.breaks == 0
 }
 
-// TestBothNodesDieWithinAnswer shows that what breaks off everywhere is an error, and that an
-// answer longer than the buffer, of which the client has something, is cut.
+// TestBothNodesDieWithinAnswer checks that an answer that breaks off on all nodes is an
+// error, and that an answer longer than the buffer, which the client has in part, is cut.
 func TestBothNodesDieWithinAnswer(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
@@ -78,8 +78,8 @@ func TestBothNodesDieWithinAnswer(t *testing.T) {
 	}
 }
 
-// TestSlowAnswerIsNotHeld shows that the first half of an answer reaches its client although
-// the second one does not come for a while.
+// TestSlowAnswerIsNotHeld checks that the first half of an answer reaches its client
+// although the second half is late.
 func TestSlowAnswerIsNotHeld(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]

@@ -66,8 +66,8 @@ func TestCallback(t *testing.T) {
 	}
 }
 
-// TestCallbackRefused asks nobody for a callback that may not be called so, nor wraps what
-// is one user's.
+// TestCallbackRefused checks that no node gets a request with an invalid callback, and that
+// answers for one user are not wrapped.
 func TestCallbackRefused(t *testing.T) {
 	s := newSite(t, 1, calling(), func(c *Config) { c.HTTP.Forwarding.Trust = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	s.nodes[0].store("x", `"one"`)
@@ -94,7 +94,7 @@ func TestCallbackRefused(t *testing.T) {
 	}
 }
 
-// TestCallbackPassed wraps what is passed on, but not a feed that does not end.
+// TestCallbackPassed checks that answers passed on are wrapped, except an endless feed.
 func TestCallbackPassed(t *testing.T) {
 	s := newSite(t, 1, calling(func(c *jsonp.Config) { c.Errors, c.Types = jsonp.AsIs, []string{"text/plain"} }))
 	s.nodes[0].store("x", `"one"`)

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 )
 
-// TestExplain shows that an explanation is what then happens.
+// TestExplain checks that an explanation is what then happens.
 func TestExplain(t *testing.T) {
 	s := newSite(t, 1)
 	f := func(what, method, path, body, decision, step string, fields ...string) {
@@ -31,7 +31,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	const view, find = "/db/_design/d/_view/v?limit=2", `{"selector":{}}`
-	f("nobody has asked", "", "/db/x", "", "miss", "not in use")
+	f("no request yet", "", "/db/x", "", "miss", "not in use")
 	f("nor may be known to", "", "/db/x", "", "miss", "rights unknown")
 	s.nodes[0].store("x", "1")
 	s.follow()
@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 	f("asked otherwise", "GET", "/db/_design/d/_view/v?limit=3", "", "miss", "stored nothing")
 	f("a query", "POST", "/db/_find", find, "hit", "class read by body")
 	f("another query", "POST", "/db/_find", `{"selector":{"a":1}}`, "miss", "stored nothing")
-	f("somebody else", "GET", "/db/x", "", "hit", "rights unknown", "Authorization", "Basic eA==")
+	f("another client", "GET", "/db/x", "", "hit", "rights unknown", "Authorization", "Basic eA==")
 	s.nodes[0].store("x", "2")
 	s.until(func() bool {
 		return s.ask("GET", "/db/nothing", "").status == 404 && s.ask("GET", "/db/x", "").body == "2"
@@ -56,7 +56,7 @@ func TestExplain(t *testing.T) {
 	f("a feed", "GET", "/db/_changes?feed=continuous", "", "coalesced", "feed shared")
 	s.nodes[0].set(func() { s.nodes[0].allowed = map[string]bool{} })
 	s.ask("GET", "/db/x", "", "Authorization", "Basic eQ==")
-	f("who may not", "GET", "/db/x", "", "pass", "rights denied", "Authorization", "Basic eQ==")
+	f("a client without permission", "GET", "/db/x", "", "pass", "rights denied", "Authorization", "Basic eQ==")
 
 	for _, r := range []admin.ExplainRequest{{}, {Path: "db"}, {Path: "http://host"}, {Path: "/db/x"}, {Path: "http://host/db/x", Headers: map[string]string{"a b": ""}}} {
 		if _, err := s.Explain(t.Context(), r); !errors.Is(err, admin.ErrInput) {

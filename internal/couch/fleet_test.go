@@ -18,7 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// quietFleet is a fleet of nodes that are never asked anything.
+// quietFleet returns a fleet of nodes that never get a request.
 func quietFleet(t *testing.T, urls ...string) *fleet {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
@@ -84,7 +84,7 @@ func TestJobs(t *testing.T) {
 	f(Replicate{Databases: []string{"a"}, Both: true}, 1, "[]")
 }
 
-// TestOwnRequests checks what Kasoku's own requests bring along, and what comes back.
+// TestOwnRequests checks Kasoku's own requests and the handling of their answers.
 func TestOwnRequests(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

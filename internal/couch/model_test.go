@@ -60,11 +60,11 @@ func play(t *testing.T, r *rand.Rand) {
 		}
 	}
 	if hits == 0 {
-		t.Error("nothing came from memory")
+		t.Error("nothing was served from memory")
 	}
 }
 
-// askInOrder are the documents that there are, each with what it says.
+// inOrder returns the existing documents with their values.
 func inOrder(ids []string, written map[string]string) (pairs []string) {
 	for _, id := range ids {
 		if written[id] != "" {
@@ -74,7 +74,7 @@ func inOrder(ids []string, written map[string]string) (pairs []string) {
 	return pairs
 }
 
-// doc is what the node has.
+// doc returns the node's document.
 func (n *node) doc(id string) document {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -27,12 +27,12 @@ type node struct {
 	replica int // counts databases that were created within the second of born
 	docs    map[string]document
 	rows    []string // "id rev"
-	from    int      // how many of them there were when Kasoku asked first
-	known   bool     // it has asked
+	from    int      // the number of rows at Kasoku's first request
+	known   bool     // Kasoku has sent that request
 	changed chan struct{}
 	allowed map[string]bool  // by Authorization or X-Auth-CouchDB-UserName; nil lets all read
 	asked   []string         // but feeds and own requests
-	status  int              // what documents, views and writes are answered with; 0: as they should be
+	status  int              // the status of documents, views and writes; 0 for the regular one
 	failing int              // so many documents and views are answered with 503 first
 	broken  string           // a body that results have instead
 	exact   string           // and nothing behind it
@@ -48,10 +48,10 @@ type node struct {
 	cutBody bool             // answers to writes end after their head
 	later   bool             // writes are put off, until the test makes them
 	sees    chan http.Header // gets the fields of requests of clients
-	mute    bool             // feeds tell nothing
+	mute    bool             // feeds are silent
 	cookie  string           // set with each answer to a read
 	fields  map[string]string
-	spoilt  bool // somebody on the way answers reads in the node's stead
+	spoilt  bool // a proxy answers reads instead of the node
 }
 
 type document struct {
@@ -86,7 +86,7 @@ func (n *node) wake() {
 	n.changed = make(chan struct{})
 }
 
-// store is what a client's write or a replicator's does. It returns the revision.
+// store writes a document like a client or a replicator, and returns the revision.
 func (n *node) store(id, body string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -103,7 +103,7 @@ func (n *node) store(id, body string) string {
 	return rev
 }
 
-// compact drops the bodies of former revisions. No feed tells of it.
+// compact drops the bodies of former revisions. No feed announces it.
 func (n *node) compact() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,8 +119,8 @@ func (n *node) take(id string, d document) {
 	n.wake()
 }
 
-// recreate deletes the database and creates it anew, as fast as instance_start_time can't
-// tell. The feeds of the former one end.
+// recreate deletes and creates the database so fast that instance_start_time remains the
+// same. The feeds of the former one end.
 func (n *node) recreate() {
 	n.set(func() {
 		n.docs, n.rows = map[string]document{}, nil
@@ -144,7 +144,7 @@ func (n *node) gets(id string, from *node) {
 	n.take(id, d)
 }
 
-// requests are those since the last call.
+// requests returns the requests since the last call.
 func (n *node) requests() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,7 +153,7 @@ func (n *node) requests() []string {
 	return list
 }
 
-// announced is how many rows the feed of the database tells.
+// announced returns the number of rows in the feed of the database.
 func (n *node) announced() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -192,7 +192,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if o := r.Header.Get("X-HTTP-Method-Override"); o != "" {
 		if r.Method != "POST" {
-			n.t.Errorf("a %s came with an override", r.Method)
+			n.t.Errorf("a %s with an override arrived", r.Method)
 		}
 		r.Method, _, _ = strings.Cut(o, ";")
 	}
@@ -261,7 +261,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 	io.WriteString(w, body+"\n")
 }
 
-// info tells where the database stands. Kasoku, which asks for itself, follows it from
+// info answers with the state of the database. Kasoku's own request begins to follow it from
 // there on.
 func (n *node) info(w http.ResponseWriter, own bool) {
 	n.mu.Lock()
@@ -401,7 +401,8 @@ func (n *node) gone() bool {
 	return n.away
 }
 
-// secure takes a _security, whose members are the Authorization fields of the users that may read.
+// secure stores a _security, whose members are the Authorization fields of the permitted
+// users.
 func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 	var s struct{ Members struct{ Names []string } }
 	_ = json.Unmarshal([]byte(body), &s)
@@ -427,7 +428,7 @@ func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 // own is the Authorization of Kasoku's own requests, where it has credentials.
 const own = "Basic a2Fzb2t1OnB3"
 
-// security is what the node has now.
+// security returns the node's present _security.
 func (n *node) security() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWritersWhoLeave shows that the outcome of a write is known although its client has
-// not waited for it, so that what it touches is kept again at once.
+// TestWritersWhoLeave checks that the result of a write is recorded although its client has
+// left, so that the documents are cached again at once.
 func TestWritersWhoLeave(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -32,8 +32,8 @@ func TestWritersWhoLeave(t *testing.T) {
 	}
 }
 
-// TestUntoldWrites shows that a write is read by the next one also if its answer does not
-// tell what it was, and that what it may have touched is kept again at once.
+// TestUntoldWrites checks that a write is seen by the next read although its answer does not
+// contain it, and that the affected documents are cached again at once.
 func TestUntoldWrites(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -43,11 +43,11 @@ func TestUntoldWrites(t *testing.T) {
 	s.settled()
 	const update = "/db/_design/d/_update/f"
 	for _, n := range []string{"2", "3"} {
-		a.set(func() { a.mute = true }) // its feed would say what the answer does not
+		a.set(func() { a.mute = true }) // its feed would announce what the answer does not contain
 		if g := s.ask("POST", update, n); g.status != 200 || g.body != "done" {
 			t.Fatalf("%d %s", g.status, g.body)
 		}
-		for range 4 { // b would say otherwise
+		for range 4 { // b would answer differently
 			s.get("written", "/db/x", 200, n, "")
 			s.get("written", view, 200, rows("x", n), "")
 		}
@@ -65,7 +65,7 @@ func TestUntoldWrites(t *testing.T) {
 	}
 }
 
-// TestBatch shows that a write which the node puts off is seen when it is told.
+// TestBatch checks that a write that the node postpones is seen when it is announced.
 func TestBatch(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]

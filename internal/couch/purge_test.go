@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 )
 
-// TestPurge shows what a purge puts out of reach, and that it takes away no more.
+// TestPurge checks which copies a purge drops, and that it drops no others.
 func TestPurge(t *testing.T) {
 	s := newSite(t, 1)
 	revision := "/db/x?rev=" + s.nodes[0].store("x", "1")

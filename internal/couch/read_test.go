@@ -27,7 +27,7 @@ func rows(pairs ...string) string {
 	return `{"rows":[` + strings.Join(list, ",") + `]}`
 }
 
-// TestDocument shows that what is read of a document is kept until it changes.
+// TestDocument checks that reads of a document are cached until it changes.
 func TestDocument(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -47,11 +47,11 @@ func TestDocument(t *testing.T) {
 	a.store("x", `{"n":2}`)
 	s.until(func() bool { return !strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
 	s.get("past Kasoku", "/db/x", 200, `{"n":2}`, "hit")
-	s.get("another document stays", "/db/y", 404, missing, "hit")
+	s.get("another document is kept", "/db/y", 404, missing, "hit")
 }
 
-// TestRevalidated shows that a copy that a change has put out of reach is asked about
-// by the node's own validator, and stays if that still holds.
+// TestRevalidated checks that an invalidated copy is revalidated with the node's own
+// validator, and kept if that still matches.
 func TestRevalidated(t *testing.T) {
 	s := newSite(t, 1)
 	s.nodes[0].store("x", `{"n":1}`)
@@ -62,8 +62,8 @@ func TestRevalidated(t *testing.T) {
 	s.get("again", "/db/x", 200, `{"n":1}`, "hit")
 }
 
-// TestResult shows that what has no validator gets one, which lasts for as long as
-// what it stands for stays the same.
+// TestResult checks that an answer without a validator gets one, which remains the same as
+// long as its content does.
 func TestResult(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -103,7 +103,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestUnsound shows what of results is not kept.
+// TestUnsound checks which results are not cached.
 func TestUnsound(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -141,8 +141,8 @@ func TestUnsound(t *testing.T) {
 	kept("/db/_design/d/_show/s", "# x\n"+late, false)
 }
 
-// TestSites shows that what a node makes of the site that a trusted proxy names is not
-// given to others.
+// TestSites checks that an answer for one site that a trusted proxy names is not served for
+// another.
 func TestSites(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) {
 		c.HTTP.Forwarding = httpcache.Forwarding{X: true, Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -186,8 +186,8 @@ func TestPostReads(t *testing.T) {
 	f(`{"selector":{"n":"`+strings.Repeat("x", maxQuery)+`"}}`, "fwd=bypass; detail=protocol")
 }
 
-// TestIdentities shows that copies go only to those whom the node lets read, and that
-// what was rendered for one is not given to another.
+// TestIdentities checks that only clients that may read get copies, and that a rendering for
+// one client is not served to another.
 func TestIdentities(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -195,9 +195,9 @@ func TestIdentities(t *testing.T) {
 	a.set(func() { a.allowed = map[string]bool{"Basic one": true, "Basic two": true} })
 	s.follow("Authorization", "Basic one")
 	s.get("one", "/db/x", 200, "1", "fwd=uri-miss; stored", "Authorization", "Basic one")
-	s.get("another who may", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
-	s.get("one who may not", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic three")
-	s.get("nobody", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed")
+	s.get("another with permission", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
+	s.get("one without permission", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic three")
+	s.get("anonymous", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed")
 
 	list := "/db/_design/d/_list/l/v"
 	s.get("list for one", list, 200, "Basic one sees "+rows("x", "1"), "fwd=uri-miss; stored", "Authorization", "Basic one")
@@ -205,13 +205,13 @@ func TestIdentities(t *testing.T) {
 	s.get("list for one", list, 200, "Basic one sees "+rows("x", "1"), "hit", "Authorization", "Basic one")
 
 	a.set(func() { a.allowed = map[string]bool{"Basic one": true} })
-	s.get("nobody knows yet", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
+	s.get("not checked yet", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
 	s.ask("PUT", "/db/_security", "{}", "Authorization", "Basic one")
 	s.get("security was changed", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic two")
 }
 
-// TestVouched shows that a proxy's word on a user is worth nothing from anybody else: not
-// to a node, nor for what is in memory.
+// TestVouched checks that the fields with which a proxy names the user are ignored from
+// other clients: they reach no node, and give no access to copies.
 func TestVouched(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) {
 		c.HTTP.Forwarding.Trust = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
@@ -222,15 +222,15 @@ func TestVouched(t *testing.T) {
 	proxy.follow("X-Auth-CouchDB-UserName", "bob")
 	for _, path := range []string{"/db/x", "/db/_design/d/_list/l/v"} {
 		first := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob")
-		proxy.get("bob, says the proxy", path, 200, first.body, "hit", "X-Auth-CouchDB-UserName", "bob")
+		proxy.get("bob, named by the proxy", path, 200, first.body, "hit", "X-Auth-CouchDB-UserName", "bob")
 		if how := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob", "X-Couchdb-Requested-Path", "/b").how(); !strings.HasPrefix(how, "fwd=uri-miss") {
 			t.Errorf("for another path in front of the proxy: %s", how)
 		}
-		s.get("bob, says somebody", path, 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "X-Auth-CouchDB-UserName", "bob")
+		s.get("bob, named by a client", path, 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "X-Auth-CouchDB-UserName", "bob")
 	}
 }
 
-// TestForms shows what makes answers to the same path different ones.
+// TestForms checks what distinguishes answers for the same path.
 func TestForms(t *testing.T) {
 	s := newSite(t, 1)
 	s.nodes[0].store("x", "1")
@@ -265,12 +265,12 @@ func TestCookies(t *testing.T) {
 	}
 	a.set(func() { a.cookie = "" })
 	if g := s.get("another", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=other"); g.header.Get("Set-Cookie") != "" {
-		t.Error("somebody else's session")
+		t.Error("another client's session")
 	}
 }
 
-// TestSessions shows that a client whose reads are answered from copies stays logged in:
-// it gets the cookie that the node gave when it was asked whether the client may read.
+// TestSessions checks that a client whose reads are served from copies remains logged in: it
+// gets the cookie from the node's answer to the permission check.
 func TestSessions(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) { c.VisibleTTL = time.Nanosecond })
 	a := s.nodes[0]
@@ -282,8 +282,8 @@ func TestSessions(t *testing.T) {
 	if got := g.header.Values("Set-Cookie"); len(got) != 1 || got[0] != "AuthSession=new" {
 		t.Errorf("the session was not prolonged: %q", got)
 	}
-	if g := s.get("nobody", "/db/x", 200, "1", "hit"); g.header.Get("Set-Cookie") != "" {
-		t.Error("somebody else's session")
+	if g := s.get("anonymous", "/db/x", 200, "1", "hit"); g.header.Get("Set-Cookie") != "" {
+		t.Error("another client's session")
 	}
 	a.set(func() { a.cookie = "" })
 	if g := s.get("hit", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=old"); g.header.Get("Set-Cookie") != "" {
@@ -291,7 +291,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestNotKept shows what is asked for each time.
+// TestNotKept checks which requests are never served from copies.
 func TestNotKept(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -320,7 +320,7 @@ func TestNotKept(t *testing.T) {
 	s.get("a revision that is not there", "/db/y?rev=1-a", 404, missing, "fwd=uri-miss; detail=unsound")
 }
 
-// TestFunctions shows that what lists and shows say of their own lifetime counts too.
+// TestFunctions checks that the lifetime that lists and shows set themselves applies too.
 func TestFunctions(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -340,8 +340,8 @@ func TestFunctions(t *testing.T) {
 	f("max-age=0", "fwd=")
 }
 
-// TestUnfollowed shows that copies are not given out when a feed is silent, but asked
-// about.
+// TestUnfollowed checks that copies are revalidated instead of served while a feed is
+// silent.
 func TestUnfollowed(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) { c.MaxUnfollowed = 100 * time.Millisecond })
 	a := s.nodes[0]
@@ -357,7 +357,7 @@ func TestUnfollowed(t *testing.T) {
 	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
 }
 
-// TestTogether shows that a node is asked once for a result that many want.
+// TestTogether checks that concurrent clients of a result share one request.
 func TestTogether(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -430,8 +430,8 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSpoilt checks that what no node of CouchDB's says is given to who has asked, and
-// never kept: no change would put it out of reach.
+// TestSpoilt checks that an answer that is not from a CouchDB node is passed to its client
+// and never cached, since no change would invalidate it.
 func TestSpoilt(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]

@@ -17,8 +17,8 @@ func scrape(r *telemetry.Registry) string {
 	return rec.Body.String()
 }
 
-// TestReconfigureNodes checks that other nodes get another fleet and their series,
-// that those of nodes which are gone go, and that nothing changes on an error.
+// TestReconfigureNodes checks that new nodes get another fleet and metrics, that those of
+// removed nodes disappear, and that nothing changes on an error.
 func TestReconfigureNodes(t *testing.T) {
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -30,7 +30,7 @@ func TestReconfigureNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := telemetry.NewRegistry()
-	// Nobody listens there, and nobody has to.
+	// No server listens there, and none is needed.
 	const a, b, third = "http://127.0.0.1:9", "http://127.0.0.2:9", "http://127.0.0.3:9"
 	cfg := Config{Name: "s", Nodes: []string{a, b}, Follow: true, Replicate: Replicate{Databases: []string{"d"}, Both: true}}
 	s, err := New(cfg, space, registry, slog.New(slog.DiscardHandler))

@@ -2,9 +2,9 @@ package couch
 
 import "testing"
 
-// TestRecreatedWithinASecond deletes a database past Kasoku and creates it anew, while its
-// instance_start_time stays the same: what was kept of the former one is given up, also if
-// the new one has as many changes by the time that Kasoku sees it.
+// TestRecreatedWithinASecond deletes and recreates a database on the node itself, while its
+// instance_start_time remains the same. The copies of the former database are dropped, also
+// if the new one has as many changes when Kasoku sees it.
 func TestRecreatedWithinASecond(t *testing.T) {
 	for _, changes := range []int{0, 1, 2} {
 		s := newSite(t, 1)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRevisions shows that of a document only the current revision is kept under its name:
-// compaction, which no feed tells of, takes the bodies of all others.
+// TestRevisions checks that only the current revision of a document is cached by its name:
+// compaction, which no feed announces, removes the bodies of all others.
 func TestRevisions(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -37,7 +37,7 @@ func TestRevisions(t *testing.T) {
 	s.get("compacted", current, 404, missing, "fwd=")
 }
 
-// TestManyRevisions shows that nothing is kept of what may name old revisions in another
+// TestManyRevisions checks that nothing is cached that may name old revisions in another
 // way: a list of leaves, the body of _bulk_get, rows with the revision to be included.
 func TestManyRevisions(t *testing.T) {
 	s := newSite(t, 1)

@@ -11,7 +11,7 @@ const (
 	annOnly = `{"members":{"names":["ann"]}}`
 )
 
-// guarded is a site before two nodes whose database ann and bob may read.
+// guarded returns a site with two nodes whose database ann and bob may read.
 func guarded(t *testing.T, change ...func(*Config)) *site {
 	s := newSite(t, 2, change...)
 	for _, n := range s.nodes {
@@ -40,8 +40,8 @@ func (s *site) shutOut(what string) {
 	}
 }
 
-// TestSecurityOnAllNodes shows that a write of _security reaches every node: CouchDB does not
-// replicate it, and a user who was shut out would go on reading through the others.
+// TestSecurityOnAllNodes checks that a write of _security reaches every node. CouchDB does
+// not replicate it, and a user without permission could still read from the others.
 func TestSecurityOnAllNodes(t *testing.T) {
 	for _, writes := range []string{WritesFirst, WritesAny} {
 		for _, follow := range []bool{true, false} {
@@ -67,8 +67,8 @@ func TestSecurityOnAllNodes(t *testing.T) {
 	}
 }
 
-// TestSecurityMissed shows what becomes of a node that does not take a write of _security: the
-// client gets its answer, it is named, is not read from, and gets the write later.
+// TestSecurityMissed checks a node that rejects a write of _security: the client gets its
+// answer, the node is reported, gets no reads, and gets the write later.
 func TestSecurityMissed(t *testing.T) {
 	f := func(what string, late int, status int, spoil, mend func(n *node)) {
 		t.Helper()
@@ -103,8 +103,8 @@ func TestSecurityMissed(t *testing.T) {
 	f("the first is away", 0, 502, func(n *node) { n.away = true }, func(n *node) { n.away = false })
 }
 
-// TestSecurityRefused shows that no other node is asked when the first one refuses, nor for
-// anything but a PUT, and that a body is bounded.
+// TestSecurityRefused checks that no other node gets the write if the first one refuses it,
+// that this applies to PUT only, and that a body is limited.
 func TestSecurityRefused(t *testing.T) {
 	s := guarded(t)
 	a, b := s.nodes[0], s.nodes[1]
@@ -126,8 +126,8 @@ func TestSecurityRefused(t *testing.T) {
 	s.asked("an override", "a PUT /db/_security", "b PUT /db/_security")
 }
 
-// TestSecurityOfSessions shows that a node which does not know the client's session gets the
-// write by Kasoku's own credentials, since another one has let the client do it.
+// TestSecurityOfSessions checks that a node without the client's session gets the write with
+// Kasoku's own credentials, since another node has accepted the client.
 func TestSecurityOfSessions(t *testing.T) {
 	s := guarded(t, func(c *Config) { c.User, c.Password = "kasoku", "pw" })
 	b := s.nodes[1]
@@ -141,7 +141,7 @@ func TestSecurityOfSessions(t *testing.T) {
 	s.shutOut("a session")
 }
 
-// TestSecurityOrder shows that nodes get writes of _security that come at once in one order.
+// TestSecurityOrder checks that nodes get concurrent writes of _security in the same order.
 func TestSecurityOrder(t *testing.T) {
 	s := guarded(t)
 	done := make(chan struct{})

@@ -34,7 +34,7 @@ func TestConsistentHash(t *testing.T) {
 	}
 }
 
-// TestPatience shows how long nodes have for what they may need an index for.
+// TestPatience checks the timeouts of answers that may need an index.
 func TestPatience(t *testing.T) {
 	f := func(path string, configured, want time.Duration) {
 		t.Helper()
@@ -95,6 +95,6 @@ func TestDrain(t *testing.T) {
 		return false
 	})
 	if _, err := s.Drain(t.Context(), admin.DrainRequest{Origin: "http://c"}); err == nil {
-		t.Error("somebody who is no node is drained")
+		t.Error("a stranger was drained")
 	}
 }

@@ -33,7 +33,7 @@ type site struct {
 	log      *logged
 }
 
-// logged is what a service has logged.
+// logged is the log of a service.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -119,7 +119,7 @@ type got struct {
 	err    error // of reading the body
 }
 
-// how is what Cache-Status says, without whose word it is.
+// how returns Cache-Status without the name of the cache.
 func (g *got) how() string { return strings.TrimPrefix(g.header.Get("Cache-Status"), "kasoku; ") }
 
 // ask sends a request; fields are names and values in turn.
@@ -132,7 +132,7 @@ func (s *site) ask(method, path, body string, fields ...string) *got {
 	return g
 }
 
-// try is ask for who expects that no answer may come.
+// try is ask for requests that may get no answer.
 func (s *site) try(method, path, body string, fields ...string) (*got, error) {
 	var from io.Reader
 	if body != "" {
@@ -156,8 +156,7 @@ func (s *site) try(method, path, body string, fields ...string) (*got, error) {
 	return &got{resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n"), err}, nil
 }
 
-// get is ask for a GET, which must be answered like this; how is the beginning of what
-// Cache-Status says.
+// get sends a GET and checks the answer; how is a prefix of Cache-Status.
 func (s *site) get(what, path string, status int, body, how string, fields ...string) *got {
 	s.t.Helper()
 	g := s.ask("GET", path, "", fields...)
@@ -174,17 +173,17 @@ func (s *site) follow(fields ...string) {
 	s.settled()
 }
 
-// settled waits until the feeds have told everything and every node has it.
+// settled waits until the feeds have announced everything and every node has it.
 func (s *site) settled() {
 	s.t.Helper()
 	s.until(func() bool {
 		db := s.settings.Load().table().Find([]byte("db"))
-		return db != nil && s.told() && db.Servable(s.cache.Now()) && db.Current(nil) == follow.AllNodes(len(s.nodes))
+		return db != nil && s.announced() && db.Servable(s.cache.Now()) && db.Current(nil) == follow.AllNodes(len(s.nodes))
 	})
 }
 
-// authoritative tells whether what the nodes had to announce has been taken in.
-func (s *site) told() bool {
+// announced reports whether all rows of the nodes have been received.
+func (s *site) announced() bool {
 	for _, n := range s.nodes {
 		if s.registry.Counter("kasoku_couch_changes_total", "", "service", s.cfg.Name, "node", n.server.URL).Value() != n.announced() {
 			return false
@@ -193,7 +192,7 @@ func (s *site) told() bool {
 	return true
 }
 
-// until waits for something to come about.
+// until waits until reached returns true.
 func (s *site) until(reached func() bool) {
 	s.t.Helper()
 	if !await.Until(s.t, reached) {
@@ -201,8 +200,8 @@ func (s *site) until(reached func() bool) {
 	}
 }
 
-// requests are those that nodes got from clients since the last call, each with the
-// node's name before it.
+// requests returns the clients' requests to nodes since the last call, each after the node's
+// name.
 func (s *site) requests() (list []string) {
 	for _, n := range s.nodes {
 		for _, r := range n.requests() {
@@ -212,7 +211,7 @@ func (s *site) requests() (list []string) {
 	return list
 }
 
-// asked expects those requests of clients to have reached nodes.
+// asked checks the clients' requests to nodes since the last call.
 func (s *site) asked(what string, want ...string) {
 	s.t.Helper()
 	if got := strings.Join(s.requests(), ", "); got != strings.Join(want, ", ") {
@@ -220,7 +219,7 @@ func (s *site) asked(what string, want ...string) {
 	}
 }
 
-// moving is a change of a document that nobody has made.
+// moving returns a change of a document that did not happen.
 func moving(s *site, id string) cache.Change {
 	db := []byte("db")
 	return cache.Change{Tags: []cache.Tag{s.tagger.Document(db, []byte(id)), s.tagger.Results(db)}}

@@ -36,7 +36,7 @@ func (s *site) feed(path string, fields ...string) *follower {
 	return &follower{resp, bufio.NewScanner(resp.Body)}
 }
 
-// next returns the next line that says something, and "" at the end.
+// next returns the next line that is not empty, and "" at the end.
 func (f *follower) next() string {
 	for f.lines.Scan() {
 		if f.lines.Text() != "" {
@@ -46,13 +46,13 @@ func (f *follower) next() string {
 	return ""
 }
 
-// how is what Cache-Status says.
+// how returns Cache-Status without the name of the cache.
 func (f *follower) how() string {
 	return strings.TrimPrefix(f.resp.Header.Get("Cache-Status"), "kasoku; ")
 }
 
-// TestSharedFeed checks that clients of one feed get the same from one, and that
-// whoever may not read the database gets the node's own word.
+// TestSharedFeed checks that clients of one feed get the same rows from one feed of the
+// node, and that a client without permission gets the node's own answer.
 func TestSharedFeed(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.User, c.Password, c.VisibleTTL = "kasoku", "x", time.Millisecond })
 	a := s.nodes[0]

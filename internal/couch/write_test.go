@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// TestReadYourWrites shows that what was read before a write is out of reach when the
-// write has been answered, and that what a node that has not got the write would say is
-// not kept.
+// TestReadYourWrites checks that copies from before a write are out of reach when the write
+// is answered, and that answers of a node without the write are not cached.
 func TestReadYourWrites(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -23,7 +22,7 @@ func TestReadYourWrites(t *testing.T) {
 	if g := s.ask("PUT", "/db/x", "2"); g.status != 201 || g.how() != "fwd=method; detail=passed" {
 		t.Errorf("%d %s", g.status, g.how())
 	}
-	for range 3 { // b would say otherwise
+	for range 3 { // b would answer differently
 		s.get("written", "/db/x", 200, "2", "")
 		s.get("written", view, 200, rows("x", "2"), "")
 	}
@@ -33,8 +32,8 @@ func TestReadYourWrites(t *testing.T) {
 	s.get("replicated", view, 200, rows("x", "2"), "")
 }
 
-// TestUpdated shows that what an update function has stored is read where it was stored,
-// also if the function sends the client somewhere else.
+// TestUpdated checks that a document stored by an update function is read where it was
+// stored, also if the function redirects the client.
 func TestUpdated(t *testing.T) {
 	s := newSite(t, 2)
 	a := s.nodes[0]
@@ -48,8 +47,8 @@ func TestUpdated(t *testing.T) {
 	}
 }
 
-// TestPassesAreCoherent shows that what is not kept is read from nodes that have what
-// was written, too.
+// TestPassesAreCoherent checks that uncached reads are sent to nodes with the latest write,
+// too.
 func TestPassesAreCoherent(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -74,7 +73,7 @@ func TestPassesAreCoherent(t *testing.T) {
 	}
 }
 
-// TestPastKasoku shows that one node's announcement is not undone by what another says.
+// TestPastKasoku checks that one node's announcement is not undone by another node's answer.
 func TestPastKasoku(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -90,8 +89,8 @@ func TestPastKasoku(t *testing.T) {
 	}
 }
 
-// TestLastResort shows that what one node has alone is read from no other while that
-// one is there, also when it fails.
+// TestLastResort checks that a write on one node only is read from no other while that node
+// is reachable, also when it fails.
 func TestLastResort(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -111,8 +110,8 @@ func TestLastResort(t *testing.T) {
 	}
 }
 
-// TestFailback shows that the node that took the last write goes on to do so, and is
-// the one to read from, until the first one lacks nothing any more.
+// TestFailback checks that the node that took the last write keeps the writes and the reads
+// until the first one lacks nothing.
 func TestFailback(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -170,8 +169,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestFailbackWaits shows that no write goes to the first node again while one to
-// another is under way.
+// TestFailbackWaits checks that the writes don't return to the first node while one to
+// another node is in flight.
 func TestFailbackWaits(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -206,8 +205,8 @@ func TestFailbackWaits(t *testing.T) {
 	}
 }
 
-// TestLostAnswers shows that nothing is kept of what a write may have changed whose
-// answer was lost.
+// TestLostAnswers checks that nothing is cached that a write without an answer may have
+// changed.
 func TestLostAnswers(t *testing.T) {
 	f := func(name string, status int, change func(*node)) {
 		t.Run(name, func(t *testing.T) {
@@ -253,8 +252,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestDying shows which requests a node's death costs: none but those that it may have
-// executed and that can't be executed twice.
+// TestDying checks which requests a node's death costs: only those that it may have executed
+// and that can't be executed twice.
 func TestDying(t *testing.T) {
 	f := func(name string, method, path, body string, status int, from string) {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +274,7 @@ func TestDying(t *testing.T) {
 	f("a new document", "POST", "/db/", `{"n":1}`, 502, "")
 }
 
-// TestDead shows that nobody notices a node that can't be reached.
+// TestDead checks that an unreachable node has no effect on clients.
 func TestDead(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -294,8 +293,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestAnySettings shows that with writes to any node the first one has what each node has
-// for itself: which databases there are, and who may read them.
+// TestAnySettings checks that with writes to any node the first node gets what each node has
+// for itself: the list of databases, and permissions.
 func TestAnySettings(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes, c.VisibleTTL = WritesAny, time.Nanosecond })
 	a, b := s.nodes[0], s.nodes[1]
@@ -341,7 +340,7 @@ func TestDatabases(t *testing.T) {
 	})
 }
 
-// TestForwarded shows what a node does not get from clients.
+// TestForwarded checks which fields a node does not get from clients.
 func TestForwarded(t *testing.T) {
 	s := newSite(t, 1)
 	got := make(chan http.Header, 10)
@@ -357,8 +356,8 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// TestOverride shows that a POST is to Kasoku what it is to the node, and that nothing
-// else is taken for another method.
+// TestOverride checks that Kasoku interprets a POST like the node, and that no other field
+// changes the method.
 func TestOverride(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -387,8 +386,8 @@ func TestOverride(t *testing.T) {
 	s.get("settled", "/db/x", 200, "3", "hit")
 	s.requests()
 
-	// A GET behind a POST is asked each time, and what writes is sent once, even if
-	// another node would answer.
+	// A GET in a POST is passed on each time. A write is sent once, even if another node
+	// would answer.
 	for range 2 {
 		if g := s.ask("POST", "/db/_all_docs", "", override, "GET"); g.status != 200 || g.how() != "fwd=bypass; detail=protocol" {
 			t.Errorf("%d %s", g.status, g.how())

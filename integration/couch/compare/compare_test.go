@@ -39,8 +39,8 @@ func TestSameAnswers(t *testing.T) {
 	})
 }
 
-// play sends everything twice to Kasoku, so that copies are among what is compared.
-// What changes something is sent once.
+// play sends each read to Kasoku twice, so that copies are compared too. Writes are sent
+// once.
 func play(t *testing.T, g *generator, nodes ...string) {
 	g.revs = map[string][]string{}
 	direct := couch.Disk(t).URL
@@ -65,7 +65,7 @@ func play(t *testing.T, g *generator, nodes ...string) {
 				failed++
 			}
 		}
-		g.learn(&r, want)
+		g.record(&r, want)
 	}
 	for _, r := range setup() {
 		if len(nodes) == 1 || r.path != "/db" {

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// answer is what matters of an answer.
+// answer is the compared part of an answer.
 type answer struct {
 	status int
 	header map[string]string
 	body   string
 }
 
-// send sends a request to the server at address, with its path as it is written.
+// send sends a request to the server at address, with its path unchanged.
 func send(ctx context.Context, address string, r *request) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, address+r.path, strings.NewReader(r.body))
 	if err != nil {
@@ -46,18 +46,18 @@ func send(ctx context.Context, address string, r *request) (answer, error) {
 	return answer{resp.StatusCode, headerOf(resp), bodyOf(string(text))}, nil
 }
 
-// server is what the nodes begin Location with: an address of their own, whatever Host
-// says. CouchDB takes Host.
+// server matches the beginning of the nodes' Location, which has an address of their own,
+// whatever Host is. CouchDB uses Host.
 var server = regexp.MustCompile(`^http://127\.0\.0\.1:\d+`)
 
-// headerOf are the fields of an answer that are compared: all but how it is framed and
-// when, which connection and request it was, and what Kasoku says of itself.
+// headerOf returns the compared fields of an answer: all except framing, dates, the ids of
+// connection and request, and Kasoku's own fields.
 func headerOf(resp *http.Response) map[string]string {
 	out := map[string]string{}
 	for name, values := range resp.Header {
 		switch name {
 		case "Content-Type", "Cache-Control":
-			if resp.StatusCode == http.StatusNotModified { // which may say what the 200 would
+			if resp.StatusCode == http.StatusNotModified { // which may have the fields of the 200
 				continue
 			}
 		case "Date", "Age", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "Cache-Status", "X-Request-Id", "X-Couch-Request-Id", "Via", "Vary":
@@ -68,7 +68,7 @@ func headerOf(resp *http.Response) map[string]string {
 	return out
 }
 
-// volatile is what a node says of itself alone: positions, times and sizes.
+// volatile matches the members that differ between nodes: positions, times and sizes.
 var volatile = regexp.MustCompile(`"(seq|last_seq|update_seq|instance_start_time|disk_size|data_size|uuid|db_uuid|server_uuid|revpos)":("[^"]*"|\d+)`)
 
 func bodyOf(text string) string {
@@ -78,11 +78,11 @@ func bodyOf(text string) string {
 		Last    *int `json:"last_seq"`
 	}
 	if json.Unmarshal([]byte(text), &feed) == nil && feed.Last != nil {
-		return inOrder(feed.Results) // its order is a node's own as well
+		return inOrder(feed.Results) // the order depends on the node as well
 	}
 	var outcomes []json.RawMessage
 	if json.Unmarshal([]byte(text), &outcomes) == nil {
-		return inOrder(outcomes) // of _bulk_docs, as they came about
+		return inOrder(outcomes) // of _bulk_docs, in the order of execution
 	}
 	return text
 }
@@ -92,8 +92,7 @@ func inOrder(list []json.RawMessage) string {
 	return fmt.Sprintf("%s", list)
 }
 
-// computed tells whether a node gives what r asks for no validator, so that Kasoku gives
-// it one.
+// computed reports whether a node's answer to r has no validator, so that Kasoku adds one.
 func computed(r *request) bool {
 	for _, part := range []string{"meta=", "open_revs=", "revs=", "conflicts=", "local_seq=", "/_view/", "/_list/", "/_show/", "/_all_docs", "/_find", "/_bulk_get", "/_index", "/_design_docs"} {
 		if strings.Contains(r.path, part) {
@@ -103,9 +102,9 @@ func computed(r *request) bool {
 	return false
 }
 
-// differences tells how what came through Kasoku is not what the node said; "" if it
-// is. The order of an object's members counts only if exact: nodes write it otherwise in
-// what was replicated to them.
+// differences returns the differences between the node's answer and Kasoku's; "" if there
+// are none. The order of an object's members counts only if exact is true, since nodes
+// change it in replicated documents.
 func differences(r *request, direct, through answer, exact bool) string {
 	var list []string
 	if direct.status != through.status {
@@ -122,7 +121,7 @@ func differences(r *request, direct, through answer, exact bool) string {
 	for name, value := range through.header {
 		_, there := direct.header[name]
 		if !there && !(name == "Etag" && computed(r)) {
-			list = append(list, fmt.Sprintf("%s: %q, which the node does not say", name, value))
+			list = append(list, fmt.Sprintf("%s: %q, which the node does not send", name, value))
 		}
 	}
 	return strings.Join(list, "; ")
@@ -133,8 +132,8 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// learn takes from the node's answer what later requests need.
-func (g *generator) learn(r *request, a answer) {
+// record records the parts of the node's answer that later requests need.
+func (g *generator) record(r *request, a answer) {
 	if a.status/100 != 2 {
 		return
 	}
@@ -146,11 +145,11 @@ func (g *generator) learn(r *request, a answer) {
 				Deleted bool   `json:"_deleted"`
 			}
 		}
-		var said []struct{ ID, Rev string }
-		if json.Unmarshal([]byte(r.body), &sent) != nil || json.Unmarshal([]byte(a.body), &said) != nil {
+		var reply []struct{ ID, Rev string }
+		if json.Unmarshal([]byte(r.body), &sent) != nil || json.Unmarshal([]byte(a.body), &reply) != nil {
 			return
 		}
-		for _, doc := range said {
+		for _, doc := range reply {
 			gone := slices.ContainsFunc(sent.Docs, func(d struct {
 				ID      string `json:"_id"`
 				Deleted bool   `json:"_deleted"`
@@ -160,9 +159,9 @@ func (g *generator) learn(r *request, a answer) {
 			g.wrote(doc.ID, doc.Rev, gone)
 		}
 	case r.method == "PUT" || r.method == "DELETE" || r.method == "COPY":
-		var said struct{ ID, Rev string }
-		if json.Unmarshal([]byte(a.body), &said) == nil {
-			g.wrote(said.ID, said.Rev, r.method == "DELETE")
+		var reply struct{ ID, Rev string }
+		if json.Unmarshal([]byte(a.body), &reply) == nil {
+			g.wrote(reply.ID, reply.Rev, r.method == "DELETE")
 		}
 	case r.method == "GET" && a.header["Etag"] != "":
 		var doc struct {

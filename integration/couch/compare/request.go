@@ -1,5 +1,5 @@
-// Package compare sends the same random requests to a CouchDB-like node and through
-// Kasoku to others, in lock step, and compares the answers.
+// Package compare sends the same random requests to a CouchDB-like node and through Kasoku
+// to others, in lock step, and compares the answers.
 package compare
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// request is one request; its path may be written in several ways.
+// request is one request. Its path may be written in several ways.
 type request struct {
 	method, path, body string
 	header             []string
@@ -20,22 +20,22 @@ func (r *request) String() string {
 	return fmt.Sprintf("%s %s %v %s", r.method, r.path, r.header, r.body)
 }
 
-// generator draws requests. It knows what the node compared with has said.
+// generator generates requests. It records the answers of the compared node.
 type generator struct {
 	*rand.Rand
-	// alone says that there is one node behind Kasoku, so that its feed and the bodies of
+	// alone is true if there is one node behind Kasoku, so that its feed and the bodies of
 	// old revisions can be compared as well.
 	alone bool
-	revs  map[string][]string // by id, the oldest first; the last is current unless it is empty
+	revs  map[string][]string // by id, oldest first; the last is the current one unless it is empty
 	n     int
 }
 
 var ids = []string{"a", "b", "c", "d", "with/slash", "p+q", "50%", "ü", "two words", ".dot", `quo"te`}
 
-// attachment is what documents may have attached.
+// attachment is the name of the documents' attachment.
 const attachment = "picture.bin"
 
-// setup is what each comparison begins with.
+// setup returns the requests at the beginning of each comparison.
 func setup() []request {
 	list := []request{{method: "PUT", path: "/db"}, {method: "PUT", path: "/db/_design/d", body: design}}
 	for i, id := range ids[:6] {
@@ -57,7 +57,7 @@ func (g *generator) pick(list ...string) string { return list[g.IntN(len(list))]
 
 func (g *generator) id() string { return ids[g.IntN(len(ids))] }
 
-// rev is the document's current revision; empty if there is none.
+// rev returns the document's current revision; "" if there is none.
 func (g *generator) rev(id string) string {
 	if list := g.revs[id]; len(list) > 0 {
 		return list[len(list)-1]
@@ -65,7 +65,7 @@ func (g *generator) rev(id string) string {
 	return ""
 }
 
-// next draws a request.
+// next generates a request.
 func (g *generator) next() request {
 	kinds := []struct {
 		weight int
@@ -130,7 +130,7 @@ func (g *generator) put() request {
 func text(v any) string {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // maps and texts always marshal
+		panic(err) // maps and strings always marshal
 	}
 	return string(body)
 }
@@ -167,7 +167,7 @@ func (g *generator) file() request {
 	return r
 }
 
-// query draws parameters of a view.
+// query generates parameters of a view.
 func (g *generator) query(reduce bool) string {
 	var list []string
 	for _, p := range []string{"limit=" + g.pick("0", "1", "3"), "skip=1", "descending=true", "include_docs=true", "inclusive_end=false", "update_seq=false",
@@ -279,7 +279,7 @@ func (g *generator) update() request {
 	return request{method: g.pick("PUT", "POST"), path: "/db/_design/d/_update/more/" + escape(g.id()), body: "{}"}
 }
 
-// wrong draws what CouchDB refuses.
+// wrong generates a request that CouchDB refuses.
 func (g *generator) wrong() request {
 	switch g.IntN(6) {
 	case 0:

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/integration/fault"
 )
 
-// TestHistoryOfBoth is the same where both nodes take writes, and each of them fails, is
-// killed and comes back. In the end they are equal and have all that was acknowledged.
+// TestHistoryOfBoth is TestHistory with writes to both nodes; each of them fails, is killed
+// and returns. In the end they are equal and have everything that was acknowledged.
 func TestHistoryOfBoth(t *testing.T) {
 	s := newScene(t, Config{NoDeletes: true, Retried: true, Spread: true})
 	s.healthy("nothing fails")
@@ -31,7 +31,7 @@ func TestHistoryOfBoth(t *testing.T) {
 			s.stage(fmt.Sprintf("node %d is dead", node))
 			s.nodes[node].Restart(t)
 			s.replicated()
-			s.stage("it comes back")
+			s.stage("it returns")
 			s.run.Away(false)
 			s.run.Apart(false)
 		}
@@ -41,7 +41,7 @@ func TestHistoryOfBoth(t *testing.T) {
 	s.equal()
 }
 
-// replicated waits until each node has what the other had when it was called.
+// replicated waits until each node has what the other had at the call.
 func (s *scene) replicated() {
 	s.Helper()
 	for from, n := range s.nodes {
@@ -51,8 +51,8 @@ func (s *scene) replicated() {
 	}
 }
 
-// equal holds the nodes against each other, against what was acknowledged, and against
-// what Kasoku shows, after the run.
+// equal compares the nodes with each other, with the acknowledged writes, and with Kasoku's
+// answers, after the run.
 func (s *scene) equal() {
 	s.Helper()
 	a, b := s.nodes[0], s.nodes[1]
@@ -113,7 +113,7 @@ func (s *scene) history(n *couch.Node, id string) map[string]bool {
 	return there
 }
 
-// leaves are the revisions of a node's documents in which their branches end.
+// leaves returns the leaf revisions of a node's documents.
 func (s *scene) leaves(n *couch.Node) map[string]string {
 	s.Helper()
 	var feed struct {

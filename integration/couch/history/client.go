@@ -20,13 +20,13 @@ type client struct {
 	own    own
 }
 
-// own is what a client has written last through the accelerator.
+// own is the last write of a client through the accelerator.
 type own struct {
 	key, gen int32
 	epoch    int
 }
 
-// result is the floor that f is for a result's reader, where both nodes take writes.
+// result returns the floor for a result's reader, if both nodes take writes.
 func (f Floor) result(key int32, o own, apart bool) Floor {
 	f.Gen = f.late
 	if apart {
@@ -38,7 +38,7 @@ func (f Floor) result(key int32, o own, apart bool) Floor {
 	return f
 }
 
-// remembered is an answer that a client may ask to be told the change of.
+// remembered is an answer that a client may revalidate.
 type remembered struct {
 	tag  string
 	rows rows
@@ -65,14 +65,14 @@ func (c *client) loop(ctx context.Context) {
 	}
 }
 
-// answer is an answer, whole.
+// answer is a complete answer.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends a request; tag is what If-None-Match says, if it is not empty.
+// send sends a request; tag is the value of If-None-Match, if it is not empty.
 func send(ctx context.Context, client *http.Client, method, url, body, tag string) (answer, error) {
 	var content io.Reader
 	if body != "" {
@@ -117,8 +117,7 @@ func (c *client) results(ctx context.Context) {
 	c.read(ctx, &results[c.rand.IntN(len(results))], 0, Keys)
 }
 
-// read asks a source, and checks what it shows of the documents from first up to
-// end.
+// read requests a source, and checks the documents from first up to end in its answer.
 func (c *client) read(ctx context.Context, s *source, first, end int32) {
 	var floors [Keys]Floor
 	began := c.now()
@@ -146,8 +145,8 @@ func (c *client) read(ctx context.Context, s *source, first, end int32) {
 	}
 }
 
-// ask returns what a source shows and what Cache-Status says of the answer; false if it
-// could not be asked.
+// ask returns the documents of a source and the answer's Cache-Status. ok is false if the
+// request failed.
 func (c *client) ask(ctx context.Context, s *source) (seen rows, how string, ok bool) {
 	what := s.method + s.path + s.body
 	known, tag := c.memory[what], ""
@@ -183,7 +182,7 @@ func one(yes bool) int64 {
 	return 0
 }
 
-// read understands an answer that is no failure.
+// read parses a successful answer.
 func (s *source) read(a answer) (rows, error) {
 	switch {
 	case a.status == http.StatusOK:
@@ -213,8 +212,7 @@ func (c *client) odd(s *source, a answer, err error) {
 	})
 }
 
-// write writes a document by one of the ways that are open to it, and then reads
-// what it has written.
+// write writes a document in one of the ways available to it, and then reads it.
 func (c *client) write(ctx context.Context, key int32) {
 	url, past := c.cfg.Through, false
 	switch {
@@ -244,7 +242,7 @@ func (c *client) write(ctx context.Context, key int32) {
 	}
 }
 
-// outcome is what a client knows of its write.
+// outcome is the known result of a client's write.
 type outcome uint8
 
 const (
@@ -256,20 +254,20 @@ const (
 func (c *client) put(ctx context.Context, url, rev string, w *Write) outcome {
 	l := &c.ledgers[w.Key]
 	a, err := c.putOnce(ctx, url, rev, w)
-	var said struct{ Rev string }
+	var reply struct{ Rev string }
 	switch {
-	case err == nil && a.status/100 == 2 && json.Unmarshal(a.body, &said) == nil && generation(said.Rev) > 0:
-		if wrong := l.Acknowledged(w, generation(said.Rev), c.now()); wrong != "" {
+	case err == nil && a.status/100 == 2 && json.Unmarshal(a.body, &reply) == nil && generation(reply.Rev) > 0:
+		if wrong := l.Acknowledged(w, generation(reply.Rev), c.now()); wrong != "" {
 			c.violated("%s", wrong)
 		}
 		if !w.Past {
 			c.own = own{w.Key, w.Gen, w.epoch}
 		}
-		c.count(func(*Result) { c.acked[docID(w.Key)] = append(c.acked[docID(w.Key)], said.Rev) })
+		c.count(func(*Result) { c.acked[docID(w.Key)] = append(c.acked[docID(w.Key)], reply.Rev) })
 		if w.Delete {
-			said.Rev = ""
+			reply.Rev = ""
 		}
-		c.latest[w.Key].set(said.Rev)
+		c.latest[w.Key].set(reply.Rev)
 		c.count(func(r *Result) { r.Past += one(w.Past); r.Writes += one(!w.Past) })
 		return executed
 	case err == nil && a.status/100 == 4:
@@ -297,7 +295,7 @@ func (c *client) putOnce(ctx context.Context, url, rev string, w *Write) (answer
 	return c.send(ctx, "PUT", url, fmt.Sprintf(`{"type":"register","n":%d%s}`, w.N, rev), "")
 }
 
-// refresh finds out a document's revision where it is written.
+// refresh reads a document's revision on the node where it is written.
 func (c *client) refresh(ctx context.Context, url string, key int32) {
 	a, err := c.send(ctx, "GET", url+"/"+c.cfg.DB+"/"+docID(key), "", "")
 	var d document

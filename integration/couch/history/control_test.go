@@ -19,8 +19,7 @@ func prepare(t *testing.T, n *couch.Node) {
 	}
 }
 
-// TestAccepts runs the check on what it must accept: one node with nothing before
-// it.
+// TestAccepts checks that a run accepts a single node without an accelerator.
 func TestAccepts(t *testing.T) {
 	n := couch.Memory(t)
 	prepare(t, n)
@@ -31,7 +30,7 @@ func TestAccepts(t *testing.T) {
 	})
 	result := r.Stop()
 	report(t, &result)
-	if result.Failed+result.Odd+result.Unanswered > 6 { // those that Stop cut off
+	if result.Failed+result.Odd+result.Unanswered > 6 { // requests cut off by Stop
 		t.Errorf("%d reads failed, %d were odd, %d writes were not answered; the first: %s%s", result.Failed, result.Odd, result.Unanswered, result.FirstFailed, result.FirstOdd)
 	}
 	for _, v := range result.Violations {
@@ -39,9 +38,9 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// TestRefuses runs it on two accelerators that know nothing of CouchDB, each of
-// which must be refuted: one keeps what it is told for two seconds and drops a
-// document that is written through it, one asks two nodes in turn and keeps nothing.
+// TestRefuses checks that a run refutes two simple accelerators: one caches answers for two
+// seconds and drops a document that is written through it, the other uses two nodes in turn
+// and caches nothing.
 func TestRefuses(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
 	f := func(name, db, origins string, service ...string) {
@@ -61,7 +60,7 @@ func TestRefuses(t *testing.T) {
 	f("a balancer", "balanced", a.URL+", "+b.URL, "balance: round_robin")
 }
 
-// report logs what came of a run.
+// report logs the result of a run.
 func report(t *testing.T, r *Result) {
 	t.Helper()
 	t.Logf("in %.1f s %d reads of documents and %d of results, %d of them from memory, %d answered with 304; %d writes through and %d past, %d refused, %d unanswered; %d reads failed, %d odd; at most %v behind a write past",

@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/integration/fault"
 )
 
-// TestHistory checks what documents and views show while they are written through Kasoku
-// to one node and past it to both, and feeds and nodes fail.
+// TestHistory checks documents and views while they are written through Kasoku to one node
+// and directly to both, and feeds and nodes fail.
 func TestHistory(t *testing.T) {
 	s := newScene(t, Config{})
 	s.healthy("nothing fails")
@@ -22,7 +22,7 @@ func TestHistory(t *testing.T) {
 		s.ways[0].Repeat(false)
 		s.ways[1].Repeat(false)
 
-		// What nobody else has yet can't be read elsewhere.
+		// A write that only one node has can't be read elsewhere.
 		s.ways[1].Faults.Set(reads(8, fault.Delay, fault.ErrorBefore, fault.Unavailable, fault.ResetBefore, fault.ResetAfter))
 		s.stage("one node fails reads")
 		s.ways[1].Faults.Clear()
@@ -30,11 +30,11 @@ func TestHistory(t *testing.T) {
 		s.ways[0].Faults.Set(reads(8, fault.Garbage, fault.ResetBody))
 		s.stage("one node spoils reads")
 		s.ways[0].Faults.Clear()
-		s.stage("it stops to") // what has failed is still under way
+		s.stage("it stops to") // failed requests are still in flight
 		s.healthy("nothing fails any more")
 
-		// What is written to a node past Kasoku while that can't reach it is seen when
-		// it can, or another node has it.
+		// A write to a node that Kasoku can't reach is seen when Kasoku can reach it again,
+		// or another node has the write.
 		s.run.Away(true)
 		s.replicated()
 		s.nodes[1].Kill()
@@ -47,8 +47,8 @@ func TestHistory(t *testing.T) {
 	s.end()
 }
 
-// TestHistoryOfWriter is the same while the node that takes the writes fails. What only
-// it had when it died may be lost; everything else holds.
+// TestHistoryOfWriter is TestHistory while the node that takes the writes fails. Writes that
+// only it had may be lost when it dies; all other rules apply.
 func TestHistoryOfWriter(t *testing.T) {
 	s := newScene(t, Config{NoDeletes: true, Retried: true})
 	for range rounds(t, 0) {
@@ -57,7 +57,7 @@ func TestHistoryOfWriter(t *testing.T) {
 		s.ways[0].Faults.Set(plan)
 		s.stage("the writer fails")
 		s.ways[0].Faults.Clear()
-		s.stage("it stops to") // what has failed is still under way
+		s.stage("it stops to") // failed requests are still in flight
 		s.healthy("it does not any more")
 
 		s.run.Losing(s.nodes[0].Kill)

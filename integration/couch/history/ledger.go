@@ -1,26 +1,25 @@
-// Package history drives documents and views of CouchDB-like nodes with many
-// clients, through whatever stands in front of the nodes and past it, and holds
-// each answer at once against what was acknowledged when it was asked for.
+// Package history runs many clients on documents and views of CouchDB-like nodes, through an
+// accelerator and directly, and checks each answer at once against the writes that were
+// acknowledged before its request.
 //
-// Every write stores a number that no other write stores, and a document's
-// revisions are counted by CouchDB itself: the generation before the dash of _rev.
-// As long as one node takes a document's writes they form one chain, so the
-// generation that a read shows tells how old it is.
+// Every write stores a unique number, and CouchDB counts a document's revisions itself: the
+// generation before the dash of _rev. As long as one node takes a document's writes they
+// form one chain, so the generation in a read shows its age.
 //
-// The rules, for a document that is read and for each document that a view shows:
+// The rules, for a document that is read and for each document in a view:
 //
 //   - its generation is not below that of any write through the accelerator that
 //     was acknowledged before the read began;
-//   - nor below that of any write past it that was acknowledged longer than a bound
-//     before the read began;
+//   - it is not below that of any write past it that was acknowledged longer than a
+//     bound before the read began;
 //   - its number is that of a write, of this document and this generation, that was
 //     sent before the read ended and was not refused;
-//   - it is absent only if it was never acknowledged to be there, or if a deletion
+//   - it is absent only if it was never acknowledged to exist, or if a deletion
 //     of at least that generation was sent.
 //
-// Where both nodes take writes (Config.Spread), what a document's revisions fork to is
-// the longest branch, so its generation still tells how old it is. A result then has to
-// show at once only what its own client wrote last, and the rest after the bound.
+// If both nodes take writes (Config.Spread), a document's winner is the longest branch of
+// its forks, so its generation still shows its age. A result then has to show only its own
+// client's last write at once, and the rest after the bound.
 package history
 
 import (
@@ -29,52 +28,52 @@ import (
 	"time"
 )
 
-// Seen is what a read showed of a document.
+// Seen is the state of a document in an answer.
 type Seen struct {
-	Gen int32 // of its revision; 0: there is no such document
-	N   int64 // the number that it holds; Untold if the answer does not say
+	Gen int32 // of its revision; 0: the document does not exist
+	N   int64 // its number; Untold if the answer does not contain it
 }
 
-// Untold stands for a number that an answer does not show.
+// Untold is the number of a document whose answer does not contain it.
 const Untold = -1
 
-// Write is a write that was begun.
+// Write is a write that has begun.
 type Write struct {
 	Key    int32
 	N      int64
-	Gen    int32 // that it makes if it is executed; 0, if it is no deletion: to be told by its answer
+	Gen    int32 // of a deletion, if it is executed; 0 for other writes, whose answer has it
 	Delete bool
-	Past   bool // the accelerator does not see it
+	Past   bool // not through the accelerator
 
 	epoch   int
 	refused bool
 }
 
-// Floor is what a read of a document that begins now has to show.
+// Floor is the minimum that a read of a document must show if it begins now.
 type Floor struct {
 	Gen   int32
-	late  int32 // of what was acknowledged longer than the bound ago, and not past that
+	late  int32 // of writes acknowledged longer than the bound ago
 	at    time.Duration
 	epoch int
 }
 
-// Ledger holds the state of one document. Its methods may be called by many
-// goroutines; at is the time since the run began.
+// Ledger holds the state of one document. Its methods are safe for concurrent use; at is the
+// time since the run began.
 type Ledger struct {
-	// Bound is after how long a write past the accelerator must be seen.
+	// Bound is the time after which a write past the accelerator must be seen.
 	Bound time.Duration
 
 	mu      sync.Mutex
 	epoch   int
-	losing  bool            // what is begun now may be lost
+	losing  bool            // writes that begin now may be lost
 	floor   int32           // of acknowledged writes through the accelerator
-	late    int32           // of old ones, past it too
+	late    int32           // of old ones, including those past it
 	acks    []ack           // by time
-	due     int             // acks[:due] have gone into late
-	deletes map[*Write]bool // sent, and what came of them is not known yet
-	deleted int32           // the latest generation of those that are known or must be taken to be executed
+	due     int             // acks[:due] are included in late
+	deletes map[*Write]bool // sent, with unknown result
+	deleted int32           // the latest generation of a deletion that was executed or may have been
 	writes  map[int64]*Write
-	behind  time.Duration // the most by which a read was behind a write past the accelerator
+	behind  time.Duration // the maximum lag of a read behind a write past the accelerator
 }
 
 type ack struct {
@@ -86,7 +85,7 @@ type ack struct {
 // lossy is the epoch of writes that may be lost.
 const lossy = -1
 
-// Begin takes note of a write before it is sent.
+// Begin records a write before it is sent.
 func (l *Ledger) Begin(w *Write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +102,7 @@ func (l *Ledger) Begin(w *Write) {
 	}
 }
 
-// Acknowledged takes note that a write was executed, and as which generation.
+// Acknowledged records that a write was executed, and its generation.
 func (l *Ledger) Acknowledged(w *Write, gen int32, at time.Duration) (wrong string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +120,7 @@ func (l *Ledger) Acknowledged(w *Write, gen int32, at time.Duration) (wrong stri
 	return wrong
 }
 
-// Refused takes note that a write was not executed.
+// Refused records that a write was not executed.
 func (l *Ledger) Refused(w *Write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +128,7 @@ func (l *Ledger) Refused(w *Write) {
 	delete(l.deletes, w)
 }
 
-// Unanswered takes note that nobody will learn whether a write was executed.
+// Unanswered records that the result of a write will remain unknown.
 func (l *Ledger) Unanswered(w *Write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,9 +142,9 @@ func (l *Ledger) settle(w *Write) {
 	}
 }
 
-// Lose takes note that acknowledged writes may be lost from now on, since the only node
-// that has them is about to go; with false, that it has gone. What is begun later and
-// acknowledged counts.
+// Lose records that acknowledged writes may be lost from now on, since the only node that
+// has them is about to be killed; with false, that it was killed. Writes that begin later
+// and are acknowledged count.
 func (l *Ledger) Lose(losing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +153,7 @@ func (l *Ledger) Lose(losing bool) {
 	l.floor, l.late, l.acks, l.due = 0, 0, nil, 0
 }
 
-// Now returns what a read that begins at that time must show.
+// Now returns the floor of a read that begins at that time.
 func (l *Ledger) Now(at time.Duration) Floor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,8 +164,7 @@ func (l *Ledger) Now(at time.Duration) Floor {
 	return Floor{max(l.floor, l.late), l.late, at, l.epoch}
 }
 
-// Check tells why a read that began with that floor, and has ended, may not show
-// what it showed; "" if it may.
+// Check returns why a read with that floor, which has ended, must not show s; "" if it may.
 func (l *Ledger) Check(f Floor, s Seen) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +178,7 @@ func (l *Ledger) Check(f Floor, s Seen) string {
 		w := l.writes[s.N]
 		switch {
 		case w == nil:
-			return fmt.Sprintf("shows number %d, which nobody wrote", s.N)
+			return fmt.Sprintf("shows number %d, which no client wrote", s.N)
 		case w.refused:
 			return fmt.Sprintf("shows number %d of a write that was refused", s.N)
 		case w.Delete:
@@ -208,7 +206,7 @@ func (l *Ledger) absent(f Floor) string {
 	return fmt.Sprintf("shows no document; generation %d was to be seen", f.Gen)
 }
 
-// lag measures how far a read was behind writes past the accelerator.
+// lag updates the maximum lag of reads behind writes past the accelerator.
 func (l *Ledger) lag(f Floor, s Seen) {
 	for _, a := range l.acks[l.due:] {
 		if a.past && a.at < f.at && a.gen > s.Gen {
@@ -218,7 +216,7 @@ func (l *Ledger) lag(f Floor, s Seen) {
 	}
 }
 
-// Behind is the most by which a read was behind a write past the accelerator.
+// Behind returns the maximum lag of a read behind a write past the accelerator.
 func (l *Ledger) Behind() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestLedger plays histories of one document that has been written once, as
-// number 1 and generation 1, and checks what a read may show that begins after them
-// and ends at once.
+// TestLedger runs histories of one document that has been written once, as number 1 and
+// generation 1, and checks the permitted answers of a read that begins after them and ends
+// at once.
 func TestLedger(t *testing.T) {
 	const bound = time.Second
 	at := func(tenths int) time.Duration { return time.Duration(tenths) * time.Second / 10 }
@@ -50,7 +50,7 @@ func TestLedger(t *testing.T) {
 		l.Acknowledged(begin(l, Write{N: 3, Gen: 3}), 3, at(2))
 	})
 	f("refused, seen", Seen{2, 2}, "was refused", func(l *Ledger) { l.Refused(begin(l, Write{N: 2, Gen: 2})) })
-	f("from nowhere", Seen{2, 7}, "nobody wrote", write)
+	f("from nowhere", Seen{2, 7}, "no client wrote", write)
 	f("another generation", Seen{3, 2}, "it was written as 2", write)
 	f("past, within the bound", Seen{1, 1}, "", past(25))
 	f("past, beyond the bound", Seen{1, 1}, "2 was to be seen", past(15))
@@ -74,7 +74,7 @@ func TestLedger(t *testing.T) {
 		lose(l)
 		l.Acknowledged(w, 2, at(1))
 	})
-	f("written while it goes", Seen{1, 1}, "", func(l *Ledger) {
+	f("written while it dies", Seen{1, 1}, "", func(l *Ledger) {
 		l.Lose(true)
 		w := begin(l, Write{N: 2, Gen: 2})
 		l.Lose(false)
@@ -86,7 +86,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// TestLedgerLate checks what a result must show where both nodes take writes.
+// TestLedgerLate checks the permitted results if both nodes take writes.
 func TestLedgerLate(t *testing.T) {
 	l := &Ledger{Bound: time.Second}
 	first, second := &Write{N: 1}, &Write{N: 2, Gen: 2}
@@ -117,8 +117,8 @@ func TestLedgerLate(t *testing.T) {
 	f(2500*time.Millisecond, second, false, 0)
 }
 
-// TestLedgerBegun checks that a read is held to what was acknowledged when it
-// began, and that how far behind it was is measured.
+// TestLedgerBegun checks that a read must show what was acknowledged when it began, and that
+// its lag is measured.
 func TestLedgerBegun(t *testing.T) {
 	l := &Ledger{Bound: time.Minute}
 	began := l.Now(0)

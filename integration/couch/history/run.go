@@ -11,41 +11,40 @@ import (
 	"time"
 )
 
-// Config is the shape of a run.
+// Config is the configuration of a run.
 type Config struct {
-	// Through is the URL of what is tested, First that of the node which takes its
-	// writes, Other that of a second one, empty if there is none.
+	// Through is the URL of the accelerator, First that of the node that takes its writes,
+	// Other that of a second node, empty if there is none.
 	Through, First, Other string
-	// DB is the database, which must be on the nodes with the design document of
-	// Prepare.
+	// DB is the database, which must exist on the nodes with the design document of Prepare.
 	DB      string
 	Clients int
 	// Bound is after how long a write past the accelerator must be seen.
 	Bound time.Duration
-	// NoDeletes leaves deletions out, for runs in which a document's revisions may
-	// fork: the winner may then be another branch than the deleted one.
+	// NoDeletes disables deletions, for runs in which a document's revisions may fork: the
+	// winner may then be another branch than the deleted one.
 	NoDeletes bool
-	// Spread says that the accelerator gives writes to both nodes. Nothing is written past
-	// it on First then.
+	// Spread is true if the accelerator sends writes to both nodes. Then no write is sent to
+	// First directly.
 	Spread bool
-	// Retried says that a conflict does not prove that a write was not executed,
-	// since something on the way may send a write twice.
+	// Retried is true if a proxy may send a write twice, so that a conflict does not prove
+	// that a write was not executed.
 	Retried bool
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Elapsed     time.Duration
 	Reads       int64 // of single documents, answered and checked
-	Results     int64 // of views and the like
-	Hits        int64 // of both, those that a cache answered
+	Results     int64 // of views and similar
+	Hits        int64 // of both, those answered by a cache
 	Unchanged   int64 // of both, those answered with 304
 	Writes      int64 // acknowledged, through the accelerator
 	Past        int64 // acknowledged, past it
 	Refused     int64
-	Unanswered  int64 // writes of which nobody knows
-	Failed      int64 // reads that got an error of the 5xx kind, or none
-	Odd         int64 // reads answered with 200 and what no node says
+	Unanswered  int64 // writes with unknown result
+	Failed      int64 // reads with a 5xx error or without an answer
+	Odd         int64 // reads answered with 200 and a body that no node sends
 	Behind      time.Duration
 	Violations  []string // the first of them
 	Violated    int64
@@ -53,7 +52,7 @@ type Result struct {
 	FirstOdd    string
 }
 
-// Run is a run under way.
+// Run is a run in progress.
 type Run struct {
 	cfg     Config
 	began   time.Time
@@ -64,7 +63,7 @@ type Run struct {
 	apart   atomic.Bool
 	ledgers [Keys]Ledger
 
-	other  sync.RWMutex // held by those who write to the other node past the accelerator
+	other  sync.RWMutex // read-locked by clients that write to the other node directly
 	away   bool         // guarded by other
 	latest [Keys]latest
 
@@ -73,8 +72,8 @@ type Run struct {
 	acked  map[string][]string // revisions by document
 }
 
-// latest is the newest revision of a document that a client was told of; empty if
-// that was that there is none.
+// latest is the newest revision of a document that a client has seen; empty if it saw that
+// there is none.
 type latest struct {
 	mu  sync.Mutex
 	rev string
@@ -92,7 +91,7 @@ func (l *latest) set(rev string) {
 	l.rev = rev
 }
 
-// Prepare puts the design document that views need into the database at url.
+// Prepare stores the design document for the views in the database at url.
 func Prepare(ctx context.Context, url, db string) error {
 	a, err := send(ctx, http.DefaultClient, "PUT", url+"/"+db+"/_design/h", design, "")
 	if err == nil && a.status != http.StatusCreated {
@@ -101,10 +100,10 @@ func Prepare(ctx context.Context, url, db string) error {
 	return err
 }
 
-// pace is the least time between two requests of a client.
+// pace is the minimum time between two requests of a client.
 const pace = 2 * time.Millisecond
 
-// Start begins a run. It goes on until Stop.
+// Start begins a run, which continues until Stop.
 func Start(ctx context.Context, cfg Config) *Run {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Run{cfg: cfg, began: time.Now(), cancel: cancel, acked: map[string][]string{}}
@@ -121,7 +120,7 @@ func Start(ctx context.Context, cfg Config) *Run {
 	return r
 }
 
-// clientAt is a client with an address of its own: by that it is known again.
+// clientAt returns a client with an address of its own, which identifies it.
 func clientAt(n byte) *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, n)}}
 	return &http.Client{
@@ -130,7 +129,7 @@ func clientAt(n byte) *http.Client {
 	}
 }
 
-// Stop ends the run and tells what came of it.
+// Stop ends the run and returns its result.
 func (r *Run) Stop() Result {
 	r.cancel()
 	r.done.Wait()
@@ -141,7 +140,7 @@ func (r *Run) Stop() Result {
 	return r.result
 }
 
-// Losing does something by which writes that were acknowledged by then may be lost.
+// Losing calls what, by which earlier acknowledged writes may be lost.
 func (r *Run) Losing(what func()) {
 	lose := func(losing bool) {
 		for i := range r.ledgers {
@@ -153,11 +152,10 @@ func (r *Run) Losing(what func()) {
 	lose(false)
 }
 
-// Apart says that the nodes may lack for long what the other has, or that they don't any
-// more.
+// Apart sets whether the nodes may lack each other's changes for a long time.
 func (r *Run) Apart(apart bool) { r.apart.Store(apart) }
 
-// Counts tells what has come of the run so far.
+// Counts returns the result so far.
 func (r *Run) Counts() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,37 +171,37 @@ func (r *Run) count(f func(*Result)) {
 	f(&r.result)
 }
 
-// mostViolations is how many are kept.
-const mostViolations = 20
+// maxViolations is the maximum number of violations that are kept.
+const maxViolations = 20
 
 func (r *Run) violated(format string, args ...any) {
 	r.count(func(res *Result) {
-		if res.Violated++; res.Violated <= mostViolations {
+		if res.Violated++; res.Violated <= maxViolations {
 			res.Violations = append(res.Violations, fmt.Sprintf(format, args...))
 		}
 	})
 }
 
-// cycle is how long a busy and a quiet time take together.
+// cycle is the duration of a busy and a quiet period together.
 const cycle = 2500 * time.Millisecond
 
-// Cycles is how many busy times with the quiet ones after them are over.
+// Cycles returns the number of completed cycles.
 func (r *Run) Cycles() int { return int(r.now() / cycle) }
 
-// Calm ends the writing for good.
+// Calm ends all writing.
 func (r *Run) Calm() { r.calm.Store(true) }
 
-// Away says that nothing can be written to the other node past the accelerator, or
-// that it can again. When it returns nothing is under way.
+// Away sets whether the other node can be written to directly. When it returns no write is
+// in flight.
 func (r *Run) Away(away bool) {
 	r.other.Lock()
 	defer r.other.Unlock()
 	r.away = away
 }
 
-// writing is the share of writes, in percent. Busy and quiet times take turns: what
-// was kept wrongly in a busy time shows in the quiet one after it, when no further
-// write puts it right.
+// writing returns the share of writes in percent. Busy and quiet periods alternate: a copy
+// that was cached wrongly in a busy period is noticed in the quiet one, when no further
+// write corrects it.
 func (r *Run) writing() int {
 	switch phase := r.now() % cycle; {
 	case r.calm.Load():

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// bound is after how long a write past Kasoku must be seen. What is promised is a
-// second more than a feed takes to tell it; how long that is depends on the machine.
+// bound is the time after which a write past Kasoku must be seen. The promise is a second
+// more than a feed takes to announce it, which depends on the machine.
 const bound = 5 * time.Second
 
 // scene is two nodes, the ways to them that fail on command, and a run of clients of
@@ -51,7 +51,8 @@ func newScene(t *testing.T, cfg Config) *scene {
 	return s
 }
 
-// stage lets a busy and a quiet time go by, the one that has just begun, and tells what came of them.
+// stage waits for the end of the present busy and quiet period, and returns the numbers of
+// failed and odd reads in it.
 func (s *scene) stage(name string) (failed, odd int64) {
 	s.Helper()
 	before, until := s.run.Counts(), s.run.Cycles()+1
@@ -64,7 +65,7 @@ func (s *scene) stage(name string) (failed, odd int64) {
 	return failed, odd
 }
 
-// back waits until what is written to a node past Kasoku is seen again.
+// back waits until writes to a node past Kasoku are seen again.
 func (s *scene) back(node int) {
 	s.Helper()
 	s.probes++
@@ -72,7 +73,7 @@ func (s *scene) back(node int) {
 	s.nodes[node].Must(s, "PUT", path, "{}")
 	by := &couch.Node{URL: s.run.cfg.Through}
 	couch.Await(s, path, func() bool { return by.Do(s, "GET", path, "").Status == 200 })
-	s.stage("it comes back")
+	s.stage("it returns")
 }
 
 // healthy is a stage in which no client may notice anything.
@@ -84,8 +85,7 @@ func (s *scene) healthy(name string) {
 	}
 }
 
-// end lets what is kept be read for longer than the bound, and holds the run against
-// what must have come of it.
+// end continues to read for longer than the bound, and then checks the result of the run.
 func (s *scene) end() {
 	s.Helper()
 	s.run.Calm()
@@ -94,7 +94,7 @@ func (s *scene) end() {
 	result := s.run.Stop()
 	report(s.T, &result)
 	if result.Hits*20 < result.Reads+result.Results {
-		s.Errorf("only %d of %d reads were answered from memory: the run says little", result.Hits, result.Reads+result.Results)
+		s.Errorf("only %d of %d reads were answered from memory: the run proves little", result.Hits, result.Reads+result.Results)
 	}
 	for _, v := range result.Violations {
 		s.Error(v)
@@ -104,7 +104,7 @@ func (s *scene) end() {
 	}
 }
 
-// rounds is how often a test goes through its faults: KASOKU_COUCH_ROUNDS.
+// rounds returns how often a test repeats its faults: KASOKU_COUCH_ROUNDS.
 func rounds(t *testing.T, usually int) int {
 	text := os.Getenv("KASOKU_COUCH_ROUNDS")
 	if text == "" {

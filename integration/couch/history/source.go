@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Keys is how many documents a run has. Those of which owned tells so are written
-// past the accelerator to the other node and nowhere else.
+// Keys is the number of documents of a run. Those for which owned returns true are written
+// directly to the other node only.
 const Keys = 16
 
 func owned(key int32) bool { return key%4 == 3 }
 
 func docID(key int32) string { return fmt.Sprintf("k%02d", key) }
 
-// keyOf returns the document with that id; false if it is none of ours.
+// keyOf returns the key of the document with that id; false if it is not one of the run.
 func keyOf(id string) (int32, bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "k"))
 	if err != nil || n < 0 || n >= Keys || docID(int32(n)) != id {
@@ -24,21 +24,21 @@ func keyOf(id string) (int32, bool) {
 	return int32(n), true
 }
 
-// design is what a database needs for the sources.
+// design is the design document for the sources.
 const design = `{"views":{"all":{"map":"function(doc) { if (doc.type == 'register') emit(doc._id, {n: doc.n, rev: doc._rev}); }"}},
 "lists":{"text":"function(head, req) { start({headers: {'Content-Type': 'text/plain'}}); var row; while (row = getRow()) send(row.key + ' ' + row.value.n + ' ' + row.value.rev + '\\n'); return 'end\\n'; }"},
 "shows":{"text":"function(doc, req) { return {headers: {'Content-Type': 'text/plain'}, body: doc ? doc._id + ' ' + doc.n + ' ' + doc._rev + '\\nend\\n' : 'end\\n'}; }"}}`
 
-// source is one way to read documents: one if it is of a key, or else all.
+// source is one way to read documents: one document if it has a key, otherwise all.
 type source struct {
 	name         string
-	method, path string // the path below the database; of one document with its id
+	method, path string // the path below the database, for one document with its id
 	body         string
 	rows         func(text []byte) (rows, error)
-	computed     bool // of any documents, as far as the accelerator knows
+	computed     bool // of any documents, from the accelerator's view
 }
 
-// rows are the documents that an answer shows, by key.
+// rows are the documents in an answer, by key.
 type rows map[int32]Seen
 
 // documents are the sources of one document, results those of all.
@@ -72,7 +72,7 @@ type document struct {
 	N   int64  `json:"n"`
 }
 
-// generation is the number before a revision's dash; 0 if there is none.
+// generation returns the number before a revision's dash; 0 if there is none.
 func generation(rev string) int32 {
 	n, _, _ := strings.Cut(rev, "-")
 	gen, err := strconv.ParseInt(n, 10, 32)
@@ -82,7 +82,7 @@ func generation(rev string) int32 {
 	return int32(gen)
 }
 
-// put adds a row; an answer may show nothing but documents of ours, each once.
+// put adds a row. An answer must contain documents of the run only, each once.
 func (r rows) put(id, rev string, n int64) error {
 	key, ok := keyOf(id)
 	gen := generation(rev)
@@ -152,8 +152,8 @@ func found(text []byte) (rows, error) {
 	return r, nil
 }
 
-// lines reads what the list and the show write. Their last line tells that nothing
-// is missing.
+// lines parses the output of the list and the show, whose last line shows that nothing is
+// missing.
 func lines(text []byte) (rows, error) {
 	body, whole := strings.CutSuffix(string(text), "end\n")
 	if !whole {

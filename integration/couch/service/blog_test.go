@@ -11,9 +11,9 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// TestBlog walks through what a blog of 2010 did with Varnish: two nodes that
-// replicate to each other, and ab on a document, a view and a list, with caching off
-// and on, also while one node is killed and restarted. Nothing may fail.
+// TestBlog repeats what a blog of 2010 did with Varnish: two nodes that replicate to each
+// other, and ab on a document, a view and a list, with caching off and on, also while one
+// node is killed and restarted. No request may fail.
 func TestBlog(t *testing.T) {
 	size := blog()
 	a, b := pair(t, size.tweets)
@@ -49,8 +49,7 @@ func mustAB(t *testing.T, url string, requests int) harness.Load {
 	return l
 }
 
-// restartUnder kills a node and restarts it while ab goes through the paths again and
-// again.
+// restartUnder kills a node and restarts it while ab repeatedly requests the paths.
 func restartUnder(t *testing.T, node *couch.Node, url string, paths []string, requests int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +61,7 @@ func restartUnder(t *testing.T, node *couch.Node, url string, paths []string, re
 			for _, path := range paths {
 				l, err := harness.AB(t.Context(), url+path, requests, conns)
 				if err != nil || l.Failed != 0 || l.Non2xx != 0 {
-					t.Errorf("%s while a node goes and comes: %d failed, %d had another status than 2xx: %v", path, l.Failed, l.Non2xx, err)
+					t.Errorf("%s while a node restarts: %d failed, %d had another status than 2xx: %v", path, l.Failed, l.Non2xx, err)
 				}
 				runs.Add(1)
 			}

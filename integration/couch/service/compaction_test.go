@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/integration/couch"
 )
 
-// TestCompaction reads a document in a former revision, by Kasoku and from its node: compaction
-// takes that revision away from both, and leaves the current one.
+// TestCompaction reads a document in a former revision, through Kasoku and from its node:
+// compaction removes that revision from both, and keeps the current one.
 func TestCompaction(t *testing.T) {
 	a := couch.Disk(t)
 	a.Must(t, "PUT", "/db", "")

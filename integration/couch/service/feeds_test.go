@@ -19,14 +19,14 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// follower is a client that follows the changes of "tweets" as those do that exist: it
-// comes back with the position that it was told last, whatever has ended its feed.
+// follower is a client that follows the changes of "tweets" like existing ones: it
+// reconnects with its last position after any end of its feed.
 type follower struct {
 	url, form string
 
 	mu    sync.Mutex
 	since string
-	revs  map[string]string // of documents, as they were told last
+	revs  map[string]string // the last one received of each document
 	broke int               // feeds that broke off
 	alone string            // the answer to a request for a feed that was not a shared one's
 }
@@ -133,7 +133,7 @@ func (f *follower) rows(r *api.FeedReader) error {
 	}
 }
 
-// events reads server-sent events, which say the position with the row.
+// events reads server-sent events, whose data includes the position.
 func (f *follower) events(body io.Reader) error {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {
@@ -146,8 +146,8 @@ func (f *follower) events(body io.Reader) error {
 	return lines.Err()
 }
 
-// knows tells whether the follower was told of all that.
-func (f *follower) knows(revs map[string]string) bool {
+// has reports whether the follower has received all of revs.
+func (f *follower) has(revs map[string]string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, rev := range revs {
@@ -162,9 +162,9 @@ func (f *follower) knows(revs map[string]string) bool {
 const eachForm = 4
 
 // TestFeedsThroughFailover checks that clients of all forms lose no change when the node
-// whose feed they share is killed, while another one that has everything lives, and
-// again when the first is back and the other is killed: they share a feed of the node
-// that lives, with a position that means nothing to it.
+// whose feed they share is killed while another node has everything, and again when the
+// first is back and the other is killed. They share a feed of the living node, with a
+// position that is meaningless to it.
 func TestFeedsThroughFailover(t *testing.T) {
 	a, b := pair(t, 10)
 	kasoku := before(t, []string{a.URL, b.URL})
@@ -182,7 +182,7 @@ func TestFeedsThroughFailover(t *testing.T) {
 		t.Helper()
 		began := time.Now()
 		defer func() {
-			t.Logf("all knew what was written %s after %v", when, time.Since(began).Round(time.Millisecond))
+			t.Logf("all had the changes written %s after %v", when, time.Since(began).Round(time.Millisecond))
 		}()
 		for i := range 10 {
 			id := fmt.Sprint(when, i)
@@ -191,7 +191,7 @@ func TestFeedsThroughFailover(t *testing.T) {
 		want["t00003"] = edit(t, n, "t00003", when)
 		couch.Await(t, "all clients to know what was written "+when, func() bool {
 			for _, f := range all {
-				if !f.knows(want) {
+				if !f.has(want) {
 					return false
 				}
 			}

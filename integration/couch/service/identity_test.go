@@ -34,8 +34,8 @@ func members(name string) string {
 	return `{"members":{"names":["` + name + `"],"roles":[]},"admins":{"names":[],"roles":[]}}`
 }
 
-// TestIdentities checks that copies are given to those only to whom the node would give
-// the thing itself, and that what changes a right takes effect at once.
+// TestIdentities checks that a client gets a copy only if the node would send it the
+// original, and that changes of permissions take effect at once.
 func TestIdentities(t *testing.T) {
 	node := private(t)
 	kasoku := harness.Start(t, harness.Options{Type: "couchdb", Origin: node.URL,
@@ -46,18 +46,18 @@ func TestIdentities(t *testing.T) {
 	for _, path := range paths {
 		couch.Await(t, "bob's hit on "+path, func() bool { return hit(n.Must(t, "GET", path, "", bob...)) })
 	}
-	refused := func(who string, path string, header ...string) {
+	refused := func(client string, path string, header ...string) {
 		t.Helper()
 		direct := node.Do(t, "GET", path, "", header...)
 		for range 3 {
 			got := n.Do(t, "GET", path, "", header...)
 			if got.Status != direct.Status || got.Status/100 != 4 || hit(got) || strings.Contains(got.Body, "for bob only") {
-				t.Errorf("%s asks for %s: %d, %s; the node says %d", who, path, got.Status, got.Header.Get("Cache-Status"), direct.Status)
+				t.Errorf("%s reads %s: %d, %s; the node answers %d", client, path, got.Status, got.Header.Get("Cache-Status"), direct.Status)
 			}
 		}
 	}
 	for _, path := range paths {
-		refused("nobody", path)
+		refused("anonymous", path)
 		refused("eve", path, eve...)
 		refused("bob with a wrong password", path, basic("bob", "of eve")...)
 		refused("one with a forged cookie", path, "Cookie", "AuthSession=Ym9iOjVBOkZGRkY")
@@ -76,7 +76,7 @@ func TestIdentities(t *testing.T) {
 
 	n.Must(t, "PUT", "/private/_security", members("eve"), admin...)
 	for _, path := range paths {
-		refused("bob, who has lost the right,", path, bob...)
+		refused("bob, without permission,", path, bob...)
 		refused("bob's session", path, "Cookie", session)
 		n.Must(t, "GET", path, "", eve...)
 	}

@@ -17,10 +17,9 @@ import (
 // promised is after how long a write past Kasoku is seen.
 const promised = time.Second
 
-// TestWritePast checks that what is put to a node itself is seen from the moment on at
-// which Kasoku counts the row of that node's feed, on whichever of them. How long that
-// takes depends on the machine; on one that is idle, with KASOKU_BLOG=full, it is held to
-// what is promised.
+// TestWritePast checks that a write to a node itself is seen from the moment when Kasoku
+// counts the row of any node's feed. How long that takes depends on the machine; on an idle
+// one, with KASOKU_BLOG=full, the promised time is checked.
 func TestWritePast(t *testing.T) {
 	tweets := 40
 	if full {
@@ -30,7 +29,7 @@ func TestWritePast(t *testing.T) {
 	kasoku := before(t, []string{a.URL, b.URL})
 	n, nodes := client(kasoku.URL), []*couch.Node{a, b}
 	following(t, n)
-	var slowest, told time.Duration
+	var slowest, announced time.Duration
 	for i := range 10 {
 		id := fmt.Sprintf("t%05d", tweets-1-i%5)
 		for _, page := range pages(id) {
@@ -48,7 +47,7 @@ func TestWritePast(t *testing.T) {
 		if !ok {
 			t.Fatal("the node's own feed has ended")
 		}
-		told = max(told, at.Sub(written))
+		announced = max(announced, at.Sub(written))
 		for _, node := range []*couch.Node{first, second} {
 			couch.Await(t, "the feed of "+node.URL, func() bool { return rowsOf(t, kasoku, node) > rows[node] })
 			for _, page := range pages(id) {
@@ -61,7 +60,7 @@ func TestWritePast(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("the node itself told of a write past Kasoku after %v at most, and all pages showed it after %v", told.Round(time.Millisecond), slowest.Round(time.Millisecond))
+	t.Logf("the node itself announced a write past Kasoku after %v at most, and all pages showed it after %v", announced.Round(time.Millisecond), slowest.Round(time.Millisecond))
 	lags := samples(t, kasoku, "kasoku_couch_feed_lag_seconds", "")
 	t.Logf("lags of feeds: %v", lags)
 	if len(lags) != 2 {
@@ -80,8 +79,8 @@ func TestWritePast(t *testing.T) {
 	}
 }
 
-// TestSilentFeeds checks what the lag of feeds says: once it is above max_unfollowed
-// nothing is shown that is older, although the feeds tell nothing.
+// TestSilentFeeds checks the lag metric of feeds: once it is above max_unfollowed nothing
+// older is served, although the feeds are silent.
 func TestSilentFeeds(t *testing.T) {
 	a, b := pair(t, 40)
 	ways := []*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
@@ -104,11 +103,11 @@ func TestSilentFeeds(t *testing.T) {
 		}
 		text := fmt.Sprint("news ", i)
 		b.AwaitRev(t, "/tweets/t00039", edit(t, a, "t00039", text))
-		// What a node was asked for within the last second may be shown as well.
-		couch.Await(t, "the lag to tell", func() bool { return time.Since(kept) > promised && lag() > promised.Seconds() })
+		// Answers that a node sent within the last second may be served as well.
+		couch.Await(t, "the lag to grow", func() bool { return time.Since(kept) > promised && lag() > promised.Seconds() })
 		for _, page := range pages("t00039") {
 			if got := n.Must(t, "GET", page, ""); !strings.Contains(got.Body, text) {
-				t.Errorf("%s is older than the lag tells (%s):\n%.600s", page, got.Header.Get("Cache-Status"), got.Body)
+				t.Errorf("%s is older than the reported lag (%s):\n%.600s", page, got.Header.Get("Cache-Status"), got.Body)
 			}
 		}
 		for _, way := range ways {
@@ -118,7 +117,7 @@ func TestSilentFeeds(t *testing.T) {
 	}
 }
 
-// listen follows a node's own feed, and returns when it tells the next change.
+// listen follows a node's own feed, and returns a channel with the time of the next change.
 func listen(t *testing.T, node *couch.Node) <-chan time.Time {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", node.URL+"/tweets/_changes?feed=continuous&since=now&heartbeat=1000&limit=1", nil)
@@ -153,8 +152,7 @@ func rowsOf(t *testing.T, kasoku *harness.Node, node *couch.Node) float64 {
 	return list[0]
 }
 
-// samples are the values of a metric's series among whose labels is one, in the order of
-// the page.
+// samples returns the values of a metric's series with a label, in the order of the page.
 func samples(t *testing.T, kasoku *harness.Node, name, label string) (values []float64) {
 	t.Helper()
 	text, err := kasoku.Metrics()

@@ -87,7 +87,7 @@ type writers struct {
 
 	mu    sync.Mutex
 	ids   []string // acknowledged
-	first string   // of what failed
+	first string   // the first failure
 }
 
 func (w *writers) loop(ctx context.Context, writer int) {
@@ -96,7 +96,7 @@ func (w *writers) loop(ctx context.Context, writer int) {
 	}
 }
 
-// write puts a document. What the test's end would cut off is not begun.
+// write puts a document, unless the end of the test would cut the request off.
 func (w *writers) write(id string) {
 	req, err := http.NewRequest("PUT", w.url+"/db/"+id, strings.NewReader(`{"by":"`+id+`"}`))
 	if err != nil {
@@ -132,7 +132,8 @@ func (w *writers) fail(why string) {
 	}
 }
 
-// TestUsersReplicated writes a user through Kasoku: with _users in replicate all nodes know it.
+// TestUsersReplicated writes a user through Kasoku: with _users in replicate all nodes have
+// the user.
 func TestUsersReplicated(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
 	n := client(before(t, []string{a.URL, b.URL}, "replicate: {databases: [_users], direction: both}").URL)

@@ -1,5 +1,5 @@
-// Package service tests services of type couchdb before CouchDB-like nodes as their
-// users meet them.
+// Package service tests services of type couchdb with CouchDB-like nodes from the users'
+// view.
 package service
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// size is how much the tests of the blog do.
+// size is the size of the blog's tests.
 type size struct {
 	tweets   int
-	requests int // of each ab
+	requests int // of each run of ab
 	cut      int // rows of the long list
 }
 
-// full says that the tests have the size of 2010 and the machine for themselves.
+// full is true for tests of the size of 2010, which need the machine for themselves.
 var full = os.Getenv("KASOKU_BLOG") == "full"
 
-// blog is the size of 2010 with KASOKU_BLOG=full, and else one that takes seconds.
+// blog returns the size of 2010 with KASOKU_BLOG=full, and otherwise one that takes seconds.
 func blog() size {
 	if full {
 		return size{tweets: couch.TweetCount, requests: 1000, cut: 526}
@@ -30,8 +30,8 @@ func blog() size {
 	return size{tweets: 100, requests: 60, cut: 20}
 }
 
-// pair starts two nodes with the database "tweets", replicated both ways, with so
-// many tweets and their views built.
+// pair starts two nodes that replicate the database "tweets" both ways, with the given
+// number of tweets and with built views.
 func pair(t testing.TB, tweets int) (a, b *couch.Node) {
 	t.Helper()
 	a, b = couch.Disk(t), couch.Disk(t)
@@ -48,11 +48,11 @@ const view = "/_design/tweets/_view/by_date?limit=10&descending=true"
 
 func list(rows int) string { return fmt.Sprintf("/_design/tweets/_list/html/by_date?limit=%d", rows) }
 
-// before starts a Kasoku before nodes at the given URLs.
+// before starts a Kasoku in front of nodes at the given URLs.
 func before(t testing.TB, urls []string, service ...string) *harness.Node {
 	t.Helper()
 	return harness.Start(t, harness.Options{Type: "couchdb", Origin: strings.Join(urls, ", "), Service: service})
 }
 
-// client is a couch.Node by which requests go to another URL.
+// client returns a couch.Node that sends requests to another URL.
 func client(url string) *couch.Node { return &couch.Node{URL: url} }

@@ -19,11 +19,11 @@ func following(t *testing.T, n *couch.Node) {
 
 func hit(a couch.Answer) bool { return strings.Contains(a.Header.Get("Cache-Status"), "; hit") }
 
-// stormClients ask for the same at once.
+// stormClients is the number of concurrent clients.
 const stormClients = 1000
 
-// TestStorm checks that a thousand clients that ask for one cold view or list cost the
-// nodes one request, before anything was kept and after a change.
+// TestStorm checks that a thousand concurrent clients of one cold view or list cost the
+// nodes one request, before anything was cached and after a change.
 func TestStorm(t *testing.T) {
 	a, b := pair(t, 40)
 	ways := []*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
@@ -38,14 +38,14 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		edit(t, n, "t00003", fmt.Sprint("edition ", round))
-		// Until both nodes have the change, one of them is asked.
+		// Until both nodes have the change, only one of them gets requests.
 		couch.Await(t, "the other node to have the change", func() bool {
 			return a.Must(t, "GET", "/tweets/t00003", "").Body == b.Must(t, "GET", "/tweets/t00003", "").Body
 		})
 	}
 }
 
-// storm has many clients ask at once; all must get the same.
+// storm sends many concurrent requests, whose answers must be equal.
 func storm(t *testing.T, url string) {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: stormClients}

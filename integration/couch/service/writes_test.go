@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/integration/couch"
 )
 
-// edit gives a tweet another text and returns its new revision. It knows the current
-// one from the same address.
+// edit changes a tweet's text and returns its new revision. It reads the current one from
+// the same address.
 func edit(t *testing.T, at *couch.Node, id, text string) string {
 	t.Helper()
 	old := at.Must(t, "GET", "/tweets/"+id, "").Body
@@ -19,14 +19,14 @@ func edit(t *testing.T, at *couch.Node, id, text string) string {
 	return at.Must(t, "PUT", "/tweets/"+id, body).Rev(t)
 }
 
-// pages are what shows the newest tweets: itself and what is computed of them.
+// pages returns the paths that include a tweet: its own and those of results.
 func pages(id string) []string {
 	return []string{"/tweets/" + id, "/tweets" + view, "/tweets" + list(20) + "&descending=true", "/tweets/_design/tweets/_show/html/" + id,
 		"/tweets/_all_docs?include_docs=true&startkey=%22" + id + "%22&limit=2"}
 }
 
-// TestWriteThrough checks that the very next request sees what was put through
-// Kasoku, whoever answers it.
+// TestWriteThrough checks that the next request after a write through Kasoku sees the write,
+// on every node.
 func TestWriteThrough(t *testing.T) {
 	a, b := pair(t, 40)
 	n := client(before(t, []string{a.URL, b.URL}).URL)
@@ -47,8 +47,8 @@ func TestWriteThrough(t *testing.T) {
 	}
 }
 
-// TestValidators checks that views and lists have validators of Kasoku's making,
-// which last as long as what they stand for.
+// TestValidators checks that Kasoku adds validators to views and lists, which remain the
+// same as long as the content does.
 func TestValidators(t *testing.T) {
 	a, b := pair(t, 40)
 	n := client(before(t, []string{a.URL, b.URL}).URL)
@@ -66,13 +66,12 @@ func TestValidators(t *testing.T) {
 			t.Errorf("%s: %d for another tag", path, got.Status)
 		}
 	}
-	// What comes out equal although something changed keeps its tag; what does not gets
-	// another.
+	// An answer that is equal after a change keeps its tag; a different one gets another.
 	equal, other := "/tweets"+list(20), "/tweets"+view
 	was, changed := n.Must(t, "GET", equal, "").Header.Get("ETag"), n.Must(t, "GET", other, "").Header.Get("ETag")
 	edit(t, n, "t00039", "news")
 	if got := n.Do(t, "GET", equal, "", "If-None-Match", was); got.Status != http.StatusNotModified {
-		t.Errorf("%s, which came out equal: %d", equal, got.Status)
+		t.Errorf("%s, which is equal: %d", equal, got.Status)
 	}
 	if got := n.Do(t, "GET", other, "", "If-None-Match", changed); got.Status != http.StatusOK || got.Header.Get("ETag") == changed {
 		t.Errorf("%s, which changed: %d with %q", other, got.Status, got.Header.Get("ETag"))

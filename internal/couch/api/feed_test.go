@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// transcript reads a whole feed and tells what was in it, one thing a line.
+// transcript reads a whole feed and returns its events, one per line.
 func transcript(src io.Reader, form FeedForm) string {
 	var out strings.Builder
 	r := NewFeedReader(src, form)
@@ -36,8 +36,8 @@ func transcript(src io.Reader, form FeedForm) string {
 	}
 }
 
-// withoutBeats takes heartbeats out of a transcript: each newline may be one, if
-// it comes alone.
+// withoutBeats removes heartbeats from a transcript: each newline may be one if it arrives
+// alone.
 func withoutBeats(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\nbeat", ""), "\n")
 }
@@ -122,8 +122,8 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// FuzzReader checks that a feed says the same however it is cut into pieces, and
-// that it ends.
+// FuzzReader checks that the events of a feed don't depend on how it is split, and that it
+// ends.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(`{"results":[`+"\n"+`{"seq":1,"id":"a","changes":[{"rev":"1-a"}]},`+"\n"+`],"last_seq":1}`), true)
 	f.Add([]byte("\n"+`{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}`+"\n"+`{"last_seq":1}`+"\n"), false)

@@ -35,8 +35,8 @@ func TestNamed(t *testing.T) {
 	f("COPY", "/db/a", "", "%zz", `[] false`)
 }
 
-// TestNamedTouches checks that ids that are unknown and a body without any are told
-// apart: the first moves every document.
+// TestNamedTouches checks that unknown ids differ from a body without ids: the first moves
+// every document.
 func TestNamedTouches(t *testing.T) {
 	r := Classify([]byte("POST"), nil, []byte("/db"), nil)
 	if ids, _ := WriteIDs(&r, []byte(`{}`), ""); ids == nil {

@@ -43,7 +43,8 @@ func TestReplaced(t *testing.T) {
 	f(pack(t, 5, "aaaaaaa"), pack(t, 9, "bbbbbbb"), true)
 }
 
-// TestUnpack reads what a CouchDB 3 writes, and refuses all else.
+// TestUnpack checks that positions of CouchDB 3 are unpacked, and that other input is
+// rejected.
 func TestUnpack(t *testing.T) {
 	got := parsePosition(packedEmpty)
 	want := map[string]shard{

@@ -24,8 +24,8 @@ func (t Touch) String() string {
 	return strings.Join(on, ",")
 }
 
-// TestRows has a line for each row and method of what CouchDB's manual lists:
-// the class, the kind of thing, the node, and what is touched.
+// TestRows has a line for each row and method in CouchDB's manual: the class, the kind of
+// resource, the node, and the touched things.
 func TestRows(t *testing.T) {
 	f := func(methods, target, want string) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestRows(t *testing.T) {
 	f("POST", "/db/_view_cleanup", "write | database | writer")
 	f("POST", "/db/_ensure_full_commit", "write | database | writer")
 
-	// Kind nobody knows.
+	// Unknown endpoints.
 	f("GET", "/db/_new", "pass | database | any")
 	f("POST", "/db/_new", "write | database | writer | database")
 	f("POST", "/db/_design/d/_new", "write | database | writer | database")
@@ -217,7 +217,7 @@ func TestOverride(t *testing.T) {
 	f("POST", "COPY", "/db/id", "write document,destination")
 	f("POST", "POST", "/db/_find", "pass")
 	f("PUT", "DELETE", "/db/id", "write document")
-	// Of what nodes need not agree on everything may come.
+	// Anything may happen where nodes need not agree.
 	for _, odd := range []string{"DELETE;q=1", "delete", " DELETE", "PUT,DELETE", "PATCH", ""} {
 		f("POST", odd, "/db", "write body,database,names,security")
 		f("POST", odd, "/db/id", "write document,destination")
@@ -292,7 +292,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestAllocs holds what happens before every hit to its budget.
+// TestAllocs checks the allocations of the work before every hit.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the race detector allocates
@@ -313,8 +313,8 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// FuzzClassify checks what has to hold for any path: a key is its own key, says
-// the same, and nothing is kept of what is not plain.
+// FuzzClassify checks invariants for any path: a key is its own key and has the same route,
+// and nothing ambiguous is cached.
 func FuzzClassify(f *testing.F) {
 	for _, seed := range []string{"/db/id", "//db/_design%2Fd/?a;b", "/db/_design/d/_view/v?b=1&a=%2", "/_users/x", "/db/%5flocal/%", "/a+b/c?d+e=f"} {
 		f.Add("GET", "", seed)

@@ -77,17 +77,17 @@ func newGate(t *testing.T) (*Cache, *cache.Cache) {
 	return NewCache(space, Config{Service: "s"}), c
 }
 
-// says answers every question with a status, and counts them.
-func says(status int, asked *atomic.Int32) Check {
+// answering returns a Check that returns a status and counts its calls.
+func answering(status int, asked *atomic.Int32) Check {
 	return func(context.Context, bool) (int, error) {
 		asked.Add(1)
 		return status, nil
 	}
 }
 
-func (g *Cache) wants(t *testing.T, who Identity, name string, want Verdict) {
+func (g *Cache) wants(t *testing.T, id Identity, name string, want Verdict) {
 	t.Helper()
-	if got, _ := g.Lookup(who, []byte(name), g.space.Cache().Now()); got != want {
+	if got, _ := g.Lookup(id, []byte(name), g.space.Cache().Now()); got != want {
 		t.Errorf("%s for %s; want %s", got, name, want)
 	}
 }
@@ -100,7 +100,7 @@ func TestDecisions(t *testing.T) {
 		var asked atomic.Int32
 		name := fmt.Sprint("db", status)
 		g.wants(t, bob, name, Unknown)
-		if got, err := g.Decide(t.Context(), bob, []byte(name), says(status, &asked)); got != want || err != nil {
+		if got, err := g.Decide(t.Context(), bob, []byte(name), answering(status, &asked)); got != want || err != nil {
 			t.Errorf("%d: %s, %v; want %s", status, got, err, want)
 		}
 		g.wants(t, bob, name, kept)
@@ -125,8 +125,8 @@ func TestWrites(t *testing.T) {
 		g, c := newGate(t)
 		defer c.Close()
 		var asked atomic.Int32
-		keep := func(who Identity, name string) {
-			if _, err := g.Decide(t.Context(), who, []byte(name), says(200, &asked)); err != nil {
+		keep := func(id Identity, name string) {
+			if _, err := g.Decide(t.Context(), id, []byte(name), answering(200, &asked)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,9 +135,9 @@ func TestWrites(t *testing.T) {
 		keep(bob, "other")
 		r := api.Classify([]byte(method), nil, []byte(path), nil)
 		c.Begin(g.AppendWrites(nil, &r, bob), nil).Commit(cache.Change{})
-		for i, who := range []Identity{bob, ann, bob} {
+		for i, id := range []Identity{bob, ann, bob} {
 			name := []string{"db", "db", "other"}[i]
-			if got, _ := g.Lookup(who, []byte(name), c.Now()); got != want[i] {
+			if got, _ := g.Lookup(id, []byte(name), c.Now()); got != want[i] {
 				t.Errorf("%s %s: decision %d is %s; want %s", method, path, i, got, want[i])
 			}
 		}
@@ -176,14 +176,14 @@ func TestOvertaken(t *testing.T) {
 	g.wants(t, bob, "db", Denied)
 }
 
-// TestTime checks how long a decision holds, and that it is renewed ahead of its
-// end by one of those who look.
+// TestTime checks how long a decision is valid, and that one caller refreshes it before its
+// end.
 func TestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := newGate(t)
 		defer c.Close()
 		var asked atomic.Int32
-		if _, err := g.Decide(t.Context(), bob, db, says(200, &asked)); err != nil {
+		if _, err := g.Decide(t.Context(), bob, db, answering(200, &asked)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(1500 * time.Millisecond)
@@ -197,7 +197,7 @@ func TestTime(t *testing.T) {
 				refreshes++
 				g.Refresh(bob, db, func(ctx context.Context, writer bool) (int, error) {
 					<-looked
-					return says(403, &asked)(ctx, writer)
+					return answering(403, &asked)(ctx, writer)
 				})
 			}
 		}
@@ -212,7 +212,7 @@ func TestTime(t *testing.T) {
 	})
 }
 
-// TestOneQuestion checks that a node is asked once however many wait.
+// TestOneQuestion checks that concurrent waiters share one request to the node.
 func TestOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := newGate(t)
@@ -260,7 +260,7 @@ func TestAllocs(t *testing.T) {
 	g, c := newGate(t)
 	defer c.Close()
 	var n atomic.Int32
-	if _, err := g.Decide(t.Context(), bob, db, says(200, &n)); err != nil {
+	if _, err := g.Decide(t.Context(), bob, db, answering(200, &n)); err != nil {
 		t.Fatal(err)
 	}
 	header := http1.FieldsOf("Accept", "*/*", "Cookie", "theme=dark; AuthSession=YQ", "Authorization", "Basic Ym9i")

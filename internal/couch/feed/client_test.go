@@ -39,8 +39,8 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// TestNextNode checks that clients of a node which can't be reached share the feed of
-// the next one, and that nobody is sent on who is refused.
+// TestNextNode checks that clients of an unreachable node share the feed of the next node,
+// and that a refused client does not get the next node's.
 func TestNextNode(t *testing.T) {
 	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		s.put("a")
@@ -67,7 +67,7 @@ func TestNextNode(t *testing.T) {
 	})
 }
 
-// TestUnshared checks what is left to the node, before it is asked anything.
+// TestUnshared checks which requests are left to the node without a request to it.
 func TestUnshared(t *testing.T) {
 	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		f := func(method, query, body string, header ...string) {
@@ -93,7 +93,7 @@ func TestUnshared(t *testing.T) {
 	})
 }
 
-// TestIdentity checks who shares a feed, and with whose credentials it is read.
+// TestIdentity checks which clients share a feed, and with which credentials it is read.
 func TestIdentity(t *testing.T) {
 	f := func(own bool, query string, feeds int, authors string, callers ...[]string) {
 		t.Helper()
@@ -120,7 +120,7 @@ func TestIdentity(t *testing.T) {
 	f(true, "&b=2&feed=continuous&heartbeat=5&&a=1&since=now", 1, ",,", nil)
 }
 
-// TestPost checks that bodies tell feeds apart and reach the node.
+// TestPost checks that feeds with different bodies differ, and that bodies reach the node.
 func TestPost(t *testing.T) {
 	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		for _, body := range []string{`{"doc_ids":["a"]}`, `{"doc_ids":["b"]}`, `{"doc_ids":["a"]}`} {
@@ -148,7 +148,7 @@ func FuzzParseQuery(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What decides the rows is a query of its own, that means the same again.
+		// The shared parameters are a query of their own with the same meaning.
 		again, ok := ParseQuery(q.shared+"&feed=continuous&heartbeat=1000", "")
 		if !ok || again.shared != q.shared || again.design != q.design || again.filterSeesRequest != q.filterSeesRequest || again.Limit != 0 || again.Since != "0" {
 			t.Errorf("%q: %+v becomes %+v", text, q, again)

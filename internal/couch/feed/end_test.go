@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestOwnPosition checks that a client whose feed ends before anything came is told
-// where it began, written as the node writes positions.
+// TestOwnPosition checks that a client whose feed ends before the first row gets its start
+// position, in the node's format.
 func TestOwnPosition(t *testing.T) {
 	f := func(numbers bool, since, last string, end func(s *scene, all []*client)) {
 		t.Helper()
@@ -15,7 +15,7 @@ func TestOwnPosition(t *testing.T) {
 			s.set(func() { s.hold, s.numbers = make(chan struct{}), numbers })
 			s.put("a")
 			s.put("b")
-			lines, batch, events := s.come("feed=continuous&since="+since), s.come("feed=longpoll&since="+since), s.come("feed=eventsource&since="+since)
+			lines, batch, events := s.connect("feed=continuous&since="+since), s.connect("feed=longpoll&since="+since), s.connect("feed=eventsource&since="+since)
 			end(s, []*client{lines, batch, events})
 			s.expect(lines, "{\"last_seq\":"+last+",\"pending\":0}\n<end>")
 			s.expect(batch, "{\"results\":[\n\n],\n\"last_seq\":"+last+",\"pending\":0}\n<end>")
@@ -36,12 +36,12 @@ func TestOwnPosition(t *testing.T) {
 	}
 }
 
-// TestStopOpening checks that nothing is said for a node that has said nothing: not even
-// how it writes positions is known.
+// TestStopOpening checks that nothing is sent before the node has answered, since even the
+// format of its positions is unknown.
 func TestStopOpening(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.set(func() { s.mute = make(chan struct{}) })
-		c := s.come("feed=continuous&since=0&heartbeat=1000")
+		c := s.connect("feed=continuous&since=0&heartbeat=1000")
 		s.pass(5 * time.Second)
 		s.expect(c, "")
 		close(c.stop)
@@ -51,14 +51,14 @@ func TestStopOpening(t *testing.T) {
 	})
 }
 
-// TestGone checks that a client which has got nothing yet when its node dies goes on to
-// another one, and that others are cut.
+// TestGone checks that a client without any row continues on another node when its node
+// dies, and that others are cut.
 func TestGone(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
-		first := s.come("feed=continuous&since=now")
+		first := s.connect("feed=continuous&since=now")
 		s.set(func() { s.hold = make(chan struct{}) })
-		late := s.come("feed=longpoll&since=0")
+		late := s.connect("feed=longpoll&since=0")
 		s.set(func() { s.down = true })
 		s.breakOff()
 		if o := <-late.done; o != nextNode || late.take() != "" {

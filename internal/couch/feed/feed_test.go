@@ -65,7 +65,7 @@ func (s *sink) stick(on bool) {
 	}
 }
 
-// copyRows returns what came since the last call, and how it ended.
+// take returns the output since the last call, and how it ended.
 func (s *sink) take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ type scene struct {
 	*testing.T
 	*node
 	feeds *Feeds
-	nodes []int // whose feeds callers may get
+	nodes []int // for the next clients
 }
 
 // play runs a test in a bubble.
@@ -116,8 +116,8 @@ func (s *scene) source(q *Query) *source {
 	return &source{node: 1, db: "d b", shared: q.shared, design: q.design, filtered: q.filtered, method: "GET", ownCredentials: true}
 }
 
-// come makes a client that asks for a query.
-func (s *scene) come(query string) *client {
+// connect starts a client with a query.
+func (s *scene) connect(query string) *client {
 	s.Helper()
 	q, ok := ParseQuery(query, "")
 	if !ok {
@@ -156,7 +156,7 @@ func (s *scene) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// expect checks what a client got since the last time.
+// expect checks the client's output since the last call.
 func (s *scene) expect(c *client, want string) {
 	s.Helper()
 	synctest.Wait()
@@ -172,9 +172,9 @@ func line(seq int, id string, rev int) string {
 func TestForms(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
-		lines := s.come("feed=continuous&since=now&heartbeat=1000")
-		events := s.come("feed=eventsource&since=now&heartbeat=true")
-		batch := s.come("feed=longpoll&since=now&timeout=30000")
+		lines := s.connect("feed=continuous&since=now&heartbeat=1000")
+		events := s.connect("feed=eventsource&since=now&heartbeat=true")
+		batch := s.connect("feed=longpoll&since=now&timeout=30000")
 		s.expect(lines, "\n")
 		s.expect(events, "\n")
 		s.expect(batch, "{\"results\":[\n\n")
@@ -200,10 +200,10 @@ func TestForms(t *testing.T) {
 // TestEnds checks how feeds end that are not left.
 func TestEnds(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
-		quiet := s.come("feed=continuous&since=now&timeout=5000")
-		poll := s.come("feed=longpoll&since=now&timeout=6000")
-		events := s.come("feed=eventsource&since=now&timeout=6000")
-		limit := s.come("feed=continuous&since=now&limit=2&heartbeat=60000")
+		quiet := s.connect("feed=continuous&since=now&timeout=5000")
+		poll := s.connect("feed=longpoll&since=now&timeout=6000")
+		events := s.connect("feed=eventsource&since=now&timeout=6000")
+		limit := s.connect("feed=continuous&since=now&limit=2&heartbeat=60000")
 		s.pass(4 * time.Second)
 		s.put("a")
 		s.put("b")
@@ -215,10 +215,10 @@ func TestEnds(t *testing.T) {
 		s.expect(quiet, "{\"last_seq\":\"3-1\",\"pending\":0}\n<end>")
 		s.expect(events, "\ndata: "+line(1, "a", 1)+"\nid: \"1-1\"\n\ndata: "+line(2, "b", 1)+"\nid: \"2-1\"\n\ndata: "+line(3, "c", 1)+"\nid: \"3-1\"\n\n<end>")
 		s.take(poll)
-		idle := s.come("feed=longpoll&since=now&timeout=1000")
+		idle := s.connect("feed=longpoll&since=now&timeout=1000")
 		s.pass(time.Second)
 		s.expect(idle, "{\"results\":[\n\n\n],\n\"last_seq\":\"3-1\",\"pending\":0}\n<end>")
-		stopped := s.come("feed=continuous&since=2-1")
+		stopped := s.connect("feed=continuous&since=2-1")
 		close(stopped.stop)
 		s.expect(stopped, line(3, "c", 1)+"\n{\"last_seq\":\"3-1\",\"pending\":0}\n<end>")
 	})
@@ -226,13 +226,13 @@ func TestEnds(t *testing.T) {
 
 func (s *scene) take(c *client) { synctest.Wait(); c.take() }
 
-// TestSince checks where clients begin, and what that costs.
+// TestSince checks where clients begin, and which requests that needs.
 func TestSince(t *testing.T) {
 	play(t, Config{PageRows: 2}, func(s *scene) {
 		for _, id := range []string{"a", "b", "c", "a", "d"} {
 			s.put(id)
 		}
-		all := s.come("feed=continuous&heartbeat=60000")
+		all := s.connect("feed=continuous&heartbeat=60000")
 		s.expect(all, line(2, "b", 1)+"\n"+line(3, "c", 1)+"\n"+line(4, "a", 2)+"\n"+line(5, "d", 1)+"\n")
 		s.put("e")
 		s.put("f")
@@ -240,7 +240,7 @@ func TestSince(t *testing.T) {
 		s.requests()
 		f := func(since, want string) {
 			s.Helper()
-			c := s.come("feed=longpoll&since=" + since)
+			c := s.connect("feed=longpoll&since=" + since)
 			s.expect(c, "{\"results\":[\n"+want+"\n],\n\"last_seq\":\"7-1\",\"pending\":0}\n<end>")
 		}
 		f("6-1", line(7, "f", 1))
@@ -253,24 +253,23 @@ func TestSince(t *testing.T) {
 		if got := s.requests(); len(got) != 3 || !strings.Contains(got[0], "feed=normal&limit=2&since=4-1") {
 			t.Errorf("asked %q", got)
 		}
-		if c := s.come("feed=longpoll&since=garbage"); <-c.done != passOn {
+		if c := s.connect("feed=longpoll&since=garbage"); <-c.done != passOn {
 			t.Error("a position that the node refuses is not passed")
 		}
-		limit := s.come("feed=continuous&limit=1")
+		limit := s.connect("feed=continuous&limit=1")
 		s.expect(limit, line(2, "b", 1)+"\n{\"last_seq\":\"2-1\",\"pending\":5}\n<end>")
 		s.leave(all)
 	})
 }
 
-// TestOvertaken checks that what changes while a page is read is neither missed nor
-// told twice.
+// TestOvertaken checks that changes during a page request are neither lost nor repeated.
 func TestOvertaken(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
-		first := s.come("feed=continuous&since=now&heartbeat=60000")
+		first := s.connect("feed=continuous&since=now&heartbeat=60000")
 		hold := make(chan struct{})
 		s.set(func() { s.hold = hold })
-		late := s.come("feed=continuous&heartbeat=60000")
+		late := s.connect("feed=continuous&heartbeat=60000")
 		s.put("b")
 		s.expect(late, "")
 		s.set(func() { s.hold = nil })
@@ -283,8 +282,8 @@ func TestOvertaken(t *testing.T) {
 		s.pass(time.Second)
 		s.put("d")
 		s.set(func() { s.down = false })
-		fresh := s.come("feed=continuous&heartbeat=60000&since=2-1")
-		later := s.come("feed=continuous&heartbeat=60000&since=0")
+		fresh := s.connect("feed=continuous&heartbeat=60000&since=2-1")
+		later := s.connect("feed=continuous&heartbeat=60000&since=0")
 		s.expect(fresh, line(3, "c", 1)+"\n")
 		s.expect(later, line(1, "a", 1)+"\n"+line(2, "b", 1)+"\n"+line(3, "c", 1)+"\n"+line(4, "d", 1)+"\n")
 		s.pass(2 * time.Second)
@@ -298,14 +297,14 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// TestBreaks checks what becomes of clients when the feed ends.
+// TestBreaks checks how clients' feeds end when the node's feed ends.
 func TestBreaks(t *testing.T) {
 	f := func(do func(s *scene), want string) {
 		t.Helper()
 		play(t, Config{}, func(s *scene) {
 			s.Helper()
 			s.put("a")
-			c := s.come("feed=continuous&since=now&heartbeat=60000")
+			c := s.connect("feed=continuous&since=now&heartbeat=60000")
 			do(s)
 			s.pass(4 * time.Second)
 			s.expect(c, "\n"+want)
@@ -326,14 +325,14 @@ func TestBreaks(t *testing.T) {
 	f(func(s *scene) { s.put(strings.Repeat("x", 2<<20)) }, "<cut>")
 }
 
-// TestRefused checks that clients whose feed can't be shared are left to the node, and
-// to another one if that can't be reached.
+// TestRefused checks that clients whose feed can't be shared are left to the node, or to
+// another one if that can't be reached.
 func TestRefused(t *testing.T) {
 	f := func(want sessionResult, spoil func(s *scene)) {
 		t.Helper()
 		play(t, Config{MaxGroups: 1}, func(s *scene) {
 			spoil(s)
-			c := s.come("feed=continuous&since=now&only=x")
+			c := s.connect("feed=continuous&since=now&only=x")
 			select {
 			case o := <-c.done:
 				if o != want || c.sink.take() != "" {
@@ -349,14 +348,14 @@ func TestRefused(t *testing.T) {
 	f(passOn, func(s *scene) { s.set(func() { s.born = 0 }) })
 	f(nextNode, func(s *scene) { s.set(func() { s.down = true }) })
 	f(passOn, func(s *scene) { s.set(func() { s.replace = true }) })
-	f(passOn, func(s *scene) { c := s.come("feed=continuous"); s.Cleanup(c.cancel) })
+	f(passOn, func(s *scene) { c := s.connect("feed=continuous"); s.Cleanup(c.cancel) })
 }
 
-// TestSlow checks that a client which takes nothing delays nobody, and misses
-// nothing once it reads on.
+// TestSlow checks that a client that does not read delays no other, and misses nothing when
+// it reads again.
 func TestSlow(t *testing.T) {
 	play(t, Config{RingBytes: 1000, PageRows: 7}, func(s *scene) {
-		slow, quick := s.come("feed=continuous&since=now"), s.come("feed=continuous&since=now")
+		slow, quick := s.connect("feed=continuous&since=now"), s.connect("feed=continuous&since=now")
 		slow.stick(true)
 		var want strings.Builder
 		want.WriteString("\n")
@@ -374,10 +373,10 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestRights checks that whoever may no longer read a database is cut.
+// TestRights checks that a client that loses its permission is cut.
 func TestRights(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
-		a, b := s.come("feed=continuous&since=now"), s.come("feed=continuous&since=now")
+		a, b := s.connect("feed=continuous&since=now"), s.connect("feed=continuous&since=now")
 		a.denied.Store(true)
 		s.pass(2900 * time.Millisecond)
 		s.expect(a, "\n")
@@ -389,13 +388,13 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// TestDesign checks that clients who come after a filter was changed get the new one.
+// TestDesign checks that clients after a change of the filter get the new one.
 func TestDesign(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		f := func(outcomes ...sessionResult) {
 			s.Helper()
 			for _, want := range outcomes {
-				c := s.come("feed=continuous&since=now&filter=f/g")
+				c := s.connect("feed=continuous&since=now&filter=f/g")
 				select {
 				case o := <-c.done:
 					if o != want {
@@ -425,11 +424,11 @@ func (s *scene) now() (n int) {
 	return n
 }
 
-// TestLinger checks how long a feed stays open without clients.
+// TestLinger checks how long a feed is kept open without clients.
 func TestLinger(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		for range 5 {
-			s.leave(s.come("feed=longpoll&since=now"))
+			s.leave(s.connect("feed=longpoll&since=now"))
 			s.pass(14 * time.Second)
 		}
 		if got := s.feeds.Stats(); got.Opened != 1 || got.Feeds != 1 {

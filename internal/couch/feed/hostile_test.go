@@ -16,7 +16,7 @@ func TestAlwaysBehind(t *testing.T) {
 	f := func(end func(c *client), want string) {
 		t.Helper()
 		play(t, Config{}, func(s *scene) {
-			c := s.come("feed=continuous&since=now")
+			c := s.connect("feed=continuous&since=now")
 			rows := 0
 			c.call(func() {
 				if rows++; rows == 10 {
@@ -62,16 +62,16 @@ func TestTake(t *testing.T) {
 	f(4*maxBatchText, 1)
 }
 
-// TestLeavesEarly checks that clients who leave while it is asked for their filter's
-// revision change nothing for others.
+// TestLeavesEarly checks that clients that leave during the request for their filter's
+// revision don't affect others.
 func TestLeavesEarly(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
-		first := s.come(query)
+		first := s.connect(query)
 		s.pass(time.Millisecond)
 		deaf := make(chan struct{})
 		s.set(func() { s.deaf = deaf })
-		asks, waits, stays := s.come(query), s.come(query), s.come(query)
+		asks, waits, stays := s.connect(query), s.connect(query), s.connect(query)
 		s.leave(waits)
 		s.leave(asks)
 		s.set(func() { s.deaf = nil })
@@ -79,7 +79,7 @@ func TestLeavesEarly(t *testing.T) {
 		s.pass(time.Millisecond)
 		s.put("a")
 		s.expect(stays, "\n"+line(1, "a", 1)+"\n")
-		later := s.come(query)
+		later := s.connect(query)
 		if got := s.feeds.Stats(); got.Opened != 1 {
 			t.Errorf("%+v", got)
 		}
@@ -89,18 +89,18 @@ func TestLeavesEarly(t *testing.T) {
 	})
 }
 
-// TestMostFeeds checks that feeds to which nobody may come any more count as well.
+// TestMostFeeds checks that retired feeds count as well.
 func TestMostFeeds(t *testing.T) {
 	play(t, Config{MaxGroups: 2}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
 		f := func(want sessionResult) {
 			s.Helper()
-			if o := <-s.come(query).done; o != want {
+			if o := <-s.connect(query).done; o != want {
 				s.Errorf("outcome %d; want %d", o, want)
 			}
 		}
 		for _, design := range []string{`"2-d"`, `"3-d"`} {
-			c := s.come(query)
+			c := s.connect(query)
 			defer c.cancel()
 			s.pass(time.Millisecond)
 			s.set(func() { s.design = design })
@@ -113,16 +113,16 @@ func TestMostFeeds(t *testing.T) {
 	})
 }
 
-// TestRare checks that a node may look for minutes for a row which a filter lets
-// through, and that this delays nobody whose feed has no filter.
+// TestRare checks that a node may search for minutes for a row that passes a filter, and
+// that this delays no client without a filter.
 func TestRare(t *testing.T) {
 	play(t, Config{MaxPages: 1}, func(s *scene) {
 		s.put("a")
 		hold := make(chan struct{})
 		s.set(func() { s.hold = hold })
-		rare := s.come("feed=continuous&heartbeat=60000&filter=_selector")
+		rare := s.connect("feed=continuous&heartbeat=60000&filter=_selector")
 		s.set(func() { s.hold = nil })
-		quick := s.come("feed=longpoll")
+		quick := s.connect("feed=longpoll")
 		s.expect(quick, "{\"results\":[\n"+line(1, "a", 1)+"\n],\n\"last_seq\":\"1-1\",\"pending\":0}\n<end>")
 		s.pass(8*time.Minute + time.Second)
 		s.expect(rare, strings.Repeat("\n", 8))
@@ -132,18 +132,18 @@ func TestRare(t *testing.T) {
 	})
 }
 
-// TestCutAgain checks that a node whose feeds are cut as soon as they are open is not
-// asked without end, and that clients get what they bring.
+// TestCutAgain checks that a node whose feeds are cut as soon as they are open does not get
+// requests at a high rate, and that clients get the rows.
 func TestCutAgain(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
-		c := s.come("feed=continuous&since=now")
+		c := s.connect("feed=continuous&since=now")
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for pause(ctx, time.Millisecond) {
-				s.set(func() { s.rewind = 1 }) // something comes of each
+				s.set(func() { s.rewind = 1 }) // each feed has a row
 				s.breakOff()
 			}
 		}()
@@ -165,12 +165,11 @@ func TestCutAgain(t *testing.T) {
 	})
 }
 
-// TestAbandoned checks that nothing is asked for a feed that nobody wants any more,
-// whatever the node goes on to say.
+// TestAbandoned checks that an unused feed sends no requests, whatever the node sends.
 func TestAbandoned(t *testing.T) {
 	play(t, Config{Linger: time.Second}, func(s *scene) {
 		s.put("a")
-		s.leave(s.come("feed=continuous&since=now"))
+		s.leave(s.connect("feed=continuous&since=now"))
 		s.set(func() { s.rewind = 1 })
 		s.requests()
 		s.pass(time.Minute)

@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// TestMany checks that 2,000 clients cost the node one feed, that each gets every row
-// in order, and that an idle one holds little memory: its struct, a timer, and what its
-// test needs, but no buffer.
+// TestMany checks that 2,000 clients need one feed of the node, that each gets every row in
+// order, and that an idle client needs little memory: its struct, a timer, and the test's
+// own data, but no buffer.
 func TestMany(t *testing.T) {
 	if n := unsafe.Sizeof(session{}); n > 512 {
 		t.Errorf("a client takes %d bytes", n)
@@ -22,11 +22,11 @@ func TestMany(t *testing.T) {
 	)
 	play(t, Config{}, func(s *scene) {
 		s.put("before")
-		first := s.come("feed=continuous&heartbeat=60000&since=now")
+		first := s.connect("feed=continuous&heartbeat=60000&since=now")
 		before := inUse()
 		all := make([]*client, clients)
 		for i := range all {
-			all[i] = s.come([...]string{"feed=continuous&heartbeat=60000&since=1-1", "feed=eventsource&heartbeat=true&since=now"}[i%2])
+			all[i] = s.connect([...]string{"feed=continuous&heartbeat=60000&since=1-1", "feed=eventsource&heartbeat=true&since=now"}[i%2])
 		}
 		if got := (inUse() - before) / clients; got > each {
 			t.Errorf("an idle client takes %d bytes; want at most %d", got, each)

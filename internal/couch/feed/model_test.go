@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// follower is somebody who follows the database as CouchDB's clients do: by feeds of
-// any form, one after the other, each from where the last one has ended.
+// follower follows the database as CouchDB's clients do: by feeds of any form in sequence,
+// each from where the last one ended.
 type follower struct {
 	only  string // of which documents
 	since string // "" before the first feed with since=now
@@ -42,7 +42,7 @@ func (f *follower) query(r *rand.Rand) (form Form, query string) {
 	return form, query
 }
 
-// startPage takes in what a feed has brought.
+// read applies the output of a feed.
 func (f *follower) read(t *testing.T, form Form, text string) {
 	text, _, _ = strings.Cut(text, "<")
 	if form == Eventsource {
@@ -89,7 +89,7 @@ func (f *follower) row(t *testing.T, text string) {
 		t.Fatalf("%q: %v", text, err)
 	}
 	if !strings.HasPrefix(row.ID, f.only) {
-		t.Fatalf("who asked for %q got %s", f.only, text)
+		t.Fatalf("a follower of %q got %s", f.only, text)
 	}
 	var seq, born, rev int
 	if _, err := fmt.Sscanf(row.Seq+" "+row.Changes[0].Rev, "%d-%d %d-x", &seq, &born, &rev); err != nil {
@@ -130,9 +130,9 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 	}
 }
 
-// TestModel lets followers come and go at a database that changes, with a node that
-// breaks feeds off, repeats rows, is away, and loses its database; in the end each
-// of them knows the newest state of all that has changed since it came. Without
+// TestModel runs followers that join and leave at random, on a database that changes, with a
+// node that breaks feeds off, repeats rows, is away, and loses its database. In the end each
+// follower has the newest state of everything that has changed since it joined. Without
 // faults it got each row once and in order.
 func TestModel(t *testing.T) {
 	for seed := range uint64(120) {
@@ -152,7 +152,8 @@ func model(t *testing.T, seed uint64, faults bool) {
 			if step < 100 && r.IntN(8) == 0 {
 				f := &follower{only: []string{"", "a", "b"}[r.IntN(3)], docs: map[string]int{}, since: "0"}
 				if r.IntN(2) == 0 {
-					// A position of its own, rather than "now": feeds may end before they have told one.
+					// A position of its own, rather than "now": feeds may end before they
+					// have sent one.
 					s.set(func() { f.since, f.from = s.token(s.seq), s.born*1000000+s.seq })
 				}
 				all = append(all, f)
@@ -200,7 +201,7 @@ func (s *scene) misbehave(r *rand.Rand) {
 	}
 }
 
-// compare checks what a follower knows.
+// compare checks a follower's state.
 func (s *scene) compare(i int, f *follower, faults bool) {
 	for id, c := range s.docs {
 		if at := s.born*1000000 + c.seq; at > f.from && strings.HasPrefix(id, f.only) && f.docs[id] != s.born*1000000+c.rev {
@@ -209,7 +210,7 @@ func (s *scene) compare(i int, f *follower, faults bool) {
 	}
 	for j := 1; j < len(f.told) && !faults; j++ {
 		if f.told[j] <= f.told[j-1] {
-			s.Errorf("follower %d of %q: %d came after %d", i, f.only, f.told[j], f.told[j-1])
+			s.Errorf("follower %d of %q: %d follows %d", i, f.only, f.told[j], f.told[j-1])
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// update is what a node knows of a document: its newest state.
+// change is the newest state of a document on a node.
 type change struct {
 	seq int
 	id  string
@@ -27,14 +27,14 @@ func (c change) text(written func(int) string) string {
 	return fmt.Sprintf(`{"seq":%s,"id":%q,"changes":[{"rev":"%d-x"}]}`, written(c.seq), c.id, c.rev)
 }
 
-// node is a CouchDB with one database, in memory, that misbehaves as it is told.
+// node is a CouchDB with one database, in memory, with configurable faults.
 type node struct {
 	mu      sync.Mutex
 	born    int // 0 while there is no database
 	births  int
 	seq     int
 	docs    map[string]change
-	replace bool          // the database is replaced as its feed is asked for
+	replace bool          // the database is replaced during the request for its feed
 	design  string        // the revision of the design document
 	numbers bool          // positions are numbers, as with CouchDB 1
 	changed chan struct{} // closed with each change
@@ -44,15 +44,15 @@ type node struct {
 	down    bool
 	dead    int           // the number under which the node can't be reached
 	rewind  int           // how many positions each new feed repeats
-	twice   bool          // rows come twice
+	twice   bool          // rows are sent twice
 	hold    chan struct{} // pages wait until it is closed, if it isn't nil
-	mute    chan struct{} // so does what the node says of its database
-	deaf    chan struct{} // so does what the node says of its design document
+	mute    chan struct{} // so is the answer about the database
+	deaf    chan struct{} // so is the answer about the design document
 	refuse  int
 	asked   []string
 	open    map[string]int // continuous feeds, by their shape
 	most    int            // of open, ever
-	authors []string       // the credentials that came
+	authors []string       // the credentials received
 }
 
 func newNode() *node {
@@ -112,7 +112,7 @@ func (n *node) written(seq int) string {
 	return strconv.Quote(n.token(seq))
 }
 
-// position reads a token: those of other databases replay everything.
+// position parses a token: those of other databases replay everything.
 func (n *node) position(token string) (int, bool) {
 	if token == "0" {
 		return 0, true
@@ -132,7 +132,7 @@ func (n *node) position(token string) (int, bool) {
 	return at, true
 }
 
-// after returns the changes behind a position, of documents whose ids begin with only.
+// after returns the changes after a position, of documents whose ids have the prefix only.
 func (n *node) after(at int, only string) (rows []change) {
 	for _, c := range n.docs {
 		if c.seq > at && strings.HasPrefix(c.id, only) {
@@ -143,13 +143,13 @@ func (n *node) after(at int, only string) (rows []change) {
 	return rows
 }
 
-// requests returns what was asked since the last call.
+// requests returns the requests since the last call.
 func (n *node) requests() (asked []string) {
 	n.set(func() { asked, n.asked = n.asked, nil })
 	return asked
 }
 
-func said(status int, text string, header ...string) (*Answer, error) {
+func answered(status int, text string, header ...string) (*Answer, error) {
 	return &Answer{Status: status, Header: http1.FieldsOf(header...), Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
@@ -166,7 +166,7 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	case n.down, r.Node == n.dead:
 		return nil, errors.New("connection refused")
 	case n.born == 0:
-		return said(404, `{"error":"not_found"}`)
+		return answered(404, `{"error":"not_found"}`)
 	case u.Path == "/d b":
 		return n.later(ctx, n.mute, fmt.Sprintf(`{"instance_start_time":"%d","update_seq":%s}`, n.born, n.written(n.seq)))
 	case u.Path == "/d b/_design/f":
@@ -178,13 +178,13 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 				return nil, err
 			}
 		}
-		return said(200, "", "ETag", n.design)
+		return answered(200, "", "ETag", n.design)
 	case n.refuse != 0:
-		return said(n.refuse, "no")
+		return answered(n.refuse, "no")
 	}
 	at, ok := n.position(q.Get("since"))
 	if !ok {
-		return said(400, `{"error":"bad_request"}`)
+		return answered(400, `{"error":"bad_request"}`)
 	}
 	if q.Get("feed") == "normal" {
 		return n.page(ctx, q, at)
@@ -233,9 +233,9 @@ func (n *node) page(ctx context.Context, q url.Values, at int) (*Answer, error) 
 	return n.later(ctx, n.hold, b.String())
 }
 
-// later says something when a channel is closed, or at once without one.
+// later sends text when a channel is closed, or at once without one.
 func (n *node) later(ctx context.Context, when <-chan struct{}, text string) (*Answer, error) {
-	a, err := said(200, text)
+	a, err := answered(200, text)
 	if when != nil {
 		a.Body = io.NopCloser(io.MultiReader(waiting{ctx, when}, a.Body))
 	}

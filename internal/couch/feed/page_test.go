@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSamePage checks that clients who come from one position cost the node one page,
-// also if the first of them leaves, and that nobody is waited for who has left.
+// TestSamePage checks that clients with the same position share one page request, also if
+// the first of them leaves, and that a page without clients is canceled.
 func TestSamePage(t *testing.T) {
 	play(t, Config{MaxPages: 1}, func(s *scene) {
 		for _, id := range []string{"a", "b", "c"} {
@@ -16,7 +16,7 @@ func TestSamePage(t *testing.T) {
 		s.set(func() { s.hold = hold })
 		var all []*client
 		for range 20 {
-			all = append(all, s.come("feed=longpoll"))
+			all = append(all, s.connect("feed=longpoll"))
 		}
 		s.leave(all[0])
 		s.set(func() { s.hold = nil })
@@ -35,9 +35,9 @@ func TestSamePage(t *testing.T) {
 		}
 
 		s.set(func() { s.hold = make(chan struct{}) })
-		lost := s.come("feed=longpoll")
+		lost := s.connect("feed=longpoll")
 		s.leave(lost)
 		s.set(func() { s.hold = nil })
-		s.expect(s.come("feed=longpoll&limit=1"), "{\"results\":[\n"+line(1, "a", 1)+"\n],\n\"last_seq\":\"1-1\",\"pending\":2}\n<end>")
+		s.expect(s.connect("feed=longpoll&limit=1"), "{\"results\":[\n"+line(1, "a", 1)+"\n],\n\"last_seq\":\"1-1\",\"pending\":2}\n<end>")
 	})
 }

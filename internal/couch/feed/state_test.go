@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestStates checks what is told of feeds that are shared, also of one to which nobody
-// may come any more.
+// TestStates checks the states of shared feeds, also of a retired one.
 func TestStates(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		f := func(want ...State) {
@@ -20,7 +19,7 @@ func TestStates(t *testing.T) {
 		}
 		f()
 		s.put("a")
-		all := []*client{s.come("feed=continuous&since=now"), s.come("feed=eventsource&since=now"), s.come("feed=continuous&since=now&filter=f/g")}
+		all := []*client{s.connect("feed=continuous&since=now"), s.connect("feed=eventsource&since=now"), s.connect("feed=continuous&since=now&filter=f/g")}
 		s.put("bb")
 		size := len(line(2, "bb", 1)) + rowOverhead
 		shared := State{DB: "d b", Node: 1, Phase: "open", Clients: 2, Rows: 1, Bytes: size}
@@ -28,7 +27,7 @@ func TestStates(t *testing.T) {
 		f(shared, filtered)
 		s.set(func() { s.design = `"2-d"` })
 		s.pass(time.Millisecond)
-		if o := <-s.come("feed=continuous&since=now&filter=f/g").done; o != filterChanged {
+		if o := <-s.connect("feed=continuous&since=now&filter=f/g").done; o != filterChanged {
 			t.Errorf("outcome %d", o)
 		}
 		f(shared, filtered)
@@ -38,7 +37,7 @@ func TestStates(t *testing.T) {
 		shared.Phase, filtered.Phase = "resuming", "resuming"
 		f(shared, filtered)
 		s.set(func() { s.down, s.mute = false, make(chan struct{}) })
-		all = append(all, s.come("feed=continuous&since=now&limit=3&only=x"))
+		all = append(all, s.connect("feed=continuous&since=now&limit=3&only=x"))
 		f(shared, filtered, State{DB: "d b", Query: "only=x", Node: 1, Phase: "opening", Clients: 1})
 		for _, c := range all {
 			s.leave(c)

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 )
 
-// TestStop checks over a real connection that feeds end in order when the server
-// stops, with the position that the client goes on from.
+// TestStop checks over a real connection that feeds end in order when the server stops, with
+// the client's position.
 func TestStop(t *testing.T) {
 	n := newNode()
 	n.put("a")

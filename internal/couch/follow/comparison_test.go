@@ -16,8 +16,7 @@ func fill(from, to int, nodes ...*node) {
 	}
 }
 
-// TestCompareAtStart checks what is known of nodes that differ when they begin to be
-// followed.
+// TestCompareAtStart checks the state of nodes that differ when they begin to be followed.
 func TestCompareAtStart(t *testing.T) {
 	f := func(what string, before func(a, b *node), script func(s *scene)) {
 		t.Helper()
@@ -74,9 +73,9 @@ func TestCompareAtStart(t *testing.T) {
 	f("empty", func(a, b *node) {}, func(s *scene) { s.current("", 0b11) })
 }
 
-// TestCompareFromWhereItWas checks that a node which comes back is compared from
-// where it stood, also if it is covered by newer changes of its own, and by the
-// newest if that position is refused.
+// TestCompareFromWhereItWas checks that a node that rejoins is compared from its last
+// position, also if newer changes of its own hide that, and by the newest changes if the
+// position is rejected.
 func TestCompareFromWhereItWas(t *testing.T) {
 	f := func(refuses bool, want string) {
 		t.Helper()
@@ -128,8 +127,8 @@ func TestCompareIsTriedAgain(t *testing.T) {
 	})
 }
 
-// TestCompareSpares checks that a node which is too slow to be compared is not asked
-// ever again while it still works at what it was asked before.
+// TestCompareSpares checks that a node that is too slow to be compared gets no further
+// requests while it still works on the former ones.
 func TestCompareSpares(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].stalls = true }, func(s *scene) {
 		s.pass(5 * time.Minute)

@@ -27,8 +27,8 @@ func TestSlaveWithoutDatabase(t *testing.T) {
 	})
 }
 
-// TestFirstWithoutDatabase checks that the first node that is up says whether there
-// is a database.
+// TestFirstWithoutDatabase checks that the first node that is up decides whether the
+// database exists.
 func TestFirstWithoutDatabase(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[0].remove() }, func(s *scene) {
 		r := s.read(1, "x")
@@ -63,7 +63,7 @@ func TestRecreation(t *testing.T) {
 				s.pass(100 * time.Millisecond)
 				r.wants(false)
 				if s.db.Incarnation() == born {
-					t.Error("it is said to be the same")
+					t.Error("the incarnation has not changed")
 				}
 				s.pass(5 * time.Second)
 				if got := s.db.Current([]byte("x")); uint64(got) != current {
@@ -74,19 +74,18 @@ func TestRecreation(t *testing.T) {
 		})
 	}
 	f("deleted", (*node).remove, 0)
-	// The first node has made it anew and lacks what the other still has.
+	// The first node has recreated it and lacks the other's documents.
 	f("recreated", (*node).create, 0b10)
 	f("deleted and recreated", func(n *node) { n.remove(); n.create() }, 0b10)
 }
 
-// TestDeletedThroughKasoku checks that no copy is given out nor kept from before a
-// deletion through Kasoku was answered, and that it ends when the database is
-// there again.
+// TestDeletedThroughKasoku checks that no copy from before a deletion through Kasoku is
+// served or cached, and that this ends when the database exists again.
 func TestDeletedThroughKasoku(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		for _, n := range s.nodes {
 			n.put("x", "1-a")
-			n.set(func() { n.mute = true }) // its feed does not tell
+			n.set(func() { n.mute = true }) // its feed is silent
 		}
 		s.pass(100 * time.Millisecond)
 		r := s.read(1, "x")
@@ -113,7 +112,7 @@ func TestDeletedThroughKasoku(t *testing.T) {
 	})
 }
 
-// TestDoubtedInVain checks that a deletion which did not happen leaves nothing behind.
+// TestDoubtedInVain checks that a deletion that did not happen has no lasting effect.
 func TestDoubtedInVain(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.db.RecheckExistence(0)
@@ -124,8 +123,8 @@ func TestDoubtedInVain(t *testing.T) {
 	})
 }
 
-// TestOldRun checks that what a follower's former run still tells of a database that
-// is gone does not count.
+// TestOldRun checks that reports of a follower's former run about a deleted database are
+// dropped.
 func TestOldRun(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		old := &nodeWatcher{s.db, 0, s.db.nodes[0].run}

@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// feedNode is a CouchDB with one database, in memory, that misbehaves as it is told.
+// feedNode is a CouchDB with one database, in memory, with configurable faults.
 type feedNode struct {
 	mu      sync.Mutex
 	born    string // "" while there is no database
@@ -30,7 +30,7 @@ type feedNode struct {
 	over      bool // feeds that are cut end in order
 	mute      bool // no heartbeats
 	asked     []string
-	meanwhile func() // done once, when a continuous feed was asked for and before it is open
+	meanwhile func() // called once, after a request for a continuous feed and before it is open
 }
 
 func newFeedNode() *feedNode {
@@ -52,8 +52,8 @@ func (n *feedNode) set(cut bool, change func()) {
 	}
 }
 
-// announced tells how the node behaves now.
-func (n *feedNode) told(how *bool) bool {
+// behaves reports whether a fault is switched on.
+func (n *feedNode) behaves(how *bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return *how
@@ -88,7 +88,7 @@ func (n *feedNode) after(since int) (rows []string, last int, changed, cut chan 
 	return rows, len(n.rows), n.changed, n.cut
 }
 
-// requests returns what was asked since the last call.
+// requests returns the requests since the last call.
 func (n *feedNode) requests() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -146,7 +146,7 @@ func (n *feedNode) serve(ctx context.Context, w *io.PipeWriter, q url.Values, si
 	case "longpoll":
 		timeout, _ := strconv.Atoi(q.Get("timeout"))
 		_, _, changed, cut := n.after(since)
-		if rows, _, _, _ := n.after(since); len(rows) == 0 && !n.told(&n.hasty) {
+		if rows, _, _, _ := n.after(since); len(rows) == 0 && !n.behaves(&n.hasty) {
 			t := time.NewTimer(time.Duration(timeout) * time.Millisecond)
 			defer t.Stop()
 			select {
@@ -173,14 +173,14 @@ func (n *feedNode) results(w *io.PipeWriter, since int) {
 
 func (n *feedNode) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
 	beat, _ := strconv.Atoi(q.Get("heartbeat"))
-	if n.told(&n.hold) {
+	if n.behaves(&n.hold) {
 		<-ctx.Done()
 		return
 	}
 	io.WriteString(w, "\n")
 	ticker := time.NewTicker(time.Duration(beat) * time.Millisecond)
 	defer ticker.Stop()
-	for !n.told(&n.hasty) {
+	for !n.behaves(&n.hasty) {
 		rows, last, changed, cut := n.after(since)
 		for _, row := range rows {
 			io.WriteString(w, row+"\n")
@@ -189,11 +189,11 @@ func (n *feedNode) continuous(ctx context.Context, w *io.PipeWriter, q url.Value
 		select {
 		case <-changed:
 		case <-ticker.C:
-			if !n.told(&n.mute) {
+			if !n.behaves(&n.mute) {
 				io.WriteString(w, "\n")
 			}
 		case <-cut:
-			if n.exists() && !n.told(&n.over) {
+			if n.exists() && !n.behaves(&n.over) {
 				w.CloseWithError(io.ErrUnexpectedEOF)
 				return
 			}
@@ -211,17 +211,17 @@ func (n *feedNode) last(w *io.PipeWriter, since int) {
 	w.Close()
 }
 
-// recorder writes down what a follower tells.
+// recorder records the events of a follower.
 type recorder struct {
-	mu    sync.Mutex
-	told  []string
-	heard time.Time
+	mu     sync.Mutex
+	events []string
+	heard  time.Time
 }
 
 func (r *recorder) add(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, text)
+	r.events = append(r.events, text)
 }
 
 func (r *recorder) Reset(why ResetReason) { r.add("reset: " + why.String()) }
@@ -240,13 +240,13 @@ func (r *recorder) Heard(at time.Time) {
 	r.heard = at
 }
 
-// take returns what was told since the last call.
+// take returns the events since the last call.
 func (r *recorder) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := strings.Join(r.told, "; ")
-	r.told = nil
-	return told
+	events := strings.Join(r.events, "; ")
+	r.events = nil
+	return events
 }
 
 // silence is how long nothing was heard.

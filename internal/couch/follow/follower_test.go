@@ -43,11 +43,11 @@ func (s *followerScene) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// expect checks what was told since the last time, and what the follower is doing.
-func (s *followerScene) expect(told string, phase Phase) {
+// expect checks the events since the last call, and the follower's phase.
+func (s *followerScene) expect(events string, phase Phase) {
 	s.Helper()
-	if got := s.take(); got != told {
-		s.Errorf("told %q; want %q", got, told)
+	if got := s.take(); got != events {
+		s.Errorf("events %q; want %q", got, events)
 	}
 	if got := s.follower.State(); got.Phase != phase {
 		s.Errorf("%s since %s, %v; want %s", got.Phase, time.Since(got.Since), got.Err, phase)
@@ -76,14 +76,14 @@ func TestFollow(t *testing.T) {
 		s.pass(time.Hour)
 		s.expect("", Following)
 		s.fresh()
-		if got := n.requests(); len(got) != 3 { // who it is, the feed, and whether it still is
+		if got := n.requests(); len(got) != 3 { // identity, feed, and confirmation
 			t.Errorf("asked %q", got)
 		}
 	})
 }
 
-// TestResume checks that a cut feed is resumed where it was, and that all that
-// has changed meanwhile is told, before anything counts as heard.
+// TestResume checks that a cut feed is resumed at its position, and that all changes
+// meanwhile are reported before Heard is called.
 func TestResume(t *testing.T) {
 	n := newFeedNode()
 	playFollower(t, n, func(s *followerScene) {
@@ -210,7 +210,7 @@ func TestFollowRecreation(t *testing.T) {
 			n.write(`{"seq":"1-x","id":"c","changes":[{"rev":"1-c"}]}`)
 			synctest.Wait()
 			if got := s.take(); got != "reset: recreated" {
-				t.Errorf("told %q", got)
+				t.Errorf("events %q", got)
 			}
 			s.pass(time.Second)
 			s.expect("reset: recreated", Following)
@@ -229,14 +229,14 @@ func TestFollowRecreation(t *testing.T) {
 			n.set(false, func() { n.born = `"0"` })
 			s.pass(5 * time.Second)
 			if got := s.take(); !strings.HasPrefix(got, "reset: ") {
-				t.Errorf("told %q", got)
+				t.Errorf("events %q", got)
 			}
 		})
 	})
 }
 
-// TestSilent checks that a connection on which nothing comes any more is given up,
-// and that nothing counts as heard meanwhile.
+// TestSilent checks that a silent connection is closed, and that Heard is not called
+// meanwhile.
 func TestSilent(t *testing.T) {
 	n := newFeedNode()
 	playFollower(t, n, func(s *followerScene) {
@@ -304,8 +304,8 @@ func TestForgetsPosition(t *testing.T) {
 	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", api.MaxChange) + `"}`) }, "reset: feed garbled")
 }
 
-// TestHasty checks that a node which ends each feed at once is not asked all the
-// time.
+// TestHasty checks that a node that ends each feed at once does not get requests at a high
+// rate.
 func TestHasty(t *testing.T) {
 	n := newFeedNode()
 	n.hasty = true
@@ -316,7 +316,7 @@ func TestHasty(t *testing.T) {
 			t.Errorf("%d requests in a minute", got)
 		}
 		if got := s.take(); !strings.HasPrefix(got, "reset: opened") {
-			t.Errorf("told %q", got)
+			t.Errorf("events %q", got)
 		}
 	})
 }

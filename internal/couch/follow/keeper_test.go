@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// keeperNode is one node: its _replicator, and what it was asked.
+// keeperNode is one node: its _replicator, and the requests to it.
 type keeperNode struct {
 	mu          sync.Mutex
 	down        bool
@@ -20,7 +20,7 @@ type keeperNode struct {
 	refuses     int  // the status of every answer, unless 0
 	docs        map[string]replicationDoc
 	revs        int
-	scheduler   string // what the scheduler says of each document; "" if there is none
+	scheduler   string // the scheduler's state of each document; "" if there is none
 	transient   int    // replications that run by _replicate
 	onTransient func()
 	asked       []string
@@ -89,8 +89,8 @@ func (c *keeperNode) figures() (docs, writes, transient, asked int) {
 	return len(c.docs), c.revs, c.transient, len(c.asked)
 }
 
-// playKeeper runs a keeper of one replication, to the node c, for a second and then as
-// the script says.
+// playKeeper runs a keeper of one replication to the node c, for a second and then with the
+// script.
 func playKeeper(t *testing.T, c *keeperNode, script func(k *Keeper)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestRenews(t *testing.T) {
 	c := &keeperNode{}
 	playKeeper(t, c, func(k *Keeper) {
 		c.change(nil, func(d *replicationDoc) { d.State = "triggered" })
-		k.NodeReturned(1) // the node starts what its documents say
+		k.NodeReturned(1) // the node starts the replications of its documents
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
 		passKeeper(time.Minute)
@@ -209,7 +209,7 @@ func TestRenews(t *testing.T) {
 	})
 }
 
-// TestRenewsSeldom checks that what stays behind whatever is done is not always held up.
+// TestRenewsSeldom checks that a replication that lags anyway is not constantly interrupted.
 func TestRenewsSeldom(t *testing.T) {
 	playKeeper(t, &keeperNode{}, func(k *Keeper) {
 		for range 360 {
@@ -222,7 +222,7 @@ func TestRenewsSeldom(t *testing.T) {
 	})
 }
 
-// TestRunningIsNotRenewed checks that what a scheduler runs is left to it.
+// TestRunningIsNotRenewed checks that a replication that the scheduler runs is not renewed.
 func TestRunningIsNotRenewed(t *testing.T) {
 	f := func(state string, want int) {
 		t.Helper()
@@ -266,8 +266,8 @@ func TestTransient(t *testing.T) {
 	})
 }
 
-// TestAwayWhileStarting checks that a node which goes away right after it has
-// started a replication is asked again.
+// TestAwayWhileStarting checks that a replication is started again on a node that disappears
+// right after it was started.
 func TestAwayWhileStarting(t *testing.T) {
 	c := &keeperNode{plain: true}
 	var k *Keeper
@@ -288,8 +288,8 @@ func TestAwayWhileStarting(t *testing.T) {
 	})
 }
 
-// TestDown checks that a node that can't be asked is tried again, ever more
-// seldom, and at once when it is said to be back.
+// TestDown checks that an unreachable node is retried with increasing pauses, and at once
+// when it is reported to be back.
 func TestDown(t *testing.T) {
 	c := &keeperNode{down: true}
 	playKeeper(t, c, func(k *Keeper) {
@@ -312,13 +312,13 @@ func TestDown(t *testing.T) {
 	})
 }
 
-// TestChanged checks what is told of a replication.
+// TestChanged checks the calls of Changed.
 func TestChanged(t *testing.T) {
 	c := &keeperNode{docs: map[string]replicationDoc{}}
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var events []string
 		k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do, Changed: func(before, after Replication) {
-			told = append(told, fmt.Sprintf("%s %q %d %t", after.Kind, after.Phase, after.Restarts, after.Err != nil))
+			events = append(events, fmt.Sprintf("%s %q %d %t", after.Kind, after.Phase, after.Restarts, after.Err != nil))
 		}})
 		stop := runKeeper(t, k)
 		passKeeper(time.Second)
@@ -329,8 +329,8 @@ func TestChanged(t *testing.T) {
 		c.change(func() { c.down = false }, func(d *replicationDoc) { d.State = "error" })
 		passKeeper(11 * time.Second)
 		stop()
-		if got, want := strings.Join(told, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
-			t.Errorf("told %s; want %s", got, want)
+		if got, want := strings.Join(events, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
+			t.Errorf("events %s; want %s", got, want)
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// merged begins to wait for a node that has everything, and returns where its word comes.
+// merged calls AwaitCurrent, and returns a channel with its result.
 func (s *scene) merged(writer int) chan NodeSet {
 	nodes := make(chan NodeSet, 1)
 	go func() { nodes <- s.db.AwaitCurrent(s.Context(), writer) }()
@@ -14,8 +14,8 @@ func (s *scene) merged(writer int) chan NodeSet {
 	return nodes
 }
 
-// TestMergedBehind checks that a node which takes the writes but does not get what others
-// write is not asked for results while another node is about to have everything.
+// TestMergedBehind checks that a node that takes the writes but does not get those of others
+// receives no requests for results while another node is about to have everything.
 func TestMergedBehind(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[1].put("x", "1-a")

@@ -12,8 +12,7 @@ func (d *tracker) covering(t *testing.T, what string, mark mark, want NodeSet) {
 	}
 }
 
-// TestCovers checks that what becomes known after a mark is not waited for, and that all
-// that was known before it is.
+// TestCovers checks that changes before a mark count, and later ones don't.
 func TestCovers(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	wrote := func(node int, id, rev string) { d.wrote(node, []byte(id), []byte(rev), 0) }
@@ -24,7 +23,7 @@ func TestCovers(t *testing.T) {
 	d.covering(t, "each has its own", mark, 0)
 	feedRow(d, 1, "a", "1-a", 0)
 	wrote(0, "c", "1-c")
-	d.covering(t, "c came later", mark, 0b10)
+	d.covering(t, "c is later", mark, 0b10)
 	d.wants(t, "", 0)
 	feedRow(d, 0, "b", "1-b", 0)
 	d.covering(t, "both have all", mark, 0b11)
@@ -38,9 +37,9 @@ func TestCovers(t *testing.T) {
 	d.covering(t, "from now on", d.mark(), 0b01) // c
 }
 
-// TestCoversSteps checks that a document which is written again before it was
-// replicated is not waited for until it is written no more, nor taken to be replicated
-// because there is something newer.
+// TestCoversSteps checks that a document that is written again before it was replicated
+// neither delays covers until the writes end, nor counts as replicated because a newer
+// revision exists.
 func TestCoversSteps(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	write := func(rev string) mark {
@@ -59,8 +58,8 @@ func TestCoversSteps(t *testing.T) {
 	feedRow(d, 1, "a", "4-a", 0)
 	d.covering(t, "the fourth", fourth, 0b11)
 	d.markMissing(1, []byte("a"), []byte("5-a"), 0)
-	d.covering(t, "it is said to lack the fifth", d.mark(), 0b01)
-	d.covering(t, "it is said to lack the fifth", fourth, 0b11)
+	d.covering(t, "it is found to lack the fifth", d.mark(), 0b01)
+	d.covering(t, "it is found to lack the fifth", fourth, 0b11)
 
 	revs := []string{"6-a", "7-a", "8-a", "9-a"}
 	for range 5 {

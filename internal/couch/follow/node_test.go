@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// node is a CouchDB with one database, in memory, that misbehaves as it is told.
+// node is a CouchDB with one database, in memory, with configurable faults.
 type node struct {
 	mu      sync.Mutex
 	born    int // 0 while there is no database
@@ -24,7 +24,7 @@ type node struct {
 	cut     chan struct{} // closed to end all feeds
 
 	down    bool // connections are refused
-	mute    bool // feeds tell nothing
+	mute    bool // feeds are silent
 	denies  bool // every request is answered with 401
 	quits   bool // whatever is no feed is answered with 500
 	stalls  bool // whatever is no feed is not answered
@@ -83,7 +83,7 @@ func (n *node) put(id, rev string) {
 	n.changed = make(chan struct{})
 }
 
-// has stores revisions that no feed tells of any more.
+// has stores revisions that no feed announces any more.
 func (n *node) has(id string, revs ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *node) shows(id string) string {
 	return "none"
 }
 
-// requests returns what was asked since the last call, but for feeds.
+// requests returns the requests since the last call, except for feeds.
 func (n *node) requests() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// beat is how often nodes say that nothing has changed.
+// beat is the interval of heartbeats.
 const beat = 300 * time.Millisecond
 
 func newTicker() *time.Ticker { return time.NewTicker(beat) }
@@ -92,7 +92,7 @@ type reading struct {
 
 var name = []byte("db")
 
-// tags are those of a document, or of a view if id is "".
+// tags returns the tags of a document, or of a view if id is "".
 func (s *scene) tags(id string) []cache.Tag {
 	g := NewTagger("s")
 	if id == "" {
@@ -116,7 +116,7 @@ func bytesOf(id string) []byte {
 	return []byte(id)
 }
 
-// served tells whether the answer would be given out from memory now.
+// served reports whether the answer would be served from memory now.
 func (r *reading) served() bool {
 	return r.keep && r.cache.Current(&r.stamp) && r.db.Servable(r.cache.Now())
 }

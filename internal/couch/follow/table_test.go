@@ -60,14 +60,14 @@ func TestUnfollowed(t *testing.T) {
 	f(2*time.Second, (*node).kill, (*node).restart)
 }
 
-// TestAway follows a node that dies and comes back: nobody waits for it, nothing
-// is kept of it until it has got what it missed.
+// TestAway checks a node that dies and returns: changes don't wait for it, and its answers
+// are not cached until it has caught up.
 func TestAway(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[0].kill()
 		s.pass(2 * time.Second)
 		r := s.read(1, "x")
-		r.wants(false) // nobody has said that the node is down
+		r.wants(false) // the node is not reported down yet
 		s.table.SetUp(0, false)
 		s.current("", 0b10)
 		r.wants(true)
@@ -98,7 +98,7 @@ func TestDownButHeard(t *testing.T) {
 	})
 }
 
-// TestAsksForOverdue checks that a node is asked for what it does not announce.
+// TestAsksForOverdue checks that a node is queried for changes that it does not announce.
 func TestAsksForOverdue(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[1].has("x", "1-a", "1-b")
@@ -131,7 +131,7 @@ func TestMaxLag(t *testing.T) {
 		s.current("y", 0b11)
 		s.pass(time.Minute)
 		if fmt.Sprint(behind) != "[db1 db1]" {
-			t.Errorf("told that %v are behind", behind)
+			t.Errorf("%v were reported to lag", behind)
 		}
 	})
 }
@@ -235,8 +235,8 @@ func TestFindAllocates(t *testing.T) {
 	})
 }
 
-// TestOwnWrite checks that a write through Kasoku is known before its row comes,
-// and that its row is no news.
+// TestOwnWrite checks that a write through Kasoku is recorded before its row arrives, and
+// that the row is not a new change.
 func TestOwnWrite(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[0].set(func() { s.nodes[0].mute = true })
@@ -252,8 +252,8 @@ func TestOwnWrite(t *testing.T) {
 	})
 }
 
-// TestAlways checks that a database that is always wanted stays, also where it is
-// not, and that a node's return is told.
+// TestAlways checks that a pinned database is never released, even where it does not exist,
+// and that a node's return is reported.
 func TestAlways(t *testing.T) {
 	var returned []int
 	playWith(t, 2, Config{Pinned: []string{"db"}, Idle: time.Minute, Returned: func(node int) { returned = append(returned, node) }}, func(s *scene) {
@@ -272,17 +272,17 @@ func TestAlways(t *testing.T) {
 		s.nodes[1].kill()
 		s.pass(10 * time.Second)
 		if len(returned) != 0 {
-			t.Errorf("nodes %v are said to be back", returned)
+			t.Errorf("nodes %v were reported to be back", returned)
 		}
 		s.nodes[1].restart()
 		s.pass(10 * time.Second)
 		if fmt.Sprint(returned) != "[1]" {
-			t.Errorf("nodes %v are said to be back", returned)
+			t.Errorf("nodes %v were reported to be back", returned)
 		}
 	})
 }
 
-// TestNotes checks what an administrator is told.
+// TestNotes checks the notes for administrators.
 func TestNotes(t *testing.T) {
 	f := func(want string, spoil func(s *scene)) {
 		t.Helper()

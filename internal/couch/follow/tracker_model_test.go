@@ -29,7 +29,7 @@ type docs map[string]int // id -> generation
 type modelNode struct {
 	docs      docs
 	replicate []string // ids that the other node has yet to get
-	feed      []docRow // what its feed has yet to tell us
+	feed      []docRow // rows that its feed has not sent yet
 }
 
 type docRow struct {
@@ -47,7 +47,7 @@ type modelRead struct {
 	waits bool // until a node covers the mark
 	mark  mark
 	stamp cache.Stamp
-	least docs // what had been acknowledged when it began; where it waits, also what was announced
+	least docs // what had been acknowledged when it began; if it waits, also what was announced
 	value docs // nil until the node has answered
 }
 
@@ -68,7 +68,7 @@ type model struct {
 	db        *tracker
 	now       int64
 	nodes     [2]modelNode
-	out       NodeSet // nobody can reach them
+	out       NodeSet // unreachable nodes
 	spread    bool    // both nodes take writes through us
 	readings  []*modelRead
 	writings  []*modelWrite
@@ -111,7 +111,7 @@ func (m *model) apply(t *rapid.T, node int, id string, gen int) {
 	n := &m.nodes[node]
 	n.docs[id] = gen
 	n.replicate = append(n.replicate, id)
-	if rapid.Bool().Draw(t, "coalesce") { // a feed may tell only of the last state
+	if rapid.Bool().Draw(t, "coalesce") { // a feed may announce only the last state
 		n.feed = slices.DeleteFunc(n.feed, func(r docRow) bool { return r.id == id })
 	}
 	n.feed = append(n.feed, docRow{id, gen})
@@ -135,8 +135,8 @@ func (m *model) reached(t *rapid.T) int {
 	return node
 }
 
-// Leave takes a node out, unless the other one is: there is one to be asked then. What
-// that one lacks has to be known, or whatever it says is the best that anybody can.
+// Leave takes a node out, unless the other one is out: one must be left to read from. It
+// must be known what that one lacks, or its answers are the best available.
 func (m *model) Leave(t *rapid.T) {
 	if adrift, _ := m.db.unsyncedNodes(); m.out != 0 || adrift != 0 || m.db.cfg.MaxOpen < len(modelIDs) {
 		t.Skip("one is out, or it is not known what they lack")
@@ -145,11 +145,11 @@ func (m *model) Leave(t *rapid.T) {
 	m.out.forEach(m.db.markOut)
 }
 
-// Return lets a node in again when its feed has told what was missed.
+// Return takes a node in again when its feed has delivered what was missed.
 func (m *model) Return(t *rapid.T) {
 	m.out.forEach(func(node int) {
 		if len(m.nodes[node].feed) > 0 {
-			t.Skip("it has more to tell")
+			t.Skip("it has more rows to send")
 		}
 	})
 	m.back()
@@ -183,7 +183,7 @@ func (m *model) BeginWrite(t *rapid.T) {
 func (m *model) ApplyWrite(t *rapid.T) {
 	w := m.writings[pick(t, m.writings)]
 	if w.gen != 0 || m.out.Has(home[w.id]) {
-		t.Skip("applied, or nobody takes it")
+		t.Skip("applied, or no node can take it")
 	}
 	w.gen = m.nodes[home[w.id]].docs[w.id] + 1
 	m.apply(t, home[w.id], w.id, w.gen)
@@ -214,7 +214,7 @@ func (m *model) Replicate(t *rapid.T) {
 func (m *model) Announce(t *rapid.T) {
 	node := anyNode(t)
 	if len(m.nodes[node].feed) == 0 {
-		t.Skip("nothing to tell")
+		t.Skip("no rows to send")
 	}
 	m.announce(node)
 }
@@ -227,7 +227,7 @@ func (m *model) announce(node int) {
 	m.announced[r.id] = max(m.announced[r.id], r.gen)
 }
 
-// Rewind has a feed tell again what it has told, as it does after a node's loss.
+// Rewind repeats rows of a feed, as after a loss on the node.
 func (m *model) Rewind(t *rapid.T) {
 	n := &m.nodes[anyNode(t)]
 	for _, id := range modelIDs {
@@ -241,7 +241,7 @@ func (m *model) Rewind(t *rapid.T) {
 func (m *model) Reset(t *rapid.T) {
 	node := anyNode(t)
 	m.nodes[node].feed = nil
-	gone := m.out == 0 && rapid.Bool().Draw(t, "gone") // else nobody can find out that it is not
+	gone := m.out == 0 && rapid.Bool().Draw(t, "gone") // otherwise the deletion can't be noticed
 	m.db.resetNode(node, gone)
 }
 
@@ -267,7 +267,7 @@ func (m *model) endCompare() {
 		if c.in.Len() < 2 {
 			break
 		}
-		for _, id := range modelIDs { // in an order, so that failures come again
+		for _, id := range modelIDs { // in a fixed order, so that failures can be reproduced
 			gen := c.seen[holder][id]
 			if other := 1 - holder; m.nodes[other].docs[id] < gen {
 				m.db.markMissing(other, []byte(id), rev(gen), m.now)
@@ -312,13 +312,13 @@ func (m *model) BeginRead(t *rapid.T) {
 			r.least[id] = max(r.least[id], gen)
 		}
 	case m.spread, m.out.Has(0):
-		t.Skip("nobody knows who has it")
+		t.Skip("no node is known to have it")
 	default: // the node that takes writes
 	}
 	m.readings = append(m.readings, r)
 }
 
-// asks chooses one of the nodes whose answers may be kept.
+// asks selects one of the nodes whose answers may be cached.
 func (r *modelRead) asks(t *rapid.T, nodes NodeSet) {
 	r.waits, r.keep, r.node = false, true, int(nodes)-1
 	if nodes == 3 {
@@ -357,7 +357,7 @@ func (m *model) EndRead(t *rapid.T) {
 	}
 }
 
-// CheckInterval looks at what clients get that ask now.
+// Check checks the answers that clients would get now.
 func (m *model) Check(t *rapid.T) {
 	m.hits(t, func(r *modelRead) {
 		r.atLeast(t, "a hit after a write through us", m.acked)
@@ -373,7 +373,7 @@ func (m *model) hits(t *rapid.T, f func(r *modelRead)) {
 	}
 }
 
-// atLeast checks that what r shows is not older than least.
+// atLeast checks that the answer to r is not older than least.
 func (r *modelRead) atLeast(t *rapid.T, what string, least docs) {
 	for id, gen := range least {
 		if (r.id == "" || r.id == id) && r.value[id] < gen {
@@ -422,10 +422,10 @@ func (m *model) compareAll() {
 	}
 }
 
-// TestModel plays random histories. No answer and no copy may be older than a
-// write that was acknowledged to somebody before it was asked for, no copy older
-// than what any feed has announced, and when all is quiet, none older than the
-// truth; and then every node must count as current again.
+// TestModel runs random histories. No answer and no copy may be older than a write that was
+// acknowledged before its request, and no copy may be older than an announcement of any
+// feed. When everything is quiet, none may be older than the truth, and every node must be
+// current again.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)

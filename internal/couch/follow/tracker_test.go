@@ -13,7 +13,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// watched makes a database of which nothing is adrift, and what it moves.
+// watched returns a tracker with synced nodes, and the list of its invalidations.
 func watched(nodes int, cfg trackerConfig) (*tracker, *[]string) {
 	moved := &[]string{}
 	cfg.Nodes = nodes
@@ -117,8 +117,8 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// TestLosingRevision checks that a row is news although its winner is known: what a node
-// has got may be a revision that loses, and something may have been kept of it before.
+// TestLosingRevision checks that a row invalidates copies although its winner is recorded:
+// the node may have got a revision that loses, and a copy may depend on the former one.
 func TestLosingRevision(t *testing.T) {
 	d, moved := watched(3, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
@@ -160,9 +160,9 @@ func TestOverdue(t *testing.T) {
 	d.wants(t, "", 0b11)
 }
 
-// TestOut checks that nobody waits for a node that is out, and that when one is back
-// nothing is left of what was kept meanwhile, nor kept before all were compared: the
-// others may lack what it had before it went.
+// TestOut checks that changes don't wait for a node that is out. When a node rejoins, no
+// copy from meanwhile is valid, and nothing is cached before all were compared, since the
+// others may lack its earlier changes.
 func TestOut(t *testing.T) {
 	d, moved := watched(2, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
@@ -192,7 +192,7 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// TestLikely checks from whom a document is read when no node is current.
+// TestLikely checks where a document is read when no node is current.
 func TestLikely(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	f := func(what string, want NodeSet) {
@@ -205,24 +205,24 @@ func TestLikely(t *testing.T) {
 	feedRow(d, 1, "a", "1-a", 0)
 	f("one has it", 0b10)
 	d.markOut(1)
-	f("and goes", 0b01)
+	f("and is taken out", 0b01)
 	feedRow(d, 0, "a", "1-b", 0)
 	feedRow(d, 0, "b", "1-b", 0)
 	d.rejoin(1)
-	f("and comes back", 0b01)
+	f("and rejoins", 0b01)
 	feedRow(d, 1, "a", "2-a", 0)
-	f("and tells of what may be older than 1-b or what followed that", 0b01)
+	f("and announces what may be older than 1-b or its successors", 0b01)
 	d.wrote(1, []byte("a"), []byte("3-a"), 0)
 	f("and stores something for Kasoku", 0b10)
 	d.markOut(1)
-	f("and goes again", 0b01)
+	f("and is taken out again", 0b01)
 	d.wrote(1, []byte("a"), []byte("4-a"), 0)
 	f("and stores something before it is heard of", 0b10)
 	if got := d.reachable(); got != 0b11 {
 		t.Errorf("nodes %02b are reached", got)
 	}
 	d.rejoin(1)
-	f("and comes back with it", 0b10)
+	f("and rejoins with it", 0b10)
 	d.resetNode(0, false)
 	f("the other's feed begins anew", 0b10)
 	d.markSynced(0b11, 1<<60)
@@ -230,8 +230,8 @@ func TestLikely(t *testing.T) {
 	f("both are compared and have it", 0b11)
 }
 
-// TestGoneWithItsDatabase checks that a change which went with the database of the only
-// node that had it is not waited for.
+// TestGoneWithItsDatabase checks that a change is dropped when the only node that had it
+// loses its database.
 func TestGoneWithItsDatabase(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	d.wrote(0, []byte("a"), []byte("1-a"), 0)
@@ -297,7 +297,7 @@ func TestTags(t *testing.T) {
 	f("PUT /db/_security", nil, "/db/x", false)
 }
 
-// TestAllocs holds what a hit asks for to its budget.
+// TestAllocs checks the allocations of a hit's calls.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the race detector allocates

@@ -20,7 +20,7 @@ type world struct {
 	homes   []int   // by document
 	gens    []int
 	writes  [][]written // by document
-	pending [2][]int    // what each has yet to replicate to the other, in order
+	pending [2][]int    // changes not yet replicated to the other node, in order
 	fills   []*copied   // on their way
 	copies  []*copied
 	log     []string
@@ -71,7 +71,7 @@ func (w *world) write(doc int) {
 	w.pending[home] = append(w.pending[home], doc)
 }
 
-// replicate brings some of what a node has to the other one.
+// replicate replicates some of a node's changes to the other one.
 func (w *world) replicate(from int) {
 	if w.down[0] || w.down[1] {
 		return
@@ -125,7 +125,7 @@ func (w *world) fail(node int) {
 	}
 }
 
-// refresh has the balancer find out what has become of the nodes, some time later.
+// judge updates the balancer's view of the nodes, after a delay.
 func (w *world) judge() {
 	for node, down := range w.down {
 		if w.told[node] == down && w.r.IntN(10) == 0 {
@@ -136,7 +136,7 @@ func (w *world) judge() {
 	}
 }
 
-// longPoll begins to read a document from a node whose answer may be kept.
+// ask begins to read a document from a node whose answer may be cached.
 func (w *world) ask(doc int) {
 	r := &reading{scene: w.scene, db: w.db, stamp: w.cache.Note(w.tags(id(doc))...), keep: true}
 	current := w.db.Current([]byte(id(doc)))
@@ -192,7 +192,7 @@ func (w *world) check() {
 	}
 }
 
-// tail is what has happened last.
+// tail returns the latest events.
 func (w *world) tail() (text string) {
 	for _, line := range w.log[max(0, len(w.log)-60):] {
 		text += line + "\n"
@@ -244,10 +244,9 @@ func (w *world) recover() {
 	}
 }
 
-// TestWorld checks in random histories that no copy is given out that is older than
-// a write through Kasoku, or than what was written past it more than max_unfollowed
-// ago, unless the node that has it is out; and that all is well once the faults are
-// over.
+// TestWorld checks in random histories that no copy is served that is older than a write
+// through Kasoku, or than a write of another client more than max_unfollowed ago, unless the
+// node that has it is out. After the faults everything must work again.
 func TestWorld(t *testing.T) {
 	served := 0
 	for seed := range uint64(100) {
