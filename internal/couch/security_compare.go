@@ -13,7 +13,7 @@ import (
 )
 
 // compareLater compares the nodes' _security of a database in the background, when the
-// database comes into use.
+// database begins to be followed.
 func (s *security) compareLater(f *fleet, db string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

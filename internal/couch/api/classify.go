@@ -259,7 +259,7 @@ func (r *Route) escapedDesign(m method, name []byte) {
 	r.Design = true
 }
 
-// local handles documents that are neither replicated nor announced.
+// local handles documents that are not replicated and not announced.
 func (r *Route) local(m method) {
 	r.Kind, r.Node = Local, SameNode
 	r.writeIf(m, 0)

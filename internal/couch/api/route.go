@@ -33,7 +33,7 @@ const (
 	Database                 // a database itself, or an endpoint that belongs to it
 	Document                 // a document or a design document
 	Attachment               // an attachment of a document
-	Local                    // a document that is neither replicated nor announced
+	Local                    // a document that is not replicated and not announced
 	Result                   // computed from any documents of the database: views, _all_docs, _find
 	Rendering                // computed by a function that sees the request: lists, shows
 	Feed                     // what changed

@@ -262,7 +262,7 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// TestOvertaken checks that changes during a page request are neither lost nor repeated.
+// TestOvertaken checks that changes during a page request are not lost and not repeated.
 func TestOvertaken(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")

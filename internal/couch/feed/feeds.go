@@ -27,7 +27,7 @@ type Config struct {
 	// the same size for filtered feeds, since a node may search for minutes for a matching
 	// row. Default 64.
 	MaxPages int
-	// Linger is how long a feed without clients stays open for the next long poll. Default
+	// Linger is how long a feed without clients is kept open for the next long poll. Default
 	// 15s.
 	Linger time.Duration
 	// ResumeTime is how long a feed that broke off may be resumed. Default 2s.

@@ -37,9 +37,9 @@ func TestCovers(t *testing.T) {
 	d.covering(t, "from now on", d.mark(), 0b01) // c
 }
 
-// TestCoversSteps checks that a document that is written again before it was replicated
-// neither delays covers until the writes end, nor counts as replicated because a newer
-// revision exists.
+// TestCoversSteps checks a document that is written again before it was replicated: covers
+// does not wait until the writes end, and the document does not count as replicated
+// because a newer revision exists.
 func TestCoversSteps(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	write := func(rev string) mark {
