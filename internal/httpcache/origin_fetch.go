@@ -18,8 +18,22 @@ import (
 // originFetch is the request of a flight to the origin. It is made of a client's request and
 // outlives it, so it has memory of its own.
 type originFetch struct {
-	svc         *Service
-	set         *settings
+	svc *Service
+	set *settings
+	opt *policy.Options
+	fetchRequest
+	fetchResult
+
+	seen       *store.Object          // the object to validate; nil if there is none
+	part       *store.Object          // the part to complete; nil if there is none
+	background bool                   // no client waits for it
+	fill       *Fill                  // nil for type http
+	byKey      bool                   // as in Plan
+	given      func(name string) bool // as in Admission
+}
+
+// fetchRequest is the request that is sent to the origin.
+type fetchRequest struct {
 	key         []byte
 	method      []byte
 	host        []byte // nil for the origin's own
@@ -27,22 +41,17 @@ type originFetch struct {
 	header      http1.Fields // as sent to the origin, without conditions
 	client      http1.Fields // with the client's conditions
 	req         policy.Request
-	opt         *policy.Options
-	byKey       bool          // as in Plan
-	wantTrailer bool          // the starter takes trailers
-	seen        *store.Object // the object to validate; nil if there is none
-	part        *store.Object // the part to complete; nil if there is none
-	background  bool          // no client waits for it
+	content     []byte // the body
+	wantTrailer bool   // the starter takes trailers
+}
 
-	fill    *Fill                  // nil for type http
-	content []byte                 // the request's body
-	keep    bool                   // returned by Ask for the answer
-	given   func(name string) bool // as in Admission
-
-	why       policy.Reason // why the answer is stored or not; for the starter, after Wait
-	fwdStatus int           // the origin's status
+// fetchResult is set while the fetch runs. The starter reads it after Wait.
+type fetchResult struct {
 	in        *origin.Inbound
-	own       http1.Fields // fields for the starter alone
+	fwdStatus int           // the origin's status
+	keep      bool          // returned by Fill.Ask
+	why       policy.Reason // why the answer is stored or not
+	own       http1.Fields  // fields for the starter alone
 }
 
 // newFetch returns a fetch for the call's request.
@@ -50,9 +59,11 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 	q := c.outbound(c.forOrigin())
 	client := q.Header.Clone()
 	f := &originFetch{
-		svc: c.svc, set: c.set, key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...),
-		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, client), client: client, seen: seen,
-		opt: c.opt, fill: c.fill(), wantTrailer: c.hop.trailers,
+		svc: c.svc, set: c.set, opt: c.opt, seen: seen, fill: c.fill(),
+		fetchRequest: fetchRequest{
+			key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...), target: append([]byte(nil), q.Target...),
+			header: policy.Unconditional(nil, client), client: client, wantTrailer: c.hop.trailers,
+		},
 	}
 	if len(q.Host) > 0 {
 		f.host = append([]byte(nil), q.Host...)
