@@ -24,16 +24,16 @@ type connBody struct {
 	pace    pace
 	woken   atomic.Bool
 
-	// asked says that the client waits for "100 Continue". It is guarded by
+	// expectsContinue says that the client waits for "100 Continue". It is guarded by
 	// x.saying, as is the answer's beginning, which makes it too late for that: then it
 	// no longer changes.
-	asked bool
+	expectsContinue bool
 }
 
 // openBody lets the handler read the body of the head just parsed.
 func (c *conn) openBody(x *Exchange) {
 	b := &connBody{x: x, left: x.Request.ContentLength, chunked: x.Request.Chunked, pace: newPace(x.set.limits.BodyTimeout)}
-	b.asked = x.Request.Expect100 && x.in.have == x.in.pos
+	b.expectsContinue = x.Request.Expect100 && x.in.have == x.in.pos
 	if b.chunked {
 		b.chunks.Reset(int64(x.set.limits.BodyBytes))
 	}
@@ -94,7 +94,7 @@ func (b *connBody) readChunks(p []byte) (int, error) {
 // receive waits for bytes from the client.
 func (b *connBody) receive(p []byte) (int, error) {
 	c, hard := b.x.conn, b.x.srv.hard
-	if err := b.goAhead(); err != nil {
+	if err := b.sendContinue(); err != nil {
 		return 0, err
 	}
 	for {
@@ -111,7 +111,7 @@ func (b *connBody) receive(p []byte) (int, error) {
 		}
 		n, err := c.NC.Read(p)
 		now := time.Since(c.srv.epoch)
-		b.pace.account(n, now-began, slowest)
+		b.pace.account(n, now-began, minPace)
 		switch {
 		case n > 0:
 			return n, nil
@@ -139,18 +139,18 @@ func (x *Exchange) connBody() *connBody {
 	return b
 }
 
-// goAhead tells a client to send that waits to be told so.
-func (b *connBody) goAhead() error {
+// sendContinue tells a client to send that waits to be told so.
+func (b *connBody) sendContinue() error {
 	x := b.x
-	x.saying.Lock()
-	defer x.saying.Unlock()
-	if !b.asked || x.answer.begun {
+	x.interimMu.Lock()
+	defer x.interimMu.Unlock()
+	if !b.expectsContinue || x.answer.begun {
 		return nil
 	}
-	b.asked = false
+	b.expectsContinue = false
 	return x.conn.write(http1.Continue, nil, nil)
 }
 
-// spare implements bodySource. A client that waits to be told to send may send or
+// discardable implements bodySource. A client that waits to be told to send may send or
 // not, so that nobody knows what its next bytes are.
-func (b *connBody) spare() bool { return !b.asked && b.left <= drainMost }
+func (b *connBody) discardable() bool { return !b.expectsContinue && b.left <= maxDiscarded }

@@ -5,9 +5,9 @@ package edge
 // refused client is still sending is read for a while.
 func (c *conn) close() {
 	if c.linger {
-		c.Linger(c.exchangeUnderWay().in.buf)
+		c.Linger(c.currentExchange().in.buf)
 	}
-	c.hangUp()
+	c.closeSocket()
 	if c.x != nil {
 		c.x.release()
 		c.x = nil
@@ -15,9 +15,9 @@ func (c *conn) close() {
 	c.Forget()
 }
 
-// hangUp closes the connection. The end of a broken one must not look like that of
+// closeSocket closes the connection. The end of a broken one must not look like that of
 // a body: without TLS's farewell, and as a reset where only the end would tell.
-func (c *conn) hangUp() {
+func (c *conn) closeSocket() {
 	if !c.broken {
 		_ = c.NC.Close()
 		return

@@ -23,9 +23,9 @@ type conn struct {
 	armedWrite, now time.Duration
 	waits           time.Duration // since when it waits for the client to take more
 
-	ids    listener.RequestIDs
-	gift   gift // what is being sent without copying
-	taking taking
+	ids      listener.RequestIDs
+	zeroCopy zeroCopySend // what is being sent without copying
+	delivery delivery
 
 	accepted bool // a request was, see Limits.UnauthenticatedIdle
 	linger   bool // the client may still be sending: take it in before closing
@@ -41,12 +41,12 @@ func newConn(s *Server, nc net.Conn) *conn {
 // Serve implements listener.Protocol.
 func (c *conn) Serve() {
 	if c.srv.cfg.ProxyProtocol {
-		if !c.introduced() {
+		if !c.readProxy() {
 			c.close()
 			return
 		}
 		if !c.CountClient() {
-			c.srv.turnAway(c.NC)
+			c.srv.refuseConn(c.NC)
 			c.Forget()
 			return
 		}
@@ -75,7 +75,7 @@ func (c *conn) Buffer() []byte {
 	if c.FD >= 0 && !c.Served {
 		growStack(false)
 	}
-	return c.exchangeUnderWay().in.space()
+	return c.currentExchange().in.space()
 }
 
 // Buffered implements listener.Protocol.
@@ -83,7 +83,7 @@ func (c *conn) Buffered() bool { return c.x != nil }
 
 // First implements listener.Protocol.
 func (c *conn) First(b byte) {
-	x := c.exchangeUnderWay()
+	x := c.currentExchange()
 	c.start(x)
 	x.in.buf[0], x.in.have = b, 1
 }
@@ -91,8 +91,8 @@ func (c *conn) First(b byte) {
 // Resume implements listener.Protocol.
 func (c *conn) Resume() bool { return c.proceed(c.x) }
 
-// exchangeUnderWay returns the exchange of the request that has begun, or a new one.
-func (c *conn) exchangeUnderWay() *Exchange {
+// currentExchange returns the exchange of the request that has begun, or a new one.
+func (c *conn) currentExchange() *Exchange {
 	if c.x == nil {
 		c.x = acquireExchange(c.srv, c)
 	}
@@ -151,7 +151,7 @@ func (c *conn) Failed(err error) bool {
 	if c.x != nil && c.x.in.partial() {
 		c.refuse(&http1.Error{Status: http.StatusRequestTimeout, Reason: "request took too long to arrive"})
 	} else if !c.accepted {
-		c.srv.stats.unproved.Inc()
+		c.srv.stats.unauthenticated.Inc()
 	}
 	return false
 }
@@ -162,7 +162,7 @@ func (c *conn) Received(n int) bool {
 	if !x.in.partial() {
 		c.start(x)
 	}
-	x.in.took(n)
+	x.in.advance(n)
 	if !x.countBody() {
 		return c.refuse(errNoMemory)
 	}
@@ -177,7 +177,7 @@ func (c *conn) start(x *Exchange) {
 	c.srv.sysmon.Wake(c.now)
 	x.set = c.srv.set.Load()
 	x.begin(c.Client, c.Secure)
-	c.taking.reset()
+	c.delivery.reset()
 }
 
 // proceed takes requests as far as their bytes are there.
@@ -192,11 +192,11 @@ func (c *conn) proceed(x *Exchange) bool {
 				return true
 			}
 			x.in.head = n
-			if !c.headIn(x) {
+			if !c.headComplete(x) {
 				return false
 			}
 		}
-		if ready, ok := c.bodyIn(x); !ready {
+		if ready, ok := c.bodyReady(x); !ready {
 			return ok
 		}
 		if !c.exchange(x) {
@@ -211,8 +211,8 @@ func (c *conn) proceed(x *Exchange) bool {
 	}
 }
 
-// headIn looks at a head that has just become whole, and prepares for the body.
-func (c *conn) headIn(x *Exchange) bool {
+// headComplete looks at a head that has just become whole, and prepares for the body.
+func (c *conn) headComplete(x *Exchange) bool {
 	r := &x.Request
 	limit := x.set.limits.BodyBytes
 	if r.ContentLength > int64(limit) {
@@ -226,7 +226,7 @@ func (c *conn) headIn(x *Exchange) bool {
 			return c.refuse(err.(*http1.Error))
 		}
 	}
-	if c.streams(x) {
+	if c.needsStream(x) {
 		x.in.stream()
 		c.openBody(x)
 	} else {
@@ -237,7 +237,7 @@ func (c *conn) headIn(x *Exchange) bool {
 		if r.ContentLength != 0 { // it is not worth reading a body for
 			x.identify(&c.ids)
 			x.limited()
-			return c.turnDown(x)
+			return c.sendRefusal(x)
 		}
 	}
 	if x.in.phase != inStream && r.Expect100 && r.ContentLength != 0 && x.in.have == x.in.off+x.in.head {
@@ -246,20 +246,20 @@ func (c *conn) headIn(x *Exchange) bool {
 	return true
 }
 
-// streams says whether the handler has to read the connection to answer x. A body
+// needsStream says whether the handler has to read the connection to answer x. A body
 // that is there already saves leaving raw.Read.
-func (c *conn) streams(x *Exchange) bool {
+func (c *conn) needsStream(x *Exchange) bool {
 	r := &x.Request
 	if !c.srv.cfg.Streaming {
 		return false
 	}
 	here := x.in.have - x.in.off - x.in.head
-	return r.Chunked || r.ContentLength > int64(here) || x.asksUpgrade()
+	return r.Chunked || r.ContentLength > int64(here) || x.wantsUpgrade()
 }
 
-// bodyIn says whether x can be answered: its body is there, or its handler is to
+// bodyReady says whether x can be answered: its body is there, or its handler is to
 // read it. Not ok means that the connection, or raw.Read at least, is to be left.
-func (c *conn) bodyIn(x *Exchange) (ready, ok bool) {
+func (c *conn) bodyReady(x *Exchange) (ready, ok bool) {
 	if x.in.phase == inStream {
 		c.Aside = c.FD >= 0
 		return !c.Aside, !c.Aside
@@ -288,16 +288,16 @@ func (c *conn) exchange(x *Exchange) bool {
 	}
 	x.end()
 	if x.in.phase == inStream || x.answer.begun {
-		return c.conclude(x)
+		return c.finishStream(x)
 	}
-	x.closing = c.closes(x)
+	x.closing = c.willClose(x)
 	ok := c.reply(x)
-	c.linger = x.closing && x.in.more()
+	c.linger = x.closing && x.in.hasMore()
 	return ok && !x.closing
 }
 
-// closes says whether the connection is to end after the answer of x.
-func (c *conn) closes(x *Exchange) bool {
+// willClose says whether the connection is to end after the answer of x.
+func (c *conn) willClose(x *Exchange) bool {
 	return x.Reply.Close || x.Request.Close || c.srv.conns.Stopping()
 }
 
@@ -315,18 +315,18 @@ func (c *conn) reply(x *Exchange) bool {
 
 // send renders and writes the answer.
 func (c *conn) send(x *Exchange) bool {
-	x.holdBody()
-	defer x.dropBody()
+	x.countReply()
+	defer x.uncountReply()
 	body, after := x.render()
 	var err error
 	if x.Reply.Pages.Holds(body) && c.Raw != nil && !c.Secure {
-		if err = c.give(x.out, body); err == nil && len(after) > 0 {
+		if err = c.sendZeroCopy(x.out, body); err == nil && len(after) > 0 {
 			err = c.write(after, nil, nil)
 		}
 	} else {
 		err = c.write(x.out, body, after)
 	}
-	x.repay()
+	x.returnLoan()
 	if err != nil {
 		c.srv.stats.unsent.Inc()
 		return false

@@ -130,8 +130,8 @@ func (w *watch) look() {
 	w.timer.Reset(w.pause)
 }
 
-// answering tells that the answer begins.
-func (w *watch) answering() {
+// answerBegun tells that the answer begins.
+func (w *watch) answerBegun() {
 	if w.limit != nil {
 		w.limit.Stop()
 	}
@@ -139,7 +139,7 @@ func (w *watch) answering() {
 
 // stopLooking leaves the client to the handler.
 func (w *watch) stopLooking() {
-	w.answering()
+	w.answerBegun()
 	w.mu.Lock()
 	w.stopped = true
 	if w.timer != nil {
@@ -155,8 +155,8 @@ func (w *watch) stop() {
 	w.cancel(context.Canceled)
 }
 
-// leave ends the context of a client that does not take its answer.
-func (x *Exchange) leave() {
+// clientLeft ends the context of a client that does not take its answer.
+func (x *Exchange) clientLeft() {
 	if x.watch != nil {
 		x.watch.cancel(ErrClientGone)
 	}

@@ -42,21 +42,21 @@ type Exchange struct {
 	light bool // of HTTP/2, with smaller buffers
 	held  int  // bytes of the answer's body that are counted
 
-	in   input
-	body *incoming   // what the handler reads of Body or of the connection
-	out  []byte      // head of the answer, and its body if that is small; a chunk
-	vec  [3][]byte   // what is written
-	left net.Buffers // of vec
-	sent int         // bytes of the answer
-	pace pace        // at which the client takes it, once it was waited for
-	id   [listener.RequestIDSize]byte
-	who  [principalSize]byte // Record.Principal, if it is no longer than that
+	in        input
+	body      *incoming   // what the handler reads of Body or of the connection
+	out       []byte      // head of the answer, and its body if that is small; a chunk
+	vec       [3][]byte   // what is written
+	left      net.Buffers // of vec
+	sent      int         // bytes of the answer
+	pace      pace        // at which the client takes it, once it was waited for
+	id        [listener.RequestIDSize]byte
+	principal [principalSize]byte // Record.Principal, if it is no longer than that
 
-	answer Outgoing
-	raised *upgraded // made by Upgrade
-	// saying is held by who sends an interim answer, and by who begins the final one, but not
+	answer   Outgoing
+	upgraded *upgradedConn // made by Upgrade
+	// interimMu is held by who sends an interim answer, and by who begins the final one, but not
 	// while that is sent: "100 Continue" comes from whom reads the body.
-	saying sync.Mutex
+	interimMu sync.Mutex
 }
 
 // Start is when the request's first byte was read.
@@ -118,16 +118,16 @@ func acquireExchange(s *Server, c *conn) *Exchange {
 
 // release gives x back with everything that is worth keeping.
 func (x *Exchange) release() {
-	x.repay()
+	x.returnLoan()
 	x.uncountBody()
 	x.srv, x.conn, x.h2, x.base, x.set = nil, nil, nil, nil, nil
 	x.Body, x.Reply.Body, x.Reply.Pages, x.Reply.Before, x.Reply.After = nil, nil, nil, nil, nil
-	x.body, x.raised, x.answer = nil, nil, Outgoing{}
+	x.body, x.upgraded, x.answer = nil, nil, Outgoing{}
 	x.Record = telemetry.Record{}
 	x.vec, x.left = [3][]byte{}, nil
 	x.in.release()
 	if x.light {
-		x.lighten()
+		x.shrink()
 		lightExchanges.Put(x)
 		return
 	}
@@ -143,8 +143,8 @@ func (x *Exchange) release() {
 	exchanges.Put(x)
 }
 
-// lighten lets go of what has grown in an exchange of HTTP/2.
-func (x *Exchange) lighten() {
+// shrink lets go of what has grown in an exchange of HTTP/2.
+func (x *Exchange) shrink() {
 	x.out = nil
 	if cap(x.Reply.Buf) > outSize {
 		x.Reply.Buf = nil
@@ -154,18 +154,18 @@ func (x *Exchange) lighten() {
 	}
 }
 
-// repay lets go of a body that was lent, when the answer has been written or will not be.
-func (x *Exchange) repay() {
+// returnLoan lets go of a body that was lent, when the answer has been written or will not be.
+func (x *Exchange) returnLoan() {
 	if x.Reply.Loan != nil {
 		x.vec, x.left = [3][]byte{}, nil
-		x.Reply.repay()
+		x.Reply.returnLoan()
 	}
 }
 
 // begin sets up everything but the request for a new exchange.
 func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Reply.Reset()
-	x.Body, x.body, x.raised, x.pace = nil, nil, nil, pace{}
+	x.Body, x.body, x.upgraded, x.pace = nil, nil, nil, pace{}
 	x.denied, x.closing, x.sent, x.Unauthenticated = false, false, 0, false
 	if x.answer.begun {
 		x.answer = Outgoing{}

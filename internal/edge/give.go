@@ -8,23 +8,23 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// gift is what a connection sends from pages.
-type gift struct {
+// zeroCopySend is what a connection sends from pages.
+type zeroCopySend struct {
 	head, body []byte
 	err        error
-	once       func(fd uintptr) bool // conn.giveOnce, made at the first gift
+	once       func(fd uintptr) bool // conn.sendZeroCopyOnce, made at the first gift
 }
 
 // sendPages is pages.Send but in tests of systems that can't.
 var sendPages = pages.Send
 
-// give sends head, and body without copying it, which must lie in pages that stay until
+// sendZeroCopy sends head, and body without copying it, which must lie in pages that stay until
 // they are sent. Like write it gives up a client that takes nothing for the write timeout, or
 // too little in the long run.
-func (c *conn) give(head, body []byte) error {
-	g := &c.gift
+func (c *conn) sendZeroCopy(head, body []byte) error {
+	g := &c.zeroCopy
 	if g.once == nil {
-		g.once = c.giveOnce
+		g.once = c.sendZeroCopyOnce
 	}
 	g.head, g.body = head, body
 	defer func() { g.head, g.body = nil, nil }()
@@ -36,7 +36,7 @@ func (c *conn) give(head, body []byte) error {
 		if err := c.Raw.Write(g.once); err != nil {
 			return err
 		}
-		if errors.Is(g.err, pages.ErrCannot) {
+		if errors.Is(g.err, pages.ErrUnsupported) {
 			return c.write(g.head, g.body, nil)
 		}
 		if g.err != nil {
@@ -44,14 +44,14 @@ func (c *conn) give(head, body []byte) error {
 		}
 		taken = c.x.sent - before
 	}
-	c.taking.end(time.Since(c.srv.epoch), 0)
+	c.delivery.end(time.Since(c.srv.epoch), 0)
 	return nil
 }
 
-// giveOnce is called by raw.Write at first and whenever the socket may have room, and
+// sendZeroCopyOnce is called by raw.Write at first and whenever the socket may have room, and
 // returns true when there was some.
-func (c *conn) giveOnce(fd uintptr) bool {
-	g := &c.gift
+func (c *conn) sendZeroCopyOnce(fd uintptr) bool {
+	g := &c.zeroCopy
 	var n int
 	if n, g.err = sendPages(int(fd), g.head, g.body); g.err == syscall.EAGAIN {
 		return false

@@ -97,7 +97,7 @@ func TestAnswerFromPages(t *testing.T) {
 // TestPagesWithoutSystem answers all the same where the system can't send without
 // copying.
 func TestPagesWithoutSystem(t *testing.T) {
-	sendPages = func(int, []byte, []byte) (int, error) { return 0, pages.ErrCannot }
+	sendPages = func(int, []byte, []byte) (int, error) { return 0, pages.ErrUnsupported }
 	t.Cleanup(func() { sendPages = pages.Send })
 	p := newInPages(3 << 20)
 	p.asks(t, dial(t, start(t, Config{Handler: p})))

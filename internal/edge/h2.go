@@ -43,7 +43,7 @@ func (l slogLines) Write(line []byte) (int, error) {
 func (c *conn) speakH2(tc *tls.Conn) {
 	c.Detach()
 	h := newH2Conn(c, tc)
-	defer h.unproved.Stop()
+	defer h.authTimer.Stop()
 	ctx := context.WithValue(context.Background(), h2Key{}, h)
 	c.srv.h2.ServeConn(h, &http2.ServeConnOpts{Context: ctx, BaseConfig: c.srv.h2Base})
 }
@@ -55,14 +55,14 @@ type h2Key struct{}
 // an HTTP/1.1 head and parsed, so that a service sees the same types, and what
 // is refused there is refused here.
 func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
-	if !s.h2Running.enter() {
+	if !s.h2Requests.enter() {
 		panic(http.ErrAbortHandler)
 	}
-	defer s.h2Running.leave()
+	defer s.h2Requests.leave()
 	start := time.Now()
 	h, accepted := r.Context().Value(h2Key{}).(*h2Conn), false
-	admitted := h.admit(r.Context())
-	defer h.leave(admitted)
+	admitted := h.admitStream(r.Context())
+	defer h.releaseStream(admitted)
 	defer func() { h.answered(accepted) }()
 	x := acquireExchange(s, nil)
 	defer x.release()
@@ -74,7 +74,7 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	var err error
 	x.h2 = newH2Stream(x, w, r)
 	s.streams.add(x.h2)
-	defer x.h2.leave()
+	defer x.h2.detach()
 	defer s.streams.remove(x.h2)
 	if s.cfg.Streaming {
 		size, err = x.streamH2()
@@ -87,7 +87,7 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		x.refuseH2(err)
 	case !admitted:
-		x.crowded()
+		x.refuseNoMemory()
 	case !x.set.rates.Allow(h.c.Client.Addr(), x.start):
 		x.limited()
 	case !answerLocally(x):
@@ -185,11 +185,11 @@ func (x *Exchange) refuseH2(err error) {
 // replyH2 sends the answer in x.Reply and says whether all of it was sent. Each piece
 // of a large body has the whole write timeout.
 func (x *Exchange) replyH2() (whole bool) {
-	defer x.repay()
-	x.holdBody()
-	defer x.dropBody()
-	x.Reply.settle()
-	x.h2.patience(x)
+	defer x.returnLoan()
+	x.countReply()
+	defer x.uncountReply()
+	x.Reply.fixStatus()
+	x.h2.extendWriteDeadline(x)
 	x.headH2(x.h2.w, x.replyLength())
 	x.sent += len(x.Reply.lines)
 	if !http1.BodyAllowed(x.Reply.Status) || x.isHead() {
@@ -197,7 +197,7 @@ func (x *Exchange) replyH2() (whole bool) {
 	}
 	r := &x.Reply
 	for _, part := range [...][]byte{r.Before, r.Body, r.After} {
-		for ; len(part) > 0; x.h2.patience(x) {
+		for ; len(part) > 0; x.h2.extendWriteDeadline(x) {
 			n, err := x.h2.send(x, part)
 			if err != nil {
 				x.srv.stats.unsent.Inc()

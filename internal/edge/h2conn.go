@@ -33,10 +33,10 @@ type h2Conn struct {
 
 	// For Limits.UnauthenticatedIdle. since is when the last request was answered, counted
 	// from the server's epoch; the timer runs until a request is accepted.
-	accepted atomic.Bool
-	running  atomic.Int64 // requests being served
-	since    atomic.Int64
-	unproved *time.Timer
+	accepted  atomic.Bool
+	running   atomic.Int64 // requests being served
+	since     atomic.Int64
+	authTimer *time.Timer
 
 	mu    sync.Mutex // leaf; held to set the read deadline
 	ended bool
@@ -56,16 +56,16 @@ const (
 
 func newH2Conn(c *conn, tc *tls.Conn) *h2Conn {
 	h := &h2Conn{Conn: tc, c: c, resets: rate.NewLimiter(resetPerSecond, resetBurst)}
-	h.walkIn = frameWalk{skip: len(http2.ClientPreface), resets: func(http2.ErrCode) { h.reset() }}
-	h.walkOut.resets = h.wasReset
+	h.walkIn = frameWalk{skip: len(http2.ClientPreface), resets: func(http2.ErrCode) { h.clientReset() }}
+	h.walkOut.resets = h.serverReset
 	h.since.Store(int64(time.Since(c.srv.epoch)))
-	h.unproved = time.AfterFunc(c.idleTimeout(), h.proveOrEnd)
+	h.authTimer = time.AfterFunc(c.idleTimeout(), h.endUnauthenticated)
 	return h
 }
 
-// proveOrEnd ends the connection if no request was accepted and none has been under way
+// endUnauthenticated ends the connection if no request was accepted and none has been under way
 // for the time that such a connection may be idle.
-func (h *h2Conn) proveOrEnd() {
+func (h *h2Conn) endUnauthenticated() {
 	if h.accepted.Load() {
 		return
 	}
@@ -74,36 +74,36 @@ func (h *h2Conn) proveOrEnd() {
 		left -= time.Since(h.c.srv.epoch) - time.Duration(h.since.Load())
 	}
 	if left > 0 {
-		h.unproved.Reset(left)
+		h.authTimer.Reset(left)
 		return
 	}
 	if h.end(http2.ErrCodeNo) {
-		h.c.srv.stats.unproved.Inc()
+		h.c.srv.stats.unauthenticated.Inc()
 	}
 }
 
 // answered notes the end of a request, and whether it was accepted.
 func (h *h2Conn) answered(accepted bool) {
 	if accepted && !h.accepted.Swap(true) {
-		h.unproved.Stop()
+		h.authTimer.Stop()
 	}
 	h.since.Store(int64(time.Since(h.c.srv.epoch)))
 	h.running.Add(-1)
 }
 
-// reset counts a stream that was reset.
-func (h *h2Conn) reset() {
+// clientReset counts a stream that was reset.
+func (h *h2Conn) clientReset() {
 	if !h.resets.Allow() && h.end(http2.ErrCodeEnhanceYourCalm) {
 		h.c.srv.stats.h2Resets.Inc()
 	}
 }
 
-// wasReset counts a stream that the server has reset if the client has caused it by
+// serverReset counts a stream that the server has reset if the client has caused it by
 // breaking the protocol: its request is cancelled as by a reset of the client's own.
-func (h *h2Conn) wasReset(code http2.ErrCode) {
+func (h *h2Conn) serverReset(code http2.ErrCode) {
 	switch code {
 	case http2.ErrCodeProtocol, http2.ErrCodeFlowControl, http2.ErrCodeStreamClosed, http2.ErrCodeFrameSize:
-		h.reset()
+		h.clientReset()
 	}
 }
 

@@ -98,7 +98,7 @@ func TestH2Stop(t *testing.T) {
 
 // TestRunning holds that nobody is let in who would not be waited for.
 func TestRunning(t *testing.T) {
-	r := newRunning()
+	r := newRequestGroup()
 	if !r.enter() {
 		t.Fatal("not let in")
 	}

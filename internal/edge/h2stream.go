@@ -25,10 +25,10 @@ type h2Stream struct {
 	reading, writing timeout
 	woken            atomic.Bool
 
-	taking taking
-	taken  int        // bytes of the answer
-	mu     sync.Mutex // guards over, and is held to set a deadline from outside; a leaf
-	over   bool
+	delivery delivery
+	taken    int        // bytes of the answer
+	mu       sync.Mutex // guards over, and is held to set a deadline from outside; a leaf
+	ended    bool
 
 	// Of the body; they belong to who holds the mutex of the incoming around it.
 	pace  pace
@@ -65,7 +65,7 @@ func (s *h2Stream) read(p []byte) (int, error) {
 	s.reading.start(s.pace.credit)
 	n, err := s.r.Body.Read(p)
 	s.reading.stop()
-	s.pace.account(n, time.Since(began), slowest)
+	s.pace.account(n, time.Since(began), minPace)
 	if s.size += int64(n); s.size > s.limit {
 		return 0, http1.ErrTooLarge
 	}
@@ -92,7 +92,7 @@ func (s *h2Stream) wake() {
 	_ = s.rc.SetReadDeadline(socket.Past)
 }
 
-func (s *h2Stream) spare() bool { return true }
+func (s *h2Stream) discardable() bool { return true }
 
 func (s *h2Stream) trailer() (h http1.Fields) {
 	for name, values := range s.r.Trailer {
@@ -117,9 +117,9 @@ func (s *h2Stream) begin(o *Outgoing, length int64, first []byte) error {
 func (s *h2Stream) flush(x *Exchange) error {
 	s.writing.start(x.set.limits.WriteTimeout)
 	defer s.writing.stop()
-	s.taking.begin(time.Since(x.srv.epoch))
+	s.delivery.begin(time.Since(x.srv.epoch))
 	err := s.rc.Flush()
-	s.taking.end(time.Since(x.srv.epoch), 0)
+	s.delivery.end(time.Since(x.srv.epoch), 0)
 	return err
 }
 
@@ -138,23 +138,23 @@ func (s *h2Stream) piece(o *Outgoing, p []byte) error {
 // send sends a first piece of p, and tells how long that is. A client that takes too
 // little in the long run is given up.
 func (s *h2Stream) send(x *Exchange, p []byte) (int, error) {
-	if s.taking.cut.Load() {
-		return 0, errTakesTooLong
+	if s.delivery.cut.Load() {
+		return 0, errSlowClient
 	}
 	began := time.Now()
-	s.taking.begin(began.Sub(x.srv.epoch))
+	s.delivery.begin(began.Sub(x.srv.epoch))
 	n, err := s.writeCopy(x, p)
-	s.taking.end(time.Since(x.srv.epoch), n)
+	s.delivery.end(time.Since(x.srv.epoch), n)
 	s.taken += n
 	x.sent += n
 	if err == nil && !x.keepsPace(n, time.Since(began), x.set.limits.WriteTimeout) {
-		err = errTakesTooLong
+		err = errSlowClient
 	}
 	return n, err
 }
 
-// patience lets the next piece of an answer have the whole write timeout.
-func (s *h2Stream) patience(x *Exchange) {
+// extendWriteDeadline lets the next piece of an answer have the whole write timeout.
+func (s *h2Stream) extendWriteDeadline(x *Exchange) {
 	_ = s.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
 }
 
@@ -165,7 +165,7 @@ func (s *h2Stream) patience(x *Exchange) {
 // A client that takes nothing keeps the copy for as long. The first ones are small, and so
 // are all while memory is short.
 func (s *h2Stream) writeCopy(x *Exchange, p []byte) (int, error) {
-	if b := x.srv.cfg.Budget; len(p) > smallPiece && s.taken >= fewTaken && b.Buffer(tlsPiece) {
+	if b := x.srv.cfg.Budget; len(p) > smallPiece && s.taken >= minTaken && b.Buffer(tlsPiece) {
 		defer b.Add(-tlsPiece)
 		b := pieces.Get().(*[tlsPiece]byte)
 		n, err := s.w.Write(b[:copy(b[:], p)])
@@ -184,7 +184,7 @@ func (s *h2Stream) writeCopy(x *Exchange, p []byte) (int, error) {
 
 const (
 	smallPiece = 4 << 10
-	fewTaken   = 16 << 10 // by a client that may take no more
+	minTaken   = 16 << 10 // by a client that may take no more
 )
 
 var (

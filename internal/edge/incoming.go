@@ -40,7 +40,7 @@ func (x *Exchange) BodyLength() int64 {
 func (x *Exchange) BodyReader() io.Reader {
 	if x.body == nil {
 		x.body = newIncoming(int64(len(x.Body)), nil)
-		x.body.kept = x.Body
+		x.body.buffered = x.Body
 	}
 	return x.body
 }
@@ -87,11 +87,11 @@ type incoming struct {
 	length int64
 
 	// mu is held by who reads, also while he waits. It guards all below.
-	mu   sync.Mutex
-	over atomic.Bool // set without mu, read with it
-	from bodySource  // nil: kept is all there is
-	kept []byte      // was read ahead of Read
-	err  error       // how the source ended
+	mu       sync.Mutex
+	over     atomic.Bool // set without mu, read with it
+	from     bodySource  // nil: kept is all there is
+	buffered []byte      // was read ahead of Read
+	err      error       // how the source ended
 }
 
 // bodySource is where bytes of a body come from.
@@ -103,8 +103,8 @@ type bodySource interface {
 	// called by another goroutine than read.
 	wake()
 	trailer() http1.Fields
-	// spare says whether what is left is worth dropping to keep the connection.
-	spare() bool
+	// discardable says whether what is left is worth dropping to keep the connection.
+	discardable() bool
 }
 
 var errWoken = errors.New("edge: reading the body was interrupted")
@@ -124,9 +124,9 @@ func (b *incoming) Read(p []byte) (int, error) {
 	switch {
 	case b.over.Load():
 		return 0, ErrOver
-	case len(b.kept) > 0:
-		n := copy(p, b.kept)
-		b.kept = b.kept[n:]
+	case len(b.buffered) > 0:
+		n := copy(p, b.buffered)
+		b.buffered = b.buffered[n:]
 		return n, nil
 	}
 	n, err := b.pull(p)
@@ -155,18 +155,18 @@ func (b *incoming) readAll(x *Exchange, limit int) ([]byte, error) {
 	if b.length > int64(limit) {
 		return nil, ErrBodyTooLarge
 	}
-	if b.from == nil || len(b.kept) > 0 { // read before
-		if len(b.kept) > limit {
+	if b.from == nil || len(b.buffered) > 0 { // read before
+		if len(b.buffered) > limit {
 			return nil, ErrBodyTooLarge
 		}
 		if b.err == io.EOF {
-			return b.kept, nil
+			return b.buffered, nil
 		}
 	}
-	data := append(x.in.data[:0], b.kept...)
+	data := append(x.in.data[:0], b.buffered...)
 	for b.err == nil && len(data) <= limit {
 		if len(data) == cap(data) {
-			data = grown(data, limit+1)
+			data = grow(data, limit+1)
 		}
 		n, _ := b.pull(data[len(data):min(cap(data), limit+1)])
 		data = data[:len(data)+n]
@@ -174,7 +174,7 @@ func (b *incoming) readAll(x *Exchange, limit int) ([]byte, error) {
 			limit = 0
 		}
 	}
-	x.in.data, b.kept = data, data
+	x.in.data, b.buffered = data, data
 	switch {
 	case len(data) > limit:
 		return nil, ErrBodyTooLarge
@@ -193,8 +193,8 @@ func (b *incoming) trailer() http1.Fields {
 	return b.from.trailer()
 }
 
-// wasRead says whether nothing of the body is left to come. b may be nil.
-func (b *incoming) wasRead() bool {
+// atEnd says whether nothing of the body is left to come. b may be nil.
+func (b *incoming) atEnd() bool {
 	if b == nil || b.length == 0 {
 		return true
 	}
@@ -214,7 +214,7 @@ func (b *incoming) finish() {
 		}
 		b.mu.Lock()
 	}
-	b.kept = nil
+	b.buffered = nil
 	b.mu.Unlock()
 }
 
@@ -228,10 +228,10 @@ func (b *incoming) broken() bool {
 	return b.refusal() != nil
 }
 
-// spare says whether the connection can go on after this body, when nobody reads
+// discardable says whether the connection can go on after this body, when nobody reads
 // it any more.
-func (b *incoming) spare() bool {
-	return b.err == io.EOF || b.err == nil && b.from.spare()
+func (b *incoming) discardable() bool {
+	return b.err == io.EOF || b.err == nil && b.from.discardable()
 }
 
 // refusal is what the client is answered for a body that could not be read, nil
@@ -249,13 +249,13 @@ func (b *incoming) refusal() *http1.Error {
 
 var errBodyCut = &http1.Error{Status: 400, Reason: "body not whole"}
 
-// drainMost is how much of a body that nobody reads is dropped to keep the
+// maxDiscarded is how much of a body that nobody reads is dropped to keep the
 // connection.
-const drainMost = 256 << 10
+const maxDiscarded = 256 << 10
 
-// drop reads what is left of the body and says whether that was all of it.
+// discardBody reads what is left of the body and says whether that was all of it.
 func (b *incoming) drop(scratch []byte) bool {
-	for left := drainMost; left >= 0; {
+	for left := maxDiscarded; left >= 0; {
 		n, err := b.pull(scratch)
 		if left -= n; err != nil {
 			return err == io.EOF

@@ -48,8 +48,8 @@ func TestBodyLeftUnread(t *testing.T) {
 			}
 		}
 	}
-	body := strings.Repeat("x", drainMost)
-	large := strings.Repeat("x", 4*drainMost)
+	body := strings.Repeat("x", maxDiscarded)
+	large := strings.Repeat("x", 4*maxDiscarded)
 	f(post("hello")+get, "", false, true)
 	f(chunked(goodEnd), "", false, true)
 	f(sized("Content-Length: 9\r\n", "hell"), "o you", false, true)
@@ -244,7 +244,7 @@ func TestPace(t *testing.T) {
 	p := newPace(30 * time.Second)
 	f := func(n int, waited, want time.Duration) {
 		t.Helper()
-		if p.account(n, waited, slowest); p.credit.Round(time.Millisecond) != want {
+		if p.account(n, waited, minPace); p.credit.Round(time.Millisecond) != want {
 			t.Errorf("%d bytes in %v leave %v; want %v", n, waited, p.credit, want)
 		}
 	}

@@ -70,18 +70,18 @@ func (in *input) room(n int) {
 }
 
 // growData makes room for more of the announced length.
-func (in *input) growData() { in.data = grown(in.data, in.length) }
+func (in *input) growData() { in.data = grow(in.data, in.length) }
 
-// grown copies b into twice the room, at most that for most bytes: memory is spent
+// grow copies b into twice the room, at most that for most bytes: memory is spent
 // for bytes that came, not for bytes that were promised.
-func grown(b []byte, most int) []byte {
+func grow(b []byte, most int) []byte {
 	c := make([]byte, len(b), min(most, max(2*cap(b), inSize)))
 	copy(c, b)
 	return c
 }
 
-// took notes n bytes read into space.
-func (in *input) took(n int) {
+// advance notes n bytes read into space.
+func (in *input) advance(n int) {
 	if in.phase == inData {
 		in.data = in.data[:len(in.data)+n]
 		return
@@ -154,8 +154,8 @@ func (in *input) size() int {
 	return in.head + in.length
 }
 
-// more says whether bytes behind the message have come, which is answered.
-func (in *input) more() bool {
+// hasMore says whether bytes behind the message have come, which is answered.
+func (in *input) hasMore() bool {
 	if in.phase == inStream {
 		return in.pos < in.have
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// uncounted is up to which length bodies that an exchange holds are not counted in the
+// maxUncounted is up to which length bodies that an exchange holds are not counted in the
 // budget.
-const uncounted = 64 << 10
+const maxUncounted = 64 << 10
 
 var errNoMemory = &http1.Error{Status: http.StatusServiceUnavailable, Reason: "no memory for the request's body"}
 
-// pressed reports whether memory is short, so that buffers are to be small.
-func (x *Exchange) pressed() bool { return x.srv.cfg.Budget.Pressed() }
+// memoryShort reports whether memory is short, so that buffers are to be small.
+func (x *Exchange) memoryShort() bool { return x.srv.cfg.Budget.Pressed() }
 
 // countBody counts the memory that the request's body has got. It reports false if there
 // is no more for it.
 func (x *Exchange) countBody() bool {
 	n := cap(x.in.data)
-	if n <= uncounted || n <= x.in.counted {
+	if n <= maxUncounted || n <= x.in.counted {
 		return true
 	}
 	if !x.srv.cfg.Budget.Take(int64(n - x.in.counted)) {
@@ -40,25 +40,25 @@ func (x *Exchange) uncountBody() {
 	}
 }
 
-// holdBody counts the body of an answer that is sent from memory of the exchange's own.
-func (x *Exchange) holdBody() {
-	if n := len(x.Reply.Body); n > uncounted && x.Reply.Loan == nil {
+// countReply counts the body of an answer that is sent from memory of the exchange's own.
+func (x *Exchange) countReply() {
+	if n := len(x.Reply.Body); n > maxUncounted && x.Reply.Loan == nil {
 		x.held = n
 		x.srv.cfg.Budget.Add(int64(n))
 	}
 }
 
-// dropBody is the end of what holdBody has begun.
-func (x *Exchange) dropBody() {
+// uncountReply is the end of what countReply has begun.
+func (x *Exchange) uncountReply() {
 	if n := x.held; n > 0 {
 		x.held = 0
 		x.srv.cfg.Budget.Add(-int64(n))
 	}
 }
 
-// crowded refuses a request that there is no memory for. The answer has no body, which the
+// refuseNoMemory refuses a request that there is no memory for. The answer has no body, which the
 // client could leave untaken.
-func (x *Exchange) crowded() {
+func (x *Exchange) refuseNoMemory() {
 	x.Reply.Status = http.StatusServiceUnavailable
 	x.Reply.FieldUint("Retry-After", 1)
 	x.Reply.Lines(localStatus)
@@ -69,9 +69,9 @@ func (x *Exchange) crowded() {
 // clients with few requests get what is stored while others hold all memory.
 const freeStreams = 4
 
-// admit counts a stream. If there are many on the connection it waits for memory, and
+// admitStream counts a stream. If there are many on the connection it waits for memory, and
 // reports false if there is none.
-func (h *h2Conn) admit(ctx context.Context) bool {
+func (h *h2Conn) admitStream(ctx context.Context) bool {
 	b := h.c.srv.cfg.Budget
 	if h.running.Add(1) > freeStreams {
 		return b.Await(ctx, inflight.Stream)
@@ -80,8 +80,8 @@ func (h *h2Conn) admit(ctx context.Context) bool {
 	return true
 }
 
-// leave is the end of a stream that admit has admitted.
-func (h *h2Conn) leave(admitted bool) {
+// clientLeft is the end of a stream that admit has admitted.
+func (h *h2Conn) releaseStream(admitted bool) {
 	if admitted {
 		h.c.srv.cfg.Budget.Add(-inflight.Stream)
 	}

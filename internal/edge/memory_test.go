@@ -142,7 +142,7 @@ func TestSlowIsCut(t *testing.T) {
 			c.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n")
 			waited := make(chan inflight.Client, 1)
 			waitUntil.Until(t, func() bool {
-				s.waitedFor(func(slow inflight.Client) {
+				s.slowClients(func(slow inflight.Client) {
 					if slow.Waited > 10*time.Millisecond && len(waited) == 0 {
 						waited <- slow
 					}
@@ -157,7 +157,7 @@ func TestSlowIsCut(t *testing.T) {
 			}
 			waitUntil.Until(t, func() bool {
 				left := 0
-				s.waitedFor(func(inflight.Client) { left++ })
+				s.slowClients(func(inflight.Client) { left++ })
 				return left == 0
 			})
 		})
@@ -174,7 +174,7 @@ func TestRequestBodiesAreCounted(t *testing.T) {
 	budget := inflight.New(64 * mib)
 	s := start(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
 		x.Reply.Status = 200
-		if held := budget.Stats().Held; len(x.Body) > uncounted && held < int64(len(x.Body)) {
+		if held := budget.Stats().Held; len(x.Body) > maxUncounted && held < int64(len(x.Body)) {
 			x.Reply.Status = 500
 		}
 	})})

@@ -71,10 +71,10 @@ func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 	case length >= 0 && int64(len(first)) > length:
 		return nil, ErrLength
 	}
-	x.Reply.settle()
+	x.Reply.fixStatus()
 	x.open(length)
 	if x.watch != nil {
-		x.watch.answering()
+		x.watch.answerBegun()
 	}
 	if status := x.Reply.Status; status == http.StatusNoContent || status == http.StatusNotModified && length <= 0 {
 		length = noLength
@@ -86,7 +86,7 @@ func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 		o.left -= int64(len(first))
 	}
 	if o.err = o.to.begin(o, length, first); o.err != nil {
-		x.leave()
+		x.clientLeft()
 	}
 	return o, o.err
 }
@@ -94,8 +94,8 @@ func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 // open begins the answer. From then on nobody says "100 Continue", who may be another
 // goroutine; writing waits for no one but the client.
 func (x *Exchange) open(length int64) {
-	x.saying.Lock()
-	defer x.saying.Unlock()
+	x.interimMu.Lock()
+	defer x.interimMu.Unlock()
 	x.answer = Outgoing{x: x, to: x.answerer(), left: length, begun: true,
 		bodiless: x.isHead() || !http1.BodyAllowed(x.Reply.Status)}
 }
@@ -130,7 +130,7 @@ func (o *Outgoing) Write(p []byte) (int, error) {
 		return 0, ErrLength
 	}
 	if o.err = o.to.piece(o, p); o.err != nil {
-		o.x.leave()
+		o.x.clientLeft()
 		return 0, o.err
 	}
 	if o.left > 0 {
@@ -167,7 +167,7 @@ func (o *Outgoing) Close() error {
 	}
 	o.ended = true
 	if o.err = o.to.end(o); o.err != nil {
-		o.x.leave()
+		o.x.clientLeft()
 	}
 	return o.err
 }
@@ -215,22 +215,22 @@ func (x *Exchange) answerer() answerer {
 	case x.h2 != nil:
 		return x.h2
 	}
-	return collect{}
+	return replyCollector{}
 }
 
-// collect takes the answer of a detached exchange into its Reply.
-type collect struct{}
+// replyCollector takes the answer of a detached exchange into its Reply.
+type replyCollector struct{}
 
-func (collect) end(*Outgoing) error { return nil }
+func (replyCollector) end(*Outgoing) error { return nil }
 
-func (c collect) begin(o *Outgoing, _ int64, first []byte) error {
+func (c replyCollector) begin(o *Outgoing, _ int64, first []byte) error {
 	o.x.Reply.Body = nil
 	return c.piece(o, first)
 }
 
-func (collect) piece(o *Outgoing, p []byte) error {
+func (replyCollector) piece(o *Outgoing, p []byte) error {
 	o.x.Reply.Body = append(o.x.Reply.Body, p...)
 	return nil
 }
 
-func (collect) interim(*Exchange, int, http1.Fields) error { return nil }
+func (replyCollector) interim(*Exchange, int, http1.Fields) error { return nil }

@@ -15,7 +15,7 @@ const (
 // SetPrincipal records the name of the request's sender, which may be in memory that
 // the caller uses again.
 func (x *Exchange) SetPrincipal(name []byte) {
-	x.Record.Principal = append(x.who[:0], name[:min(len(name), maxPrincipal)]...)
+	x.Record.Principal = append(x.principal[:0], name[:min(len(name), maxPrincipal)]...)
 }
 
 // RecordUser records the user of the request's Authorization, if that has the scheme

@@ -23,9 +23,9 @@ var proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n")
 
 var errProxyHeader = errors.New("edge: malformed PROXY header")
 
-// introduced reads the header with which a proxy says for whom it has opened the
+// readProxy reads the header with which a proxy says for whom it has opened the
 // connection. False means that the connection is to be closed.
-func (c *conn) introduced() bool {
+func (c *conn) readProxy() bool {
 	c.SetIdle() // nobody waits for an answer
 	_ = c.Sock.SetReadDeadline(time.Now().Add(c.srv.set.Load().limits.HeaderTimeout))
 	if c.srv.conns.Closing() {

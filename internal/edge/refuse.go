@@ -15,7 +15,7 @@ func (c *conn) refuse(e *http1.Error) bool {
 	x := c.x
 	x.identify(&c.ids)
 	x.refusal(e)
-	return c.turnDown(x)
+	return c.sendRefusal(x)
 }
 
 // refusal fills the reply for a message that was refused: without a body, but
@@ -26,7 +26,7 @@ func (x *Exchange) refusal(e *http1.Error) {
 	x.Reply.Status = e.Status
 	x.Record.Decision, x.Record.Reason, x.Record.Error = telemetry.Local, refusalReason(e.Status), e.Reason
 	if f := x.srv.cfg.BodyTooLarge; f != nil && e.Status == http.StatusRequestEntityTooLarge {
-		x.shape(f)
+		x.callHook(f)
 		return
 	}
 	if e.Status == http.StatusMethodNotAllowed {
@@ -70,23 +70,23 @@ func (x *Exchange) limited() {
 	x.Reply.FieldUint("Retry-After", 1)
 	x.Record.Decision, x.Record.Reason = telemetry.Local, reasonRateLimit
 	if f := x.srv.cfg.RateLimited; f != nil {
-		x.shape(f)
+		x.callHook(f)
 		return
 	}
 	x.Reply.Lines(localStatus)
 }
 
-// turnDown sends the refusal in x.Reply and has the connection closed.
-func (c *conn) turnDown(x *Exchange) bool {
+// sendRefusal sends the refusal in x.Reply and has the connection closed.
+func (c *conn) sendRefusal(x *Exchange) bool {
 	c.linger = true
 	x.closing = true
 	c.reply(x)
 	return false
 }
 
-// shape lets a hook of the service fill a refusal; should it fail, the refusal
+// callHook lets a hook of the service fill a refusal; should it fail, the refusal
 // stays bare.
-func (x *Exchange) shape(f func(*Exchange)) {
+func (x *Exchange) callHook(f func(*Exchange)) {
 	defer x.recovered()
 	f(x)
 }

@@ -51,8 +51,8 @@ type Loan interface {
 	Pace() int64
 }
 
-// repay returns what the body was lent by.
-func (r *Reply) repay() {
+// returnLoan returns what the body was lent by.
+func (r *Reply) returnLoan() {
 	if r.Loan != nil {
 		r.Body, r.Pages, r.Before, r.After = nil, nil, nil, nil
 		r.Loan.Return()
@@ -67,14 +67,14 @@ func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 
 // Reset makes r ready for the next exchange and keeps its buffers.
 func (r *Reply) Reset() {
-	r.repay()
+	r.returnLoan()
 	r.Status, r.Body, r.Buf, r.Close, r.lines = 0, nil, r.Buf[:0], false, r.lines[:0]
 	r.OwnDate, r.Length, r.Pages, r.Before, r.After = false, 0, nil, nil, nil
 }
 
 // clear takes back what a handler has said so far.
 func (r *Reply) clear() {
-	r.repay()
+	r.returnLoan()
 	r.Body, r.lines, r.Buf, r.OwnDate, r.Length, r.Pages = nil, r.lines[:0], r.Buf[:0], false, 0, nil
 	r.Before, r.After = nil, nil
 }
@@ -98,19 +98,19 @@ func (r *Reply) Lines(prepared []byte) { r.lines = append(r.lines, prepared...) 
 func (r *Reply) Remove(a, b string) {
 	kept := r.lines[:0]
 	for line := range bytes.Lines(r.lines) {
-		if !called(line, a) && !called(line, b) {
+		if !hasName(line, a) && !hasName(line, b) {
 			kept = append(kept, line...)
 		}
 	}
 	r.lines = kept
 }
 
-func called(line []byte, name string) bool {
+func hasName(line []byte, name string) bool {
 	return len(line) > len(name) && line[len(name)] == ':' && string(line[:len(name)]) == name
 }
 
-// settle replaces a status that can't be sent.
-func (r *Reply) settle() {
+// fixStatus replaces a status that can't be sent.
+func (r *Reply) fixStatus() {
 	if r.Status < 200 || r.Status > 999 {
 		r.Status = http.StatusInternalServerError
 	}
@@ -124,7 +124,7 @@ const maxJoined = 16 << 10
 // it if the body is small, to x.out; what is still to be sent after it is returned.
 func (x *Exchange) render() (body, after []byte) {
 	r := &x.Reply
-	r.settle()
+	r.fixStatus()
 	out := x.appendHead(x.out[:0], x.replyLength(), false)
 	if http1.BodyAllowed(r.Status) && !x.isHead() {
 		out = append(out, r.Before...)

@@ -55,7 +55,7 @@ func (c *conn) push(left *net.Buffers) error {
 	if c.x.answer.begun { // else nothing follows that the client could be too slow for
 		return c.paced(n, now)
 	}
-	c.taking.end(now, n)
+	c.delivery.end(now, n)
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (c *conn) armWrite(taken int) error {
 		return err
 	}
 	c.waits = now
-	c.taking.begin(now)
+	c.delivery.begin(now)
 	if left := c.armedWrite - now; left < limit/2 || left > limit {
 		c.armedWrite = now + limit
 		_ = c.NC.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
@@ -94,8 +94,8 @@ func (c *conn) armWrite(taken int) error {
 	if c.srv.hard.Err() != nil {
 		return net.ErrClosed // cut came before the deadline was set anew
 	}
-	if c.taking.cut.Load() {
-		return errTakesTooLong
+	if c.delivery.cut.Load() {
+		return errSlowClient
 	}
 	return nil
 }
@@ -104,21 +104,21 @@ func (c *conn) armWrite(taken int) error {
 // client has taken so many bytes. Negative if there was none.
 func (c *conn) paced(taken int, now time.Duration) error {
 	if taken >= 0 {
-		c.taking.end(now, taken)
+		c.delivery.end(now, taken)
 	}
 	if taken >= 0 && !c.x.keepsPace(taken, now-c.waits, c.srv.set.Load().limits.WriteTimeout) {
-		return errTakesTooLong
+		return errSlowClient
 	}
 	return nil
 }
 
-var errTakesTooLong = errors.New("edge: the client takes its answer too slowly")
+var errSlowClient = errors.New("edge: the client takes its answer too slowly")
 
 // begin sends the head of a streamed answer, and the first piece if it is there.
 func (c *conn) begin(o *Outgoing, length int64, first []byte) error {
 	x := o.x
-	x.closing = c.closes(x) || x.body != nil && x.body.broken()
-	if b := x.connBody(); b != nil && b.asked {
+	x.closing = c.willClose(x) || x.body != nil && x.body.broken()
+	if b := x.connBody(); b != nil && b.expectsContinue {
 		x.closing = true // nobody knows whether the client still sends the body
 	}
 	switch {
@@ -132,7 +132,7 @@ func (c *conn) begin(o *Outgoing, length int64, first []byte) error {
 	if len(first) == 0 {
 		return c.write(x.out, nil, nil)
 	}
-	return c.behind(o, first)
+	return c.appendPiece(o, first)
 }
 
 // piece sends a piece of a streamed body, as a chunk where there are chunks.
@@ -141,16 +141,16 @@ func (c *conn) piece(o *Outgoing, p []byte) error {
 		return c.write(p, nil, nil)
 	}
 	o.x.out = o.x.out[:0]
-	return c.behind(o, p)
+	return c.appendPiece(o, p)
 }
 
-// behind writes a piece behind what is in the exchange's out.
-func (c *conn) behind(o *Outgoing, p []byte) error {
+// appendPiece writes a piece behind what is in the exchange's out.
+func (c *conn) appendPiece(o *Outgoing, p []byte) error {
 	x, tail := o.x, []byte(nil)
 	if o.chunked {
 		x.out, tail = append(strconv.AppendInt(x.out, int64(len(p)), 16), crlf...), crlf
 	}
-	if len(p) > maxJoined || x.pressed() && len(x.out)+len(p)+len(tail) > cap(x.out) {
+	if len(p) > maxJoined || x.memoryShort() && len(x.out)+len(p)+len(tail) > cap(x.out) {
 		return c.write(x.out, p, tail)
 	}
 	x.out = append(append(x.out, p...), tail...)
@@ -174,12 +174,12 @@ func (c *conn) end(o *Outgoing) error {
 func (c *conn) interim(x *Exchange, status int, h http1.Fields) error {
 	if status == 100 {
 		if b := x.connBody(); b != nil {
-			return b.goAhead()
+			return b.sendContinue()
 		}
 		return nil
 	}
-	x.saying.Lock()
-	defer x.saying.Unlock()
+	x.interimMu.Lock()
+	defer x.interimMu.Unlock()
 	x.out = append(appendFields(http1.AppendStatus(x.out[:0], status), h), crlf...)
 	return c.write(x.out, nil, nil)
 }

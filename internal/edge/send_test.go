@@ -161,8 +161,8 @@ type overhears struct {
 }
 
 func (o *overhears) Write(b []byte) (int, error) {
-	if o.x.saying.TryLock() {
-		o.x.saying.Unlock()
+	if o.x.interimMu.TryLock() {
+		o.x.interimMu.Unlock()
 	} else {
 		o.held = true
 	}
@@ -179,7 +179,7 @@ func TestBeginningHoldsNobodyUp(t *testing.T) {
 	x := acquireExchange(s, c)
 	x.set, c.x, nc.x = s.set.Load(), x, x
 	x.Request.Method, x.Request.Minor = []byte("POST"), 1
-	body := &connBody{x: x, left: 5, asked: true}
+	body := &connBody{x: x, left: 5, expectsContinue: true}
 	x.body = newIncoming(5, body)
 	x.Reply.Status = http.StatusOK
 	if _, err := x.StreamWith(-1, make([]byte, 32<<10)); err != nil {
@@ -188,7 +188,7 @@ func TestBeginningHoldsNobodyUp(t *testing.T) {
 	if nc.held {
 		t.Error("who reads the body has to wait for who begins the answer")
 	}
-	if err := body.goAhead(); err != nil || strings.Contains(strings.Join(nc.pieces, ""), " 100 ") {
+	if err := body.sendContinue(); err != nil || strings.Contains(strings.Join(nc.pieces, ""), " 100 ") {
 		t.Errorf("the client was told to go on: %v", err)
 	}
 }

@@ -92,15 +92,15 @@ type Server struct {
 	hard  context.Context  // is cancelled when Shutdown no longer waits
 	conns *listener.Server // accepts and tracks the connections
 
-	streams  streamSet
-	unlisted func() // takes the clients of this server out of the budget
+	streams    streamSet
+	unregister func() // takes the clients of this server out of the budget
 
 	refuser *listener.Refuser
 
 	//lint:ignore SA1019 see h2.go
-	h2        *http2.Server // nil without TLS
-	h2Base    *http.Server
-	h2Running *running
+	h2         *http2.Server // nil without TLS
+	h2Base     *http.Server
+	h2Requests *requestGroup
 }
 
 // settings are what a reload may change.
@@ -125,7 +125,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
-	s := &Server{cfg: cfg, refuser: listener.NewRefuser(), h2Running: newRunning()}
+	s := &Server{cfg: cfg, refuser: listener.NewRefuser(), h2Requests: newRequestGroup()}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
@@ -139,7 +139,7 @@ func Listen(cfg Config) (*Server, error) {
 			l := &s.set.Load().limits
 			return l.Connections, l.ConnectionsPerClient
 		},
-		Refuse: s.turnAway, CountLater: cfg.ProxyProtocol, Logger: slog.Default,
+		Refuse: s.refuseConn, CountLater: cfg.ProxyProtocol, Logger: slog.Default,
 		Accepted: s.stats.accepted, Refused: s.stats.refused, PerClient: s.stats.perClient,
 	})
 	s.epoch, s.hard = s.conns.Epoch(), s.conns.Hard()
@@ -149,7 +149,7 @@ func Listen(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("edge: service %s: %w", cfg.Name, err)
 		}
 	}
-	s.unlisted = cfg.Budget.Register(&inflight.Source{Clients: s.waitedFor})
+	s.unregister = cfg.Budget.Register(&inflight.Source{Clients: s.slowClients})
 	return s, nil
 }
 
@@ -211,8 +211,8 @@ func (s *Server) change(f func(set *settings)) {
 // pass it tries again.
 func (s *Server) Serve() error { return s.conns.Serve() }
 
-// turnAway closes a connection over a limit, with an answer where that needs no handshake.
-func (s *Server) turnAway(nc net.Conn) {
+// refuseConn closes a connection over a limit, with an answer where that needs no handshake.
+func (s *Server) refuseConn(nc net.Conn) {
 	if s.cfg.TLS != nil {
 		_ = nc.Close()
 		return
@@ -246,9 +246,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			_ = s.h2Base.Shutdown(ctx)
 		}
 		s.conns.Wait()
-		s.h2Running.wait()
+		s.h2Requests.wait()
 		close(done)
 	}()
-	defer s.unlisted()
+	defer s.unregister()
 	return s.conns.Finish(ctx, done)
 }

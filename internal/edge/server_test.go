@@ -17,7 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// patience is how long a test waits for what must happen before it gives up.
+// extendWriteDeadline is how long a test waits for what must happen before it gives up.
 const patience = 10 * time.Second
 
 // echo answers with method, target, host and body, and counts.

@@ -6,20 +6,20 @@ import (
 
 // stats are the series of one server.
 type stats struct {
-	class      [6]*telemetry.Counter // by the first digit of the status
-	in, out    *telemetry.Counter
-	accepted   *telemetry.Counter
-	refused    *telemetry.Counter
-	perClient  *telemetry.Counter
-	unproved   *telemetry.Counter
-	handshakes *telemetry.Counter
-	proxies    *telemetry.Counter
-	unsent     *telemetry.Counter
-	limited    *telemetry.Counter
-	panics     *telemetry.Counter
-	h2Resets   *telemetry.Counter
-	h2Slow     *telemetry.Counter
-	duration   *telemetry.Histogram
+	class           [6]*telemetry.Counter // by the first digit of the status
+	in, out         *telemetry.Counter
+	accepted        *telemetry.Counter
+	refused         *telemetry.Counter
+	perClient       *telemetry.Counter
+	unauthenticated *telemetry.Counter
+	handshakes      *telemetry.Counter
+	proxies         *telemetry.Counter
+	unsent          *telemetry.Counter
+	limited         *telemetry.Counter
+	panics          *telemetry.Counter
+	h2Resets        *telemetry.Counter
+	h2Slow          *telemetry.Counter
+	duration        *telemetry.Histogram
 }
 
 func newStats(s *Server) *stats {
@@ -40,7 +40,7 @@ func newStats(s *Server) *stats {
 			"Connections turned away because limits.connections was reached, or no file descriptor was left. Raise it, or find out who holds them.", service...),
 		perClient: m.Counter("kasoku_edge_connections_refused_per_client_total",
 			"Connections turned away because their client had limits.connections_per_client. Raise it if that is a load balancer.", service...),
-		unproved: m.Counter("kasoku_edge_connections_unauthenticated_total",
+		unauthenticated: m.Counter("kasoku_edge_connections_unauthenticated_total",
 			"Connections closed after limits.unauthenticated_idle: no request was accepted on them.", service...),
 		handshakes: m.Counter("kasoku_edge_tls_handshake_errors_total",
 			"TLS handshakes that failed: wrong certificate or protocol version, or a client that is none.", service...),

@@ -9,28 +9,28 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// taking measures how a client takes the answer of one exchange: the time that was spent
+// delivery measures how a client takes the answer of one exchange: the time that was spent
 // waiting for the client, and what it took. The goroutine that writes calls begin and end;
 // others read.
-type taking struct {
+type delivery struct {
 	since  atomic.Int64 // when the wait began, counted from the server's epoch; 0: none
 	waited atomic.Int64 // in the waits before
 	taken  atomic.Int64 // bytes
 	cut    atomic.Bool  // the answer is to end
 }
 
-// reset prepares for another exchange.
-func (t *taking) reset() {
+// clientReset prepares for another exchange.
+func (t *delivery) reset() {
 	t.since.Store(0)
 	t.waited.Store(0)
 	t.taken.Store(0)
 }
 
 // begin begins a wait.
-func (t *taking) begin(now time.Duration) { t.since.Store(int64(max(now, 1))) }
+func (t *delivery) begin(now time.Duration) { t.since.Store(int64(max(now, 1))) }
 
 // end ends the wait that has begun, if there is one, in which the client took n bytes.
-func (t *taking) end(now time.Duration, n int) {
+func (t *delivery) end(now time.Duration, n int) {
 	t.taken.Add(int64(n))
 	if since := t.since.Swap(0); since != 0 {
 		t.waited.Add(int64(now) - since)
@@ -38,7 +38,7 @@ func (t *taking) end(now time.Duration, n int) {
 }
 
 // client describes a client that is waited for; false if none is.
-func (t *taking) client(now time.Duration) (inflight.Client, bool) {
+func (t *delivery) client(now time.Duration) (inflight.Client, bool) {
 	since := t.since.Load()
 	if since == 0 {
 		return inflight.Client{}, false
@@ -46,18 +46,18 @@ func (t *taking) client(now time.Duration) (inflight.Client, bool) {
 	return inflight.Client{Taken: t.taken.Load(), Waited: time.Duration(t.waited.Load() + int64(now) - since)}, true
 }
 
-// waitedFor lists the clients that are waited for, for the budget to cut the slowest.
-func (s *Server) waitedFor(yield func(inflight.Client)) {
+// slowClients lists the clients that are waited for, for the budget to cut the slowest.
+func (s *Server) slowClients(yield func(inflight.Client)) {
 	now := time.Since(s.epoch)
 	for _, lc := range s.conns.Conns() {
 		c := lc.Protocol().(*conn)
-		if client, ok := c.taking.client(now); ok {
+		if client, ok := c.delivery.client(now); ok {
 			client.Cut = c.cutSlow
 			yield(client)
 		}
 	}
 	s.streams.each(func(st *h2Stream) {
-		if client, ok := st.taking.client(now); ok {
+		if client, ok := st.delivery.client(now); ok {
 			client.Cut = st.cutSlow
 			yield(client)
 		}
@@ -66,26 +66,26 @@ func (s *Server) waitedFor(yield func(inflight.Client)) {
 
 // cutSlow ends the answer that the connection sends, and with it the connection.
 func (c *conn) cutSlow() {
-	c.taking.cut.Store(true) // comes before the deadline: armWrite sees one of both
+	c.delivery.cut.Store(true) // comes before the deadline: armWrite sees one of both
 	_ = c.Sock.SetWriteDeadline(socket.Past)
 }
 
 // cutSlow has the stream reset.
 func (s *h2Stream) cutSlow() {
-	s.taking.cut.Store(true)
+	s.delivery.cut.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.over {
+	if !s.ended {
 		_ = s.rc.SetWriteDeadline(socket.Past)
 	}
 }
 
-// leave is the end of the stream's request, after which the library knows the stream no
+// clientLeft is the end of the stream's request, after which the library knows the stream no
 // more.
-func (s *h2Stream) leave() {
+func (s *h2Stream) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
+	s.ended = true
 }
 
 // streamSet holds the streams of HTTP/2 whose requests are under way.

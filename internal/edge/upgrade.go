@@ -29,7 +29,7 @@ func (x *Exchange) Upgrade() (net.Conn, error) {
 	switch {
 	case x.answer.begun:
 		return nil, ErrBegun
-	case c == nil || x.in.phase != inStream || !x.asksUpgrade() || !x.body.wasRead():
+	case c == nil || x.in.phase != inStream || !x.wantsUpgrade() || !x.body.atEnd():
 		return nil, ErrNoUpgrade
 	}
 	x.answer = Outgoing{x: x, to: c, begun: true, ended: true}
@@ -42,17 +42,17 @@ func (x *Exchange) Upgrade() (net.Conn, error) {
 	if x.watch != nil {
 		x.watch.stopLooking()
 	}
-	x.raised = &upgraded{Conn: c.NC, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
+	x.upgraded = &upgradedConn{Conn: c.NC, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
 	c.Detach()
 	_ = c.NC.SetDeadline(time.Time{})
 	if c.srv.hard.Err() != nil { // cut may have come before the state was set
 		_ = c.Sock.Close()
 	}
-	return x.raised, nil
+	return x.upgraded, nil
 }
 
-// asksUpgrade says whether the request wants another protocol to be spoken.
-func (x *Exchange) asksUpgrade() bool {
+// wantsUpgrade says whether the request wants another protocol to be spoken.
+func (x *Exchange) wantsUpgrade() bool {
 	r := &x.Request
 	if r.Minor == 0 || r.Get("Upgrade") == nil {
 		return false
@@ -67,15 +67,15 @@ func (x *Exchange) asksUpgrade() bool {
 
 var connection, upgrade = []byte("connection"), []byte("upgrade")
 
-// upgraded is a connection that no longer speaks HTTP.
-type upgraded struct {
+// upgradedConn is a connection that no longer speaks HTTP.
+type upgradedConn struct {
 	net.Conn
 	ahead   []byte // was read with the request
 	in, out atomic.Int64
 }
 
 // Read implements net.Conn.
-func (u *upgraded) Read(p []byte) (n int, err error) {
+func (u *upgradedConn) Read(p []byte) (n int, err error) {
 	if len(u.ahead) > 0 {
 		n = copy(p, u.ahead)
 		u.ahead = u.ahead[n:]
@@ -87,14 +87,14 @@ func (u *upgraded) Read(p []byte) (n int, err error) {
 }
 
 // Write implements net.Conn.
-func (u *upgraded) Write(p []byte) (int, error) {
+func (u *upgradedConn) Write(p []byte) (int, error) {
 	n, err := u.Conn.Write(p)
 	u.out.Add(int64(n))
 	return n, err
 }
 
 // CloseWrite tells the client that nothing more will come.
-func (u *upgraded) CloseWrite() error {
+func (u *upgradedConn) CloseWrite() error {
 	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -103,7 +103,7 @@ func (u *upgraded) CloseWrite() error {
 
 // account closes the connection and adds what went through it to that of the
 // exchange.
-func (u *upgraded) account(x *Exchange) {
+func (u *upgradedConn) account(x *Exchange) {
 	_ = u.Conn.Close()
 	x.in.wire += int(u.in.Load())
 	x.sent += int(u.out.Load())

@@ -48,10 +48,10 @@ type Budget struct {
 	held         atomic.Int64
 	stats        counters
 
-	follow  func(held int64)
-	step    int64        // in bytes
-	told    atomic.Int64 // how many steps follow was called with
-	telling atomic.Bool  // it is being called
+	follow       func(held int64)
+	step         int64        // in bytes
+	lastReported atomic.Int64 // how many steps follow was called with
+	reporting    atomic.Bool  // it is being called
 
 	shares  queue
 	buffers queue
@@ -93,23 +93,23 @@ func New(cache int64) *Budget {
 // the Budget is used.
 func (b *Budget) Follow(f func(held int64)) { b.follow = f }
 
-// changed calls what follows the Budget, if it is time.
-func (b *Budget) changed(held int64) {
-	if b.follow == nil || held/b.step == b.told.Load() || !b.telling.CompareAndSwap(false, true) {
+// reportChange calls what follows the Budget, if it is time.
+func (b *Budget) reportChange(held int64) {
+	if b.follow == nil || held/b.step == b.lastReported.Load() || !b.reporting.CompareAndSwap(false, true) {
 		return
 	}
-	go b.tell()
+	go b.report()
 }
 
-// tell calls what follows the Budget. A change that comes after its last look begins
+// report calls what follows the Budget. A change that comes after its last look begins
 // another one.
-func (b *Budget) tell() {
+func (b *Budget) report() {
 	for {
 		n := b.held.Load() / b.step
 		b.follow(max(0, n) * b.step)
-		b.told.Store(n)
-		b.telling.Store(false)
-		if b.held.Load()/b.step == n || !b.telling.CompareAndSwap(false, true) {
+		b.lastReported.Store(n)
+		b.reporting.Store(false)
+		if b.held.Load()/b.step == n || !b.reporting.CompareAndSwap(false, true) {
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func (b *Budget) Add(n int64) {
 		return
 	}
 	held := b.held.Add(n)
-	b.changed(held)
+	b.reportChange(held)
 	switch {
 	case n < 0:
 		b.shares.grant(b, b.upper)
@@ -158,7 +158,7 @@ func (b *Budget) take(n, bound int64) bool {
 			return false
 		}
 		if b.held.CompareAndSwap(held, held+n) {
-			b.changed(held + n)
+			b.reportChange(held + n)
 			return true
 		}
 	}

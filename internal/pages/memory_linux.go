@@ -2,9 +2,9 @@ package pages
 
 import "syscall"
 
-// obtain returns whole pages for that many bytes, nil if there are none. They are taken
+// mapPages returns whole pages for that many bytes, nil if there are none. They are taken
 // at once, which costs less than one at a time when they are written.
-func obtain(length int) []byte {
+func mapPages(length int) []byte {
 	mem, err := syscall.Mmap(-1, 0, int(SizeOf(int64(length))), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_POPULATE)
 	if err != nil {
@@ -13,5 +13,5 @@ func obtain(length int) []byte {
 	return mem
 }
 
-// giveBack returns pages to the system. It fails only for what obtain has not returned.
-func giveBack(mem []byte) { _ = syscall.Munmap(mem) }
+// unmapPages returns pages to the system. It fails only for what obtain has not returned.
+func unmapPages(mem []byte) { _ = syscall.Munmap(mem) }

@@ -2,10 +2,10 @@
 
 package pages
 
-// obtain has nothing to give: what can't be sent from pages is better kept on the heap.
-func obtain(int) []byte { return nil }
+// mapPages has nothing to give: what can't be sent from pages is better kept on the heap.
+func mapPages(int) []byte { return nil }
 
-func giveBack([]byte) {}
+func unmapPages([]byte) {}
 
 // Send is as on Linux, which is where it can.
-func Send(int, []byte, []byte) (int, error) { return 0, ErrCannot }
+func Send(int, []byte, []byte) (int, error) { return 0, ErrUnsupported }

@@ -31,10 +31,10 @@ var runs, held atomic.Int64
 // Held returns how many bytes all Runs take.
 func Held() int64 { return held.Load() }
 
-// mostRuns bounds them. Each may be a mapping to the system, of which a process has
+// maxRuns bounds them. Each may be a mapping to the system, of which a process has
 // 65,530 unless its administrator has said otherwise (vm.max_map_count), and Go's own
 // memory needs some.
-const mostRuns = 1 << 15
+const maxRuns = 1 << 15
 
 // Join makes a Run of the parts, one after another; nil if that can't be, and then the
 // bytes have to stay where they are.
@@ -47,8 +47,8 @@ func Join(parts ...[]byte) *Run {
 		return nil
 	}
 	var mem []byte
-	if runs.Add(1) <= mostRuns {
-		mem = obtain(length)
+	if runs.Add(1) <= maxRuns {
+		mem = mapPages(length)
 	}
 	if mem == nil {
 		runs.Add(-1)
@@ -66,7 +66,7 @@ func Join(parts ...[]byte) *Run {
 
 // release is a Run's end.
 func release(mem []byte) {
-	giveBack(mem)
+	unmapPages(mem)
 	held.Add(-int64(len(mem)))
 	runs.Add(-1)
 }

@@ -103,11 +103,11 @@ func TestRunEnds(t *testing.T) {
 
 // There are no more than so many, and an end makes room.
 func TestMostRuns(t *testing.T) {
-	runs.Add(mostRuns)
+	runs.Add(maxRuns)
 	if Join([]byte("a")) != nil {
 		t.Error("one more than there may be")
 	}
-	runs.Add(-mostRuns)
+	runs.Add(-maxRuns)
 	if r := run(t, []byte("a")); r != nil && string(r.Bytes()) != "a" {
 		t.Error("none after others have ended")
 	}

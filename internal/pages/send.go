@@ -2,5 +2,5 @@ package pages
 
 import "errors"
 
-// ErrCannot says that bytes can't be sent without copying them here: nothing was sent.
-var ErrCannot = errors.New("pages: the system can't send without copying")
+// ErrUnsupported says that bytes can't be sent without copying them here: nothing was sent.
+var ErrUnsupported = errors.New("pages: the system can't send without copying")

@@ -11,14 +11,14 @@ import (
 
 // Send sends head, which is copied, and then p, which must lie in a Run and is not, to a
 // socket that does not block. It returns how much of both together the socket has taken,
-// which may be less than all without an error; EAGAIN if it takes nothing now; ErrCannot.
+// which may be less than all without an error; EAGAIN if it takes nothing now; ErrUnsupported.
 func Send(fd int, head, p []byte) (int, error) {
 	if unable.Load() {
-		return 0, ErrCannot
+		return 0, ErrUnsupported
 	}
 	q := take()
 	if q == nil {
-		return 0, ErrCannot
+		return 0, ErrUnsupported
 	}
 	held, err := q.fill(head, p)
 	if err != nil {
@@ -86,7 +86,7 @@ func (q *pipe) fill(head, p []byte) (held int, err error) {
 	if len(head) > 0 {
 		held, err = syscall.Write(q.in, head)
 		if err != nil {
-			return 0, ErrCannot
+			return 0, ErrUnsupported
 		}
 		if held < len(head) {
 			return held, nil
@@ -103,7 +103,7 @@ func (q *pipe) fill(head, p []byte) (held int, err error) {
 	case errno == syscall.ENOSYS || errno == syscall.EPERM || errno == syscall.EINVAL:
 		unable.Store(true)
 	}
-	return 0, ErrCannot
+	return 0, ErrUnsupported
 }
 
 // drain moves what is in the pipe to the socket, as far as that takes it. more says that
@@ -118,7 +118,7 @@ func (q *pipe) drain(fd, held int, more bool) (sent int, err error) {
 		switch {
 		case errno == syscall.EINTR:
 		case errno == syscall.EINVAL && sent == 0:
-			return 0, ErrCannot // no such socket
+			return 0, ErrUnsupported // no such socket
 		case errno != 0:
 			return sent, errno
 		case n == 0:

@@ -147,12 +147,12 @@ func TestSendErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer appended.Close()
-	if n, err := Send(int(appended.Fd()), []byte("head"), r.Bytes()); n != 0 || err != ErrCannot {
+	if n, err := Send(int(appended.Fd()), []byte("head"), r.Bytes()); n != 0 || err != ErrUnsupported {
 		t.Errorf("what nothing can be spliced to: %d, %v", n, err)
 	}
 	unable.Store(true)
 	defer unable.Store(false)
-	if n, err := Send(int(appended.Fd()), []byte("head"), r.Bytes()); n != 0 || err != ErrCannot {
+	if n, err := Send(int(appended.Fd()), []byte("head"), r.Bytes()); n != 0 || err != ErrUnsupported {
 		t.Errorf("without the system call: %d, %v", n, err)
 	}
 	runtime.KeepAlive(r)
