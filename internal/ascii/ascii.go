@@ -2,8 +2,8 @@
 // fields, tokens, hexadecimal digits.
 //
 // Unlike the functions of the same names in bytes and strings it folds no letters beyond
-// ASCII: a Kelvin sign is not a "k". Nothing in it allocates, except what appends to a
-// buffer that is full.
+// ASCII: a Kelvin sign is not a "k". Nothing in it allocates, except for appending to a
+// full buffer.
 package ascii
 
 // The digits of hexadecimal numbers.
@@ -12,7 +12,7 @@ const (
 	UpperHex = "0123456789ABCDEF"
 )
 
-// text is what the functions accept.
+// text is a type that the functions accept.
 type text interface{ ~string | ~[]byte }
 
 // notHex is the value of a byte that is no hexadecimal digit.

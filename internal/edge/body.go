@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// connBody reads the body of a request on an HTTP/1 connection. It belongs to
-// whoever holds the mutex of the incoming around it.
+// connBody reads the body of a request on an HTTP/1 connection. It belongs to the goroutine
+// that holds the mutex of the incoming around it.
 type connBody struct {
 	x       *Exchange
 	left    int64 // of an announced length
@@ -24,13 +24,12 @@ type connBody struct {
 	pace    pace
 	woken   atomic.Bool
 
-	// expectsContinue says that the client waits for "100 Continue". It is guarded by
-	// x.saying, as is the answer's beginning, which makes it too late for that: then it
-	// no longer changes.
+	// expectsContinue is set while the client waits for "100 Continue". It is guarded by
+	// x.interimMu, as is the start of the answer, after which it no longer changes.
 	expectsContinue bool
 }
 
-// openBody lets the handler read the body of the head just parsed.
+// openBody prepares for the handler to read the body of the head just parsed.
 func (c *conn) openBody(x *Exchange) {
 	b := &connBody{x: x, left: x.Request.ContentLength, chunked: x.Request.Chunked, pace: newPace(x.set.limits.BodyTimeout)}
 	b.expectsContinue = x.Request.Expect100 && x.in.have == x.in.pos
@@ -102,7 +101,7 @@ func (b *connBody) receive(p []byte) (int, error) {
 		if left := c.Armed - began; left < b.pace.credit/2 || left > b.pace.credit {
 			c.Arm(began + b.pace.credit)
 		}
-		// Who wakes or cuts says so first and then moves the deadline.
+		// wake and cut set their flag before they move the deadline.
 		if b.woken.Load() {
 			return 0, errWoken
 		}
@@ -124,13 +123,13 @@ func (b *connBody) receive(p []byte) (int, error) {
 		case now >= c.Armed:
 			return 0, errTooSlow
 		}
-		c.Arm(c.Armed) // it was an older deadline, moved too late
+		c.Arm(c.Armed) // an older deadline, moved too late
 	}
 }
 
 var errTooSlow = &http1.Error{Status: http.StatusRequestTimeout, Reason: "request took too long to arrive"}
 
-// connBody is the body of this exchange if it comes from an HTTP/1 connection.
+// connBody returns the body of this exchange if it is read from an HTTP/1 connection.
 func (x *Exchange) connBody() *connBody {
 	if x.body == nil {
 		return nil
@@ -139,7 +138,7 @@ func (x *Exchange) connBody() *connBody {
 	return b
 }
 
-// sendContinue tells a client to send that waits to be told so.
+// sendContinue sends "100 Continue" to a client that waits for it.
 func (b *connBody) sendContinue() error {
 	x := b.x
 	x.interimMu.Lock()
@@ -151,6 +150,6 @@ func (b *connBody) sendContinue() error {
 	return x.conn.write(http1.Continue, nil, nil)
 }
 
-// discardable implements bodySource. A client that waits to be told to send may send or
-// not, so that nobody knows what its next bytes are.
+// discardable implements bodySource. A client that waits for "100 Continue" may send the
+// body or not, so its next bytes are ambiguous.
 func (b *connBody) discardable() bool { return !b.expectsContinue && b.left <= maxDiscarded }

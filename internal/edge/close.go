@@ -1,8 +1,8 @@
 package edge
 
-// close ends the connection. Closing a socket with unread bytes in it resets
-// the connection and may take the answer away from the client, so that what a
-// refused client is still sending is read for a while.
+// close ends the connection. Closing a socket with unread bytes resets the connection, which
+// may take the answer away from the client, so what a refused client still sends is read for
+// a while.
 func (c *conn) close() {
 	if c.linger {
 		c.Linger(c.currentExchange().in.buf)
@@ -15,8 +15,9 @@ func (c *conn) close() {
 	c.Forget()
 }
 
-// closeSocket closes the connection. The end of a broken one must not look like that of
-// a body: without TLS's farewell, and as a reset where only the end would tell.
+// closeSocket closes the connection. A client must not take the end of a broken answer for
+// the end of its body: TLS sends no close_notify, and the connection is reset where only its
+// end marks the end of the body.
 func (c *conn) closeSocket() {
 	if !c.broken {
 		_ = c.NC.Close()

@@ -21,14 +21,14 @@ type conn struct {
 	// armedWrite is the write deadline that is set, and now the last reading of the clock,
 	// both counted from the server's epoch.
 	armedWrite, now time.Duration
-	waits           time.Duration // since when it waits for the client to take more
+	waits           time.Duration // since when it waits for the client to read more
 
 	ids      listener.RequestIDs
-	zeroCopy zeroCopySend // what is being sent without copying
+	zeroCopy zeroCopySend // being sent without copying
 	delivery delivery
 
 	accepted bool // a request was, see Limits.UnauthenticatedIdle
-	linger   bool // the client may still be sending: take it in before closing
+	linger   bool // the client may still be sending: Linger before closing
 	broken   bool // the client must see that its answer is not whole
 }
 
@@ -120,7 +120,7 @@ func (c *conn) Rest() bool {
 	return !c.srv.conns.Closing()
 }
 
-// idleTimeout is how long the connection may be without a request.
+// idleTimeout returns how long the connection may be without a request.
 func (c *conn) idleTimeout() time.Duration {
 	l := &c.srv.set.Load().limits
 	if c.accepted {
@@ -129,8 +129,8 @@ func (c *conn) idleTimeout() time.Duration {
 	return min(l.IdleTimeout, l.UnauthenticatedIdle)
 }
 
-// armPhase sets the deadline of a head or a body that is not whole. It counts
-// from the beginning of the phase and is not moved by bytes that dribble in.
+// armPhase sets the deadline of an incomplete head or body. It counts from the beginning of
+// the phase: bytes that trickle in don't extend it.
 func (c *conn) armPhase(x *Exchange) {
 	x.in.armed = true
 	if x.in.phase == inHead {
@@ -146,7 +146,7 @@ func (c *conn) Failed(err error) bool {
 		return false
 	}
 	if time.Since(c.srv.epoch) < c.Armed {
-		return c.srv.hard.Err() == nil // an older deadline, reset too late
+		return c.srv.hard.Err() == nil // an older deadline, moved too late
 	}
 	if c.x != nil && c.x.in.partial() {
 		c.refuse(&http1.Error{Status: http.StatusRequestTimeout, Reason: "request took too long to arrive"})
@@ -180,7 +180,7 @@ func (c *conn) start(x *Exchange) {
 	c.delivery.reset()
 }
 
-// proceed takes requests as far as their bytes are there.
+// proceed handles the requests that are complete.
 func (c *conn) proceed(x *Exchange) bool {
 	for {
 		if x.in.phase == inHead {
@@ -211,7 +211,7 @@ func (c *conn) proceed(x *Exchange) bool {
 	}
 }
 
-// headComplete looks at a head that has just become whole, and prepares for the body.
+// headComplete checks a head that has just become complete, and prepares for the body.
 func (c *conn) headComplete(x *Exchange) bool {
 	r := &x.Request
 	limit := x.set.limits.BodyBytes
@@ -219,7 +219,7 @@ func (c *conn) headComplete(x *Exchange) bool {
 		return c.refuse(http1.ErrTooLarge)
 	}
 	if r.Chunked && len(x.in.buf)-x.in.have < inSize/2 {
-		// The head has to stay where it is while chunks pass behind it.
+		// The head must not move while chunks are decoded behind it.
 		x.in.room(inSize / 2)
 		r.Reset()
 		if _, err := http1.ParseRequest(x.in.buf[x.in.off:x.in.have], &x.set.head, r); err != nil {
@@ -234,7 +234,7 @@ func (c *conn) headComplete(x *Exchange) bool {
 	}
 	if !c.Allow(x.set.rates, x.start) {
 		x.denied = true
-		if r.ContentLength != 0 { // it is not worth reading a body for
+		if r.ContentLength != 0 { // don't read the body of a refused request
 			x.identify(&c.ids)
 			x.limited()
 			return c.sendRefusal(x)
@@ -246,8 +246,8 @@ func (c *conn) headComplete(x *Exchange) bool {
 	return true
 }
 
-// needsStream says whether the handler has to read the connection to answer x. A body
-// that is there already saves leaving raw.Read.
+// needsStream reports whether the handler has to read the connection to answer x. If the
+// body has already arrived, Raw.Read need not be left.
 func (c *conn) needsStream(x *Exchange) bool {
 	r := &x.Request
 	if !c.srv.cfg.Streaming {
@@ -257,8 +257,8 @@ func (c *conn) needsStream(x *Exchange) bool {
 	return r.Chunked || r.ContentLength > int64(here) || x.wantsUpgrade()
 }
 
-// bodyReady says whether x can be answered: its body is there, or its handler is to
-// read it. Not ok means that the connection, or raw.Read at least, is to be left.
+// bodyReady reports whether x can be answered: its body is complete, or its handler reads
+// it. If ok is false, the connection, or at least Raw.Read, is to be left.
 func (c *conn) bodyReady(x *Exchange) (ready, ok bool) {
 	if x.in.phase == inStream {
 		c.Aside = c.FD >= 0
@@ -274,8 +274,7 @@ func (c *conn) bodyReady(x *Exchange) (ready, ok bool) {
 	return whole, true
 }
 
-// exchange has a whole request answered. False means that the connection is to
-// be closed.
+// exchange answers a complete request. It returns false if the connection is to be closed.
 func (c *conn) exchange(x *Exchange) bool {
 	c.Served = true
 	x.identify(&c.ids)
@@ -296,7 +295,7 @@ func (c *conn) exchange(x *Exchange) bool {
 	return ok && !x.closing
 }
 
-// willClose says whether the connection is to end after the answer of x.
+// willClose reports whether the connection ends after the answer of x.
 func (c *conn) willClose(x *Exchange) bool {
 	return x.Reply.Close || x.Request.Close || c.srv.conns.Stopping()
 }
@@ -334,7 +333,7 @@ func (c *conn) send(x *Exchange) bool {
 	return true
 }
 
-// answerLocally answers what concerns the server itself and not the service.
+// answerLocally answers requests about the server itself instead of the service.
 func answerLocally(x *Exchange) bool {
 	r := &x.Request
 	if string(r.Method) != "OPTIONS" {

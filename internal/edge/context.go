@@ -9,18 +9,17 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// What ends the context of an exchange, found with context.Cause.
+// The causes that end the context of an exchange, see context.Cause.
 var (
 	ErrClientGone     = errors.New("edge: the client went away")
 	ErrRequestTimeout = errors.New("edge: the request timeout passed")
 )
 
-// Context is made at the first call and is cancelled when the client goes away,
-// the request timeout passes, the server is stopped hard, or Serve has
-// returned. It costs a timer and some memory, so that an answer from the cache
-// should do without. Call it from the goroutine that Serve runs in. On a streaming
-// server the request timeout is over when the answer begins; the client is looked
-// after until Serve returns.
+// Context returns the context of the exchange. It is made at the first call, and cancelled
+// when the client disconnects, the request timeout passes, the server is stopped hard, or
+// Serve has returned. It costs a timer and some memory, so an answer from the cache should
+// avoid it. Call it from the goroutine that Serve runs in. On a streaming server the request
+// timeout is over when the answer begins; the client is watched until Serve returns.
 func (x *Exchange) Context() context.Context {
 	if x.watch == nil {
 		x.watch = newWatch(x)
@@ -28,9 +27,9 @@ func (x *Exchange) Context() context.Context {
 	return x.watch.ctx
 }
 
-// Lasting is a context for what has to go on when the client leaves, or the request
-// timeout passes: it ends when the server is stopped hard. Serve does not return before
-// that is done, so that a server which stops waits for it.
+// Lasting returns a context for work that continues when the client disconnects or the
+// request timeout passes: it ends when the server is stopped hard. Serve does not return
+// before that work is done, so that a server that stops waits for it.
 func (x *Exchange) Lasting() context.Context {
 	if x.srv == nil { // detached
 		return x.watch.ctx
@@ -38,9 +37,9 @@ func (x *Exchange) Lasting() context.Context {
 	return x.srv.hard
 }
 
-// Stopping is closed when the server begins to stop: answers that have no end of
-// their own, and upgraded connections, should then be brought to one, or they are cut
-// when the grace period is over.
+// Stopping returns a channel that is closed when the server begins to stop. Answers that
+// have no end of their own, and upgraded connections, should then end; otherwise they are
+// cut when the grace period is over.
 func (x *Exchange) Stopping() <-chan struct{} {
 	if x.srv == nil {
 		return nil
@@ -48,9 +47,9 @@ func (x *Exchange) Stopping() <-chan struct{} {
 	return x.srv.conns.Stopped()
 }
 
-// Deadline is when the time for the request as a whole is over. For work that
-// goes on when the client leaves, and so can't use Context. It is the zero time on a
-// streaming server without request timeout.
+// Deadline returns the time by which the whole request must be answered, for work that
+// continues when the client disconnects and so can't use Context. It is zero on a streaming
+// server without request timeout.
 func (x *Exchange) Deadline() time.Time {
 	if x.set == nil { // detached
 		until, ok := x.watch.ctx.Deadline()
@@ -65,30 +64,29 @@ func (x *Exchange) Deadline() time.Time {
 	return x.start.Add(x.set.limits.RequestTimeout)
 }
 
-// How often a client is looked after while its request is under way: soon at
-// first, then ever more rarely. A client that leaves right after its request
-// costs the origin little.
+// The intervals at which the client is checked while its request is served: short at first,
+// then longer. A client that disconnects right after its request costs the origin little.
 const (
 	watchFirst  = 25 * time.Millisecond
 	watchLast   = 250 * time.Millisecond
-	watchStream = time.Second // of a streaming server: thousands may wait for long
+	watchStream = time.Second // of a streaming server: thousands of requests may wait for long
 )
 
-// watch looks from time to time whether a client is still there. It asks the
-// kernel for the state of the connection and reads nothing, so that no byte of
-// a pipelined request can get lost.
+// watch checks from time to time whether a client is still connected. It requests the state
+// of the connection from the kernel and reads nothing, so that no byte of a pipelined
+// request is lost.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	conn   *conn
 
-	// mu orders look and stop: after stop has returned, no look runs or will.
+	// mu orders look and stop: after stop has returned, no look runs or starts.
 	mu      sync.Mutex
 	stopped bool
 	timer   *time.Timer
 	pause   time.Duration
-	longest time.Duration // of pause
-	limit   *time.Timer   // ends the time for the answer to begin; nil where ctx has a deadline
+	longest time.Duration // the maximum of pause
+	limit   *time.Timer   // ends the time until the answer begins; nil where ctx has a deadline
 	release context.CancelFunc
 }
 
@@ -130,14 +128,14 @@ func (w *watch) look() {
 	w.timer.Reset(w.pause)
 }
 
-// answerBegun tells that the answer begins.
+// answerBegun stops the request timeout.
 func (w *watch) answerBegun() {
 	if w.limit != nil {
 		w.limit.Stop()
 	}
 }
 
-// stopLooking leaves the client to the handler.
+// stopLooking stops the watch: from now on the handler notices when the client disconnects.
 func (w *watch) stopLooking() {
 	w.answerBegun()
 	w.mu.Lock()
@@ -155,7 +153,7 @@ func (w *watch) stop() {
 	w.cancel(context.Canceled)
 }
 
-// clientLeft ends the context of a client that does not take its answer.
+// clientLeft ends the context of a client that does not read its answer.
 func (x *Exchange) clientLeft() {
 	if x.watch != nil {
 		x.watch.cancel(ErrClientGone)

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Detached makes an exchange that came over no connection: to explain what a
-// service would do with a request, and to test handlers. Its context is ctx.
+// Detached returns an exchange without a connection, to explain what a service would do with
+// a request and to test handlers. Its context is ctx.
 func Detached(ctx context.Context, r http1.Request, body []byte, now time.Time) *Exchange {
 	return &Exchange{Request: r, Body: body, start: now, watch: &watch{ctx: ctx}}
 }

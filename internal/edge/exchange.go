@@ -12,20 +12,19 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Exchange is one request and its answer. It belongs to the server and is used
-// again for other requests: nothing of it may be kept after Serve has returned.
+// Exchange is one request and its answer. It belongs to the server, which reuses it: nothing
+// of it may be kept after Serve has returned.
 type Exchange struct {
 	Request http1.Request
-	// Body is the whole request body without its framing; nil while a streaming
-	// server has not all of it, see BodyReader and ReadBody.
+	// Body is the whole request body without its framing; nil while a streaming server has
+	// not received all of it, see BodyReader and ReadBody.
 	Body  []byte
 	Reply Reply
-	// Record becomes the line of the access log. What the service knows -
-	// Service, Operation, Table, KeyHash, Decision, Reason, Error, Principal, Origin -
-	// it fills in; the rest is filled in for it.
+	// Record becomes the line of the access log. The service sets Service, Operation, Table,
+	// KeyHash, Decision, Reason, Error, Principal and Origin; the server sets the rest.
 	Record telemetry.Record
-	// Unauthenticated is set by a service that wants its clients to prove who they are when
-	// the client of this request has not: the connection keeps Limits.UnauthenticatedIdle.
+	// Unauthenticated is set by a service that requires authentication when the client of
+	// this request has not authenticated: the connection keeps Limits.UnauthenticatedIdle.
 	Unauthenticated bool
 
 	srv   *Server
@@ -43,31 +42,31 @@ type Exchange struct {
 	held  int  // bytes of the answer's body that are counted
 
 	in        input
-	body      *incoming   // what the handler reads of Body or of the connection
-	out       []byte      // head of the answer, and its body if that is small; a chunk
-	vec       [3][]byte   // what is written
+	body      *incoming   // what the handler reads from Body or the connection
+	out       []byte      // the head of the answer, and its body if that is small; a chunk
+	vec       [3][]byte   // the pieces to write
 	left      net.Buffers // of vec
 	sent      int         // bytes of the answer
-	pace      pace        // at which the client takes it, once it was waited for
+	pace      pace        // at which the client reads the answer, once it was waited for
 	id        [listener.RequestIDSize]byte
-	principal [principalSize]byte // Record.Principal, if it is no longer than that
+	principal [principalSize]byte // memory of Record.Principal, if it is no longer
 
 	answer   Outgoing
 	upgraded *upgradedConn // made by Upgrade
-	// interimMu is held by who sends an interim answer, and by who begins the final one, but not
-	// while that is sent: "100 Continue" comes from whom reads the body.
+	// interimMu is held while an interim answer is sent and when the final one begins, but
+	// not while that is sent: "100 Continue" is sent by the goroutine that reads the body.
 	interimMu sync.Mutex
 }
 
-// Start is when the request's first byte was read.
+// Start returns the time at which the request's first byte was read.
 func (x *Exchange) Start() time.Time { return x.start }
 
-// Now is the clock of this exchange: it is read once, so that all decisions
-// about one request see the same instant.
+// Now returns the clock of this exchange. It is read once, so that all decisions about one
+// request use the same instant.
 func (x *Exchange) Now() time.Time { return x.start }
 
-// Version is the version of HTTP that the client has spoken: "1.0", "1.1" or "2", as Via
-// has it (RFC 9110, section 7.6.3).
+// Version returns the client's version of HTTP: "1.0", "1.1" or "2", as Via has it (RFC
+// 9110, section 7.6.3).
 func (x *Exchange) Version() string {
 	switch {
 	case x.h2 != nil:
@@ -78,7 +77,7 @@ func (x *Exchange) Version() string {
 	return "1.1"
 }
 
-// Sizes of buffers that come from the pool and may go back to it.
+// Sizes of buffers in the pool.
 const (
 	inSize  = 8 << 10
 	outSize = 4 << 10
@@ -94,8 +93,8 @@ var exchanges = sync.Pool{New: func() any {
 	return x
 }}
 
-// lightExchanges are for HTTP/2. Nothing is read from a connection into them, and no head
-// is made in them, and a client can have many at once.
+// lightExchanges are for HTTP/2. They need smaller buffers, because nothing is read from a
+// connection into them and no head is made in them, and a client can have many at once.
 var lightExchanges = sync.Pool{New: func() any {
 	x := &Exchange{light: true}
 	x.in.buf = make([]byte, 1<<10)
@@ -104,7 +103,7 @@ var lightExchanges = sync.Pool{New: func() any {
 	return x
 }}
 
-// acquireExchange takes an exchange from the pool; c is nil for HTTP/2.
+// acquireExchange returns an exchange from the pool; c is nil for HTTP/2.
 func acquireExchange(s *Server, c *conn) *Exchange {
 	pool := &exchanges
 	if c == nil {
@@ -116,7 +115,7 @@ func acquireExchange(s *Server, c *conn) *Exchange {
 	return x
 }
 
-// release gives x back with everything that is worth keeping.
+// release returns x to the pool with the buffers that are worth keeping.
 func (x *Exchange) release() {
 	x.returnLoan()
 	x.uncountBody()
@@ -143,7 +142,7 @@ func (x *Exchange) release() {
 	exchanges.Put(x)
 }
 
-// shrink lets go of what has grown in an exchange of HTTP/2.
+// shrink drops the buffers that have grown in an exchange of HTTP/2.
 func (x *Exchange) shrink() {
 	x.out = nil
 	if cap(x.Reply.Buf) > outSize {
@@ -154,7 +153,7 @@ func (x *Exchange) shrink() {
 	}
 }
 
-// returnLoan lets go of a body that was lent, when the answer has been written or will not be.
+// returnLoan returns the memory of the body when the answer has been written or will not be.
 func (x *Exchange) returnLoan() {
 	if x.Reply.Loan != nil {
 		x.vec, x.left = [3][]byte{}, nil
@@ -162,7 +161,7 @@ func (x *Exchange) returnLoan() {
 	}
 }
 
-// begin sets up everything but the request for a new exchange.
+// begin initializes everything except the request for a new exchange.
 func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Reply.Reset()
 	x.Body, x.body, x.upgraded, x.pace = nil, nil, nil, pace{}
@@ -173,7 +172,7 @@ func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Record = telemetry.Record{Time: x.start, Client: client, TLS: secure}
 }
 
-// identify takes over the client's request id if it is a sane one, or makes one.
+// identify sets the request id: the client's if it is valid, or a new one.
 func (x *Exchange) identify(ids *listener.RequestIDs) {
 	if id := x.Request.Get("X-Request-Id"); validID(id) {
 		x.Record.RequestID = id
@@ -182,14 +181,13 @@ func (x *Exchange) identify(ids *listener.RequestIDs) {
 	}
 }
 
-// serve lets the handler answer. A panic in it becomes a 500.
+// serve calls the handler. A panic in it becomes a 500.
 func (x *Exchange) serve() {
 	defer x.recovered()
 	x.set.handler.Serve(x)
 }
 
-// account fills what is left of the record and gives it to the log and the
-// metrics.
+// account completes the record and passes it to the log and the metrics.
 func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	r := &x.Record
 	r.Duration = took
@@ -200,7 +198,7 @@ func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	x.set.log.Log(r)
 }
 
-// end stops what Context began.
+// end stops what Context has begun.
 func (x *Exchange) end() {
 	if x.watch != nil {
 		x.watch.stop()

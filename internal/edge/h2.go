@@ -18,8 +18,8 @@ import (
 	"github.com/kasoku/kasoku/internal/listener"
 )
 
-// startH2 makes the HTTP/2 server. Its idle timeout and its bound on heads are those of
-// the limits at the start; everything else follows SetLimits.
+// startH2 makes the HTTP/2 server. Its idle timeout and its bound on heads are those of the
+// limits at the start; everything else follows SetLimits.
 func (s *Server) startH2() error {
 	l := s.cfg.Limits.withDefaults(s.cfg.Streaming)
 	s.h2Base = &http.Server{
@@ -31,7 +31,7 @@ func (s *Server) startH2() error {
 	return http2.ConfigureServer(s.h2Base, s.h2) // Shutdown of one drains the connections of the other
 }
 
-// slogLines turns the lines of net/http's own log into records.
+// slogLines logs the lines of net/http's own log as records.
 type slogLines struct{ service string }
 
 func (l slogLines) Write(line []byte) (int, error) {
@@ -39,7 +39,7 @@ func (l slogLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// speakH2 serves a connection that has negotiated HTTP/2, to its end.
+// speakH2 serves a connection that has negotiated HTTP/2 until it ends.
 func (c *conn) speakH2(tc *tls.Conn) {
 	c.Detach()
 	h := newH2Conn(c, tc)
@@ -51,9 +51,8 @@ func (c *conn) speakH2(tc *tls.Conn) {
 // h2Key is the key of a request's *h2Conn in its context.
 type h2Key struct{}
 
-// serveH2 is one HTTP/2 request as an exchange. The request is written down as
-// an HTTP/1.1 head and parsed, so that a service sees the same types, and what
-// is refused there is refused here.
+// serveH2 serves one HTTP/2 request as an exchange. The request is written as an HTTP/1.1
+// head and parsed, so that a service has the same types, and the same requests are refused.
 func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	if !s.h2Requests.enter() {
 		panic(http.ErrAbortHandler)
@@ -102,13 +101,13 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readH2 fills request and body and returns how many bytes they are.
+// readH2 reads request and body and returns how many bytes they are.
 func (x *Exchange) readH2(r *http.Request) (int, error) {
 	limit := x.set.limits.BodyBytes
 	if r.ContentLength > int64(limit) {
 		return 0, http1.ErrTooLarge
 	}
-	// Data comes first: its length stands in the head.
+	// The body is read first, because the head contains its length.
 	_ = x.h2.rc.SetReadDeadline(time.Now().Add(x.set.limits.BodyTimeout))
 	in := &x.in
 	in.data = in.data[:0]
@@ -154,7 +153,7 @@ func (x *Exchange) parseH2(r *http.Request, length int) (int, error) {
 	return n, err
 }
 
-// appendHead writes the head of an HTTP/2 request down as HTTP/1.1.
+// appendHead appends the head of an HTTP/2 request as HTTP/1.1.
 func appendHead(dst []byte, r *http.Request, length int) []byte {
 	dst = append(append(dst, r.Method...), ' ')
 	dst = append(append(dst, r.RequestURI...), " HTTP/1.1\r\nHost: "...)
@@ -182,8 +181,8 @@ func (x *Exchange) refuseH2(err error) {
 	x.refusal(e)
 }
 
-// replyH2 sends the answer in x.Reply and says whether all of it was sent. Each piece
-// of a large body has the whole write timeout.
+// replyH2 sends the answer in x.Reply and reports whether all of it was sent. Each piece of
+// a large body has the whole write timeout.
 func (x *Exchange) replyH2() (whole bool) {
 	defer x.returnLoan()
 	x.countReply()

@@ -15,18 +15,19 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// h2Conn is a connection of HTTP/2 between TLS and the library. It holds the client to
-// bounds that the library doesn't have: on the time that a header block takes and on the
-// rate of resets. A client beyond them gets a GOAWAY, which the library sends when Read
-// fails with an http2.ConnectionError.
+// h2Conn is a connection of HTTP/2 between TLS and the library. It enforces bounds that the
+// library doesn't have: on the time that a header block takes and on the rate of resets. A
+// client that exceeds them receives a GOAWAY, which the library sends when Read fails with
+// an http2.ConnectionError.
 type h2Conn struct {
 	*tls.Conn
 	c      *conn
 	resets *rate.Limiter
 
-	// These belong to the goroutine that reads, and walkOut to the one that writes.
+	// These belong to the goroutine that reads, except walkOut, which belongs to the one
+	// that writes.
 	walkIn, walkOut frameWalk
-	buf             []byte // read from TLS and not by the library
+	buf             []byte // read from TLS but not yet by the library
 	space           [h2Buffer]byte
 	limited         bool // the read deadline is set, for walkIn.partial
 	begun           bool // Read was called
@@ -43,12 +44,12 @@ type h2Conn struct {
 	code  http2.ErrCode // with which it is ended
 }
 
-// h2Buffer is large enough for the frames of an ordinary request to arrive as a whole: a
-// deadline is set for those only that don't.
+// h2Buffer is large enough for the frames of an ordinary request to arrive as a whole: only
+// larger ones need a deadline.
 const h2Buffer = 2 << 10
 
-// How many streams of a connection may be reset at once, and in a second. A browser that
-// leaves a page resets all of its requests.
+// Bounds on the streams of a connection that are reset: at once, and in a second. A browser
+// that leaves a page resets all of its requests.
 const (
 	resetBurst     = 200
 	resetPerSecond = 20
@@ -63,7 +64,7 @@ func newH2Conn(c *conn, tc *tls.Conn) *h2Conn {
 	return h
 }
 
-// endUnauthenticated ends the connection if no request was accepted and none has been under way
+// endUnauthenticated ends the connection if no request was accepted and none was in flight
 // for the time that such a connection may be idle.
 func (h *h2Conn) endUnauthenticated() {
 	if h.accepted.Load() {
@@ -91,7 +92,7 @@ func (h *h2Conn) answered(accepted bool) {
 	h.running.Add(-1)
 }
 
-// clientReset counts a stream that was reset.
+// clientReset counts a stream that the client has reset.
 func (h *h2Conn) clientReset() {
 	if !h.resets.Allow() && h.end(http2.ErrCodeEnhanceYourCalm) {
 		h.c.srv.stats.h2Resets.Inc()
@@ -107,8 +108,8 @@ func (h *h2Conn) serverReset(code http2.ErrCode) {
 	}
 }
 
-// end has the library end the connection with code, and reports whether it was not ended
-// before. A Read that waits returns.
+// end makes the library end the connection with code, and reports whether it was not ended
+// before. A blocked Read returns.
 func (h *h2Conn) end(code http2.ErrCode) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,7 +121,7 @@ func (h *h2Conn) end(code http2.ErrCode) bool {
 	return true
 }
 
-// failure is the error with which Read ends the connection; nil while it goes on.
+// failure returns the error with which Read ends the connection, or nil.
 func (h *h2Conn) failure() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +131,7 @@ func (h *h2Conn) failure() error {
 	return http2.ConnectionError(h.code)
 }
 
-// deadline sets the time by which what has begun to arrive must be whole, and removes it.
+// deadline sets the time by which a partial frame must be complete, or removes it.
 func (h *h2Conn) deadline() {
 	partial := h.walkIn.partial()
 	if partial == h.limited {
@@ -151,8 +152,8 @@ func (h *h2Conn) deadline() {
 // Read implements net.Conn for the library, which reads headers and payloads of frames
 // one by one.
 func (h *h2Conn) Read(p []byte) (int, error) {
-	// The library knows the connection by now: either it is among those that Shutdown has
-	// the library drain, or the flag is set.
+	// At the first Read the library has registered the connection: either Shutdown makes the
+	// library drain it, or the flag is set.
 	if !h.begun && h.c.srv.conns.Stopping() {
 		return 0, net.ErrClosed
 	}
@@ -191,7 +192,7 @@ func (h *h2Conn) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// RemoteAddr is the client's address, also behind a proxy that has named it.
+// RemoteAddr returns the client's address, also behind a proxy that has named it.
 func (h *h2Conn) RemoteAddr() net.Addr {
 	if !h.c.Client.IsValid() {
 		return &net.UnixAddr{Net: "unix"}

@@ -12,9 +12,9 @@ var (
 	errLength = &http1.Error{Status: http.StatusBadRequest, Reason: "Content-Length differs from the body"}
 )
 
-// checkH2 refuses a request that RFC 9113, section 8, calls malformed and the library
-// accepts. In HTTP/1.1 blanks around values are removed, and a Content-Length that differs
-// from the body can't be noticed, so that the checks of http1 don't cover these.
+// checkH2 refuses a request that is malformed by RFC 9113, section 8, but accepted by the
+// library. In HTTP/1.1 blanks around values are removed, and a Content-Length that differs
+// from the body can't be noticed, so the checks of http1 don't cover these.
 func checkH2(r *http.Request) error {
 	if padded(r.Host) || paddedFields(r.Header) {
 		return errPadded

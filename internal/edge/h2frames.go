@@ -2,8 +2,8 @@ package edge
 
 import "golang.org/x/net/http2"
 
-// frameWalk follows the frames of HTTP/2 in bytes that arrive in any pieces. It reads the
-// headers of frames only, and copies nothing but these and the codes of resets.
+// frameWalk follows the frames of HTTP/2 in a stream of bytes. It reads only the headers of
+// frames and the codes of resets.
 type frameWalk struct {
 	skip int     // bytes that precede the next frame header: a preface, or a payload
 	head [9]byte // of the frame
@@ -31,7 +31,7 @@ func (w *frameWalk) feed(p []byte) {
 	}
 }
 
-// begin notes a frame whose header is whole.
+// begin handles a frame whose header is complete.
 func (w *frameWalk) begin() {
 	w.have = 0
 	w.skip = int(w.head[0])<<16 | int(w.head[1])<<8 | int(w.head[2])
@@ -45,7 +45,7 @@ func (w *frameWalk) begin() {
 	}
 }
 
-// payload takes what p has of the payload, and returns how much that is.
+// payload skips the part of the payload in p, and returns its length.
 func (w *frameWalk) payload(p []byte) int {
 	n := min(w.skip, len(p))
 	if w.kind == http2.FrameRSTStream {
@@ -58,8 +58,8 @@ func (w *frameWalk) payload(p []byte) int {
 	return n
 }
 
-// partial reports whether a frame that is not DATA, or a header block, has begun and is
-// not whole. Data is bounded by the pace of its stream.
+// partial reports whether a frame that is not DATA, or a header block, is incomplete. Data
+// is bounded by the pace of its stream.
 func (w *frameWalk) partial() bool {
 	return w.open || w.have > 0 || w.skip > 0 && w.kind != http2.FrameData
 }

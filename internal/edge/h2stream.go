@@ -20,17 +20,18 @@ type h2Stream struct {
 	w  http.ResponseWriter
 	r  *http.Request
 	rc *http.ResponseController
-	// The deadlines of HTTP/2 streams run whether somebody waits or not, so that our
-	// own timers move them into the past once somebody has waited too long.
+	// The deadlines of HTTP/2 streams run even when no goroutine waits, so our own timers
+	// move them into the past once a goroutine has waited too long.
 	reading, writing timeout
 	woken            atomic.Bool
 
 	delivery delivery
 	taken    int        // bytes of the answer
-	mu       sync.Mutex // guards over, and is held to set a deadline from outside; a leaf
+	mu       sync.Mutex // a leaf; guards ended, and is held to set a deadline from another goroutine
 	ended    bool
 
-	// Of the body; they belong to who holds the mutex of the incoming around it.
+	// Of the body; they belong to the goroutine that holds the mutex of the incoming around
+	// it.
 	pace  pace
 	limit int64
 	size  int64
@@ -85,8 +86,8 @@ func (s *h2Stream) read(p []byte) (int, error) {
 	return n, io.ErrUnexpectedEOF
 }
 
-// wake implements bodySource. Nothing can be read after it: HTTP/2 has the client
-// told that the rest is not wanted.
+// wake implements bodySource. Nothing can be read after it: HTTP/2 informs the client that
+// the rest is not wanted.
 func (s *h2Stream) wake() {
 	s.woken.Store(true)
 	_ = s.rc.SetReadDeadline(socket.Past)
@@ -113,7 +114,7 @@ func (s *h2Stream) begin(o *Outgoing, length int64, first []byte) error {
 	return s.piece(o, first) // flushes
 }
 
-// flush sends what the library holds back.
+// flush sends what the library has buffered.
 func (s *h2Stream) flush(x *Exchange) error {
 	s.writing.start(x.set.limits.WriteTimeout)
 	defer s.writing.stop()
@@ -135,8 +136,8 @@ func (s *h2Stream) piece(o *Outgoing, p []byte) error {
 	return s.flush(o.x)
 }
 
-// send sends a first piece of p, and tells how long that is. A client that takes too
-// little in the long run is given up.
+// send sends a first piece of p, and returns its length. It gives up a client that reads too
+// slowly on average.
 func (s *h2Stream) send(x *Exchange, p []byte) (int, error) {
 	if s.delivery.cut.Load() {
 		return 0, errSlowClient
@@ -153,17 +154,17 @@ func (s *h2Stream) send(x *Exchange, p []byte) (int, error) {
 	return n, err
 }
 
-// extendWriteDeadline lets the next piece of an answer have the whole write timeout.
+// extendWriteDeadline gives the next piece of an answer the whole write timeout.
 func (s *h2Stream) extendWriteDeadline(x *Exchange) {
 	_ = s.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
 }
 
 // writeCopy writes a copy of the beginning of p. When the stream is reset the library's
-// Write returns while its own goroutine may still be reading what it was given, and by then
-// the memory of an answer may belong to another exchange, or to none.
+// Write returns while its own goroutine may still read the bytes, and by then the memory of
+// the answer may belong to another exchange.
 //
-// A client that takes nothing keeps the copy for as long. The first ones are small, and so
-// are all while memory is short.
+// A client that reads nothing keeps the copy in memory. So the first copies are small, and
+// all are while memory is short.
 func (s *h2Stream) writeCopy(x *Exchange, p []byte) (int, error) {
 	if b := x.srv.cfg.Budget; len(p) > smallPiece && s.taken >= minTaken && b.Buffer(tlsPiece) {
 		defer b.Add(-tlsPiece)
@@ -184,7 +185,7 @@ func (s *h2Stream) writeCopy(x *Exchange, p []byte) (int, error) {
 
 const (
 	smallPiece = 4 << 10
-	minTaken   = 16 << 10 // by a client that may take no more
+	minTaken   = 16 << 10 // a client that has read less may read no more
 )
 
 var (
@@ -213,8 +214,8 @@ func (s *h2Stream) interim(_ *Exchange, status int, fields http1.Fields) error {
 	return nil
 }
 
-// concludeH2 ends an exchange over HTTP/2 that the handler has left, and tells the
-// bytes of its body and whether its answer is whole.
+// concludeH2 ends an exchange over HTTP/2 after the handler has returned. It returns the
+// bytes of its body and whether its answer is complete.
 func (x *Exchange) concludeH2() (received int, whole bool) {
 	s := x.h2
 	if x.body != nil {
@@ -249,7 +250,7 @@ func (x *Exchange) headH2(w http.ResponseWriter, length int64) {
 		h["Content-Type"] = nil // not guessed from the body
 	}
 	if r.Close {
-		h.Set("Connection", "close") // net/http ends the connection after what is under way
+		h.Set("Connection", "close") // net/http ends the connection after the requests in flight
 	}
 	if length >= 0 {
 		h["Content-Length"] = []string{strconv.FormatInt(length, 10)}
@@ -261,7 +262,7 @@ func (x *Exchange) headH2(w http.ResponseWriter, length int64) {
 type timeout struct {
 	mu     sync.Mutex
 	timer  *time.Timer
-	until  time.Time // zero while nobody waits
+	until  time.Time // zero while no goroutine waits
 	expire func()
 }
 
@@ -276,7 +277,7 @@ func (t *timeout) start(d time.Duration) {
 	t.timer.Reset(d)
 }
 
-// stop ends the wait: after it, expire is not called for it.
+// stop ends the wait: expire is not called for it any more.
 func (t *timeout) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Errors of reading a request's body, besides io.ErrUnexpectedEOF for a body that
-// the client did not send to its end and *http1.Error for one that is refused:
-// malformed (400), beyond Limits.BodyBytes (413), with too large a trailer (431), too
-// slow (408). A body that was refused or cut needs no answer of the handler's: if
-// nothing of the answer was sent when Serve returns, the server answers instead.
+// Errors of reading a request's body, besides io.ErrUnexpectedEOF for a body that the client
+// did not send completely and *http1.Error for one that is refused: malformed (400), over
+// Limits.BodyBytes (413), with too large a trailer (431), too slow (408). The handler need
+// not answer a body that was refused or cut: if nothing of the answer was sent when Serve
+// returns, the server answers instead.
 var (
-	// ErrBodyTooLarge says that a body is beyond the limit given to ReadBody.
+	// ErrBodyTooLarge is returned for a body over the limit given to ReadBody.
 	ErrBodyTooLarge = errors.New("edge: the request body is beyond what is to be held in memory")
-	// ErrOver says that the exchange has ended: Serve has returned.
+	// ErrOver is returned after Serve has returned.
 	ErrOver = errors.New("edge: the exchange is over")
 )
 
-// BodyLength is the announced length of the request's body: 0 when there is
-// none, -1 when only its end will tell.
+// BodyLength returns the announced length of the request's body: 0 for no body, -1 if the
+// length is unknown until the body ends.
 func (x *Exchange) BodyLength() int64 {
 	if x.body != nil {
 		return x.body.length
@@ -31,12 +31,12 @@ func (x *Exchange) BodyLength() int64 {
 	return int64(len(x.Body))
 }
 
-// BodyReader gives the request's body without its framing as it comes. It may be
-// read by another goroutine than Serve's, and while the answer is sent. A Read that
-// waits when Serve returns is woken, and every later one fails with ErrOver.
+// BodyReader returns a reader of the request's body without its framing, as it arrives. It
+// may be read by another goroutine than Serve's, and while the answer is sent. A Read that
+// is blocked when Serve returns is woken, and every later one fails with ErrOver.
 //
-// The first Read that has to wait answers "Expect: 100-continue". What is left
-// unread is read and dropped up to 256 KiB, else the connection closes.
+// The first Read that has to wait answers "Expect: 100-continue". The server reads and
+// discards up to 256 KiB of an unread body; otherwise the connection closes.
 func (x *Exchange) BodyReader() io.Reader {
 	if x.body == nil {
 		x.body = newIncoming(int64(len(x.Body)), nil)
@@ -45,9 +45,9 @@ func (x *Exchange) BodyReader() io.Reader {
 	return x.body
 }
 
-// ReadBody reads the whole body into memory that is valid until Serve returns. A
-// body of more than limit bytes fails with ErrBodyTooLarge and is not lost:
-// BodyReader gives it from its first byte on in any case.
+// ReadBody reads the whole body into memory that is valid until Serve returns. A body of
+// more than limit bytes fails with ErrBodyTooLarge and is not lost: BodyReader returns it
+// from its first byte on in any case.
 func (x *Exchange) ReadBody(limit int) ([]byte, error) {
 	if x.body == nil {
 		if len(x.Body) > limit {
@@ -58,17 +58,17 @@ func (x *Exchange) ReadBody(limit int) ([]byte, error) {
 	return x.body.readAll(x, limit)
 }
 
-// StopBody ends the reading of the body for good: a Read that waits is woken, and
-// every later one fails with ErrOver. It is for who gave the reader to another
-// goroutine and wants to be sure that it reads no more.
+// StopBody ends the reading of the body: a blocked Read is woken, and every later one fails
+// with ErrOver. It is for handlers that gave the reader to another goroutine and must be
+// sure that it reads no more.
 func (x *Exchange) StopBody() {
 	if x.body != nil {
 		x.body.finish()
 	}
 }
 
-// BodyTrailer is what came behind the body, without fields that may not stand
-// there. It is complete once BodyReader has said io.EOF.
+// BodyTrailer returns the fields after the body, without those that are not allowed there.
+// It is complete once BodyReader has returned io.EOF.
 func (x *Exchange) BodyTrailer() http1.Fields {
 	if x.body == nil {
 		return nil
@@ -80,30 +80,31 @@ func (x *Exchange) BodyTrailer() http1.Fields {
 	return trailer
 }
 
-// incoming is a request body that its handler reads. It is never used again for
-// another exchange: who goes on reading when his own is over gets an error and no
+// incoming is a request body that its handler reads. It is never reused for another
+// exchange: a goroutine that reads on after its exchange has ended gets an error and no
 // bytes of others.
 type incoming struct {
 	length int64
 
-	// mu is held by who reads, also while he waits. It guards all below.
+	// mu is held by the reader, also while it waits. It guards all below.
 	mu       sync.Mutex
 	over     atomic.Bool // set without mu, read with it
-	from     bodySource  // nil: kept is all there is
-	buffered []byte      // was read ahead of Read
-	err      error       // how the source ended
+	from     bodySource  // nil: buffered is the whole body
+	buffered []byte      // read ahead of Read
+	err      error       // with which the source ended
 }
 
-// bodySource is where bytes of a body come from.
+// bodySource is the source of a body's bytes.
 type bodySource interface {
-	// read gives bytes of the body, and io.EOF when it is whole. errWoken leaves
-	// the source as it is; every other error is its end.
+	// read returns bytes of the body, and io.EOF at its end. After errWoken the source is
+	// unchanged; every other error ends it.
 	read(p []byte) (int, error)
-	// wake makes a read that waits, or is about to, end with errWoken. It is
+	// wake makes a blocked read, or one that is about to block, return errWoken. It is
 	// called by another goroutine than read.
 	wake()
 	trailer() http1.Fields
-	// discardable says whether what is left is worth dropping to keep the connection.
+	// discardable reports whether the rest is small enough to be discarded to keep the
+	// connection.
 	discardable() bool
 }
 
@@ -193,7 +194,7 @@ func (b *incoming) trailer() http1.Fields {
 	return b.from.trailer()
 }
 
-// atEnd says whether nothing of the body is left to come. b may be nil.
+// atEnd reports whether the whole body was read. b may be nil.
 func (b *incoming) atEnd() bool {
 	if b == nil || b.length == 0 {
 		return true
@@ -205,7 +206,7 @@ func (b *incoming) atEnd() bool {
 	return b.err == io.EOF
 }
 
-// finish shuts out whoever still reads. The source belongs to the caller then.
+// finish stops other readers. The source then belongs to the caller.
 func (b *incoming) finish() {
 	b.over.Store(true)
 	if !b.mu.TryLock() {
@@ -218,8 +219,8 @@ func (b *incoming) finish() {
 	b.mu.Unlock()
 }
 
-// broken says whether the connection can't go on after this body, as far as that
-// is known while it may still be read.
+// broken reports whether the connection is known to be unusable after this body, which may
+// still be read.
 func (b *incoming) broken() bool {
 	if !b.mu.TryLock() {
 		return false
@@ -228,14 +229,14 @@ func (b *incoming) broken() bool {
 	return b.refusal() != nil
 }
 
-// discardable says whether the connection can go on after this body, when nobody reads
-// it any more.
+// discardable reports whether the connection is usable after this body, which is no longer
+// read.
 func (b *incoming) discardable() bool {
 	return b.err == io.EOF || b.err == nil && b.from.discardable()
 }
 
-// refusal is what the client is answered for a body that could not be read, nil
-// for one that was or still can be.
+// refusal returns the answer for a body that could not be read, or nil for one that was or
+// still can be.
 func (b *incoming) refusal() *http1.Error {
 	var e *http1.Error
 	switch {
@@ -249,11 +250,10 @@ func (b *incoming) refusal() *http1.Error {
 
 var errBodyCut = &http1.Error{Status: 400, Reason: "body not whole"}
 
-// maxDiscarded is how much of a body that nobody reads is dropped to keep the
-// connection.
+// maxDiscarded is how much of an unread body is discarded to keep the connection.
 const maxDiscarded = 256 << 10
 
-// discardBody reads what is left of the body and says whether that was all of it.
+// drop reads the rest of the body and reports whether it is complete.
 func (b *incoming) drop(scratch []byte) bool {
 	for left := maxDiscarded; left >= 0; {
 		n, err := b.pull(scratch)

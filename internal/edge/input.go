@@ -2,19 +2,18 @@ package edge
 
 import "github.com/kasoku/kasoku/internal/http1"
 
-// Where the message is that a connection reads.
+// The phases of a message that a connection reads.
 const (
-	inHead   = iota // the head is not whole
+	inHead   = iota // the head is incomplete
 	inPlace         // the body arrives behind the head in buf
 	inData          // the body has an announced length and arrives in data
 	inChunks        // chunks arrive in buf and are decoded into data
-	inStream        // the handler reads the body; from pos on buf is not read yet
+	inStream        // the handler reads the body; buf is unread from pos on
 )
 
-// input is what a connection has read of its clients' requests. Bytes from
-// off to have in buf belong to the message under way and those after it; its
-// head, once whole, has the first head of them and stays where it is, because
-// the Request consists of slices of it.
+// input holds the bytes that a connection has read. Bytes from off to have in buf belong to
+// the current message and those after it. Its head, once complete, is the first head bytes
+// of them, and does not move, because the Request consists of slices of it.
 type input struct {
 	buf       []byte
 	off, have int
@@ -23,13 +22,13 @@ type input struct {
 	armed     bool   // the deadline of this phase is set
 	data      []byte // a body that is not in buf
 	length    int    // announced
-	counted   int    // bytes of data's memory that the budget knows of
+	counted   int    // bytes of data's memory that are counted in the budget
 	wire      int    // bytes of a chunked or streamed body with its framing
 	pos       int
 	chunks    http1.Chunked
 }
 
-// space is where the next bytes go; there is always some.
+// space returns the memory for the next bytes, which is not empty.
 func (in *input) space() []byte {
 	switch in.phase {
 	case inHead:
@@ -43,20 +42,20 @@ func (in *input) space() []byte {
 	return in.buf[in.have:]
 }
 
-// stream lets the body of the head just parsed be read by others.
+// stream prepares for another reader of the body of the head just parsed.
 func (in *input) stream() {
 	in.phase, in.armed = inStream, false
 	in.wire, in.pos = 0, in.off+in.head
 }
 
-// rewind makes room behind the head when all that came was read.
+// rewind frees the space behind the head when all of it was read.
 func (in *input) rewind() {
 	in.pos = in.off + in.head
 	in.have = in.pos
 }
 
-// room makes space for n more bytes behind have, by moving the message to the
-// front or else to a larger buffer. Slices of the head are void afterwards.
+// room makes space for n more bytes behind have, by moving the message to the front or to a
+// larger buffer. Slices of the head are invalid afterwards.
 func (in *input) room(n int) {
 	if len(in.buf)-in.have >= n {
 		return
@@ -72,15 +71,15 @@ func (in *input) room(n int) {
 // growData makes room for more of the announced length.
 func (in *input) growData() { in.data = grow(in.data, in.length) }
 
-// grow copies b into twice the room, at most that for most bytes: memory is spent
-// for bytes that came, not for bytes that were promised.
+// grow copies b into twice the space, at most that for limit bytes: memory is used for
+// received bytes and not for announced ones.
 func grow(b []byte, most int) []byte {
 	c := make([]byte, len(b), min(most, max(2*cap(b), inSize)))
 	copy(c, b)
 	return c
 }
 
-// advance notes n bytes read into space.
+// advance counts n bytes read into space.
 func (in *input) advance(n int) {
 	if in.phase == inData {
 		in.data = in.data[:len(in.data)+n]
@@ -89,10 +88,10 @@ func (in *input) advance(n int) {
 	in.have += n
 }
 
-// partial says whether a message has begun that is not whole.
+// partial reports whether a message has begun that is incomplete.
 func (in *input) partial() bool { return in.have > in.off }
 
-// openBody decides where the body of the head just parsed is to arrive.
+// openBody chooses where the body of the head just parsed is read.
 func (in *input) openBody(r *http1.Request, limit int) {
 	in.armed = false
 	in.length = int(r.ContentLength)
@@ -116,7 +115,7 @@ func (in *input) openBody(r *http1.Request, limit int) {
 	}
 }
 
-// body returns the body if it is whole.
+// body returns the body if it is complete.
 func (in *input) body() (b []byte, whole bool, err error) {
 	start := in.off + in.head
 	switch in.phase {
@@ -133,8 +132,8 @@ func (in *input) body() (b []byte, whole bool, err error) {
 	}
 }
 
-// decode takes the chunks that are there. What it has taken makes room again
-// until the body is whole; then the rest belongs to the next message.
+// decode decodes the chunks that have arrived. Their space is reused until the body is
+// complete; the rest belongs to the next message.
 func (in *input) decode(start int) (b []byte, whole bool, err error) {
 	var n int
 	in.data, n, whole, err = in.chunks.Decode(in.data, in.buf[start:in.have])
@@ -143,7 +142,7 @@ func (in *input) decode(start int) (b []byte, whole bool, err error) {
 	return in.data, whole, err
 }
 
-// size is how many bytes the message took.
+// size returns the number of bytes of the message.
 func (in *input) size() int {
 	switch in.phase {
 	case inHead:
@@ -154,7 +153,7 @@ func (in *input) size() int {
 	return in.head + in.length
 }
 
-// hasMore says whether bytes behind the message have come, which is answered.
+// hasMore reports whether bytes behind the message, which is answered, have arrived.
 func (in *input) hasMore() bool {
 	if in.phase == inStream {
 		return in.pos < in.have
@@ -162,7 +161,7 @@ func (in *input) hasMore() bool {
 	return in.size() < in.have-in.off
 }
 
-// next steps over the message, which is whole, to what follows.
+// next skips the message, which is complete.
 func (in *input) next() {
 	switch in.phase {
 	case inPlace:
@@ -178,7 +177,7 @@ func (in *input) next() {
 	}
 }
 
-// release forgets everything and keeps buffers of an ordinary size.
+// release clears the input and keeps buffers of an ordinary size.
 func (in *input) release() {
 	in.off, in.have, in.head, in.length = 0, 0, 0, 0
 	in.phase, in.armed = inHead, false

@@ -7,11 +7,10 @@ import (
 
 const defaultRequestTimeout = 30 * time.Second
 
-// Limits bound what clients may ask of one server. The zero value of each is
-// its default.
+// Limits bound the requests of clients to one server. The zero value of each is its default.
 type Limits struct {
-	// Connections is how many there may be at a time; one more is answered
-	// with 503 (over TLS: closed) at once. Default 16384.
+	// Connections is the maximum at a time; one more is answered with 503 (over TLS: closed)
+	// at once. Default 16384.
 	Connections int
 	// ConnectionsPerClient bounds them for each client address (each /64 of IPv6), with
 	// PROXY protocol for the address that the header names. Default 0: no bound.
@@ -21,23 +20,24 @@ type Limits struct {
 	// BodyBytes bounds a request's body; over it the answer is 413. Default 16 MiB;
 	// on a streaming server none.
 	BodyBytes int
-	// HeaderTimeout is how long a head may take from its first byte on, BodyTimeout
-	// how long the body may take from the end of the head on. Past either the
-	// answer is 408. Defaults 10s and 30s. On a streaming server BodyTimeout is what
-	// may be spent waiting for the body, and each KiB of it gives a second back.
+	// HeaderTimeout bounds the time from the first byte of a head to its last, BodyTimeout
+	// that from the end of the head to the end of the body. After either the answer is 408.
+	// Defaults 10s and 30s. On a streaming server BodyTimeout bounds the time spent waiting
+	// for the body, and each KiB of it adds a second.
 	HeaderTimeout, BodyTimeout time.Duration
-	// WriteTimeout is for how long a client may take nothing of an answer. At least
-	// half of it is given. It is also what may be spent waiting for a client to take its
-	// answer, of which each KiB taken gives a second back. Default 30s.
+	// WriteTimeout bounds the time in which a client reads nothing of an answer. At least
+	// half of it is granted. It also bounds the time spent waiting for a client to read its
+	// answer, of which each KiB adds a second. Default 30s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may stay without a request: at least
-	// half of it, at most the whole, because it is not set anew for each request. Default 3m.
+	// IdleTimeout bounds the time that a connection is without a request: it closes after at
+	// least half of it and at most the whole, because it is not reset for each request.
+	// Default 3m.
 	IdleTimeout time.Duration
-	// UnauthenticatedIdle takes the place of a longer IdleTimeout until a handler has answered
-	// a request on the connection and has not set Exchange.Unauthenticated. Default 10s.
+	// UnauthenticatedIdle replaces a longer IdleTimeout until a handler has answered a
+	// request on the connection without setting Exchange.Unauthenticated. Default 10s.
 	UnauthenticatedIdle time.Duration
-	// RequestTimeout is when the context of an exchange ends, and its Deadline,
-	// counted from the request's first byte. Default 30s. On a streaming server it
+	// RequestTimeout is the time after which the context of an exchange ends, and its
+	// Deadline, counted from the request's first byte. Default 30s. On a streaming server it
 	// bounds only the time until the answer begins, and the default is none.
 	RequestTimeout time.Duration
 	// RequestsPerSecond bounds the rate for each client address (each /64 of

@@ -9,8 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// maxUncounted is up to which length bodies that an exchange holds are not counted in the
-// budget.
+// maxUncounted is the maximum length of bodies that the budget doesn't count.
 const maxUncounted = 64 << 10
 
 var errNoMemory = &http1.Error{Status: http.StatusServiceUnavailable, Reason: "no memory for the request's body"}
@@ -18,8 +17,8 @@ var errNoMemory = &http1.Error{Status: http.StatusServiceUnavailable, Reason: "n
 // memoryShort reports whether memory is short, so that buffers are to be small.
 func (x *Exchange) memoryShort() bool { return x.srv.cfg.Budget.Pressed() }
 
-// countBody counts the memory that the request's body has got. It reports false if there
-// is no more for it.
+// countBody counts the memory of the request's body, and reports false if there is no more
+// for it.
 func (x *Exchange) countBody() bool {
 	n := cap(x.in.data)
 	if n <= maxUncounted || n <= x.in.counted {
@@ -32,7 +31,7 @@ func (x *Exchange) countBody() bool {
 	return true
 }
 
-// uncountBody is the end of what countBody has counted.
+// uncountBody reverses countBody.
 func (x *Exchange) uncountBody() {
 	if n := x.in.counted; n > 0 {
 		x.in.counted = 0
@@ -40,7 +39,7 @@ func (x *Exchange) uncountBody() {
 	}
 }
 
-// countReply counts the body of an answer that is sent from memory of the exchange's own.
+// countReply counts the body of an answer that is in memory of the exchange's own.
 func (x *Exchange) countReply() {
 	if n := len(x.Reply.Body); n > maxUncounted && x.Reply.Loan == nil {
 		x.held = n
@@ -48,7 +47,7 @@ func (x *Exchange) countReply() {
 	}
 }
 
-// uncountReply is the end of what countReply has begun.
+// uncountReply reverses countReply.
 func (x *Exchange) uncountReply() {
 	if n := x.held; n > 0 {
 		x.held = 0
@@ -56,8 +55,8 @@ func (x *Exchange) uncountReply() {
 	}
 }
 
-// refuseNoMemory refuses a request that there is no memory for. The answer has no body, which the
-// client could leave untaken.
+// refuseNoMemory refuses a request for lack of memory. The answer has no body, which the
+// client could leave unread.
 func (x *Exchange) refuseNoMemory() {
 	x.Reply.Status = http.StatusServiceUnavailable
 	x.Reply.FieldUint("Retry-After", 1)
@@ -66,7 +65,7 @@ func (x *Exchange) refuseNoMemory() {
 }
 
 // freeStreams is how many streams a connection may have without waiting for memory, so that
-// clients with few requests get what is stored while others hold all memory.
+// clients with few requests get stored answers while others hold all memory.
 const freeStreams = 4
 
 // admitStream counts a stream. If there are many on the connection it waits for memory, and
@@ -80,7 +79,7 @@ func (h *h2Conn) admitStream(ctx context.Context) bool {
 	return true
 }
 
-// clientLeft is the end of a stream that admit has admitted.
+// releaseStream ends a stream that admitStream has admitted.
 func (h *h2Conn) releaseStream(admitted bool) {
 	if admitted {
 		h.c.srv.cfg.Budget.Add(-inflight.Stream)

@@ -11,19 +11,19 @@ import (
 
 // Errors of answering.
 var (
-	// ErrBegun says that the answer has begun: what was asked must come before.
+	// ErrBegun is returned by what must be called before the answer begins.
 	ErrBegun = errors.New("edge: the answer has begun")
-	// ErrLength says that a body has not the length that was announced for it.
+	// ErrLength is returned if a body does not have its announced length.
 	ErrLength = errors.New("edge: the answer's body has not the announced length")
-	// ErrEnded says that the answer has ended already.
+	// ErrEnded is returned after the answer has ended.
 	ErrEnded = errors.New("edge: the answer has ended")
 )
 
-// Outgoing is an answer whose body the handler sends piece by piece. It belongs to
-// the goroutine that Serve runs in, and must be ended by Close or Cut before Serve
-// returns; if it isn't, it is cut.
+// Outgoing is an answer whose body the handler sends piece by piece. It belongs to the
+// goroutine that Serve runs in, and must be ended by Close or Cut before Serve returns;
+// otherwise it is cut.
 //
-// After an error of Write the client is gone, or took nothing for
+// After an error of Write the client has disconnected, or read nothing for
 // Limits.WriteTimeout: Context has ended, and all further calls fail alike.
 type Outgoing struct {
 	x    *Exchange
@@ -42,27 +42,27 @@ type answerer interface {
 	// begin sends the head, and first if there is any, as piece would.
 	begin(o *Outgoing, length int64, first []byte) error
 	piece(o *Outgoing, p []byte) error
-	// end sends what tells that the body is whole.
+	// end sends what marks the end of the body.
 	end(o *Outgoing) error
 	interim(x *Exchange, status int, h http1.Fields) error
 }
 
-// noLength is the length of an answer that has none to tell.
+// noLength is the length of an answer whose length is not sent.
 const noLength = -1
 
-// Stream sends x.Reply.Status and the lines of x.Reply at once, and lets the body
-// follow: length bytes, or with -1 as many as are written before Close. Its other
-// fields but Close and OwnDate don't count. In answer to HEAD, and with 204 and 304,
-// writing is allowed and sends nothing. There a length of -1 leaves out Content-Length;
-// a 304 has it only if length is positive, a 204 never.
+// Stream sends x.Reply.Status and the lines of x.Reply at once. The body follows: length
+// bytes, or with -1 as many as are written before Close. Of the other fields of x.Reply only
+// Close and OwnDate count. In answer to HEAD, and with 204 and 304, writing is allowed and
+// sends nothing. There a length of -1 omits Content-Length; a 304 has it only if length is
+// positive, a 204 never.
 //
-// From here on the request timeout of a streaming server is over: an answer may take
-// as long as the client takes it.
+// The request timeout of a streaming server ends here: an answer may take as long as the
+// client needs to read it.
 func (x *Exchange) Stream(length int64) (*Outgoing, error) { return x.StreamWith(length, nil) }
 
-// StreamWith is Stream for a body whose first bytes are there already: they leave
-// together with the head, in one write as a rule. More of them than length fail with
-// ErrLength, and nothing is sent.
+// StreamWith is Stream for a body whose first bytes are available: they are sent together
+// with the head, usually in one write. More of them than length fail with ErrLength, and
+// nothing is sent.
 func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 	o := &x.answer
 	switch {
@@ -91,8 +91,8 @@ func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 	return o, o.err
 }
 
-// open begins the answer. From then on nobody says "100 Continue", who may be another
-// goroutine; writing waits for no one but the client.
+// open begins the answer. From then on no goroutine sends "100 Continue", and writing waits
+// only for the client.
 func (x *Exchange) open(length int64) {
 	x.interimMu.Lock()
 	defer x.interimMu.Unlock()
@@ -100,9 +100,9 @@ func (x *Exchange) open(length int64) {
 		bodiless: x.isHead() || !http1.BodyAllowed(x.Reply.Status)}
 }
 
-// Interim sends an answer of status 102 to 199, but not 101, that goes before the
-// final one. HTTP/1.0 clients get none. 100 answers "Expect: 100-continue" if that is
-// still to be done, which is otherwise left to the first read of the body.
+// Interim sends an answer of status 102 to 199, except 101, before the final one. HTTP/1.0
+// clients get none. 100 answers "Expect: 100-continue" if the first read of the body has not
+// done so.
 func (x *Exchange) Interim(status int, h http1.Fields) error {
 	if status < 100 || status > 199 || status == http.StatusSwitchingProtocols {
 		return errors.New("edge: no interim status")
@@ -116,7 +116,7 @@ func (x *Exchange) Interim(status int, h http1.Fields) error {
 	return x.answerer().interim(x, status, h)
 }
 
-// Write sends p now: nothing is held back. More than was announced fails with
+// Write sends p now, without buffering. Writing more than the announced length fails with
 // ErrLength, and nothing of p is sent.
 func (o *Outgoing) Write(p []byte) (int, error) {
 	switch {
@@ -139,9 +139,9 @@ func (o *Outgoing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Trailer has fields sent behind the body at Close, if the body has no announced
-// length, the client has said "TE: trailers", and they may stand there; else they are
-// dropped.
+// Trailer adds fields to be sent behind the body at Close, if the body has no announced
+// length, the client has sent "TE: trailers", and they are allowed in a trailer; otherwise
+// they are dropped.
 func (o *Outgoing) Trailer(h http1.Fields) {
 	if o.left >= 0 || o.bodiless || !o.x.wantsTrailer() {
 		return
@@ -153,8 +153,8 @@ func (o *Outgoing) Trailer(h http1.Fields) {
 	}
 }
 
-// Close ends the answer. If less was written than announced, it is cut and
-// ErrLength returned.
+// Close ends the answer. If less was written than announced, it is cut and ErrLength
+// returned.
 func (o *Outgoing) Close() error {
 	switch {
 	case o.err != nil:
@@ -172,7 +172,7 @@ func (o *Outgoing) Close() error {
 	return o.err
 }
 
-// Cut ends the answer so that the client sees that its body is not whole: its
+// Cut ends the answer so that the client notices that its body is incomplete: its
 // connection, or its HTTP/2 stream, is broken when Serve has returned.
 func (o *Outgoing) Cut() {
 	if !o.ended && o.err == nil {
@@ -180,10 +180,10 @@ func (o *Outgoing) Cut() {
 	}
 }
 
-// whole says whether all of the answer was sent.
+// whole reports whether all of the answer was sent.
 func (o *Outgoing) whole() bool { return o.ended && o.err == nil }
 
-// wantsTrailer says whether the client takes trailer fields (RFC 9110, 10.1.4).
+// wantsTrailer reports whether the client accepts trailer fields (RFC 9110, 10.1.4).
 func (x *Exchange) wantsTrailer() bool {
 	for i := range x.Request.Fields {
 		if f := &x.Request.Fields[i]; len(f.Name) == 2 && bytes.EqualFold(f.Name, te) && lists(f.Value, trailers) {
@@ -195,7 +195,7 @@ func (x *Exchange) wantsTrailer() bool {
 
 var te, trailers = []byte("te"), []byte("trailers")
 
-// lists says whether a comma-separated list has the element, in any case.
+// lists reports whether a comma-separated list has the element, in any case.
 func lists(list, element []byte) bool {
 	for more := true; more; {
 		var e []byte
@@ -207,7 +207,7 @@ func lists(list, element []byte) bool {
 	return false
 }
 
-// answerer is what sends the answer of this exchange.
+// answerer returns the sender of this exchange's answer.
 func (x *Exchange) answerer() answerer {
 	switch {
 	case x.conn != nil:
@@ -218,7 +218,7 @@ func (x *Exchange) answerer() answerer {
 	return replyCollector{}
 }
 
-// replyCollector takes the answer of a detached exchange into its Reply.
+// replyCollector appends the answer of a detached exchange to its Reply.
 type replyCollector struct{}
 
 func (replyCollector) end(*Outgoing) error { return nil }

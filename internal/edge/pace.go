@@ -2,26 +2,25 @@ package edge
 
 import "time"
 
-// minPace is how fast a body must come or be taken on average, in bytes a second, if
-// nobody asks for more.
+// minPace is the minimum average pace of a body, in bytes a second, unless its Loan requires
+// more.
 const minPace = 1 << 10
 
-// pace bounds how long one waits for a body in all, however long it is. A client
-// starts with credit for Limits.BodyTimeout, or for Limits.WriteTimeout where it takes
-// an answer; waiting for it uses credit up, and what it sends or takes earns as much
-// again as it would need at the slowest pace. The time that the handler takes does not
-// count.
+// pace bounds the total wait for a body of any length. A client starts with credit for
+// Limits.BodyTimeout, or for Limits.WriteTimeout where it reads an answer. Waiting for it
+// uses credit, and each byte that it sends or reads earns the time that the byte takes at
+// the minimum pace. The time that the handler takes does not count.
 type pace struct{ credit, limit time.Duration }
 
 func newPace(most time.Duration) pace { return pace{most, most} }
 
-// account takes the time waited off the credit and adds what n bytes are worth at a
+// account subtracts the time waited from the credit and adds the time that n bytes take at a
 // pace of least bytes a second.
 func (p *pace) account(n int, waited time.Duration, least int64) {
 	p.credit = min(p.credit-waited+time.Duration(n)*time.Second/time.Duration(least), p.limit)
 }
 
-// keepsPace tells whether the client of an answer, of which it has taken n bytes in the
+// keepsPace reports whether the client of an answer, of which it has read n bytes in the
 // time waited, has credit left.
 func (x *Exchange) keepsPace(n int, waited, most time.Duration) bool {
 	if x.pace.limit != most {

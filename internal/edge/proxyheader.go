@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The PROXY protocol, versions 1 and 2, as HAProxy's proxy-protocol.txt has it: a
-// line of text or a block of bytes before the first byte of a connection.
+// Bounds of the PROXY protocol, versions 1 and 2 (HAProxy's proxy-protocol.txt): a line of
+// text or a block of bytes before the first byte of a connection.
 const (
 	maxProxyLine  = 107     // of version 1, CRLF included
 	maxProxyBlock = 4 << 10 // of version 2, without its first 16 bytes; the protocol allows 64 KiB
@@ -23,10 +23,10 @@ var proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n")
 
 var errProxyHeader = errors.New("edge: malformed PROXY header")
 
-// readProxy reads the header with which a proxy says for whom it has opened the
-// connection. False means that the connection is to be closed.
+// readProxy reads the header that contains the address of the proxy's client. It returns
+// false if the connection is to be closed.
 func (c *conn) readProxy() bool {
-	c.SetIdle() // nobody waits for an answer
+	c.SetIdle() // no client waits for an answer
 	_ = c.Sock.SetReadDeadline(time.Now().Add(c.srv.set.Load().limits.HeaderTimeout))
 	if c.srv.conns.Closing() {
 		return false
@@ -44,9 +44,8 @@ func (c *conn) readProxy() bool {
 	return c.SetActive()
 }
 
-// readProxyHeader reads a header and not a byte more. It returns the client that
-// the header names, which is not valid if that has no address, or nil when the
-// connection is the proxy's own.
+// readProxyHeader reads exactly a header. It returns the client that the header names, which
+// is invalid if it has no address, or nil when the connection is the proxy's own.
 func readProxyHeader(r io.Reader) (*netip.AddrPort, error) {
 	var space [maxProxyLine]byte
 	head := space[:proxyStart]
@@ -121,7 +120,7 @@ func proxyAddress(address, port []byte, four bool) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(n)), nil
 }
 
-// What stands in the bytes after the signature of version 2.
+// The bytes after the signature of version 2.
 const (
 	proxyLocal   = 0x20 // version and command
 	proxyProxied = 0x21
@@ -165,7 +164,7 @@ func parseProxyBlock(fixed [4]byte, block []byte) (*netip.AddrPort, error) {
 		addresses = 2*16 + 2*2
 	case proxyUnix:
 		addresses = 2 * 108
-	default: // datagrams, and what the protocol has no meaning for
+	default: // datagrams, and values that the protocol does not define
 		return nil, errProxyHeader
 	}
 	if len(block) < addresses || !proxyExtras(fixed, block, addresses) {
@@ -179,13 +178,13 @@ func parseProxyBlock(fixed [4]byte, block []byte) (*netip.AddrPort, error) {
 	return client, nil
 }
 
-// proxyCRC is the type of the field that has a checksum of the whole header.
+// proxyCRC is the type of the field with a checksum of the whole header.
 const proxyCRC = 0x03
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// proxyExtras checks the fields behind the addresses, which say nothing that we
-// need: their lengths, and the checksum if it is among them.
+// proxyExtras checks the fields behind the addresses, whose values are not used: their
+// lengths, and the checksum if there is one.
 func proxyExtras(fixed [4]byte, block []byte, at int) bool {
 	for at < len(block) {
 		if len(block)-at < 3 {
@@ -204,8 +203,8 @@ func proxyExtras(fixed [4]byte, block []byte, at int) bool {
 	return true
 }
 
-// proxySum is the checksum of a header whose own checksum, at the given place,
-// counts as zeros.
+// proxySum returns the checksum of a header whose own checksum, at the given offset, counts
+// as zeros.
 func proxySum(fixed [4]byte, block []byte, at int) uint32 {
 	sum := crc32.Update(0, castagnoli, proxySignature)
 	sum = crc32.Update(sum, castagnoli, fixed[:])

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// refuse answers a message that can't be read on. It always returns false: where
-// the next message starts is unknown.
+// refuse answers a message after which the connection can't be read. It always returns
+// false: the start of the next message is unknown.
 func (c *conn) refuse(e *http1.Error) bool {
 	x := c.x
 	x.identify(&c.ids)
@@ -18,8 +18,8 @@ func (c *conn) refuse(e *http1.Error) bool {
 	return c.sendRefusal(x)
 }
 
-// refusal fills the reply for a message that was refused: without a body, but
-// that of a request that is too large the service may give its own shape.
+// refusal fills the reply for a refused message: without a body, except that the service may
+// shape the answer to a request that is too large.
 func (x *Exchange) refusal(e *http1.Error) {
 	x.Body = nil
 	x.Reply.clear()
@@ -35,7 +35,7 @@ func (x *Exchange) refusal(e *http1.Error) {
 	x.Reply.Lines(localStatus)
 }
 
-// The reasons, in the access log, of answers that the front gives by itself.
+// The reasons, in the access log, of answers of the server's own.
 const (
 	reasonMalformed = "malformed"
 	reasonMethod    = "method"
@@ -59,11 +59,10 @@ func refusalReason(status int) string {
 	return reasonMalformed
 }
 
-// localStatus goes with what the front answers by itself; a service's own shape of
-// a refusal brings its own.
+// localStatus is sent with answers of the server's own, unless the service shapes them.
 var localStatus = []byte("Cache-Status: kasoku; " + telemetry.Local.CacheStatus() + "\r\n")
 
-// limited answers a client that asks too often.
+// limited answers a client over its rate limit.
 func (x *Exchange) limited() {
 	x.srv.stats.limited.Inc()
 	x.Reply.Status = http.StatusTooManyRequests
@@ -76,7 +75,7 @@ func (x *Exchange) limited() {
 	x.Reply.Lines(localStatus)
 }
 
-// sendRefusal sends the refusal in x.Reply and has the connection closed.
+// sendRefusal sends the refusal in x.Reply and closes the connection.
 func (c *conn) sendRefusal(x *Exchange) bool {
 	c.linger = true
 	x.closing = true
@@ -84,15 +83,15 @@ func (c *conn) sendRefusal(x *Exchange) bool {
 	return false
 }
 
-// callHook lets a hook of the service fill a refusal; should it fail, the refusal
-// stays bare.
+// callHook calls a hook of the service that fills a refusal; if it panics, the refusal has
+// no body.
 func (x *Exchange) callHook(f func(*Exchange)) {
 	defer x.recovered()
 	f(x)
 }
 
-// recovered turns a panic of the handler into a 500, or cuts the answer if it has
-// begun, and has the connection closed.
+// recovered turns a panic of the handler into a 500, or cuts the answer if it has begun, and
+// closes the connection.
 func (x *Exchange) recovered() {
 	p := recover()
 	if p == nil {

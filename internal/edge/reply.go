@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// Reply is what the handler answers. Content-Length, Date, Connection and
-// X-Request-Id are added to it; a handler must not set them.
+// Reply is the handler's answer. The server adds Content-Length, Date, Connection and
+// X-Request-Id; a handler must not set them.
 type Reply struct {
 	// Status is the status code; a reply without one becomes a 500.
 	Status int
@@ -17,41 +17,40 @@ type Reply struct {
 	// memory or built in Buf. It is not sent with a 204 or 304 or in answer to
 	// HEAD, which gets its length alone.
 	Body []byte
-	// Before and After are sent around Body. They are what an answer has of its own
-	// beside a body that others get as well: short, and built in Buf as a rule.
+	// Before and After are sent around Body, for an answer that adds something of its own to
+	// a shared body. They are short, and usually built in Buf.
 	Before, After []byte
-	// Pages is what Body lies in, if it lies in a Run: then it is not copied on its
+	// Pages is the Run that contains Body, if there is one: then Body is not copied on its
 	// way to a client without TLS. The Run is kept until the answer is written.
 	Pages *pages.Run
-	// Loan, if not nil, is told when Body has been written or will not be: from then on
-	// nothing of the answer refers to it. Of an answer that is streamed it is told when
-	// that has ended.
+	// Loan, if not nil, is returned when Body has been written or will not be, and for a
+	// streamed answer when that has ended: from then on nothing of the answer refers to its
+	// memory.
 	Loan Loan
-	// Buf is a buffer of length 0 to build a body in. Give the result to Build,
-	// so that what it has grown to is there for the next exchange.
+	// Buf is a buffer of length 0 to build a body in. Pass the result to Build, so that the
+	// next exchange reuses the memory.
 	Buf []byte
-	// Close asks for the connection to be closed after this answer.
+	// Close closes the connection after this answer.
 	Close bool
-	// OwnDate says that there is a Date among the lines: a cache repeats the
-	// origin's.
+	// OwnDate is set if the lines contain a Date: a cache repeats the origin's.
 	OwnDate bool
-	// Length is what Content-Length says without a body: in answer to HEAD with a
-	// nil Body, and with a 304. -1 leaves the line out, and 0 is as ever: for HEAD the
-	// length of Body, for 304 none.
+	// Length is the Content-Length of an answer without a body: to HEAD with a nil Body, and
+	// with a 304. -1 omits the line. 0 is the default: the length of Body for HEAD, none for
+	// 304.
 	Length int64
 
 	lines []byte
 }
 
-// Loan is what the memory of an answer's body was lent by.
+// Loan is memory of an answer's body that belongs to someone else.
 type Loan interface {
 	Return()
-	// Pace is how many bytes a second a client has to take that is waited for; less than
-	// what holds for every answer counts for nothing. It is asked after each wait.
+	// Pace returns the minimum pace, in bytes a second, of a client that is waited for. A
+	// value below the minimum for every answer has no effect. It is called after each wait.
 	Pace() int64
 }
 
-// returnLoan returns what the body was lent by.
+// returnLoan returns the memory of the body.
 func (r *Reply) returnLoan() {
 	if r.Loan != nil {
 		r.Body, r.Pages, r.Before, r.After = nil, nil, nil, nil
@@ -61,8 +60,8 @@ func (r *Reply) returnLoan() {
 }
 
 // Build makes b the body, where b is Buf with bytes appended:
-// x.Reply.Build(append(x.Reply.Buf, ...)). Never give it memory of another's:
-// later exchanges write into it.
+// x.Reply.Build(append(x.Reply.Buf, ...)). Never pass memory of another owner: later
+// exchanges write into it.
 func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 
 // Reset makes r ready for the next exchange and keeps its buffers.
@@ -72,7 +71,7 @@ func (r *Reply) Reset() {
 	r.OwnDate, r.Length, r.Pages, r.Before, r.After = false, 0, nil, nil, nil
 }
 
-// clear takes back what a handler has said so far.
+// clear removes the answer that a handler has begun to build.
 func (r *Reply) clear() {
 	r.returnLoan()
 	r.Body, r.lines, r.Buf, r.OwnDate, r.Length, r.Pages = nil, r.lines[:0], r.Buf[:0], false, 0, nil
@@ -93,8 +92,8 @@ func (r *Reply) FieldUint(name string, v uint64) { r.lines = http1.AppendFieldUi
 // Lines adds prepared "Name: value\r\n" lines as they are.
 func (r *Reply) Lines(prepared []byte) { r.lines = append(r.lines, prepared...) }
 
-// Remove takes back the header lines whose names were given as a or b: for a
-// handler that stands before another one and changes what it answers.
+// Remove removes the header lines named a or b, for a handler that wraps another one and
+// changes its answer.
 func (r *Reply) Remove(a, b string) {
 	kept := r.lines[:0]
 	for line := range bytes.Lines(r.lines) {
@@ -109,19 +108,19 @@ func hasName(line []byte, name string) bool {
 	return len(line) > len(name) && line[len(name)] == ':' && string(line[:len(name)]) == name
 }
 
-// fixStatus replaces a status that can't be sent.
+// fixStatus replaces an invalid status.
 func (r *Reply) fixStatus() {
 	if r.Status < 200 || r.Status > 999 {
 		r.Status = http.StatusInternalServerError
 	}
 }
 
-// maxJoined is the largest body that is copied behind the head, to leave in
-// one plain write. Larger ones are written from where they are.
+// maxJoined is the largest body that is copied behind the head, to be sent in one write.
+// Larger ones are written from their own memory.
 const maxJoined = 16 << 10
 
-// render writes the head of the answer, what stands before its body, and the rest of
-// it if the body is small, to x.out; what is still to be sent after it is returned.
+// render writes the head of the answer, the bytes before its body, and the rest of it if the
+// body is small, to x.out. It returns what is still to be sent after that.
 func (x *Exchange) render() (body, after []byte) {
 	r := &x.Reply
 	r.fixStatus()
@@ -138,7 +137,7 @@ func (x *Exchange) render() (body, after []byte) {
 	return body, after
 }
 
-// replyLength is what Content-Length says of the answer in x.Reply, or noLength.
+// replyLength returns the Content-Length of the answer in x.Reply, or noLength.
 func (x *Exchange) replyLength() int64 {
 	r := &x.Reply
 	switch allowed := http1.BodyAllowed(r.Status); {

@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// write sends up to three pieces, in one system call as a rule. A socket's buffer
-// mostly has room, so that the deadline is only set once it has not.
+// write sends up to three pieces, usually in one system call. A socket's buffer usually has
+// room, so the deadline is only set once it has not.
 func (c *conn) write(a, b, d []byte) error {
 	x := c.x
 	if c.FD >= 0 && len(b) == 0 {
@@ -36,8 +36,8 @@ func (c *conn) write(a, b, d []byte) error {
 	return c.push(&x.left)
 }
 
-// push sends what is left. A client that has taken nothing of it for the write
-// timeout is given up, and one that takes too little in the long run.
+// push sends the rest. It gives up a client that has read nothing of it for the write
+// timeout, or that reads too slowly on average.
 func (c *conn) push(left *net.Buffers) error {
 	n := -1
 	for len(*left) > 0 {
@@ -52,18 +52,18 @@ func (c *conn) push(left *net.Buffers) error {
 		}
 	}
 	now := time.Since(c.srv.epoch)
-	if c.x.answer.begun { // else nothing follows that the client could be too slow for
+	if c.x.answer.begun { // otherwise nothing follows that the client could be too slow for
 		return c.paced(n, now)
 	}
 	c.delivery.end(now, n)
 	return nil
 }
 
-// tlsPiece is how much TLS is given at a time: a write of it that meets its deadline
-// can't be gone on with, so that each has to have time enough.
+// tlsPiece is the maximum size of a write to TLS: a write that reaches its deadline can't be
+// continued, so each needs enough time.
 const tlsPiece = 64 << 10
 
-// writeSome writes pieces of left, and takes them off.
+// writeSome writes pieces of left, and removes them.
 func (c *conn) writeSome(left *net.Buffers) (int, error) {
 	if !c.Secure {
 		n, err := left.WriteTo(c.NC)
@@ -77,9 +77,9 @@ func (c *conn) writeSome(left *net.Buffers) (int, error) {
 	return n, err
 }
 
-// armWrite sees to it that at least half of the write timeout is left for waiting.
-// taken is how many bytes the client has taken since the last wait of the same write;
-// negative if there was none. It may be that it takes them too slowly.
+// armWrite ensures that at least half of the write timeout is left for waiting. taken is how
+// many bytes the client has read since the last wait of the same write; negative if there
+// was none. It fails if the client reads too slowly.
 func (c *conn) armWrite(taken int) error {
 	now, limit := time.Since(c.srv.epoch), c.srv.set.Load().limits.WriteTimeout
 	if err := c.paced(taken, now); err != nil {
@@ -92,7 +92,7 @@ func (c *conn) armWrite(taken int) error {
 		_ = c.NC.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
 	}
 	if c.srv.hard.Err() != nil {
-		return net.ErrClosed // cut came before the deadline was set anew
+		return net.ErrClosed // cut ran before the deadline was set again
 	}
 	if c.delivery.cut.Load() {
 		return errSlowClient
@@ -100,8 +100,8 @@ func (c *conn) armWrite(taken int) error {
 	return nil
 }
 
-// paced accounts for a wait that armWrite was called before and that is over now: the
-// client has taken so many bytes. Negative if there was none.
+// paced accounts for a wait before which armWrite was called: the client has read so many
+// bytes. Negative if there was no wait.
 func (c *conn) paced(taken int, now time.Duration) error {
 	if taken >= 0 {
 		c.delivery.end(now, taken)
@@ -114,12 +114,12 @@ func (c *conn) paced(taken int, now time.Duration) error {
 
 var errSlowClient = errors.New("edge: the client takes its answer too slowly")
 
-// begin sends the head of a streamed answer, and the first piece if it is there.
+// begin sends the head of a streamed answer, and the first piece if there is one.
 func (c *conn) begin(o *Outgoing, length int64, first []byte) error {
 	x := o.x
 	x.closing = c.willClose(x) || x.body != nil && x.body.broken()
 	if b := x.connBody(); b != nil && b.expectsContinue {
-		x.closing = true // nobody knows whether the client still sends the body
+		x.closing = true // the client may still send the body or not
 	}
 	switch {
 	case o.bodiless:
@@ -144,7 +144,7 @@ func (c *conn) piece(o *Outgoing, p []byte) error {
 	return c.appendPiece(o, p)
 }
 
-// appendPiece writes a piece behind what is in the exchange's out.
+// appendPiece sends a piece behind the bytes in the exchange's out.
 func (c *conn) appendPiece(o *Outgoing, p []byte) error {
 	x, tail := o.x, []byte(nil)
 	if o.chunked {
@@ -184,7 +184,7 @@ func (c *conn) interim(x *Exchange, status int, h http1.Fields) error {
 	return c.write(x.out, nil, nil)
 }
 
-// appendFields writes fields; what would not be one is left out.
+// appendFields appends fields, except invalid ones.
 func appendFields(dst []byte, h http1.Fields) []byte {
 	for i := range h {
 		if f := &h[i]; ascii.IsToken(f.Name) && http1.ValidValue(f.Value) {

@@ -1,12 +1,20 @@
-// Package edge is what a service sees of HTTP: a Handler gets whole exchanges,
-// and everything around them is done here - listening, TLS, HTTP/2, framing,
-// limits, timeouts, request ids, the access log, graceful stop.
+// Package edge serves HTTP. A Handler answers whole exchanges; the package does everything
+// around them: listening, TLS, HTTP/2, framing, limits, timeouts, request ids, the access
+// log, graceful stop.
 //
-// A connection is served by one goroutine, and an idle one holds nothing but
-// that goroutine: buffers belong to the Exchange, which comes from a pool when
-// bytes are there and goes back when none are left. HTTP/1.1 is read by our own
-// http1; a TLS connection that negotiated h2 goes to x/net's http2, which calls the
-// same Handler through an adapter.
+//	s, err := edge.Listen(edge.Config{Name: "orders", Listen: ":8080",
+//		Handler: edge.HandlerFunc(func(x *edge.Exchange) {
+//			x.Reply.Status = http.StatusOK
+//			x.Reply.Build(append(x.Reply.Buf, "hello"...))
+//		})})
+//	...
+//	go s.Serve()
+//
+// A connection is served by one goroutine, and an idle one holds nothing except that
+// goroutine: buffers belong to the Exchange, which is taken from a pool when bytes arrive
+// and returned to it when none are left. HTTP/1.1 is read by package http1. A TLS connection
+// that negotiated h2 is served by x/net's http2, which calls the same Handler through an
+// adapter.
 package edge
 
 import (
@@ -30,11 +38,11 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Handler answers exchanges. Serve is called concurrently; x and every slice
-// got from it are valid until Serve returns.
+// Handler answers exchanges. Serve is called concurrently; x and every slice from it are
+// valid until Serve returns.
 type Handler interface{ Serve(x *Exchange) }
 
-// HandlerFunc lets a function be a Handler.
+// HandlerFunc is a function that is a Handler.
 type HandlerFunc func(x *Exchange)
 
 // Serve calls f.
@@ -46,8 +54,8 @@ type Config struct {
 	Name string
 	// Listen is a TCP address, or unix:/path for a Unix socket.
 	Listen string
-	// TLS makes the listener speak TLS; nil is plain. The certificate comes from
-	// its GetCertificate, see CertReloader. NextProtos is set here.
+	// TLS makes the listener speak TLS; nil is plain. Its GetCertificate returns the
+	// certificate, see CertReloader. NextProtos is set here.
 	TLS     *tls.Config
 	Limits  Limits
 	Handler Handler
@@ -55,45 +63,44 @@ type Config struct {
 	Log telemetry.Sink
 	// Metrics holds the server's series; nil keeps them to itself.
 	Metrics *telemetry.Registry
-	// Streaming lets the handler read the request's body as it comes, see
-	// Exchange.BodyReader: Exchange.Body has it only if it came with the head.
-	// Exchange.Stream works without as well.
+	// Streaming lets the handler read the request's body as it arrives, see
+	// Exchange.BodyReader: Exchange.Body has it only if it arrived with the head.
+	// Exchange.Stream works without Streaming as well.
 	Streaming bool
-	// Budget bounds what exchanges take of the memory; nil bounds nothing.
+	// Budget bounds the memory of exchanges; nil is no bound.
 	Budget *inflight.Budget
-	// ProxyProtocol wants each connection to begin with a header of the PROXY protocol,
-	// version 1 or 2: the client is the one that it names. A connection without, or
-	// with a malformed one, is closed. Only proxies may reach such a listener.
+	// ProxyProtocol requires each connection to begin with a header of the PROXY protocol,
+	// version 1 or 2, which contains the client's address. A connection without a valid one
+	// is closed. Only proxies may reach such a listener.
 	ProxyProtocol bool
-	// BodyTooLarge and RateLimited let the service give refusals its own shape.
-	// They fill x.Reply, which has its status already, and see a request
-	// without a body. nil answers without one.
+	// BodyTooLarge and RateLimited let the service shape refusals. They fill x.Reply, whose
+	// status is set, and get a request without a body. nil answers without a body.
 	BodyTooLarge, RateLimited func(x *Exchange)
 }
 
 // Server is one listener and its connections.
 //
-// Its life: Listen, then Serve in a goroutine of the caller's, then Shutdown
-// once. The setters may be called at any time; an exchange under way keeps the
-// settings it began with.
+// Its life: Listen, then Serve in a goroutine of the caller's, then Shutdown once. The
+// setters may be called at any time; a request in flight keeps the settings with which it
+// began.
 type Server struct {
 	cfg   Config
 	date  http1.Date
 	stats *stats
 	epoch time.Time // deadlines of connections are counted from here
 
-	sysmon socket.Sysmon // woken on the clock of epoch
+	sysmon socket.Sysmon // woken by the clock of epoch
 
-	// set is replaced as a whole, never changed; setMu serialises those who
-	// replace it and is not taken on the path of a request.
+	// set is replaced as a whole, never changed; setMu serializes replacements
+	// and is not taken on the path of a request.
 	set   atomic.Pointer[settings]
 	setMu sync.Mutex
 
-	hard  context.Context  // is cancelled when Shutdown no longer waits
+	hard  context.Context  // cancelled when Shutdown no longer waits
 	conns *listener.Server // accepts and tracks the connections
 
 	streams    streamSet
-	unregister func() // takes the clients of this server out of the budget
+	unregister func() // removes the clients of this server from the budget
 
 	refuser *listener.Refuser
 
@@ -103,7 +110,7 @@ type Server struct {
 	h2Requests *requestGroup
 }
 
-// settings are what a reload may change.
+// settings can be changed by a reload.
 type settings struct {
 	limits  Limits
 	head    http1.Limits
@@ -171,27 +178,27 @@ func newSettings(cfg *Config) *settings {
 	return set
 }
 
-// limit takes over the limits; the addresses that are known stay known.
+// limit sets the limits. Clients' rates are kept if their limit is unchanged.
 func (set *settings) limit(l Limits, cfg *Config) {
 	set.limits = l.withDefaults(cfg.Streaming)
 	set.head = http1.Limits{Head: set.limits.HeaderBytes, Underscores: l.Underscores, Secure: cfg.TLS != nil}
 	set.rates = set.rates.With(set.limits.RequestsPerSecond)
 }
 
-// Addr is the address listened on.
+// Addr returns the address listened on.
 func (s *Server) Addr() net.Addr { return s.conns.Addr() }
 
 // SetHandler lets h answer from the next request on.
 func (s *Server) SetHandler(h Handler) { s.change(func(set *settings) { set.handler = h }) }
 
-// SetLimits applies l from the next request on; connections over a lowered
-// limit live on.
+// SetLimits applies l from the next request on; connections over a lowered limit remain
+// open.
 func (s *Server) SetLimits(l Limits) {
 	s.change(func(set *settings) { set.limit(l, &s.cfg) })
 }
 
-// SetLog gives records to l from the next request on. The old sink is the
-// caller's to close; requests under way may still log to it.
+// SetLog passes records to l from the next request on. The caller closes the old sink;
+// requests in flight may still log to it.
 func (s *Server) SetLog(l telemetry.Sink) {
 	if l == nil {
 		l = telemetry.Discard()
@@ -220,7 +227,7 @@ func (s *Server) refuseConn(nc net.Conn) {
 	s.refuser.Refuse(nc)
 }
 
-// refuseNow turns away a connection for which there is no descriptor.
+// refuseNow refuses a connection for which there is no descriptor.
 func (s *Server) refuseNow(nc net.Conn) {
 	s.stats.refused.Inc()
 	if s.cfg.TLS != nil {
@@ -233,10 +240,10 @@ func (s *Server) refuseNow(nc net.Conn) {
 // Open returns the number of connections.
 func (s *Server) Open() int { return s.conns.Open() }
 
-// Shutdown drains the server: it accepts no more, closes idle connections,
-// lets requests under way end with "Connection: close", and returns when all
-// are gone. When ctx ends first, contexts of exchanges are cancelled and their
-// connections cut, and its error is returned.
+// Shutdown drains the server: it accepts no more connections, closes idle ones, ends
+// requests in flight with "Connection: close", and returns when all connections are closed.
+// When ctx ends first, it cancels the contexts of exchanges, cuts their connections, and
+// returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.conns.Stop()
 	s.conns.CloseIdle(0)

@@ -11,32 +11,33 @@ import (
 	"time"
 )
 
-// CertReloader serves a certificate from files and takes over new ones without
-// a restart. Files that can't be used change nothing: the old certificate
-// stays, and Reload says why.
+// CertReloader serves a certificate from files and loads new ones without a restart. Files
+// that can't be used change nothing: the old certificate remains in use, and Reload returns
+// the error.
 type CertReloader struct {
 	certFile, keyFile, caFile string
 
-	// cur is replaced as a whole; handshakes under way keep what they began with.
+	// cur is replaced as a whole; handshakes in progress keep the value with which they
+	// began.
 	cur atomic.Pointer[tlsFiles]
 	mu  sync.Mutex // serialises Reload
 }
 
-// tlsFiles is what one reading of the files gave.
+// tlsFiles is the result of reading the files once.
 type tlsFiles struct {
 	cert   *tls.Certificate
 	ca     *x509.CertPool // nil without client CA
 	stamps [3]time.Time   // modification times, in the order of paths
 }
 
-// NewCertReloader reads the files for the first time. clientCA is optional: with
-// it, clients must show a certificate that it has signed.
+// NewCertReloader reads the files for the first time. clientCA is optional: with it, clients
+// must present a certificate that it has signed.
 func NewCertReloader(certFile, keyFile, clientCA string) (*CertReloader, error) {
 	r := &CertReloader{certFile: certFile, keyFile: keyFile, caFile: clientCA}
 	return r, r.Reload()
 }
 
-// Reload reads the files anew. After an error the old ones are still in use.
+// Reload reads the files again. After an error the old ones are still in use.
 func (r *CertReloader) Reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +61,8 @@ func (r *CertReloader) Reload() error {
 	return nil
 }
 
-// ReloadIfChanged calls Reload if a file has another modification time than
-// when it was last read with success.
+// ReloadIfChanged calls Reload if the modification time of a file has changed since the last
+// successful read.
 func (r *CertReloader) ReloadIfChanged() (changed bool, err error) {
 	if r.cur.Load().stamps == r.modified() {
 		return false, nil
@@ -78,7 +79,7 @@ func (r *CertReloader) modified() (stamps [3]time.Time) {
 	return stamps
 }
 
-// Expires is when the certificate in use does.
+// Expires returns when the certificate in use expires.
 func (r *CertReloader) Expires() time.Time {
 	cert := r.cur.Load().cert
 	if cert.Leaf == nil {
@@ -100,8 +101,8 @@ func (r *CertReloader) Config() *tls.Config {
 	}
 	cfg.ClientAuth = tls.RequireAndVerifyClientCert
 	cfg.ClientCAs = r.cur.Load().ca
-	// The pool of a config can't be changed in use, so that a new one is asked for
-	// each handshake. NextProtos follows whatever edge has set in the outer one.
+	// The pool of a config in use can't be changed, so each handshake gets a new config.
+	// NextProtos follows the value that edge has set in the outer one.
 	outer := cfg.Clone()
 	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		c := outer.Clone()
@@ -112,5 +113,5 @@ func (r *CertReloader) Config() *tls.Config {
 	return cfg
 }
 
-// alpn is what TLS listeners offer.
+// alpn is the list of protocols that TLS listeners offer.
 var alpn = []string{"h2", "http/1.1"}

@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// ErrNoUpgrade says that the connection of this exchange can't be had: the request
-// did not ask for an upgrade in HTTP/1.1, its body is not read, or the server does
-// not stream.
+// ErrNoUpgrade is returned if the connection of this exchange can't be upgraded: the request
+// did not ask for an upgrade in HTTP/1.1, its body is not read, or the server does not
+// stream.
 var ErrNoUpgrade = errors.New("edge: no upgrade of this connection")
 
-// Upgrade sends a 101 with the lines of x.Reply, which name the protocol in Upgrade
-// and have no Connection, and gives the connection, beginning with what the client has
-// sent already.
+// Upgrade sends a 101 with the lines of x.Reply, which name the protocol in Upgrade and have
+// no Connection. It returns the connection, which begins with the bytes that the client has
+// already sent.
 //
-// The connection is the handler's until Serve returns, which closes it: the handler
-// stays as long as the other protocol is spoken. It has no deadlines but those that
-// are set on it, and Context no longer ends when the client leaves. The server counts
-// it, lets it be in a soft stop and closes it in a hard one; the access log has its
-// bytes. One goroutine may read while another writes; its CloseWrite ends our side
-// alone.
+// The connection belongs to the handler until Serve returns, which closes it: the handler
+// runs as long as the other protocol is spoken. It has no deadlines except those that the
+// handler sets, and Context no longer ends when the client disconnects. The server counts
+// it, leaves it open in a soft stop and closes it in a hard one; the access log has its
+// bytes. One goroutine may read while another writes; CloseWrite ends only our side.
 func (x *Exchange) Upgrade() (net.Conn, error) {
 	c := x.conn
 	switch {
@@ -45,13 +44,13 @@ func (x *Exchange) Upgrade() (net.Conn, error) {
 	x.upgraded = &upgradedConn{Conn: c.NC, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
 	c.Detach()
 	_ = c.NC.SetDeadline(time.Time{})
-	if c.srv.hard.Err() != nil { // cut may have come before the state was set
+	if c.srv.hard.Err() != nil { // cut may have run before the state was set
 		_ = c.Sock.Close()
 	}
 	return x.upgraded, nil
 }
 
-// wantsUpgrade says whether the request wants another protocol to be spoken.
+// wantsUpgrade reports whether the request asks for another protocol.
 func (x *Exchange) wantsUpgrade() bool {
 	r := &x.Request
 	if r.Minor == 0 || r.Get("Upgrade") == nil {
@@ -70,7 +69,7 @@ var connection, upgrade = []byte("connection"), []byte("upgrade")
 // upgradedConn is a connection that no longer speaks HTTP.
 type upgradedConn struct {
 	net.Conn
-	ahead   []byte // was read with the request
+	ahead   []byte // read together with the request
 	in, out atomic.Int64
 }
 
@@ -93,7 +92,7 @@ func (u *upgradedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite tells the client that nothing more will come.
+// CloseWrite ends our side of the connection.
 func (u *upgradedConn) CloseWrite() error {
 	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -101,8 +100,7 @@ func (u *upgradedConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// account closes the connection and adds what went through it to that of the
-// exchange.
+// account closes the connection and adds its bytes to those of the exchange.
 func (u *upgradedConn) account(x *Exchange) {
 	_ = u.Conn.Close()
 	x.in.wire += int(u.in.Load())

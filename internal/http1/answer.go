@@ -6,17 +6,17 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// AnswerLimits say what is taken from an origin. The zero value is the strictest
-// reading with the default bounds.
+// AnswerLimits bound the answers that are accepted from an origin. The zero value is the
+// strictest reading with the default bounds.
 type AnswerLimits struct {
 	// Head is the size of one head in bytes, status line included. Default 64 KiB.
 	Head int
 	// Fields is the number of header lines. Default 256.
 	Fields int
-	// ForeignCoding takes an answer whose Transfer-Encoding names only codings other
-	// than chunked, and announces no length: its body is what comes until the
-	// connection closes (RFC 9112, 6.3), still in those codings. One that compresses, or
-	// has a name like chunked, is never taken.
+	// ForeignCoding accepts an answer whose Transfer-Encoding names only codings other than
+	// chunked, and announces no length: its body ends with the connection (RFC 9112, 6.3),
+	// and remains in those codings. A coding that compresses, or has a name like chunked, is
+	// never accepted.
 	ForeignCoding bool
 	// BothFramings takes an answer with chunks and a Content-Length for one with
 	// chunks (RFC 9112, 6.3), drops the length, and closes the connection afterwards.
@@ -39,14 +39,14 @@ type Response struct {
 	Reason []byte
 	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
 	Minor int
-	// Fields are the header lines in their order. A Content-Length that was said
-	// more than once, or that chunks overrule, is not repeated there.
+	// Fields are the header lines in their order. A repeated Content-Length, or one that
+	// chunks overrule, is omitted.
 	Fields Fields
 	// ContentLength is the announced length, or -1 if none was.
 	ContentLength int64
-	// Chunked says that chunks were announced.
+	// Chunked is set if the body is chunked.
 	Chunked bool
-	// Close says that nothing may be sent on the connection after this answer.
+	// Close is set if the connection can't be used after this answer.
 	Close bool
 
 	scan scanState
@@ -56,7 +56,7 @@ type Response struct {
 type Framing uint8
 
 const (
-	// NoBody means that the head is all there is.
+	// NoBody is the framing of a message that has only a head.
 	NoBody Framing = iota
 	// Length means that the body has ContentLength bytes.
 	Length
@@ -67,8 +67,8 @@ const (
 	UntilClose
 )
 
-// Body says how the body ends. What was announced does not count where none may
-// be: when the request was HEAD, and behind 1xx, 204 and 304.
+// Body returns how the body ends. Where no body is allowed, after a HEAD request and with
+// 1xx, 204 and 304, the announced one does not count.
 func (r *Response) Body(head bool) Framing {
 	switch {
 	case head || !BodyAllowed(r.Status) || r.ContentLength == 0:
@@ -90,9 +90,8 @@ func ParseResponse(buf []byte, r *Response) (n int, err error) {
 	return ParseAnswer(buf, &AnswerLimits{}, r)
 }
 
-// ParseAnswer reads the head at the beginning of buf as ParseRequest does, to
-// whose rules about further calls it keeps. Every error is an *Error with the
-// status 502.
+// ParseAnswer reads the head at the beginning of buf as ParseRequest does, with the same
+// rules for further calls. Every error is an *Error with the status 502.
 func ParseAnswer(buf []byte, lim *AnswerLimits, r *Response) (n int, err error) {
 	if len(buf) == 0 {
 		return 0, nil
@@ -111,7 +110,7 @@ func ParseAnswer(buf []byte, lim *AnswerLimits, r *Response) (n int, err error) 
 	return n, err
 }
 
-// parse goes through the lines that are there.
+// parse handles the complete lines.
 func (r *Response) parse(buf []byte, lim *AnswerLimits) (int, error) {
 	s := &r.scan
 	maxHead := or(lim.Head, 64<<10)
@@ -150,7 +149,7 @@ func (r *Response) parse(buf []byte, lim *AnswerLimits) (int, error) {
 	}
 }
 
-// hasPrefix says whether b begins with prefix, as far as it goes.
+// hasPrefix reports whether b, or its beginning if it is shorter, equals prefix.
 func hasPrefix(b []byte, prefix string) bool {
 	n := min(len(b), len(prefix))
 	return string(b[:n]) == prefix[:n]
@@ -218,7 +217,7 @@ func spacedField(line []byte) (Field, error) {
 	return Field{Name: line[:i], Value: v}, err
 }
 
-// note takes in the fields that http1 itself goes by.
+// note handles the fields that http1 itself needs.
 func (r *Response) note(f Field) error {
 	switch len(f.Name) {
 	case 10:
@@ -259,7 +258,7 @@ func (r *Response) noteConnection(v []byte) {
 	}
 }
 
-// finish checks what only the whole head can tell.
+// finish checks the complete head.
 func (r *Response) finish(lim *AnswerLimits) error {
 	h := &r.scan.head
 	switch {
@@ -279,7 +278,7 @@ func (r *Response) finish(lim *AnswerLimits) error {
 	if announced && r.Status < 200 {
 		return errInterim
 	}
-	// Behind a 204 that announces a body nobody knows whether it comes.
+	// After a 204 that announces a body, the body may follow or not.
 	r.Close = r.Close || r.Minor == 0 && !h.keepAlive || announced && r.Status == 204
 	return nil
 }

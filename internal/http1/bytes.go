@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// What a byte may be part of.
+// Classes of bytes.
 const (
 	isTarget = 1 << iota // request target: visible ASCII but '#'
 	isHost               // label of a host name
@@ -40,7 +40,7 @@ func init() {
 	}
 }
 
-// allOf says whether every byte of b is of the class.
+// allOf reports whether every byte of b is of the class.
 func allOf(b []byte, want uint8) bool {
 	for _, c := range b {
 		if class[c]&want == 0 {
@@ -55,8 +55,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// control says whether one of eight bytes may be a control byte. It is exact
-// for the first such byte, and a tab counts.
+// control reports whether one of eight bytes may be a control byte. It is exact for the
+// first such byte, and a tab counts.
 func control(w uint64) bool {
 	below := (w - ones*0x20) &^ w
 	del := w ^ ones*0x7f
@@ -64,7 +64,7 @@ func control(w uint64) bool {
 	return (below|del)&highs != 0
 }
 
-// ValidValue says whether b may be a field value: no control byte but tab.
+// ValidValue reports whether b may be a field value: it has no control byte except tab.
 func ValidValue(b []byte) bool {
 	for len(b) >= 8 {
 		if control(binary.LittleEndian.Uint64(b)) && !plain(b[:8]) {

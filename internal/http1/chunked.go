@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Bounds on what a chunked body may carry besides data.
+// Bounds on the bytes of a chunked body besides data.
 const (
 	maxChunkDigits = 16      // of a size, leading zeros included
 	maxChunkExt    = 4 << 10 // bytes of extensions in a whole body
@@ -20,7 +20,7 @@ var (
 	errChunkEnd  = &Error{400, "chunk data not followed by CRLF"}
 	errTrailer   = &Error{431, "trailer too large"}
 
-	// ErrTooLarge says that a body is over its limit.
+	// ErrTooLarge is returned for a body over its limit.
 	ErrTooLarge = &Error{413, "body too large"}
 )
 
@@ -36,8 +36,8 @@ const (
 	atEnd            // behind the body
 )
 
-// Chunked decodes one chunked body as its bytes come. Set Max, feed what
-// arrives to Decode; Reset makes it ready for the next body.
+// Chunked decodes one chunked body as its bytes arrive. Set Max and pass the bytes to
+// Decode; Reset prepares for the next body.
 type Chunked struct {
 	// Max is how many bytes of data are taken; over it Decode fails with
 	// ErrTooLarge as soon as the size is announced.
@@ -56,10 +56,10 @@ type Chunked struct {
 // Reset makes c ready for a body of at most limit bytes.
 func (c *Chunked) Reset(limit int64) { *c = Chunked{Max: limit, line: c.line[:0]} }
 
-// Decode takes bytes from the front of src, appends the data among them to dst
-// and returns how many it took. At the end of the body done is true and what is
-// left of src belongs to the next message. What is appended is never longer than
-// what was taken, so dst may be src[:0]. Every error is an *Error.
+// Decode decodes bytes at the front of src. It appends the data among them to dst and
+// returns n, the number of bytes it has decoded. At the end of the body done is true and the
+// rest of src belongs to the next message. The appended data is never longer than the n
+// bytes, so dst may be src[:0]. Every error is an *Error.
 func (c *Chunked) Decode(dst, src []byte) (out []byte, n int, done bool, err error) {
 	for n < len(src) && c.state != atEnd {
 		switch c.state {
@@ -86,7 +86,7 @@ func (c *Chunked) Decode(dst, src []byte) (out []byte, n int, done bool, err err
 	return dst, n, c.state == atEnd, nil
 }
 
-// framing takes one byte of what stands between the data.
+// framing handles one byte between the data.
 func (c *Chunked) framing(b byte) error {
 	switch c.state {
 	case atSize:
@@ -177,6 +177,6 @@ func (c *Chunked) trail(src []byte) (int, error) {
 	return k, err
 }
 
-// Trailer gives the fields that came behind the body, in memory of their own,
-// without those that may not stand there. It is complete once Decode has said done.
+// Trailer returns the fields after the body, in memory of their own, without those that are
+// not allowed there. It is complete once Decode has returned done.
 func (c *Chunked) Trailer() Fields { return c.fields }

@@ -10,7 +10,7 @@ import (
 // value.
 type Field struct{ Name, Value []byte }
 
-// Is says whether the field is called name, in any case.
+// Is reports whether the field is called name, in any case.
 func (f Field) Is(name string) bool { return ascii.EqualFold(f.Name, name) }
 
 // Fields are header lines in their order.

@@ -22,7 +22,7 @@ var (
 	errExpect       = &Error{417, "unknown expectation"}
 )
 
-// headState is what the fields seen so far say about framing and connection.
+// headState holds what the fields so far specify about framing and connection.
 type headState struct {
 	host      []byte // of the Host field
 	hasHost   bool
@@ -34,7 +34,7 @@ type headState struct {
 	keepAlive bool
 }
 
-// note takes in the fields that http1 itself goes by.
+// note handles the fields that http1 itself needs.
 func (r *Request) note(f Field) error {
 	switch len(f.Name) {
 	case 4:
@@ -127,9 +127,9 @@ func (h *headState) noteCoding(v []byte) error {
 	return nil
 }
 
-// alters reports whether a body in a transfer coding is other bytes than those that it
-// stands for, which clients would not be told: the codings that compress, and those with
-// names like that of chunked, such as xchunked, by which chunks are hidden from a proxy.
+// alters reports whether a transfer coding changes the bytes of a body, without a sign of
+// that for clients: the codings that compress, and those with names like that of chunked,
+// such as xchunked, by which chunks are hidden from a proxy.
 func alters(coding []byte) bool {
 	const like = "chunk"
 	for i := 0; i+len(like) <= len(coding); i++ {
@@ -145,8 +145,8 @@ func alters(coding []byte) bool {
 	return false
 }
 
-// protected are fields that a client can't declare to be for one hop only: what
-// comes after us must see them.
+// protected are fields that a client can't declare to be for one hop only: the origin must
+// receive them.
 var protected = [...]string{"host", "content-length", "transfer-encoding", "authorization", "content-type",
 	"content-encoding", "content-range", "cache-control", "expect", "range", "date"}
 
@@ -181,7 +181,7 @@ func cutList(v []byte) (first, rest []byte, more bool) {
 
 var comma = []byte{','}
 
-// finish checks what only the whole head can tell.
+// finish checks the complete head.
 func (r *Request) finish() error {
 	h := &r.scan.head
 	switch {

@@ -100,8 +100,8 @@ func isIPv6(b []byte) bool {
 	}
 }
 
-// complete reports whether an IPv6 address has so many groups of 16 bits beside a gap,
-// which stands for at least one.
+// complete reports whether an IPv6 address has the right number of 16-bit groups, with a gap
+// that replaces at least one.
 func complete(groups int, gap bool) bool { return groups == 8 || gap && groups < 8 }
 
 func isIPv4(b []byte) bool {

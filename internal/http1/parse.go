@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Limits of what is fixed rather than configured.
+// Limits that are not configurable.
 const (
 	maxMethod = 32              // longest method name
 	versionIs = len("HTTP/1.1") // length of every version
@@ -32,7 +32,7 @@ var (
 	errFieldValue  = &Error{400, "control byte in a field value"}
 )
 
-// scanState is how far ParseRequest has come in a head that is not yet whole.
+// scanState is the progress of ParseRequest in an incomplete head.
 type scanState struct {
 	base  *byte // first byte of the buffer that the slices of Request alias
 	line  int   // where the line starts that is not yet parsed
@@ -41,14 +41,14 @@ type scanState struct {
 	head  headState
 }
 
-// ParseRequest reads the head at the beginning of buf and returns its length.
-// n == 0 without an error means that more bytes are needed: append them to buf
-// and call again with the same r. As long as buf stays where it is, each byte
-// is looked at once, however slowly the head arrives; if buf was moved, parsing
-// starts over. A finished or refused r starts over with the next call.
+// ParseRequest reads the head at the beginning of buf and returns its length. n == 0 without
+// an error means that more bytes are needed: append them to buf and call again with the same
+// r. As long as buf is not moved, each byte is scanned once, however slowly the head
+// arrives; otherwise parsing starts over. A finished or refused r starts over with the next
+// call.
 //
-// One empty line before the head is skipped and counted in n. Every error is an
-// *Error, and the same bytes give the same result however they were cut.
+// One empty line before the head is skipped and counted in n. Every error is an *Error, and
+// the same bytes have the same result in however many pieces they arrive.
 func ParseRequest(buf []byte, lim *Limits, r *Request) (n int, err error) {
 	if len(buf) == 0 {
 		return 0, nil
@@ -64,7 +64,7 @@ func ParseRequest(buf []byte, lim *Limits, r *Request) (n int, err error) {
 	return n, err
 }
 
-// parse goes through the lines that are there.
+// parse handles the complete lines.
 func (r *Request) parse(buf []byte, lim *Limits) (int, error) {
 	s := &r.scan
 	maxHead := or(lim.Head, 32<<10)
@@ -140,8 +140,7 @@ func methodOf(b []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// firstLine parses the request line, or skips the one empty line that may come
-// before it.
+// firstLine parses the request line, or skips one empty line before it.
 func (r *Request) firstLine(line []byte, start int, lim *Limits) error {
 	if len(line) == 2 && line[0] == '\r' {
 		if start > 0 {
@@ -224,7 +223,7 @@ func tokenEnd(line []byte) int {
 	return i
 }
 
-// valueOf is the value in what comes after the colon of a header line.
+// valueOf returns the value in the bytes after the colon of a header line.
 func valueOf(rest []byte) ([]byte, error) {
 	end := len(rest) - 2
 	if end < 0 || rest[end] != '\r' {

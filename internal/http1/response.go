@@ -65,11 +65,11 @@ func defuse(v []byte) {
 	}
 }
 
-// Date renders the Date field once a second for everybody. The zero value is
-// ready, and it may be used concurrently.
+// Date renders the Date field once a second. The zero value is ready for use, also
+// concurrently.
 type Date struct {
-	// line is replaced, never changed: whoever sees an old second makes the new
-	// line, and two who do so make the same one.
+	// line is replaced, never changed: a goroutine that sees an old second makes the new
+	// line, and two that do so at once make the same one.
 	line atomic.Pointer[dateLine]
 }
 
@@ -91,7 +91,7 @@ func (d *Date) Append(dst []byte, now time.Time) []byte {
 	return append(dst, l.text[:]...)
 }
 
-// BodyAllowed says whether an answer with this status may have a body at all.
+// BodyAllowed reports whether an answer with this status may have a body.
 func BodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }

@@ -47,8 +47,8 @@ func (r *Request) target(lim *Limits) error {
 	return r.split(t)
 }
 
-// CheckTarget says what is wrong with path and query of a URL: a request with them would
-// be refused, or the error is nil.
+// CheckTarget returns an error if a request with this path and query of a URL would be
+// refused.
 func CheckTarget(target []byte) error {
 	var r Request
 	return r.split(target)
@@ -57,8 +57,8 @@ func CheckTarget(target []byte) error {
 // root is the path of an absolute-form target without one.
 var root = []byte("/")
 
-// absolute takes scheme and authority off an absolute-form target; the
-// authority is the host that goes, whatever the Host field says.
+// absolute removes scheme and authority from an absolute-form target; the authority replaces
+// the Host field.
 func (r *Request) absolute(t []byte, secure bool) ([]byte, error) {
 	scheme := "http://"
 	if secure {
@@ -117,8 +117,8 @@ func (r *Request) split(t []byte) error {
 	return nil
 }
 
-// climbs says whether the dot segments of a path lead above its root, also when
-// their dots or slashes are escaped.
+// climbs reports whether the dot segments of a path lead above its root, also when their
+// dots or slashes are escaped.
 func climbs(path []byte) bool {
 	depth := 0
 	for len(path) > 0 {

@@ -6,10 +6,10 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// notInTrailer are fields that mean nothing, or harm, behind a body: who has acted
-// on the head already can't take them into account any more (RFC 9110, 6.5.1). They
-// frame or route the message, say who sends it, how it is cached or what its body
-// is. Some servers put what they find there among the fields of the head.
+// notInTrailer are fields that have no effect, or a harmful one, behind a body: a recipient
+// that has already acted on the head can't use them any more (RFC 9110, 6.5.1). They frame
+// or route the message, or describe its sender, its caching or its body. Some servers merge
+// them with the fields of the head.
 var notInTrailer = [...]string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
 	"authentication-info", "authorization", "cookie", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "www-authenticate",
@@ -20,10 +20,10 @@ var notInTrailer = [...]string{
 	"x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-real-ip", "x-request-id", "x-rewrite-url",
 }
 
-// forwarding is how fields begin in which a proxy tells of its client.
+// forwarding is the prefix of fields in which a proxy describes its client.
 const forwarding = "x-forwarded-"
 
-// InTrailer says whether a field of that name may stand in a trailer. An underscore
+// InTrailer reports whether a field of that name is allowed in a trailer. An underscore
 // counts as a hyphen.
 func InTrailer(name []byte) bool {
 	if bytes.IndexByte(name, '_') >= 0 {

@@ -2,9 +2,9 @@ package http1
 
 import "github.com/kasoku/kasoku/internal/ascii"
 
-// AppendRequest appends the head of r: its method, target and fields, which must
-// be all there are, Host and Content-Length included. It refuses what ParseRequest
-// would not have taken for the same parts.
+// AppendRequest appends the head of r: its method, target and fields. The fields must be
+// complete, including Host and Content-Length. It refuses parts that ParseRequest would
+// refuse.
 func AppendRequest(dst []byte, r *Request) ([]byte, error) {
 	if !ascii.IsToken(r.Method) {
 		return dst, errMethod
@@ -32,8 +32,8 @@ func AppendRequest(dst []byte, r *Request) ([]byte, error) {
 	return append(dst, "\r\n"...), nil
 }
 
-// checkTarget refuses what can't stand in a request line. Dot segments are the
-// business of who chose the target.
+// checkTarget refuses bytes that are not allowed in a request line. Dot segments are the
+// caller's responsibility.
 func checkTarget(t []byte) error {
 	if len(t) == 0 || !allOf(t, isTarget) {
 		return errTarget

@@ -1,9 +1,9 @@
-// Package inflight bounds what a process holds for requests and answers in flight: bodies
-// that are not stored, buffers, and what a request takes by itself. All listeners and
-// services of a process share one Budget.
+// Package inflight bounds the memory of a process for requests and answers in flight: bodies
+// that are not stored, buffers, and the fixed cost of a request. All listeners and services
+// of a process share one Budget.
 //
-// There are two bounds. Up to the lower one bodies are buffered, so that they are fetched
-// at the pace of their origin. Between the two, answers pass through at the pace of their
+// There are two bounds. Up to the lower one bodies are buffered, so that they are fetched at
+// the pace of their origin. Between the two, answers pass through at the pace of their
 // client. At the upper one requests wait, and the slowest clients are cut to make room for
 // them; a request that waits in vain is refused.
 package inflight
@@ -19,10 +19,10 @@ import (
 // ErrFull is returned for a request that there is no memory for.
 var ErrFull = errors.New("inflight: there is no memory for the request")
 
-// Shares are what a request is counted with, in bytes, beside its body.
+// The fixed cost of a request, in bytes, besides its body.
 const (
-	// Request is for a request that needs its origin: two goroutines, the connection to
-	// the origin, and what the request and the answer are parsed into.
+	// Request is for a request that needs its origin: two goroutines, the connection to the
+	// origin, and the memory into which request and answer are parsed.
 	Request = 48 << 10
 	// Stream is for an HTTP/2 stream: its goroutine, its request and a first buffer.
 	Stream = 24 << 10
@@ -56,7 +56,7 @@ type Budget struct {
 	shares  queue
 	buffers queue
 
-	mu      sync.Mutex // guards what follows; a leaf
+	mu      sync.Mutex // a leaf; guards the fields below
 	sources map[*Source]struct{}
 	timer   *time.Timer // of the next round of cuts; nil while no request waits
 }
@@ -73,9 +73,9 @@ type Stats struct {
 	Cut        uint64 // slow clients cut
 }
 
-// Bounds are those of a process whose cache may hold that many bytes. The lower bound is
-// half of that. The upper one is 8 MiB above it: all that is stored may be on its way to
-// slow clients, and some requests that need their origin come on top.
+// Bounds returns the bounds of a process whose cache may hold that many bytes. The lower
+// bound is half of that. The upper one is 8 MiB above it: all stored bytes may be on their
+// way to slow clients, in addition to some requests that need their origin.
 func Bounds(cache int64) (lower, upper int64) {
 	lower = max(cache/2, leastBuffers)
 	return lower, max(cache, lower) + beyond
@@ -88,12 +88,12 @@ func New(cache int64) *Budget {
 	return b
 }
 
-// Follow has f called whenever the bytes in flight have changed by some, with their number.
-// It is called by a goroutine that holds no lock, and one at a time. Follow comes before
-// the Budget is used.
+// Follow calls f with the number of bytes in flight whenever that has changed noticeably.
+// The calls are made one at a time by a goroutine that holds no lock. Follow must be called
+// before the Budget is used.
 func (b *Budget) Follow(f func(held int64)) { b.follow = f }
 
-// reportChange calls what follows the Budget, if it is time.
+// reportChange starts a call of the function given to Follow, if one is due.
 func (b *Budget) reportChange(held int64) {
 	if b.follow == nil || held/b.step == b.lastReported.Load() || !b.reporting.CompareAndSwap(false, true) {
 		return
@@ -101,8 +101,8 @@ func (b *Budget) reportChange(held int64) {
 	go b.report()
 }
 
-// report calls what follows the Budget. A change that comes after its last look begins
-// another one.
+// report calls the function given to Follow. A change after its last check starts another
+// call.
 func (b *Budget) report() {
 	for {
 		n := b.held.Load() / b.step
@@ -195,7 +195,7 @@ func (b *Budget) Await(ctx context.Context, n int64) bool {
 func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, most time.Duration) bool {
 	w := &waiter{n: n, done: make(chan bool, 1)}
 	q.push(w)
-	q.grant(b, bound) // what was given back before w could be seen
+	q.grant(b, bound) // bytes that were returned before w was in the queue
 	if q == &b.shares {
 		b.startCutting()
 	}
@@ -220,8 +220,8 @@ type waiter struct {
 	done chan bool
 }
 
-// queue holds waiters, the newest last. The newest is served first: a client that has
-// waited for long is the likeliest to have left, or to be one of those that cause the
+// queue holds waiters, the newest last. The newest is served first: a client that has waited
+// for long is the most likely to have disconnected, or to be one of those that cause the
 // shortage.
 type queue struct {
 	mu   sync.Mutex // a leaf
@@ -257,7 +257,7 @@ func (q *queue) remove(w *waiter) bool {
 	return false
 }
 
-// grant gives the waiters what bound allows, the newest first.
+// grant serves the waiters that bound allows, the newest first.
 func (q *queue) grant(b *Budget, bound int64) {
 	if q.n.Load() == 0 {
 		return

@@ -33,8 +33,8 @@ const (
 	cutPart = 16
 )
 
-// Register adds the clients of s to those that can be cut, until the function that it
-// returns is called.
+// Register adds the clients of s to those that can be cut, until the returned function is
+// called.
 func (b *Budget) Register(s *Source) (remove func()) {
 	if b == nil {
 		return func() {}
@@ -79,8 +79,8 @@ func (b *Budget) round() {
 	}
 }
 
-// slowest returns the slowest of the clients that can be cut: a part of them, so that the
-// memory of those can be given back before more are cut.
+// slowest returns the slowest of the clients that can be cut: only a part of them, so that
+// their memory can be returned before more are cut.
 func slowest(sources []*Source) []Client {
 	var all []Client
 	for _, s := range sources {

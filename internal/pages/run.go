@@ -1,13 +1,13 @@
-// Package pages keeps long strings of bytes outside of Go's heap, in whole pages of
-// memory that the system can send without copying them. Linux can; elsewhere nothing is
-// kept here, and whoever asks keeps the bytes on the heap.
+// Package pages keeps long strings of bytes outside of Go's heap, in whole pages of memory
+// that the system can send without copying them. That works on Linux; on other systems Join
+// returns nil, and the caller keeps the bytes on the heap.
 //
-// What Send has sent is not copied until the peer has acknowledged it: the socket refers
-// to the pages themselves, since it may have to send them again. So a page is written
-// once, before anybody else knows of it, and is never used for other bytes: when its Run
-// is no longer reachable it goes back to the system, which gives it to nobody while a
-// socket refers to it. Memory of Go's heap can't be sent so: it is used again as soon as
-// the program has let go of it.
+// Sent bytes are not copied until the peer has acknowledged them: the socket refers to the
+// pages themselves, since it may have to send them again. So a page is written once, before
+// it is shared, and is never used for other bytes. When its Run is no longer reachable it is
+// returned to the system, which does not reuse it while a socket refers to it. Memory of
+// Go's heap can't be sent in this way, because it is reused as soon as the program has no
+// reference to it.
 package pages
 
 import (
@@ -17,27 +17,26 @@ import (
 	"unsafe"
 )
 
-// Run is a string of bytes in pages of its own. It is immutable. The memory is given
-// back once the Run is unreachable, whoever still has a slice of it: who reads the bytes
-// must keep the Run.
+// Run is a string of bytes in pages of its own. It is immutable. The memory is returned to
+// the system once the Run is unreachable, even if a slice of it is still in use: a reader of
+// the bytes must keep the Run.
 type Run struct {
 	mem    []byte // whole pages
 	length int
 }
 
-// runs counts those that exist, and held the bytes of their pages.
+// runs is the number of Runs, and held the number of bytes of their pages.
 var runs, held atomic.Int64
 
 // Held returns how many bytes all Runs take.
 func Held() int64 { return held.Load() }
 
-// maxRuns bounds them. Each may be a mapping to the system, of which a process has
-// 65,530 unless its administrator has said otherwise (vm.max_map_count), and Go's own
-// memory needs some.
+// maxRuns bounds the number of Runs. Each may be a mapping to the system, of which a process
+// has 65,530 by default (vm.max_map_count), and Go's own memory needs some.
 const maxRuns = 1 << 15
 
-// Join makes a Run of the parts, one after another; nil if that can't be, and then the
-// bytes have to stay where they are.
+// Join returns a Run of the parts, one after another, or nil if there is no memory of this
+// kind: the bytes then remain on the heap.
 func Join(parts ...[]byte) *Run {
 	length := 0
 	for _, p := range parts {
@@ -80,7 +79,7 @@ func SizeOf(length int64) int64 {
 	return (length + page - 1) / page * page
 }
 
-// Holds tells whether p lies in r.
+// Holds reports whether p is a part of r.
 func (r *Run) Holds(p []byte) bool {
 	if r == nil || len(p) == 0 {
 		return false

@@ -2,5 +2,5 @@ package pages
 
 import "errors"
 
-// ErrUnsupported says that bytes can't be sent without copying them here: nothing was sent.
+// ErrUnsupported is returned if bytes can't be sent without copying them: nothing was sent.
 var ErrUnsupported = errors.New("pages: the system can't send without copying")

@@ -37,17 +37,17 @@ func Send(fd int, head, p []byte) (int, error) {
 	return n, err
 }
 
-// unable is set when the system turns out not to know how, or not to let us.
+// unable is set when the system does not support or permit it.
 var unable atomic.Bool
 
-// pipe is the way from pages to a socket: what is in it refers to the pages. It is empty
-// while nobody uses it.
+// pipe transfers pages to a socket: its contents refer to the pages. It is empty while it is
+// unused.
 type pipe struct {
 	out, in int
 	cleanup runtime.Cleanup
 }
 
-// pipes are at rest. Those that are dropped from here are closed.
+// pipes holds unused pipes. Those that are dropped from here are closed.
 var pipes sync.Pool
 
 // pipeSize is how many bytes of pages a pipe takes at once, if the system gives it so many:
@@ -75,7 +75,7 @@ func closePipe(fds [2]int) {
 	_ = syscall.Close(fds[1])
 }
 
-// close drops the pipe with what is in it.
+// close closes the pipe with its contents.
 func (q *pipe) close() {
 	q.cleanup.Stop()
 	closePipe([2]int{q.out, q.in})
@@ -106,8 +106,8 @@ func (q *pipe) fill(head, p []byte) (held int, err error) {
 	return 0, ErrUnsupported
 }
 
-// drain moves what is in the pipe to the socket, as far as that takes it. more says that
-// other bytes follow at once.
+// drain moves the contents of the pipe to the socket, as far as that has room. more is set
+// if other bytes follow at once.
 func (q *pipe) drain(fd, held int, more bool) (sent int, err error) {
 	flags := uintptr(spliceMove | spliceNonblock)
 	if more {
@@ -122,7 +122,7 @@ func (q *pipe) drain(fd, held int, more bool) (sent int, err error) {
 		case errno != 0:
 			return sent, errno
 		case n == 0:
-			return sent, io.ErrNoProgress // it has what we have put into it
+			return sent, io.ErrNoProgress // the pipe is not empty
 		default:
 			sent += int(n)
 		}

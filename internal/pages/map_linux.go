@@ -13,5 +13,6 @@ func mapPages(length int) []byte {
 	return mem
 }
 
-// unmapPages returns pages to the system. It fails only for what obtain has not returned.
+// unmapPages returns pages to the system. It fails only for memory that mapPages has not
+// returned.
 func unmapPages(mem []byte) { _ = syscall.Munmap(mem) }

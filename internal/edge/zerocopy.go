@@ -8,19 +8,19 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// zeroCopySend is what a connection sends from pages.
+// zeroCopySend is what a connection sends from pages without copying.
 type zeroCopySend struct {
 	head, body []byte
 	err        error
 	once       func(fd uintptr) bool // conn.sendZeroCopyOnce, made at the first gift
 }
 
-// sendPages is pages.Send but in tests of systems that can't.
+// sendPages is pages.Send, except in tests of systems that can't.
 var sendPages = pages.Send
 
-// sendZeroCopy sends head, and body without copying it, which must lie in pages that stay until
-// they are sent. Like write it gives up a client that takes nothing for the write timeout, or
-// too little in the long run.
+// sendZeroCopy sends head, and body without copying it. Body must be in pages that are kept
+// until they are sent. Like write it gives up a client that reads nothing for the write
+// timeout, or too slowly on average.
 func (c *conn) sendZeroCopy(head, body []byte) error {
 	g := &c.zeroCopy
 	if g.once == nil {
@@ -48,8 +48,8 @@ func (c *conn) sendZeroCopy(head, body []byte) error {
 	return nil
 }
 
-// sendZeroCopyOnce is called by raw.Write at first and whenever the socket may have room, and
-// returns true when there was some.
+// sendZeroCopyOnce is called by Raw.Write at first and whenever the socket may have room,
+// and returns true when there was some.
 func (c *conn) sendZeroCopyOnce(fd uintptr) bool {
 	g := &c.zeroCopy
 	var n int

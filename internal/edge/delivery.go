@@ -9,17 +9,17 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// delivery measures how a client takes the answer of one exchange: the time that was spent
-// waiting for the client, and what it took. The goroutine that writes calls begin and end;
+// delivery measures how a client reads the answer of one exchange: the time spent waiting
+// for the client, and the bytes it has read. The goroutine that writes calls begin and end;
 // others read.
 type delivery struct {
 	since  atomic.Int64 // when the wait began, counted from the server's epoch; 0: none
-	waited atomic.Int64 // in the waits before
+	waited atomic.Int64 // in earlier waits
 	taken  atomic.Int64 // bytes
-	cut    atomic.Bool  // the answer is to end
+	cut    atomic.Bool  // the answer is to be cut
 }
 
-// clientReset prepares for another exchange.
+// reset prepares for the next exchange.
 func (t *delivery) reset() {
 	t.since.Store(0)
 	t.waited.Store(0)
@@ -29,7 +29,7 @@ func (t *delivery) reset() {
 // begin begins a wait.
 func (t *delivery) begin(now time.Duration) { t.since.Store(int64(max(now, 1))) }
 
-// end ends the wait that has begun, if there is one, in which the client took n bytes.
+// end ends the current wait, if there is one, in which the client has read n bytes.
 func (t *delivery) end(now time.Duration, n int) {
 	t.taken.Add(int64(n))
 	if since := t.since.Swap(0); since != 0 {
@@ -37,7 +37,7 @@ func (t *delivery) end(now time.Duration, n int) {
 	}
 }
 
-// client describes a client that is waited for; false if none is.
+// client describes a client that is waited for; ok is false if none is.
 func (t *delivery) client(now time.Duration) (inflight.Client, bool) {
 	since := t.since.Load()
 	if since == 0 {
@@ -46,7 +46,7 @@ func (t *delivery) client(now time.Duration) (inflight.Client, bool) {
 	return inflight.Client{Taken: t.taken.Load(), Waited: time.Duration(t.waited.Load() + int64(now) - since)}, true
 }
 
-// slowClients lists the clients that are waited for, for the budget to cut the slowest.
+// slowClients lists the clients that are waited for, so that the budget can cut the slowest.
 func (s *Server) slowClients(yield func(inflight.Client)) {
 	now := time.Since(s.epoch)
 	for _, lc := range s.conns.Conns() {
@@ -66,11 +66,11 @@ func (s *Server) slowClients(yield func(inflight.Client)) {
 
 // cutSlow ends the answer that the connection sends, and with it the connection.
 func (c *conn) cutSlow() {
-	c.delivery.cut.Store(true) // comes before the deadline: armWrite sees one of both
+	c.delivery.cut.Store(true) // before the deadline: armWrite sees one of the two
 	_ = c.Sock.SetWriteDeadline(socket.Past)
 }
 
-// cutSlow has the stream reset.
+// cutSlow resets the stream.
 func (s *h2Stream) cutSlow() {
 	s.delivery.cut.Store(true)
 	s.mu.Lock()
@@ -80,15 +80,15 @@ func (s *h2Stream) cutSlow() {
 	}
 }
 
-// clientLeft is the end of the stream's request, after which the library knows the stream no
-// more.
+// detach is called at the end of the stream's request, after which the library must not be
+// called for the stream.
 func (s *h2Stream) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 }
 
-// streamSet holds the streams of HTTP/2 whose requests are under way.
+// streamSet holds the streams of HTTP/2 whose requests are in flight.
 type streamSet struct {
 	mu  sync.Mutex // a leaf
 	all map[*h2Stream]struct{}

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// requestGroup counts the requests over HTTP/2 that are being served: they may outlive their
-// streams and connections, where what has to be finished goes on without its client.
+// requestGroup counts the requests over HTTP/2 that are being served. They may outlive their
+// streams and connections, when work continues after the client has disconnected.
 type requestGroup struct {
-	n    atomic.Int64  // and over, once nobody is let in any more
-	last chan struct{} // closed when the last one has left after that
+	n    atomic.Int64  // plus groupClosed, once no request may enter
+	last chan struct{} // closed when the last request has left after that
 	once sync.Once
 }
 
@@ -17,7 +17,7 @@ const groupClosed = 1 << 62
 
 func newRequestGroup() *requestGroup { return &requestGroup{last: make(chan struct{})} }
 
-// enter counts a request in. It fails if nobody waits for it any more.
+// enter counts a request. It fails after wait was called.
 func (r *requestGroup) enter() bool {
 	if r.n.Add(1) < groupClosed {
 		return true
@@ -32,7 +32,7 @@ func (r *requestGroup) leave() {
 	}
 }
 
-// wait lets nobody in any more, and waits until all have left.
+// wait closes the group to new requests, and waits until all have left.
 func (r *requestGroup) wait() {
 	if r.n.Or(groupClosed)&^groupClosed > 0 {
 		<-r.last

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// finishStream ends an exchange whose body or answer was streamed: who still reads is
-// shut out, the answer is sent or cut, and what is left of the body dropped. False
-// means that the connection is to be closed.
+// finishStream ends an exchange whose body or answer was streamed: it stops readers of the
+// body, sends or cuts the answer, and discards the rest of the body. It returns false if the
+// connection is to be closed.
 func (c *conn) finishStream(x *Exchange) bool {
 	if x.body != nil {
 		x.body.finish()
 	}
-	c.Armed = 0 // whoever was woken was so by another deadline
+	c.Armed = 0 // the deadline was moved to wake a reader
 	whole := c.finishAnswer(x)
 	x.returnLoan()
 	took := time.Since(x.start)
@@ -23,8 +23,7 @@ func (c *conn) finishStream(x *Exchange) bool {
 	return goesOn
 }
 
-// finishAnswer sends the answer if that has not begun, and says whether all of it
-// was sent.
+// finishAnswer sends the answer if it has not begun, and reports whether all of it was sent.
 func (c *conn) finishAnswer(x *Exchange) bool {
 	o := &x.answer
 	switch {
@@ -45,9 +44,9 @@ func (c *conn) finishAnswer(x *Exchange) bool {
 	return false
 }
 
-// discardBody reads what the handler left of the body, and says whether the next request
-// can be read then. Nobody waits for this, so that a server that stops does not
-// either.
+// discardBody reads what the handler left of the body, and reports whether the next request
+// can be read then. The connection is idle meanwhile, so that a server that stops does not
+// wait for it.
 func (c *conn) discardBody(x *Exchange) bool {
 	b := x.connBody()
 	if b == nil || x.body.err == io.EOF {

@@ -2,7 +2,7 @@
 
 package pages
 
-// mapPages has nothing to give: what can't be sent from pages is better kept on the heap.
+// mapPages returns nil: bytes that can't be sent from pages are better kept on the heap.
 func mapPages(int) []byte { return nil }
 
 func unmapPages([]byte) {}
