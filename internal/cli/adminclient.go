@@ -50,11 +50,11 @@ func (f *adminFlags) client(env *Environment) (*adminClient, error) {
 	}
 	a, err := config.ReadAdmin(file, env.Lookup, c.token)
 	if err != nil {
-		return nil, fmt.Errorf("the admin address and token of %s can't be told; give --admin and --token-env, or: %w", file, err)
+		return nil, fmt.Errorf("the admin address and token can't be read from %s; give --admin and --token-env, or: %w", file, err)
 	}
 	if c.address == "" {
 		if c.address = a.URL(); c.address == "" {
-			return nil, fmt.Errorf("%s: admin.listen %s does not tell the port; give --admin", file, a.Listen)
+			return nil, fmt.Errorf("%s: admin.listen %s has no port; give --admin", file, a.Listen)
 		}
 	}
 	if f.TokenEnv == "" {

@@ -124,7 +124,7 @@ func TestAdminOfTheFile(t *testing.T) {
 	file("bad.yaml", "admin: {listen: 127}\n")
 	f(codeInput, `admin.listen: "127" is no address`, append(purge, "-c", "bad.yaml"))
 	file("bad.yaml", "admin: {listen: \"127.0.0.1:0\"}\n")
-	f(codeInput, "does not tell the port", append(purge, "-c", "bad.yaml"))
+	f(codeInput, "has no port", append(purge, "-c", "bad.yaml"))
 	file("bad.yaml", "admin: {listen: \"x\n")
 	f(codeInput, "YAML syntax", append(purge, "-c", "bad.yaml"))
 }

@@ -43,15 +43,15 @@ func System() Environment {
 // commands defines the command line. A command is a struct with a Run method.
 type commands struct {
 	Serve      serveCommand      `cmd:"" help:"Run the services of a configuration file."`
-	Check      checkCommand      `cmd:"" help:"Tell every mistake in a configuration file."`
+	Check      checkCommand      `cmd:"" help:"Print every mistake in a configuration file."`
 	Purge      purgeCommand      `cmd:"" help:"Drop entries from the cache of a running Kasoku."`
-	Drain      drainCommand      `cmd:"" help:"Let an origin have no new requests, or have them again."`
-	Explain    explainCommand    `cmd:"" help:"Tell why an answer is a hit or a miss."`
-	Ring       ringCommand       `cmd:"" help:"Tell which memcached server has a key."`
+	Drain      drainCommand      `cmd:"" help:"Stop new requests to an origin, or allow them again."`
+	Explain    explainCommand    `cmd:"" help:"Explain why an answer is a hit or a miss."`
+	Ring       ringCommand       `cmd:"" help:"Print which memcached server has a key."`
 	Import     importCommand     `cmd:"" help:"Print the configuration that replaces another program."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 	Completion completionCommand `cmd:"" help:"Print the script that completes commands and flags in a shell."`
-	Help       helpCommand       `cmd:"" help:"Show what a command does, or print the manual page."`
+	Help       helpCommand       `cmd:"" help:"Show the help of a command, or print the manual page."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }

@@ -83,15 +83,15 @@ func observeDisk(r *telemetry.Registry, t *disk.Tier) {
 		f          func(disk.Stats) float64
 	}{
 		{"files", "Bodies on disk.", func(s disk.Stats) float64 { return float64(s.Files) }},
-		{"bytes", "Bytes that they take, with those that are being written.", func(s disk.Stats) float64 { return float64(s.Bytes) }},
-		{"capacity_bytes", "Bytes that they may take (cache.disk.size).", func(s disk.Stats) float64 { return float64(s.Size) }},
+		{"bytes", "Bytes of the files on disk, including files being written.", func(s disk.Stats) float64 { return float64(s.Bytes) }},
+		{"capacity_bytes", "Maximum bytes on disk (cache.disk.size).", func(s disk.Stats) float64 { return float64(s.Size) }},
 		{"resting", "1 while nothing is written to disk because the file system has failed, else 0. The log has the error.", func(s disk.Stats) float64 {
 			if s.Trouble != nil {
 				return 1
 			}
 			return 0
 		}},
-		{"stuck_files", "Files that should be gone and can't be removed: what was purged may come back after a restart. The log has the error.",
+		{"stuck_files", "Files that can't be removed: purged bodies may be served again after a restart. The log has the error.",
 			func(s disk.Stats) float64 { return float64(s.Stuck) }},
 	} {
 		r.Gauge("kasoku_disk_"+g.name, g.help, func() float64 { return g.f(t.Stats()) })

@@ -13,8 +13,8 @@ type drainCommand struct {
 	adminFlags
 	Service string        `help:"The service that the origin belongs to." required:"" placeholder:"NAME"`
 	Origin  string        `help:"The origin's URL, as the configuration has it." required:"" placeholder:"URL"`
-	Undo    bool          `help:"Let it have new requests again."`
-	Wait    time.Duration `help:"Return when no request is under way there any more, or fail after this long." placeholder:"TIME"`
+	Undo    bool          `help:"Allow new requests again."`
+	Wait    time.Duration `help:"Return when the origin has no more requests in flight, or fail after this time." placeholder:"TIME"`
 	JSON    bool          `help:"Print JSON."`
 }
 

@@ -14,10 +14,10 @@ import (
 
 type explainCommand struct {
 	adminFlags
-	What    string   `arg:"" name:"what" help:"An operation of DynamoDB, such as GetItem, Query or PutItem; or a URL, as clients ask for it."`
+	What    string   `arg:"" name:"what" help:"An operation of DynamoDB, such as GetItem, Query or PutItem; or a URL, as clients request it."`
 	Table   string   `arg:"" optional:"" name:"table" help:"The table."`
-	Key     string   `arg:"" optional:"" name:"key" help:"The item's key: an object such as {\"id\":{\"S\":\"7\"}}, or id=7, with id:N=7 for a number and a comma before another attribute. Of a Query, what the key attributes equal."`
-	Service string   `help:"The service, where several could be meant." placeholder:"NAME"`
+	Key     string   `arg:"" optional:"" name:"key" help:"The item's key: an object such as {\"id\":{\"S\":\"7\"}}, or id=7, with id:N=7 for a number and a comma before another attribute. For a Query, the values of the key attributes."`
+	Service string   `help:"The service, if several match." placeholder:"NAME"`
 	Body    string   `help:"The whole request of the operation, as JSON, instead of a table and a key." placeholder:"JSON"`
 	Method  string   `help:"The method of the request for a URL; default: GET." placeholder:"NAME"`
 	Header  []string `short:"H" sep:"none" help:"A header line of the request for a URL, such as 'Accept-Language: ja'; may be repeated." placeholder:"LINE"`

@@ -34,7 +34,7 @@ func manual(w io.Writer, app *kong.Application) error {
 	for _, n := range nodes {
 		line(".B %s\n.br", roff(usage(n)))
 	}
-	line(".SH DESCRIPTION\nWhat a person reads goes to standard error, what a program may read to standard output.")
+	line(".SH DESCRIPTION\nOutput for people is written to standard error, output for programs to standard output.")
 	line(".SH COMMANDS")
 	for _, n := range nodes {
 		line(".SS %s\n%s", roff(usage(n)), roff(n.Help))
@@ -56,7 +56,7 @@ func manual(w io.Writer, app *kong.Application) error {
 		line(".TP\n.B %d\n%s", s.code, s.text)
 	}
 	line(".SH FILES\n.TP\n.I kasoku.yaml\nThe configuration, in the working directory unless \\-c names another file.")
-	line(".SH SIGNALS\nSIGTERM and SIGINT stop kasoku serve once requests under way are answered, SIGHUP has it read the file again.")
+	line(".SH SIGNALS\nSIGTERM and SIGINT stop kasoku serve once the requests in flight are answered; SIGHUP makes it read the file again.")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -122,14 +122,14 @@ func (f *bbpdFile) translate(file string) string {
 	say("services:")
 	say("  bbpd:")
 	say("    type: dynamodb")
-	say("    listen: 127.0.0.1:12333       # bbpd's port, but for this machine alone: bbpd let everybody in")
+	say("    listen: 127.0.0.1:12333       # bbpd's port, but for this machine only: bbpd was open to all")
 	say("    origin: %s", quotedYAML(f.origin()))
 	say("    region: %s", quotedYAML(f.region()))
-	say("    auth: {mode: none}            # nobody signs, as with bbpd; for other machines: keys, see docs/bbpd.md")
+	say("    auth: {mode: none}            # no signatures, as with bbpd; for other machines: keys, see docs/bbpd.md")
 	say("    plain_json: true              # /GetItemJSON and all other routes of bbpd")
 	say("    arrays: sets                  # as bbpd: an array of numbers, or of strings, is a set")
-	say("    item_ttl: 5m                  # what bbpd did not have: a coherent cache. Others write to these tables")
-	say("    query_ttl: 5m                 # past Kasoku? Then that may stay unseen for so long; 0s turns it off")
+	say("    item_ttl: 5m                  # a coherent cache, which bbpd did not have. If others write to these")
+	say("    query_ttl: 5m                 # tables directly, changes may be unseen this long; 0s turns it off")
 	return b.String()
 }
 
@@ -192,7 +192,7 @@ func (f *bbpdFile) notes() (notes []string) {
 		note("Credentials: the file has none. Kasoku takes them from the AWS SDK's default chain.")
 	}
 	if f.inAWS() && !strings.EqualFold(s.DynamoDB.Scheme, "https") {
-		note("The origin is asked by https. bbpd asked it in clear text, which is its default.")
+		note("Requests to the origin use https. bbpd sent them in clear text, its default.")
 	}
 	if s.DynamoDB.Zone == "" {
 		note("services.dynamo_db.zone is missing; " + fallbackRegion + " below is a guess.")
@@ -203,7 +203,7 @@ func (f *bbpdFile) notes() (notes []string) {
 	if s.Default.Params.Syslog {
 		note("use_sys_log has no counterpart, and did nothing in bbpd. For a line for each request: access_log.")
 	}
-	note("A second instance on 12334 is not needed: `kill -HUP` reads this file again with every connection kept. Clients that know\n" +
+	note("A second instance on 12334 is not needed: `kill -HUP` reads this file again with every connection kept. Clients that use\n" +
 		"12334 as well are better off with 12333 alone: two services would each have a cache that does not see the other's writes.")
 	note("Retries: at most three attempts within request_timeout, 30s, instead of seven within nine minutes; batches go on until then.")
 	return notes

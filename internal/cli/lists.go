@@ -73,6 +73,6 @@ func (d *listsDirs) release(shared *sharedLists) {
 	}
 	delete(d.open, shared.dir)
 	if err := shared.Registry.Close(); err != nil {
-		d.log.Warn("the lists of attributes could not be closed well", "dir", shared.dir, "error", err)
+		d.log.Warn("the lists of attributes could not be closed", "dir", shared.dir, "error", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (n *Node) observe() {
 	r := n.registry
 	b := thisBuild()
-	r.Gauge("kasoku_build_info", "Always 1; the labels say which build runs.",
+	r.Gauge("kasoku_build_info", "Always 1; the labels identify the build.",
 		func() float64 { return 1 }, "version", b.Version, "go", b.Go)
 	observeCache(r, n.cache)
 	observeInFlight(r, n.cache.Budget())
@@ -46,7 +46,7 @@ func (n *Node) observe() {
 	} {
 		r.Gauge("kasoku_access_log_"+g.name, g.help, func() float64 { return g.value(n.accessLogs.stats()) })
 	}
-	r.Gauge("kasoku_config_last_reload_successful", "1 when the configuration file was taken the last time it was read, else 0. At 0: /api/v1/config says why.",
+	r.Gauge("kasoku_config_last_reload_successful", "1 if the configuration file was valid the last time it was read, else 0. If 0, /api/v1/config has the errors.",
 		func() float64 {
 			if len(n.configStatus().Problems) > 0 {
 				return 0
@@ -64,10 +64,10 @@ func observeCache(r *telemetry.Registry, c *cache.Cache) {
 		f          func(cache.Stats) uint64
 	}{
 		{"fills_total", "Reads at the origin in order to fill the cache.", func(s cache.Stats) uint64 { return s.Fills }},
-		{"coalesced_total", "Requests that waited for the fill of another one instead of asking the origin.", func(s cache.Stats) uint64 { return s.Coalesced }},
+		{"coalesced_total", "Requests that waited for the fill of another one instead of fetching from the origin.", func(s cache.Stats) uint64 { return s.Coalesced }},
 		{"queued_total", "Requests that waited for the fill after the present one, because a write was in flight.", func(s cache.Stats) uint64 { return s.Queued }},
 		{"stored_total", "Entries stored.", func(s cache.Stats) uint64 { return s.Stored }},
-		{"overtaken_total", "Fills not stored because a write came in between. Normal for keys that are written often.", func(s cache.Stats) uint64 { return s.Overtaken }},
+		{"overtaken_total", "Fills not stored because of a write in between. Normal for keys that are written often.", func(s cache.Stats) uint64 { return s.Overtaken }},
 		{"unsettled_total", "Fills not stored because a write was in flight or its outcome unknown.", func(s cache.Stats) uint64 { return s.Unsettled }},
 		{"refreshes_total", "Refreshes of hot entries started before their end.", func(s cache.Stats) uint64 { return s.Refreshes }},
 		{"raced_writes_total", "Tags on which writes overlapped, so that neither's value was kept.", func(s cache.Stats) uint64 { return s.Raced }},
@@ -77,14 +77,14 @@ func observeCache(r *telemetry.Registry, c *cache.Cache) {
 		r.CounterFunc("kasoku_cache_"+x.name, x.help, func() float64 { return float64(x.f(c.Stats())) })
 	}
 	for cause := range c.Stats().Applied {
-		r.CounterFunc("kasoku_cache_changes_total", "Changes applied to the cache, by what caused them.",
+		r.CounterFunc("kasoku_cache_changes_total", "Changes applied to the cache, by cause.",
 			func() float64 { return float64(c.Stats().Applied[cause]) }, "cause", cause)
 	}
 }
 
 // observeInFlight registers the metrics of memory for requests and answers in flight.
 func observeInFlight(r *telemetry.Registry, b *inflight.Budget) {
-	r.Gauge("kasoku_in_flight_bytes", "Bytes that requests and answers in flight take beside what is stored: bodies, buffers, and a fixed share for each request that needs its origin and each stream of HTTP/2.",
+	r.Gauge("kasoku_in_flight_bytes", "Bytes of requests and answers in flight, in addition to stored entries: bodies, buffers, and a fixed share for each request that needs its origin and each stream of HTTP/2.",
 		func() float64 { return float64(b.Stats().Held) })
 	r.Gauge("kasoku_in_flight_limit_bytes", "Bytes beyond which requests wait and the slowest clients are cut. From half of cache.memory on, bodies are not buffered.",
 		func() float64 { return float64(b.Upper()) })
@@ -99,7 +99,7 @@ func observeInFlight(r *telemetry.Registry, b *inflight.Budget) {
 			func(s inflight.Stats) uint64 { return s.Unbuffered }},
 		{"refused_total", "Requests answered with 503 because there was no memory for them. Many of these: an attack, or too little cache.memory.",
 			func(s inflight.Stats) uint64 { return s.Refused }},
-		{"cut_total", "Slow clients whose answers were cut while others waited for memory.", func(s inflight.Stats) uint64 { return s.Cut }},
+		{"cut_total", "Slow clients whose answers were cut because other requests waited for memory.", func(s inflight.Stats) uint64 { return s.Cut }},
 	} {
 		r.CounterFunc("kasoku_in_flight_"+c.name, c.help, func() float64 { return float64(c.value(b.Stats())) })
 	}
@@ -114,8 +114,8 @@ func observeMemory(r *telemetry.Registry, usage func() cache.Usage, service stri
 	}{
 		{"entries", "Entries in memory: of a service with a cap of its own under its name, of all others together without one.",
 			func(u cache.Usage) float64 { return float64(u.Entries) }},
-		{"bytes", "Bytes that those entries take.", func(u cache.Usage) float64 { return float64(u.Bytes) }},
-		{"capacity_bytes", "Bytes that they may take. Near to it, with evictions going on: more memory would make more hits.",
+		{"bytes", "Bytes of those entries.", func(u cache.Usage) float64 { return float64(u.Bytes) }},
+		{"capacity_bytes", "Maximum bytes of those entries. If it is almost reached and entries are evicted, more memory would increase hits.",
 			func(u cache.Usage) float64 { return float64(u.Capacity) }},
 	} {
 		r.Gauge("kasoku_cache_"+g.name, g.help, func() float64 { return g.f(usage()) }, "service", service)

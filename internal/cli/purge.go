@@ -14,12 +14,12 @@ type purgeCommand struct {
 	Service   string  `help:"The service to drop from." required:"" placeholder:"NAME"`
 	Table     *string `help:"Only this table." placeholder:"NAME" xor:"which"`
 	Partition *string `help:"Only this partition of the table: the partition key's value, or as an attribute value such as {\"N\":\"42\"}." placeholder:"VALUE" xor:"what"`
-	Key       *string `help:"Only this item of the table: its key, such as {\"id\":{\"S\":\"7\"}}. Of a service of type memcached, without --table, only this key, as the application calls it." placeholder:"KEY" xor:"what"`
-	URL       *string `help:"Only this URL, as clients ask for it, with its query." placeholder:"URL" xor:"which"`
+	Key       *string `help:"Only this item of the table: its key, such as {\"id\":{\"S\":\"7\"}}. For a service of type memcached, without --table, only this key, as the application writes it." placeholder:"KEY" xor:"what"`
+	URL       *string `help:"Only this URL, as clients request it, with its query." placeholder:"URL" xor:"which"`
 	Prefix    *string `help:"Only URLs that begin like this: http://host/path." placeholder:"URL" xor:"which"`
-	Pattern   *string `help:"Only URLs that match as a whole: * stands for any text." placeholder:"PATTERN" xor:"which"`
-	Tag       *string `help:"Only answers that the origin has given this tag in Surrogate-Key or Cache-Tag." placeholder:"TAG" xor:"which"`
-	Soft      bool    `help:"Mark as stale instead of dropping: asked for anew when next wanted, and still there if the origin fails."`
+	Pattern   *string `help:"Only URLs that match completely: * matches any text." placeholder:"PATTERN" xor:"which"`
+	Tag       *string `help:"Only answers with this tag in Surrogate-Key or Cache-Tag." placeholder:"TAG" xor:"which"`
+	Soft      bool    `help:"Mark as stale instead of dropping: fetched again for the next request, and still served if the origin fails."`
 	JSON      bool    `help:"Print JSON."`
 }
 

@@ -133,7 +133,7 @@ func (c *change) accessLog() error {
 		if f := n.accessLogs.current().file; f != nil {
 			c.commit = append(c.commit, func() {
 				if err := f.Reopen(); err != nil {
-					n.log.Warn("the access log goes on in the old file", "error", err)
+					n.log.Warn("the access log is still written to the old file", "error", err)
 				}
 			})
 		}
@@ -220,7 +220,7 @@ func (n *Node) retire(shutdown func(context.Context) error) {
 		ctx, cancel := context.WithTimeout(n.hard, stopTimeout)
 		defer cancel()
 		if err := shutdown(ctx); err != nil {
-			n.log.Warn("not everything ended by itself", "error", err)
+			n.log.Warn("a shutdown in the background was incomplete", "error", err)
 		}
 	})
 }
@@ -317,7 +317,7 @@ func (c *change) settings(m *mount, s *config.Service) error {
 		}
 		c.undo = append(c.undo, func() {
 			if err := m.service.reconfigure(c.node.cfg, &old); err != nil {
-				c.node.log.Error("a service could not be given its old settings back", "service", old.Name, "error", err)
+				c.node.log.Error("the old settings of a service could not be restored", "service", old.Name, "error", err)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ import (
 
 type ringCommand struct {
 	Config  string   `short:"c" help:"The file; default: ${default}." default:"kasoku.yaml" placeholder:"FILE"`
-	Service string   `help:"The service of type memcached, where the file has several." placeholder:"NAME"`
-	JSON    bool     `help:"Print an object a line."`
-	Keys    []string `arg:"" name:"key" help:"Keys, as the application calls them; - reads them from standard input, a line each."`
+	Service string   `help:"The service of type memcached, if the file has several." placeholder:"NAME"`
+	JSON    bool     `help:"Print one object per line."`
+	Keys    []string `arg:"" name:"key" help:"Keys, as the application writes them; - reads them from standard input, one per line."`
 }
 
 func (c *ringCommand) Run(env *Environment) error {
@@ -156,6 +156,6 @@ func (t *ringPrinter) line(place admin.RingPlace) error {
 // refusals are the reasons why memcached refuses a key.
 var refusals = map[key.Trouble]string{
 	key.Empty:   "an empty key",
-	key.BadByte: "it has a space or a control character, which memcached takes in no key",
+	key.BadByte: "it has a space or a control character, which memcached does not allow in keys",
 	key.TooLong: fmt.Sprintf("it is longer than memcached's %d bytes, with the namespace", key.MaxLength),
 }

@@ -64,7 +64,7 @@ func (n *Node) run(env *Environment, read func() (*config.Config, error)) error 
 			return errors.Join(err, n.stop(env))
 		case s := <-env.Signals:
 			if s != syscall.SIGHUP {
-				n.log.Info("stopping: requests under way are answered", "signal", s.String(), "timeout", stopTimeout.String())
+				n.log.Info("stopping: answering the requests in flight", "signal", s.String(), "timeout", stopTimeout.String())
 				return n.stop(env)
 			}
 			if err := n.Reload(read); err != nil {

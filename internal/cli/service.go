@@ -47,5 +47,5 @@ func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Spac
 	case "memcached":
 		return newMemcached(c, s, space, registry, log)
 	}
-	return nil, fmt.Errorf("service %s: nothing here speaks %q", s.Name, s.Type)
+	return nil, fmt.Errorf("service %s: unknown type %q", s.Name, s.Type)
 }
