@@ -24,7 +24,7 @@ func (g *generator) damage(r request) request {
 	return request{operation: r.operation, body: body, index: r.index, damaged: true, mistyped: r.mistyped || shaped || fmt.Sprintf("%T", other) != fmt.Sprintf("%T", values[i])}
 }
 
-// removed stands for a member to be removed.
+// removed marks a member for removal.
 type removed struct{}
 
 // walk calls show with each value in v and a function that replaces it; members are visited

@@ -39,8 +39,7 @@ func (a answer) member(name string) any {
 	return o[name]
 }
 
-// removals returns the updates of a request, alone or in a transaction, that neither set nor
-// add.
+// removals returns the updates of a request, alone or in a transaction, that only remove.
 func removals(r request) (all []object) {
 	body, _ := r.body.(object)
 	if r.operation == "UpdateItem" && removes(body) {

@@ -318,10 +318,10 @@ func batchDefects(t *testing.T) {
 	puts := plainPuts(1000, 1060)
 	puts = strings.Replace(puts, `"k":"1030"`, `"k":""`, 1)
 	answer = b.want("POST", "/BatchWriteItemJSON", `{"RequestItems":{"tab":[`+puts+`]}}`, 200, `{"UnprocessedItems":{},"Errors":[{"Status":400,"Error":{"__type":"com.amazon.coral.validate#ValidationException"`)
-	var told struct {
+	var result struct {
 		Errors []struct{ RequestItems map[string][]json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(answer), &told); err != nil || len(told.Errors) != 1 || len(told.Errors[0].RequestItems["tab"]) != 25 {
+	if err := json.Unmarshal([]byte(answer), &result); err != nil || len(result.Errors) != 1 || len(result.Errors[0].RequestItems["tab"]) != 25 {
 		t.Errorf("%v: %s", err, answer)
 	}
 	b.want("POST", "/GetItemJSON", `{"TableName":"tab","Key":{"k":{"S":"1024"}}}`, 200, `"n":1024`)

@@ -34,9 +34,9 @@ func greeter(t *testing.T) *httptest.Server {
 	return s
 }
 
-// told formats an answer of the greeter: the cookie that it sets, the name on its page, and
+// parts formats an answer of the greeter: the cookie that it sets, the name on its page, and
 // its Cache-Status.
-func (a answer) told() (cookie, name, how string) {
+func (a answer) parts() (cookie, name, how string) {
 	name, _, _ = strings.Cut(a.body, " ")
 	how, _, _ = strings.Cut(strings.TrimPrefix(a.header.Get("Cache-Status"), "kasoku; "), "; ttl")
 	return a.header.Get("Set-Cookie"), name, how
@@ -44,7 +44,7 @@ func (a answer) told() (cookie, name, how string) {
 
 func (r *running) wantTold(path, cookie, name, how string, pairs ...string) {
 	r.t.Helper()
-	gotCookie, gotName, gotHow := r.visit("site", "GET", path, pairs...).told()
+	gotCookie, gotName, gotHow := r.visit("site", "GET", path, pairs...).parts()
 	if gotCookie != cookie || gotName != name || gotHow != how {
 		r.t.Errorf("%s %q: cookie %q, page of %q, %q; want %q, %q, %q", path, pairs, gotCookie, gotName, gotHow, cookie, name, how)
 	}
@@ -94,7 +94,7 @@ func TestSetCookieStoredBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := cached + strings.ReplaceAll(web1, "ORIGIN", origin.URL) + "    set_cookie: "
 			get := func(r *running, page string) (cookie, how string) {
-				cookie, _, how = r.visit("site", "GET", "/"+name+page+"?Cache-Control=max-age=60", "Host", "shop").told()
+				cookie, _, how = r.visit("site", "GET", "/"+name+page+"?Cache-Control=max-age=60", "Host", "shop").parts()
 				return cookie, how
 			}
 			r := run(t, at+"store\n")

@@ -36,14 +36,14 @@ func noVariables(string) (string, bool) { return "", false }
 // program with a pipe to ring does.
 func TestRingPrintsAsItReads(t *testing.T) {
 	in, ask := io.Pipe()
-	told, out := io.Pipe()
+	stdout, out := io.Pipe()
 	file, code := ringFile(t), make(chan int, 1)
 	go func() {
 		defer out.Close()
 		defer in.Close()
 		code <- Main([]string{"ring", "-c", file, "-"}, Environment{Stdin: in, Stdout: out, Stderr: io.Discard, Lookup: noVariables})
 	}()
-	answers := bufio.NewReader(told)
+	answers := bufio.NewReader(stdout)
 	for _, key := range []string{"a", "b", "100::100"} {
 		if _, err := io.WriteString(ask, key+"\n"); err != nil {
 			t.Fatal(err)

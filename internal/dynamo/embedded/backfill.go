@@ -93,7 +93,7 @@ func (s *Store) fillSome() (more bool, err error) {
 	return more, nil
 }
 
-// unfilled returns the indexes that are being filled; tableIndex stands for the expiry
+// unfilled returns the indexes that are being filled; tableIndex means the expiry
 // index.
 func (t *table) unfilled() []uint32 {
 	t.mu.RLock()

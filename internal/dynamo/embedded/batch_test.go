@@ -14,11 +14,11 @@ func TestBatchGetItem(t *testing.T) {
 		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, i, i))
 	}
 	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
-	s.said(t, "BatchGetItem", `{"RequestItems":{"range":{"Keys":[{"s":{"N":"1.0"},"p":{"S":"a"}},{"p":{"S":"a"},"s":{"N":"2"}}]},
+	s.wantReplies(t, "BatchGetItem", `{"RequestItems":{"range":{"Keys":[{"s":{"N":"1.0"},"p":{"S":"a"}},{"p":{"S":"a"},"s":{"N":"2"}}]},
 		"plain":{"Keys":[{"p":{"S":"2"}},{"p":{"S":"none"}},{"p":{"S":"0"}}],"ProjectionExpression":"v"}}}`,
 		`{"Responses":{"range":[{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}],"plain":[{"v":{"N":"2"}},{"v":{"N":"0"}}]},"UnprocessedKeys":{}}`)
-	s.said(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}}]}}}`, `{"Responses":{"plain":[]},"UnprocessedKeys":{}}`)
-	s.said(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}},{"p":{"S":"1"}}]},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}],"ConsistentRead":true}}}`,
+	s.wantReplies(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}}]}}}`, `{"Responses":{"plain":[]},"UnprocessedKeys":{}}`)
+	s.wantReplies(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}},{"p":{"S":"1"}}]},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}],"ConsistentRead":true}}}`,
 		`{"Responses":{"plain":[{"p":{"S":"1"},"v":{"N":"1"}}],"range":[{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":1.0},{"TableName":"range","CapacityUnits":1.0}]}`)
 	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}}]},"none":{"Keys":[{"p":{"S":"1"}}]}}}`, "ResourceNotFoundException", "Requested resource not found")
 	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}},{"p":{"S":"1"}}]}}}`, "ValidationException", "Provided list of item keys contains duplicates")
@@ -54,12 +54,12 @@ func TestBatchGetLimit(t *testing.T) {
 func TestBatchWriteItem(t *testing.T) {
 	s := withTables(t)
 	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"}}}`)
-	s.said(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}},{"DeleteRequest":{"Key":{"p":{"S":"old"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}],
+	s.wantReplies(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}},{"DeleteRequest":{"Key":{"p":{"S":"old"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}],
 		"range":[{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}}]},"ReturnConsumedCapacity":"TOTAL"}`,
 		`{"UnprocessedItems":{},"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":3.0},{"TableName":"range","CapacityUnits":1.0}]}`)
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"old"}}}`, `{}`)
-	s.said(t, "GetItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"old"}}}`, `{}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
 }
 
 // TestBatchWriteNothing checks that one bad member keeps the whole batch from being
@@ -69,7 +69,7 @@ func TestBatchWriteNothing(t *testing.T) {
 	f := func(table, bad, typ, message string) {
 		t.Helper()
 		s.refused(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}],"`+table+`":[`+bad+`]}}`, typ, message)
-		s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
+		s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
 	}
 	f("range", `{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"S":"1"}}}}`, "ValidationException", mismatch)
 	f("range", `{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}`, "ValidationException", mismatch)

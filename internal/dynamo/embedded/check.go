@@ -110,8 +110,8 @@ func collectionSize(t *catalog.Table, item *value.Value, size int) int {
 	return sum
 }
 
-// checkKeyValues checks that key attributes, whose types are right, are neither empty nor
-// too long.
+// checkKeyValues checks that key attributes, whose types are right, are not empty
+// or too long.
 func checkKeyValues(t *catalog.Table, item *value.Value) error {
 	for a := range t.Key.All() {
 		if v := item.Get(a.Name); isEmpty(v) {

@@ -65,7 +65,7 @@ func (d *damager) damage(s *session, op, body string) {
 	}
 }
 
-// missingValue stands for a removed value.
+// missingValue marks a removed value.
 type missingValue struct{}
 
 // other returns the replacement of a value.

@@ -9,7 +9,7 @@ import (
 )
 
 // image is an item, or an index entry, in stored form: its size as DynamoDB counts it, and
-// its JSON text. The zero image stands for no item.
+// its JSON text. The zero image means no item.
 type image struct {
 	there bool
 	size  int

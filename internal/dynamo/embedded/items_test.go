@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// said makes requests and compares the exact answers.
-func (s *Store) said(t testing.TB, op, body, want string) {
+// wantReplies makes requests and compares the exact answers.
+func (s *Store) wantReplies(t testing.TB, op, body, want string) {
 	t.Helper()
 	if got := s.must(t, op, body); got != want {
 		t.Errorf("%s %s:\ngot  %s\nwant %s", op, body, got, want)
@@ -16,10 +16,10 @@ func (s *Store) said(t testing.TB, op, body, want string) {
 
 func TestGetItem(t *testing.T) {
 	s := withTables(t)
-	s.said(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"n":{"N":"1.50e1"},"m":{"M":{"x":{"L":[{"S":"0"},{"S":"1"}]}}}}}`, `{}`)
+	s.wantReplies(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"n":{"N":"1.50e1"},"m":{"M":{"x":{"L":[{"S":"0"},{"S":"1"}]}}}}}`, `{}`)
 	get := func(more, want string) {
 		t.Helper()
-		s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}`+more+`}`, want)
+		s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}`+more+`}`, want)
 	}
 	const item = `{"p":{"S":"a"},"n":{"N":"15"},"m":{"M":{"x":{"L":[{"S":"0"},{"S":"1"}]}}}}`
 	get(``, `{"Item":`+item+`}`)
@@ -27,9 +27,9 @@ func TestGetItem(t *testing.T) {
 	get(`,"ProjectionExpression":"m.x[1], n"`, `{"Item":{"n":{"N":"15"},"m":{"M":{"x":{"L":[{"S":"1"}]}}}}}`)
 	get(`,"ProjectionExpression":"q"`, `{"Item":{}}`)
 	get(`,"AttributesToGet":["p","q"]`, `{"Item":{"p":{"S":"a"}}}`)
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}}}`, `{}`)
-	s.said(t, "GetItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","Key":{"p":{"S":"a"}}}`, `{"Item":`+item+`}`)
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}},"ReturnConsumedCapacity":"TOTAL"}`, `{"ConsumedCapacity":{"TableName":"plain","CapacityUnits":0.5}}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}}}`, `{}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","Key":{"p":{"S":"a"}}}`, `{"Item":`+item+`}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}},"ReturnConsumedCapacity":"TOTAL"}`, `{"ConsumedCapacity":{"TableName":"plain","CapacityUnits":0.5}}`)
 }
 
 // TestNoTable names a table that is not there, in every operation on items.
@@ -71,7 +71,7 @@ func TestReturnValues(t *testing.T) {
 		if want != "" {
 			want = `"Attributes":` + want
 		}
-		s.said(t, op, body+`,"ReturnValues":"`+mode+`"}`, `{`+want+`}`)
+		s.wantReplies(t, op, body+`,"ReturnValues":"`+mode+`"}`, `{`+want+`}`)
 	}
 	for _, op := range []struct{ name, body string }{{"PutItem", put}, {"DeleteItem", del}} {
 		f(false, op.name, op.body, "NONE", ``)
@@ -107,9 +107,9 @@ func TestReturnValues(t *testing.T) {
 func TestRemovesMakeNothing(t *testing.T) {
 	s := withTables(t)
 	s.must(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE x.y"}`)
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
 	s.must(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`)
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"}}}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"}}}`)
 }
 
 // TestConditions makes writes whose conditions hold or fail, and requests the item on
@@ -125,7 +125,7 @@ func TestConditions(t *testing.T) {
 		s := withTables(t)
 		get := func(want string) {
 			t.Helper()
-			s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, want)
+			s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, want)
 		}
 		refused := func(more, item string) {
 			t.Helper()
@@ -160,7 +160,7 @@ func TestConditions(t *testing.T) {
 	s.must(t, "UpdateItem", update("attribute_not_exists(v)"))
 	s.must(t, "UpdateItem", update("v = :one"))
 	s.refused(t, "UpdateItem", update("v = :one"), "ConditionalCheckFailedException", "The conditional request failed")
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"2"}}}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"2"}}}`)
 }
 
 // TestUpdateFaults makes updates that are invalid for the item. The condition is evaluated
@@ -178,7 +178,7 @@ func TestUpdateFaults(t *testing.T) {
 	f("ADD t :n", "An operand in the update expression has an incorrect data type")
 	f("SET x = q, y = :n", "The provided expression refers to an attribute that does not exist in the item")
 	f("SET q.r = :n", "The document path provided in the update expression is invalid for update")
-	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
+	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
 }
 
 // TestItemCollectionMetrics requests them for tables with and without collections.
@@ -187,7 +187,7 @@ func TestItemCollectionMetrics(t *testing.T) {
 	const metrics = `{"ItemCollectionKey":{"p":{"S":"a"}},"SizeEstimateRangeGB":[0.0,1.0]}`
 	f := func(op, body, want string) {
 		t.Helper()
-		s.said(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"SIZE"}`, want)
+		s.wantReplies(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"SIZE"}`, want)
 		s.must(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"NONE"}`)
 	}
 	f("PutItem", `"TableName":"plain","Item":{"p":{"S":"a"}}`, `{}`)

@@ -112,8 +112,8 @@ func sorted(image json.RawMessage) string {
 	return string(text)
 }
 
-// told formats records in short: the event, the key and the images.
-func told(records []record) string {
+// summaries formats records in short: the event, the key and the images.
+func summaries(records []record) string {
 	var out []string
 	for _, r := range records {
 		text := r.EventName + " " + r.Dynamodb.Keys["p"]["S"]
@@ -162,7 +162,7 @@ func TestStreamRecords(t *testing.T) {
 		c.advance(time.Second)
 		writeAll(t, s)
 		all := s.records(t, s.describe(t, "tab").LatestStreamArn)
-		if got := told(all); got != want {
+		if got := summaries(all); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", view, got, want)
 		}
 		last, seen := new(big.Int), map[string]bool{}
@@ -226,8 +226,8 @@ func TestShardIterators(t *testing.T) {
 	follow := func(iterator, want string) (next string) {
 		t.Helper()
 		got, next := s.read(t, iterator, "")
-		if told(got) != want || next == "" || !strings.Contains(next, arn) || !strings.Contains(next, "|") {
-			t.Errorf("read\n%s\nwant\n%s\nnext %q", told(got), want, next)
+		if summaries(got) != want || next == "" || !strings.Contains(next, arn) || !strings.Contains(next, "|") {
+			t.Errorf("read\n%s\nwant\n%s\nnext %q", summaries(got), want, next)
 		}
 		return next
 	}
@@ -245,8 +245,8 @@ func TestShardIterators(t *testing.T) {
 	latest = s.iterator(t, arn, "LATEST")
 	follow(latest, "")
 	first, rest := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), `,"Limit":3`)
-	if told(first) != all {
-		t.Errorf("three records are %s", told(first))
+	if summaries(first) != all {
+		t.Errorf("three records are %s", summaries(first))
 	}
 	follow(rest, "INSERT d")
 
@@ -377,16 +377,16 @@ func TestStreamLife(t *testing.T) {
 			t.Errorf("described: %+v", d)
 		}
 		got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
-		if told(got) != want || next != "" {
-			t.Errorf("read %s, next %q", told(got), next)
+		if summaries(got) != want || next != "" {
+			t.Errorf("read %s, next %q", summaries(got), next)
 		}
 		if got, next := s.read(t, s.iterator(t, arn, "LATEST"), ""); len(got) > 0 || next != "" {
-			t.Errorf("read %s at the end, next %q", told(got), next)
+			t.Errorf("read %s at the end, next %q", summaries(got), next)
 		}
 	}
 	closed(first, "INSERT a")
-	if got, next := s.read(t, open, ""); told(got) != "INSERT a" || next != "" {
-		t.Errorf("read %s, next %q", told(got), next)
+	if got, next := s.read(t, open, ""); summaries(got) != "INSERT a" || next != "" {
+		t.Errorf("read %s, next %q", summaries(got), next)
 	}
 
 	c.advance(time.Hour)
@@ -479,18 +479,18 @@ func TestTrim(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := told(s.records(t, arn)); got != "INSERT c" {
+		if got := summaries(s.records(t, arn)); got != "INSERT c" {
 			t.Errorf("left: %s", got)
 		}
 		const message = "The data you are trying to access has been trimmed"
 		s.refused(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, stale), "TrimmedDataAccessException", message)
 		s.refused(t, "GetShardIterator", s.iteratorRequest(t, arn, "AT_SEQUENCE_NUMBER "+second), "TrimmedDataAccessException", message)
-		if got, _ := s.read(t, fresh, ""); told(got) != "INSERT c" {
-			t.Errorf("read: %s", told(got))
+		if got, _ := s.read(t, fresh, ""); summaries(got) != "INSERT c" {
+			t.Errorf("read: %s", summaries(got))
 		}
 		start := s.describeStreamOf(t, arn, "").Shards[0].SequenceNumberRange.StartingSequenceNumber
-		if got, _ := s.read(t, s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+start), ""); start <= second || told(got) != "INSERT c" {
-			t.Errorf("from the start, %s, follow %s", start, told(got))
+		if got, _ := s.read(t, s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+start), ""); start <= second || summaries(got) != "INSERT c" {
+			t.Errorf("from the start, %s, follow %s", start, summaries(got))
 		}
 		s.Close()
 		s = openStill(t, Config{Dir: dir}, c.Now)
@@ -504,12 +504,12 @@ func TestTrim(t *testing.T) {
 		}
 		var got []record
 		if got, next = s.read(t, next, ""); len(got) > 0 {
-			t.Fatalf("read: %s", told(got))
+			t.Fatalf("read: %s", summaries(got))
 		}
 	}
 	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"d"}}}`)
-	if got, _ := s.read(t, next, ""); told(got) != "INSERT d" {
-		t.Errorf("read: %s", told(got))
+	if got, _ := s.read(t, next, ""); summaries(got) != "INSERT d" {
+		t.Errorf("read: %s", summaries(got))
 	}
 }
 
@@ -525,11 +525,11 @@ func TestClosedStreamPages(t *testing.T) {
 	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
 	start := s.iterator(t, arn, "TRIM_HORIZON")
 	got, next := s.read(t, start, `,"Limit":1`)
-	if told(got) != "INSERT a" || next == "" {
-		t.Fatalf("read %s, next %q", told(got), next)
+	if summaries(got) != "INSERT a" || next == "" {
+		t.Fatalf("read %s, next %q", summaries(got), next)
 	}
-	if got, next = s.read(t, next, `,"Limit":1`); told(got) != "INSERT b" || next != "" {
-		t.Errorf("read %s, next %q", told(got), next)
+	if got, next = s.read(t, next, `,"Limit":1`); summaries(got) != "INSERT b" || next != "" {
+		t.Errorf("read %s, next %q", summaries(got), next)
 	}
 	// A stream whose records expired before it is leaves nothing on disk.
 	c.advance(recordLife - time.Minute)
@@ -537,7 +537,7 @@ func TestClosedStreamPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
-		t.Errorf("read %s, next %q", told(got), next)
+		t.Errorf("read %s, next %q", summaries(got), next)
 	}
 	c.advance(time.Hour)
 	if err := s.trimStreams(c.Now()); err != nil {
@@ -552,7 +552,7 @@ func TestClosedStreamPages(t *testing.T) {
 	arn = s.describe(t, "tab").LatestStreamArn
 	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
 	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
-		t.Errorf("read %s, next %q", told(got), next)
+		t.Errorf("read %s, next %q", summaries(got), next)
 	}
 }
 
@@ -706,11 +706,11 @@ func TestRecordsNotYetOnDisk(t *testing.T) {
 	st.durable.Store(durable - 1)
 	got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
 	if len(got) != 0 {
-		t.Errorf("read: %s", told(got))
+		t.Errorf("read: %s", summaries(got))
 	}
 	st.setDurable(durable)
 	st.setDurable(durable - 1)
-	if got, _ := s.read(t, next, ""); told(got) != "INSERT a" {
-		t.Errorf("read: %s", told(got))
+	if got, _ := s.read(t, next, ""); summaries(got) != "INSERT a" {
+		t.Errorf("read: %s", summaries(got))
 	}
 }

@@ -36,11 +36,11 @@ func TestTokens(t *testing.T) {
 			t.Errorf("counted to %s; want %s", got, want)
 		}
 	}
-	s.said(t, "TransactWriteItems", body, `{}`)
-	s.said(t, "TransactWriteItems", body, `{}`)
+	s.wantReplies(t, "TransactWriteItems", body, `{}`)
+	s.wantReplies(t, "TransactWriteItems", body, `{}`)
 	counts("1")
 	spaced := strings.ReplaceAll(body, `"TableName":"plain","Key":{"p":{"S":"up"}}`, ` "Key" : {"p":{"S":"\u0075p"}}, "TableName":"plain"`)
-	s.said(t, "TransactWriteItems", spaced, `{}`)
+	s.wantReplies(t, "TransactWriteItems", spaced, `{}`)
 	counts("1")
 	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, strings.Replace(actUpdate, `"N":"1"`, `"N":"2"`, 1)), "IdempotentParameterMismatchException", mismatchedToken)
 	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, actUpdate, actPut), "IdempotentParameterMismatchException", mismatchedToken)
@@ -52,21 +52,21 @@ func TestTokens(t *testing.T) {
 
 	s.Close()
 	s = open()
-	s.said(t, "TransactWriteItems", body, `{}`)
+	s.wantReplies(t, "TransactWriteItems", body, `{}`)
 	counts("2")
 	now = now.Add(tokenLife - time.Nanosecond)
 	if err := s.forgetTokens(now); err != nil {
 		t.Fatal(err)
 	}
-	s.said(t, "TransactWriteItems", body, `{}`)
+	s.wantReplies(t, "TransactWriteItems", body, `{}`)
 	counts("2")
 	now = now.Add(time.Nanosecond)
-	s.said(t, "TransactWriteItems", body, `{}`) // new again
+	s.wantReplies(t, "TransactWriteItems", body, `{}`) // new again
 	counts("3")
 	if err := s.forgetTokens(now); err != nil { // forgets "two", and of "one" only the first use
 		t.Fatal(err)
 	}
-	s.said(t, "TransactWriteItems", body, `{}`)
+	s.wantReplies(t, "TransactWriteItems", body, `{}`)
 	counts("3")
 	now = now.Add(tokenLife)
 	if err := s.forgetTokens(now); err != nil {

@@ -55,7 +55,7 @@ func TestTransactWriteItems(t *testing.T) {
 		t.Errorf("after a cancellation: %s", got)
 	}
 	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"}}}`)
-	s.said(t, "TransactWriteItems", transact("", actPut, actUpdate, actDelete, actCheck), `{}`)
+	s.wantReplies(t, "TransactWriteItems", transact("", actPut, actUpdate, actDelete, actCheck), `{}`)
 	if got := s.all(t); got != `{"p":{"S":"put"},"v":{"N":"1"}} {"p":{"S":"up"},"v":{"N":"1"}} {"p":{"S":"check"}}` {
 		t.Errorf("after a transaction: %s", got)
 	}
@@ -153,15 +153,15 @@ func TestTransactGetItems(t *testing.T) {
 		return `{"Get":{"TableName":"` + table + `","Key":` + key + more + `}}`
 	}
 	a := get("plain", `{"p":{"S":"a"}}`, "")
-	s.said(t, "TransactGetItems", transact("", get("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, ""), get("plain", `{"p":{"S":"b"}}`, ""), a),
+	s.wantReplies(t, "TransactGetItems", transact("", get("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, ""), get("plain", `{"p":{"S":"b"}}`, ""), a),
 		`{"Responses":[{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}},{},{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}]}`)
-	s.said(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"v"`)), `{"Responses":[{"Item":{"v":{"N":"1"}}}]}`)
-	s.said(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"q"`)), `{"Responses":[{}]}`)
+	s.wantReplies(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"v"`)), `{"Responses":[{"Item":{"v":{"N":"1"}}}]}`)
+	s.wantReplies(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"q"`)), `{"Responses":[{}]}`)
 	s.canceledBy(t, "TransactGetItems", transact("", a, get("plain", `{"p":{"N":"1"}}`, "")), "None, ValidationError", none, `{"Code":"ValidationError","Message":"`+mismatch+`"}`)
 	s.refused(t, "TransactGetItems", transact("", a, get("plain", `{"p":{"S":""}}`, "")), "ValidationException", emptyText)
 	s.refused(t, "TransactGetItems", transact("", a, a), "ValidationException", "Transaction request cannot include multiple operations on one item")
 	s.refused(t, "TransactGetItems", transact("", a, get("none", `{"p":{"S":"a"}}`, "")), "ResourceNotFoundException", "Requested resource not found")
-	s.said(t, "TransactGetItems", transact(`,"ReturnConsumedCapacity":"TOTAL"`, a, get("plain", `{"p":{"S":"b"}}`, "")),
+	s.wantReplies(t, "TransactGetItems", transact(`,"ReturnConsumedCapacity":"TOTAL"`, a, get("plain", `{"p":{"S":"b"}}`, "")),
 		`{"Responses":[{"Item":{"p":{"S":"a"},"v":{"N":"1"}}},{}],"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":4.0,"ReadCapacityUnits":4.0}]}`)
 }
 

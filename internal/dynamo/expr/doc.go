@@ -6,8 +6,8 @@
 //
 // The cache needs little, on every request. Projection, AppendCanonical and
 // ParseKeyCondition work on the tokens alone, use memory that the caller reuses, and return
-// false for anything that the origin might refuse or read differently. Such a request goes
-// to the origin, which answers with the error.
+// false for anything that the origin might refuse or read differently. The origin
+// then answers such a request.
 //
 // A store needs everything. ParseCondition, ParseUpdate, ParsePaths and the Legacy functions
 // build a syntax tree and return an *Error with DynamoDB's text for an invalid expression.

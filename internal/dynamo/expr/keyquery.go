@@ -9,7 +9,7 @@ type KeyQuery struct {
 	terms []queryTerm
 }
 
-// queryTerm is a KeyTerm over values. An op of 0 stands for an operator that keys don't
+// queryTerm is a KeyTerm over values. An op of 0 is an operator that keys don't
 // support, which KeyConditions may contain.
 type queryTerm struct {
 	name string

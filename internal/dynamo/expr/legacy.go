@@ -74,7 +74,7 @@ type legacyCondition struct {
 }
 
 // legacyMap calls member with each member of an object whose names are attributes; nil
-// stands for an object that the request doesn't have.
+// means an object that the request doesn't have.
 func legacyMap(obj []byte, member func(name string, v []byte) error) error {
 	if obj == nil {
 		return nil

@@ -16,7 +16,7 @@ type Names struct{ placeholders }
 
 const namesMember = "ExpressionAttributeNames"
 
-// Reset reads the object raw, which must be valid as long as n is used; nil stands for a
+// Reset reads the object raw, which must be valid as long as n is used; nil means a
 // request without names. DynamoDB refuses a request for which Reset returns an error.
 func (n *Names) Reset(raw []byte) error {
 	if err := n.reset(raw, '#', namesMember, nameOf); err != nil {
@@ -45,7 +45,7 @@ func nameOf(p *placeholders, key, v []byte) ([]byte, *Error) {
 	return name, nil
 }
 
-// Lookup returns the name that a placeholder ("#n") stands for and marks it as used.
+// Lookup returns the name that a placeholder ("#n") refers to and marks it as used.
 func (n *Names) Lookup(placeholder []byte) (name []byte, ok bool) {
 	if n == nil {
 		return nil, false

@@ -33,7 +33,7 @@ type placeholder struct {
 }
 
 // reset reads the members of raw. stand converts a member's value to the text that the
-// placeholder stands for.
+// placeholder refers to.
 func (p *placeholders) reset(raw []byte, prefix byte, kind string, stand func(*placeholders, []byte, []byte) ([]byte, *Error)) *Error {
 	clear(p.list)
 	p.list, p.text = p.list[:0], p.text[:0]

@@ -103,7 +103,7 @@ func (p *Projection) nameStep(l *lexer, t token, names *Names, at int32) (child 
 	return p.child(at, name, -1)
 }
 
-// resolveName returns the attribute name that a token stands for.
+// resolveName returns the attribute name that a token refers to.
 func resolveName(text []byte, kind tokenKind, names *Names) ([]byte, bool) {
 	switch kind {
 	case tokenName:

@@ -27,7 +27,7 @@ type element struct {
 	branch *branch
 }
 
-// NewSelection makes a selection of paths that neither overlap nor conflict.
+// NewSelection makes a selection of paths that do not overlap or conflict.
 func NewSelection(paths []Path) *Selection {
 	s := new(Selection)
 	for _, path := range paths {

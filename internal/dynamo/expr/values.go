@@ -12,7 +12,7 @@ type Values struct{ placeholders }
 
 const valuesMember = "ExpressionAttributeValues"
 
-// Reset reads the object raw, which must be valid as long as v is used; nil stands for a
+// Reset reads the object raw, which must be valid as long as v is used; nil means a
 // request without values. It checks only the outermost type of each value, which is enough
 // for a proxy that forwards the request. DynamoDB refuses a request for which Reset returns
 // an error.
@@ -94,7 +94,7 @@ func attributeFault(v []byte) string {
 	return "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 }
 
-// Lookup returns the attribute value that a placeholder (":v") stands for and marks it as
+// Lookup returns the attribute value that a placeholder (":v") refers to and marks it as
 // used.
 func (v *Values) Lookup(placeholder []byte) (value []byte, ok bool) {
 	if v == nil {

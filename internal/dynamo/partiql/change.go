@@ -59,7 +59,7 @@ func (s *syntax) fromFirst(pos Pos) *node {
 	return s.returning(c)
 }
 
-// operations reads one or more operations into c. A nil c stands for an operation without a
+// operations reads one or more operations into c. A nil c means an operation without a
 // table, of which only one is read.
 func (s *syntax) operations(c *change, pos Pos) *node {
 	single := c == nil

@@ -266,7 +266,7 @@ func negated(number string) string {
 	return "-" + number
 }
 
-// keyword returns the keyword that the parser knows the statement by, empty if it begins
+// keyword returns the keyword that identifies the statement in the parser, empty if it begins
 // with UPDATE or FROM.
 func (c *change) keyword() string {
 	kind := c.ops[0].kind
