@@ -10,19 +10,7 @@ import (
 // LegacyExpected reads the object Expected, nil if the request has none, and
 // ConditionalOperator, empty for none. The condition is nil if the request expects nothing.
 func LegacyExpected(obj []byte, operator string) (*Condition, error) {
-	var nodes []*Node
-	err := legacyMap(obj, func(name string, v []byte) error {
-		c := legacyCondition{name: name}
-		if err := c.readExpected(v); err != nil {
-			return err
-		}
-		nodes = append(nodes, c.condition())
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return joinLegacy(nodes, operator)
+	return legacyConditions(obj, operator, (*legacyCondition).readExpected)
 }
 
 var expectedMembers = []string{"ComparisonOperator", "AttributeValueList", "Value", "Exists"}

@@ -202,10 +202,15 @@ func joinLegacy(nodes []*Node, operator string) (*Condition, error) {
 // LegacyFilter reads the object QueryFilter or ScanFilter, nil if the request has none, and
 // ConditionalOperator, empty for none. It returns nil for a filter without conditions.
 func LegacyFilter(obj []byte, operator string) (*Condition, error) {
+	return legacyConditions(obj, operator, (*legacyCondition).read)
+}
+
+// legacyConditions reads an object of conditions by attribute, and joins them.
+func legacyConditions(obj []byte, operator string, read func(c *legacyCondition, v []byte) error) (*Condition, error) {
 	var nodes []*Node
 	err := legacyMap(obj, func(name string, v []byte) error {
 		c := legacyCondition{name: name}
-		if err := c.read(v); err != nil {
+		if err := read(&c, v); err != nil {
 			return err
 		}
 		nodes = append(nodes, c.condition())

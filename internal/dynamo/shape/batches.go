@@ -43,6 +43,17 @@ func writesByTable() *shape {
 
 var clientRequestToken = text(1, 36)
 
+// itemAction returns the shape of a transaction's action on an item; own are the members
+// that only this action has.
+func itemAction(class string, own ...field) *shape {
+	return structure(class, append(own,
+		required("TableName", dataTable),
+		member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
+		member("ConditionExpression", anyText),
+		member("ExpressionAttributeValues", item),
+		member("ExpressionAttributeNames", textByName))...)
+}
+
 var transactWriteItems = structure("TransactWriteItemsInput",
 	member("ClientRequestToken", clientRequestToken),
 	member("ReturnConsumedCapacity", returnConsumedCapacity),
@@ -55,28 +66,9 @@ var transactWriteItems = structure("TransactWriteItemsInput",
 			member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
 			member("ExpressionAttributeValues", item),
 			member("ExpressionAttributeNames", textByName))),
-		member("Put", structure("Put",
-			required("Item", item),
-			required("TableName", dataTable),
-			member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
-			member("ConditionExpression", anyText),
-			member("ExpressionAttributeValues", item),
-			member("ExpressionAttributeNames", textByName))),
-		member("Delete", structure("Delete",
-			required("Key", item),
-			required("TableName", dataTable),
-			member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
-			member("ConditionExpression", anyText),
-			member("ExpressionAttributeValues", item),
-			member("ExpressionAttributeNames", textByName))),
-		member("Update", structure("Update",
-			required("Key", item),
-			required("UpdateExpression", anyText),
-			required("TableName", dataTable),
-			member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
-			member("ConditionExpression", anyText),
-			member("ExpressionAttributeValues", item),
-			member("ExpressionAttributeNames", textByName)))), 1, 100)))
+		member("Put", itemAction("Put", required("Item", item))),
+		member("Delete", itemAction("Delete", required("Key", item))),
+		member("Update", itemAction("Update", required("Key", item), required("UpdateExpression", anyText)))), 1, 100)))
 
 var transactGetItems = structure("TransactGetItemsInput",
 	member("ReturnConsumedCapacity", returnConsumedCapacity),

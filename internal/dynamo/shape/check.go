@@ -228,9 +228,12 @@ func Integer(text []byte) int64 {
 	return n
 }
 
-// nullInside skips a null in a list or a map. A structure, map or list must not be null
-// there; other values are checked elsewhere.
-func (c *checker) nullInside(i int, s *shape) int {
+// element checks an element of a list or a value of a map. A structure, map or list must
+// not be null there; the nulls of other types are checked elsewhere.
+func (c *checker) element(i int, s *shape) int {
+	if c.b[i] != 'n' {
+		return c.value(i, s.elem, inside)
+	}
 	if s.elem.isContainer() {
 		c.faulty = true
 	}
@@ -246,9 +249,7 @@ func (c *checker) list(i int, s *shape) int {
 	n := int64(0)
 	for i = c.open(i); c.b[i] != ']'; i = c.comma(i) {
 		n++
-		if c.b[i] == 'n' {
-			i = c.nullInside(i, s)
-		} else if i = c.value(i, s.elem, inside); i < 0 {
+		if i = c.element(i, s); i < 0 {
 			return -1
 		}
 	}
@@ -287,9 +288,7 @@ func (c *checker) dictionary(i int, s *shape) int {
 		if s.names != nil && !s.names.allows(name, escaped) {
 			c.faulty = true
 		}
-		if c.b[i] == 'n' {
-			i = c.nullInside(i, s)
-		} else if i = c.value(i, s.elem, inside); i < 0 {
+		if i = c.element(i, s); i < 0 {
 			return -1
 		}
 	}

@@ -35,14 +35,29 @@ func (c *change) createIndex(x *indexSpec) error {
 	}
 	c.next.LastIndex++
 	created := x.index(c.next.LastIndex, key, c.next.Billing)
-	created.Status, created.Backfilling = Creating, true
 	c.next.Indexes = append(c.next.Indexes, created)
-	reply := *created
-	reply.Backfilling = false
-	c.reply.Indexes = append(c.reply.Indexes, &reply)
-	c.reply.Status = Updating
-	c.Created = created
+	c.reply.Indexes = append(c.reply.Indexes, c.creating(created))
 	return nil
+}
+
+// creating starts the creation of x and returns x as the reply describes it.
+func (c *change) creating(x *Index) *Index {
+	x.Status, x.Backfilling = Creating, true
+	c.Created = x
+	c.reply.Status = Updating
+	reply := *x
+	reply.Backfilling = false
+	return &reply
+}
+
+// deleting starts the deletion of x. It returns x as the reply describes it, given its
+// description before.
+func (c *change) deleting(x, reply *Index) *Index {
+	c.Deleted = x
+	c.reply.Status = Updating
+	deleted := *reply
+	deleted.Status, deleted.Backfilling = Deleting, false
+	return &deleted
 }
 
 // checkIndex checks an index to be created and returns its key.
@@ -154,13 +169,9 @@ func (c *change) deleteIndex(name string) error {
 	if err != nil {
 		return err
 	}
-	c.Deleted = c.next.Indexes[at]
+	i := slices.IndexFunc(c.reply.Indexes, func(x *Index) bool { return x.Name == name })
+	c.reply.Indexes[i] = c.deleting(c.next.Indexes[at], c.reply.Indexes[i])
 	c.next.Indexes = slices.Delete(c.next.Indexes, at, at+1)
-	reply := slices.IndexFunc(c.reply.Indexes, func(x *Index) bool { return x.Name == name })
-	deleted := *c.reply.Indexes[reply]
-	deleted.Status, deleted.Backfilling = Deleting, false
-	c.reply.Indexes[reply] = &deleted
-	c.reply.Status = Updating
 	return nil
 }
 

@@ -299,13 +299,8 @@ func (c *change) createVector(x *vectorSpec) error {
 	}
 	c.next.LastIndex++
 	created := x.index(c.next.LastIndex, defs)
-	created.Status, created.Backfilling = Creating, true
 	c.next.Vectors = append(c.next.Vectors, created)
-	reply := *created
-	reply.Backfilling = false
-	c.reply.Vectors = append(c.reply.Vectors, &reply)
-	c.reply.Status = Updating
-	c.Created = created
+	c.reply.Vectors = append(c.reply.Vectors, c.creating(created))
 	return nil
 }
 
@@ -315,12 +310,8 @@ func (c *change) deleteVector(name string) error {
 	if at < 0 {
 		return c.noIndex(name)
 	}
-	c.Deleted = c.next.Vectors[at]
+	c.reply.Vectors[at] = c.deleting(c.next.Vectors[at], c.reply.Vectors[at])
 	c.next.Vectors = slices.Delete(c.next.Vectors, at, at+1)
-	deleted := *c.reply.Vectors[at]
-	deleted.Status, deleted.Backfilling = Deleting, false
-	c.reply.Vectors[at] = &deleted
-	c.reply.Status = Updating
 	return nil
 }
 
