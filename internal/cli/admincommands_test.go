@@ -167,7 +167,7 @@ func TestExplainCommand(t *testing.T) {
 	f(codeWell, "GetItem: hit", "GetItem", "--body", `{"TableName":"tab","Key":{"id":{"S":"é"},"n":{"N":"1.5"}}}`)
 	f(codeWell, readable, "BatchGetItem", "tab", "id=é,n:N=1.5")
 	f(codeWell, `"decision":"hit"`, "--json", "GetItem", "tab", "id=é,n:N=1.5")
-	f(codeWell, "forwarded as it is", "MakeTea", "t")
+	f(codeWell, "forwarded unchanged", "MakeTea", "t")
 	f(codeInput, "neither an object", "GetItem", "tab", "7")
 	f(codeUsage, "needs a table, or --body", "GetItem")
 

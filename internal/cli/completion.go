@@ -115,14 +115,7 @@ func completeBash(w io.Writer, app *kong.Application) error {
   done
   case "$at $prev" in
 `, paths(list))
-	for _, l := range list {
-		if len(l.files) > 0 {
-			fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", patterns(l.path, l.files))
-		}
-		if len(l.values) > 0 {
-			fmt.Fprintf(&b, "    %s) return ;;\n", patterns(l.path, l.values))
-		}
-	}
+	writeFlagCases(&b, list, "    %s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", "    %s) return ;;\n")
 	b.WriteString("  esac\n  case \"$at\" in\n")
 	for _, l := range list {
 		var words []string
@@ -134,6 +127,19 @@ func completeBash(w io.Writer, app *kong.Application) error {
 	b.WriteString("  esac\n}\ncomplete -o default -F _kasoku kasoku\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeFlagCases writes the cases of a shell for flags with a value, in the given formats:
+// for file names and for other values.
+func writeFlagCases(b *strings.Builder, list []level, files, values string) {
+	for _, l := range list {
+		if len(l.files) > 0 {
+			fmt.Fprintf(b, files, patterns(l.path, l.files))
+		}
+		if len(l.values) > 0 {
+			fmt.Fprintf(b, values, patterns(l.path, l.values))
+		}
+	}
 }
 
 // shellQuote quotes text for a shell.
@@ -154,14 +160,7 @@ _kasoku() {
   done
   case "$at ${words[CURRENT-1]}" in
 `, paths(list))
-	for _, l := range list {
-		if len(l.files) > 0 {
-			fmt.Fprintf(&b, "    (%s) _files; return ;;\n", patterns(l.path, l.files))
-		}
-		if len(l.values) > 0 {
-			fmt.Fprintf(&b, "    (%s) return ;;\n", patterns(l.path, l.values))
-		}
-	}
+	writeFlagCases(&b, list, "    (%s) _files; return ;;\n", "    (%s) return ;;\n")
 	b.WriteString("  esac\n  case \"$at\" in\n")
 	for _, l := range list {
 		fmt.Fprintf(&b, "    (%q) list=(", l.path)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/dax"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 )
 
@@ -19,8 +21,17 @@ import (
 type daxListener struct {
 	server    *dax.Server
 	certs     *certificates // nil without TLS
-	lists     *listsHandle
+	lists     *sharedHandle[*lists.Registry]
 	accepting atomic.Bool
+}
+
+// newListsDirs returns a set of directories with lists of attributes.
+func newListsDirs(log *slog.Logger) *sharedDirs[*lists.Registry] {
+	return newSharedDirs(func(dir string, r *lists.Registry) {
+		if err := r.Close(); err != nil {
+			log.Warn("the lists of attributes could not be closed", "dir", dir, "error", err)
+		}
+	})
 }
 
 // daxOf returns the DAX configuration of a service, nil if it has none.
@@ -74,10 +85,13 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 		front.certs.cur.Store(cert)
 		cfg.TLS = front.certs.serverConfig()
 	}
-	if front.lists, err = c.node.lists.connect(c.cfg.DAXLists(s)); err != nil {
+	front.lists, err = c.node.lists.connect(c.cfg.DAXLists(s), func(path string) (*lists.Registry, error) {
+		return lists.Open(lists.Config{Dir: path, Log: c.node.log})
+	})
+	if err != nil {
 		return nil, err
 	}
-	cfg.Lists = front.lists
+	cfg.Lists = front.lists.resource
 	if front.server, err = dax.Listen(cfg); err != nil {
 		front.lists.Close()
 		return nil, err
@@ -101,7 +115,7 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
 	c.commit = append(c.commit, func() {
-		cfg.Lists, cfg.Log, cfg.Logger = m.dax.lists, c.node.accessLogs.current(), c.node.log
+		cfg.Lists, cfg.Log, cfg.Logger = m.dax.lists.resource, c.node.accessLogs.current(), c.node.log
 		m.dax.server.Configure(cfg)
 	})
 	return nil
@@ -224,7 +238,7 @@ func (f *daxListener) pending(c *config.Config, s *config.Service, path string) 
 	if (f.certs != nil) != (s.DAXTLS() != nil) {
 		list = append(list, path+".dax.tls")
 	}
-	if !f.lists.isFor(c.DAXLists(s)) {
+	if !f.lists.isAt(c.DAXLists(s)) {
 		list = append(list, path+".dax.lists")
 	}
 	return list

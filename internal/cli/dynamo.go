@@ -125,7 +125,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 		}
 		ac.Origin.URL = "embedded:" + dir
 		ac.Local = true
-		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.connect(store) }
+		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.openStore(store) }
 	} else {
 		var err error
 		if ac.Credentials, err = originCredentials(string(d.Origin)); err != nil {

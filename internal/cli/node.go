@@ -16,6 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -34,7 +35,7 @@ type Node struct {
 	cache      *cache.Cache
 	disk       *disk.Tier // nil if there is none
 	stores     *stores
-	lists      *listsDirs
+	lists      *sharedDirs[*lists.Registry]
 	started    time.Time
 	boot       *config.Config // the configuration with which the cache was made
 	accessLogs accessLogs
