@@ -4,7 +4,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// writeUnits returns the cost of writing that many bytes.
+// writeUnits returns the cost of writing that many bytes, for example 2 for 1,025 bytes.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
 // readUnits returns the cost of reading that many bytes; an eventually consistent read costs

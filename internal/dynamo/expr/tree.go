@@ -60,8 +60,8 @@ func (p Path) relationTo(q Path) relation {
 
 var clashes = [...]string{overlap: "overlap", conflict: "conflict"}
 
-// Clash returns the kind of conflict between two paths as messages name it, empty if there
-// is none.
+// Clash returns the kind of conflict between two paths as messages name it, for example
+// "overlap" for a and a.b. It returns "" if there is none.
 func (p Path) Clash(q Path) string { return clashes[p.relationTo(q)] }
 
 // OperandKind is the kind of an operand.

@@ -26,7 +26,7 @@ var operatorWords = words(`and or not in is between like union intersect except`
 var literalWords = map[string]tokenKind{"true": tokenBoolean, "false": tokenBoolean, "null": tokenNull, "missing": tokenMissing,
 	"as": tokenAs, "at": tokenAt, "by": tokenBy, "asc": tokenAsc, "desc": tokenDesc, "for": tokenFor}
 
-// joined maps sequences of keywords to the one token that they form.
+// joined maps sequences of keywords, for example IS NOT, to the one token that they form.
 var joined = map[string]string{
 	"not in": "not_in", "is not": "is_not", "not between": "not_between", "not like": "not_like",
 	"union all": "union_all", "intersect all": "intersect_all", "except all": "except_all",

@@ -2,8 +2,8 @@ package value
 
 import "bytes"
 
-// Equal reports whether two values are the same to DynamoDB: numbers by value,
-// sets without order.
+// Equal reports whether two values are the same to DynamoDB. Numbers are compared by value,
+// for example 1.0 and 1, and sets without order.
 func (v *Value) Equal(w *Value) bool {
 	if v.Type != w.Type {
 		return false
