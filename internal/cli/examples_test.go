@@ -11,11 +11,11 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// portOf finds the listeners' ports, so that the examples can run beside whatever
-// listens on them here.
+// portOf finds the listeners' ports, so that the examples can run although the
+// ports may be in use.
 var portOf = regexp.MustCompile(`((?:listen|dax): 127\.0\.0\.1):\d+`)
 
-// Every example is taken as it is, and runs.
+// Every example is valid as it is, and runs.
 func TestExamplesRun(t *testing.T) {
 	t.Setenv("ORDERS_SECRET", "s1")
 	t.Setenv("REPORTS_SECRET", "s2")

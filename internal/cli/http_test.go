@@ -152,7 +152,7 @@ func TestHTTPServiceOverHTTP2(t *testing.T) {
 	}
 }
 
-// endless gives zeros for ever.
+// endless is an endless reader of zeros.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -77,7 +77,7 @@ func TestConnectionsPerClient(t *testing.T) {
 	f("admin, up to all", r.AdminAddr(), request, 2, 503)
 }
 
-// TestUnauthenticatedIdle holds that every listener takes the time from the file.
+// TestUnauthenticatedIdle checks that every listener uses the time in the file.
 func TestUnauthenticatedIdle(t *testing.T) {
 	const limits = `limits: {unauthenticated_idle: 20ms}`
 	r := run(t, `

@@ -296,7 +296,7 @@ func TestReloadMovesAndRemoves(t *testing.T) {
 	}
 }
 
-// slowly is a log that takes its time with one message.
+// slowly is a log that delays one message.
 type slowly struct {
 	slog.Handler
 	message string

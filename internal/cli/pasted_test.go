@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
-// pages gives the documentation, by the names of its files.
+// pages returns the documentation by file name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")

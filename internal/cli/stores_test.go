@@ -75,7 +75,7 @@ func TestExpiredItemsLeaveTheCache(t *testing.T) {
 	}
 }
 
-// TestReloadChangesStores takes a service from one store to another and back.
+// TestReloadChangesStores moves a service from one store to another and back.
 func TestReloadChangesStores(t *testing.T) {
 	const format = head + `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:%dir, auth: {mode: none}}` + "\n"
 	to := func(dir string) string { return strings.ReplaceAll(format, "%dir", dir) }

@@ -112,8 +112,8 @@ var (
 
 const plainAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nVary: X_Forwarded_Host\r\nCache-Control: max-age=60"
 
-// Fields with underscores in their names don't reach origins, of whatever service and in
-// whatever kind of request, unless the configuration lets them; Proxy never does.
+// Fields with underscores in their names don't reach the origins of any service, in any kind
+// of request, unless the configuration allows it; Proxy never does.
 func TestUnderscores(t *testing.T) {
 	kept := []string{"X_http_method_override", "X-Amz-A_b", "X-Kept"} // the others are spelled like fields of proxies
 	for _, f := range []struct{ name, service, request, answer string }{

@@ -39,8 +39,8 @@ func isEmptyKey(err error) bool {
 
 const emptyKeyPrefix = "One or more parameter values are not valid. "
 
-// emptyWhat names the kind of the empty value, for the middle of a message.
-func emptyWhat(v *value.Value) string {
+// emptyValueName names the kind of the empty value, for the middle of a message.
+func emptyValueName(v *value.Value) string {
 	if v.Type == value.Binary {
 		return "The AttributeValue for a key attribute cannot contain an empty binary value."
 	}
@@ -115,7 +115,7 @@ func collectionSize(t *catalog.Table, item *value.Value, size int) int {
 func checkKeyValues(t *catalog.Table, item *value.Value) error {
 	for a := range t.Key.All() {
 		if v := item.Get(a.Name); isEmpty(v) {
-			return emptyKeyError{wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyWhat(v), a.Name)}
+			return emptyKeyError{wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyValueName(v), a.Name)}
 		}
 	}
 	if keyLength(item.Get(t.Key.Hash[0].Name)) > maxHashKey {
@@ -261,11 +261,11 @@ func checkIndexUpdate(t *catalog.Table, u *expr.Update) error {
 
 func emptyIndexKey(v *value.Value, index, attribute string) error {
 	return emptyKeyError{wire.Invalid("%sA value specified for a secondary index key is not supported. %s IndexName: %s, IndexKey: %s",
-		emptyKeyPrefix, emptyWhat(v), index, attribute)}
+		emptyKeyPrefix, emptyValueName(v), index, attribute)}
 }
 
 func emptyIndexUpdate(v *value.Value) error {
-	return emptyKeyError{wire.Invalid("%sThe update expression attempted to update a secondary index key to a value that is not supported. %s", emptyKeyPrefix, emptyWhat(v))}
+	return emptyKeyError{wire.Invalid("%sThe update expression attempted to update a secondary index key to a value that is not supported. %s", emptyKeyPrefix, emptyValueName(v))}
 }
 
 // writtenTo returns the value that the update writes to the whole attribute; nil if it

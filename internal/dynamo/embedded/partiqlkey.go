@@ -97,7 +97,7 @@ func checkStatementKey(a catalog.Attribute, v *value.Value) error {
 	case v.Type != a.Type:
 		return wire.Invalid("Key attribute's data type should match its data type in table's schema: Key %s", a.Name)
 	case isEmpty(v):
-		return emptyKeyError{wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyWhat(v), a.Name)}
+		return emptyKeyError{wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyValueName(v), a.Name)}
 	}
 	return nil
 }

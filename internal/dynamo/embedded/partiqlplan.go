@@ -239,7 +239,7 @@ func checkSelectKey(a catalog.Attribute, v *value.Value, index string) error {
 	if err := checkStatementKey(a, v); err == nil || index == "" || !isEmpty(v) {
 		return err
 	}
-	return wire.Invalid("%sA value specified for a secondary index key is not supported. %s IndexName: %s, IndexKey: %s", emptyKeyPrefix, emptyWhat(v), index, a.Name)
+	return wire.Invalid("%sA value specified for a secondary index key is not supported. %s IndexName: %s, IndexKey: %s", emptyKeyPrefix, emptyValueName(v), index, a.Name)
 }
 
 // mirrored maps comparators to those with exchanged operands.

@@ -183,7 +183,7 @@ func (s *search) checkConditions() error {
 		case e.value.Type != a.Type:
 			return wire.Invalid("Type of '%s' attribute in SearchConditionExpression (%s) does not match type in search schema (%s)", a.Name, e.value.Type, a.Type)
 		case isHash && isEmpty(e.value):
-			return emptyKeyError{wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyWhat(e.value), a.Name)}
+			return emptyKeyError{wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyValueName(e.value), a.Name)}
 		case isHash && s.hash == nil:
 			s.hash = e.value
 		default:

@@ -45,7 +45,7 @@ func (r *reading) checkStartPart(i int) error {
 	case v.Type != a.Type:
 		return errKeySchema
 	case isEmpty(v):
-		return wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyWhat(v), a.Name)
+		return wire.Invalid("%s%s Key: %s", emptyKeyPrefix, emptyValueName(v), a.Name)
 	case keyLength(v) > limit:
 		return tooLong
 	}

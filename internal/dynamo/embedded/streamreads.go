@@ -150,7 +150,7 @@ func (c *call) appendShard(info *catalog.Stream, floor uint64) {
 }
 
 func (c *call) getShardIterator() error {
-	if err := c.checkNumbered(); err != nil {
+	if err := c.checkSequenceNumber(); err != nil {
 		return err
 	}
 	arn := c.memberText("StreamArn")
@@ -171,9 +171,9 @@ func (c *call) getShardIterator() error {
 	return nil
 }
 
-// checkNumbered refuses an iterator type that needs a sequence number and has none, or has
+// checkSequenceNumber refuses an iterator type that needs a sequence number and has none, or has
 // one that it doesn't use.
-func (c *call) checkNumbered() error {
+func (c *call) checkSequenceNumber() error {
 	typ := c.memberText("ShardIteratorType")
 	numbered := strings.HasSuffix(typ, "_SEQUENCE_NUMBER")
 	if given := c.memberText("SequenceNumber") != ""; numbered && !given {

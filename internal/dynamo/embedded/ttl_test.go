@@ -193,7 +193,7 @@ func TestExpiryOfKeys(t *testing.T) {
 	}
 }
 
-// TestOrderOfExpiry: an item has one entry, or none, whatever becomes of it.
+// TestOrderOfExpiry: an item has at most one entry after any change.
 func TestOrderOfExpiry(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)

@@ -71,7 +71,7 @@ func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
 	if err := e.commit(); err != nil {
 		return false, err
 	}
-	s.tellExpired(name, gone)
+	s.reportExpired(name, gone)
 	return len(entries) == sweepItems, nil
 }
 
@@ -97,7 +97,7 @@ func (s *Store) due(t *table, now time.Time) ([][]byte, error) {
 // object.
 func (s *Store) OnExpiry(f func(table string, item []byte)) { s.expired.Store(&f) }
 
-func (s *Store) tellExpired(table string, items [][]byte) {
+func (s *Store) reportExpired(table string, items [][]byte) {
 	if f := s.expired.Load(); f != nil {
 		for _, item := range items {
 			(*f)(table, item)

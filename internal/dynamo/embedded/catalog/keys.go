@@ -83,7 +83,7 @@ func tableKey(schema []element, defs definitions) (Key, error) {
 	if len(schema) > len(defs) {
 		return Key{}, wire.Invalid("Invalid KeySchema: Some index key attribute have no definition")
 	}
-	if err := defs.cover(schema); err != nil {
+	if err := defs.checkDefined(schema); err != nil {
 		return Key{}, err
 	}
 	if err := checkPair(schema); err != nil {
@@ -95,7 +95,7 @@ func tableKey(schema []element, defs definitions) (Key, error) {
 // localKey returns the key of a local index called name of a table with the partition key
 // hash.
 func localKey(name string, schema []element, defs definitions, hash string) (Key, error) {
-	if err := defs.cover(schema); err != nil {
+	if err := defs.checkDefined(schema); err != nil {
 		return Key{}, err
 	}
 	if err := checkPair(schema); err != nil {
@@ -113,7 +113,7 @@ func localKey(name string, schema []element, defs definitions, hash string) (Key
 
 // globalKey returns the key of a global index.
 func globalKey(schema []element, defs definitions) (Key, error) {
-	if err := defs.cover(schema); err != nil {
+	if err := defs.checkDefined(schema); err != nil {
 		return Key{}, err
 	}
 	if err := checkParts(schema); err != nil {
@@ -122,8 +122,8 @@ func globalKey(schema []element, defs definitions) (Key, error) {
 	return defs.key(schema), nil
 }
 
-// cover checks that all attributes of a key are defined.
-func (d definitions) cover(schema []element) error {
+// checkDefined checks that all attributes of a key are defined.
+func (d definitions) checkDefined(schema []element) error {
 	for _, e := range schema {
 		if _, ok := d.find(e.name); !ok {
 			return invalid("Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",

@@ -48,7 +48,7 @@ const (
 	logSuffix      = ".log"
 )
 
-func lacksRoom(err error) bool {
+func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
@@ -56,7 +56,7 @@ func lacksRoom(err error) bool {
 func (f *fileSystem) persist(do func() error) error {
 	for {
 		err := do()
-		if !lacksRoom(err) {
+		if !isDiskFull(err) {
 			return err
 		}
 		first := !f.space.out.Load()
@@ -169,7 +169,7 @@ func (f *writtenFile) Write(p []byte) (done int, err error) {
 		err = f.fs.persist(write)
 		return done, err
 	}
-	if err = write(); lacksRoom(err) {
+	if err = write(); isDiskFull(err) {
 		f.fs.space.ranOut()
 		err = write()
 	}
