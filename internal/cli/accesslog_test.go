@@ -128,7 +128,7 @@ func TestAccessLogWhileFluentdIsAway(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsSpill: a new log takes the directory over from the old one,
+// TestReloadKeepsSpill: a new log takes over the directory of the old one,
 // and no record is lost.
 func TestReloadKeepsSpill(t *testing.T) {
 	f := forwardtest.New(t, forwardtest.Options{})

@@ -116,7 +116,7 @@ func (b *bbpdNode) create(table string) {
 		`"AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}`, 200, `"TableName":"`+table+`"`)
 }
 
-// throttling is an origin that has no time, now and then or ever.
+// throttling is an origin that throttles some requests, or all.
 func throttling(t *testing.T) (srv *httptest.Server, asked *atomic.Int64) {
 	asked = &atomic.Int64{}
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -296,7 +296,7 @@ func batchDefects(t *testing.T) {
 	b := runBBPD(t, bbpd)
 	b.create("tab")
 	b.want("POST", "/BatchWriteItemJSON", `{"RequestItems":{"tab":[`+plainPuts(0, 240)+`]}}`, 200, `{"UnprocessedItems":{}}`)
-	// A projection of more keys than one request takes, in their order.
+	// A projection of more keys than one request may have, in their order.
 	var keys, items []string
 	for i := range 240 {
 		keys = append(keys, fmt.Sprintf(`{"k":{"S":"%04d"}}`, i))

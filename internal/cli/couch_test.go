@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch"
 )
 
-// newRelax makes a node with a database that nothing happens to.
+// newRelax makes a node with a database that never changes.
 func newRelax(t *testing.T, name string) *httptest.Server {
 	t.Helper()
 	n := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

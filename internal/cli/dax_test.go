@@ -52,7 +52,7 @@ func hello(t *testing.T, conn net.Conn, err error) *daxClient {
 	return c
 }
 
-// dax connects to a service as clients of DAX do.
+// dax connects to a service as a DAX client does.
 func (r *running) dax(service string) *daxClient {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", r.DAXAddr(service).String())

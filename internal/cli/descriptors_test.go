@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// TestFitDescriptors holds that bounds are lowered by the same share, and by no more than it
-// takes.
+// TestFitDescriptors checks that bounds are lowered by the same share, and by no more than
+// necessary.
 func TestFitDescriptors(t *testing.T) {
 	const file = `
 services:

@@ -135,7 +135,7 @@ func TestDocsCommands(t *testing.T) {
 	}
 }
 
-// TestHelpOfMetrics wants a sentence for the operator.
+// TestHelpOfMetrics checks that each help text is a sentence.
 func TestHelpOfMetrics(t *testing.T) {
 	r := runAll(t)
 	for _, f := range r.registry.Families() {

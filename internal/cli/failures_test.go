@@ -86,7 +86,7 @@ func TestFailuresOfOrigins(t *testing.T) {
 	f("memcached", `servers: ["ADDRESS"], fallback: ["http://ADDRESS"], locations: [{path: "/db/{id}", key: "${path.id}"}]`)
 }
 
-// TestReadyAgain shows that a service is ready again once its origin is back.
+// TestReadyAgain checks that a service is ready again once its origin is back.
 func TestReadyAgain(t *testing.T) {
 	address := refusing(t)
 	r := run(t, `admin: {listen: "127.0.0.1:0"}

@@ -23,7 +23,7 @@ func TestHeapLimit(t *testing.T) {
 	f(64, 0, 312, 128+2*200) // 112 are explained
 }
 
-// TestGuardHeap holds that a limit is set, unless the environment has one, and given back.
+// TestGuardHeap checks that a limit is set, unless the environment has one, and restored.
 func TestGuardHeap(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)

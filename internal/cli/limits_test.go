@@ -95,7 +95,7 @@ services:
 	ends(t, r.AdminAddr(), "")
 }
 
-// ends connects, sends something, and wants nothing but the end of the connection.
+// ends connects, sends data, and checks that the connection is closed without an answer.
 func ends(t *testing.T, to net.Addr, send string) {
 	t.Helper()
 	nc, err := net.Dial("tcp", to.String())

@@ -59,7 +59,7 @@ func TestRingPrintsAsItReads(t *testing.T) {
 	}
 }
 
-// TestRingOfManyKeys wants a line for each of many keys, in their order.
+// TestRingOfManyKeys checks that there is a line for each of many keys, in their order.
 func TestRingOfManyKeys(t *testing.T) {
 	const many = 50_000
 	var in, out, errs bytes.Buffer

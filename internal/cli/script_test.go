@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			"example": func(ts *testscript.TestScript, _ bool, args []string) {
 				text, err := os.ReadFile(filepath.Join("../../examples", args[0]))
 				ts.Check(err)
-				text = daxLine.ReplaceAll(text, nil) // it takes no sockets
+				text = daxLine.ReplaceAll(text, nil) // it accepts no sockets
 				sockets := []string{ts.Getenv("SOCKET") + "-admin", ts.Getenv("SOCKET")}
 				text = portOf.ReplaceAllFunc(text, func([]byte) []byte {
 					next := sockets[0]

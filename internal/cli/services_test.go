@@ -85,7 +85,7 @@ func TestServicesOfOneStore(t *testing.T) {
 		shows("GetItem", get, `"x"`)
 		shows("Query", query, `"x"`)
 		shows("Query", index, `"Count":1`)
-		if how, _ := r.signedAsk("audit", "Query", index); !strings.Contains(how, "hit") { // the store's indexes never lie behind
+		if how, _ := r.signedAsk("audit", "Query", index); !strings.Contains(how, "hit") { // the store's indexes never lag
 			t.Errorf("a query of the index: %s", how)
 		}
 		shows("GetItem", none, `{}`)

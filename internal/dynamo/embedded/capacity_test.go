@@ -15,7 +15,7 @@ func (s *Store) charged(t testing.TB, op, body, mode, want string) {
 	}
 }
 
-// padded is a string attribute that takes so many bytes with its name v.
+// padded returns a string attribute whose size, with its name v, is that many bytes.
 func padded(n int) string { return `"v":{"S":"` + strings.Repeat("x", n-1) + `"}` }
 
 func TestCapacityOfReads(t *testing.T) {

@@ -40,7 +40,7 @@ const (
 	rangeSize = "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes"
 )
 
-// TestKeyChecks gives wrong keys to every operation that takes a Key.
+// TestKeyChecks sends wrong keys to every operation with a Key.
 func TestKeyChecks(t *testing.T) {
 	s := withTables(t)
 	long := strings.Repeat("k", 2049)
@@ -109,7 +109,7 @@ func TestBinaryKey(t *testing.T) {
 	s.refused(t, "PutItem", `{"TableName":"plain","Item":{"p":{"B":""}}}`, "ValidationException", message)
 }
 
-// TestUpdateChecks gives updates that key attributes do not allow.
+// TestUpdateChecks sends updates that key attributes do not allow.
 func TestUpdateChecks(t *testing.T) {
 	s := withTables(t)
 	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"n":{"N":"1"},"e":{"S":""},"lng":{"S":"`+strings.Repeat("k", 1025)+`"}}}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// newStore opens a store in a directory of the test's.
+// newStore opens a store in a temporary directory.
 func newStore(t testing.TB) *Store {
 	t.Helper()
 	return openStore(t, Config{Dir: t.TempDir(), NoSync: true})
@@ -29,8 +29,7 @@ func openStore(t testing.TB, cfg Config) *Store {
 	return s
 }
 
-// openStill opens a store in which nothing happens by itself, with a clock of the
-// test's.
+// openStill opens a store without background work, with the given clock.
 func openStill(t testing.TB, cfg Config, clock func() time.Time) *Store {
 	t.Helper()
 	s, err := open(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)), clock)

@@ -142,7 +142,7 @@ func TestEntries(t *testing.T) {
 	f("PutItem", ``, "")
 	f("PutItem", `,"v":{"S":"v"},"x":{"S":"x"}`, "")
 	f("PutItem", `,"l":{"S":"l"},"v":{"S":"v"},"x":{"S":"x"}`, "zlx(p s l)")
-	f("PutItem", `,"g":{"S":"g"},"v":{"S":"v"},"x":{"S":"x"}`, "byx(p s g x)") // byg wants l as well
+	f("PutItem", `,"g":{"S":"g"},"v":{"S":"v"},"x":{"S":"x"}`, "byx(p s g x)") // byg needs l as well
 	f("PutItem", `,"g":{"S":"g"},"l":{"S":"l"},"v":{"S":"v"},"x":{"S":"x"},"b":{"B":"AA=="}`, "zlx(p s l) zbx(p s g l v x b) byg(p s g l v x b) byx(p s g x)")
 	f("UpdateItem", `,"UpdateExpression":"REMOVE l, v"`, "zbx(p s g x b) byx(p s g x)")
 	f("UpdateItem", `,"UpdateExpression":"REMOVE x SET g = :g","ExpressionAttributeValues":{":g":{"S":"h"}}`, "zbx(p s g b) byx(p s g)")

@@ -33,8 +33,8 @@ var parsers = map[string]parser{
 	"TransactWriteItems": parserOf(parseTransactWriteItems),
 }
 
-// refuses returns a function that wants the operation to refuse a body, which
-// has the operation's shape, with a ValidationException.
+// refuses returns a function that checks that the operation refuses a body of the right
+// shape with a ValidationException.
 func refuses(t *testing.T, op string) func(body, message string) {
 	return func(body, message string) {
 		t.Helper()
@@ -52,7 +52,7 @@ func refuses(t *testing.T, op string) func(body, message string) {
 	}
 }
 
-// takes returns a function that wants the operation to accept a body.
+// takes returns a function that checks that the operation accepts a body.
 func takes(t *testing.T, op string) func(body string) {
 	return func(body string) {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 // TestSessions plays the sessions of testdata/sessions: see the README there.
 func TestSessions(t *testing.T) { playAll(t, "testdata/sessions/*.txt", playSession) }
 
-// session is a client and its store, in which nothing happens by itself.
+// session is a client and its store, which has no background work.
 type session struct {
 	t     *testing.T
 	dir   string

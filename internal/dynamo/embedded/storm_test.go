@@ -292,7 +292,7 @@ func (r *stormReplay) apply(t testing.TB, rec *stormRecord) {
 	r.images[key], r.state[key] = string(d.NewImage), int(n)
 }
 
-// TestStorm lets it rage in this process, where the race detector sees it.
+// TestStorm runs a storm in this process, where the race detector sees it.
 func TestStorm(t *testing.T) {
 	s := newStore(t)
 	s.must(t, "CreateTable", stormTable)

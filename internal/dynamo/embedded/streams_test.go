@@ -78,7 +78,7 @@ func (s *Store) iteratorRequest(t testing.TB, arn, kind string) string {
 	return fmt.Sprintf(`{"StreamArn":%q,"ShardId":%q,"ShardIteratorType":%q%s}`, arn, s.describeStreamOf(t, arn, "").Shards[0].ShardId, typ, more)
 }
 
-// read returns the records behind an iterator and the next iterator.
+// read returns the records after an iterator and the next iterator.
 func (s *Store) read(t testing.TB, iterator, more string) ([]record, string) {
 	t.Helper()
 	var out struct {

@@ -61,7 +61,7 @@ func TestTransactWriteItems(t *testing.T) {
 	}
 }
 
-// TestCancellations gives up transactions for every reason.
+// TestCancellations cancels transactions for every reason.
 func TestCancellations(t *testing.T) {
 	s := withTables(t)
 	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"},"t":{"S":"text"}}}`)

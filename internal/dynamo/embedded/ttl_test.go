@@ -117,7 +117,7 @@ func TestExpiry(t *testing.T) {
 	store("text", fmt.Sprintf(`{"S":"%d"}`, c.seconds(-60)))
 	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"never"}}}`)
 
-	// The store is opened again before the items of before are entered.
+	// The store is opened again before the older items are added.
 	s.Close()
 	s = openStill(t, Config{Dir: dir}, c.Now)
 	var told []string

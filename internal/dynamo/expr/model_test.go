@@ -285,7 +285,7 @@ func drawPath(t *rapid.T) (string, Path) {
 	return text, toPath(text)
 }
 
-// toPath takes a path of the model's apart.
+// toPath parses a path of the model.
 func toPath(text string) Path {
 	var p Path
 	for _, s := range strings.Split(strings.ReplaceAll(text, "[", ".["), ".") {

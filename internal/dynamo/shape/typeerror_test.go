@@ -25,7 +25,7 @@ func refusal(t *testing.T, operation, body string) (typ, message string) {
 	return e.Type, e.Message
 }
 
-// TestTypes puts values of each type where the API wants others.
+// TestTypes uses values of each type in place of others.
 func TestTypes(t *testing.T) {
 	f := func(operation, body, want string) {
 		t.Helper()
@@ -151,7 +151,7 @@ func TestTypes(t *testing.T) {
 	f("Query", `{"KeyConditions":{"a":{"ComparisonOperator":1}},"TableName":true}`, "NUMBER_VALUE cannot be converted to String")
 }
 
-// TestTypesAccepted are spellings that the service takes.
+// TestTypesAccepted has spellings that the service accepts.
 func TestTypesAccepted(t *testing.T) {
 	f := func(operation, body string) {
 		t.Helper()

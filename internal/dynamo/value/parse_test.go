@@ -30,7 +30,7 @@ func TestParseItem(t *testing.T) {
 	f(`{"a":{"L":[{"S":"x"},{"M":{"b":{"N":"1"}}},{"L":[{"NULL":true}]}]}}`, `{"a":{"L":[{"S":"x"},{"M":{"b":{"N":"1"}}},{"L":[{"NULL":true}]}]}}`)
 	f(`{"a":{"SS":["b","","a"]},"b":{"NS":["2","1.0","-0"]},"c":{"BS":["","AAE="]}}`, `{"a":{"SS":["b","","a"]},"b":{"NS":["2","1","0"]},"c":{"BS":["","AAE="]}}`)
 	f(`{"a":{"BOOL":true},"b":{"BOOL":false},"c":{"NULL":true}}`, `{"a":{"BOOL":true},"b":{"BOOL":false},"c":{"NULL":true}}`)
-	// Words for truth, as the service takes them.
+	// Words for booleans, as the service accepts them.
 	f(`{"a":{"BOOL":"TRUE"},"b":{"BOOL":"1"},"c":{"BOOL":"yes"},"d":{"NULL":"true"}}`, `{"a":{"BOOL":true},"b":{"BOOL":true},"c":{"BOOL":true},"d":{"NULL":true}}`)
 	f(`{"a":{"BOOL":"false"},"b":{"BOOL":"0"},"c":{"BOOL":"No"}}`, `{"a":{"BOOL":false},"b":{"BOOL":false},"c":{"BOOL":false}}`)
 	// Escapes, also in names of attributes and types.
