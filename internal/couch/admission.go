@@ -63,7 +63,7 @@ func isWhole(b *httpcache.Body, docs bool) bool {
 	return isComplete(trimmed)
 }
 
-// isComplete checks a result's members, and those of each result of several queries.
+// isComplete checks a result's members; for several queries it checks each result.
 func isComplete(result []byte) bool {
 	for m := api.MembersOf(result); m.Next(); {
 		switch {

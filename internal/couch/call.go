@@ -30,7 +30,7 @@ type call struct {
 	x          *edge.Exchange
 	handedOver bool // the engine handles the exchange
 
-	// What the request means.
+	// The request's meaning.
 	route    api.Route
 	identity auth.Identity
 	db       *follow.Database // nil: nothing of it is cached
@@ -237,7 +237,7 @@ func (c *call) selection() *nodeSelection {
 		r.writeOrder = r.writeOrder.startingAt(c.recentWriter())
 	case c.db != nil:
 	case c.settings.table() != nil && len(c.name) > 0:
-		r.preferred = r.writeOrder // it is not recorded which nodes lack what
+		r.preferred = r.writeOrder // the nodes' missing changes are not recorded
 	default:
 		if node, ok := c.settings.fleet.recentWrites.node(c.clientHash(), c.x.Now().Unix(), c.settings.cfg.MaxLag); ok {
 			r.preferred = nodeOrder{node}

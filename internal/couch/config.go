@@ -65,7 +65,7 @@ type Replicate struct {
 const (
 	// WritesFirst sends all writes to the first healthy node, in the order of Nodes.
 	WritesFirst = "first"
-	// WritesAny distributes writes over the healthy nodes; those of one document have the
+	// WritesAny distributes writes over the healthy nodes; all writes of one document have the
 	// same node. The nodes must replicate to each other both ways.
 	WritesAny = "any"
 )

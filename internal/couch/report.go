@@ -27,7 +27,7 @@ func (s *Service) Report() admin.Report {
 	return r
 }
 
-// Purge drops copies: all of them, those with a tag of the nodes, or those of a URL. For a
+// Purge drops copies: all of them, or by a tag of the nodes, or by URL. For a
 // document that includes its attachments, for a view all views, lists and queries, and for a
 // database everything.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {

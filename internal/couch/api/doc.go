@@ -1,6 +1,6 @@
 // Package api is the CouchDB API as bytes: it opens no connection and keeps no state.
 //
-//   - Classify returns the Route of a request: what it reads or writes, whether its
+//   - Classify returns the Route of a request: its kind and its effects, whether its
 //     answer may be cached, which node must get it, and its cache key.
 //   - WriteIDs, StoredRevisions and SentRevisions return the documents that a write
 //     names and the revisions that it stored.

@@ -93,7 +93,7 @@ func StoredRevisions(status int, body []byte, updated, by string) (stored []Revi
 	case updated != "":
 		return nil, false
 	case status < 200 || status > 299: // 0: no answer
-		return nil, status >= 300 && status < 500 // it is unknown what a failing node did
+		return nil, status >= 300 && status < 500 // a failing node may have stored something
 	}
 	switch firstOf(body) {
 	case '{':

@@ -36,7 +36,7 @@ const (
 	Local                    // a document that is not replicated and not announced
 	Result                   // computed from any documents of the database: views, _all_docs, _find
 	Rendering                // computed by a function that sees the request: lists, shows
-	Feed                     // what changed
+	Feed                     // changes of a database or of the server
 )
 
 func (w Kind) String() string {
@@ -73,7 +73,7 @@ const (
 	// TouchDocuments: any documents of the database, and all results.
 	TouchDocuments
 	// TouchDatabase: the database itself, for example when it is created or deleted: all its
-	// copies, including those of fixed revisions.
+	// copies, even of fixed revisions.
 	TouchDatabase
 	// TouchDatabaseList: the list of databases.
 	TouchDatabaseList

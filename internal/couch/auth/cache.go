@@ -29,7 +29,7 @@ type Check func(ctx context.Context, writer bool) (status int, err error)
 
 // Config is the configuration of a Cache.
 type Config struct {
-	// Service is the service's name, which separates its decisions from those of others.
+	// Service is the service's name, which separates the decisions of services.
 	Service string
 	// TTL is how long a decision is cached, and so how long a client may get copies after
 	// its permission was revoked without Kasoku's knowledge. Default 2s.

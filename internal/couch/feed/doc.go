@@ -1,7 +1,7 @@
 // Package feed lets any number of clients follow the live _changes feed of a database at the
 // cost of one continuous feed on the node.
 //
-// # What is shared
+// # Sharing
 //
 // Clients share a feed if they request the same from the same node: the database, every
 // parameter and body that affects the rows, and, if a filter function may look at the

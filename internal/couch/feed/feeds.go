@@ -69,7 +69,7 @@ type Feeds struct {
 
 	mu      sync.Mutex
 	groups  map[string]*group // the groups that clients may join, by source.key
-	running map[*group]bool   // all groups with a feed on a node, including those that no client may join
+	running map[*group]bool   // all groups with a feed on a node, including retired ones
 	stats   Stats
 }
 

@@ -234,7 +234,7 @@ func (s *session) fill(b *batch, rows []row) (n int) {
 	return n
 }
 
-// checkDue does what is due while there are rows to send, since a client that is always
+// checkDue handles the timer while there are rows to send, since a client that is always
 // behind never waits.
 func (s *session) checkDue(ctx context.Context, stopping <-chan struct{}) (o sessionResult, over bool) {
 	select {

@@ -16,7 +16,7 @@ type State struct {
 	Clients, Rows, Bytes int
 }
 
-// States returns the states of all shared feeds, those with the most clients first.
+// States returns the states of all shared feeds, sorted by descending number of clients.
 func (f *Feeds) States() []State {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -43,7 +43,7 @@
 //  2. The followers report changes; tags move. Requests call Table.Find.
 //  3. A node without the database is left out until the database exists there. A node is
 //     also left out while the balancer reports it down (Table.SetUp) and its feed is silent.
-//     It is included again when its feed has delivered what was missed.
+//     It is included again when its feed has delivered the missed changes.
 //  4. If no request uses the database for a while, or no node has it, it is released: first
 //     it refuses further use, then its tag moves, and then another Database may take its
 //     place. Its copies can't be found again, since the next one has another incarnation.

@@ -2,7 +2,7 @@ package follow
 
 import "time"
 
-// current returns the nodes whose answers may be cached: those that lack nothing that the
+// current returns the nodes whose answers may be cached, since they lack nothing that the
 // answer may depend on. id is the document that is read; nil for a result computed from
 // several documents. Read the tags before the call, and send the request after it.
 //

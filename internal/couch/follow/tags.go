@@ -21,7 +21,7 @@ const nameSize = 256
 // Tagger returns the tags of one service.
 type Tagger struct{ service string }
 
-// NewTagger returns a Tagger whose tags differ from those of other services.
+// NewTagger returns a Tagger whose tags differ from other services' tags.
 func NewTagger(service string) Tagger { return Tagger{service} }
 
 func (t Tagger) name(dst []byte, kind byte, db []byte) []byte {

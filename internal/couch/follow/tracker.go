@@ -210,7 +210,7 @@ func (t *tracker) markHas(c *change, node int, now int64) {
 }
 
 // closeIfDone drops a change that all nodes have announced, except nodes that are out. A
-// comparison finds what these lack when they rejoin.
+// comparison finds their missing changes when they rejoin.
 func (t *tracker) closeIfDone(id string, c *change) {
 	if in := t.all &^ t.out; in&^c.has == 0 && in&^c.announced == 0 {
 		t.remove(id, c)
@@ -224,7 +224,7 @@ func (t *tracker) remove(id string, c *change) {
 	(t.all &^ c.has).forEach(func(n int) { t.lacks[n]-- })
 }
 
-// overflow drops all changes. A comparison must find again what the nodes lack.
+// overflow drops all changes. A comparison must find the missing changes again.
 func (t *tracker) overflow() {
 	clear(t.open)
 	t.lacks, t.oldest = [MaxNodes]int{}, [MaxNodes]lack{}
