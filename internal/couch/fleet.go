@@ -82,8 +82,8 @@ func (f *fleet) choice(o nodeOrder) *balance.Choice {
 	return &balance.Choice{Names: f.urls, Prefer: o}
 }
 
-// numbers returns the indexes in f of the nodes of other; -1 for nodes that f does not have.
-func (f *fleet) numbers(other *fleet) (nodes []int) {
+// indexes returns the indexes in f of the nodes of other; -1 for nodes that f does not have.
+func (f *fleet) indexes(other *fleet) (nodes []int) {
 	for _, url := range other.urls {
 		nodes = append(nodes, slices.Index(f.urls, url))
 	}

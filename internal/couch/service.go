@@ -126,7 +126,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		stage.Rollback()
 		return fmt.Errorf("couchdb: %w", err)
 	}
-	f.recentWrites.copyFrom(&old.fleet.recentWrites, f.numbers(old.fleet))
+	f.recentWrites.copyFrom(&old.fleet.recentWrites, f.indexes(old.fleet))
 	if err := s.reconfigure(cfg, f); err != nil {
 		f.close()
 		stage.Rollback()

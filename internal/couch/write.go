@@ -123,7 +123,7 @@ func (w *writing) publish(s *httpcache.Settled, stored []api.Revision, ok bool) 
 func (w *writing) publishTo(set *settings, s *httpcache.Settled, stored []api.Revision, ok bool) {
 	node := -1 // the index of the node that answered
 	if w.member >= 0 {
-		node = set.fleet.numbers(w.settings.fleet)[w.member]
+		node = set.fleet.indexes(w.settings.fleet)[w.member]
 	}
 	if node >= 0 && (s.Status >= 200 && s.Status < 300 || len(stored) > 0) {
 		set.fleet.recentWrites.record(w.clientHash(), node, w.x.Now().Unix())

@@ -60,8 +60,8 @@ type Replication struct {
 // returns or lags. In these two cases it also replaces the documents of replications that
 // may be stuck.
 type Keeper struct {
-	cfg   KeeperConfig
-	kicks []chan struct{} // by node; capacity 1 each
+	cfg     KeeperConfig
+	wakeups []chan struct{} // by node; capacity 1 each
 
 	mu         sync.Mutex
 	states     []Replication
@@ -79,7 +79,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	}
 	k := &Keeper{cfg: cfg, awayCounts: make([]int, len(cfg.Nodes))}
 	for range cfg.Nodes {
-		k.kicks = append(k.kicks, make(chan struct{}, 1))
+		k.wakeups = append(k.wakeups, make(chan struct{}, 1))
 	}
 	for _, j := range cfg.Jobs {
 		k.states = append(k.states, Replication{ReplicationJob: j})
@@ -124,9 +124,9 @@ func (k *Keeper) restart(which func(s *Replication) bool, note func()) {
 		}
 	}
 	k.mu.Unlock()
-	for _, kick := range k.kicks {
+	for _, wakeup := range k.wakeups {
 		select {
-		case kick <- struct{}{}:
+		case wakeup <- struct{}{}:
 		default:
 		}
 	}
@@ -156,7 +156,7 @@ func (k *Keeper) run(ctx context.Context, node int) {
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-		case <-k.kicks[node]:
+		case <-k.wakeups[node]:
 			failures = 0
 		case <-t.C:
 		}
@@ -220,7 +220,7 @@ func (k *Keeper) ensure(ctx context.Context, i int, s Replication) error {
 		return err
 	}
 	if status/100 != 2 {
-		return statusRefused("_replicate", status, answer)
+		return unexpectedStatus("_replicate", status, answer)
 	}
 	if aways != k.awayCount(s.ReplicationJob) {
 		return nil // it may be gone already; NodeReturned has requested another check
@@ -256,7 +256,7 @@ func (k *Keeper) ensureDocument(ctx context.Context, i int, s Replication) error
 	case status == http.StatusNotFound:
 		return k.write(ctx, i, s.To, path, want)
 	case status != http.StatusOK:
-		return statusRefused("GET of its document", status, answer)
+		return unexpectedStatus("GET of its document", status, answer)
 	}
 	var found replicationDoc
 	if err := json.Unmarshal(answer, &found); err != nil {
@@ -284,7 +284,7 @@ func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, w
 	}
 	status, answer, err := k.send(ctx, node, "DELETE", path+"?rev="+url.QueryEscape(found.Rev), nil)
 	if err == nil && status/100 != 2 && status != http.StatusNotFound {
-		err = statusRefused("DELETE of its document", status, answer)
+		err = unexpectedStatus("DELETE of its document", status, answer)
 	}
 	if err != nil {
 		k.requestRenewal(i)
@@ -303,7 +303,7 @@ func (k *Keeper) write(ctx context.Context, i, node int, path string, want repli
 	case status == http.StatusNotFound:
 		return errNoReplicator
 	case status/100 != 2:
-		return statusRefused("PUT of its document", status, answer)
+		return unexpectedStatus("PUT of its document", status, answer)
 	}
 	k.started(i, DocumentReplication)
 	return nil
@@ -336,6 +336,6 @@ func (k *Keeper) send(ctx context.Context, node int, method, path string, body a
 	return k.cfg.Do(ctx, node, method, path, text)
 }
 
-func statusRefused(what string, status int, answer []byte) error {
+func unexpectedStatus(what string, status int, answer []byte) error {
 	return fmt.Errorf("%s was answered with %d: %.200s", what, status, answer)
 }
