@@ -31,6 +31,9 @@ type nodes struct {
 	numbering atomic.Uint64
 }
 
+// requestTimeout is the timeout of a small request to a node.
+const requestTimeout = 10 * time.Second
+
 // maxAnswer is the maximum size of an answer to one of Kasoku's own requests.
 const maxAnswer = 16 << 20
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -20,20 +19,12 @@ type keeper struct {
 	running sync.WaitGroup
 }
 
-// requestTimeout is the timeout of one request to a node.
-const requestTimeout = 10 * time.Second
-
 // newKeeper returns a running keeper.
 func newKeeper(cfg *Config, n *nodes, registry *telemetry.Registry, log *slog.Logger) *keeper {
 	k := &keeper{urls: cfg.Nodes, log: log}
-	rc := follow.KeeperConfig{Jobs: replicationJobs(cfg), Changed: k.changed}
+	rc := follow.KeeperConfig{Jobs: replicationJobs(cfg), Do: n.do, Changed: k.changed}
 	for _, url := range cfg.Nodes {
 		rc.Nodes = append(rc.Nodes, follow.ReplicationNode{URL: url, User: cfg.User, Password: cfg.Password})
-	}
-	rc.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		return n.do(ctx, node, method, path, body)
 	}
 	k.Keeper = follow.NewKeeper(rc)
 	k.observe(cfg.Name, registry)

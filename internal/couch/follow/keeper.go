@@ -333,6 +333,8 @@ func (k *Keeper) send(ctx context.Context, node int, method, path string, body a
 			return 0, nil, err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	return k.cfg.Do(ctx, node, method, path, text)
 }
 
