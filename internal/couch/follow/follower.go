@@ -110,19 +110,21 @@ type FollowerState struct {
 type Follower struct {
 	cfg FollowerConfig
 
-	// Owned by Run.
+	// The position and its database. These fields and the next are owned by Run.
 	seq             string      // the position as JSON; "" if there is none
 	startTime       string      // instance_start_time of the database that seq belongs to
-	resetReason     ResetReason // why seq was discarded, if startTime is set
-	endedInOrder    bool        // the node has ended the last feed in order, for example because the database was deleted
-	opened          bool        // a continuous feed has been open since the last reset
 	startTimeUnique bool        // startTime differs from that of any database created from now on
 	identifiedAt    time.Time   // when startTime was read
-	polling         bool        // long polls instead of a continuous feed
-	modeSince       time.Time
-	emptyFeeds      int // consecutive feeds of the current form without a byte
-	failures        int // consecutive failed attempts
+	resetReason     ResetReason // why seq was discarded, if startTime is set
 	row             api.Change
+
+	// The feed.
+	opened       bool // a continuous feed has been open since the last reset
+	endedInOrder bool // the node has ended the last feed in order, for example because the database was deleted
+	polling      bool // long polls instead of a continuous feed
+	modeSince    time.Time
+	emptyFeeds   int // consecutive feeds of the current form without a byte
+	failures     int // consecutive failed attempts
 
 	mu    sync.Mutex
 	state FollowerState

@@ -41,19 +41,25 @@ type tracker struct {
 	// from. Each hit reads it without the lock.
 	servableUntil atomic.Int64
 
-	mu            sync.Mutex
+	mu sync.Mutex // guards the following fields
+
+	// Sets of nodes.
 	all           NodeSet
 	out           NodeSet // unreachable: changes don't wait for them, and their answers are not cached
 	unsynced      NodeSet // it is not recorded which changes they lack
 	rejoined      NodeSet // unsynced nodes that were out, and lack all writes of that time
 	wroteWhileOut NodeSet // nodes that are out and have stored a write for Kasoku nevertheless
-	epoch         uint64
-	unsyncedAt    [MaxNodes]uint64 // the epoch in which the node became unsynced
-	heard         [MaxNodes]int64
-	lacks         [MaxNodes]int      // the number of open changes that the node lacks
-	open          map[string]*change // by document id
-	changes       uint64             // the number of changes recorded so far
-	oldest        [MaxNodes]lack
+
+	// Changes.
+	open    map[string]*change // by document id
+	changes uint64             // the number of changes recorded so far
+	epoch   uint64             // the number of times that nodes became unsynced
+
+	// By node.
+	heard      [MaxNodes]int64
+	unsyncedAt [MaxNodes]uint64 // the epoch in which the node became unsynced
+	lacks      [MaxNodes]int    // the number of open changes that the node lacks
+	oldest     [MaxNodes]lack
 }
 
 // change is the newest revision of a document, kept until all nodes have announced it.
