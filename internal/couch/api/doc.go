@@ -6,6 +6,7 @@
 //     names and the revisions that it stored.
 //   - FeedReader reads a _changes feed, Change is one of its rows, and DatabaseReplaced
 //     compares two positions in it.
+//   - ReadDatabaseInfo reads the identity of a database.
 //   - Members and Elements walk JSON objects and arrays in place.
 //
 // Where CouchDB and compatible products interpret a path differently, reads are not

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -91,16 +90,9 @@ func (s *source) locate(ctx context.Context) (startTime, seq string, err error) 
 		return "", "", err
 	}
 	defer a.Body.Close()
-	var info struct {
-		StartTime json.RawMessage `json:"instance_start_time"`
-		Seq       json.RawMessage `json:"update_seq"`
-	}
-	text, err := io.ReadAll(io.LimitReader(a.Body, api.MaxChange))
+	info, err := api.ReadDatabaseInfo(a.Body)
 	if err != nil {
-		return "", "", err
-	}
-	if json.Unmarshal(text, &info) != nil || len(info.Seq) == 0 {
-		return "", "", errGarbled
+		return "", "", feedError(err)
 	}
 	return string(info.StartTime), string(info.Seq), nil
 }

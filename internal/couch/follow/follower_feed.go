@@ -30,14 +30,8 @@ func (f *Follower) locate(ctx context.Context) (fresh bool, err error) {
 	return f.adopt(string(id.StartTime), id.Seq), nil
 }
 
-// identity is the identity of a database and the end of its feed.
-type identity struct {
-	StartTime json.RawMessage `json:"instance_start_time"`
-	Seq       json.RawMessage `json:"update_seq"`
-}
-
 // identify returns the identity of the database that has the name now.
-func (f *Follower) identify(ctx context.Context) (id identity, err error) {
+func (f *Follower) identify(ctx context.Context) (id api.DatabaseInfo, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.MaxSilence)
 	defer cancel()
 	status, body, err := f.cfg.Get(ctx, f.path(""))
@@ -52,14 +46,7 @@ func (f *Follower) identify(ctx context.Context) (id identity, err error) {
 	default:
 		return id, statusError(status)
 	}
-	text, err := io.ReadAll(io.LimitReader(body, api.MaxChange))
-	if err != nil {
-		return id, err
-	}
-	if err := json.Unmarshal(text, &id); err != nil || len(id.Seq) == 0 {
-		return id, api.ErrMalformed
-	}
-	return id, nil
+	return api.ReadDatabaseInfo(body)
 }
 
 // confirm checks that the database is still the one whose feed was requested. A node takes
@@ -114,12 +101,16 @@ func (f *Follower) uncertain() bool {
 
 // target returns the request target of the feed from the current position.
 func (f *Follower) target(options string) string {
-	seq := f.seq
+	return f.path("/_changes?" + options + "&since=" + escapePosition(f.seq))
+}
+
+// escapePosition returns a position, which is JSON, as a parameter of a query.
+func escapePosition(seq string) string {
 	var text string
 	if json.Unmarshal([]byte(seq), &text) == nil {
 		seq = text
 	}
-	return f.path("/_changes?" + options + "&since=" + url.QueryEscape(seq))
+	return url.QueryEscape(seq)
 }
 
 // catchUp reads the changes from the position until now.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
@@ -51,11 +50,7 @@ func (d *Database) newest(ctx context.Context, node, limit int) ([]revision, err
 
 // after requests up to limit changes of a node after a position in its feed.
 func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]revision, error) {
-	var text string
-	if json.Unmarshal([]byte(position), &text) == nil {
-		position = text
-	}
-	answer, err := d.request(ctx, node, "GET", fmt.Sprintf("/_changes?since=%s&limit=%d", url.QueryEscape(position), limit), nil)
+	answer, err := d.request(ctx, node, "GET", fmt.Sprintf("/_changes?since=%s&limit=%d", escapePosition(position), limit), nil)
 	if err != nil {
 		return nil, err
 	}
