@@ -67,7 +67,7 @@ type Ledger struct {
 	epoch   int
 	losing  bool            // writes that begin now may be lost
 	floor   int32           // of acknowledged writes through the accelerator
-	late    int32           // of old ones, including those past it
+	late    int32           // of old ones, direct ones included
 	acks    []ack           // by time
 	due     int             // acks[:due] are included in late
 	deletes map[*Write]bool // sent, with unknown result

@@ -37,8 +37,8 @@ type Result struct {
 	Elapsed     time.Duration
 	Reads       int64 // of single documents, answered and checked
 	Results     int64 // of views and similar
-	Hits        int64 // of both, those answered by a cache
-	Unchanged   int64 // of both, those answered with 304
+	Hits        int64 // of both, answered by a cache
+	Unchanged   int64 // of both, answered with 304
 	Writes      int64 // acknowledged, through the accelerator
 	Past        int64 // acknowledged, past it
 	Refused     int64

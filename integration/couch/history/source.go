@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Keys is the number of documents of a run. Those for which owned returns true are written
+// Keys is the number of documents of a run. Documents for which owned returns true are written
 // directly to the other node only.
 const Keys = 16
 
@@ -41,7 +41,7 @@ type source struct {
 // rows are the documents in an answer, by key.
 type rows map[int32]Seen
 
-// documents are the sources of one document, results those of all.
+// documents are the sources of one document, results the sources of all.
 var documents = []source{
 	{name: "document", method: "GET", path: "%s", rows: oneDocument},
 	{name: "show", method: "GET", path: "_design/h/_show/text/%s", rows: lines, computed: true},
