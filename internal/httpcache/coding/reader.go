@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// mostCodings is how many codings on top of each other are undone.
-const mostCodings = 3
+// maxCodings is how many codings on top of each other are undone.
+const maxCodings = 3
 
 // ErrTooMuch is returned by readers of a body that is far more than what it is made of.
 var ErrTooMuch = errors.New("coding: too much for what it is made of")
@@ -31,7 +31,7 @@ const (
 // at once. It fails if one of them is not known here, and reading with ErrTooMuch.
 func NewReader(contentEncoding string, r io.Reader) (io.Reader, error) {
 	names := strings.Split(contentEncoding, ",")
-	if len(names) > mostCodings {
+	if len(names) > maxCodings {
 		return nil, fmt.Errorf("coding: %d codings on top of each other", len(names))
 	}
 	var err error
@@ -79,15 +79,15 @@ func newReader(name string, r io.Reader) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		return gzip.NewReader(r)
 	case "zstd":
-		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	case "deflate":
 		return inflate(r)
 	}
 	return nil, fmt.Errorf("coding: %q is not known", name)
 }
 
-// mostWindow is how far back a body in zstd may look (RFC 9659).
-const mostWindow = 8 << 20
+// maxWindow is how far back a body in zstd may look (RFC 9659).
+const maxWindow = 8 << 20
 
 // inflate reads deflate, which is in the format of zlib (RFC 9110, section 8.4.1.2). Some
 // send it without.

@@ -188,7 +188,7 @@ func TestTrouble(t *testing.T) {
 					t.Fatalf("%v, told %v", err, told)
 				}
 				m.Fail(nil)
-				if _, err := write(part, "x"); !errors.Is(err, disk.ErrResting) {
+				if _, err := write(part, "x"); !errors.Is(err, disk.ErrPaused) {
 					t.Errorf("at once: %v", err)
 				}
 				if got, err := read(old, 0, 6); got != "before" {

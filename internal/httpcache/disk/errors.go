@@ -9,9 +9,9 @@ var (
 	ErrLocked = errors.New("disk: the directory is in use by another process")
 	// ErrFull says that there is no room within the bound for what is written.
 	ErrFull = errors.New("disk: no room within the bound")
-	// ErrResting says that nothing is written for a while because the file system
+	// ErrPaused says that nothing is written for a while because the file system
 	// has failed.
-	ErrResting = errors.New("disk: nothing is written for a while, after an error")
+	ErrPaused = errors.New("disk: nothing is written for a while, after an error")
 	// ErrGone says that a body was dropped.
 	ErrGone = errors.New("disk: the body was dropped")
 	// ErrDamaged says that a body's bytes are not those that were written.

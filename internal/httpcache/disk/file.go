@@ -77,14 +77,14 @@ func (f *File) write(meta []byte, stale, lasting bool) error {
 	}
 	h := head{name: f.name, length: f.length, made: f.made, stale: stale, key: f.key, meta: meta}
 	b := h.encode()
-	if len(b) > mostHead {
+	if len(b) > maxHead {
 		return fmt.Errorf("disk: a head of %d bytes: %w", len(b), ErrFull)
 	}
 	if err := f.replace(b, lasting); err != nil {
 		return f.part.tier.failed(fmt.Errorf("disk: %w", err))
 	}
 	if lasting {
-		f.part.loosen(f.key)
+		f.part.markUnsynced(f.key)
 	}
 	f.resize(pages(int64(len(b))))
 	return nil
@@ -134,7 +134,7 @@ func (f *File) Drop() {
 	}
 	f.part.remove(f.name, headEnding)
 	f.part.remove(f.name, bodyEnding)
-	f.part.loosen(f.key) // after it: a sync that runs may have missed it
+	f.part.markUnsynced(f.key) // after it: a sync that runs may have missed it
 	t := f.part.tier
 	t.mu.Lock()
 	defer t.mu.Unlock()

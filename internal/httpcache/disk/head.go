@@ -52,8 +52,8 @@ const (
 	headFixed   = 48 // bytes before key
 	flagStale   = 1
 
-	// mostHead bounds what is read of a head file.
-	mostHead = 4 << 20
+	// maxHead bounds what is read of a head file.
+	maxHead = 4 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -93,7 +93,7 @@ func decodeHead(b []byte) (head, error) {
 		made:   int64(binary.LittleEndian.Uint64(b[32:])),
 		stale:  flags == flagStale,
 	}
-	if h.length <= 0 || h.length > mostBody || flags > flagStale || keyLen > uint64(end-headFixed) {
+	if h.length <= 0 || h.length > maxBodyLength || flags > flagStale || keyLen > uint64(end-headFixed) {
 		return head{}, errHead
 	}
 	h.key, h.meta = b[headFixed:headFixed+keyLen], b[headFixed+keyLen:end]

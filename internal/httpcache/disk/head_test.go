@@ -8,7 +8,7 @@ import (
 func FuzzHead(f *testing.F) {
 	for _, h := range []head{
 		{name: 1, length: 1},
-		{name: 1<<64 - 1, length: mostBody, made: -1, stale: true, key: []byte("http://h/a"), meta: []byte{0, 1, 2}},
+		{name: 1<<64 - 1, length: maxBodyLength, made: -1, stale: true, key: []byte("http://h/a"), meta: []byte{0, 1, 2}},
 	} {
 		f.Add(h.encode())
 	}

@@ -81,7 +81,7 @@ func (p *Part) readHead(n name) ([]byte, error) {
 	}
 	defer f.Close()
 	size, err := f.Size()
-	if err != nil || size > mostHead {
+	if err != nil || size > maxHead {
 		return nil, errHead
 	}
 	b := make([]byte, size)

@@ -19,10 +19,10 @@ type Part struct {
 	dir     string
 	evicted func(*File)
 
-	syncing sync.Mutex          // one at a time syncs; taken before mu
-	mu      sync.Mutex          // guards what follows
-	loose   map[string]struct{} // keys of which something was dropped or rewritten that is not synced
-	stuck   map[string]bool     // files that could not be removed; true: heads
+	syncing     sync.Mutex          // one at a time syncs; taken before mu
+	mu          sync.Mutex          // guards what follows
+	unsynced    map[string]struct{} // keys of which something was dropped or rewritten that is not synced
+	unremovable map[string]bool     // files that could not be removed; true: heads
 }
 
 // Found is a body that was there when its part was opened.
@@ -36,7 +36,7 @@ type Found struct {
 // the order in which it was committed first. evicted is told of bodies that were
 // dropped for room, without locks held.
 func (t *Tier) Part(name string, evicted func(*File)) (*Part, []Found, error) {
-	p := &Part{tier: t, name: name, dir: filepath.Join(t.dir, name), evicted: evicted, loose: map[string]struct{}{}, stuck: map[string]bool{}}
+	p := &Part{tier: t, name: name, dir: filepath.Join(t.dir, name), evicted: evicted, unsynced: map[string]struct{}{}, unremovable: map[string]bool{}}
 	t.mu.Lock()
 	taken := t.parts[name] != nil
 	if !taken {
@@ -111,8 +111,8 @@ func (p *Part) remove(n name, ending string) {
 		return
 	}
 	p.mu.Lock()
-	if _, known := p.stuck[path]; !known {
-		p.stuck[path] = ending == headEnding
+	if _, known := p.unremovable[path]; !known {
+		p.unremovable[path] = ending == headEnding
 		p.tier.counts.stuck.Add(1)
 	}
 	p.mu.Unlock()
@@ -120,21 +120,21 @@ func (p *Part) remove(n name, ending string) {
 	p.tier.opts.Report(fmt.Errorf("disk: what should be gone comes back after a restart unless it is removed: %w", err))
 }
 
-// loosen remembers that something of key was dropped or rewritten. Key is what a
+// markUnsynced remembers that something of key was dropped or rewritten. Key is what a
 // body was committed under, or nothing.
-func (p *Part) loosen(key []byte) {
+func (p *Part) markUnsynced(key []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loose[string(key)] = struct{}{}
+	p.unsynced[string(key)] = struct{}{}
 }
 
-// mostLoose is how many keys are remembered before somebody has to sync.
-const mostLoose = 4096
+// maxUnsynced is how many keys are remembered before somebody has to sync.
+const maxUnsynced = 4096
 
 // syncMany keeps loose bounded.
 func (p *Part) syncMany() {
 	p.mu.Lock()
-	many := len(p.loose) >= mostLoose
+	many := len(p.unsynced) >= maxUnsynced
 	p.mu.Unlock()
 	if many {
 		_ = p.Sync() // tried again with the next one
@@ -144,8 +144,8 @@ func (p *Part) syncMany() {
 // SyncKey is Sync for what was dropped or rewritten of one key.
 func (p *Part) SyncKey(key []byte) error {
 	p.mu.Lock()
-	_, loose := p.loose[string(key)]
-	loose = loose || len(p.stuck) > 0
+	_, loose := p.unsynced[string(key)]
+	loose = loose || len(p.unremovable) > 0
 	p.mu.Unlock()
 	if !loose {
 		// Who syncs it at this moment is waited for.
@@ -161,10 +161,10 @@ func (p *Part) SyncKey(key []byte) error {
 func (p *Part) Sync() error {
 	p.syncing.Lock()
 	defer p.syncing.Unlock()
-	err := p.unstick()
+	err := p.retryRemovals()
 	p.mu.Lock()
-	loose := p.loose
-	p.loose = map[string]struct{}{}
+	loose := p.unsynced
+	p.unsynced = map[string]struct{}{}
 	p.mu.Unlock()
 	if len(loose) == 0 {
 		return err
@@ -174,21 +174,21 @@ func (p *Part) Sync() error {
 		return err
 	}
 	p.mu.Lock()
-	maps.Copy(p.loose, loose)
+	maps.Copy(p.unsynced, loose)
 	p.mu.Unlock()
 	return p.tier.failed(fmt.Errorf("disk: %w", serr))
 }
 
-// unstick tries once more to remove what could not be removed. The error is of a
+// retryRemovals tries once more to remove what could not be removed. The error is of a
 // head.
-func (p *Part) unstick() (err error) {
+func (p *Part) retryRemovals() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for path, isHead := range p.stuck {
+	for path, isHead := range p.unremovable {
 		switch rerr := p.tier.fs.Remove(path); {
 		case rerr == nil, errors.Is(rerr, fs.ErrNotExist):
-			delete(p.stuck, path)
-			p.loose[""] = struct{}{}
+			delete(p.unremovable, path)
+			p.unsynced[""] = struct{}{}
 			p.tier.counts.stuck.Add(-1)
 		case isHead:
 			err = fmt.Errorf("disk: what should be gone can't be removed: %w", rerr)

@@ -8,8 +8,8 @@ import (
 const (
 	// BlockSize is how many bytes of a body have a checksum together.
 	BlockSize = 64 << 10
-	// mostBody is the longest body, so that no sum of lengths overflows.
-	mostBody = 1 << 50
+	// maxBodyLength is the longest body, so that no sum of lengths overflows.
+	maxBodyLength = 1 << 50
 )
 
 // blocks is how many checksums a body of that length has.

@@ -27,8 +27,8 @@ type Options struct {
 const (
 	// pageSize is what sizes are rounded up to.
 	pageSize = 4 << 10
-	// restTime is for how long nothing is written after an error.
-	restTime = 10 * time.Second
+	// pauseTime is for how long nothing is written after an error.
+	pauseTime = 10 * time.Second
 )
 
 // Tier is a directory of bodies. Of its locks, Part.syncing is taken before
@@ -39,13 +39,13 @@ type Tier struct {
 	fs   FS
 	lock io.Closer
 
-	mu      sync.Mutex // guards what follows
-	used    int64      // bytes of files, and of bodies under way
-	queue   queue
-	parts   map[string]*Part
-	rest    time.Time // until when nothing is written
-	trouble error     // why
-	counts  counters
+	mu          sync.Mutex // guards what follows
+	used        int64      // bytes of files, and of bodies under way
+	queue       queue
+	parts       map[string]*Part
+	pausedUntil time.Time // until when nothing is written
+	trouble     error     // why
+	counts      counters
 }
 
 type counters struct {
@@ -79,7 +79,7 @@ func Open(dir string, o Options) (*Tier, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = o.Size / 8
 	}
-	o.MaxBody = min(o.MaxBody, mostBody)
+	o.MaxBody = min(o.MaxBody, maxBodyLength)
 	if err := o.FS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
@@ -107,7 +107,7 @@ func (t *Tier) MaxBody() int64 { return t.opts.MaxBody }
 // Stats returns the figures so far.
 func (t *Tier) Stats() Stats {
 	t.mu.Lock()
-	used, files, trouble := t.used, t.queue.list.Len(), t.resting()
+	used, files, trouble := t.used, t.queue.list.Len(), t.paused()
 	t.mu.Unlock()
 	c := &t.counts
 	return Stats{
@@ -116,9 +116,9 @@ func (t *Tier) Stats() Stats {
 	}
 }
 
-// resting tells why nothing is written now. mu is held.
-func (t *Tier) resting() error {
-	if t.trouble != nil && time.Now().Before(t.rest) {
+// paused tells why nothing is written now. mu is held.
+func (t *Tier) paused() error {
+	if t.trouble != nil && time.Now().Before(t.pausedUntil) {
 		return t.trouble
 	}
 	return nil
@@ -128,8 +128,8 @@ func (t *Tier) resting() error {
 func (t *Tier) failed(err error) error {
 	t.counts.failed.Add(1)
 	t.mu.Lock()
-	first := t.resting() == nil
-	t.rest, t.trouble = time.Now().Add(restTime), err
+	first := t.paused() == nil
+	t.pausedUntil, t.trouble = time.Now().Add(pauseTime), err
 	t.mu.Unlock()
 	if first {
 		t.opts.Report(err)

@@ -25,17 +25,17 @@ type Writer struct {
 }
 
 // Create begins a body. length is its own, -1 if that is not known. ErrFull says that
-// it is longer than the tier takes, ErrResting that the tier takes nothing now.
+// it is longer than the tier takes, ErrPaused that the tier takes nothing now.
 func (p *Part) Create(length int64) (*Writer, error) {
 	t := p.tier
 	if length > t.opts.MaxBody {
 		return nil, ErrFull
 	}
 	t.mu.Lock()
-	resting := t.resting()
+	resting := t.paused()
 	t.mu.Unlock()
 	if resting != nil {
-		return nil, ErrResting
+		return nil, ErrPaused
 	}
 	n := drawName()
 	f, err := t.fs.Create(p.path(n, bodyEnding))

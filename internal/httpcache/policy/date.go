@@ -21,7 +21,7 @@ func ParseDate(b []byte, now int64) (unix int64, ok bool) {
 	default:
 		r.rfc850(now)
 	}
-	if !r.ok || len(r.text) > 0 || !r.real() {
+	if !r.ok || len(r.text) > 0 || !r.valid() {
 		return 0, false
 	}
 	return r.unix(), true
@@ -110,13 +110,13 @@ func (r *dateReader) asctime() {
 func (r *dateReader) century(now int64) {
 	this, _, _ := civil(now / 86400)
 	r.year += this - this%100
-	if r.ok && r.real() && r.unix() > r.shifted(now, 50) {
+	if r.ok && r.valid() && r.unix() > r.addYears(now, 50) {
 		r.year -= 100
 	}
 }
 
-// shifted is now some years later.
-func (r *dateReader) shifted(now int64, years int) int64 {
+// addYears is now some years later.
+func (r *dateReader) addYears(now int64, years int) int64 {
 	y, m, d := civil(now / 86400)
 	return daysTo(y+years, m, d)*86400 + now%86400
 }
@@ -150,9 +150,9 @@ func (r *dateReader) number(digits int) (n int) {
 }
 
 // weekday takes a weekday's name, or as much of it as its short form has.
-func (r *dateReader) weekday(most int) {
+func (r *dateReader) weekday(limit int) {
 	for _, w := range weekdays {
-		w = w[:min(most, len(w))]
+		w = w[:min(limit, len(w))]
 		if len(r.text) >= len(w) && ascii.EqualFold(r.text[:len(w)], w) {
 			r.text = r.text[len(w):]
 			return
@@ -171,8 +171,8 @@ func (r *dateReader) monthName() {
 	r.ok = false
 }
 
-// real says whether there is such a day and time. A leap second is one.
-func (r *dateReader) real() bool {
+// valid says whether there is such a day and time. A leap second is one.
+func (r *dateReader) valid() bool {
 	if r.month < 1 || r.day < 1 || r.hour > 23 || r.minute > 59 || r.second > 60 {
 		return false
 	}

@@ -48,7 +48,7 @@ type Decision struct {
 // says that there are responses of the URI, but for other values of the fields
 // that they vary by.
 func Absent(q *Request, others bool, o *Options) Decision {
-	if why := passed(q, o); why != Fresh {
+	if why := bypassReason(q, o); why != Fresh {
 		return Decision{Action: Forward, Reason: why}
 	}
 	if q.Directives.Has(OnlyIfCached) {
@@ -60,8 +60,8 @@ func Absent(q *Request, others bool, o *Options) Decision {
 	return Decision{Action: Forward, Reason: URIMiss}
 }
 
-// passed says why the stored responses are not even looked at; Fresh if they are.
-func passed(q *Request, o *Options) Reason {
+// bypassReason says why the stored responses are not even looked at; Fresh if they are.
+func bypassReason(q *Request, o *Options) Reason {
 	switch {
 	case !q.Reading():
 		return NotReading
@@ -79,12 +79,12 @@ func passed(q *Request, o *Options) Reason {
 // A request that waited for another's fill may take what came in just if Decide
 // says Use.
 func Decide(q *Request, r *Response, m Mark, now Moment, o *Options) Decision {
-	s := r.standing(now)
+	s := r.ageState(now)
 	if m != Unmarked {
 		s.ttl, s.late = min(s.ttl, 0), max(s.late, 0)
 	}
 	d := Decision{Age: s.age, TTL: s.ttl}
-	if d.Reason = passed(q, o); d.Reason != Fresh {
+	if d.Reason = bypassReason(q, o); d.Reason != Fresh {
 		d.Action = Forward
 		return d
 	}
@@ -101,7 +101,7 @@ func Decide(q *Request, r *Response, m Mark, now Moment, o *Options) Decision {
 
 // use decides from the directives of both sides. What the response or an event
 // forbids is asked first, then what the client wants, then the time.
-func (r *Response) use(q *Request, m Mark, s *standing, o *Options) (Action, Reason) {
+func (r *Response) use(q *Request, m Mark, s *ageState, o *Options) (Action, Reason) {
 	switch {
 	case m == Invalid:
 		return Validate, Invalidated
@@ -110,7 +110,7 @@ func (r *Response) use(q *Request, m Mark, s *standing, o *Options) (Action, Rea
 	case q.heuristic(r):
 		return Validate, HeuristicPassed
 	}
-	if why := r.unwanted(q, s, o); why != Fresh {
+	if why := r.refusedByClient(q, s, o); why != Fresh {
 		return Validate, why
 	}
 	switch {
@@ -127,13 +127,13 @@ func (r *Response) use(q *Request, m Mark, s *standing, o *Options) (Action, Rea
 	return Validate, Expired
 }
 
-// unwanted says whether the client refuses r although it may be used; Fresh if
+// refusedByClient says whether the client refuses r although it may be used; Fresh if
 // it doesn't. A reload of an immutable response that is fresh is no refusal.
 //
 // Its max-age is held against the age that it would be told, in whole seconds: what was
 // asked for less than a second ago for one reload (max-age=0) answers others. If the time
 // on the way counted, it would answer none, not even those that waited for it.
-func (r *Response) unwanted(q *Request, s *standing, o *Options) Reason {
+func (r *Response) refusedByClient(q *Request, s *ageState, o *Options) Reason {
 	switch {
 	case o.IgnoreRequestDirectives:
 	case q.Directives.Has(NoCache):

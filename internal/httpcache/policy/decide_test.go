@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 	f(Validate, Expired, 70, "s-maxage=60", cc, "max-stale")
 	f(Validate, Expired, 70, "s-maxage=60, stale-while-revalidate=5", cc, "max-stale")
 	f(Use, Fresh, 59, "s-maxage=60, must-revalidate", cc, "max-stale")
-	// stale-while-revalidate (RFC 5861, section 3).
+	// setStaleWindows-while-revalidate (RFC 5861, section 3).
 	f(Use, Fresh, 59, "max-age=60, stale-while-revalidate=10")
 	f(UseAndRefresh, Refreshing, 60, "max-age=60, stale-while-revalidate=10")
 	f(UseAndRefresh, Refreshing, 70, "max-age=60, stale-while-revalidate=10")

@@ -58,7 +58,7 @@ type argument uint8
 
 const (
 	bare     argument = iota // nothing
-	plain                    // =token
+	token                    // =token
 	quoted                   // ="text", without the quotes, escapes left in
 	unusable                 // = and something that is neither
 )
@@ -99,7 +99,7 @@ func (d *directive) classify() {
 	case ok:
 		d.arg, d.kind = text, quoted
 	case ascii.IsToken(d.arg):
-		d.kind = plain
+		d.kind = token
 	default:
 		d.kind = unusable
 	}

@@ -56,13 +56,13 @@ func cutTag(b []byte) (tag, rest []byte, ok bool) {
 	return nil, b, false
 }
 
-// strongly compares as RFC 9110, section 8.8.3.2, does for strong comparison.
-func (t ETag) strongly(u ETag) bool {
+// strongEqual compares as RFC 9110, section 8.8.3.2, does for strong comparison.
+func (t ETag) strongEqual(u ETag) bool {
 	return t.Kind == StrongTag && u.Kind == StrongTag && bytes.Equal(t.Value, u.Value)
 }
 
-// weakly compares without regard to W/.
-func (t ETag) weakly(u ETag) bool {
+// weakEqual compares without regard to W/.
+func (t ETag) weakEqual(u ETag) bool {
 	return t.Kind != NoTag && u.Kind != NoTag && bytes.Equal(opaque(t.Value), opaque(u.Value))
 }
 
@@ -74,11 +74,11 @@ func (t ETag) listed(line []byte) bool {
 	for line = ascii.Trim(line); len(line) > 0; line = ascii.Trim(line) {
 		tag, rest, ok := cutTag(line)
 		if rest = ascii.Trim(rest); !ok || len(rest) > 0 && rest[0] != ',' {
-			tag, rest = cut(line)
+			tag, rest = cutMember(line)
 		} else if len(rest) > 0 {
 			rest = rest[1:]
 		}
-		if t.weakly(ParseETag(tag)) {
+		if t.weakEqual(ParseETag(tag)) {
 			return true
 		}
 		line = rest

@@ -32,7 +32,7 @@ func Evaluate(dst []Span, q *Request, r *Response, length int64, now Moment, o *
 		out.Status = 304
 		return out
 	}
-	if !q.Traits.Has(HasRange) || q.Method != GET || length <= 0 || !rangeStands(q, r, now) {
+	if !q.Traits.Has(HasRange) || q.Method != GET || length <= 0 || !ifRangeMatches(q, r, now) {
 		return out
 	}
 	switch spans, ok := appendSpans(dst, q.Range, length, maxRanges); {
@@ -62,7 +62,7 @@ func NotModified(q *Request, r *Response, now Moment, o *Options) bool {
 	switch {
 	case !ok:
 		return false
-	case r.dated:
+	case r.hasModified:
 		return r.modified <= since
 	}
 	return r.Date <= since || o.DatelessIfModified
@@ -79,16 +79,16 @@ func (r *Response) noneMatch(q *Request) bool {
 	return false
 }
 
-// rangeStands says whether If-Range, if there is one, lets Range count: its tag
+// ifRangeMatches says whether If-Range, if there is one, lets Range count: its tag
 // must match strongly, or its date be Last-Modified, which must be at least a
 // second older than Date to be a strong validator (RFC 9110, section 13.1.5).
-func rangeStands(q *Request, r *Response, now Moment) bool {
+func ifRangeMatches(q *Request, r *Response, now Moment) bool {
 	if !q.Traits.Has(HasIfRange) {
 		return true
 	}
 	if tag := ParseETag(q.IfRange); tag.Kind != OpaqueTag {
-		return tag.strongly(r.ETag)
+		return tag.strongEqual(r.ETag)
 	}
 	t, ok := ParseDate(q.IfRange, now.Unix())
-	return ok && r.dated && t == r.modified && r.modified < r.Date && bytes.Equal(q.IfRange, r.LastModified)
+	return ok && r.hasModified && t == r.modified && r.modified < r.Date && bytes.Equal(q.IfRange, r.LastModified)
 }

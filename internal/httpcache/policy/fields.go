@@ -31,9 +31,9 @@ func HopByHop(name []byte) bool {
 	return false
 }
 
-// guarded are fields that Connection may not take away: those that say where a
+// protected are fields that Connection may not take away: those that say where a
 // message ends, whom it is for, and what a cache may do with it.
-var guarded = []string{
+var protected = []string{
 	"host", "content-length", "transfer-encoding", "authorization", "cookie", "set-cookie", "cache-control", "age", "date", "range",
 	"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
 	"content-type", "content-encoding", "content-range", "etag", "expires", "last-modified", "vary",
@@ -56,7 +56,7 @@ func EndToEnd(dst, h http1.Fields) http1.Fields {
 func connectionNames(h http1.Fields) (names []string) {
 	list := listOf(h, "connection")
 	for m := list.next(); m != nil; m = list.next() {
-		if name := toLower(m); !slices.Contains(guarded, name) && name != "close" {
+		if name := toLower(m); !slices.Contains(protected, name) && name != "close" {
 			names = append(names, name)
 		}
 	}

@@ -11,8 +11,8 @@ func heuristic(status int) bool {
 	return false
 }
 
-// understood says whether a cache that knows status may follow must-understand.
-func understood(status int) bool {
+// implemented says whether a cache that knows status may follow must-understand.
+func implemented(status int) bool {
 	switch status {
 	case 302, 303, 307:
 		return true
@@ -20,9 +20,9 @@ func understood(status int) bool {
 	return heuristic(status)
 }
 
-// lifetime settles how long r is fresh (RFC 9111, section 4.2.1): the first
+// setLifetime settles how long r is fresh (RFC 9111, section 4.2.1): the first
 // source that is present decides, even with a value of 0 or a malformed one.
-func (r *Response) lifetime(c *control, e *expires, o *Options) {
+func (r *Response) setLifetime(c *control, e *expires, o *Options) {
 	switch {
 	case c.sharedAge != none:
 		r.Lifetime, r.Source = c.sharedAge, FromShared
@@ -34,15 +34,15 @@ func (r *Response) lifetime(c *control, e *expires, o *Options) {
 			r.Lifetime = t - r.Date
 		}
 	case !heuristic(r.Status) && !c.flags.Has(Public):
-	case o.Heuristic > 0 && r.dated && r.modified < r.Date:
+	case o.Heuristic > 0 && r.hasModified && r.modified < r.Date:
 		r.Lifetime, r.Source = min((r.Date-r.modified)*o.Heuristic/100, o.HeuristicMax), FromModified
 	case o.DefaultTTL > 0:
 		r.Lifetime, r.Source = o.DefaultTTL, FromOptions
 	}
 }
 
-// stale settles for how long r may be used after that.
-func (r *Response) stale(c *control, o *Options) {
+// setStaleWindows settles for how long r may be used after that.
+func (r *Response) setStaleWindows(c *control, o *Options) {
 	r.StaleWhileRevalidate, r.staleSWR = c.swr, c.swr != none
 	r.StaleIfError, r.staleSIE = c.sie, c.sie != none
 	if !r.staleSWR {

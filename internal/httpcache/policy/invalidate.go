@@ -40,7 +40,7 @@ func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
 
 // resolve gives the target that a reference names, if it is on u's origin.
 func (u URI) resolve(reference []byte) (target string, ok bool) {
-	if t, ok := u.plain(reference); ok {
+	if t, ok := u.resolvePlain(reference); ok {
 		return t, true
 	}
 	base, err := url.Parse(u.Scheme + "://" + u.Host + u.Target)
@@ -58,10 +58,10 @@ func (u URI) resolve(reference []byte) (target string, ok bool) {
 	return full.RequestURI(), true
 }
 
-// plain is resolve for a reference that begins with a slash, behind u's own scheme and
+// resolvePlain is resolve for a reference that begins with a slash, behind u's own scheme and
 // host if there are any, and has no dot segment and no escape: byte by byte, as targets are compared.
 // Parsing would escape bytes that clients may have sent as they are.
-func (u URI) plain(reference []byte) (target string, ok bool) {
+func (u URI) resolvePlain(reference []byte) (target string, ok bool) {
 	target, _, _ = strings.Cut(string(reference), "#")
 	if site := u.Scheme + "://" + u.Host; len(target) > len(site) && strings.EqualFold(target[:len(site)], site) {
 		target = target[len(site):]

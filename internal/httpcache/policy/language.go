@@ -7,21 +7,21 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// favourite says whether the response is in the one language that the client
+// inPreferredLanguage says whether the response is in the one language that the client
 // likes best. accept is its Accept-Language as AppendVaryValues gives it.
-func (r *Response) favourite(accept []byte) bool {
+func (r *Response) inPreferredLanguage(accept []byte) bool {
 	if len(r.Language) == 0 || len(accept) < 2 {
 		return false
 	}
-	best, most, alone := []byte(nil), 0, false
+	best, highest, alone := []byte(nil), 0, false
 	for list := accept[1:]; len(list) > 0; {
 		var m []byte
-		m, list = cut(list)
+		m, list = cutMember(list)
 		name, q := weighted(m)
 		switch {
-		case q > most:
-			best, most, alone = name, q, true
-		case q == most:
+		case q > highest:
+			best, highest, alone = name, q, true
+		case q == highest:
 			alone = false
 		}
 	}
@@ -94,7 +94,7 @@ func accepts(list []byte, coding string) bool {
 	other := false
 	for len(list) > 0 {
 		var m []byte
-		m, list = cut(list)
+		m, list = cutMember(list)
 		name, q := weighted(m)
 		name = ascii.Trim(name)
 		if ascii.EqualFold(name, coding) {

@@ -90,7 +90,7 @@ func Completes(rest, r *Response, o *Options) bool {
 	if rest.Status != 206 || rest.Part != (Part{r.Part.Last + 1, r.Part.Total - 1, r.Part.Total}) {
 		return false
 	}
-	return rest.ETag.strongly(r.ETag) || o.LooseParts && rest.ETag.Kind == NoTag && r.ETag.Kind == NoTag
+	return rest.ETag.strongEqual(r.ETag) || o.LooseParts && rest.ETag.Kind == NoTag && r.ETag.Kind == NoTag
 }
 
 // CompleteFields are the fields of the whole, a 200, of a stored part and the

@@ -153,7 +153,7 @@ func (q *Request) single(f *http1.Field, name string, t Traits, value *[]byte) {
 func noCache(value []byte) bool {
 	for len(value) > 0 {
 		var member []byte
-		if member, value = cut(value); ascii.EqualFold(member, "no-cache") {
+		if member, value = cutMember(value); ascii.EqualFold(member, "no-cache") {
 			return true
 		}
 	}
@@ -164,7 +164,7 @@ func noCache(value []byte) bool {
 func (q *Request) control(value []byte) {
 	for len(value) > 0 {
 		var member []byte
-		member, value = cut(value)
+		member, value = cutMember(value)
 		if d, ok := parseDirective(member); ok {
 			q.directive(&d)
 		}

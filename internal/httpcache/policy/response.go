@@ -61,11 +61,11 @@ type Response struct {
 	// SetCookie says that there is such a field.
 	SetCookie bool
 
-	made     Moment // when its age was 0
-	modified int64  // Last-Modified as a time
-	dated    bool   // Last-Modified is one
-	staleSWR bool   // stale-while-revalidate is the response's own
-	staleSIE bool   // stale-if-error is the response's own
+	created     Moment // when its age was 0
+	modified    int64  // Last-Modified as a time
+	hasModified bool   // Last-Modified is one
+	staleSWR    bool   // stale-while-revalidate is the response's own
+	staleSIE    bool   // stale-if-error is the response's own
 }
 
 // Explicit says that the response itself says how long it is fresh, even if it
@@ -85,8 +85,8 @@ func ParseResponse(status int, h http1.Fields, requestTime, responseTime Moment,
 		c, e = t, expires{}
 	}
 	r.Directives, r.Hidden = c.flags, c.hidden
-	r.lifetime(&c, &e, o)
-	r.stale(&c, o)
+	r.setLifetime(&c, &e, o)
+	r.setStaleWindows(&c, o)
 	if status == 206 {
 		r.Part = parsePart(h)
 	}
@@ -142,7 +142,7 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 				c.line(value)
 			} else if ascii.EqualFold(name, "last-modified") && r.LastModified == nil {
 				r.LastModified = value
-				r.modified, r.dated = ParseDate(value, r.ResponseTime.Unix())
+				r.modified, r.hasModified = ParseDate(value, r.ResponseTime.Unix())
 			}
 		case len("content-language"):
 			if ascii.EqualFold(name, "content-language") {
@@ -152,7 +152,7 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 	}
 	slices.Sort(r.Vary)
 	r.Vary = slices.Compact(r.Vary)
-	r.made = r.making(age)
+	r.created = r.creationTime(age)
 }
 
 // ageValue reads the first member of an Age line; a malformed one is no age.
@@ -169,7 +169,7 @@ func ageValue(value []byte) int64 {
 func (r *Response) vary(value []byte) {
 	for len(value) > 0 {
 		var name []byte
-		switch name, value = cut(value); {
+		switch name, value = cutMember(value); {
 		case len(name) == 0:
 		case string(name) == "*":
 			r.VaryAll = true
@@ -184,7 +184,7 @@ func (r *Response) vary(value []byte) {
 func (r *Response) language(value []byte) {
 	for len(value) > 0 {
 		var tag []byte
-		switch tag, value = cut(value); {
+		switch tag, value = cutMember(value); {
 		case len(tag) == 0:
 		case r.Language == nil:
 			r.Language = tag
@@ -207,7 +207,7 @@ type control struct {
 func (c *control) line(value []byte) {
 	for len(value) > 0 {
 		var member []byte
-		member, value = cut(value)
+		member, value = cutMember(value)
 		if d, ok := parseDirective(member); ok {
 			c.directive(&d)
 		} else {

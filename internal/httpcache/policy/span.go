@@ -12,7 +12,7 @@ import (
 // order with those that overlap or touch made one. It appends nothing if no
 // range lies within the body, and is not ok if the field must be ignored: it is
 // malformed, has another unit, or more than most ranges.
-func appendSpans(dst []Span, value []byte, length int64, most int) (spans []Span, ok bool) {
+func appendSpans(dst []Span, value []byte, length int64, limit int) (spans []Span, ok bool) {
 	unit, list, found := bytes.Cut(value, []byte{'='})
 	if !found || !ascii.EqualFold(unit, "bytes") {
 		return dst, false
@@ -21,11 +21,11 @@ func appendSpans(dst []Span, value []byte, length int64, most int) (spans []Span
 	count := 0
 	for len(list) > 0 {
 		var one []byte
-		if one, list = cut(list); len(one) == 0 {
+		if one, list = cutMember(list); len(one) == 0 {
 			continue
 		}
 		s, ok := parseSpan(one, length)
-		if count++; !ok || count > most {
+		if count++; !ok || count > limit {
 			return dst, false
 		}
 		if s.Length > 0 {
@@ -76,7 +76,7 @@ func merge(spans []Span) []Span {
 // answers with a 206. It never answers a request without Range, nor one whose
 // If-Range may ask for the whole.
 func Covers(q *Request, r *Response) bool {
-	if !q.Traits.Has(HasRange) || q.Method != GET || q.Traits.Has(HasIfRange) && !ParseETag(q.IfRange).strongly(r.ETag) {
+	if !q.Traits.Has(HasRange) || q.Method != GET || q.Traits.Has(HasIfRange) && !ParseETag(q.IfRange).strongEqual(r.ETag) {
 		return false
 	}
 	var memory [1]Span

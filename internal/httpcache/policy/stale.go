@@ -32,7 +32,7 @@ func Failing(status int) bool { return status == 500 || status >= 502 && status 
 func AfterFailure(q *Request, r *Response, m Mark, f Failure, now Moment, o *Options) Decision {
 	d := Decision{Action: PassOn, Reason: OriginFailed}
 	if r != nil {
-		s := r.standing(now)
+		s := r.ageState(now)
 		d.Age, d.TTL = s.age, s.ttl
 		if why := r.onFailure(q, m, f, s.late, o); why != Expired {
 			return Decision{Use, why, d.Age, d.TTL}

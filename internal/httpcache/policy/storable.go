@@ -51,7 +51,7 @@ func refusedByStatus(q *Request, r *Response, _ *Options) Reason {
 func refusedByResponse(_ *Request, r *Response, _ *Options) Reason {
 	switch {
 	case r.Directives.Has(MustUnderstand):
-		if !understood(r.Status) {
+		if !implemented(r.Status) {
 			return NotUnderstood
 		}
 	case r.Directives.Has(NoStore):

@@ -22,7 +22,7 @@ func parseSurrogate(text []byte) (c control, ok bool) {
 	extension := int64(none)
 	for len(text) > 0 {
 		var member []byte
-		member, text = cut(text)
+		member, text = cutMember(text)
 		d, ok := parseDirective(member)
 		if openQuote(member) != nil {
 			c.malformed(d.name)
@@ -31,7 +31,7 @@ func parseSurrogate(text []byte) (c control, ok bool) {
 		switch {
 		case !ok, d.kind == unusable && bytes.IndexByte(d.arg, ';') >= 0:
 			continue
-		case d.kind == plain && ascii.EqualFold(d.name, "max-age"):
+		case d.kind == token && ascii.EqualFold(d.name, "max-age"):
 			var more []byte
 			d.arg, more, _ = bytes.Cut(d.arg, []byte{'+'})
 			if n, ok := seconds(more, false); ok && c.maxAge == none {

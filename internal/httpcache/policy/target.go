@@ -119,7 +119,7 @@ func (c *control) member(bit Directives, v sfValue) bool {
 // fieldNames are the names in texts, each of which may be a list.
 func fieldNames(texts []string) (names []string) {
 	for _, t := range texts {
-		d := directive{arg: []byte(t), kind: plain}
+		d := directive{arg: []byte(t), kind: token}
 		names = append(names, d.names()...)
 	}
 	return names

@@ -8,9 +8,9 @@ import (
 // toLower returns a copy of b in lower case.
 func toLower(b []byte) string { return string(ascii.AppendLower(make([]byte, 0, len(b)), b)) }
 
-// cut takes the first member off a comma-separated list. A comma within quotes
+// cutMember takes the first member off a comma-separated list. A comma within quotes
 // separates nothing, and a backslash there takes the next byte along.
-func cut(list []byte) (member, rest []byte) {
+func cutMember(list []byte) (member, rest []byte) {
 	quoted := false
 	for i := 0; i < len(list); i++ {
 		switch list[i] {
@@ -61,7 +61,7 @@ func (m *members) next() []byte {
 	for {
 		for len(m.rest) > 0 {
 			var member []byte
-			if member, m.rest = cut(m.rest); len(member) > 0 {
+			if member, m.rest = cutMember(m.rest); len(member) > 0 {
 				return member
 			}
 		}

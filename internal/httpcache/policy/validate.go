@@ -46,11 +46,11 @@ func Validation(dst, client http1.Fields, r *Response) http1.Fields {
 func Updates(notModified, r *Response, asked bool) bool {
 	switch n := notModified; {
 	case n.ETag.Kind == StrongTag:
-		return n.ETag.strongly(r.ETag)
+		return n.ETag.strongEqual(r.ETag)
 	case n.ETag.Kind != NoTag:
-		return n.ETag.weakly(r.ETag)
-	case n.dated:
-		return r.dated && n.modified == r.modified
+		return n.ETag.weakEqual(r.ETag)
+	case n.hasModified:
+		return r.hasModified && n.modified == r.modified
 	}
 	return asked
 }

@@ -32,7 +32,7 @@ func Matches(r *Response, stored []byte, h http1.Fields, o *Options) bool {
 			return false
 		}
 		value := appendVaryValue(memory[:0], name, h, o)
-		if !bytes.Equal(value, stored[:end]) && !(o.Languages && name == "accept-language" && r.favourite(value)) {
+		if !bytes.Equal(value, stored[:end]) && !(o.Languages && name == "accept-language" && r.inPreferredLanguage(value)) {
 			return false
 		}
 		stored = stored[end+1:]
@@ -130,7 +130,7 @@ func (k fieldKind) appendLine(dst []byte, start int, line []byte) []byte {
 func appendMembers(dst []byte, start int, line []byte) []byte {
 	for len(line) > 0 {
 		var m []byte
-		if m, line = cut(line); len(m) == 0 {
+		if m, line = cutMember(line); len(m) == 0 {
 			continue
 		}
 		if len(dst) > start {
