@@ -1,5 +1,5 @@
-// Package coding has the content codings that stored responses are offered in, and
-// says which responses are worth it.
+// Package coding implements the content codings in which stored responses are offered, and
+// decides which responses to encode.
 package coding
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Names are the codings, the one that usually makes the smallest bodies first.
+// Names are the supported codings, usually from smallest to largest result.
 var Names = []string{"br", "zstd", "gzip"}
 
-// Ordered returns those of names that are codings here, in the order of Names.
+// Ordered returns the supported codings among names, in the order of Names.
 func Ordered(names []string) []string {
 	var out []string
 	for _, n := range Names {
@@ -27,25 +27,25 @@ func Ordered(names []string) []string {
 	return out
 }
 
-// Writer encodes what is written to it. Close ends the body and not what lies
-// below; Reset begins another one.
+// Writer encodes its input. Close ends the body without closing the underlying writer; Reset
+// begins another body.
 type Writer interface {
 	io.WriteCloser
 	Reset(w io.Writer)
 }
 
-// Levels that take a few milliseconds for 100 KiB: what is made once and sent many
-// times may cost that, and the next levels cost several times as much for one
+// The compression levels take a few milliseconds for 100 KiB, which is acceptable for a body
+// encoded once and sent many times. The next levels take several times as long for one
 // hundredth less.
 const (
 	brotliLevel = 5
 	gzipLevel   = 6
 )
 
-// window is how far back an encoder of zstd looks. Clients need not take more than 8 MiB.
+// window is the window size of the zstd encoder. Clients need not support more than 8 MiB.
 const window = 1 << 20
 
-// NewWriter makes a writer for one of Names.
+// NewWriter returns a writer for one of Names.
 func NewWriter(name string) (Writer, error) {
 	switch name {
 	case "br":
@@ -58,15 +58,15 @@ func NewWriter(name string) (Writer, error) {
 	return nil, fmt.Errorf("coding: %q is none of %v", name, Names)
 }
 
-// texts are media types beside text/* whose content is text.
+// texts are media types beside text/* with textual content.
 var texts = []string{
 	"application/javascript", "application/json", "application/manifest+json", "application/rtf", "application/wasm",
 	"application/x-javascript", "application/x-ndjson", "application/xml", "application/vnd.ms-fontobject",
 	"font/otf", "font/ttf", "image/bmp", "image/svg+xml", "image/x-icon",
 }
 
-// Fits tells whether content of this type gets smaller: text, and what is like it. A
-// stream of events must not wait for the end of a block, and does not fit.
+// Fits reports whether content of this type is worth compressing: text and similar formats.
+// An event stream is not, because events must not wait for the end of a block.
 func Fits(contentType []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, []byte{';'})
 	kind = bytes.ToLower(bytes.TrimSpace(kind))

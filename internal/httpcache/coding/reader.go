@@ -14,21 +14,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxCodings is how many codings on top of each other are undone.
+// maxCodings is the maximum number of nested codings.
 const maxCodings = 3
 
-// ErrTooMuch is returned by readers of a body that is far more than what it is made of.
-var ErrTooMuch = errors.New("coding: too much for what it is made of")
+// ErrTooMuch is returned by readers of a body that expands too much.
+var ErrTooMuch = errors.New("coding: the body expands too much")
 
-// What codings may make of a body: up to free bytes whatever its size, and above that no
-// more than ratio times what has come, so that a little costs nobody much.
+// Limits for decoded bodies: up to free bytes for any input, and beyond that at most ratio
+// times the input, as a protection against compression bombs.
 const (
 	free  = 8 << 20
 	ratio = 256
 )
 
-// NewReader reads r without the codings that a Content-Encoding names. It may read from r
-// at once. It fails if one of them is not known here, and reading with ErrTooMuch.
+// NewReader returns a reader that decodes r, which has the given Content-Encoding. It may
+// read from r at once. It fails if a coding is unsupported; reading fails with ErrTooMuch.
 func NewReader(contentEncoding string, r io.Reader) (io.Reader, error) {
 	names := strings.Split(contentEncoding, ",")
 	if len(names) > maxCodings {
@@ -37,13 +37,13 @@ func NewReader(contentEncoding string, r io.Reader) (io.Reader, error) {
 	var err error
 	from := &counter{r: r}
 	r = from
-	for i := len(names) - 1; i >= 0 && err == nil; i-- { // the last one was done last
+	for i := len(names) - 1; i >= 0 && err == nil; i-- { // the last coding was applied last
 		r, err = newReader(strings.ToLower(strings.TrimSpace(names[i])), r)
 	}
 	return &bounded{r: r, from: from}, err
 }
 
-// counter counts what is read.
+// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -55,7 +55,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded ends what becomes too much.
+// bounded fails if the body expands too much.
 type bounded struct {
 	r    io.Reader
 	from *counter
@@ -86,11 +86,11 @@ func newReader(name string, r io.Reader) (io.Reader, error) {
 	return nil, fmt.Errorf("coding: %q is not known", name)
 }
 
-// maxWindow is how far back a body in zstd may look (RFC 9659).
+// maxWindow is the maximum window size of a zstd body (RFC 9659).
 const maxWindow = 8 << 20
 
-// inflate reads deflate, which is in the format of zlib (RFC 9110, section 8.4.1.2). Some
-// send it without.
+// inflate decodes deflate, which is in zlib format (RFC 9110, section 8.4.1.2). It also
+// accepts raw deflate, which some servers send.
 func inflate(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(2)

@@ -1,40 +1,37 @@
-// Package disk keeps bodies in files: up to a bound, past the end of the
-// process, and so that what is damaged is noticed before anybody gets it. It
-// knows bytes, keys and room, and nothing of HTTP.
+// Package disk stores bodies in files: within a size bound, across restarts, and with
+// checksums that detect damage before data is returned. It handles bytes, keys and space,
+// and is independent of HTTP.
 //
 // # Files
 //
-// A directory belongs to one [Tier] at a time, which a lock on its file "lock"
-// sees to. Each [Part] of it has a directory of its own below. A body with a
-// name of 16 hexadecimal digits, which are drawn and never used again, is two
-// files there:
+// A directory belongs to one [Tier] at a time, which is enforced by a lock on its file
+// ".lock". Each [Part] has a subdirectory. A body has a random, unique name of 16
+// hexadecimal digits and two files:
 //
-//   - name.body: the body; a CRC-32C (Castagnoli) for each 64 KiB of it; and one
-//     of these, the name and the length.
-//   - name.head: what the body is, in an envelope with its length, its name and a
-//     CRC-32C over everything.
+//   - name.body: the body; a CRC-32C (Castagnoli) for each 64 KiB of it; and a CRC-32C of these, the
+//     name and the length.
+//   - name.head: the description of the body, in an envelope with its length, its name and a CRC-32C
+//     over everything.
 //
-// Integers are little-endian. The head is written to name.tmp and renamed, as
-// the last step: without a head there is no body. So a crash at any point leaves
-// a body whole or out of reach, and a body is taken out of reach by removing its
-// head. Files that have other names are left alone.
+// Integers are little-endian. The head is written to name.tmp and renamed, as the last step:
+// a body without a head does not exist. So after a crash at any point a body is either
+// complete or unreachable, and a body is deleted by removing its head. Files with other
+// names are ignored.
 //
 // # What survives
 //
-// The end of the process: everything that was committed. A crash of the machine:
-// what the system had written by then. Bodies are not synced, since a damaged one
-// costs no more than a request to the origin: their checksums tell. What was
-// dropped or made stale before [Part.Sync] returned without an error stays so,
-// however the machine crashes.
+// The end of the process: everything that was committed. A crash of the machine: everything
+// that the system had written by then. Bodies are not synced, because a damaged one costs
+// only a request to the origin: the checksums detect it. If [Part.Sync] returns without an
+// error, everything dropped or made stale before remains so, however the machine crashes.
 //
-// # What is damaged
+// # Damage
 //
-// Opening a part reads every head and the length of every body, and removes what
-// does not fit together. The bytes of a body are held against their checksums each
-// time that they are read.
+// Opening a part reads every head and the length of every body, and removes inconsistent
+// ones. The bytes of a body are compared with their checksums each time they are read.
 //
-// # Trouble
+// # Failures
 //
-// An error of the file system ends the body that is being written, and the tier
-// takes no new ones for a while. What is on disk is read on.
+// An error of the file system ends the body that is being written, and the tier accepts no
+// new ones for a while. Bodies on disk can still be read.
 package disk

@@ -4,17 +4,16 @@ import "errors"
 
 // Errors of a tier, beside those of the file system.
 var (
-	// ErrLocked says that another process, or another tier of this one, uses the
-	// directory.
+	// ErrLocked means that another process, or another tier of this one, uses the directory.
 	ErrLocked = errors.New("disk: the directory is in use by another process")
-	// ErrFull says that there is no room within the bound for what is written.
+	// ErrFull means that there is no room within the bound.
 	ErrFull = errors.New("disk: no room within the bound")
-	// ErrPaused says that nothing is written for a while because the file system
-	// has failed.
+	// ErrPaused means that nothing is written for a while because the file system has
+	// failed.
 	ErrPaused = errors.New("disk: nothing is written for a while, after an error")
-	// ErrGone says that a body was dropped.
+	// ErrGone means that a body was dropped.
 	ErrGone = errors.New("disk: the body was dropped")
-	// ErrDamaged says that a body's bytes are not those that were written.
+	// ErrDamaged means that a body's bytes differ from those written.
 	ErrDamaged = errors.New("disk: the body is damaged")
 
 	errEmpty = errors.New("disk: a body without bytes")

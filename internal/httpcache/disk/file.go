@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// File is a body on disk. Its bytes never change; what its head says of them may.
+// File is a body on disk. Its bytes never change; its head may.
 type File struct {
 	part   *Part
 	name   name
 	key    []byte
 	length int64
-	sums   atomic.Pointer[[]uint32] // nil until they are wanted
-	read   atomic.Bool              // since the queue's hand came by
+	sums   atomic.Pointer[[]uint32] // nil until first needed
+	read   atomic.Bool              // since the queue's hand passed
 	gone   atomic.Bool
 
 	mu   sync.Mutex // held while its files are changed
 	made int64
-	head int64 // what the head takes; guarded by mu
+	head int64 // size of the head; guarded by mu
 
-	size int64         // what it takes; guarded by the tier's mu, as is
-	at   *list.Element // its place in the queue, nil if it has none
+	size int64         // total size; this and the next field are guarded by the tier's mu
+	at   *list.Element // its place in the queue, or nil
 }
 
-// Key is what it was committed under.
+// Key returns the key passed to Commit.
 func (f *File) Key() []byte { return f.key }
 
-// Len is the body's length.
+// Len returns the body's length.
 func (f *File) Len() int64 { return f.length }
 
-// Gone tells whether it was dropped.
+// Gone reports whether the body was dropped.
 func (f *File) Gone() bool { return f.gone.Load() }
 
-// Commit writes the head: from now on the body survives. The key, meta and whether it
-// is stale are the owner's; they come back in Found.
+// Commit writes the head: from now on the body survives a restart. The key, meta and stale
+// flag are opaque to this package and returned in Found.
 func (f *File) Commit(key, meta []byte, stale bool) error {
 	f.mu.Lock()
 	f.key, f.made = key, time.Now().UnixNano()
@@ -56,8 +56,8 @@ func (f *File) Commit(key, meta []byte, stale bool) error {
 	return nil
 }
 
-// Rewrite puts another head in the place of the one that was committed, for good when
-// Part.Sync has returned without an error. On an error the body is dropped.
+// Rewrite replaces the committed head, permanently once Part.Sync has returned without an
+// error. On an error the body is dropped.
 func (f *File) Rewrite(meta []byte, stale bool) error {
 	f.mu.Lock()
 	err := f.write(meta, stale, true)
@@ -69,8 +69,7 @@ func (f *File) Rewrite(meta []byte, stale bool) error {
 	return nil
 }
 
-// write writes the head beside the present one and puts it in its place. mu is
-// held.
+// write writes a new head to a temporary file and renames it. mu is held.
 func (f *File) write(meta []byte, stale, lasting bool) error {
 	if f.Gone() {
 		return ErrGone
@@ -113,7 +112,7 @@ func (f *File) replace(b []byte, sync bool) error {
 	return err
 }
 
-// resize counts what the head takes now. mu is held.
+// resize accounts for the new size of the head. mu is held.
 func (f *File) resize(head int64) {
 	t := f.part.tier
 	t.mu.Lock()
@@ -123,9 +122,8 @@ func (f *File) resize(head int64) {
 	f.head = head
 }
 
-// Drop takes the body out of reach. When it has returned, the head's file is
-// removed, for good when Part.Sync has returned without an error; who has the body
-// open reads on.
+// Drop deletes the body. When it returns, the head's file is removed, permanently once
+// Part.Sync has returned without an error. Open Readers can read on.
 func (f *File) Drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +132,7 @@ func (f *File) Drop() {
 	}
 	f.part.remove(f.name, headEnding)
 	f.part.remove(f.name, bodyEnding)
-	f.part.markUnsynced(f.key) // after it: a sync that runs may have missed it
+	f.part.markUnsynced(f.key) // afterwards: a concurrent sync may have missed it
 	t := f.part.tier
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +141,7 @@ func (f *File) Drop() {
 	f.size = 0
 }
 
-// evict drops a body that was taken out of the queue, for room.
+// evict drops a body that was removed from the queue to make room.
 func (f *File) evict() {
 	t := f.part.tier
 	t.counts.evicted.Add(1)
@@ -152,7 +150,7 @@ func (f *File) evict() {
 	f.part.syncMany()
 }
 
-// Damaged drops a body that was found damaged.
+// Damaged drops a body whose data is damaged.
 func (f *File) Damaged() {
 	f.part.tier.counts.damaged.Add(1)
 	f.Drop()

@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// FS is what a tier does to files: a seam, so that tests can have it fail or end at
-// any step.
+// FS is the file system of a tier. Tests replace it to inject failures and crashes at any
+// step.
 type FS interface {
 	MkdirAll(dir string) error
-	// Names are those of the directory's entries, in no order.
+	// Names returns the names of the directory's entries, in no particular order.
 	Names(dir string) ([]string, error)
 	Create(name string) (Handle, error) // it must not exist
 	Open(name string) (Handle, error)   // for reading
@@ -28,8 +28,8 @@ type Handle interface {
 	Size() (int64, error)
 }
 
-// osFS are the operating system's files. Nobody but their owner may read them:
-// what a cache holds may be anybody's.
+// osFS is the operating system's file system. Files are readable only by their owner,
+// because cached responses may be confidential.
 type osFS struct{}
 
 type osFile struct{ *os.File }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// head is what a head file says.
+// head is the content of a head file.
 type head struct {
 	name   name
 	length int64 // of the body
-	made   int64 // Unix nanoseconds at which the body was committed first
+	made   int64 // Unix nanoseconds of the first commit of the body
 	stale  bool
 	key    []byte
 	meta   []byte
 }
 
-// name is that of a body, drawn at random.
+// name is the random name of a body.
 type name uint64
 
 func (n name) String() string {
@@ -25,14 +25,14 @@ func (n name) String() string {
 	return strings.Repeat("0", 16-len(text)) + text
 }
 
-// The endings of a body's files.
+// The suffixes of a body's files.
 const (
 	bodyEnding = ".body"
 	headEnding = ".head"
 	tempEnding = ".tmp"
 )
 
-// parseName reads a file's name; ok is false if it is none of ours.
+// parseName parses a file's name; ok is false if it is not one of this package.
 func parseName(file string) (n name, ending string, ok bool) {
 	if len(file) < 16 {
 		return 0, "", false
@@ -52,13 +52,13 @@ const (
 	headFixed   = 48 // bytes before key
 	flagStale   = 1
 
-	// maxHead bounds what is read of a head file.
+	// maxHead is the maximum size of a head file.
 	maxHead = 4 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode writes h as a head file.
+// encode returns the content of the head file.
 func (h *head) encode() []byte {
 	size := headFixed + len(h.key) + len(h.meta) + 4
 	b := make([]byte, 0, size)
@@ -78,7 +78,7 @@ func (h *head) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeHead reads a head file. key and meta are slices of b.
+// decodeHead parses a head file. key and meta are slices of b.
 func decodeHead(b []byte) (head, error) {
 	end := len(b) - 4
 	if end < headFixed || string(b[:8]) != headMagic || binary.LittleEndian.Uint32(b[8:]) != headVersion ||

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// load reads what is in the part's directory, and removes what does not fit
-// together.
+// load reads the part's directory and removes inconsistent files.
 func (p *Part) load() ([]Found, error) {
 	t := p.tier
 	if err := t.fs.MkdirAll(p.dir); err != nil {
@@ -50,7 +49,7 @@ func (p *Part) load() ([]Found, error) {
 	return found, nil
 }
 
-// adopt reads the head of a body, and holds the body's length against it.
+// adopt reads the head of a body and checks the body's length.
 func (p *Part) adopt(n name) (Found, bool) {
 	b, err := p.readHead(n)
 	if err != nil {

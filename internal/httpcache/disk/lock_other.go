@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// locked are the directories in use by this process. Here no lock ends with its
-// process, so that another process is not kept out.
+// locked are the directories in use by this process. On these systems other processes are
+// not excluded, because there is no lock that ends with its process.
 var locked sync.Map
 
 type lockedName string

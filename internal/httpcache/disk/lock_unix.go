@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFile locks the file until it is closed, which the system does at the end of
-// the process at the latest.
+// lockFile locks the file until it is closed, by the system at the end of the process at the
+// latest.
 func lockFile(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // sharingViolation is ERROR_SHARING_VIOLATION.
 const sharingViolation = syscall.Errno(32)
 
-// lockFile opens the file so that nobody else can until it is closed, which the
-// system does at the end of the process at the latest.
+// lockFile opens the file exclusively until it is closed, by the system at the end of the
+// process at the latest.
 func lockFile(name string) (io.Closer, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
@@ -28,5 +28,5 @@ func lockFile(name string) (io.Closer, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
-// syncDir has nothing to do: NTFS logs the changes of its directories.
+// syncDir does nothing: NTFS journals changes of directories.
 func syncDir(string) error { return nil }

@@ -12,29 +12,29 @@ import (
 	"sync"
 )
 
-// Part is the bodies of one owner. They share the tier's room with others'.
+// Part is a subdirectory with the bodies of one owner. All parts share the tier's space.
 type Part struct {
 	tier    *Tier
 	name    string
 	dir     string
 	evicted func(*File)
 
-	syncing     sync.Mutex          // one at a time syncs; taken before mu
-	mu          sync.Mutex          // guards what follows
-	unsynced    map[string]struct{} // keys of which something was dropped or rewritten that is not synced
-	unremovable map[string]bool     // files that could not be removed; true: heads
+	syncing     sync.Mutex          // serialises syncs; taken before mu
+	mu          sync.Mutex          // guards the fields below
+	unsynced    map[string]struct{} // keys with drops or rewrites that are not synced
+	unremovable map[string]bool     // files that could not be removed; true for heads
 }
 
-// Found is a body that was there when its part was opened.
+// Found is a body that existed when its part was opened.
 type Found struct {
 	File  *File
 	Meta  []byte
 	Stale bool
 }
 
-// Part opens the part of that name: letters, digits, - and _. What is in it comes in
-// the order in which it was committed first. evicted is told of bodies that were
-// dropped for room, without locks held.
+// Part opens the part of that name, which consists of letters, digits, - and _. It returns
+// the existing bodies in the order of their first commit. evicted is called for bodies that
+// were evicted, without locks held.
 func (t *Tier) Part(name string, evicted func(*File)) (*Part, []Found, error) {
 	p := &Part{tier: t, name: name, dir: filepath.Join(t.dir, name), evicted: evicted, unsynced: map[string]struct{}{}, unremovable: map[string]bool{}}
 	t.mu.Lock()
@@ -55,8 +55,7 @@ func (t *Tier) Part(name string, evicted func(*File)) (*Part, []Found, error) {
 	return p, slices.DeleteFunc(found, func(f Found) bool { return f.File.Gone() }), nil
 }
 
-// Close lets the part go; its files stay. Nobody may write to it or read from it any
-// more.
+// Close closes the part; its files are kept. All reads and writes must have ended.
 func (p *Part) Close() {
 	p.leave()
 	t := p.tier
@@ -78,7 +77,7 @@ func (p *Part) leave() {
 	p.tier.mu.Unlock()
 }
 
-// EvictOne drops the body of this part that was used least; false if there is none.
+// EvictOne evicts one body of this part and reports whether there was one.
 func (p *Part) EvictOne() bool {
 	p.tier.mu.Lock()
 	victim := p.tier.victim(p)
@@ -90,20 +89,20 @@ func (p *Part) EvictOne() bool {
 	return true
 }
 
-// Trim keeps the bound after heads have grown.
+// Trim evicts bodies until the bound is met again after heads have grown.
 func (p *Part) Trim() { p.tier.trim() }
 
-// MaxBody is the longest body that is taken.
+// MaxBody returns the maximum length of a body.
 func (p *Part) MaxBody() int64 { return p.tier.MaxBody() }
 
-// Stats are those of the whole tier.
+// Stats returns the statistics of the whole tier.
 func (p *Part) Stats() Stats { return p.tier.Stats() }
 
 func (p *Part) path(n name, ending string) string {
 	return filepath.Join(p.dir, n.String()+ending)
 }
 
-// remove removes a file. One that can't be removed is tried again in Sync.
+// remove removes a file. If that fails, Sync tries again.
 func (p *Part) remove(n name, ending string) {
 	path := p.path(n, ending)
 	err := p.tier.fs.Remove(path)
@@ -117,38 +116,38 @@ func (p *Part) remove(n name, ending string) {
 	}
 	p.mu.Unlock()
 	p.tier.counts.failed.Add(1)
-	p.tier.opts.Report(fmt.Errorf("disk: what should be gone comes back after a restart unless it is removed: %w", err))
+	p.tier.opts.Report(fmt.Errorf("disk: a dropped body returns after a restart unless its file is removed: %w", err))
 }
 
-// markUnsynced remembers that something of key was dropped or rewritten. Key is what a
-// body was committed under, or nothing.
+// markUnsynced records a drop or rewrite of a body with this key, which is nil if it was not
+// committed.
 func (p *Part) markUnsynced(key []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unsynced[string(key)] = struct{}{}
 }
 
-// maxUnsynced is how many keys are remembered before somebody has to sync.
+// maxUnsynced is the maximum number of recorded keys before a sync is forced.
 const maxUnsynced = 4096
 
-// syncMany keeps loose bounded.
+// syncMany syncs if there are too many recorded keys.
 func (p *Part) syncMany() {
 	p.mu.Lock()
 	many := len(p.unsynced) >= maxUnsynced
 	p.mu.Unlock()
 	if many {
-		_ = p.Sync() // tried again with the next one
+		_ = p.Sync() // retried with the next one
 	}
 }
 
-// SyncKey is Sync for what was dropped or rewritten of one key.
+// SyncKey is Sync for the drops and rewrites of one key.
 func (p *Part) SyncKey(key []byte) error {
 	p.mu.Lock()
 	_, loose := p.unsynced[string(key)]
 	loose = loose || len(p.unremovable) > 0
 	p.mu.Unlock()
 	if !loose {
-		// Who syncs it at this moment is waited for.
+		// Wait for a concurrent sync of the key.
 		p.syncing.Lock()
 		defer p.syncing.Unlock()
 		return nil
@@ -156,8 +155,8 @@ func (p *Part) SyncKey(key []byte) error {
 	return p.Sync()
 }
 
-// Sync makes sure that what was dropped or rewritten before it stays so, whatever
-// happens to the machine. An error says that it may come back after a restart.
+// Sync makes earlier drops and rewrites permanent, even if the machine crashes. After an
+// error they may be undone by a restart.
 func (p *Part) Sync() error {
 	p.syncing.Lock()
 	defer p.syncing.Unlock()
@@ -179,8 +178,7 @@ func (p *Part) Sync() error {
 	return p.tier.failed(fmt.Errorf("disk: %w", serr))
 }
 
-// retryRemovals tries once more to remove what could not be removed. The error is of a
-// head.
+// retryRemovals tries again to remove files. It returns an error if that fails for a head.
 func (p *Part) retryRemovals() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,13 +189,13 @@ func (p *Part) retryRemovals() (err error) {
 			p.unsynced[""] = struct{}{}
 			p.tier.counts.stuck.Add(-1)
 		case isHead:
-			err = fmt.Errorf("disk: what should be gone can't be removed: %w", rerr)
+			err = fmt.Errorf("disk: a dropped body can't be removed: %w", rerr)
 		}
 	}
 	return err
 }
 
-// drawName draws a name that was never used.
+// drawName returns a random, unused name.
 func drawName() name {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails

@@ -2,10 +2,9 @@ package disk
 
 import "container/list"
 
-// queue is the order in which bodies make room (SIEVE): the hand goes from the
-// oldest to the newest and takes the first that nobody has read since it came by
-// last. So what is read once and no more leaves before what is read again. The
-// tier's mu guards it.
+// queue is the eviction queue of a tier (SIEVE): the hand moves from the oldest to the
+// newest body and evicts the first one that was not read since the hand passed. So bodies
+// read only once are evicted before those read repeatedly. It is guarded by the tier's mu.
 type queue struct {
 	list  list.List // the newest first
 	hand  *list.Element
@@ -29,7 +28,7 @@ func (q *queue) remove(f *File) {
 	q.bytes -= f.size
 }
 
-// resize counts a file's new size, if it is in the queue.
+// resize sets a file's size, if it is in the queue.
 func (q *queue) resize(f *File, size int64) {
 	if f.at != nil {
 		q.bytes += size - f.size
@@ -37,11 +36,11 @@ func (q *queue) resize(f *File, size int64) {
 	f.size = size
 }
 
-// victim takes out who makes room: one of part, or of all if that is nil. There
-// must be one, or it returns nil.
+// victim removes and returns the next body to evict, of part, or of all parts if part is
+// nil. It returns nil if there is none.
 func (q *queue) victim(part *Part) *File {
 	var last *File
-	for range 2*q.list.Len() + 1 { // by the second round nobody was read since, as a rule
+	for range 2*q.list.Len() + 1 { // the first round clears all marks, so the second normally finds one
 		if q.hand == nil {
 			q.hand = q.list.Back()
 		}

@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// buffers are what bodies are read into.
+// buffers are read buffers.
 var buffers = sync.Pool{New: func() any { b := make([]byte, readSize); return &b }}
 
-// readSize is how much is read at a time.
+// readSize is the size of a read.
 const readSize = 4 * BlockSize
 
-// Reader is an open body. It belongs to one goroutine, and reads on after the body
+// Reader is an open body. It is used by one goroutine, and remains readable after the body
 // was dropped.
 type Reader struct {
 	file *File
 	f    Handle
 	sums []uint32
 	buf  *[]byte
-	have []byte // what was read last and lies in buf
-	from int64  // where it begins
+	have []byte // data of the last read, in buf
+	from int64  // offset of have
 }
 
-// Open opens the body for reading. ErrDamaged says that its checksums are damaged,
-// ErrGone that it was dropped.
+// Open opens the body for reading. It returns ErrDamaged if the checksums are damaged,
+// ErrGone if the body was dropped.
 func (f *File) Open() (*Reader, error) {
 	if f.Gone() {
 		return nil, ErrGone
@@ -46,7 +46,7 @@ func (f *File) Open() (*Reader, error) {
 	return &Reader{file: f, f: in, sums: sums, buf: buffers.Get().(*[]byte)}, nil
 }
 
-// checksums reads those of all blocks, once.
+// checksums returns the checksums of all blocks, which are read once.
 func (f *File) checksums(in Handle) ([]uint32, error) {
 	if s := f.sums.Load(); s != nil {
 		return *s, nil
@@ -63,11 +63,11 @@ func (f *File) checksums(in Handle) ([]uint32, error) {
 	return sums, nil
 }
 
-// Overhead is what the body takes of the heap when it has been read: its checksums.
+// Overhead returns the heap size of the checksums, which are kept once the body was read.
 func (f *File) Overhead() int64 { return 4 * blocks(f.length) }
 
-// At returns bytes from off on, which must lie in the body: at least one, checked, and
-// valid until the next call.
+// At returns verified bytes at off, which must lie in the body: at least one, valid until
+// the next call.
 func (r *Reader) At(off int64) ([]byte, error) {
 	if off >= r.from && off < r.from+int64(len(r.have)) {
 		return r.have[off-r.from:], nil
@@ -77,8 +77,8 @@ func (r *Reader) At(off int64) ([]byte, error) {
 	return b, err
 }
 
-// WriteRange writes n bytes from offset from on, which must lie in the body. An error
-// that wraps ErrDamaged is the body's, any other is w's.
+// WriteRange writes n bytes from offset from on, which must lie in the body. An error that
+// wraps ErrDamaged is the body's, any other is w's.
 func (r *Reader) WriteRange(w io.Writer, from, n int64) error {
 	for n > 0 {
 		b, err := r.At(from)
@@ -94,7 +94,7 @@ func (r *Reader) WriteRange(w io.Writer, from, n int64) error {
 	return nil
 }
 
-// Close ends the reading.
+// Close closes the reader.
 func (r *Reader) Close() {
 	_ = r.f.Close()
 	if r.buf != nil {
@@ -103,8 +103,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// readBlocks reads and checks as many blocks as fit into buf, of a body of that
-// length, and returns their bytes from off on.
+// readBlocks reads and verifies as many blocks as fit into buf, of a body of that length,
+// and returns the bytes from off on.
 func readBlocks(f Handle, sums []uint32, length, off int64, buf []byte) ([]byte, error) {
 	start := off / BlockSize * BlockSize
 	size := min(int64(len(buf))/BlockSize*BlockSize, length-start)

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// BlockSize is how many bytes of a body have a checksum together.
+	// BlockSize is the number of bytes per checksum.
 	BlockSize = 64 << 10
-	// maxBodyLength is the longest body, so that no sum of lengths overflows.
+	// maxBodyLength is the maximum length of a body, so that sums of lengths don't overflow.
 	maxBodyLength = 1 << 50
 )
 
-// blocks is how many checksums a body of that length has.
+// blocks returns the number of checksums of a body of that length.
 func blocks(length int64) int64 { return (length + BlockSize - 1) / BlockSize }
 
-// trailerSize is what follows a body of that length in its file.
+// trailerSize returns the size of the data after a body of that length.
 func trailerSize(length int64) int64 { return 4*blocks(length) + 4 }
 
-// encodeSums writes what follows the body.
+// encodeSums returns the data after the body.
 func encodeSums(n name, length int64, sums []uint32) []byte {
 	b := make([]byte, 0, 4*len(sums)+4)
 	for _, s := range sums {
@@ -27,7 +27,7 @@ func encodeSums(n name, length int64, sums []uint32) []byte {
 	return binary.LittleEndian.AppendUint32(b, sumOf(n, length, b))
 }
 
-// decodeSums reads what encodeSums wrote.
+// decodeSums parses the result of encodeSums.
 func decodeSums(n name, length int64, b []byte) ([]uint32, error) {
 	if int64(len(b)) != trailerSize(length) {
 		return nil, ErrDamaged
@@ -50,8 +50,8 @@ func sumOf(n name, length int64, sums []byte) uint32 {
 	return crc32.Update(crc32.Checksum(id[:], castagnoli), castagnoli, sums)
 }
 
-// verify holds whole blocks, of which the last may be the body's short one,
-// against their sums.
+// verify compares whole blocks with their checksums. The last block may be the body's short
+// one.
 func verify(b []byte, sums []uint32) error {
 	for _, want := range sums {
 		block := b[:min(BlockSize, len(b))]

@@ -12,39 +12,38 @@ import (
 
 // Options of a Tier.
 type Options struct {
-	// Size bounds what all files take together, in bytes; each file counts in whole
-	// pages of 4 KiB.
+	// Size is the maximum total size of all files, in bytes; each file counts in whole pages
+	// of 4 KiB.
 	Size int64
-	// MaxBody is the longest body that is taken, in bytes. 0: an eighth of Size.
+	// MaxBody is the maximum length of a body, in bytes. 0 means an eighth of Size.
 	MaxBody int64
-	// Report, if set, is told of errors of the file system: the first of each rest, and
-	// each file that can't be removed. It must not call the tier.
+	// Report, if set, is called with errors of the file system: the first one of each pause,
+	// and each file that can't be removed. It must not call the tier.
 	Report func(error)
 
-	FS FS // nil: the operating system's
+	FS FS // nil means the operating system's
 }
 
 const (
-	// pageSize is what sizes are rounded up to.
+	// pageSize is the unit of file sizes.
 	pageSize = 4 << 10
-	// pauseTime is for how long nothing is written after an error.
+	// pauseTime is the time after an error during which nothing is written.
 	pauseTime = 10 * time.Second
 )
 
-// Tier is a directory of bodies. Of its locks, Part.syncing is taken before
-// File.mu, and that before mu.
+// Tier is a directory of bodies. Order of locks: Part.syncing, File.mu, mu.
 type Tier struct {
 	dir  string
 	opts Options
 	fs   FS
 	lock io.Closer
 
-	mu          sync.Mutex // guards what follows
-	used        int64      // bytes of files, and of bodies under way
+	mu          sync.Mutex // guards the fields below
+	used        int64      // bytes of files, including those being written
 	queue       queue
 	parts       map[string]*Part
-	pausedUntil time.Time // until when nothing is written
-	trouble     error     // why
+	pausedUntil time.Time // end of the pause after an error
+	trouble     error     // its cause
 	counts      counters
 }
 
@@ -53,22 +52,22 @@ type counters struct {
 	stuck                                      atomic.Int64
 }
 
-// Stats are a tier's figures, those that count up since Open.
+// Stats are a tier's figures; the counters count since Open.
 type Stats struct {
 	Files   int    // bodies
-	Bytes   int64  // that they take, those under way included
+	Bytes   int64  // size on disk, including bodies being written
 	Size    int64  // the bound
 	Written uint64 // bodies committed
-	Evicted uint64 // bodies dropped for room
-	Refused uint64 // names found at Open of which not all was there and right, or that their owner refused
-	Damaged uint64 // bodies dropped because a read found them damaged
+	Evicted uint64 // bodies evicted
+	Refused uint64 // bodies found at Open that were incomplete or damaged, or refused by their owner
+	Damaged uint64 // bodies dropped because of damage found by a read
 	Failed  uint64 // errors of the file system
-	Stuck   int64  // files that should be gone and can't be removed
-	Trouble error  // why nothing is written now, nil if nothing forbids it
+	Stuck   int64  // files that could not be removed
+	Trouble error  // reason for the current pause, or nil
 }
 
-// Open takes the directory, which is made if it is not there. ErrLocked says that
-// somebody else has it.
+// Open opens the directory, which is created if missing. It returns ErrLocked if it is in
+// use.
 func Open(dir string, o Options) (*Tier, error) {
 	if o.FS == nil {
 		o.FS = osFS{}
@@ -95,16 +94,16 @@ func Open(dir string, o Options) (*Tier, error) {
 	return t, nil
 }
 
-// lockName has a dot, which no part's name has.
+// lockName has a dot, unlike the names of parts.
 const lockName = ".lock"
 
-// Close lets the directory go. Parts must be closed before.
+// Close unlocks the directory. Parts must be closed before.
 func (t *Tier) Close() error { return t.lock.Close() }
 
-// MaxBody is the longest body that is taken.
+// MaxBody returns the maximum length of a body.
 func (t *Tier) MaxBody() int64 { return t.opts.MaxBody }
 
-// Stats returns the figures so far.
+// Stats returns the current figures.
 func (t *Tier) Stats() Stats {
 	t.mu.Lock()
 	used, files, trouble := t.used, t.queue.list.Len(), t.paused()
@@ -116,7 +115,7 @@ func (t *Tier) Stats() Stats {
 	}
 }
 
-// paused tells why nothing is written now. mu is held.
+// paused returns the reason of the current pause, or nil. mu is held.
 func (t *Tier) paused() error {
 	if t.trouble != nil && time.Now().Before(t.pausedUntil) {
 		return t.trouble
@@ -124,7 +123,7 @@ func (t *Tier) paused() error {
 	return nil
 }
 
-// failed counts an error of the file system and has the tier rest.
+// failed counts an error of the file system and begins a pause.
 func (t *Tier) failed(err error) error {
 	t.counts.failed.Add(1)
 	t.mu.Lock()
@@ -137,11 +136,11 @@ func (t *Tier) failed(err error) error {
 	return err
 }
 
-// pages rounds a file's size up.
+// pages rounds a file's size up to whole pages.
 func pages(n int64) int64 { return (n + pageSize - 1) / pageSize * pageSize }
 
-// reserve makes room for n bytes, by dropping what was used least. It drops nothing
-// if that would not be enough.
+// reserve makes room for n bytes by evicting bodies. It evicts nothing if that would not be
+// enough.
 func (t *Tier) reserve(n int64) error {
 	for {
 		t.mu.Lock()
@@ -160,8 +159,8 @@ func (t *Tier) reserve(n int64) error {
 	}
 }
 
-// victim takes out who makes room, of part or of all; nil if there is nobody. Its room
-// counts as free from here on. mu is held.
+// victim removes the next body to evict, of part or of all, from the queue and subtracts its
+// size; nil if there is none. mu is held.
 func (t *Tier) victim(part *Part) *File {
 	f := t.queue.victim(part)
 	if f != nil {
@@ -171,24 +170,23 @@ func (t *Tier) victim(part *Part) *File {
 	return f
 }
 
-// charge counts n bytes, even beyond the bound: see Trim.
+// charge adds n bytes to the size, even beyond the bound: see Trim.
 func (t *Tier) charge(n int64) {
 	t.mu.Lock()
 	t.used += n
 	t.mu.Unlock()
 }
 
-// trim drops files until the bound is kept.
+// trim evicts bodies until the bound is met.
 func (t *Tier) trim() {
-	_ = t.reserve(0) // nothing can be done about bodies under way
+	_ = t.reserve(0) // bodies being written can't be evicted
 }
 
-// Prune removes what is left of parts that keep does not want and that are not
-// open.
+// Prune removes the files of parts that are not open and for which keep returns false.
 func (t *Tier) Prune(keep func(part string) bool) {
 	names, err := t.fs.Names(t.dir)
 	if err != nil {
-		return // there will be another start
+		return // retried at the next start
 	}
 	for _, n := range names {
 		t.mu.Lock()
@@ -200,8 +198,7 @@ func (t *Tier) Prune(keep func(part string) bool) {
 	}
 }
 
-// clear removes our files in a directory, and then the directory if nothing else is
-// in it.
+// clear removes this package's files in a directory, and then the directory if it is empty.
 func (t *Tier) clear(dir string) {
 	files, err := t.fs.Names(dir)
 	if err != nil {
@@ -209,7 +206,7 @@ func (t *Tier) clear(dir string) {
 	}
 	for _, f := range files {
 		if _, _, ours := parseName(f); ours {
-			_ = t.fs.Remove(filepath.Join(dir, f)) // tried again at the next start
+			_ = t.fs.Remove(filepath.Join(dir, f)) // retried at the next start
 		}
 	}
 	_ = t.fs.Remove(dir)

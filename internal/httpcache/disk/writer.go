@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Writer is a body on its way to disk. One goroutine writes; meanwhile any number
-// may read what is there already. It ends with Finish or Discard, and is closed by
-// Close when nobody reads any more.
+// Writer is a body that is being written. One goroutine writes; any number may read the data
+// written so far. It ends with Finish or Discard, and is closed by Close after the last
+// read.
 type Writer struct {
 	part     *Part
 	name     name
 	f        Handle
 	off      int64
 	reserved int64
-	partial  uint32 // the sum of the block that is not complete
+	partial  uint32 // checksum of the incomplete block
 	err      error
 	ended    bool // finished or discarded
 
@@ -24,8 +24,8 @@ type Writer struct {
 	sums []uint32 // of complete blocks
 }
 
-// Create begins a body. length is its own, -1 if that is not known. ErrFull says that
-// it is longer than the tier takes, ErrPaused that the tier takes nothing now.
+// Create begins a body. length is -1 if it is unknown. It returns ErrFull if the body
+// exceeds the maximum length, and ErrPaused during a pause.
 func (p *Part) Create(length int64) (*Writer, error) {
 	t := p.tier
 	if length > t.opts.MaxBody {
@@ -45,8 +45,8 @@ func (p *Part) Create(length int64) (*Writer, error) {
 	return &Writer{part: p, name: n, f: f}, nil
 }
 
-// Write appends to the body. After an error nothing more can be written, but what is
-// there can still be read.
+// Write appends to the body. After an error nothing more can be written, but the data so far
+// can still be read.
 func (w *Writer) Write(b []byte) (int, error) {
 	switch {
 	case w.err != nil || w.ended:
@@ -68,7 +68,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// room sees to it that size bytes are reserved.
+// room reserves size bytes.
 func (w *Writer) room(size int64) error {
 	if size = pages(size); size <= w.reserved {
 		return nil
@@ -80,7 +80,7 @@ func (w *Writer) room(size int64) error {
 	return nil
 }
 
-// sum takes b, which begins at off, into the checksums.
+// sum adds b, which begins at off, to the checksums.
 func (w *Writer) sum(b []byte) {
 	at := w.off % BlockSize
 	for len(b) > 0 {
@@ -101,18 +101,18 @@ func (w *Writer) complete() {
 	w.partial = 0
 }
 
-// Len is how many bytes were written.
+// Len returns the number of bytes written.
 func (w *Writer) Len() int64 { return w.off }
 
-// Checked is how many bytes ReadAt can give: those in whole blocks.
+// Checked returns the number of bytes in complete blocks, which ReadSome can return.
 func (w *Writer) Checked() int64 {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return int64(len(w.sums)) * BlockSize
 }
 
-// ReadSome reads bytes from off on, which is below Checked. buf must hold a block;
-// what is returned lies in it.
+// ReadSome reads bytes at off, which must be below Checked. buf must hold a block; the
+// result is a slice of it.
 func (w *Writer) ReadSome(off int64, buf []byte) ([]byte, error) {
 	w.mu.RLock()
 	sums := w.sums
@@ -120,8 +120,8 @@ func (w *Writer) ReadSome(off int64, buf []byte) ([]byte, error) {
 	return readBlocks(w.f, sums, int64(len(sums))*BlockSize, off, buf)
 }
 
-// Finish ends the body, which is not empty, and leaves room for a head of that size.
-// It is the caller's to Commit or Drop. After an error the Writer is discarded.
+// Finish ends the body, which must not be empty, and reserves room for a head of that size.
+// The caller must then Commit or Drop it. After an error the Writer is discarded.
 func (w *Writer) Finish(headSize int) (*File, error) {
 	f, err := w.finish(headSize)
 	if err != nil {
@@ -154,8 +154,7 @@ func (w *Writer) finish(headSize int) (*File, error) {
 	return f, nil
 }
 
-// Discard removes the body, if it was not finished. What is there can be read until
-// Close.
+// Discard removes the body if it was not finished. The data so far can be read until Close.
 func (w *Writer) Discard() {
 	if w.ended {
 		return
@@ -165,5 +164,5 @@ func (w *Writer) Discard() {
 	w.part.tier.charge(-w.reserved)
 }
 
-// Close gives the file's descriptor back.
+// Close closes the file's descriptor.
 func (w *Writer) Close() { _ = w.f.Close() }

@@ -1,14 +1,13 @@
 package policy
 
-// creationTime is when r was made, as far as can be told (RFC 9111, section 4.2.3): its
-// response_time less the corrected_initial_age. age is what Age says.
+// creationTime returns the time at which r was created, as far as it is known (RFC 9111,
+// section 4.2.3): its response_time less the corrected_initial_age. age is the value of Age.
 //
-// The time on the way is known to the microsecond, Date to the second, rounded down.
-// If Date is not before the second in which r was asked for, it says no more than that
-// r was made on the way, and the time of that counts already; the RFC lets it do so
-// alone. Otherwise a second that begins while r is on its way would make r a second
-// older than it is, and a max-age of 1 be over when r comes. An earlier Date counts,
-// in whole seconds as it has them.
+// The transfer time is measured in microseconds, Date has seconds, rounded down. If Date is
+// not before the second of the request, it only shows that r was created during the
+// transfer, whose time counts already; the RFC allows to use that alone. Otherwise a second
+// that begins during the transfer would make r a second too old, and a max-age of 1 would be
+// over on arrival. An earlier Date counts, in whole seconds.
 func (r *Response) creationTime(age int64) Moment {
 	made := min(r.RequestTime, r.ResponseTime) - Moment(age)*perSecond
 	if r.Date >= r.RequestTime.Unix() {
@@ -18,19 +17,18 @@ func (r *Response) creationTime(age int64) Moment {
 	return min(made, r.ResponseTime-Moment(apparent)*perSecond)
 }
 
-// ageState is how a response stands at a moment, in whole seconds as fields have them.
-// An age between two of them is rounded so that comparisons come out as they would with
-// the age itself.
+// ageState is the age of a response at a moment, in whole seconds as in fields. Ages are
+// rounded so that comparisons have the same result as with the exact age.
 type ageState struct {
-	age  int64 // rounded down, as the field Age has it
-	ttl  int64 // the lifetime less that: above 0 as long as it is fresh, and no longer
-	late int64 // the age rounded up, less the lifetime: at most n until n seconds after its freshness, and no longer
+	age  int64 // rounded down, as in the field Age
+	ttl  int64 // lifetime less age: above 0 exactly while it is fresh
+	late int64 // age rounded up, less the lifetime: at most n exactly until n seconds after its freshness
 }
 
-// ageState is how r stands now. A clock that went back makes it no younger than it was
-// on arrival.
+// ageState returns r's age at now. A clock that was set back makes r no younger than on
+// arrival.
 func (r *Response) ageState(now Moment) ageState {
-	age := uint64(max(now, r.ResponseTime) - r.created) // made is never later than ResponseTime
+	age := uint64(max(now, r.ResponseTime) - r.created) // created is never later than ResponseTime
 	s := ageState{age: int64(age / perSecond)}
 	s.ttl, s.late = r.Lifetime-s.age, s.age-r.Lifetime
 	if age%perSecond != 0 {
@@ -39,9 +37,9 @@ func (r *Response) ageState(now Moment) ageState {
 	return s
 }
 
-// Age is how old the response is now, in seconds that have passed.
+// Age returns the current age of the response, in completed seconds.
 func (r *Response) Age(now Moment) int64 { return r.ageState(now).age }
 
-// TTL is its lifetime less its age: how long it is still fresh, rounded up to whole
-// seconds; 0 or less when it is not.
+// TTL returns its lifetime less its age: the remaining freshness, rounded up to whole
+// seconds; 0 or less if it is stale.
 func (r *Response) TTL(now Moment) int64 { return r.ageState(now).ttl }

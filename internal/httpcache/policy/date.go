@@ -2,15 +2,15 @@ package policy
 
 import "github.com/kasoku/kasoku/internal/ascii"
 
-// ParseDate reads an HTTP date in one of its three forms (RFC 9110, section
-// 5.6.7), in any case and otherwise to the letter:
+// ParseDate parses an HTTP date in one of its three forms (RFC 9110, section 5.6.7), in any
+// case and otherwise exactly:
 //
 //	Sun, 06 Nov 1994 08:49:37 GMT
 //	Sunday, 06-Nov-94 08:49:37 GMT
 //	Sun Nov  6 08:49:37 1994
 //
-// A year of two digits that would be more than 50 years after now is one of the
-// century before. Whether the weekday fits the date is not looked at.
+// A two-digit year that would be more than 50 years after now is one of the previous
+// century. The weekday is not compared with the date.
 func ParseDate(b []byte, now int64) (unix int64, ok bool) {
 	r := dateReader{text: b, ok: true}
 	switch {
@@ -27,7 +27,7 @@ func ParseDate(b []byte, now int64) (unix int64, ok bool) {
 	return r.unix(), true
 }
 
-// AppendDate appends a date in the form that is sent today.
+// AppendDate appends a date in the preferred form.
 func AppendDate(dst []byte, unix int64) []byte {
 	days, secs := unix/86400, unix%86400
 	if secs < 0 {
@@ -52,8 +52,8 @@ var (
 	months   = [...]string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 )
 
-// dateReader takes the parts of a date off text, from the left; ok turns false
-// at the first that is not there.
+// dateReader consumes the parts of a date from the start of text; ok becomes false at the
+// first missing one.
 type dateReader struct {
 	text                 []byte
 	ok                   bool
@@ -105,8 +105,8 @@ func (r *dateReader) asctime() {
 	r.year = r.number(4)
 }
 
-// century makes a year of two digits one of four: in now's century, or the one
-// before if that is more than 50 years ahead.
+// century completes a two-digit year: in now's century, or the previous one if that is more
+// than 50 years ahead.
 func (r *dateReader) century(now int64) {
 	this, _, _ := civil(now / 86400)
 	r.year += this - this%100
@@ -115,7 +115,7 @@ func (r *dateReader) century(now int64) {
 	}
 }
 
-// addYears is now some years later.
+// addYears returns now plus years.
 func (r *dateReader) addYears(now int64, years int) int64 {
 	y, m, d := civil(now / 86400)
 	return daysTo(y+years, m, d)*86400 + now%86400
@@ -149,7 +149,7 @@ func (r *dateReader) number(digits int) (n int) {
 	return n
 }
 
-// weekday takes a weekday's name, or as much of it as its short form has.
+// weekday consumes a weekday's name, or its short form.
 func (r *dateReader) weekday(limit int) {
 	for _, w := range weekdays {
 		w = w[:min(limit, len(w))]
@@ -171,7 +171,7 @@ func (r *dateReader) monthName() {
 	r.ok = false
 }
 
-// valid says whether there is such a day and time. A leap second is one.
+// valid reports whether the day and time exist. A leap second does.
 func (r *dateReader) valid() bool {
 	if r.month < 1 || r.day < 1 || r.hour > 23 || r.minute > 59 || r.second > 60 {
 		return false
@@ -184,8 +184,8 @@ func (r *dateReader) unix() int64 {
 	return daysTo(r.year, r.month, r.day)*86400 + int64(r.hour*3600+r.minute*60+r.second)
 }
 
-// daysTo counts the days from 1970-01-01 to a date of the Gregorian calendar. It
-// counts years from March, so that the leap day is a year's last.
+// daysTo returns the days from 1970-01-01 to a date of the Gregorian calendar. Years are
+// counted from March, so that the leap day is a year's last.
 func daysTo(y, m, d int) int64 {
 	if m <= 2 {
 		y, m = y-1, m+12
@@ -196,7 +196,7 @@ func daysTo(y, m, d int) int64 {
 	return int64(era)*146097 + int64(ofEra*365+ofEra/4-ofEra/100+ofYear) - 719468
 }
 
-// civil is daysTo backwards.
+// civil is the inverse of daysTo.
 func civil(days int64) (y, m, d int) {
 	n := int(days) + 719468
 	era := floorDiv(n, 146097)

@@ -1,34 +1,34 @@
 package policy
 
-// Mark is what has happened to a stored response from outside.
+// Mark is the effect of an external event on a stored response.
 type Mark uint8
 
-// The marks, the stronger ones later.
+// The marks, in order of strength.
 const (
 	Unmarked Mark = iota
-	// Outdated is what a soft purge leaves: no longer fresh, but good where
-	// a stale response is.
+	// Outdated is set by a soft purge: no longer fresh, but usable where a stale response
+	// is.
 	Outdated
-	// Invalid is what an unsafe method leaves: to be validated before any
-	// use, whatever else is said.
+	// Invalid is set by an unsafe method: the response must be validated before any use.
 	Invalid
 )
 
-// Action is what is to be done.
+// Action is the action to take for a request.
 type Action uint8
 
 // The actions.
 const (
-	// Forward asks the origin; nothing stored is of use.
+	// Forward sends the request to the origin; no stored response is used.
 	Forward Action = iota
 	// Use answers from the stored response.
 	Use
-	// UseAndRefresh answers from the stored response although it is stale,
-	// and validates it in the background, once for however many ask.
+	// UseAndRefresh answers from the stored response although it is stale, and validates it
+	// in the background, once for all concurrent requests.
 	UseAndRefresh
-	// Validate asks the origin about the stored response ([Validation]).
+	// Validate sends a conditional request for the stored response to the origin
+	// ([Validation]).
 	Validate
-	// PassOn gives the client what came from the origin.
+	// PassOn forwards the origin's answer to the client.
 	PassOn
 	// GatewayTimeout answers 504.
 	GatewayTimeout
@@ -36,17 +36,16 @@ const (
 	BadGateway
 )
 
-// Decision is what to do, and why. Age and TTL are the stored response's, where
-// there is one, as [Response.Age] and [Response.TTL] have them.
+// Decision is an action with its reason. Age and TTL are [Response.Age] and [Response.TTL]
+// of the stored response, if there is one.
 type Decision struct {
 	Action   Action
 	Reason   Reason
 	Age, TTL int64
 }
 
-// Absent decides a request for which nothing stored can be selected. others
-// says that there are responses of the URI, but for other values of the fields
-// that they vary by.
+// Absent decides for a request that no stored response matches. others reports whether there
+// are responses of the URI for other values of the fields in Vary.
 func Absent(q *Request, others bool, o *Options) Decision {
 	if why := bypassReason(q, o); why != Fresh {
 		return Decision{Action: Forward, Reason: why}
@@ -60,7 +59,8 @@ func Absent(q *Request, others bool, o *Options) Decision {
 	return Decision{Action: Forward, Reason: URIMiss}
 }
 
-// bypassReason says why the stored responses are not even looked at; Fresh if they are.
+// bypassReason returns the reason why stored responses are not considered; Fresh if they
+// are.
 func bypassReason(q *Request, o *Options) Reason {
 	switch {
 	case !q.Reading():
@@ -73,11 +73,11 @@ func bypassReason(q *Request, o *Options) Reason {
 	return Fresh
 }
 
-// Decide says whether the selected stored response answers the request (RFC
-// 9111, section 4), from what was asked, what it allows, its mark and its age.
+// Decide decides whether the selected stored response answers the request (RFC 9111, section
+// 4), based on the request, the response's directives, its mark and its age.
 //
-// A request that waited for another's fill may take what came in just if Decide
-// says Use.
+// A request that waited for another's fill may use the new response only if Decide returns
+// Use.
 func Decide(q *Request, r *Response, m Mark, now Moment, o *Options) Decision {
 	s := r.ageState(now)
 	if m != Unmarked {
@@ -99,8 +99,8 @@ func Decide(q *Request, r *Response, m Mark, now Moment, o *Options) Decision {
 	return d
 }
 
-// use decides from the directives of both sides. What the response or an event
-// forbids is asked first, then what the client wants, then the time.
+// use applies the directives of both sides: first prohibitions by the response or an event,
+// then the client's wishes, then the age.
 func (r *Response) use(q *Request, m Mark, s *ageState, o *Options) (Action, Reason) {
 	switch {
 	case m == Invalid:
@@ -127,12 +127,13 @@ func (r *Response) use(q *Request, m Mark, s *ageState, o *Options) (Action, Rea
 	return Validate, Expired
 }
 
-// refusedByClient says whether the client refuses r although it may be used; Fresh if
-// it doesn't. A reload of an immutable response that is fresh is no refusal.
+// refusedByClient returns the reason why the client refuses r although it may be used; Fresh
+// if it does not. Reloading an immutable response that is fresh is no refusal.
 //
-// Its max-age is held against the age that it would be told, in whole seconds: what was
-// asked for less than a second ago for one reload (max-age=0) answers others. If the time
-// on the way counted, it would answer none, not even those that waited for it.
+// The client's max-age is compared with the age in whole seconds that the client would
+// receive. So a response requested less than a second ago for one reload (max-age=0) answers
+// others. If the transfer time counted, it would answer none, not even the requests that
+// waited for it.
 func (r *Response) refusedByClient(q *Request, s *ageState, o *Options) Reason {
 	switch {
 	case o.IgnoreRequestDirectives:

@@ -14,24 +14,23 @@ const (
 	sfInnerList
 )
 
-// sfValue is a member's value. What is of no use to a cache is read for its form
-// and not kept: decimals, byte sequences, parameters.
+// sfValue is the value of a member. Decimals, byte sequences and parameters, which no cache
+// directive uses, are checked for syntax but not kept.
 type sfValue struct {
 	kind   int
 	number int64    // an Integer; 1 or 0 for a Boolean
 	texts  []string // a String or a Token; those in an Inner List
 }
 
-// sfReader takes items off text, from the left. The first thing that is out of
-// form turns bad true, and nothing read so far counts any more.
+// sfReader consumes items from the start of text. The first syntax error sets bad, which
+// invalidates everything read so far.
 type sfReader struct {
 	text []byte
 	bad  bool
 }
 
-// readDictionary gives each member to set, a key as often as it comes. It says
-// whether all of text is a dictionary, and if not, nothing of it may be used
-// (RFC 8941, section 4.2.2).
+// readDictionary calls set for each member, also for repeated keys. It reports whether all
+// of text is a valid dictionary; if not, no member may be used (RFC 8941, section 4.2.2).
 func readDictionary(text []byte, set func(key string, v sfValue)) bool {
 	r := sfReader{text: text}
 	for r.skip(" "); !r.bad && len(r.text) > 0; {
@@ -55,7 +54,7 @@ func readDictionary(text []byte, set func(key string, v sfValue)) bool {
 	return !r.bad
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (r *sfReader) peek() byte {
 	if len(r.text) == 0 {
 		return 0
@@ -73,14 +72,14 @@ func (r *sfReader) take(c byte) bool {
 
 func (r *sfReader) want(c byte) { r.bad = !r.take(c) }
 
-// skip passes over bytes of the set.
+// skip skips bytes of the set.
 func (r *sfReader) skip(set string) {
 	for len(r.text) > 0 && (r.text[0] == set[0] || r.text[0] == set[len(set)-1]) {
 		r.text = r.text[1:]
 	}
 }
 
-// span takes the longest run of bytes that fit.
+// span consumes the longest prefix of bytes that fit.
 func (r *sfReader) span(fits func(c byte) bool) []byte {
 	n := 0
 	for n < len(r.text) && fits(r.text[n]) {
@@ -105,7 +104,7 @@ func (r *sfReader) key() string {
 	}))
 }
 
-// member is an item without its parameters, or an inner list.
+// member consumes an item without its parameters, or an inner list.
 func (r *sfReader) member() sfValue {
 	if r.take('(') {
 		return r.innerList()
@@ -158,7 +157,7 @@ func (r *sfReader) item() sfValue {
 	return sfValue{}
 }
 
-// number is an Integer of up to 15 digits, or a Decimal of up to 12 and 3.
+// number consumes an Integer of up to 15 digits, or a Decimal of up to 12 and 3.
 func (r *sfReader) number() sfValue {
 	minus := r.take('-')
 	whole := r.span(isDigit)
@@ -207,7 +206,7 @@ func (r *sfReader) boolean() sfValue {
 	return v
 }
 
-// readStrings reads a list whose members are all strings (RFC 8941, section 4.2.1).
+// readStrings parses a list whose members are all strings (RFC 8941, section 4.2.1).
 func readStrings(text []byte) (list []string, ok bool) {
 	r := sfReader{text: text}
 	for {

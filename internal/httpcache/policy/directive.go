@@ -6,28 +6,27 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Directives are the directives of Cache-Control that are there or not.
+// Directives is the set of Cache-Control directives without an argument.
 type Directives uint16
 
-// The directives without an argument; some are for requests only, some for
-// responses only.
+// The directives without an argument; some apply only to requests, some only to responses.
 const (
 	NoStore Directives = 1 << iota
-	NoCache            // not qualified by names of fields
+	NoCache            // without names of fields
 	NoTransform
 	OnlyIfCached // requests
 	Public       // responses, as all that follow
-	Private      // not qualified by names of fields
+	Private      // without names of fields
 	MustRevalidate
 	ProxyRevalidate
 	MustUnderstand
 	Immutable
 )
 
-// Has says whether one of want is there.
+// Has reports whether one of want is set.
 func (d Directives) Has(want Directives) bool { return d&want != 0 }
 
-// flagOf finds the directive called name among those without an argument.
+// flagOf returns the directive without an argument called name.
 func flagOf(name []byte) Directives {
 	for i := range flags {
 		if f := &flags[i]; ascii.EqualFold(name, f.name) {
@@ -53,24 +52,24 @@ var flags = [...]struct {
 	{"only-if-cached", OnlyIfCached},
 }
 
-// argument says what follows a directive's name.
+// argument is the form of a directive's argument.
 type argument uint8
 
 const (
 	bare     argument = iota // nothing
 	token                    // =token
 	quoted                   // ="text", without the quotes, escapes left in
-	unusable                 // = and something that is neither
+	unusable                 // = followed by something else
 )
 
-// directive is one member of Cache-Control.
+// directive is a member of Cache-Control.
 type directive struct {
 	name, arg []byte
 	kind      argument
 }
 
-// parseDirective reads token [ "=" ( token / quoted-string ) ] (RFC 9111, section
-// 5.2). White space around the "=" makes it no directive at all.
+// parseDirective parses token [ "=" ( token / quoted-string ) ] (RFC 9111, section 5.2).
+// White space around the "=" makes it invalid.
 func parseDirective(member []byte) (d directive, ok bool) {
 	i := 0
 	for i < len(member) && ascii.IsTokenByte(member[i]) {
@@ -93,7 +92,7 @@ func parseDirective(member []byte) (d directive, ok bool) {
 	return d, true
 }
 
-// classify finds out of what form the argument is and takes quotes off.
+// classify sets the form of the argument and removes quotes.
 func (d *directive) classify() {
 	switch text, ok := unquote(d.arg); {
 	case ok:
@@ -105,7 +104,7 @@ func (d *directive) classify() {
 	}
 }
 
-// unquote takes the quotes off a quoted string, which must be all there is.
+// unquote removes the quotes of a quoted string, which must span all of b.
 func unquote(b []byte) ([]byte, bool) {
 	if len(b) < 2 || b[0] != '"' {
 		return nil, false
@@ -121,7 +120,7 @@ func unquote(b []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// unescape gives a quoted string's text without the backslashes that escape.
+// unescape returns a quoted string's text without escaping backslashes.
 func unescape(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return b
@@ -136,7 +135,7 @@ func unescape(b []byte) []byte {
 	return text
 }
 
-// seconds is the argument as a number of seconds.
+// seconds parses the argument as a number of seconds.
 func (d *directive) seconds() (int64, bool) {
 	if d.kind == bare || d.kind == unusable {
 		return 0, false
@@ -144,8 +143,7 @@ func (d *directive) seconds() (int64, bool) {
 	return seconds(d.arg, d.kind == quoted)
 }
 
-// names are the fields named in the argument, in lower case; none if there is
-// no argument that names one.
+// names returns the field names in the argument, in lower case; none if it contains none.
 func (d *directive) names() (names []string) {
 	if d.kind == bare || d.kind == unusable {
 		return nil

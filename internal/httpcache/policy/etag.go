@@ -6,19 +6,19 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// ETag is an entity tag as it came, W/ and quotes included.
+// ETag is an entity tag as received, including W/ and quotes.
 type ETag struct {
 	Value []byte
 	Kind  TagKind
 }
 
-// TagKind says what an entity tag may be used for.
+// TagKind is the kind of an entity tag, which determines its use.
 type TagKind uint8
 
 // The kinds of entity tags.
 const (
 	NoTag     TagKind = iota
-	OpaqueTag         // not an entity tag by its form; compared bytewise and never strongly
+	OpaqueTag         // not a valid entity tag; compared bytewise and never strongly
 	WeakTag           // W/"..."
 	StrongTag         // "..."
 )
@@ -36,7 +36,7 @@ func ParseETag(b []byte) ETag {
 	return ETag{b, StrongTag}
 }
 
-// cutTag takes a well-formed entity tag off the front of b.
+// cutTag splits b after a well-formed entity tag.
 func cutTag(b []byte) (tag, rest []byte, ok bool) {
 	i := 0
 	if bytes.HasPrefix(b, []byte("W/")) {
@@ -56,20 +56,20 @@ func cutTag(b []byte) (tag, rest []byte, ok bool) {
 	return nil, b, false
 }
 
-// strongEqual compares as RFC 9110, section 8.8.3.2, does for strong comparison.
+// strongEqual is the strong comparison of RFC 9110, section 8.8.3.2.
 func (t ETag) strongEqual(u ETag) bool {
 	return t.Kind == StrongTag && u.Kind == StrongTag && bytes.Equal(t.Value, u.Value)
 }
 
-// weakEqual compares without regard to W/.
+// weakEqual is the weak comparison, which ignores W/.
 func (t ETag) weakEqual(u ETag) bool {
 	return t.Kind != NoTag && u.Kind != NoTag && bytes.Equal(opaque(t.Value), opaque(u.Value))
 }
 
 func opaque(b []byte) []byte { return bytes.TrimPrefix(b, []byte("W/")) }
 
-// listed says whether a line of If-None-Match has a tag that weakly equals t. What
-// is no entity tag is a member of a list like any other and compared as it is.
+// listed reports whether a line of If-None-Match has a tag that weakly equals t. A member
+// that is no entity tag is compared bytewise.
 func (t ETag) listed(line []byte) bool {
 	for line = ascii.Trim(line); len(line) > 0; line = ascii.Trim(line) {
 		tag, rest, ok := cutTag(line)

@@ -6,23 +6,22 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Span is a run of bytes of a body: Length of them from Start on.
+// Span is a range of bytes of a body.
 type Span struct{ Start, Length int64 }
 
-// Outcome is how a stored response answers a request.
+// Outcome describes the answer made from a stored response.
 type Outcome struct {
-	// Status is 200 or whatever else is stored, or 304, 206 or 416.
+	// Status is the stored status (usually 200), or 304, 206 or 416.
 	Status int
-	// Spans are the bytes to send with a 206, of the whole and in order; of
-	// several each becomes a part of multipart/byteranges.
+	// Spans are the ranges to send with a 206, in order; several ranges become the parts of
+	// multipart/byteranges.
 	Spans []Span
 }
 
-// Evaluate says how a stored response that may be used answers the request's
-// conditions and ranges (RFC 9110, sections 13 and 14). length is that of the
-// whole body, or -1 while it is not known; without bytes that are known, ranges are
-// not looked at. Of a stored 206 the whole is what its Part is a part of, and
-// Spans count from there as well. Spans are appended to dst.
+// Evaluate evaluates the request's conditions and ranges against a stored response that may
+// be used (RFC 9110, sections 13 and 14). length is that of the whole body, or -1 while it
+// is unknown; ranges are then ignored. For a stored 206 the whole is that of its Part, to
+// which the Spans refer. Spans are appended to dst.
 func Evaluate(dst []Span, q *Request, r *Response, length int64, now Moment, o *Options) Outcome {
 	out := Outcome{Status: r.Status}
 	if r.Status != 200 && r.Status != 206 {
@@ -45,12 +44,13 @@ func Evaluate(dst []Span, q *Request, r *Response, length int64, now Moment, o *
 	return out
 }
 
-// maxRanges is how many ranges of one request are answered; with more, the whole is.
+// maxRanges is the maximum number of ranges served for a request; with more, the whole body
+// is sent.
 const maxRanges = 16
 
-// NotModified says whether the request's own conditions make the answer a 304
-// (RFC 9110, section 13.2.2; RFC 9111, section 4.3.2). If-None-Match goes before
-// If-Modified-Since, and a malformed date is as if it were not there.
+// NotModified reports whether the request's conditions make the answer a 304 (RFC 9110,
+// section 13.2.2; RFC 9111, section 4.3.2). If-None-Match takes precedence over
+// If-Modified-Since, and a malformed date is ignored.
 func NotModified(q *Request, r *Response, now Moment, o *Options) bool {
 	if q.Traits.Has(HasIfNoneMatch) {
 		return r.noneMatch(q)
@@ -68,7 +68,7 @@ func NotModified(q *Request, r *Response, now Moment, o *Options) bool {
 	return r.Date <= since || o.DatelessIfModified
 }
 
-// noneMatch looks through all lines of If-None-Match.
+// noneMatch reports whether a line of If-None-Match matches.
 func (r *Response) noneMatch(q *Request) bool {
 	for i := range q.Fields {
 		f := &q.Fields[i]
@@ -79,9 +79,9 @@ func (r *Response) noneMatch(q *Request) bool {
 	return false
 }
 
-// ifRangeMatches says whether If-Range, if there is one, lets Range count: its tag
-// must match strongly, or its date be Last-Modified, which must be at least a
-// second older than Date to be a strong validator (RFC 9110, section 13.1.5).
+// ifRangeMatches reports whether If-Range is absent or matches: its tag must match strongly,
+// or its date must equal Last-Modified, which is a strong validator only if it is at least a
+// second older than Date (RFC 9110, section 13.1.5).
 func ifRangeMatches(q *Request, r *Response, now Moment) bool {
 	if !q.Traits.Has(HasIfRange) {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// HopByHop says whether a field speaks of one connection only and is neither
-// stored nor forwarded (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
+// HopByHop reports whether a field concerns only one connection and is neither stored nor
+// forwarded (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
 func HopByHop(name []byte) bool {
 	switch len(name) {
 	case len("te"):
@@ -31,17 +31,17 @@ func HopByHop(name []byte) bool {
 	return false
 }
 
-// protected are fields that Connection may not take away: those that say where a
-// message ends, whom it is for, and what a cache may do with it.
+// protected are fields that Connection may not remove: those for framing, routing and
+// caching.
 var protected = []string{
 	"host", "content-length", "transfer-encoding", "authorization", "cookie", "set-cookie", "cache-control", "age", "date", "range",
 	"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
 	"content-type", "content-encoding", "content-range", "etag", "expires", "last-modified", "vary",
 }
 
-// EndToEnd appends to dst the fields that go further than one connection: all
-// but those that never do and those that Connection names. What Connection
-// names in spite of its being needed by everybody stays.
+// EndToEnd appends to dst the fields that are not limited to one connection: all except
+// hop-by-hop fields and those named in Connection. Protected fields are kept even if
+// Connection names them.
 func EndToEnd(dst, h http1.Fields) http1.Fields {
 	named := connectionNames(h)
 	for i := range h {
@@ -52,7 +52,7 @@ func EndToEnd(dst, h http1.Fields) http1.Fields {
 	return dst
 }
 
-// connectionNames are the fields that Connection takes away.
+// connectionNames returns the names of the fields that Connection removes.
 func connectionNames(h http1.Fields) (names []string) {
 	list := listOf(h, "connection")
 	for m := list.next(); m != nil; m = list.next() {
@@ -72,9 +72,9 @@ func among(names []string, name []byte) bool {
 	return false
 }
 
-// HitFields appends to dst the fields of h, which are those of EndToEnd, that
-// every hit carries as they are: without what the response keeps from hits,
-// and without Content-Length and Age, which are made anew.
+// HitFields appends to dst the fields of h, a result of EndToEnd, that are sent unchanged
+// with every hit: without those hidden by the response, and without Content-Length and Age,
+// which are computed for each hit.
 func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 	for i := range h {
 		f := h[i]
@@ -88,9 +88,9 @@ func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 	return dst
 }
 
-// Dated appends to dst the fields of h with exactly one Date: the first, if it is
-// one, or the time of reception in place of whatever is there. Whatever is
-// stored or forwarded needs it (RFC 9110, section 6.6.1).
+// Dated appends to dst the fields of h with exactly one Date: the first, if it is valid,
+// otherwise the time of reception. Every response that is stored or forwarded needs it (RFC
+// 9110, section 6.6.1).
 func Dated(dst, h http1.Fields, responseTime Moment) http1.Fields {
 	date := []byte(nil)
 	for i := range h {

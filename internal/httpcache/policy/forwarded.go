@@ -6,13 +6,13 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// ForwardedSite stands among [Options.Keyed] for what Forwarded (RFC 7239) says of the
-// site, such as host= and proto=: for all of it but by whom and through whom a
-// request came. It is no name that a field can have.
+// ForwardedSite represents in [Options.Keyed] the elements of Forwarded (RFC 7239) about the
+// site, such as host= and proto=: all of it except the nodes in by= and for=. It can't be
+// the name of a field.
 const ForwardedSite = "forwarded(site)"
 
-// ForwardedOpen tells whether a line of Forwarded ends within quotes, so that what is
-// appended to it would be taken for a part of them.
+// ForwardedOpen reports whether a line of Forwarded ends within quotes, so that text
+// appended to it would be part of them.
 func ForwardedOpen(line []byte) bool {
 	for {
 		end, open := pairEnd(line)
@@ -23,10 +23,9 @@ func ForwardedOpen(line []byte) bool {
 	}
 }
 
-// appendSite appends a line of Forwarded as it was written, but without each for= and
-// by= that names a node and nothing else. Readers differ in what they make of
-// quotes, blanks and the number of elements; what one of them could take for a site
-// stays.
+// appendSite appends a line of Forwarded unchanged, except for each for= and by= that names
+// only a node. Parsers differ in their treatment of quotes, blanks and the number of
+// elements; anything that one of them could take for a site is kept.
 func appendSite(dst, line []byte) []byte {
 	for {
 		end, _ := pairEnd(line)
@@ -41,8 +40,8 @@ func appendSite(dst, line []byte) []byte {
 	}
 }
 
-// pairEnd is where the first pair of a line ends: at a comma or semicolon that is not
-// quoted, or with the line. open tells whether it ends within quotes.
+// pairEnd returns the end of the first pair of a line: an unquoted comma or semicolon, or
+// the end of the line. open reports whether it ends within quotes.
 func pairEnd(line []byte) (end int, open bool) {
 	for end < len(line) {
 		switch c := line[end]; {
@@ -58,8 +57,8 @@ func pairEnd(line []byte) (end int, open bool) {
 	return len(line), open
 }
 
-// namesNode tells whether a pair is a for= or by= with the bytes alone that the names
-// and addresses of nodes are made of, so that no reader finds another pair in it.
+// namesNode reports whether a pair is a for= or by= that consists only of bytes allowed in
+// the names and addresses of nodes, so that no parser finds another pair in it.
 func namesNode(pair []byte) bool {
 	name, node, _ := bytes.Cut(ascii.Trim(pair), []byte{'='})
 	if !ascii.EqualFold(name, "for") && !ascii.EqualFold(name, "by") {

@@ -1,8 +1,8 @@
 package policy
 
-// heuristic are the statuses that may be cached without being told so (RFC
-// 9110, section 15.1). The same list is that of the statuses whose meaning this cache
-// implements, for must-understand, together with the redirections below.
+// heuristic reports whether a status is cacheable by default (RFC 9110, section 15.1). These
+// are also, together with the redirections below, the statuses that this cache implements,
+// for must-understand.
 func heuristic(status int) bool {
 	switch status {
 	case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501:
@@ -11,7 +11,7 @@ func heuristic(status int) bool {
 	return false
 }
 
-// implemented says whether a cache that knows status may follow must-understand.
+// implemented reports whether must-understand may be followed for status.
 func implemented(status int) bool {
 	switch status {
 	case 302, 303, 307:
@@ -20,8 +20,8 @@ func implemented(status int) bool {
 	return heuristic(status)
 }
 
-// setLifetime settles how long r is fresh (RFC 9111, section 4.2.1): the first
-// source that is present decides, even with a value of 0 or a malformed one.
+// setLifetime sets how long r is fresh (RFC 9111, section 4.2.1). The first source that is
+// present decides, even if its value is 0 or malformed.
 func (r *Response) setLifetime(c *control, e *expires, o *Options) {
 	switch {
 	case c.sharedAge != none:
@@ -41,7 +41,7 @@ func (r *Response) setLifetime(c *control, e *expires, o *Options) {
 	}
 }
 
-// setStaleWindows settles for how long r may be used after that.
+// setStaleWindows sets how long r may be used after that.
 func (r *Response) setStaleWindows(c *control, o *Options) {
 	r.StaleWhileRevalidate, r.staleSWR = c.swr, c.swr != none
 	r.StaleIfError, r.staleSIE = c.sie, c.sie != none

@@ -12,18 +12,17 @@ import (
 // URI is a request's effective URI.
 type URI struct {
 	Scheme string // in lower case
-	Host   string // in lower case, with the port if it is not the scheme's own
-	Target string // path and query, as they were sent
+	Host   string // in lower case, without the scheme's default port
+	Target string // path and query, as sent
 }
 
-// Invalidates says whether the answer to the request makes what is stored for
-// its URI, and for those of InvalidationTargets, doubtful: one that is no error,
-// to a method that may have changed something (RFC 9111, section 4.4).
+// Invalidates reports whether the answer to the request invalidates the stored responses of
+// its URI and of InvalidationTargets: a non-error answer to an unsafe method (RFC 9111,
+// section 4.4).
 func Invalidates(q *Request, status int) bool { return q.Unsafe() && status >= 200 && status < 400 }
 
-// InvalidationTargets are the other targets, on the same origin, that the
-// answer to an unsafe request may have changed: those of Location and
-// Content-Location.
+// InvalidationTargets returns the other targets of the same origin that the answer to an
+// unsafe request invalidates: those of Location and Content-Location.
 func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
 	for _, name := range [...]string{"location", "content-location"} {
 		for i := range h {
@@ -38,7 +37,7 @@ func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
 	return targets
 }
 
-// resolve gives the target that a reference names, if it is on u's origin.
+// resolve returns the target of a reference, if it is on u's origin.
 func (u URI) resolve(reference []byte) (target string, ok bool) {
 	if t, ok := u.resolvePlain(reference); ok {
 		return t, true
@@ -58,9 +57,9 @@ func (u URI) resolve(reference []byte) (target string, ok bool) {
 	return full.RequestURI(), true
 }
 
-// resolvePlain is resolve for a reference that begins with a slash, behind u's own scheme and
-// host if there are any, and has no dot segment and no escape: byte by byte, as targets are compared.
-// Parsing would escape bytes that clients may have sent as they are.
+// resolvePlain is resolve for a reference that begins with a slash, optionally after u's own
+// scheme and host, and has no dot segment and no escape. It keeps all bytes, because targets
+// are compared bytewise: url.Parse would escape bytes that clients may have sent unescaped.
 func (u URI) resolvePlain(reference []byte) (target string, ok bool) {
 	target, _, _ = strings.Cut(string(reference), "#")
 	if site := u.Scheme + "://" + u.Host; len(target) > len(site) && strings.EqualFold(target[:len(site)], site) {
@@ -70,7 +69,7 @@ func (u URI) resolvePlain(reference []byte) (target string, ok bool) {
 	return target, strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") && !strings.Contains(path, "/.") && !strings.Contains(target, "%")
 }
 
-// hostOf is a URL's host as URI has it.
+// hostOf returns a URL's host in the form of URI.Host.
 func hostOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	switch u.Scheme {
@@ -82,10 +81,9 @@ func hostOf(u *url.URL) string {
 	return host
 }
 
-// PostStorable says whether the answer to a POST may be stored to answer GETs of
-// its URI: a 200 that says how long it is fresh and that it is the URI's own
-// representation, by Content-Location (RFC 9110, section 9.3.3). What was stored
-// is to be invalidated before.
+// PostStorable reports whether the answer to a POST may be stored to answer GETs of its URI:
+// a 200 with explicit freshness whose Content-Location is the URI itself (RFC 9110, section
+// 9.3.3). Stored responses must be invalidated before.
 func PostStorable(q *Request, r *Response, u URI, h http1.Fields, o *Options) (bool, Reason) {
 	if q.Method != POST || q.Traits.Has(HasOverride) || r.Status != 200 || !r.Explicit() {
 		return false, Elsewhere
@@ -100,8 +98,8 @@ func PostStorable(q *Request, r *Response, u URI, h http1.Fields, o *Options) (b
 	return storable(q, r, o)
 }
 
-// Groups are the names in a Cache-Groups or Cache-Group-Invalidation field, which
-// are lists of strings (RFC 9875). A field that is not such a list has none.
+// Groups returns the names in a Cache-Groups or Cache-Group-Invalidation field, which are
+// lists of strings (RFC 9875); none if the field is malformed.
 func Groups(h http1.Fields, field string) (groups []string) {
 	text := combined(h, field)
 	if len(text) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// inPreferredLanguage says whether the response is in the one language that the client
-// likes best. accept is its Accept-Language as AppendVaryValues gives it.
+// inPreferredLanguage reports whether the response is in the language with the highest
+// weight, if there is only one. accept is Accept-Language as normalised by AppendVaryValues.
 func (r *Response) inPreferredLanguage(accept []byte) bool {
 	if len(r.Language) == 0 || len(accept) < 2 {
 		return false
@@ -28,8 +28,8 @@ func (r *Response) inPreferredLanguage(accept []byte) bool {
 	return alone && ascii.EqualFold(best, r.Language)
 }
 
-// weighted splits a member of an Accept field without blanks into its name and
-// its weight in thousandths (RFC 9110, section 12.4.2); a malformed weight is none.
+// weighted splits a member of an Accept field without blanks into its name and its weight in
+// thousandths (RFC 9110, section 12.4.2); a malformed weight counts as 0.
 func weighted(m []byte) (name []byte, q int) {
 	name, params, has := bytes.Cut(m, []byte{';'})
 	if !has {
@@ -42,7 +42,7 @@ func weighted(m []byte) (name []byte, q int) {
 	return name, thousandths(params[2:])
 }
 
-// thousandths reads "0", "1", or either with a point and up to three digits.
+// thousandths parses "0", "1", or either with a point and up to three digits.
 func thousandths(b []byte) int {
 	if b[0] != '0' && b[0] != '1' || len(b) > 5 || len(b) > 1 && b[1] != '.' {
 		return 0
@@ -57,9 +57,9 @@ func thousandths(b []byte) int {
 	return min(q, 1000)
 }
 
-// AppendEncodings appends those of Options.Encodings that the client accepts, in
-// their order there: what to send the origin as Accept-Encoding in place of the
-// client's own field. Nothing is appended if it accepts none of them.
+// AppendEncodings appends the members of Options.Encodings that the client accepts, in their
+// order there. It is the Accept-Encoding to send to the origin instead of the client's.
+// Nothing is appended if the client accepts none of them.
 func AppendEncodings(dst []byte, h http1.Fields, o *Options) []byte {
 	var memory [256]byte
 	if value := appendVaryValue(memory[:0], "accept-encoding", h, o); len(value) > 0 {
@@ -68,8 +68,8 @@ func AppendEncodings(dst []byte, h http1.Fields, o *Options) []byte {
 	return dst
 }
 
-// appendReduced appends those codings that accept allows. accept may lie in dst's
-// free part: it is read before anything is written.
+// appendReduced appends the codings that accept allows. accept may lie in dst's free
+// capacity: it is read before anything is written.
 func appendReduced(dst, accept []byte, codings []string) []byte {
 	var wanted uint64
 	for i, name := range codings {
@@ -89,7 +89,7 @@ func appendReduced(dst, accept []byte, codings []string) []byte {
 	return dst
 }
 
-// accepts says whether a coding is named with a weight above 0, or else * is.
+// accepts reports whether a coding, or else *, is listed with a weight above 0.
 func accepts(list []byte, coding string) bool {
 	other := false
 	for len(list) > 0 {

@@ -2,23 +2,22 @@ package policy
 
 import "time"
 
-// Moment is a time on the clock of whoever holds the responses: microseconds since
-// 1970, UTC. How long a response was on its way and how long it has been stored are
-// differences of Moments. What fields say stays in whole seconds: dates are Unix
-// seconds, lifetimes and ages are seconds.
+// Moment is a time on the caller's clock: microseconds since 1970, UTC. Transfer times and
+// times in the store are differences of Moments. Values of fields are in whole seconds:
+// dates are Unix seconds, lifetimes and ages are seconds.
 type Moment int64
 
-// perSecond is how many units of Moment a second has: few enough for sums of a few
-// durations ([maxDelta]) to be Moments.
+// perSecond is the number of Moment units in a second: small enough for sums of a few
+// durations ([maxDelta]) not to overflow.
 const perSecond = 1_000_000
 
-// MomentOf is t as a Moment.
+// MomentOf converts t to a Moment.
 func MomentOf(t time.Time) Moment { return Moment(t.UnixMicro()) }
 
-// Add is m later by d.
+// Add returns m plus d.
 func (m Moment) Add(d time.Duration) Moment { return m + Moment(d/time.Microsecond) }
 
-// Unix is the second that m lies in, in Unix seconds.
+// Unix returns the Unix second that contains m.
 func (m Moment) Unix() int64 {
 	s := int64(m / perSecond)
 	if m%perSecond < 0 {

@@ -1,82 +1,77 @@
 package policy
 
-// CookieRule says what becomes of responses with Set-Cookie.
+// CookieRule is the treatment of responses with Set-Cookie.
 type CookieRule uint8
 
 const (
-	// RefuseCookies does not store it.
+	// RefuseCookies does not store the response.
 	RefuseCookies CookieRule = iota
-	// StripCookies stores it without the field.
+	// StripCookies stores the response without the field.
 	StripCookies
-	// StoreCookies stores a response with Set-Cookie if it says itself how
-	// long it is fresh, and repeats the field on every hit: what RFC 9111 says.
+	// StoreCookies stores a response with explicit freshness and repeats the field on every
+	// hit, as RFC 9111 allows.
 	StoreCookies
 )
 
-// Options are the choices that the RFCs leave to a cache. [Defaults] has the
-// values that are meant below by "default"; they must not change while in use.
+// Options are the choices that the RFCs leave to a cache. The defaults named below are those
+// of [Defaults]. Options must not change while in use.
 type Options struct {
-	// Targets are the fields whose directives replace Cache-Control and
-	// Expires for this cache, the first on the list that is valid counting
-	// (RFC 9213, or what SurrogateControl says). Default CDN-Cache-Control.
+	// Targets are the fields whose directives replace Cache-Control and Expires for this
+	// cache; the first valid one on the list counts (RFC 9213, or the rules of
+	// SurrogateControl). Default CDN-Cache-Control.
 	Targets []string
-	// Strip are fields, in lower case, that clients don't get: what they say is for
-	// caches. Default none.
+	// Strip are fields for caches only, in lower case, that are not sent to clients. Default
+	// none.
 	Strip []string
 
-	// Heuristic is the share of the time since Last-Modified that a response
-	// without explicit freshness is fresh, in percent; 0 turns that off.
-	// Default 10.
+	// Heuristic is the freshness of a response without explicit freshness, in percent of the
+	// time since Last-Modified; 0 disables it. Default 10.
 	Heuristic int64
 	// HeuristicMax bounds it, in seconds. Default 86400.
 	HeuristicMax int64
 
-	// DefaultTTL is how long a response without any freshness of its own is
-	// fresh, in seconds, if its status is one that may be cached without
-	// being told so. Default 0: not at all.
+	// DefaultTTL is the freshness in seconds of a response without any freshness of its own
+	// whose status is cacheable by default. Default 0: not fresh.
 	DefaultTTL int64
-	// StaleWhileRevalidate and StaleIfError stand in for the directives where
-	// a response has none, in seconds. Default 0.
+	// StaleWhileRevalidate and StaleIfError apply to responses without these directives, in
+	// seconds. Default 0.
 	StaleWhileRevalidate, StaleIfError int64
-	// StaleIfDisconnected is for how many seconds after its freshness a
-	// response may be used when the origin gives no answer at all. Default 3600.
+	// StaleIfDisconnected is the time in seconds after its freshness during which a response
+	// may be used if the origin does not answer at all. Default 3600.
 	StaleIfDisconnected int64
 
-	// IgnoreRequestDirectives takes away the clients' say: their
-	// Cache-Control and Pragma do not change what is answered from memory.
-	// Their no-store and only-if-cached still count. Default false.
+	// IgnoreRequestDirectives ignores the clients' Cache-Control and Pragma in the use of
+	// stored responses, except no-store and only-if-cached. Default false.
 	IgnoreRequestDirectives bool
-	// PassCookies sends every request with a Cookie to the origin and stores
-	// none of the answers. Default false.
+	// PassCookies sends every request with a Cookie to the origin and stores none of the
+	// answers. Default false.
 	PassCookies bool
-	// SetCookie is what becomes of responses with Set-Cookie. Default RefuseCookies.
+	// SetCookie is the treatment of responses with Set-Cookie. Default RefuseCookies.
 	SetCookie CookieRule
 
-	// Languages compares Accept-Language without regard to case and order,
-	// and takes a response in the one language that the client likes best for
-	// a match. Default true.
+	// Languages compares Accept-Language without regard to case and order, and accepts a
+	// response in the client's preferred language as a match. Default true.
 	Languages bool
-	// Encodings, if there are any, are the content codings, in lower case, to
-	// which Accept-Encoding is reduced before it is compared. Whoever sets
-	// them must send the origin [AppendEncodings] instead of the client's
-	// field. Default none: only order and case do not count.
+	// Encodings, if not empty, are the content codings, in lower case, to which
+	// Accept-Encoding is reduced before it is compared. The caller must then send
+	// [AppendEncodings] to the origin instead of the client's field. Default none: only
+	// order and case are normalised.
 	Encodings []string
 
-	// Keyed are fields, in lower case, and [ForwardedSite], that every response is taken
-	// to vary by, whether it says so or not. Default none.
+	// Keyed are fields, in lower case, and [ForwardedSite], by which every response is
+	// assumed to vary, whatever its Vary. Default none.
 	Keyed []string
 
-	// DatelessIfModified answers 304 to any If-Modified-Since if what is
-	// stored has no Last-Modified. It lets clients keep content that has
-	// changed. Default false.
+	// DatelessIfModified answers 304 to any If-Modified-Since if the stored response has no
+	// Last-Modified. Clients may then keep outdated content. Default false.
 	DatelessIfModified bool
-	// LooseParts believes a 206 whose Content-Range and body differ in
-	// length, and completes parts without a strong validator. It can put bodies
-	// together that do not belong together. Default false.
+	// LooseParts accepts a 206 whose Content-Range and body differ in length, and completes
+	// parts without a strong validator. It can combine bodies of different versions. Default
+	// false.
 	LooseParts bool
 }
 
-// Defaults are the options of a cache that was told nothing.
+// Defaults returns the default options.
 func Defaults() Options {
 	return Options{
 		Targets:             []string{"CDN-Cache-Control"},
@@ -87,12 +82,11 @@ func Defaults() Options {
 	}
 }
 
-// Strips says whether clients don't get a field of that name.
+// Strips reports whether the field of that name is in Strip.
 func (o *Options) Strips(name []byte) bool { return among(o.Strip, name) }
 
-// Profile gives the options of that name: "default", or "full-score", which adds
-// what the public caching suite's optional tests want and Defaults leaves out
-// with good reason.
+// Profile returns the options of that name: "default", or "full-score", which adds what the
+// optional tests of the public caching suite require and Defaults omits for good reasons.
 func Profile(name string) (Options, bool) {
 	o := Defaults()
 	switch name {

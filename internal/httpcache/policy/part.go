@@ -8,19 +8,19 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Part says which bytes of a whole a 206 has: First to Last, both included, of
-// Total. The zero value says nothing.
+// Part is the range of bytes in a 206: First to Last, inclusive, of Total. The zero value is
+// unknown.
 type Part struct{ First, Last, Total int64 }
 
-// Known says whether the part is one, of a known whole.
+// Known reports whether the part and the length of the whole are known.
 func (p Part) Known() bool { return p.Total > 0 }
 
-// Length is how many bytes the part has.
+// Length returns the number of bytes in the part.
 func (p Part) Length() int64 { return p.Last - p.First + 1 }
 
-// Fit makes the part agree with a body of that length, and says whether it does:
-// one of another length may not be stored. With LooseParts the body is believed,
-// and the whole ends where it did before the mend or with the body.
+// Fit compares the part with the length of the body and reports whether they agree;
+// otherwise the response may not be stored. With LooseParts it returns a part with the
+// body's length, and the whole then ends at its previous end or with the body.
 func (p Part) Fit(body int64, o *Options) (Part, bool) {
 	switch {
 	case !p.Known() || body <= 0:
@@ -38,9 +38,8 @@ func (p Part) Fit(body int64, o *Options) (Part, bool) {
 	return p, true
 }
 
-// parsePart reads the Content-Range of a 206 in a single part (RFC 9110, section
-// 14.4). Several parts, other units, and a whole of unknown length say nothing
-// that a cache could use.
+// parsePart parses the Content-Range of a 206 in a single part (RFC 9110, section 14.4).
+// Several parts, other units, and a whole of unknown length are of no use to a cache.
 func parsePart(h http1.Fields) Part {
 	var value []byte
 	for i := range h {
@@ -66,10 +65,11 @@ func parsePart(h http1.Fields) Part {
 	return Part{p, q, t}
 }
 
-// Completion appends to dst the fields of a request for what a stored part lacks,
-// if that can be told to belong to it: the part has the beginning of a response
-// with a strong tag, which If-Range holds the rest to (RFC 9111, section 3.4). With
-// LooseParts it may have no tag. client are the fields of a request for the whole.
+// Completion appends to dst the fields of a request for the missing rest of a stored part.
+// It returns false unless the rest can be verified to belong to the part: the part must be
+// the beginning of a response with a strong tag, which is sent in If-Range (RFC 9111,
+// section 3.4). With LooseParts it needs no tag. client are the fields of a request for the
+// whole.
 func Completion(dst, client http1.Fields, r *Response, o *Options) (http1.Fields, bool) {
 	strong := r.ETag.Kind == StrongTag
 	if r.Status != 206 || r.Part.First != 0 || r.Part.Last >= r.Part.Total-1 || !strong && !(o.LooseParts && r.ETag.Kind == NoTag) {
@@ -84,8 +84,8 @@ func Completion(dst, client http1.Fields, r *Response, o *Options) (http1.Fields
 	return dst, true
 }
 
-// Completes says whether an answer to Completion is the rest of the stored part:
-// all that it lacks, of the same whole and with the same tag.
+// Completes reports whether an answer to Completion is the missing rest of the stored part,
+// of the same whole and with the same tag.
 func Completes(rest, r *Response, o *Options) bool {
 	if rest.Status != 206 || rest.Part != (Part{r.Part.Last + 1, r.Part.Total - 1, r.Part.Total}) {
 		return false
@@ -93,7 +93,7 @@ func Completes(rest, r *Response, o *Options) bool {
 	return rest.ETag.strongEqual(r.ETag) || o.LooseParts && rest.ETag.Kind == NoTag && r.ETag.Kind == NoTag
 }
 
-// CompleteFields are the fields of the whole, a 200, of a stored part and the
+// CompleteFields appends the fields of the whole, a 200, made of a stored part and the
 // answer that completes it, whose fields replace the part's.
 func CompleteFields(dst, part, rest http1.Fields) http1.Fields {
 	whole := UpdateFields(nil, part, rest)

@@ -5,10 +5,10 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Method is what a cache needs to know of a request's method.
+// Method is a request method as far as caching depends on it.
 type Method uint8
 
-// The methods. Other stands for all that are unsafe, unknown ones among them.
+// The methods. Other is any other method, including unknown ones, and counts as unsafe.
 const (
 	Other Method = iota
 	GET
@@ -18,7 +18,7 @@ const (
 	TRACE
 )
 
-// MethodOf tells the method from its name, which is case-sensitive.
+// MethodOf returns the method of that name, which is case-sensitive.
 func MethodOf(name []byte) Method {
 	switch string(name) {
 	case "GET":
@@ -35,10 +35,10 @@ func MethodOf(name []byte) Method {
 	return Other
 }
 
-// Traits are the fields of a request that a cache looks at.
+// Traits is the set of caching-related fields in a request.
 type Traits uint16
 
-// The traits, each set when the field is there.
+// The traits, each set if the field is present.
 const (
 	HasAuthorization Traits = 1 << iota
 	HasCookie
@@ -47,38 +47,38 @@ const (
 	HasIfNoneMatch
 	HasIfModifiedSince
 	HasIfMatch  // or If-Unmodified-Since: preconditions that only the origin can evaluate
-	HasOverride // of the method: X-HTTP-Method-Override and its kin
+	HasOverride // of the method: X-HTTP-Method-Override and similar fields
 )
 
-// Has says whether one of want is there.
+// Has reports whether one of want is set.
 func (t Traits) Has(want Traits) bool { return t&want != 0 }
 
-// none stands for a number that was not given.
+// none represents a missing number.
 const none = -1
 
-// anyAge is the argument of a max-stale without one.
+// anyAge is the value of a max-stale without an argument.
 const anyAge = 1 << 60
 
-// Request is what a request asks of a cache. Its slices, and Fields itself, are
-// those that were parsed: it lives as long as the request does.
+// Request is a request as far as caching depends on it. Fields and its slices alias the
+// parsed memory: it is valid as long as the request is.
 type Request struct {
 	Fields     http1.Fields
 	Method     Method
 	Traits     Traits
 	Directives Directives
 
-	// MaxAge, MinFresh, MaxStale and StaleIfError are arguments of
-	// Cache-Control in seconds; -1 where the directive is missing or malformed.
-	// A max-stale without argument allows any age.
+	// MaxAge, MinFresh, MaxStale and StaleIfError are arguments of Cache-Control in seconds;
+	// -1 if the directive is missing or malformed. A max-stale without argument allows any
+	// age.
 	MaxAge, MinFresh, MaxStale, StaleIfError int64
 
-	// Range, IfRange and IfModifiedSince are the values of these fields. A
-	// field that comes twice has none: it says nothing that could be acted on.
+	// Range, IfRange and IfModifiedSince are the values of these fields. A repeated field is
+	// ambiguous and has none.
 	Range, IfRange, IfModifiedSince []byte
 }
 
-// ParseRequest fills q from a request's method and fields, in one pass and
-// without allocating. Nothing of what q held before counts.
+// ParseRequest sets q from a request's method and fields, in one pass and without
+// allocating. It overwrites all previous contents of q.
 func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 	*q = Request{Fields: h, Method: MethodOf(method), MaxAge: none, MinFresh: none, MaxStale: none, StaleIfError: none}
 	control, pragma := false, false
@@ -121,8 +121,8 @@ func (q *Request) trait(f *http1.Field, name string, t Traits) {
 	}
 }
 
-// override notes a field that stands for the method and has the length of name. An
-// underscore counts as a hyphen, as it does to many origins.
+// override sets HasOverride if f has that name. An underscore equals a hyphen, as it does
+// for many origins.
 func (q *Request) override(f *http1.Field, name string) {
 	for i, c := range f.Name {
 		if c == '_' {
@@ -137,7 +137,7 @@ func (q *Request) override(f *http1.Field, name string) {
 	q.Traits |= HasOverride
 }
 
-// single notes a field that has one value. With a second line it has none.
+// single stores the value of a singleton field. With a second line there is none.
 func (q *Request) single(f *http1.Field, name string, t Traits, value *[]byte) {
 	switch {
 	case !ascii.EqualFold(f.Name, name):
@@ -149,7 +149,7 @@ func (q *Request) single(f *http1.Field, name string, t Traits, value *[]byte) {
 	}
 }
 
-// noCache says whether a line of Pragma has the directive of that name.
+// noCache reports whether a line of Pragma has the directive no-cache.
 func noCache(value []byte) bool {
 	for len(value) > 0 {
 		var member []byte
@@ -160,7 +160,7 @@ func noCache(value []byte) bool {
 	return false
 }
 
-// control takes in one line of Cache-Control.
+// control parses a line of Cache-Control.
 func (q *Request) control(value []byte) {
 	for len(value) > 0 {
 		var member []byte
@@ -171,8 +171,8 @@ func (q *Request) control(value []byte) {
 	}
 }
 
-// directive takes in one directive: of those with a number the first that is
-// well formed. An argument where none belongs changes nothing.
+// directive applies a directive. Of repeated ones with a number, the first well-formed one
+// counts. An unexpected argument is ignored.
 func (q *Request) directive(d *directive) {
 	switch len(d.name) {
 	case len("max-age"):
@@ -201,12 +201,12 @@ func (q *Request) number(d *directive, name string, to *int64) {
 	}
 }
 
-// Reading says whether the request asks for what a URI holds: by GET or HEAD, and
-// without asking an origin that heeds it to take it for another method.
+// Reading reports whether the request reads the URI's content: GET or HEAD, and without a
+// field that makes some origins treat it as another method.
 func (q *Request) Reading() bool {
 	return (q.Method == GET || q.Method == HEAD) && !q.Traits.Has(HasOverride)
 }
 
-// Unsafe says whether the method may change what its URI holds: every method
-// but GET, HEAD, OPTIONS and TRACE does, unknown ones too (RFC 9110, section 9.2.1).
+// Unsafe reports whether the method may change the URI's content: every method except GET,
+// HEAD, OPTIONS and TRACE, including unknown ones (RFC 9110, section 9.2.1).
 func (q *Request) Unsafe() bool { return q.Method == Other || q.Method == POST }

@@ -8,10 +8,10 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Source says what a response's lifetime comes from.
+// Source is the source of a response's lifetime.
 type Source uint8
 
-// The sources, in the order in which they count.
+// The sources, in order of precedence.
 const (
 	Unknown      Source = iota // nothing: it is never fresh
 	FromShared                 // s-maxage
@@ -21,60 +21,57 @@ const (
 	FromOptions                // Options.DefaultTTL
 )
 
-// Response is what a final response says to a cache. It is immutable once
-// parsed, and holds slices of the fields that it was parsed from, which must
-// therefore be memory that stays as it is.
+// Response is a final response as far as caching depends on it. It is immutable once parsed.
+// Its slices alias the parsed fields, whose memory must not change.
 type Response struct {
 	Status int
-	// Directives, and what follows from them below, are those of the policy
-	// that counts here: a targeted field's, or Cache-Control's.
+	// Directives, and the values below derived from them, are those of the policy that
+	// applies: a targeted field's, or Cache-Control's.
 	Directives Directives
 	Source     Source
-	// RequestTime is when the request was sent, ResponseTime when the head of
-	// the response had come.
+	// RequestTime is the time when the request was sent, ResponseTime the time when the head
+	// of the response had arrived.
 	RequestTime, ResponseTime Moment
-	// Date is the Date field in Unix seconds, or the second of ResponseTime where
-	// that is missing or malformed.
+	// Date is the Date field in Unix seconds, or the second of ResponseTime if it is missing
+	// or malformed.
 	Date int64
-	// Lifetime is how many seconds it is fresh, counted from its making. It
-	// is negative where Expires lies before Date.
+	// Lifetime is the freshness in seconds, counted from its creation. It is negative if
+	// Expires is before Date.
 	Lifetime int64
-	// StaleWhileRevalidate and StaleIfError are for how long it may be used
-	// after that, in seconds; Options' values where the response has none.
+	// StaleWhileRevalidate and StaleIfError are the times in seconds during which it may be
+	// used after that; those of Options if the response has none.
 	StaleWhileRevalidate, StaleIfError int64
-	// ETag and LastModified are its validators, as they came.
+	// ETag and LastModified are its validators, as received.
 	ETag         ETag
 	LastModified []byte
-	// Vary are the names of the fields that chose this response, Options.Keyed among
-	// them: in lower
-	// case, sorted, each once. VaryAll says that "*" was among them, so that
-	// it answers no other request.
+	// Vary are the names of the fields that selected this response, including Options.Keyed:
+	// in lower case, sorted, without duplicates. VaryAll is set by "*": the response then
+	// answers no other request.
 	Vary    []string
 	VaryAll bool
-	// Hidden are the fields, in lower case, that hits go without: those that
-	// no-cache and private named.
+	// Hidden are the fields, in lower case, that are not sent with hits: those named in
+	// no-cache and private.
 	Hidden []string
 	// Language is Content-Language if there is exactly one.
 	Language []byte
-	// Part is what a 206 has of the whole.
+	// Part is the range of a 206.
 	Part Part
-	// SetCookie says that there is such a field.
+	// SetCookie reports whether the response has a Set-Cookie field.
 	SetCookie bool
 
-	created     Moment // when its age was 0
+	created     Moment // the time when its age was 0
 	modified    int64  // Last-Modified as a time
-	hasModified bool   // Last-Modified is one
+	hasModified bool   // Last-Modified is a valid date
 	staleSWR    bool   // stale-while-revalidate is the response's own
 	staleSIE    bool   // stale-if-error is the response's own
 }
 
-// Explicit says that the response itself says how long it is fresh, even if it
-// does so in a malformed way.
+// Explicit reports whether the response has explicit freshness, even a malformed one.
 func (r *Response) Explicit() bool { return r.Source >= FromShared && r.Source <= FromExpires }
 
-// ParseResponse reads a final response's status and fields. The times are when
-// its request was sent and when its head had come. h without connection-specific
-// fields ([EndToEnd]) is expected, and nothing else removed.
+// ParseResponse parses a final response's status and fields. The times are when its request
+// was sent and when its head had arrived. h must be without connection-specific fields
+// ([EndToEnd]) and otherwise complete.
 func ParseResponse(status int, h http1.Fields, requestTime, responseTime Moment, o *Options) Response {
 	r := Response{Status: status, RequestTime: requestTime, ResponseTime: responseTime, Date: responseTime.Unix()}
 	c := control{sharedAge: none, maxAge: none, swr: none, sie: none}
@@ -93,13 +90,13 @@ func ParseResponse(status int, h http1.Fields, requestTime, responseTime Moment,
 	return r
 }
 
-// expires is what the Expires lines say.
+// expires holds the Expires lines.
 type expires struct {
 	lines int
 	value []byte
 }
 
-// at is the time that the field names, which counts only if it is one and alone.
+// at returns the time of the field; ok is false if it is malformed or repeated.
 func (e *expires) at(now int64) (int64, bool) {
 	if e.lines != 1 {
 		return 0, false
@@ -107,7 +104,7 @@ func (e *expires) at(now int64) (int64, bool) {
 	return ParseDate(e.value, now)
 }
 
-// scan reads every field that says something to a cache, in one pass.
+// scan reads every caching-related field, in one pass.
 func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 	age, aged, dated, tagged := int64(0), false, false, false
 	for i := range h {
@@ -155,7 +152,7 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 	r.created = r.creationTime(age)
 }
 
-// ageValue reads the first member of an Age line; a malformed one is no age.
+// ageValue parses the first member of an Age line; a malformed one counts as 0.
 func ageValue(value []byte) int64 {
 	first := value
 	if i := bytes.IndexByte(value, ','); i >= 0 {
@@ -165,7 +162,7 @@ func ageValue(value []byte) int64 {
 	return n
 }
 
-// vary takes in one line of Vary.
+// vary parses a line of Vary.
 func (r *Response) vary(value []byte) {
 	for len(value) > 0 {
 		var name []byte
@@ -179,8 +176,8 @@ func (r *Response) vary(value []byte) {
 	}
 }
 
-// language takes in one line of Content-Language. A second language, on this
-// line or another, leaves none that could stand for the response.
+// language parses a line of Content-Language. With a second language, on any line, Language
+// is unset.
 func (r *Response) language(value []byte) {
 	for len(value) > 0 {
 		var tag []byte
@@ -194,8 +191,7 @@ func (r *Response) language(value []byte) {
 	}
 }
 
-// control is one policy: what the directives of Cache-Control, or of a targeted
-// field, say.
+// control is one policy: the directives of Cache-Control or of a targeted field.
 type control struct {
 	flags             Directives
 	sharedAge, maxAge int64
@@ -203,7 +199,7 @@ type control struct {
 	hidden            []string
 }
 
-// line takes in one line of Cache-Control.
+// line parses a line of Cache-Control.
 func (c *control) line(value []byte) {
 	for len(value) > 0 {
 		var member []byte
@@ -217,8 +213,8 @@ func (c *control) line(value []byte) {
 	}
 }
 
-// unclosed takes in what follows a quote in a member that nothing closes: it may be
-// that only one is too many, and what restricts behind the next comma is meant.
+// unclosed handles the text after an unclosed quote in a member: the quote may be a mistake,
+// so restrictive directives after the next comma are applied.
 func (c *control) unclosed(member []byte) {
 	_, rest, _ := bytes.Cut(openQuote(member), []byte{','})
 	for len(rest) > 0 {
@@ -229,14 +225,14 @@ func (c *control) unclosed(member []byte) {
 	}
 }
 
-// malformed takes in a member that is no directive, such as "private; max-age=60".
-// Who wrote it meant what it begins with: where that restricts, it counts.
+// malformed handles a member that is no directive, such as "private; max-age=60": if it
+// begins with a restrictive directive, that is applied.
 func (c *control) malformed(name []byte) {
 	c.flags |= flagOf(name) & (NoStore | NoCache | Private)
 }
 
-// directive takes in one directive. Of several with a lifetime the first
-// counts, and a malformed lifetime is none: the response is stale at once.
+// directive applies a directive. Of several with a lifetime the first counts, and a
+// malformed lifetime counts as 0: the response is stale at once.
 func (c *control) directive(d *directive) {
 	switch n, ok := d.seconds(); {
 	case ascii.EqualFold(d.name, "max-age"):
@@ -260,8 +256,8 @@ func first(to *int64, n int64, ok bool) {
 	}
 }
 
-// flag takes in a directive without a number. Names of fields qualify no-cache
-// and private only; an argument without a usable name restricts everything.
+// flag applies a directive without a number. Names of fields qualify only no-cache and
+// private; an argument without a usable name restricts the whole response.
 func (c *control) flag(bit Directives, names []string) {
 	if bit.Has(NoCache|Private) && len(names) > 0 {
 		c.hidden = append(c.hidden, names...)

@@ -7,11 +7,10 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// appendSpans reads a Range field (RFC 9110, section 14.1.2) against a body of
-// that length and appends the runs of bytes that it asks for, in ascending
-// order with those that overlap or touch made one. It appends nothing if no
-// range lies within the body, and is not ok if the field must be ignored: it is
-// malformed, has another unit, or more than most ranges.
+// appendSpans parses a Range field (RFC 9110, section 14.1.2) for a body of that length and
+// appends the requested ranges in ascending order, merging those that overlap or touch. It
+// appends nothing if no range lies within the body. ok is false if the field must be
+// ignored: it is malformed, has another unit, or more than maxRanges ranges.
 func appendSpans(dst []Span, value []byte, length int64, limit int) (spans []Span, ok bool) {
 	unit, list, found := bytes.Cut(value, []byte{'='})
 	if !found || !ascii.EqualFold(unit, "bytes") {
@@ -36,8 +35,7 @@ func appendSpans(dst []Span, value []byte, length int64, limit int) (spans []Spa
 	return append(spans[:n], merge(spans[n:])...), count > 0
 }
 
-// parseSpan reads "a-b", "a-" or "-n". A range that lies behind the body has the
-// length 0.
+// parseSpan parses "a-b", "a-" or "-n". A range after the end of the body has the length 0.
 func parseSpan(b []byte, length int64) (Span, bool) {
 	from, to, found := bytes.Cut(b, []byte{'-'})
 	first, hasFirst := seconds(from, false)
@@ -56,7 +54,7 @@ func parseSpan(b []byte, length int64) (Span, bool) {
 	return Span{first, max(0, min(last, length-1)-first+1)}, true
 }
 
-// merge sorts spans and joins those that overlap or touch, in place.
+// merge sorts spans and merges those that overlap or touch, in place.
 func merge(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return int(max(-1, min(1, a.Start-b.Start))) })
 	n := 0
@@ -72,9 +70,9 @@ func merge(spans []Span) []Span {
 	return spans[:n]
 }
 
-// Covers says whether a stored part has all that the request asks for, so that it
-// answers with a 206. It never answers a request without Range, nor one whose
-// If-Range may ask for the whole.
+// Covers reports whether a stored part has everything that the request's Range selects, so
+// that a 206 can be served from it. It is false without Range, and if If-Range could select
+// the whole.
 func Covers(q *Request, r *Response) bool {
 	if !q.Traits.Has(HasRange) || q.Method != GET || q.Traits.Has(HasIfRange) && !ParseETag(q.IfRange).strongEqual(r.ETag) {
 		return false

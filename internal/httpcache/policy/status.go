@@ -5,28 +5,27 @@ import (
 	"strings"
 )
 
-// CacheStatus is what Cache-Status says of one answer (RFC 9211).
+// CacheStatus is the Cache-Status member of an answer (RFC 9211).
 type CacheStatus struct {
-	// Reason tells how the request was answered.
+	// Reason is the reason for the answer.
 	Reason Reason
-	// Forwarded says that the origin's answer was waited for; Storing then tells
-	// what became of it, and FwdStatus is its status if that is not the one
-	// which the client gets, else 0.
+	// Forwarded is set if the answer required the origin. Storing is then the reason for
+	// storing its response or not, and FwdStatus its status if the client receives a
+	// different one, otherwise 0.
 	Forwarded bool
 	Storing   Reason
-	// Detail says more than Reason does, if its Status has none. It is a token.
+	// Detail is added if the Status of Reason has no detail. It is a token.
 	Detail    string
 	FwdStatus int
-	// Collapsed says that the request took the answer that another had asked for.
+	// Collapsed is set if the request was answered by another request's fill.
 	Collapsed bool
-	// Timed says that a stored response is behind the answer, which is fresh
-	// for TTL seconds more.
+	// Timed is set if the answer is from a stored response, which is fresh for TTL more
+	// seconds.
 	Timed bool
 	TTL   int64
 }
 
-// Append appends the member of the list, from "kasoku" on; nothing for an answer
-// of Kasoku's own.
+// Append appends the list member, beginning with "kasoku"; nothing for Kasoku's own answers.
 func (s CacheStatus) Append(dst []byte) []byte {
 	status := Reasons[s.Reason].Status
 	if status == "" {
@@ -46,8 +45,8 @@ func (s CacheStatus) Append(dst []byte) []byte {
 	return dst
 }
 
-// appendForwarded says what came of asking the origin. A detail is there once:
-// how the request was answered says more than why the response was not kept.
+// appendForwarded appends the parameters of a forwarded request. There is only one detail:
+// the reason for the answer takes precedence over the reason for not storing.
 func (s CacheStatus) appendForwarded(dst []byte, detailed bool) []byte {
 	if s.FwdStatus != 0 {
 		dst = strconv.AppendInt(append(dst, "; fwd-status="...), int64(s.FwdStatus), 10)

@@ -1,8 +1,8 @@
 package policy
 
-// Storable says whether a response that is complete may be stored for whoever
-// asks next (RFC 9111, section 3), and why not. Whether it is complete, and not
-// too large, is the caller's to know; of a 206 it is [Part.Whole].
+// Storable reports whether a complete response may be stored for later requests (RFC 9111,
+// section 3), and the reason if not. The caller must check that it is complete and not too
+// large; for a 206 complete means [Part.Whole].
 func Storable(q *Request, r *Response, o *Options) (bool, Reason) {
 	if q.Method != GET {
 		return false, MethodNotStored
@@ -10,7 +10,7 @@ func Storable(q *Request, r *Response, o *Options) (bool, Reason) {
 	return storable(q, r, o)
 }
 
-// storable is Storable whatever the method.
+// storable is Storable for any method.
 func storable(q *Request, r *Response, o *Options) (bool, Reason) {
 	for _, refuse := range [...]func(q *Request, r *Response, o *Options) Reason{
 		refusedByRequest, refusedByStatus, refusedByResponse, refusedAsPrivate, refusedAsUseless,
@@ -46,8 +46,8 @@ func refusedByStatus(q *Request, r *Response, _ *Options) Reason {
 	return Stored
 }
 
-// refusedByResponse follows no-store, which must-understand takes back for a
-// status that is known here, and forbids everything else for one that is not.
+// refusedByResponse applies no-store. must-understand overrides it for an implemented
+// status, and forbids storing for any other.
 func refusedByResponse(_ *Request, r *Response, _ *Options) Reason {
 	switch {
 	case r.Directives.Has(MustUnderstand):
@@ -63,7 +63,7 @@ func refusedByResponse(_ *Request, r *Response, _ *Options) Reason {
 	return Stored
 }
 
-// refusedAsPrivate keeps one user's response from others.
+// refusedAsPrivate refuses responses for a single user.
 func refusedAsPrivate(q *Request, r *Response, o *Options) Reason {
 	switch {
 	case r.Directives.Has(Private):
@@ -78,13 +78,14 @@ func refusedAsPrivate(q *Request, r *Response, o *Options) Reason {
 	return Stored
 }
 
-// heuristic reports whether q has a Cookie and r's freshness is only a guess: r may
-// depend on the cookie without saying so, so that it is not shared.
+// heuristic reports whether q has a Cookie and r's freshness is only heuristic: r may depend
+// on the cookie without declaring it, so it is not shared.
 func (q *Request) heuristic(r *Response) bool {
 	return q.Traits.Has(HasCookie) && r.Source == FromModified
 }
 
-// refusedAsUseless wants a permission to store, and something to gain by it.
+// refusedAsUseless refuses responses whose storage is not permitted explicitly or has no
+// benefit.
 func refusedAsUseless(_ *Request, r *Response, _ *Options) Reason {
 	switch {
 	case !r.Explicit() && !r.Directives.Has(Public) && !heuristic(r.Status):
@@ -98,5 +99,5 @@ func refusedAsUseless(_ *Request, r *Response, _ *Options) Reason {
 	return Stored
 }
 
-// validates says whether r has something that the origin can validate it by.
+// validates reports whether r has a validator.
 func (r *Response) validates() bool { return r.ETag.Kind != NoTag || len(r.LastModified) > 0 }

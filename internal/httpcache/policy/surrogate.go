@@ -6,17 +6,16 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// SurrogateControl is the targeted field of the Edge Architecture note (W3C, 2001), in
-// lower case. It is older than RFC 9213 and has a syntax of its own.
+// SurrogateControl is the targeted field of the Edge Architecture note (W3C, 2001), in lower
+// case. It predates RFC 9213 and has its own syntax.
 const SurrogateControl = "surrogate-control"
 
-// parseSurrogate reads it: directives
-// as Cache-Control has them, where max-age=A+B is a lifetime of A seconds and B more in
-// which the response may be used stale. A directive with a parameter is for another
-// surrogate, by name; "content" speaks of processing that is not done here, and
-// "no-store-remote" of surrogates far from the origin. A field that says nothing else is
-// as if it were not there. What restricts behind a quote that nothing closes counts, for
-// whichever surrogate it may be.
+// parseSurrogate parses Surrogate-Control: directives as in Cache-Control, with max-age=A+B
+// as a lifetime of A seconds and B more seconds of stale use. A directive with a parameter
+// is for another surrogate, by name; "content" concerns processing that is not done here,
+// and "no-store-remote" surrogates far from the origin. A field with only such directives is
+// ignored. Restrictive directives after an unclosed quote are applied, whichever surrogate
+// they are for.
 func parseSurrogate(text []byte) (c control, ok bool) {
 	c = control{sharedAge: none, maxAge: none, swr: none, sie: none}
 	extension := int64(none)

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// targeted finds the policy that goes before Cache-Control: the first field of
-// names that is there, has something in it and can be read (RFC 9213, section 2.2).
+// targeted returns the policy that replaces Cache-Control: the first field of names that is
+// present, not empty and valid (RFC 9213, section 2.2).
 func targeted(h http1.Fields, names []string) (control, bool) {
 	for _, name := range names {
 		text := combined(h, name)
@@ -26,7 +26,7 @@ func targeted(h http1.Fields, names []string) (control, bool) {
 	return control{}, false
 }
 
-// combined is the value of all lines of a field, whatever the case of its name.
+// combined returns the value of all lines of a field, whatever the case of its name.
 func combined(h http1.Fields, name string) []byte {
 	var text []byte
 	lines := 0
@@ -41,18 +41,18 @@ func combined(h http1.Fields, name string) []byte {
 	return bytes.Trim(text, " \t")
 }
 
-// member is a directive that a targeted field may hold: one that is there or
-// not, or one with a number.
+// targetedMembers collects the members of a targeted field: directives with and without a
+// number.
 type targetedMembers struct {
 	flags   [len(flags)]sfValue
 	numbers [len(durations)]sfValue
 }
 
-// durations are the directives of a response that have a number.
+// durations are the response directives with a number.
 var durations = [...]string{"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"}
 
-// parseTargeted reads a targeted field. One directive of the wrong type spoils
-// all, as a malformed field does. Of a key that comes twice the last counts.
+// parseTargeted parses a targeted field. A directive of the wrong type invalidates all of
+// it, like a syntax error. Of a repeated key the last one counts.
 func parseTargeted(text []byte) (control, bool) {
 	var m targetedMembers
 	if !readDictionary(text, m.set) {
@@ -69,7 +69,7 @@ func parseTargeted(text []byte) (control, bool) {
 	return c, ok
 }
 
-// set keeps a member whose key is a directive.
+// set stores a member whose key is a directive.
 func (m *targetedMembers) set(key string, v sfValue) {
 	for i, name := range durations {
 		if key == name {
@@ -83,8 +83,8 @@ func (m *targetedMembers) set(key string, v sfValue) {
 	}
 }
 
-// duration gives the number of an Integer. A negative lifetime is none at all,
-// and any other negative duration is as if it were not there.
+// duration stores the number of an Integer in to. A negative lifetime counts as 0; any other
+// negative duration is ignored.
 func (v sfValue) duration(to *int64, lifetime bool) bool {
 	switch {
 	case v.kind == sfAbsent:
@@ -96,8 +96,8 @@ func (v sfValue) duration(to *int64, lifetime bool) bool {
 	return true
 }
 
-// member takes in a directive that is there or not. Only no-cache and private
-// may name fields instead.
+// member applies a directive without a number. Only no-cache and private may have field
+// names as their value.
 func (c *control) member(bit Directives, v sfValue) bool {
 	switch v.kind {
 	case sfAbsent:
@@ -116,7 +116,7 @@ func (c *control) member(bit Directives, v sfValue) bool {
 	return false
 }
 
-// fieldNames are the names in texts, each of which may be a list.
+// fieldNames returns the names in texts, each of which may be a list.
 func fieldNames(texts []string) (names []string) {
 	for _, t := range texts {
 		d := directive{arg: []byte(t), kind: token}

@@ -8,8 +8,8 @@ import (
 // toLower returns a copy of b in lower case.
 func toLower(b []byte) string { return string(ascii.AppendLower(make([]byte, 0, len(b)), b)) }
 
-// cutMember takes the first member off a comma-separated list. A comma within quotes
-// separates nothing, and a backslash there takes the next byte along.
+// cutMember splits a comma-separated list after its first member. Quoted commas don't
+// separate, and within quotes a backslash escapes the next byte.
 func cutMember(list []byte) (member, rest []byte) {
 	quoted := false
 	for i := 0; i < len(list); i++ {
@@ -29,7 +29,7 @@ func cutMember(list []byte) (member, rest []byte) {
 	return ascii.Trim(list), nil
 }
 
-// openQuote is what follows a quote that is not closed; nil if there is none.
+// openQuote returns the text after an unclosed quote; nil if there is none.
 func openQuote(member []byte) (open []byte) {
 	for i := 0; i < len(member); i++ {
 		switch {
@@ -44,19 +44,19 @@ func openQuote(member []byte) (open []byte) {
 	return open
 }
 
-// members goes through all members of the list field called name, in lower
-// case: line by line, empty members left out. A quote that is not closed ends
-// with its line, so that a malformed line can't hide what the next one forbids.
+// members iterates over all non-empty members of a list field by its lower-case name, line
+// by line. An unclosed quote ends with its line, so that a malformed line can't hide the
+// restrictions of the next one.
 type members struct {
 	fields http1.Fields
 	name   string
 	rest   []byte
 }
 
-// listOf starts at the first line.
+// listOf returns the members of the field called name.
 func listOf(h http1.Fields, name string) members { return members{fields: h, name: name} }
 
-// next returns the next member, or nil behind the last.
+// next returns the next member, or nil at the end.
 func (m *members) next() []byte {
 	for {
 		for len(m.rest) > 0 {
@@ -75,12 +75,11 @@ func (m *members) next() []byte {
 	}
 }
 
-// maxDelta bounds durations, at some 34,000 years: far above every real one,
-// and far below where sums of a few of them could overflow.
+// maxDelta bounds durations, at some 34,000 years: far above every real one, and small
+// enough that sums of a few do not overflow.
 const maxDelta = 1 << 40
 
-// seconds reads delta-seconds: digits and nothing else, however many. Escapes
-// within quotes stand for the byte that they precede.
+// seconds parses delta-seconds: only digits, of any number. quoted allows escapes.
 func seconds(b []byte, quoted bool) (int64, bool) {
 	n, digits := int64(0), 0
 	for i := 0; i < len(b); i++ {

@@ -5,14 +5,13 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// conditional says whether a field makes a request depend on what its sender has.
+// conditional reports whether a field makes a request conditional.
 func conditional(name []byte) bool {
 	return ascii.EqualFold(name, "if-none-match") || ascii.EqualFold(name, "if-modified-since") || ascii.EqualFold(name, "if-range") || ascii.EqualFold(name, "range")
 }
 
-// Unconditional appends to dst the fields of a request that asks for the whole
-// response: the client's, without the conditions and the range that it set for
-// itself. The answer then is of use to others as well.
+// Unconditional appends to dst the fields of a request for the whole response: the client's,
+// without its conditions and range. The answer can then be used for other clients as well.
 func Unconditional(dst, client http1.Fields) http1.Fields {
 	for i := range client {
 		if !conditional(client[i].Name) {
@@ -22,10 +21,9 @@ func Unconditional(dst, client http1.Fields) http1.Fields {
 	return dst
 }
 
-// Validation appends to dst the fields of a request that asks the origin whether
-// r is still right: the client's without its own conditions, and r's validators
-// exactly as they are stored (RFC 9111, section 4.3.1). Without a validator it
-// asks for the whole response.
+// Validation appends to dst the fields of a request that validates r at the origin: the
+// client's without its own conditions, and r's validators exactly as stored (RFC 9111,
+// section 4.3.1). If r has no validator, it requests the whole response.
 func Validation(dst, client http1.Fields, r *Response) http1.Fields {
 	dst = Unconditional(dst, client)
 	if r.ETag.Kind != NoTag {
@@ -37,12 +35,11 @@ func Validation(dst, client http1.Fields, r *Response) http1.Fields {
 	return dst
 }
 
-// Updates says whether a 304 speaks of the stored response r (RFC 9111, section
-// 4.3.4): by an equal strong tag, or weakly by an equal weak tag or
-// Last-Modified, or by having no validator at all, when it speaks of the one
-// that was asked about. Of several that it speaks of weakly, only the latest
-// ([Response.Better]) is to be updated. If it speaks of none, the request is to
-// be sent again, without conditions.
+// Updates reports whether a 304 refers to the stored response r (RFC 9111, section 4.3.4):
+// by an equal strong tag, weakly by an equal weak tag or Last-Modified, or by having no
+// validator at all if r is the response that was validated (asked). If it refers weakly to
+// several, only the latest ([Response.Better]) is to be updated. If it refers to none, the
+// request is to be sent again without conditions.
 func Updates(notModified, r *Response, asked bool) bool {
 	switch n := notModified; {
 	case n.ETag.Kind == StrongTag:
@@ -55,11 +52,11 @@ func Updates(notModified, r *Response, asked bool) bool {
 	return asked
 }
 
-// UpdateFields are the fields of a stored response after a 304, or a HEAD's
-// answer, has spoken of it: each field that update has replaces all of its name
-// (RFC 9111, section 3.2). What describes the stored body itself stays, the old
-// Age goes. update is expected without connection-specific fields and with a
-// Date ([EndToEnd], [Dated]). Parse the result with the times of the update.
+// UpdateFields appends the fields of a stored response after a 304, or after the answer to a
+// HEAD: each field in update replaces all stored fields of its name (RFC 9111, section 3.2),
+// except those that describe the stored body; the old Age is removed. update must be without
+// connection-specific fields and with a Date ([EndToEnd], [Dated]). Parse the result with
+// the times of the update.
 func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 	for i := range stored {
 		f := stored[i]
@@ -76,7 +73,7 @@ func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 	return dst
 }
 
-// updating says whether a field of an update counts.
+// updating reports whether a field of an update is applied.
 func updating(name []byte) bool {
 	return !ascii.EqualFold(name, "content-length") && !ascii.EqualFold(name, "content-range") && !ascii.EqualFold(name, "content-encoding") && !HopByHop(name)
 }
@@ -90,19 +87,19 @@ func has(h http1.Fields, name []byte) bool {
 	return false
 }
 
-// HeadUpdate is what the answer to a forwarded HEAD means for a stored response.
+// HeadUpdate is the effect of a forwarded HEAD on a stored response.
 type HeadUpdate uint8
 
-// What a HEAD's answer means (RFC 9111, section 4.3.5).
+// The effects of a HEAD (RFC 9111, section 4.3.5).
 const (
 	HeadSaysNothing HeadUpdate = iota
-	HeadUpdates                // it is the same: UpdateFields
+	HeadUpdates                // it is unchanged: UpdateFields
 	HeadInvalidates            // it has changed: mark it Invalid
 )
 
-// FromHead judges the answer to a HEAD, of which length is the Content-Length or
-// -1, against a stored response with a body of that length. Only a 200 says
-// anything, and the same validators and length make it the same response.
+// FromHead compares the answer to a HEAD, with a Content-Length of length or -1, with a
+// stored response with a body of that length. Only a 200 has an effect; with the same
+// validators and length it is the same response.
 func FromHead(head *Response, length int64, stored *Response, body int64) HeadUpdate {
 	switch {
 	case head.Status != 200 || stored.Status != 200:
@@ -113,8 +110,8 @@ func FromHead(head *Response, length int64, stored *Response, body int64) HeadUp
 	return HeadUpdates
 }
 
-// sameTag compares tags of a HEAD's answer and of what is stored; a HEAD without
-// one says nothing about it.
+// sameTag compares the tags of a HEAD's answer and of the stored response; a HEAD without a
+// tag matches any.
 func sameTag(head, stored ETag) bool {
 	return head.Kind == NoTag || head.Kind == stored.Kind && string(head.Value) == string(stored.Value)
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// AppendVaryValues appends what a request says in the fields of these names
-// ([Response.Vary]), normalised so that requests which a server can only
-// understand alike give the same bytes (RFC 9111, section 4.1): for each field
-// "=" and its value, or nothing if it is absent, and a line feed.
+// AppendVaryValues appends a request's values of the fields of these names
+// ([Response.Vary]), normalised so that equivalent requests have the same bytes (RFC 9111,
+// section 4.1): for each field "=" and its value, or nothing if it is absent, and a line
+// feed.
 func AppendVaryValues(dst []byte, names []string, h http1.Fields, o *Options) []byte {
 	for _, name := range names {
 		dst = append(appendVaryValue(dst, name, h, o), '\n')
@@ -18,9 +18,8 @@ func AppendVaryValues(dst []byte, names []string, h http1.Fields, o *Options) []
 	return dst
 }
 
-// Matches says whether a request is answered by a response that was chosen by
-// the values in stored, which AppendVaryValues made. It allocates nothing unless
-// the values are uncommonly long.
+// Matches reports whether a response selected by the values in stored, a result of
+// AppendVaryValues, answers a request. It allocates nothing unless the values are very long.
 func Matches(r *Response, stored []byte, h http1.Fields, o *Options) bool {
 	if r.VaryAll {
 		return false
@@ -40,8 +39,8 @@ func Matches(r *Response, stored []byte, h http1.Fields, o *Options) bool {
 	return len(stored) == 0
 }
 
-// Better says whether r goes before s where both match: one that was negotiated
-// before one that was not, then the one made later, then the one that came later.
+// Better reports whether r is preferred to s when both match: a negotiated one first, then
+// the one created later, then the one received later.
 func (r *Response) Better(s *Response) bool {
 	if a, b := len(r.Vary) > 0, len(s.Vary) > 0; a != b {
 		return a
@@ -52,7 +51,7 @@ func (r *Response) Better(s *Response) bool {
 	return r.ResponseTime > s.ResponseTime
 }
 
-// appendVaryValue appends one field's value, "=" first, or nothing.
+// appendVaryValue appends "=" and a field's value, or nothing.
 func appendVaryValue(dst []byte, name string, h http1.Fields, o *Options) []byte {
 	start := len(dst)
 	kind := kindOf(name, o)
@@ -77,13 +76,13 @@ func appendVaryValue(dst []byte, name string, h http1.Fields, o *Options) []byte
 	return dst
 }
 
-// fieldKind says what of a field's value means something.
+// fieldKind is the normalisation of a field's value.
 type fieldKind uint8
 
 const (
-	listField   fieldKind = iota // the members and their order
-	textField                    // every byte: it is no list
-	setField                     // the members, in any case, without blanks
+	listField   fieldKind = iota // members in order
+	textField                    // every byte: not a list
+	setField                     // members in any order and case, without blanks
 	codingField                  // setField, with Options.Encodings
 	siteField                    // see appendSite
 )
@@ -109,8 +108,8 @@ func kindOf(name string, o *Options) fieldKind {
 	return listField
 }
 
-// appendLine appends one line to the value that begins at start, with a comma
-// before it where something precedes.
+// appendLine appends a line to the value that begins at start, after a comma if it is not
+// the first.
 func (k fieldKind) appendLine(dst []byte, start int, line []byte) []byte {
 	switch k {
 	case textField:
@@ -141,8 +140,8 @@ func appendMembers(dst []byte, start int, line []byte) []byte {
 	return dst
 }
 
-// appendFlat is appendMembers in lower case and without any blank, for fields
-// in which nothing is quoted.
+// appendFlat is appendMembers in lower case and without any blanks, for fields without
+// quoting.
 func appendFlat(dst []byte, start int, line []byte) []byte {
 	begun := false
 	for _, c := range line {
@@ -161,14 +160,14 @@ func appendFlat(dst []byte, start int, line []byte) []byte {
 	return dst
 }
 
-// What is put in order: longer lists are sent by nobody who deserves the work.
+// Limits for sorting; longer lists do not occur in legitimate requests.
 const (
 	mostMembers = 32
 	mostBytes   = 512
 )
 
-// sortMembers puts the members of a list in order, in place. What is too long
-// for that stays as it is, and is compared so.
+// sortMembers sorts the members of a list in place. A list beyond the limits is left
+// unsorted and compared as it is.
 func sortMembers(list []byte) {
 	var memory [mostBytes + 1]byte
 	var starts [mostMembers + 1]int
