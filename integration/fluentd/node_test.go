@@ -27,7 +27,7 @@ type node struct {
 	t       *testing.T
 }
 
-// nodeOptions are those of its FluentServer.
+// nodeOptions are the options of its FluentServer.
 type nodeOptions struct {
 	Security   *nodeSecurity `json:"security,omitempty"`
 	TLSOptions *nodeTLS      `json:"tlsOptions,omitempty"`
@@ -101,8 +101,8 @@ func (n *node) event() (tag string, at time.Time, record map[string]any) {
 	return tag, time.Unix(seconds, nanoseconds), record
 }
 
-// Another client's receiver reads every mode it knows, with the handshake and
-// over TLS with certificates on both sides.
+// Another implementation's receiver reads every supported mode, with the handshake and over
+// TLS with certificates on both sides.
 func TestNodeUnderstands(t *testing.T) {
 	at := time.Unix(1700000000, 123456789)
 	f := func(n *node, secure bool, want time.Time, opts ...fluent.Option) {
@@ -156,7 +156,7 @@ func TestNodeUnderstands(t *testing.T) {
 		fluent.WithTLS(config), fluent.WithSharedKey("key"), fluent.WithHostname("client.test"), fluent.WithUser("user", "pass"))
 }
 
-// What that receiver refuses is told, with its own reason.
+// A refusal by that receiver is reported with its reason.
 func TestNodeRefuses(t *testing.T) {
 	users := &nodeSecurity{ServerHostname: "server.test", SharedKey: "key", Authorize: true, UserDict: map[string]string{"user": "pass"}}
 	n := startNode(t, nodeOptions{Security: users})

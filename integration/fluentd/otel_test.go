@@ -68,7 +68,7 @@ func (s *sink) consume(_ context.Context, logs plog.Logs) error {
 	return nil
 }
 
-// await returns what has come when it is at least n records.
+// await returns the received records once there are at least n.
 func (s *sink) await(n int) []record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func collector(t *testing.T, endpoint string, s *sink) (stop func()) {
 	return stop
 }
 
-// freePort returns a loopback address that nobody listens on.
+// freePort returns a loopback address without a listener.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -154,7 +154,7 @@ type request struct {
 	Map     map[string]any `fluent:"map"`
 }
 
-// Every form of sending arrives as what was posted.
+// Records sent in every form arrive as posted.
 func TestCollectorUnderstands(t *testing.T) {
 	at := time.Date(2026, 11, 22, 3, 4, 5, 123456789, time.UTC)
 	f := func(network string, want time.Time, opts ...fluent.Option) {
@@ -211,8 +211,8 @@ func post(t *testing.T, l *fluent.Logger, tag string, count int) {
 	}
 }
 
-// missing counts the records of tags t0 to t(tags-1), n = 0 to count-1, that
-// are not among records, and those that are there more than once.
+// missing counts the records of tags t0 to t(tags-1), n = 0 to count-1, that are missing in
+// records, and the repeated ones.
 func missing(records []record, tags, count int) (missing, repeated int) {
 	seen := make(map[string]int)
 	for _, r := range records {

@@ -13,8 +13,7 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// What an origin says ahead of its answer reaches the client that waits for it, and is
-// no part of what others get from the cache.
+// An origin's interim answer reaches the client that waits for it, and is not cached.
 func TestEarlyHints(t *testing.T) {
 	var asked atomic.Int64
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +38,8 @@ func TestEarlyHints(t *testing.T) {
 	}
 }
 
-// fetch tells what came: interim answers with their Link, then the final one with its
-// body, and its Link if it has one.
+// fetch returns a description of the answers: interim ones with their Link, then the final
+// one with its body, and its Link if it has one.
 func fetch(t *testing.T, url string) (came string) {
 	t.Helper()
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// times is a number from the environment, for those who want more than one run.
+// times returns a number from the environment, to run the suite more than once.
 func times(name string) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n
@@ -23,8 +23,8 @@ func times(name string) int {
 	return 1
 }
 
-// TestSuite runs the suite with default settings. KASOKU_SUITE_RUNS says how many
-// times in a row, KASOKU_SUITE_COPIES how many at once.
+// TestSuite runs the suite with default settings. KASOKU_SUITE_RUNS is the number of runs in
+// a row, KASOKU_SUITE_COPIES the number of concurrent copies.
 func TestSuite(t *testing.T) {
 	t.Parallel() // the suite waits for lifetimes to pass
 	origin := Origin(t)
@@ -38,8 +38,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestFullScore runs the suite with the profile that takes in what default
-// settings leave out by choice.
+// TestFullScore runs the suite with the profile that includes what default settings omit by
+// choice.
 func TestFullScore(t *testing.T) {
 	t.Parallel()
 	node := harness.Start(t, harness.Options{Type: "http", Origin: Origin(t), Service: []string{"profile: full-score"}})
@@ -62,8 +62,8 @@ func checkRun(t *testing.T, url string, notPassed map[string]string) {
 	check(t, r, notPassed)
 }
 
-// check holds every result against what is expected: all required and optional
-// tests pass but those in notPassed, which must not, or the list is out of date.
+// check compares every result with the expected one: all required and optional tests pass
+// except the ones in notPassed, which must not, or the list is out of date.
 func check(t *testing.T, r Report, notPassed map[string]string) {
 	const known = 350 + 40 // of 0.4.5, and of later.mjs
 	if len(r) != known {

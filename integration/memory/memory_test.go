@@ -64,12 +64,12 @@ func write(t *testing.T, dir, name string, text []byte) string {
 	return path
 }
 
-// small is the size of the objects that the harmless client asks for.
+// small is the size of the objects that the harmless client requests.
 const small = 2000
 
 var stored = target("kept", small, "stored")
 
-// get asks for an object, which must arrive as a whole, and returns Cache-Status.
+// get requests an object, which must arrive completely, and returns Cache-Status.
 func (s *site) get(path string, size int) string {
 	s.t.Helper()
 	resp, err := s.client.Get(s.url + path)
@@ -84,9 +84,9 @@ func (s *site) get(path string, size int) string {
 	return resp.Header.Get("Cache-Status")
 }
 
-// useful holds that the harmless client gets every answer whole, what is stored and what is
-// not, and that it goes on getting hits. What had to make room for the attack, which may go
-// on, is stored again when it is asked for.
+// useful checks that the harmless client receives every answer completely, stored or not,
+// and continues to have hits. An object evicted because of the attack, which may continue,
+// is stored again when it is requested.
 func (s *site) useful() {
 	s.t.Helper()
 	hit := func() bool { return strings.HasPrefix(s.get(stored, small), "kasoku; hit") }
@@ -155,8 +155,8 @@ func (s *site) metric(name string) float64 {
 	return 0
 }
 
-// Clients of HTTP/2 that open no window for what they ask for take no more memory than the
-// configuration allows, and keep no other client from its answers.
+// HTTP/2 clients that open no window for their requests take no more memory than the
+// configuration allows, and don't affect other clients.
 func TestStalledStreams(t *testing.T) {
 	const connections, streams, memory = 20, 200, 256
 	name := func(c, s int) string { return fmt.Sprintf("%d-%d", c, s) }

@@ -173,7 +173,7 @@ func TestRoutes(t *testing.T) {
 	f("GET", "/api/v1/report?format=xml", "", 400, "text or json")
 	f("GET", "/api/v1/services", "", 200, `"trouble": "the origin's breaker is open"`)
 	f("GET", "/api/v1/config", "", 200, "unknown key")
-	f("GET", "/nowhere", "", 404, `"error": "there is nothing at /nowhere`)
+	f("GET", "/nowhere", "", 404, `"error": "no such path: /nowhere`)
 	f("GET", "/api/v1/purge", "", 405, `"error": "/api/v1/purge takes POST, not GET"`)
 	f("POST", "/metrics", "{}", 405, `"error": "/metrics takes GET, not POST"`)
 	f("HEAD", "/readyz", "", 200, "")
@@ -213,7 +213,7 @@ func TestRoutes(t *testing.T) {
 	f("GET", "/api/v1/ring?service=counts&key=k", "", 200, `"server": "10.0.0.1:11211"`)
 	f("GET", "/api/v1/ring?service=counts&key=k&key=a+b", "", 200, `"trouble": "bad-key"`)
 	f("GET", "/api/v1/ring?service=counts", "", 400, "give a key")
-	f("GET", "/api/v1/ring?service=counts"+strings.Repeat("&key=k", mostRingKeys+1), "", 400, "at most 1000")
+	f("GET", "/api/v1/ring?service=counts"+strings.Repeat("&key=k", maxRingKeys+1), "", 400, "at most 1000")
 	f("GET", "/api/v1/ring?service=orders&key=k", "", 400, "spreads no keys")
 	f("GET", "/api/v1/ring?service=nobody&key=k", "", 404, "there is no service")
 	f("POST", "/api/v1/ring", "{}", 405, "takes GET")
@@ -329,8 +329,8 @@ func TestReportPage(t *testing.T) {
 		{Database: "db", Query: "POST filter=_selector&" + strings.Repeat("x", 80), Origin: "http://10.0.0.2:5984", State: "resuming", Clients: 1},
 	}
 	f("report_feeds.txt", o)
-	orders.report.Feeds = slices.Repeat(orders.report.Feeds[1:], mostFeeds+3)
-	if got := string(o.Text()); strings.Count(got, "resuming") != mostFeeds || !strings.Contains(got, "and 3 more\n") {
+	orders.report.Feeds = slices.Repeat(orders.report.Feeds[1:], maxFeeds+3)
+	if got := string(o.Text()); strings.Count(got, "resuming") != maxFeeds || !strings.Contains(got, "and 3 more\n") {
 		t.Errorf("of many feeds there are\n%s", got)
 	}
 	f("report_empty.txt", &Overview{Version: "devel", Draining: true})

@@ -12,21 +12,22 @@ import (
 	"github.com/kasoku/kasoku/internal/listener"
 )
 
-// Limits bound the connections of the administrator's server.
+// Limits bound the connections of the admin server.
 type Limits struct {
-	// Connections is how many there may be at a time, and ConnectionsPerClient how many from
-	// one client address (one /64 of IPv6); one more is answered with 503. 0: no bound.
+	// Connections is the maximum number of connections, and ConnectionsPerClient the maximum
+	// from one client address (one /64 of IPv6); further ones are answered with 503. 0 means
+	// no limit.
 	Connections, ConnectionsPerClient int
-	// UnauthenticatedIdle is how long a connection may be without a request until one with
-	// the token was made on it, or any where there is no token. 0: no bound.
+	// UnauthenticatedIdle is the maximum idle time of a connection before the first request
+	// with the token, or before any request if there is no token. 0 means no limit.
 	UnauthenticatedIdle time.Duration
 }
 
-// reserve is how many file descriptors are held for connections of administrators who want
-// to know why there are no others left.
+// reserve is the number of file descriptors reserved for administrators, who need a
+// connection to find out why there are no others left.
 const reserve = 8
 
-// bounded is a listener whose connections are held to limits.
+// bounded is a listener that enforces limits on its connections.
 type bounded struct {
 	*listener.Guard
 	limits  atomic.Pointer[Limits]
@@ -39,7 +40,7 @@ func newBounded(ln net.Listener) *bounded {
 	return &bounded{Guard: listener.NewGuard(ln, "admin", reserve, listener.RefuseNow), refuser: listener.NewRefuser()}
 }
 
-// Accept returns the next connection that is not beyond a limit.
+// Accept returns the next connection within the limits.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
 		nc, err := b.Guard.Accept()
@@ -53,7 +54,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection; nil if it is beyond a limit.
+// admit counts a connection and returns it, or nil if it exceeds a limit.
 func (b *bounded) admit(nc net.Conn) *conn {
 	l := b.limits.Load()
 	c := &conn{Conn: nc, from: b}
@@ -75,12 +76,12 @@ type conn struct {
 	net.Conn
 	from     *bounded
 	client   netip.Addr
-	accepted atomic.Bool // a request was
+	accepted atomic.Bool // a request was accepted
 	once     sync.Once
 }
 
-// SetReadDeadline implements net.Conn. Until a request was accepted, no wait that has an
-// end is longer than UnauthenticatedIdle.
+// SetReadDeadline implements net.Conn. Until a request was accepted, it shortens deadlines
+// to UnauthenticatedIdle.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if idle := c.from.limits.Load().UnauthenticatedIdle; idle > 0 && !t.IsZero() && !c.accepted.Load() {
 		if latest := time.Now().Add(idle); t.After(latest) {
@@ -110,7 +111,7 @@ func withConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, nc)
 }
 
-// accept lets the connection of r be idle for longer.
+// accept removes the limit of idle time for the connection of r.
 func accept(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(*conn); ok {
 		c.accepted.Store(true)

@@ -5,29 +5,28 @@ import (
 	"net/http"
 )
 
-// Drainer is a Service with several origins that can be taken out of service one by
-// one while it runs.
+// Drainer is a Service with several origins that can be drained one by one while it runs.
 type Drainer interface {
 	Service
-	// Drain lets an origin have no new requests from now on, or with r.Undo has it get
-	// them again; what is under way there goes on. What was asked for already is no
-	// error. It holds until it is undone, the process ends, or the origin leaves the
-	// configuration. An error that wraps ErrInput has changed nothing.
+	// Drain excludes an origin from new requests, or with r.Undo includes it again; requests
+	// in flight continue. Repeating it is no error. It lasts until it is undone, the process
+	// ends, or the origin is removed from the configuration. An error that wraps ErrInput
+	// has changed nothing.
 	Drain(ctx context.Context, r DrainRequest) (DrainResult, error)
 }
 
 // DrainRequest names an origin of a service.
 type DrainRequest struct {
 	Service string `json:"service"`
-	Origin  string `json:"origin"` // as the configuration has it
+	Origin  string `json:"origin"` // as in the configuration
 	Undo    bool   `json:"undo,omitempty"`
 }
 
-// DrainResult is how the origin is now.
+// DrainResult is the state of the origin afterwards.
 type DrainResult struct {
 	Origin   string `json:"origin"`
 	State    string `json:"state"`     // as in Member
-	InFlight int    `json:"in_flight"` // requests that are still under way there
+	InFlight int    `json:"in_flight"` // requests still in flight there
 }
 
 // Member is one of several origins.

@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Feed is a live feed of an origin from which clients of the same feed are answered.
+// Feed is a live feed of an origin that is shared by clients of the same feed.
 type Feed struct {
-	// Database is what it tells the changes of, as it stands in a URL.
+	// Database is the name of the database, as in its URL.
 	Database string `json:"database"`
-	// Query are the parameters that clients have in common who share it, such as
-	// filter=app/mine; for a POST that word stands before them.
+	// Query are the parameters that the clients have in common, such as filter=app/mine; for
+	// a POST, that word precedes them.
 	Query   string `json:"query"`
 	Origin  string `json:"origin"`
 	State   string `json:"state"`   // opening, open, resuming, ended, lost
 	Clients int    `json:"clients"` // now
-	Rows    int    `json:"rows"`    // that are held: the newest ones
-	Bytes   int    `json:"bytes"`   // which they take
+	Rows    int    `json:"rows"`    // number of kept rows, the newest ones
+	Bytes   int    `json:"bytes"`   // size of the kept rows
 }
 
 const (
-	mostFeeds = 20 // on the page
-	mostQuery = 80 // bytes of a query there
+	maxFeeds = 20 // on the page
+	maxQuery = 80 // bytes of a query there
 )
 
-// feeds has a row for each of those feeds, those with the most clients first.
+// feeds adds a row for each feed, those with the most clients first.
 func feeds(b *bytes.Buffer, services []ServiceJSON) {
 	if !slices.ContainsFunc(services, func(s ServiceJSON) bool { return len(s.Feeds) > 0 }) {
 		return
 	}
 	table(b, "FEED\tDATABASE\tSTATE\tCLIENTS\tROWS\tBYTES\tORIGIN\tQUERY", services, func(s *ServiceJSON) string {
 		var rows []string
-		for _, f := range s.Feeds[:min(len(s.Feeds), mostFeeds)] {
+		for _, f := range s.Feeds[:min(len(s.Feeds), maxFeeds)] {
 			rows = append(rows, join(s.Name, f.Database, f.State, strconv.Itoa(f.Clients), strconv.Itoa(f.Rows), bytesText(uint64(f.Bytes)), f.Origin, short(f.Query)))
 		}
 		if more := len(s.Feeds) - len(rows); more > 0 {
@@ -45,8 +45,8 @@ func feeds(b *bytes.Buffer, services []ServiceJSON) {
 }
 
 func short(query string) string {
-	if len(query) > mostQuery {
-		return query[:mostQuery] + "..."
+	if len(query) > maxQuery {
+		return query[:maxQuery] + "..."
 	}
 	return query
 }

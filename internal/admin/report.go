@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// ReportJSON is an [Overview] as a program reads it.
+// ReportJSON is an [Overview] for programs.
 type ReportJSON struct {
 	Version   string             `json:"version"`
 	Started   time.Time          `json:"started"`
@@ -23,7 +23,7 @@ type ReportJSON struct {
 	Config    ConfigStatus       `json:"config"`
 }
 
-// ServiceJSON is a service as a program reads it.
+// ServiceJSON is the state of a service for programs.
 type ServiceJSON struct {
 	Name        string `json:"name"`
 	Listen      string `json:"listen"`
@@ -32,14 +32,14 @@ type ServiceJSON struct {
 	Ready       bool   `json:"ready"`
 	Trouble     string `json:"trouble,omitempty"`
 	Connections int    `json:"connections"`
-	// DAX is the listener for clients of DAX, where there is one.
+	// DAX is the listener for DAX clients, if there is one.
 	DAX *Listener `json:"dax,omitempty"`
 	Report
 	Decisions map[string]uint64 `json:"decisions"`
 	HitRatio  *float64          `json:"hit_ratio"` // null before the first read
 }
 
-// JSON gives the overview for programs.
+// JSON returns the overview for programs.
 func (o *Overview) JSON() ReportJSON {
 	j := ReportJSON{
 		Version: o.Version, Started: o.Started, Uptime: o.Now.Sub(o.Started).Seconds(), Draining: o.Draining,
@@ -65,7 +65,7 @@ func (o *Overview) JSON() ReportJSON {
 	return j
 }
 
-// hitRatio is the share of the reads that the cache may answer and did.
+// hitRatio returns the share of cacheable reads that were answered from the cache.
 func hitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
 	hits := counts[telemetry.Hit] + counts[telemetry.HitNegative] + counts[telemetry.HitStale]
 	reads := hits + counts[telemetry.Miss] + counts[telemetry.MissExpired] + counts[telemetry.MissInvalidated] +
@@ -76,7 +76,7 @@ func hitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
 	return float64(hits) / float64(reads), true
 }
 
-// Text gives the overview as one aligned page.
+// Text returns the overview as an aligned page.
 func (o *Overview) Text() []byte {
 	j := o.JSON()
 	var b bytes.Buffer
@@ -128,7 +128,7 @@ func accessLog(b *bytes.Buffer, l *telemetry.LogStats) {
 	b.WriteByte('\n')
 }
 
-// table writes a heading and what row gives for each service, aligned.
+// table writes a heading and the result of row for each service, aligned.
 func table(b *bytes.Buffer, heading string, services []ServiceJSON, row func(*ServiceJSON) string) {
 	b.WriteByte('\n')
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
@@ -141,8 +141,7 @@ func table(b *bytes.Buffer, heading string, services []ServiceJSON, row func(*Se
 	w.Flush()
 }
 
-// memory has a row for each service with a cap of its own, and one for the memory
-// that the others share.
+// memory adds a row for each service with its own cap, and one for the shared memory.
 func memory(b *bytes.Buffer, services []ServiceJSON) {
 	shown := false
 	table(b, "MEMORY\tENTRIES\tBYTES\tCAPACITY\tEVICTIONS", services, func(s *ServiceJSON) string {
@@ -157,7 +156,7 @@ func memory(b *bytes.Buffer, services []ServiceJSON) {
 	})
 }
 
-// members has a row for each of several origins.
+// members adds a row for each of several origins.
 func members(b *bytes.Buffer, services []ServiceJSON) {
 	if !slices.ContainsFunc(services, func(s ServiceJSON) bool { return len(s.Members) > 0 }) {
 		return
@@ -171,7 +170,7 @@ func members(b *bytes.Buffer, services []ServiceJSON) {
 	})
 }
 
-// disk has one row, since all services share it.
+// disk adds one row, because all services share the disk.
 func disk(b *bytes.Buffer, services []ServiceJSON) {
 	i := slices.IndexFunc(services, func(s ServiceJSON) bool { return s.Disk != nil })
 	if i < 0 {
@@ -183,7 +182,7 @@ func disk(b *bytes.Buffer, services []ServiceJSON) {
 	})
 }
 
-// decisions has a row for each decision that was made.
+// decisions adds a row for each decision that was made.
 func decisions(s *ServiceJSON) string {
 	var rows []string
 	var sum uint64
@@ -255,7 +254,8 @@ func percent(share *float64) string {
 	return strconv.FormatFloat(*share*100, 'f', 1, 64)
 }
 
-// count writes large numbers short: 12345 stays, 1234567 is 1.23M.
+// count abbreviates large numbers: 1234567 becomes 1.23M, for example, and 12345 is
+// unchanged.
 func count(n uint64) string {
 	for _, u := range []struct {
 		unit string

@@ -2,32 +2,32 @@ package admin
 
 import "net/http"
 
-// Ringer is a Service whose keys are spread over servers by a rule of their writer.
+// Ringer is a Service whose keys are distributed over servers by a client-side rule.
 type Ringer interface {
 	Service
-	// Ring tells which server has a key, as the application calls it.
+	// Ring returns the server of a key, given in the form that the application uses.
 	Ring(key string) RingPlace
 }
 
-// RingPlace is where a key lives.
+// RingPlace is the location of a key.
 type RingPlace struct {
 	Key       string `json:"key"`
-	*RingSpot        // nil for a key that no server takes
-	// Trouble is why no server takes it: empty-key, bad-key or long-key.
+	*RingSpot        // nil for a key without a server
+	// Trouble is the reason why there is no server: empty-key, bad-key or long-key.
 	Trouble string `json:"trouble,omitempty"`
 }
 
-// RingSpot is how a key got to its server. What hash and point are depends on the
-// distribution; where there is no ring, the point is an index.
+// RingSpot describes how a key was mapped to its server. The meaning of hash and point
+// depends on the distribution; without a ring, the point is an index.
 type RingSpot struct {
 	Hash   uint64 `json:"hash"`
 	Point  uint64 `json:"point"`
-	Server string `json:"server"` // its address, as the configuration has it
-	Sent   string `json:"sent"`   // the key that the server is asked for
+	Server string `json:"server"` // its address, as in the configuration
+	Sent   string `json:"sent"`   // the key sent to the server
 }
 
-// mostRingKeys bounds what one request can ask.
-const mostRingKeys = 1000
+// maxRingKeys is the maximum number of keys in a request.
+const maxRingKeys = 1000
 
 func (s *Server) ring(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
@@ -44,8 +44,8 @@ func (s *Server) ring(w http.ResponseWriter, r *http.Request) {
 	case len(keys) == 0:
 		fail(w, http.StatusBadRequest, "give a key: ?service=%s&key=KEY", svc.Name())
 		return
-	case len(keys) > mostRingKeys:
-		fail(w, http.StatusBadRequest, "%d keys are too many: at most %d at a time", len(keys), mostRingKeys)
+	case len(keys) > maxRingKeys:
+		fail(w, http.StatusBadRequest, "%d keys are too many: at most %d at a time", len(keys), maxRingKeys)
 		return
 	}
 	places := make([]RingPlace, len(keys))

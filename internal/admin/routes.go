@@ -17,7 +17,7 @@ type Overview struct {
 	Version   string
 	Started   time.Time
 	Now       time.Time
-	Draining  bool // told to stop; requests under way are being answered
+	Draining  bool // shutting down; requests in flight are completed
 	Services  []Mounted
 	AccessLog telemetry.LogStats
 	Config    ConfigStatus
@@ -41,13 +41,13 @@ type Listener struct {
 	Connections int    `json:"connections"` // open now
 }
 
-// ConfigStatus is what became of the configuration file.
+// ConfigStatus is the state of the configuration file.
 type ConfigStatus struct {
 	File     string          `json:"file"`
-	Loaded   time.Time       `json:"loaded"`             // when what runs now was read
-	Tried    time.Time       `json:"tried"`              // when it was last read, with success or not
-	Problems []string        `json:"problems,omitempty"` // why the last try changed nothing
-	Pending  []string        `json:"pending,omitempty"`  // keys whose new value waits for a restart
+	Loaded   time.Time       `json:"loaded"`             // when the running configuration was read
+	Tried    time.Time       `json:"tried"`              // when the file was last read, successfully or not
+	Problems []string        `json:"problems,omitempty"` // why the last attempt changed nothing
+	Pending  []string        `json:"pending,omitempty"`  // keys whose new value requires a restart
 	Running  json.RawMessage `json:"running"`            // with every default, without secrets
 }
 
@@ -73,9 +73,9 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ready answers 200 when every listener is up, the process is not stopping, and
-// at least one service can do its work. One origin's outage does not make a
-// node unready: other services and everything that is cached are still served.
+// ready answers 200 if every listener is up, the process is not stopping, and at least one
+// service is ready. The outage of one origin does not make a node unready: other services
+// and everything cached are still served.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	o := s.overview()
 	lines, status := readiness(&o)
@@ -181,8 +181,8 @@ func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, result)
 }
 
-// purgeBody is a [PurgeRequest] as it is sent. A member that is there and empty, as
-// from a script whose variable was not set, must not mean the whole service.
+// purgeBody is a [PurgeRequest] as sent. A member that is present but empty, for example
+// from a script with an unset variable, must not mean the whole service.
 type purgeBody struct {
 	PurgeRequest
 	Table   json.RawMessage `json:"table"`
@@ -216,13 +216,14 @@ func (b *purgeBody) request() (PurgeRequest, error) {
 		return r, errors.New("give one of table, url, prefix, pattern and tag")
 	case len(r.Partition) > 0 && len(r.Key) > 0:
 		return r, errors.New("give a partition or a key, not both")
-	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0 && r.Key[0] != '"'): // a text may be one of memcached's
+	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0 && r.Key[0] != '"'): // a text may be a memcached key
 		return r, errors.New("a partition or a key needs the table that it is in")
 	}
 	return r, nil
 }
 
-// find returns the service of that name; on failure it has answered.
+// find returns the service of that name, or answers the request with an error and returns
+// nil.
 func (s *Server) find(w http.ResponseWriter, name string) Service {
 	o := s.overview()
 	i := slices.IndexFunc(o.Services, func(m Mounted) bool { return m.Name() == name })

@@ -21,19 +21,18 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Config describes the administrator's server.
+// Config describes the admin server.
 type Config struct {
 	Listen  string
-	Token   string // "" asks for none
+	Token   string // "" requires none
 	Limits  Limits
 	Metrics *telemetry.Registry
-	// Overview gives the state of the process at the time of the call.
+	// Overview returns the current state of the process.
 	Overview func() Overview
 	Log      *slog.Logger
 }
 
-// Server is the administrator's listener. Its life: Listen, Serve in a
-// goroutine of the caller's, Shutdown.
+// Server is the admin listener. Call Listen, then Serve in a goroutine, then Shutdown.
 type Server struct {
 	ln       *bounded
 	http     *http.Server
@@ -43,11 +42,11 @@ type Server struct {
 	loopback bool
 }
 
-// maxBody bounds the body of a request: an explained request may be as large as
+// maxBody is the maximum size of a request's body: a request to explain may be as large as
 // DynamoDB's own limit.
 const maxBody = 17 << 20
 
-// Listen opens the listener; nothing is answered before Serve.
+// Listen opens the listener; requests are answered only after Serve.
 func Listen(cfg Config) (*Server, error) {
 	network, address := "tcp", cfg.Listen
 	if path, ok := strings.CutPrefix(cfg.Listen, "unix:"); ok {
@@ -76,17 +75,17 @@ func Listen(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the address listened on.
+// Addr returns the listener's address.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// SetToken asks for another token from the next request on; "" asks for none.
+// SetToken replaces the token, beginning with the next request; "" requires none.
 func (s *Server) SetToken(token string) { s.token.Store(&token) }
 
-// SetLimits bounds connections that are accepted from now on, and idling from the next
-// request on.
+// SetLimits replaces the limits: of connections for new ones, of idle time beginning with
+// the next request.
 func (s *Server) SetLimits(l Limits) { s.ln.limits.Store(&l) }
 
-// Serve answers until Shutdown.
+// Serve answers requests until Shutdown.
 func (s *Server) Serve() error {
 	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("admin: %w", err)
@@ -94,7 +93,7 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Shutdown closes the listener and waits for answers under way until ctx ends.
+// Shutdown closes the listener and waits for requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.http.Close()
@@ -128,20 +127,16 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, http.StatusNotFound, "there is nothing at %s; what there is stands at /", r.URL.Path)
+		fail(w, http.StatusNotFound, "no such path: %s; / lists all paths", r.URL.Path)
 	})
 	return mux
 }
 
-// guard lets through what may reach the routes.
+// guard admits only requests that are allowed to reach the routes.
 //
-//   - A page in the administrator's browser must not: a request from another
-//     origin is refused by its Sec-Fetch-Site or Origin field, and because bodies
-//     must be JSON, a form can't send one.
-//   - A page whose name was made to point at this machine (DNS rebinding) is of
-//     the same origin for the browser. Its name gives it away: on a loopback
-//     listener Host must be one of loopback's own.
-//   - With a token, everything but the health checks needs it.
+//   - Requests from web pages in the administrator's browser are refused: a request from another origin by its Sec-Fetch-Site or Origin field, and a form because bodies must be JSON.
+//   - A page whose name resolves to this machine (DNS rebinding) has the same origin for the browser. On a loopback listener, Host must therefore be a loopback name.
+//   - With a token, everything except the health checks requires it.
 func (s *Server) guard(next http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -185,8 +180,8 @@ func localHost(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// authorized compares hashes, so that the time taken tells nothing, not even
-// the token's length.
+// authorized compares hashes, so that the time taken reveals nothing, not even the token's
+// length.
 func (s *Server) authorized(r *http.Request) bool {
 	want := *s.token.Load()
 	if want == "" {
@@ -202,7 +197,7 @@ func isJSON(contentType string) bool {
 	return err == nil && media == "application/json"
 }
 
-// answer writes v as JSON, indented: people read it.
+// answer writes v as JSON, indented for humans.
 func answer(w http.ResponseWriter, status int, v any) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -226,7 +221,7 @@ func fail(w http.ResponseWriter, status int, format string, args ...any) {
 	answer(w, status, Failure{fmt.Sprintf(format, args...)})
 }
 
-// take decodes the body into v; on failure it has answered.
+// take decodes the body into v, or answers the request with an error and returns false.
 func take(w http.ResponseWriter, r *http.Request, v any) bool {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
@@ -241,6 +236,6 @@ func take(w http.ResponseWriter, r *http.Request, v any) bool {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		status = http.StatusRequestEntityTooLarge
 	}
-	fail(w, status, "the body is not what this takes: %v", err)
+	fail(w, status, "the body is invalid: %v", err)
 	return false
 }

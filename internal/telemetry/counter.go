@@ -2,10 +2,9 @@ package telemetry
 
 import "sync/atomic"
 
-// Counter only grows. It is spread over cache lines, so that counting costs the
-// same however many processors count; reading adds the lines up and is meant
-// for scrapes. The zero value is not usable: get one from [Registry.Counter] or
-// [NewCounter].
+// Counter is a number that only grows. It is spread over cache lines, so that counting costs
+// the same on any number of processors; reading sums the lines and is meant for scrapes. The
+// zero value is not usable: create one with [Registry.Counter] or [NewCounter].
 type Counter struct {
 	lines []counterLine
 }
@@ -16,7 +15,7 @@ type counterLine struct {
 	_ [120]byte
 }
 
-// NewCounter returns a counter that no registry exposes.
+// NewCounter returns a counter outside of any registry.
 func NewCounter() *Counter {
 	return &Counter{lines: make([]counterLine, shardCount)}
 }
@@ -27,8 +26,8 @@ func (c *Counter) Inc() { c.Add(1) }
 // Add adds n.
 func (c *Counter) Add(n uint64) { c.lines[shard()].n.Add(n) }
 
-// Value is the sum at some moment during the call: additions that run at the
-// same time may or may not be in it, and it never goes back.
+// Value returns the sum at some moment during the call: concurrent additions may or may not
+// be included, and it never decreases.
 func (c *Counter) Value() uint64 {
 	var sum uint64
 	for i := range c.lines {

@@ -9,23 +9,22 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Fields are the access log's fields in the order in which they are written,
-// each with a sentence for the manual.
+// Fields are the access log's fields in their order, each with a description for the manual.
 var Fields = []FieldInfo{
 	{"time", "when the request's first byte was read, RFC 3339 with milliseconds, UTC; to Fluentd it is the event's own time, with nanoseconds, and no field of the record"},
 	{"request_id", "the X-Request-Id that the answer carries"},
 	{"service", "the service's name in the configuration"},
 	{"operation", "the operation by the protocol's own name, such as GetItem; of HTTP the method, or `other`; left out when unknown"},
 	{"table", "the table, of CouchDB the database; left out when there is none"},
-	{"path", "the path asked for, without the query, as the client wrote it; left out where the protocol has none"},
-	{"key", "hash of the key of what is asked for as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
-	{"status", "HTTP status of the answer; 0 when the connection broke before one, 499 when the client had gone"},
+	{"path", "the requested path, without the query, as sent by the client; omitted where the protocol has none"},
+	{"key", "hash of the requested key as 16 hex digits: a key has the same hash for the lifetime of the process; omitted when the request has no single key"},
+	{"status", "HTTP status of the answer; 0 if the connection broke before one, 499 if the client had disconnected"},
 	{"decision", "how it was answered, see the table of decisions"},
-	{"reason", "why the decision was made: a reason of http-reference.md for types http and couchdb, of memcached.md for memcached, and one of those below for `local`; left out where the decision is the reason"},
-	{"error", "what went wrong: the cause when the origin gave no answer or not all of one, the type of an error in DynamoDB's protocol, what is wrong with a request that was refused; left out when nothing did"},
+	{"reason", "reason for the decision: one of http-reference.md for types http and couchdb, of memcached.md for memcached, and one of the list below for `local`; omitted where the decision is the reason"},
+	{"error", "the error: the cause if the origin sent no answer or an incomplete one, the type of an error in DynamoDB's protocol, or the fault of a refused request; omitted without an error"},
 	{"principal", "the name that the request gives for its sender: the key id of a signature, the user of a password (Basic) or of a CouchDB session; left out when there is none. Kasoku has verified it only where it checks signatures, and there only if the request was not refused"},
 	{"duration_us", "microseconds from the first byte read to the last byte written"},
-	{"origin_us", "microseconds of it spent waiting for the origin; left out when it was not asked"},
+	{"origin_us", "microseconds of it spent waiting for the origin; omitted without a request to it"},
 	{"bytes_in", "bytes of the request, head and body"},
 	{"bytes_out", "bytes of the answer, head and body"},
 	{"client", "address and port of the client's end of the connection"},
@@ -62,8 +61,8 @@ const (
 	FieldTLS
 )
 
-// SelectFields is the set of the fields of these names, of all fields when there
-// is none. It ignores unknown names: the configuration has refused them.
+// SelectFields returns the set of the fields of these names, or of all fields if there are
+// none. It ignores unknown names, which the configuration refuses.
 func SelectFields(names []string) FieldSet {
 	if len(names) == 0 {
 		return 1<<len(Fields) - 1
@@ -77,10 +76,10 @@ func SelectFields(names []string) FieldSet {
 	return set
 }
 
-// Has reports whether f, which is one field, is written.
+// Has reports whether the field f is written.
 func (set FieldSet) Has(f FieldSet) bool { return set&f != 0 }
 
-// append writes r as one line. A field that has nothing to say is left out.
+// append writes r as one line. Empty fields are omitted.
 func (set FieldSet) append(dst []byte, r *Record) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
@@ -162,14 +161,14 @@ func appendInt(dst []byte, name string, n int64) []byte {
 	return append(strconv.AppendInt(append(dst, name...), n, 10), ',')
 }
 
-// AppendHash adds a key's hash as the field key has it.
+// AppendHash appends a key's hash in the format of the field key.
 func AppendHash(dst []byte, h uint64) []byte {
 	return ascii.AppendHex(dst, h, 16)
 }
 
-// appendText writes s as a JSON string and a comma. What is not UTF-8 becomes
-// U+FFFD, and every control character is escaped: a client can't break a line
-// or colour a terminal through its User-Agent.
+// appendText writes s as a JSON string and a comma. Invalid UTF-8 becomes U+FFFD, and every
+// control character is escaped: a client can't break a line or colour a terminal through its
+// User-Agent.
 func appendText[S string | []byte](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// File is a log file that survives rotation: when another file, or none, stands
-// at its path, the next write opens the path again. A rotator therefore only
-// renames; nobody has to be told, though [File.Reopen] tells at once.
+// File is a log file that supports rotation: when its path no longer names the open file,
+// the next write opens the path again. So rotation only needs to rename the file, without a
+// notification; [File.Reopen] is for immediate effect.
 type File struct {
 	path string
 
@@ -20,11 +20,11 @@ type File struct {
 	checked time.Time
 }
 
-// rotationCheck bounds how often a write looks whether the file was renamed.
+// rotationCheck is the minimum interval between checks for a renamed file.
 const rotationCheck = time.Second
 
-// OpenFile opens path for appending and makes it, readable by its group, where
-// it is not there.
+// OpenFile opens path for appending. It creates the file, readable by its group, if it does
+// not exist.
 func OpenFile(path string) (*File, error) {
 	l := &File{path: path}
 	if err := l.open(); err != nil {
@@ -33,7 +33,7 @@ func OpenFile(path string) (*File, error) {
 	return l, nil
 }
 
-// open is called with mu held, or before l is shared.
+// open opens the path. mu is held, or l is not shared yet.
 func (l *File) open() error {
 	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
@@ -51,8 +51,8 @@ func (l *File) open() error {
 	return nil
 }
 
-// Write appends p. When the path can't be opened again after a rotation, it goes
-// on writing to the file that it has.
+// Write appends p. If the path can't be opened again after a rotation, it continues with the
+// open file.
 func (l *File) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *File) moved() bool {
 	return err != nil || !os.SameFile(info, l.info)
 }
 
-// Reopen opens the path again if another file, or none, stands there now.
+// Reopen opens the path again unless it still names the open file.
 func (l *File) Reopen() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *File) Reopen() error {
 	return l.open()
 }
 
-// Close closes the file; a Write after it fails.
+// Close closes the file; later writes fail.
 func (l *File) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Buckets are the upper bounds of every histogram, 1-2-5 a decade: a hit takes
-// some microseconds, and no answer is waited for longer than a minute.
+// Buckets are the upper bounds of every histogram, 1-2-5 per decade, from the microseconds
+// of a hit to the minute after which no answer is awaited.
 var Buckets = [...]time.Duration{
 	2 * time.Microsecond, 5 * time.Microsecond,
 	10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond,
@@ -18,8 +18,8 @@ var Buckets = [...]time.Duration{
 	10 * time.Second, 20 * time.Second, 50 * time.Second,
 }
 
-// Histogram counts durations in [Buckets]. Like [Counter] it is spread over
-// cache lines; get one from [Registry.Histogram] or [NewHistogram].
+// Histogram counts durations in [Buckets]. Like [Counter] it is spread over cache lines;
+// create one with [Registry.Histogram] or [NewHistogram].
 type Histogram struct {
 	lines []histogramLine
 }
@@ -30,7 +30,7 @@ type histogramLine struct {
 	_      [256 - 8*(len(Buckets)+2)]byte
 }
 
-// NewHistogram returns a histogram that no registry exposes.
+// NewHistogram returns a histogram outside of any registry.
 func NewHistogram() *Histogram {
 	return &Histogram{lines: make([]histogramLine, shardCount)}
 }
@@ -43,7 +43,7 @@ func (h *Histogram) Observe(d time.Duration) {
 	line.sum.Add(uint64(d))
 }
 
-// bucket is the index of the first bound that is not below d.
+// bucket returns the index of the first bound that is not below d.
 func bucket(d time.Duration) int {
 	lo, hi := 0, len(Buckets)
 	for lo < hi {
@@ -57,14 +57,14 @@ func bucket(d time.Duration) int {
 	return lo
 }
 
-// Snapshot is a histogram's content at some moment.
+// Snapshot is the content of a histogram at a moment.
 type Snapshot struct {
 	Count  uint64
 	Sum    time.Duration
-	Counts [len(Buckets) + 1]uint64 // of each bucket alone; the last has no bound
+	Counts [len(Buckets) + 1]uint64 // per bucket; the last one has no bound
 }
 
-// Snapshot adds the lines up. Count is always the sum of Counts.
+// Snapshot sums the lines. Count is always the sum of Counts.
 func (h *Histogram) Snapshot() Snapshot {
 	var s Snapshot
 	for i := range h.lines {
@@ -79,9 +79,8 @@ func (h *Histogram) Snapshot() Snapshot {
 	return s
 }
 
-// Quantile estimates the q-quantile (0 to 1) by a straight line inside the
-// bucket that holds it; beyond the last bound it gives the last bound, and 0
-// when nothing was observed.
+// Quantile estimates the q-quantile (0 to 1) by linear interpolation within its bucket.
+// Beyond the last bound it returns the last bound, and 0 if nothing was observed.
 func (s *Snapshot) Quantile(q float64) time.Duration {
 	if s.Count == 0 {
 		return 0

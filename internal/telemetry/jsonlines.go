@@ -8,16 +8,13 @@ import (
 	"time"
 )
 
-// JSONLines is a [Sink] that writes one JSON object a line.
+// JSONLines is a [Sink] that writes one JSON object per line.
 //
-// Log encodes into the buffer of a shard, nearly always the one of the processor
-// that it runs on; one goroutine, the writer, collects the buffers and writes them.
+// Log encodes into the buffer of a shard, nearly always that of the current processor; one
+// goroutine, the writer, collects the buffers and writes them.
 //
-//   - A shard's buffer belongs to whoever holds the shard's lock. The writer takes
-//     the filled buffer under the lock, leaves the empty one of its last round,
-//     and owns what it took until it comes to that shard again.
-//   - A shard holds at most queue/shards records. Beyond it Log drops the record and
-//     counts it: a disk that hangs costs records, never requests.
+//   - A shard's buffer is guarded by the shard's lock. The writer swaps the filled buffer for the empty one of its last round under the lock, and owns it until the next swap of that shard.
+//   - A shard holds at most queue/shards records. Beyond that Log drops the record and counts it: a hanging disk costs records, never requests.
 type JSONLines struct {
 	w      io.WriteCloser
 	fields FieldSet
@@ -25,9 +22,9 @@ type JSONLines struct {
 	shards []logShard
 
 	wake  chan struct{} // a shard is no longer empty
-	hurry chan struct{} // a shard has much: don't linger
+	hurry chan struct{} // a shard has many bytes: write at once
 	stop  chan struct{} // closed by Close
-	done  chan struct{} // closed by the writer when all is written
+	done  chan struct{} // closed by the writer when everything is written
 
 	once    sync.Once
 	written *Counter
@@ -41,24 +38,23 @@ type logShard struct {
 	buf     []byte
 	records int
 	closed  bool
-	spare   []byte // the writer's
+	spare   []byte // used by the writer
 	_       [40]byte
 }
 
-// linger is how long the writer waits for more lines once there is one, so that
-// a quiet server does not pay a system call for each request.
+// linger is how long the writer waits for more lines after the first one, so that a server
+// with little traffic does not need a system call per request.
 const linger = 50 * time.Millisecond
 
-// flushBytes in one shard are written without lingering any longer.
+// flushBytes is the size of a shard's buffer from which it is written without waiting.
 const flushBytes = 64 << 10
 
-// A buffer that a burst has grown beyond this is given back to the collector.
+// keepBuffer is the capacity above which a buffer grown by a burst is released.
 const keepBuffer = 1 << 20
 
-// NewJSONLines returns a sink that writes to w and closes it at the end. At most
-// queue records wait for w at a time, shared out over the processors' shards;
-// 0 means 16384. fields chooses and orders nothing but which fields are written:
-// names from [Fields], none for all.
+// NewJSONLines returns a sink that writes to w and closes it at the end. At most queue
+// records wait for w at a time, divided among the shards; 0 means 16384. fields selects the
+// fields to write, in the fixed order: names from [Fields], all fields if empty.
 func NewJSONLines(w io.WriteCloser, queue int, fields ...string) *JSONLines {
 	if queue <= 0 {
 		queue = 16384
@@ -80,7 +76,7 @@ func NewJSONLines(w io.WriteCloser, queue int, fields ...string) *JSONLines {
 	return j
 }
 
-// Log queues r's line, or drops it when the queue is full.
+// Log queues a line for r, or drops it if the queue is full.
 func (j *JSONLines) Log(r *Record) {
 	s := &j.shards[shard()]
 	s.mu.Lock()
@@ -103,7 +99,7 @@ func (j *JSONLines) Log(r *Record) {
 	}
 }
 
-// signal leaves a note in c unless one is there.
+// signal sends to c unless a signal is pending.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -133,8 +129,8 @@ func (j *JSONLines) run() {
 	j.err = j.w.Close()
 }
 
-// flush writes what every shard holds. A shard that is closed here takes
-// nothing more, so that nothing is left behind in it.
+// flush writes the contents of all shards. With last it also closes them, so that nothing is
+// added afterwards.
 func (j *JSONLines) flush(last bool) {
 	for i := range j.shards {
 		s := &j.shards[i]
@@ -157,8 +153,8 @@ func (j *JSONLines) flush(last bool) {
 	}
 }
 
-// Close writes what is queued, closes the writer and returns its error. When
-// ctx ends first, the writing goes on behind and ctx's error is returned.
+// Close writes the queued lines, closes the writer and returns its error. If ctx ends first,
+// it returns ctx's error while the writing continues.
 func (j *JSONLines) Close(ctx context.Context) error {
 	j.once.Do(func() { close(j.stop) })
 	select {
@@ -169,20 +165,20 @@ func (j *JSONLines) Close(ctx context.Context) error {
 	}
 }
 
-// LogStats is what has become of a sink's records.
+// LogStats counts the records of a sink.
 type LogStats struct {
-	Written uint64 `json:"written"` // handed to the writer, which took them
+	Written uint64 `json:"written"` // written successfully
 	Dropped uint64 `json:"dropped"` // the queue was full, or the sink closed
-	Failed  uint64 `json:"failed"`  // the writer refused them
+	Failed  uint64 `json:"failed"`  // the write failed
 
-	// Of a sink that sends over a network.
+	// Only for a sink that sends over a network.
 	Pending    int    `json:"pending,omitempty"`     // accepted, in memory
 	Spilled    int    `json:"spilled,omitempty"`     // accepted, on disk
-	SpillBytes int64  `json:"spill_bytes,omitempty"` // that those on disk take
+	SpillBytes int64  `json:"spill_bytes,omitempty"` // size of the records on disk
 	Trouble    string `json:"trouble,omitempty"`     // why servers are down; empty when all are up
 }
 
-// Add adds what became of another sink's records.
+// Add adds the counters of another sink.
 func (t *LogStats) Add(o LogStats) {
 	t.Written += o.Written
 	t.Dropped += o.Dropped
@@ -195,13 +191,13 @@ func (t *LogStats) Add(o LogStats) {
 	}
 }
 
-// Stats counts since the sink was made.
+// Stats returns the counters since the sink was made.
 func (j *JSONLines) Stats() LogStats {
 	return LogStats{Written: j.written.Value(), Dropped: j.dropped.Value(), Failed: j.failed.Value()}
 }
 
-// Sample returns a sink that passes a share of the records on to s, from 0
-// (none) to 1 (all), chosen without regard to their content.
+// Sample returns a sink that passes a share of the records on to s, from 0 (none) to 1
+// (all), independently of their content.
 func Sample(s Sink, share float64) Sink {
 	switch {
 	case share >= 1:
@@ -212,8 +208,8 @@ func Sample(s Sink, share float64) Sink {
 	return &sampler{Sink: s, step: uint64(share * (1 << 32))}
 }
 
-// sampler lets a record through whenever the sum of steps passes a whole 2^32:
-// exactly the share asked for, evenly spread.
+// sampler passes a record on whenever the sum of steps exceeds another 2^32: exactly the
+// given share, evenly distributed.
 type sampler struct {
 	Sink
 	step uint64

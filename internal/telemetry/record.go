@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Record is the access-log record of one exchange. Its slices alias the
-// exchange's buffers and die with it: a sink copies what it keeps.
+// Record is the access-log record of an exchange. Its slices alias the exchange's buffers
+// and are valid only during Log: a sink copies them.
 type Record struct {
 	Time      time.Time     // when the request's first byte was read
 	Duration  time.Duration // until the answer's last byte was handed to the kernel
-	Origin    time.Duration // of which this long was spent waiting for the origin
+	Origin    time.Duration // part of Duration spent waiting for the origin
 	Service   string
 	RequestID []byte
-	Operation string // a name from the protocol's own table, never the client's text
+	Operation string // a name from the protocol's table, never the client's text
 	Table     []byte
 	Path      []byte // without the query, which may hold secrets
 	KeyHash   uint64 // 0: the request has no single key
 	Status    int
 	Decision  Decision
-	Reason    string // why the decision was made, a word from the protocol's own table
-	Error     string // what went wrong; empty if nothing did
-	Principal []byte // the name that the request gives for its sender: a key id or a user
+	Reason    string // reason for the decision, a word from the protocol's table
+	Error     string // empty without an error
+	Principal []byte // the sender's name as given in the request: a key id or a user
 	BytesIn   int
 	BytesOut  int
 	Client    netip.AddrPort
@@ -30,9 +30,9 @@ type Record struct {
 	TLS       bool
 }
 
-// Sink takes records. Log never blocks and never fails: what can't be kept is
-// dropped and counted. Close writes what is queued and returns when that is
-// done or ctx ends; Log after Close drops.
+// Sink receives records. Log never blocks and never fails: records that can't be kept are
+// dropped and counted. Close writes the queued records and returns when that is done or ctx
+// ends; Log after Close drops records.
 type Sink interface {
 	Log(r *Record)
 	Close(ctx context.Context) error
@@ -43,5 +43,5 @@ type discard struct{}
 func (discard) Log(*Record)                 {}
 func (discard) Close(context.Context) error { return nil }
 
-// Discard returns a sink that keeps nothing.
+// Discard returns a sink that discards all records.
 func Discard() Sink { return discard{} }

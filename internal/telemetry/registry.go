@@ -13,23 +13,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Registry holds the series behind /metrics. Asking twice for the same name and
-// labels gives the same counter or histogram, so that a service which a reload
-// builds anew counts on where the old one stood; a gauge or counter function is
-// replaced by the newer one.
+// Registry holds the series behind /metrics. Repeated calls with the same name and labels
+// return the same counter or histogram, so that counts continue when a reload rebuilds a
+// service; a gauge or counter function is replaced by the newer one.
 //
-// A reload works on a [Registry.Stage]: the functions of services that are
-// being built come into force with Commit, and Rollback leaves no trace.
-// [Registry.Unregister] drops what belonged to a service that is gone.
+// A reload works on a [Registry.Stage]: the functions of services that are being built take
+// effect with Commit, and Rollback removes them. [Registry.Unregister] removes the series of
+// a service that was removed.
 //
-// All methods are for start and reload, not for the path of a request: they
-// lock. What they return is free of locks.
+// All methods lock and are meant for start and reload, not for the path of a request. The
+// returned counters and histograms have no locks.
 type Registry struct {
 	mu       sync.Mutex // leaf: never held while a gauge's function runs
 	families map[string]*family
 
-	// A stage reads through to its parent until it is committed or rolled
-	// back; from then on every call goes to the parent. parent never changes.
+	// A stage reads through to its parent until it is committed or rolled back; afterwards
+	// every call is passed to the parent. parent never changes.
 	parent  *Registry
 	settled bool
 }
@@ -67,34 +66,32 @@ func NewRegistry() *Registry {
 	return &Registry{families: make(map[string]*family)}
 }
 
-// Counter returns the counter of that name and those labels (name, value
-// pairs), made at the first call. The name starts with kasoku_ and ends with
-// _total; a name used before as another kind is a programmer's mistake and panics.
+// Counter returns the counter of that name and those labels (name, value pairs), creating it
+// if necessary. The name starts with kasoku_ and ends with _total. It panics if the name is
+// already used for another kind.
 func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 	return r.obtain(kindCounter, name, help, labels).counter
 }
 
-// Histogram returns the histogram of that name and those labels, made at the
-// first call. The name ends with _seconds.
+// Histogram returns the histogram of that name and those labels, creating it if necessary.
+// The name ends with _seconds.
 func (r *Registry) Histogram(name, help string, labels ...string) *Histogram {
 	return r.obtain(kindHistogram, name, help, labels).histogram
 }
 
-// Gauge exposes what f returns at each scrape. f must be cheap, must not block,
-// and may be called from any goroutine; an f given before for the same series is let go.
+// Gauge exposes the result of f at each scrape. f must be cheap, must not block, and must be
+// safe for concurrent use; it replaces an earlier f of the same series.
 func (r *Registry) Gauge(name, help string, f func() float64, labels ...string) {
 	r.replace(kindGauge, name, help, f, labels)
 }
 
-// CounterFunc is [Registry.Gauge] for a number that only grows and that
-// somebody else counts.
+// CounterFunc is [Registry.Gauge] for a number that only grows and is counted elsewhere.
 func (r *Registry) CounterFunc(name, help string, f func() float64, labels ...string) {
 	r.replace(kindCounterFunc, name, help, f, labels)
 }
 
-// Unregister drops every series that has all these label pairs, such as
-// ("service", "orders"). Counters that somebody still holds go on working and
-// are seen no more.
+// Unregister removes every series that has all these label pairs, such as ("service",
+// "orders"). Counters still in use continue to work but are no longer exposed.
 func (r *Registry) Unregister(labels ...string) {
 	r = r.target()
 	r.mu.Lock()
@@ -107,17 +104,17 @@ func (r *Registry) Unregister(labels ...string) {
 	}
 }
 
-// Stage returns a registry in which services can be built that may never run.
-// Series of r are visible in it; what is new in it is not visible in r until
-// [Registry.Commit]. Afterwards it is the same as r.
+// Stage returns a registry for building services that may never run. Series of r are visible
+// in it; new series are not visible in r until [Registry.Commit]. Afterwards it is
+// equivalent to r.
 func (r *Registry) Stage() *Registry {
 	s := NewRegistry()
 	s.parent = r.target()
 	return s
 }
 
-// Commit makes a stage's series those of its parent. Where the parent has got
-// the same counter in the meantime, the parent's is kept.
+// Commit adds a stage's series to its parent. If the parent has meanwhile created the same
+// counter, the parent's is kept.
 func (r *Registry) Commit() {
 	p := r.settle().target()
 	for _, f := range r.families {
@@ -127,7 +124,7 @@ func (r *Registry) Commit() {
 	}
 }
 
-// Rollback forgets what was added to a stage.
+// Rollback discards everything added to a stage.
 func (r *Registry) Rollback() { r.settle() }
 
 func (r *Registry) settle() (parent *Registry) {
@@ -143,8 +140,8 @@ func (r *Registry) settle() (parent *Registry) {
 	return r.parent
 }
 
-// target is the registry that a call is really about: of a stage of a stage it is the
-// outermost one's parent once both are settled.
+// target returns the registry that executes a call: for a stage of a stage, the outermost
+// one's parent once both are settled.
 func (r *Registry) target() *Registry {
 	for r.parent != nil && r.isSettled() {
 		r = r.parent
@@ -224,7 +221,7 @@ func (r *Registry) family(k kind, name, help string) *family {
 
 func (f *family) mustBe(k kind) {
 	if f.kind != k {
-		panic(fmt.Sprintf("telemetry: %s is a %s and was asked for as a %s", f.name, f.kind, k))
+		panic(fmt.Sprintf("telemetry: %s is a %s, requested as a %s", f.name, f.kind, k))
 	}
 }
 
@@ -271,11 +268,11 @@ func (r *Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Describe sends nothing: the series come and go with the services, which
-// client_golang calls an unchecked collector.
+// Describe sends nothing: the series change with the services, which makes this an unchecked
+// collector for client_golang.
 func (r *Registry) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends every series as it stands.
+// Collect sends every series.
 func (r *Registry) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range r.all() {
 		ch <- s.metric()
@@ -319,8 +316,8 @@ func (m member) metric() prometheus.Metric {
 	return prometheus.MustNewConstHistogram(m.desc, snap.Count, snap.Sum.Seconds(), buckets, m.values...)
 }
 
-// Families lists the names that r has now, sorted, with their kind and help:
-// what the manual's list is checked against.
+// Families returns the current names, sorted, with their kind and help. The manual's list is
+// checked against it.
 func (r *Registry) Families() []FamilyInfo {
 	r = r.target()
 	r.mu.Lock()

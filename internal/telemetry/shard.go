@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// shardCount is a power of two, at least the number of processors at start, so
-// that two processors seldom share a cache line. Above 64 the memory for each
-// series would cost more than the contention does.
+// shardCount is a power of two, at least the number of processors at start, so that two
+// processors seldom share a cache line. Above 64 the memory for each series would cost more
+// than the contention.
 var shardCount = func() uint32 {
 	n := uint32(1)
 	for n < uint32(runtime.GOMAXPROCS(0)) && n < 64 {
@@ -17,12 +17,12 @@ var shardCount = func() uint32 {
 	return n
 }()
 
-// A token carries a shard's index. sync.Pool keeps its items per processor, so
-// that taking a token and putting it back gives, nearly always, the shard of
-// the processor that we run on. It is a hint: any index is correct.
+// token carries a shard's index. sync.Pool keeps its items per processor, so a token taken
+// from it nearly always has the shard of the current processor. It is a hint: any index is
+// correct.
 type token struct {
 	index uint32
-	_     [60]byte // tokens must not share a line either
+	_     [60]byte // keeps tokens in separate cache lines
 }
 
 var (

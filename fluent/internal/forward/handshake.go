@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// mostPing is what Fluent Bit reads of a PING at most.
-const mostPing = 1023
+// maxPing is what Fluent Bit reads of a PING at most.
+const maxPing = 1023
 
 // handshake waits for HELO, answers it with PING and checks PONG. It ends with
 // the connection's deadline.
@@ -123,8 +123,8 @@ func (o *Options) ping(h hello, salt string) ([]byte, error) {
 	b = msgpack.AppendString(b, digest(salt, o.Hostname, h.nonce, o.SharedKey))
 	b = msgpack.AppendString(b, user)
 	b = msgpack.AppendString(b, password)
-	if len(b) > mostPing {
-		return nil, fmt.Errorf("PING has %d bytes, more than %d: hostname or user name is too long", len(b), mostPing)
+	if len(b) > maxPing {
+		return nil, fmt.Errorf("PING has %d bytes, more than %d: hostname or user name is too long", len(b), maxPing)
 	}
 	return b, nil
 }

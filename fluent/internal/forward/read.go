@@ -10,14 +10,14 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// mostInput bounds one value that a server may send: HELO, PONG and
+// maxInput bounds one value that a server may send: HELO, PONG and
 // acknowledgements are far smaller.
-const mostInput = 4096
+const maxInput = 4096
 
 // input is what has been read and not been used yet. It survives an error, so
 // that reading can go on after a deadline.
 type input struct {
-	buf        [mostInput]byte
+	buf        [maxInput]byte
 	start, end int
 }
 

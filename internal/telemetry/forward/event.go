@@ -8,18 +8,18 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// event is a record on its way into the logger, which copies it.
+// event is a record to be passed to the logger, which copies it.
 type event struct {
 	time   time.Time
 	record fluent.Record
-	text   []byte // of the value that is being added
+	text   []byte // scratch for the current value
 }
 
-// An event that had a longer text isn't kept.
+// largestText is the capacity of text above which an event is not reused.
 const largestText = 4 << 10
 
-// fill encodes r: the fields of the set that have something to say, by the names
-// and with the values of telemetry.Fields. The time is the event's own.
+// fill encodes r: the non-empty fields of the set, with the names and values of
+// telemetry.Fields. The time is that of the event.
 func (e *event) fill(set telemetry.FieldSet, r *telemetry.Record) {
 	e.time = r.Time
 	e.record.Reset()
@@ -85,8 +85,8 @@ func (e *event) numbers(set telemetry.FieldSet, r *telemetry.Record) {
 	}
 }
 
-// bytes adds text that comes from a client: what isn't UTF-8 becomes U+FFFD,
-// since receivers that write JSON fail on it.
+// bytes adds text from a client: invalid UTF-8 becomes U+FFFD, since receivers that write
+// JSON fail on it.
 func (e *event) bytes(name string, b []byte) {
 	if len(b) == 0 {
 		return

@@ -1,4 +1,4 @@
-// Package forward sends access-log records to Fluentd and its kin.
+// Package forward sends access-log records to receivers of the Fluentd forward protocol.
 package forward
 
 import (
@@ -16,25 +16,25 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Config says where records go.
+// Config describes the receivers of records.
 type Config struct {
 	Servers []string
 	Tag     string
 	Fields  []string // names from telemetry.Fields; none for all
 	Options []fluent.Option
 
-	// Spill is a directory for what memory has no room for; "" for none.
+	// Spill is a directory for records that exceed memory; "" for none.
 	Spill    string
 	SpillMax int64
 
-	Log *slog.Logger // told of servers that go and come, and of losses
+	Log *slog.Logger // logs changes of servers, and losses
 }
 
-// Sink is a telemetry.Sink that sends records to Fluentd. Log encodes into the
-// logger's buffers and never waits.
+// Sink is a telemetry.Sink that sends records to Fluentd. Log encodes into the logger's
+// buffers and never waits.
 //
-// A sink that was made by Prepare keeps records in memory until Open: it takes
-// the place of one that must first let go of the directory that they share.
+// A sink made by Prepare keeps records in memory until Open: it replaces one that must first
+// release their common directory.
 type Sink struct {
 	config Config
 	fields telemetry.FieldSet
@@ -46,21 +46,21 @@ type Sink struct {
 	waiting []*event   // before Open
 	ended   bool       // by Close before Open
 	dropped atomic.Uint64
-	opened  chan struct{}  // closed by Open when it has posted them, and by Close before it
-	telling sync.WaitGroup // of events
+	opened  chan struct{}  // closed by Open after posting them, or by Close before Open
+	logging sync.WaitGroup // the goroutine that logs events
 }
 
-// target is an open logger. It never changes.
+// target is an open logger. It is immutable.
 type target struct {
 	logger *fluent.Logger
 	tag    *fluent.Tag
 }
 
-// mostWaiting bounds the records that wait for Open.
-const mostWaiting = 16384
+// maxWaiting is the maximum number of records that wait for Open.
+const maxWaiting = 16384
 
-// New returns a sink that is open. It doesn't connect before it returns; errors
-// are of the configuration and of the directory.
+// New returns an open sink. It does not connect before it returns; errors concern the
+// configuration and the directory.
 func New(c Config) (*Sink, error) {
 	s := Prepare(c)
 	t, err := s.start(c.Spill)
@@ -78,9 +78,8 @@ func Prepare(c Config) *Sink {
 	return s
 }
 
-// Open begins to send. If the directory can't be used, records are sent all
-// the same, but only memory keeps them; the error says so. After Close it does
-// nothing.
+// Open begins to send. If the directory can't be used, it returns the error and records are
+// sent nevertheless, but kept only in memory. After Close it does nothing.
 func (s *Sink) Open() error {
 	t, err := s.start(s.config.Spill)
 	if err != nil {
@@ -97,7 +96,7 @@ func (s *Sink) Open() error {
 }
 
 func (s *Sink) start(spill string) (*target, error) {
-	// How long Close takes is for its caller's context to say.
+	// Close is bounded by its caller's context instead.
 	options := append(slices.Clip(s.config.Options), fluent.WithCloseTimeout(math.MaxInt64))
 	if spill != "" {
 		options = append(options, fluent.WithSpill(spill, fluent.SpillOptions{MaxBytes: s.config.SpillMax}))
@@ -107,15 +106,15 @@ func (s *Sink) start(spill string) (*target, error) {
 		return nil, err
 	}
 	events := l.Subscribe()
-	s.telling.Go(func() {
+	s.logging.Go(func() {
 		for e := range events {
-			tell(s.config.Log, e)
+			logEvent(s.config.Log, e)
 		}
 	})
 	return &target{l, l.Tag(s.config.Tag)}, nil
 }
 
-// use makes t the target of this and later records, unless the sink has ended.
+// use sets t as the target of the waiting and later records, unless the sink has ended.
 func (s *Sink) use(t *target) bool {
 	s.mu.Lock()
 	if s.ended {
@@ -129,13 +128,13 @@ func (s *Sink) use(t *target) bool {
 	for _, e := range waiting {
 		s.post(t, e)
 	}
-	close(s.opened) // not before: Close would have the logger refuse them
+	close(s.opened) // only now: Close would make the logger refuse the records
 	return true
 }
 
-// tell logs what an operator wants to know, and no more: failed attempts are
-// counted, and repeated while a server is down.
-func tell(log *slog.Logger, e fluent.Event) {
+// logEvent logs the events of interest to an operator. Failed attempts are only counted,
+// because they are repeated while a server is down.
+func logEvent(log *slog.Logger, e fluent.Event) {
 	switch e.Kind {
 	case fluent.Tripped:
 		log.Warn("access log: server is down", "server", e.Server, "error", e.Err)
@@ -148,7 +147,7 @@ func tell(log *slog.Logger, e fluent.Event) {
 	}
 }
 
-// Log hands r over, or drops it when memory and disk are full.
+// Log posts r, or drops it when memory and disk are full.
 func (s *Sink) Log(r *telemetry.Record) {
 	e := s.events.Get().(*event)
 	e.fill(s.fields, r)
@@ -159,7 +158,7 @@ func (s *Sink) Log(r *telemetry.Record) {
 	s.wait(e)
 }
 
-// post sends e and gives it back to the pool.
+// post sends e and returns it to the pool.
 func (s *Sink) post(t *target, e *event) {
 	// The logger counts what it refuses.
 	_ = t.tag.PostWithTime(e.time, &e.record)
@@ -177,16 +176,15 @@ func (s *Sink) wait(e *event) {
 		return
 	}
 	defer s.mu.Unlock()
-	if s.ended || len(s.waiting) >= mostWaiting {
+	if s.ended || len(s.waiting) >= maxWaiting {
 		s.dropped.Add(1)
 		return
 	}
 	s.waiting = append(s.waiting, e)
 }
 
-// Close sends what is left and ends when ctx does. Then what remains is kept in
-// the directory; without one it is lost and counted, and the error says so.
-// Before Open it waits for that.
+// Close sends the pending records until ctx ends. The rest is kept in the directory; without
+// one it is lost, counted and reported by the error. If Open is running, Close waits for it.
 func (s *Sink) Close(ctx context.Context) error {
 	select {
 	case <-s.opened:
@@ -200,12 +198,12 @@ func (s *Sink) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	// Close doesn't wait for a server that is away when there is a directory;
-	// Shutdown has it end with ctx.
+	// With a directory, Close does not wait for a server that is down; Shutdown ends it with
+	// ctx.
 	cut := context.AfterFunc(ctx, func() { _ = t.logger.Shutdown(ctx) })
 	err := t.logger.Close()
 	cut()
-	s.telling.Wait()
+	s.logging.Wait()
 	var unsent *fluent.UnsentError
 	if errors.As(err, &unsent) && unsent.Records == unsent.Spooled {
 		return nil
@@ -231,8 +229,8 @@ func (s *Sink) giveUp(ctx context.Context) error {
 	return fmt.Errorf("%d records dropped: %w", n, context.Cause(ctx))
 }
 
-// Stats counts since the sink was made. Records that an earlier process left in
-// the directory count as written once they are sent.
+// Stats returns the counters since the sink was made. Records that an earlier process left
+// in the directory count as written once they are sent.
 func (s *Sink) Stats() telemetry.LogStats {
 	s.mu.Lock()
 	stats := telemetry.LogStats{Dropped: s.dropped.Load(), Pending: len(s.waiting)}

@@ -371,10 +371,10 @@ func TestHandoverWithoutDirectory(t *testing.T) {
 func TestNeverOpened(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	s := Prepare(config(r, ""))
-	for range mostWaiting + 2 {
+	for range maxWaiting + 2 {
 		number(s, 1)
 	}
-	if got := s.Stats(); got.Pending != mostWaiting || got.Dropped != 2 {
+	if got := s.Stats(); got.Pending != maxWaiting || got.Dropped != 2 {
 		t.Errorf("stats: %+v", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -382,14 +382,14 @@ func TestNeverOpened(t *testing.T) {
 	if err := s.Close(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Close: %v", err)
 	}
-	if got := s.Stats(); got.Pending != 0 || got.Dropped != mostWaiting+2 {
+	if got := s.Stats(); got.Pending != 0 || got.Dropped != maxWaiting+2 {
 		t.Errorf("stats after Close: %+v", got)
 	}
 	if err := s.Open(); err != nil {
 		t.Errorf("Open after Close: %v", err)
 	}
 	number(s, 1)
-	if got := s.Stats(); got.Dropped != mostWaiting+3 {
+	if got := s.Stats(); got.Dropped != maxWaiting+3 {
 		t.Errorf("stats at the end: %+v", got)
 	}
 }
