@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// backoff spreads attempts over time with full jitter: clients that lost a
-// server together do not come back together.
+// backoff computes waits between attempts with full jitter, so that clients that lost a
+// server together do not reconnect together.
 type backoff struct{ base, max time.Duration }
 
-// bound is the longest wait after so many failures in a row.
+// bound returns the maximum wait after so many failures in a row.
 func (b backoff) bound(failures int) time.Duration {
 	d := b.base
 	for range failures - 1 {
@@ -22,12 +22,12 @@ func (b backoff) bound(failures int) time.Duration {
 	return min(d, b.max)
 }
 
-// wait draws a wait, from 0 up to and with the bound.
+// wait returns a random wait from 0 to the bound, inclusive.
 func (b backoff) wait(failures int) time.Duration {
 	return rand.N(b.bound(failures) + 1)
 }
 
-// sleep waits for d, or until ctx ends: it returns ctx's error then.
+// sleep waits for d, or returns ctx's error if ctx ends before.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		due, stop := context.WithTimeout(ctx, d)

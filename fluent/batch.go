@@ -6,32 +6,30 @@ import (
 	"math/rand/v2"
 )
 
-// batch holds records of one tag, sealed: from when the collector hands it to
-// the queue its bytes change no more once a sender has seen it.
+// batch holds records of one tag. Its bytes do not change after a sender has taken it.
 //
-// A batch has one owner. The queue owns it until next returns it; then the
-// sender does, and reads it without a lock, until it calls done or back. After
-// that the sender may not touch it: its bytes are used for another batch.
+// A batch has one owner: the queue until next returns it, then the sender, which reads it
+// without a lock until it calls done or back. The sender must not use it afterwards: its
+// memory is reused for another batch.
 type batch struct {
-	tag     string // with the prefix
-	entries []byte // records, one after the other: msgpack arrays of time and record
+	tag     string // including the prefix
+	entries []byte // concatenated msgpack arrays of time and record
 	records int
-	extra   int64 // what it has reserved beyond entries
+	extra   int64 // bytes reserved beyond entries
 
-	// id is the chunk id: base64 of 16 random bytes. It is given when a sender
-	// first takes the batch and stays through retries and the disk, so that a
-	// receiver can tell a repetition.
+	// id is the chunk id: base64 of 16 random bytes. It is set when a sender first takes the
+	// batch and is kept through retries and on disk, so that a receiver can recognise a
+	// repetition.
 	id string
 
-	seq     uint64 // when it was sealed; rises. Of a batch from disk: 0
-	order   uint64 // when a sender first took it; rises, 0 before
-	spooled bool   // it is on disk as well, under spoolID
-	stays   bool   // the disk has no room for one as large
+	seq     uint64 // position in the order of sealing, increasing; 0 for a batch from disk
+	order   uint64 // position in the order of first being taken, increasing; 0 before
+	spooled bool   // it is also on disk, under spoolID
+	stays   bool   // the disk has no room for a batch of this size
 	spoolID uint64
 }
 
-// newChunkID makes the id of a batch: 24 characters. It need be unique, not
-// secret.
+// newChunkID returns a unique id of 24 characters. It need not be secret.
 func newChunkID() string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:8], rand.Uint64())

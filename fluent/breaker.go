@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// State is what a Logger thinks of a server.
+// State is the state of a server's circuit breaker.
 type State int
 
 const (
-	// Closed: the server is up, as far as is known. The name is a circuit
-	// breaker's, through which what is sent can flow when it is closed.
+	// Closed means that the server is assumed to be up. As in an electric circuit, a closed
+	// breaker lets records flow.
 	Closed State = iota
-	// Open: the server failed and is left alone for a while.
+	// Open means that the server has failed and is not tried for a while.
 	Open
-	// HalfOpen: the wait is over. The next batch shows whether the server is
-	// back, and others wait for the outcome.
+	// HalfOpen means that the wait is over. The next batch is a probe, and all others wait
+	// for its outcome.
 	HalfOpen
 )
 
@@ -33,8 +33,8 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// breaker decides from the outcome of attempts when the next one may be made,
-// and whether the server counts as up.
+// breaker decides from the outcome of attempts when the next one may be made, and whether
+// the server counts as up.
 //
 //	Closed   -- threshold failures in a row --> Open
 //	Open     -- its wait is over, or a heartbeat --> HalfOpen, Closed
@@ -46,11 +46,10 @@ type breaker struct {
 	mu       sync.Mutex
 	state    State
 	failures int       // in a row
-	until    time.Time // no attempt before
+	until    time.Time // no attempt before this time
 }
 
-// failure counts a failed attempt, and tells whether the server counted as up
-// until now and does so no more.
+// failure counts a failed attempt and reports whether the server changes from up to down.
 func (b *breaker) failure() (tripped bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,8 +63,8 @@ func (b *breaker) failure() (tripped bool) {
 	return tripped
 }
 
-// success ends the row of failures, and tells whether the server counts as up
-// only from now on.
+// success resets the count of failures and reports whether the server changes from down to
+// up.
 func (b *breaker) success() (reset bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +73,7 @@ func (b *breaker) success() (reset bool) {
 	return reset
 }
 
-// probe says that the wait of an open breaker is over.
+// probe half-opens an open breaker.
 func (b *breaker) probe() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +82,7 @@ func (b *breaker) probe() {
 	}
 }
 
-// wait is how long no attempt may be made.
+// wait returns the time until the next attempt is allowed.
 func (b *breaker) wait() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

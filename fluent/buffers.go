@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Batches that are done wait here for another use, by the size of their
-// buffer: pool i has those with room for at least 1<<i bytes.
+// batchPools hold batches for reuse, by the size of their buffer: pool i has the batches
+// with room for at least 1<<i bytes.
 var batchPools [25]sync.Pool
 
 const smallestBuffer = 9 // 512 bytes
@@ -24,7 +24,7 @@ func newBatch(tag string, size int) *batch {
 	return &batch{tag: tag, entries: make([]byte, 0, size)}
 }
 
-// recycle takes a batch that nobody holds any more.
+// recycle returns an unused batch to its pool.
 func recycle(b *batch) {
 	class := bits.Len(uint(cap(b.entries))) - 1
 	if class < smallestBuffer || class >= len(batchPools) {

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// clock gives records their places in the order in which they were posted: by
-// time, which all processors can read without touching memory that others
-// write. Where time is too coarse to tell two calls of one goroutine apart, as
-// Windows' is, it counts instead.
+// clock orders records by the time of Post, which all processors can read without shared
+// memory. Where the time is too coarse to distinguish two calls of one goroutine, as on
+// Windows, it counts instead.
 type clock struct {
 	start  time.Time
 	counts bool
 	count  atomic.Int64
 }
 
-// newClock looks how fine the time is. One call of Post takes longer than a
-// few readings of it.
+// newClock checks the resolution of the time. One call of Post takes longer than a few
+// readings of it.
 func newClock() *clock {
 	const readings = 128
 	steps, last := 0, time.Now()
@@ -31,8 +30,8 @@ func newClock() *clock {
 	return &clock{start: start, counts: steps < readings/4}
 }
 
-// at returns the place of a record posted at now. If that is for read to say,
-// it is before all others.
+// at returns the position of a record posted at now. If the clock counts, that is before all
+// others, and read determines it.
 func (c *clock) at(now time.Time) int64 {
 	if c.counts {
 		return -1
@@ -40,7 +39,7 @@ func (c *clock) at(now time.Time) int64 {
 	return int64(now.Sub(c.start))
 }
 
-// read returns the place of a record that is being taken in.
+// read returns the position of a record that is being added.
 func (c *clock) read() int64 {
 	if c.counts {
 		return c.count.Add(1)

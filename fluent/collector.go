@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// collector makes batches of what the shards have taken in.
+// collector makes batches of the records in the shards.
 //
-// Any goroutine may collect: the collector's own after the linger, Flush and
-// Shutdown to have everything sealed that was posted before, and a call under
-// DropOldest that finds nothing to drop in the queue. mu is held meanwhile;
-// it is taken before the shards' locks, those in their order, and before the queue's.
+// Any goroutine may collect: the collector's own after the linger, Flush and Shutdown to
+// seal everything posted before, and a call under DropOldest that finds nothing to drop in
+// the queue. mu is held meanwhile; it is taken before the shards' locks, in their order, and
+// before the queue's.
 type collector struct {
 	mu     sync.Mutex
 	shards []shard
-	spares []filling // what shard i gets for what it has filled
+	spares []filling // replacement for the filling of shard i
 	taken  []filling
 	heads  []head
 
 	prefix     string
 	prefixed   map[string]string // tag to tag with prefix
 	batchBytes int
-	much       int               // so many bytes in one shard are collected at once
+	much       int               // size of a shard from which it is collected at once
 	open       map[string]*batch // by tag without prefix
-	order      []*batch          // those in open, by their first record
-	lastTag    string            // looked up last in open
+	order      []*batch          // the open batches, by their first record
+	lastTag    string            // the last tag looked up in open
 	last       *batch
 	push       func(*batch)
 
-	// wake says that an empty shard has got a record, hurry that one has
-	// enough for a batch. Both hold one message; more would say no more.
+	// wake is signalled when an empty shard has received a record, hurry when a shard has
+	// enough for a batch. Both have room for one signal.
 	wake  chan struct{}
 	hurry chan struct{}
 }
 
-// head is how far one filling has been merged.
+// head is the position in a filling that is being merged.
 type head struct {
 	filling
-	mark int // next mark
-	off  int // where its record begins
+	mark int // index of the next mark
+	off  int // start of its record
 }
 
 func newCollector(shards int, o *options, push func(*batch)) *collector {
@@ -69,8 +69,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// run collects until ctx ends: linger after the first record, or at once when
-// there is enough for a batch.
+// run collects until ctx ends: linger after the first record, or at once when there is
+// enough for a batch.
 func (c *collector) run(ctx context.Context, linger time.Duration) {
 	due := make(chan struct{}, 1)
 	timer := time.AfterFunc(linger, func() { signal(due) })
@@ -95,14 +95,13 @@ func (c *collector) run(ctx context.Context, linger time.Duration) {
 	}
 }
 
-// collect seals everything that was taken in before. After the last collection
-// the shards take in nothing more.
+// collect seals everything added before. With last, the shards accept nothing afterwards.
 func (c *collector) collect(last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// All shards are held at once. One after the other, a goroutine's record
-	// could be left for the next collection in one shard, and one that
-	// it posted later be taken now from another.
+	// All shards are locked together. If they were locked one after the other, a goroutine's
+	// record could remain in one shard for the next collection while a later one from
+	// another shard is collected now.
 	for i := range c.shards {
 		c.shards[i].mu.Lock()
 	}
@@ -121,8 +120,7 @@ func (c *collector) collect(last bool) {
 	}
 }
 
-// merge puts the records of all taken fillings into batches, in the order of
-// their marks.
+// merge appends the records of all taken fillings to batches, in the order of their marks.
 func (c *collector) merge() {
 	c.heads = c.heads[:0]
 	for _, f := range c.taken {
@@ -149,8 +147,8 @@ func (c *collector) merge() {
 	clear(c.open)
 }
 
-// earliest returns the head with the first record, and the time of the first
-// record of all others.
+// earliest returns the head with the first record, and the time of the first record of all
+// others.
 func (c *collector) earliest() (h *head, until int64) {
 	until = math.MaxInt64
 	for i := range c.heads {
@@ -168,8 +166,8 @@ func (c *collector) earliest() (h *head, until int64) {
 	return h, until
 }
 
-// advance puts h's records up to the time until into batches. Neighbours that
-// go into the same batch are copied together.
+// advance appends h's records up to the time until to batches. Neighbouring records of one
+// batch are copied together.
 func (c *collector) advance(h *head, until int64) {
 	for h.mark < len(h.marks) && h.marks[h.mark].at <= until {
 		tag := h.marks[h.mark].tag
@@ -189,8 +187,8 @@ func (c *collector) advance(h *head, until int64) {
 	}
 }
 
-// batch returns the batch of tag that has room for h's next record. One that
-// has not is sealed.
+// batch returns the batch of tag with room for h's next record. A batch without room is
+// sealed.
 func (c *collector) batch(h *head, tag string) *batch {
 	if tag != c.lastTag || c.last == nil {
 		c.lastTag, c.last = tag, c.open[tag]
@@ -212,7 +210,7 @@ func (c *collector) batch(h *head, tag string) *batch {
 	return n
 }
 
-// seal hands a full batch over before those that are still open.
+// seal passes a full batch to the queue before the ones that are still open.
 func (c *collector) seal(b *batch) {
 	for i := range c.order {
 		if c.order[i] == b {
@@ -223,7 +221,8 @@ func (c *collector) seal(b *batch) {
 	c.push(b)
 }
 
-// withPrefix keeps what it makes, since tags repeat, but not without bound.
+// withPrefix returns tag with the prefix. It caches a bounded number of results, since tags
+// repeat.
 func (c *collector) withPrefix(tag string) string {
 	if c.prefix == "" {
 		return tag
@@ -239,7 +238,7 @@ func (c *collector) withPrefix(tag string) string {
 	return t
 }
 
-// posted sums up the records that were ever taken in.
+// posted returns the number of records ever added.
 func (c *collector) posted() (n uint64) {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -250,7 +249,7 @@ func (c *collector) posted() (n uint64) {
 	return n
 }
 
-// waiting counts what was taken in since the last collection.
+// waiting returns the records added since the last collection.
 func (c *collector) waiting() (records int, bytes int64) {
 	for i := range c.shards {
 		s := &c.shards[i]

@@ -2,61 +2,61 @@ package fluent
 
 import "time"
 
-// ErrorHandler takes records that can't be delivered.
+// ErrorHandler handles records that can't be delivered.
 //
-// HandleError is called while no server is up and more records are pending
-// than its limit allows, with why and with one batch: messages in msgpack, one
-// after the other, each an array of tag, time and record. If it returns nil,
-// the batch is done; with an error it stays pending and will be sent or handed over
-// again. data is valid until HandleError returns. Calls for one Logger never overlap.
+// HandleError is called while no server is up and more records are pending than its limit
+// allows. err is the reason and data one batch: concatenated msgpack messages, each an array
+// of tag, time and record. If it returns nil, the batch is done; otherwise the batch stays
+// pending and will be sent or passed to the handler again. data is valid until HandleError
+// returns. Calls for one Logger never overlap.
 //
-// HandleError may post to the Logger, but must not wait for it with Flush, Shutdown
-// or Close: they wait for the batch at hand. At the end, when Shutdown's context or
-// Close's time is over, it has a second for each batch and five for all.
+// HandleError may post to the Logger, but must not call Flush, Shutdown or Close, which wait
+// for the batch that it handles. At the end, when Shutdown's context or Close's time is
+// over, it has a second for each batch and five for all.
 type ErrorHandler interface {
 	HandleError(err error, data []byte) error
 }
 
-// ErrorHandlerFunc is a function as ErrorHandler.
+// ErrorHandlerFunc is a function that implements ErrorHandler.
 type ErrorHandlerFunc func(err error, data []byte) error
 
 // HandleError calls f.
 func (f ErrorHandlerFunc) HandleError(err error, data []byte) error { return f(err, data) }
 
-// Config is what NewLogger takes. The zero value sends to 127.0.0.1:24224.
+// Config is the configuration for NewLogger. The zero value sends to 127.0.0.1:24224.
 type Config struct {
 	// Address is "host:port", or "unix:/path" for a socket. Default
 	// "127.0.0.1:24224".
 	Address string
 
-	// ConnectionTimeout bounds connecting. Default 0: the system's bound.
+	// ConnectionTimeout bounds connecting. Default 0: only the system's limit.
 	ConnectionTimeout time.Duration
 
-	// FailureThreshold is how many failures in a row open the circuit breaker.
+	// FailureThreshold is the number of failures in a row that open the circuit breaker.
 	// Default 1.
 	FailureThreshold int
 
-	// FlushInterval is how long pending records wait at most before they are
-	// tried again. Default 5 s. New records don't wait for it: they are sent
-	// with those that come within 200 ms, or within FlushInterval if that is less.
+	// FlushInterval is the maximum wait before pending records are tried again. Default 5 s.
+	// New records are sent after 200 ms, or after FlushInterval if that is less, together
+	// with others posted in that time.
 	FlushInterval time.Duration
 
-	// PendingLimit is how many records may be pending while the server is away
+	// PendingLimit is the number of records that may be pending while the server is down
 	// before the error handler is called. Default 0: it is called at the first failure.
 	PendingLimit int
 
-	// Ack asks the server to acknowledge what it gets. Default false: a
-	// record counts as delivered when it was written, and what the system still holds when
-	// the server goes away is lost. See WithAck.
+	// Ack requests acknowledgements from the server. Default false: a record counts as
+	// delivered when it was written, and data still in system buffers is lost if the server
+	// fails. See WithAck.
 	Ack bool
 
-	// ErrorHandler takes records that can't be delivered. Default none.
+	// ErrorHandler handles records that can't be delivered. Default none.
 	ErrorHandler ErrorHandler
 }
 
-// NewLogger is New with the settings of config, which are those of a Fluentd
-// client of 2017. Other than that one, it needs no server to begin with, and memory
-// is bounded: see WithMemory.
+// NewLogger is New with the settings of config, which are those of a Fluentd client of 2017.
+// Unlike that client, it does not need a server at the start, and its memory is bounded: see
+// WithMemory.
 func NewLogger(config Config) (*Logger, error) {
 	if config.Address == "" {
 		config.Address = "127.0.0.1:24224"
@@ -78,9 +78,9 @@ func NewLogger(config Config) (*Logger, error) {
 	)
 }
 
-// NewFallbackHandler returns an error handler that gives records to another
-// Logger, with their tags as they are. They count as handled when that one has
-// accepted them; when its memory is full they stay pending here.
+// NewFallbackHandler returns an error handler that passes records to another Logger, with
+// their tags unchanged. They count as handled when that Logger has accepted them; while its
+// memory is full they stay pending here.
 func NewFallbackHandler(logger *Logger) ErrorHandler {
 	return ErrorHandlerFunc(func(_ error, data []byte) error { return logger.adopt(data) })
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// delivery brings the batches of one Logger to its servers. It has a sender
-// for each, which takes batches from the source when it is its turn.
+// delivery sends the batches of a Logger to its servers. It has a sender for each server,
+// which takes batches from the source when it is its turn.
 type delivery struct {
 	o      *options
 	report func(Event) // never waits
@@ -16,8 +16,7 @@ type delivery struct {
 	running sync.WaitGroup
 }
 
-// newDelivery checks the addresses. Nothing runs and nothing is connected
-// before start.
+// newDelivery validates the addresses. Nothing runs and nothing is connected before start.
 func newDelivery(servers []string, o *options, report func(Event)) (*delivery, error) {
 	parsed, err := parseServers(servers, o)
 	if err != nil {
@@ -30,7 +29,7 @@ func newDelivery(servers []string, o *options, report func(Event)) (*delivery, e
 	return d, nil
 }
 
-// start begins to deliver what src has, until ctx ends.
+// start begins to deliver batches of src, until ctx ends.
 func (d *delivery) start(ctx context.Context, src source) {
 	for _, s := range d.senders {
 		s.source = src
@@ -38,15 +37,15 @@ func (d *delivery) start(ctx context.Context, src source) {
 	}
 }
 
-// wait waits, after ctx has ended, until every sender has given back what it
-// had, and all goroutines are gone.
+// wait waits, after ctx has ended, until every sender has returned its batches and all
+// goroutines have ended.
 func (d *delivery) wait() { d.running.Wait() }
 
-// down tells whether no server is up. It is true already when the failure
-// that took the last one down gives its batches back.
+// down reports whether no server is up. It is already true when the failure that took the
+// last one down returns its batches.
 func (d *delivery) down() bool { return d.roster.allDown() }
 
-// states tells about each server, in the order given to New.
+// states returns the statistics of each server, in the order given to New.
 func (d *delivery) states() []ServerStats {
 	all := make([]ServerStats, len(d.senders))
 	for i, s := range d.senders {

@@ -11,22 +11,21 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/spool"
 )
 
-// disk is the queue's part that WithSpill keeps in files: batches older than
-// those in memory. Methods may be called on nil, which has nothing.
+// disk is the part of the queue that WithSpill keeps in files: batches older than the ones
+// in memory. Methods may be called on nil, which is empty.
 type disk struct {
 	spool *spool.Spool
 	fault func(error)
 
 	mu      sync.Mutex
-	waiting int            // batches that nobody has read yet
-	written uint64         // batches ever written
-	stuck   bool           // reading failed; the spiller lets it be tried again
-	wanted  []chan<- error // who waits for a sync
-	closed  error          // what closing said, written before Shutdown is done
+	waiting int            // batches not read yet
+	written uint64         // batches written so far
+	stuck   bool           // reading failed; the spiller enables another attempt
+	wanted  []chan<- error // waiters for a sync
+	closed  error          // error of closing, set before Shutdown is done
 }
 
-// openDisk opens the directory of WithSpill. What fails later, and what was
-// lost, is told to fault.
+// openDisk opens the directory of WithSpill. Later failures and losses are passed to fault.
 func openDisk(o *options, fault func(error)) (*disk, error) {
 	s, found, err := spool.Open(o.spillDir, spool.Options{MaxBytes: o.spill.MaxBytes, Sync: o.spill.Sync, Report: fault})
 	if err != nil {
@@ -38,7 +37,7 @@ func openDisk(o *options, fault func(error)) (*disk, error) {
 	return &disk{spool: s, fault: fault, waiting: found.Payloads}, nil
 }
 
-// unread says whether there are batches to read.
+// unread reports whether there are batches to read.
 func (d *disk) unread() bool {
 	if d == nil {
 		return false
@@ -48,8 +47,7 @@ func (d *disk) unread() bool {
 	return d.waiting > 0 && !d.stuck
 }
 
-// read takes the oldest batch, or returns nil if there is none that can be
-// read now.
+// read removes the oldest batch, or returns nil if none can be read now.
 func (d *disk) read() *batch {
 	for {
 		d.mu.Lock()
@@ -74,9 +72,9 @@ func (d *disk) read() *batch {
 	}
 }
 
-// took counts what a call of Next meant, before which so many batches had been
-// written. The spool passes over what is damaged, so that it may be empty
-// before as many are read as were written.
+// took updates the state after a call of Next, before which so many batches had been
+// written. The spool skips damaged batches, so it may be empty before as many are read as
+// were written.
 func (d *disk) took(written uint64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +88,7 @@ func (d *disk) took(written uint64, err error) {
 	}
 }
 
-// unstick lets a failed read be tried again, and says whether there was one.
+// unstick enables another attempt after a failed read and reports whether there was one.
 func (d *disk) unstick() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,14 +97,14 @@ func (d *disk) unstick() bool {
 	return was
 }
 
-// isStuck says whether the last read failed.
+// isStuck reports whether the last read failed.
 func (d *disk) isStuck() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stuck
 }
 
-// write adds b at the end.
+// write appends b.
 func (d *disk) write(scratch []byte, b *batch) ([]byte, error) {
 	scratch = b.appendTo(scratch[:0])
 	if err := d.spool.Append(scratch, b.records); err != nil {
@@ -122,7 +120,7 @@ func (d *disk) write(scratch []byte, b *batch) ([]byte, error) {
 // done removes a batch that was read.
 func (d *disk) done(b *batch) { d.spool.Done(b.spoolID) }
 
-// records counts what is on disk and not done.
+// records returns the records on disk that are not done.
 func (d *disk) records() (records int, bytes int64) {
 	if d == nil {
 		return 0, 0
@@ -131,8 +129,8 @@ func (d *disk) records() (records int, bytes int64) {
 	return records, bytes
 }
 
-// lost counts the records that turned out to be damaged since the directory
-// was opened. What was damaged before is in no count, but was reported.
+// lost returns the number of records found damaged since the directory was opened. Earlier
+// damage is not counted, but was reported.
 func (d *disk) lost() uint64 {
 	if d == nil {
 		return 0
@@ -141,7 +139,7 @@ func (d *disk) lost() uint64 {
 	return uint64(records)
 }
 
-// want asks the spiller for a sync.
+// want requests a sync from the spiller.
 func (d *disk) want() <-chan error {
 	synced := make(chan error, 1)
 	d.mu.Lock()
@@ -150,7 +148,7 @@ func (d *disk) want() <-chan error {
 	return synced
 }
 
-// sync does what was asked for with want.
+// sync syncs for the requests made with want.
 func (d *disk) sync() {
 	d.mu.Lock()
 	wanted := d.wanted
@@ -165,7 +163,7 @@ func (d *disk) sync() {
 	}
 }
 
-// close gives the directory back.
+// close releases the directory.
 func (d *disk) close() error {
 	if d == nil {
 		return nil
@@ -174,7 +172,7 @@ func (d *disk) close() error {
 	return d.closed
 }
 
-// closingFailed returns what close said.
+// closingFailed returns the error of close.
 func (d *disk) closingFailed() error {
 	if d == nil || d.closed == nil {
 		return nil
@@ -182,8 +180,8 @@ func (d *disk) closingFailed() error {
 	return fmt.Errorf("fluent: %w", d.closed)
 }
 
-// batchFormat is the first byte of a batch on disk. Behind it come the tag
-// and the id, each after its length, the number of records, and the entries.
+// batchFormat is the first byte of a batch on disk. It is followed by the tag and the id,
+// each after its length, the number of records, and the entries.
 const batchFormat = 1
 
 func (b *batch) appendTo(dst []byte) []byte {
@@ -230,8 +228,7 @@ func parseBatch(p []byte) (*batch, error) {
 	return &batch{tag: tag, id: id, records: records, entries: p}, nil
 }
 
-// syncDisk waits until the spiller has synced all that was written before, or
-// until ctx ends.
+// syncDisk waits until the spiller has synced everything written before, or until ctx ends.
 func (l *Logger) syncDisk(ctx context.Context) error {
 	synced := l.disk.want()
 	signal(l.queue.spill)

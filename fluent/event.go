@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// Event tells what happened to a server or to records. Subscribe gives them.
+// Event is a report about a server or about records. Subscribe returns a channel of them.
 type Event struct {
 	Kind    EventKind
 	Time    time.Time
-	Server  string // as given to New; "" where it is about none
-	Records int    // how many it is about; 0 where it is about none
-	Err     error  // why; nil where nothing is wrong
+	Server  string // as given to New; "" if the event is not about a server
+	Records int    // number of records concerned; 0 if none
+	Err     error  // reason; nil if nothing is wrong
 }
 
-// EventKind says what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind int
 
 const (
-	// Fail: an attempt at a server failed with Err. Records that were on their way stay
-	// pending.
+	// Fail: an attempt at a server failed with Err. Records in flight stay pending.
 	Fail EventKind = iota + 1
-	// Tripped: so many attempts in a row have failed that the server counts
-	// as down. Other servers, if there are, take its place.
+	// Tripped: so many attempts in a row have failed that the server counts as down. Other
+	// servers, if there are any, replace it.
 	Tripped
 	// Ready: a server that is down will be tried with the next batch.
 	Ready
 	// Reset: a server that was down is up again.
 	Reset
-	// Dropped: accepted records were given up, for the reason in Err.
+	// Dropped: accepted records were dropped, for the reason in Err.
 	Dropped
-	// SpillFailed: the directory of WithSpill is full, can't be written or
-	// read, or has lost records, as Err says.
+	// SpillFailed: the directory of WithSpill is full, can't be written or read, or has lost
+	// records, as described by Err.
 	SpillFailed
 	// HandlerFailed: the error handler panicked. The records stay pending.
 	HandlerFailed

@@ -8,12 +8,12 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// everything is a mark that no batch's seq passes.
+// everything is a mark above the seq of every batch.
 const everything = ^uint64(0)
 
-// fallback cares for batches while no server is up: it offers them to the
-// error handler, in a goroutine of its own, so that a slow handler delays
-// neither senders nor collection and calls never overlap.
+// fallback passes batches to the error handler while no server is up. It has its own
+// goroutine, so that a slow handler delays neither senders nor collection and calls never
+// overlap.
 type fallback struct {
 	logger *Logger
 	buffer []byte
@@ -28,9 +28,8 @@ func newFallback(l *Logger) *fallback {
 	return &fallback{logger: l, handler: l.options.errorHandler, limit: l.options.pendingLimit}
 }
 
-// SetErrorHandler replaces the error handler, nil for none. It may be called
-// at any time; a call of the old one that is under way goes on. See
-// ErrorHandler and Config.PendingLimit.
+// SetErrorHandler replaces the error handler; nil removes it. It may be called at any time;
+// a running call of the old one continues. See ErrorHandler and Config.PendingLimit.
 func (l *Logger) SetErrorHandler(h ErrorHandler) {
 	l.fallback.mu.Lock()
 	l.fallback.handler = h
@@ -38,8 +37,8 @@ func (l *Logger) SetErrorHandler(h ErrorHandler) {
 	signal(l.queue.stranded)
 }
 
-// settings returns the handler and how many records may be pending before it is
-// called. The exported field is read after a batch was seen, so after the first Post.
+// settings returns the handler and the number of records that may be pending before it is
+// called. The exported field is read after the first batch, so after the first Post.
 func (f *fallback) settings() (h ErrorHandler, limit int, closing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +48,7 @@ func (f *fallback) settings() (h ErrorHandler, limit int, closing bool) {
 	return h, f.limit, f.closing
 }
 
-// close says that Shutdown has begun: what no server takes goes to disk.
+// close is called when Shutdown begins: undeliverable records then move to disk.
 func (f *fallback) close() {
 	f.mu.Lock()
 	f.closing = true
@@ -57,8 +56,8 @@ func (f *fallback) close() {
 	signal(f.logger.queue.stranded)
 }
 
-// run offers batches to the handler until ctx ends. It is woken by each failed
-// attempt and each new batch.
+// run passes batches to the handler until ctx ends. It is woken by each failed attempt and
+// each new batch.
 func (f *fallback) run(ctx context.Context) {
 	q := f.logger.queue
 	for {
@@ -73,7 +72,7 @@ func (f *fallback) run(ctx context.Context) {
 	}
 }
 
-// strand does what is to be done while no server is up.
+// strand handles the pending batches while no server is up.
 func (f *fallback) strand(ctx context.Context) {
 	q := f.logger.queue
 	records, _ := q.pending(everything)
@@ -93,14 +92,13 @@ func (f *fallback) strand(ctx context.Context) {
 	}
 }
 
-// offer hands over the oldest batches, until the handler refuses one.
+// offer passes the oldest batches to the handler, until it refuses one.
 func (f *fallback) offer(ctx context.Context, h ErrorHandler, cause error) {
 	for ctx.Err() == nil && f.offerOne(h, cause) {
 	}
 }
 
-// offerOne hands over the oldest batch, and says whether there was one which the
-// handler took.
+// offerOne passes the oldest batch to the handler and reports whether it was taken.
 func (f *fallback) offerOne(h ErrorHandler, cause error) bool {
 	q := f.logger.queue
 	b := q.takeStranded()
@@ -115,7 +113,7 @@ func (f *fallback) offerOne(h ErrorHandler, cause error) bool {
 	return true
 }
 
-// last offers what remains when Shutdown gives up, once run has ended.
+// last offers the remaining batches when Shutdown gives up, after run has ended.
 func (f *fallback) last(cause error) {
 	h, _, _ := f.settings()
 	if h == nil {
@@ -128,7 +126,7 @@ func (f *fallback) last(cause error) {
 	}
 }
 
-// call gives one batch to h. A panic counts as an error.
+// call passes one batch to h. A panic counts as an error.
 func (f *fallback) call(h ErrorHandler, cause error, b *batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -159,8 +157,8 @@ func appendMessages(dst []byte, b *batch) ([]byte, error) {
 	return dst, nil
 }
 
-// adopt takes over records of another Logger, all or none: messages of one tag,
-// which stays as it is.
+// adopt accepts all or none of the records of another Logger: messages of one tag, which is
+// unchanged.
 func (l *Logger) adopt(data []byte) error {
 	b, err := parseMessages(data)
 	if err != nil || b.records == 0 {
@@ -176,7 +174,7 @@ func (l *Logger) adopt(data []byte) error {
 	s := &l.collector.shards[0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed { // the last collection is over; nobody would wait for b
+	if s.closed { // after the last collection b would never be sent
 		l.limits.release(bytes, records)
 		return ErrClosed
 	}
@@ -185,7 +183,7 @@ func (l *Logger) adopt(data []byte) error {
 	return nil
 }
 
-// parseMessages makes a batch of what an error handler is given.
+// parseMessages returns a batch of the data passed to an error handler.
 func parseMessages(data []byte) (*batch, error) {
 	b := newBatch("", len(data))
 	for len(data) > 0 {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// waiter is a Flush or Shutdown that waits until something has become of
-// every batch that was in memory when it began. Guarded by the queue's mutex.
+// waiter is a Flush or Shutdown that waits until every batch that was in memory at its start
+// has an outcome. Guarded by the queue's mutex.
 type waiter struct {
-	mark    uint64 // the seq of the last batch it waits for
+	mark    uint64 // the seq of its last batch
 	left    int    // batches up to mark that are still in memory
-	dropped int    // records that were given up meanwhile
-	why     error  // they were
+	dropped int    // records dropped meanwhile
+	why     error  // reason for dropping them
 	reached chan struct{}
 }
 
-// await begins to wait for what is in memory now.
+// await begins to wait for the batches in memory now.
 func (q *queue) await() *waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -29,7 +29,7 @@ func (q *queue) await() *waiter {
 	return w
 }
 
-// forget ends the waiting of w before it is reached.
+// forget removes the waiter w.
 func (q *queue) forget(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -41,9 +41,9 @@ func (q *queue) forget(w *waiter) {
 	}
 }
 
-// resolved says that b is in memory no more, and how many of its records were
-// given up. It releases what b has reserved before anyone is told: who has waited
-// in Flush finds room. The caller holds mu.
+// resolved records that b is no longer in memory, and how many of its records were dropped.
+// It releases b's reservation before it wakes waiters, so that a caller of Flush finds room.
+// The caller holds mu.
 func (q *queue) resolved(b *batch, dropped int) {
 	q.limits.release(int64(len(b.entries))+b.extra, int64(b.records))
 	q.memory--
@@ -65,16 +65,15 @@ func (q *queue) resolved(b *batch, dropped int) {
 	q.waiters = rest
 }
 
-// flushGrace is how long Flush leaves batches to the senders, while a server is
-// up, before it has them written to disk, where there is one.
+// flushGrace is how long Flush leaves batches to the senders, while a server is up, before
+// they are written to disk, if there is one.
 const flushGrace = 200 * time.Millisecond
 
-// Flush waits until everything posted before the call is delivered, taken by
-// the error handler or, with WithSpill, synced to disk. When ctx ends before,
-// or records were dropped meanwhile, it returns an *UnsentError.
+// Flush waits until everything posted before the call is delivered, taken by the error
+// handler or, with WithSpill, synced to disk. If ctx ends before, or records are dropped
+// meanwhile, it returns an *UnsentError.
 //
-// What other goroutines post is included if their call had returned before
-// Flush began.
+// Records of other goroutines are included if their call had returned before Flush began.
 func (l *Logger) Flush(ctx context.Context) error {
 	l.collector.collect(false)
 	w := l.queue.await()

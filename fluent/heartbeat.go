@@ -9,8 +9,7 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/forward"
 )
 
-// heartbeats waits until a server that is down answers one. Its error is
-// ctx's.
+// heartbeats waits until a server that is down answers a heartbeat. Its error is ctx's.
 func (s *sender) heartbeats(ctx context.Context) error {
 	for s.breaker.now() == Open {
 		if err := sleep(ctx, s.o.heartbeatInterval); err != nil {
@@ -41,7 +40,7 @@ func (s *sender) beat(ctx context.Context) error {
 	return conn.Close()
 }
 
-// beatUDP sends a datagram and waits for an answer, whatever it says.
+// beatUDP sends a datagram and waits for any answer.
 func (s *sender) beatUDP(ctx context.Context) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "udp", s.server.address)
@@ -60,6 +59,6 @@ func (s *sender) beatUDP(ctx context.Context) error {
 	return err
 }
 
-// beatTimeout is how long an answer by UDP is waited for: a server may be
-// further away than the interval is long.
+// beatTimeout returns the timeout of an answer by UDP: the round trip may be longer than the
+// interval.
 func (o *options) beatTimeout() time.Duration { return max(o.heartbeatInterval, o.dialTimeout) }

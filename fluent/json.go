@@ -10,22 +10,21 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// deepestJSON is how many arrays and maps are written inside each other. What
-// Post accepts has fewer; from elsewhere, what is deeper becomes null.
-const deepestJSON = 200
+// maxJSONDepth is the maximum nesting of arrays and maps. Post accepts less; deeper values
+// from other sources become null.
+const maxJSONDepth = 200
 
-// appendJSON appends the first value in data as JSON without line breaks, and
-// returns what follows it in data. The error says that data doesn't begin with a
-// whole value; dst is returned as it was then.
+// appendJSON appends the first value in data as JSON without line breaks, and returns the
+// rest of data. It returns an error and dst unchanged if data does not begin with a complete
+// value.
 //
-// JSON has fewer types than MessagePack. Integers keep all their digits; floats
-// that aren't finite become null. Binary data becomes its base64. An EventTime
-// becomes a number of seconds, with as many decimals as it needs and without any
-// when it is whole, as servers show times and older clients wrote them. Other
-// extensions become {"type": number, "data": base64}. Keys that aren't strings
-// become the text of their JSON. Bytes that aren't UTF-8 become U+FFFD.
+// JSON has fewer types than MessagePack. Integers keep all their digits; floats that aren't
+// finite become null. Binary data becomes base64. An EventTime becomes a number of seconds,
+// with as many decimals as necessary, as servers display times and older clients wrote them.
+// Other extensions become {"type": number, "data": base64}. Keys that aren't strings become
+// the text of their JSON. Invalid UTF-8 becomes U+FFFD.
 func appendJSON(dst, data []byte) (out, rest []byte, err error) {
-	// Once the value is known to be whole, nothing below can fail.
+	// Once the value is known to be complete, nothing below can fail.
 	n, err := msgpack.Skip(data)
 	if err != nil {
 		return dst, data, err
@@ -35,8 +34,7 @@ func appendJSON(dst, data []byte) (out, rest []byte, err error) {
 	return w.out, data[n:], nil
 }
 
-// jsonWriter reads values from in, which are known to be whole, and appends
-// them to out.
+// jsonWriter reads complete values from in and appends them to out.
 type jsonWriter struct {
 	in  msgpack.Reader
 	out []byte
@@ -112,8 +110,8 @@ func (w *jsonWriter) extension() {
 	w.out = append(w.out, '}')
 }
 
-// eventTime writes seconds and nanoseconds as one number. Nanoseconds beyond a
-// second, which no client should send, are carried over.
+// eventTime writes seconds and nanoseconds as one number. Nanoseconds beyond a second, which
+// no client should send, are carried over.
 func (w *jsonWriter) eventTime(sec, nsec uint32) {
 	const second = 1_000_000_000
 	w.out = strconv.AppendUint(w.out, uint64(sec)+uint64(nsec/second), 10)
@@ -128,7 +126,7 @@ func (w *jsonWriter) eventTime(sec, nsec uint32) {
 }
 
 func (w *jsonWriter) container(depth int) {
-	if depth >= deepestJSON {
+	if depth >= maxJSONDepth {
 		_ = w.in.Skip()
 		w.out = append(w.out, "null"...)
 		return
@@ -159,8 +157,8 @@ func (w *jsonWriter) comma(i int) {
 	}
 }
 
-// key writes the key of a map: what isn't a string is written as a value, and
-// that text is made a string.
+// key writes the key of a map: any other type than a string is written as a value, and its
+// text becomes a string.
 func (w *jsonWriter) key(depth int) {
 	start := len(w.out)
 	if w.value(depth); w.out[start] == '"' {
@@ -174,7 +172,7 @@ func (w *jsonWriter) key(depth int) {
 func appendJSONString(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	done := 0 // what is in dst already
+	done := 0 // already in dst
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {

@@ -65,10 +65,10 @@ func TestAppendJSON(t *testing.T) {
 	f([]byte("\x86\x05\x01\xc0\x02\xc3\x03\xc4\x01\xff\x04\x91\xa1x\x05\xca\x7f\xc0\x00\x00\x06"),
 		`{"5":1,"null":2,"true":3,"/w==":4,"[\"x\"]":5,"null":6}`)
 
-	deep := append(bytes.Repeat([]byte{0x91}, deepestJSON), 1)
-	f(deep, strings.Repeat("[", deepestJSON)+"1"+strings.Repeat("]", deepestJSON))
+	deep := append(bytes.Repeat([]byte{0x91}, maxJSONDepth), 1)
+	f(deep, strings.Repeat("[", maxJSONDepth)+"1"+strings.Repeat("]", maxJSONDepth))
 	deep = append(bytes.Repeat([]byte{0x91}, 100_000), 1)
-	f(deep, strings.Repeat("[", deepestJSON)+"null"+strings.Repeat("]", deepestJSON))
+	f(deep, strings.Repeat("[", maxJSONDepth)+"null"+strings.Repeat("]", maxJSONDepth))
 }
 
 func TestAppendJSONFailure(t *testing.T) {

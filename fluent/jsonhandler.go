@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// NewFallbackJSONHandler returns an ErrorHandler that writes each record to w as
-// a line of JSON, [tag, time, record], and is done with it when w took it all:
+// NewFallbackJSONHandler returns an ErrorHandler that writes each record to w as a line of
+// JSON, [tag, time, record]:
 //
 //	["app.access",1700000000.25,{"status":200,"path":"/"}]
 //
-// The time is in seconds since 1970. Binary data is base64, floats that aren't
-// finite are null, and bytes that aren't UTF-8 become U+FFFD; all else keeps its
-// value. Lines of one batch are one call of Write. If that fails, the batch
-// stays pending, and its lines will be written again, all of them. The handler
-// may serve several Loggers.
+// The time is in seconds since 1970. Binary data is base64, floats that aren't finite are
+// null, and invalid UTF-8 becomes U+FFFD; all other values are preserved. The lines of a
+// batch are written by one call of Write. If that fails, the batch stays pending, and all of
+// its lines will be written again. The handler may be used by several Loggers.
 func NewFallbackJSONHandler(w io.Writer) ErrorHandler { return &jsonHandler{w: w} }
 
 type jsonHandler struct {
@@ -24,7 +23,7 @@ type jsonHandler struct {
 	lines []byte
 }
 
-// HandleError writes what data holds, whatever the cause.
+// HandleError writes the records in data, whatever the cause.
 func (h *jsonHandler) HandleError(_ error, data []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,24 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// limits counts what is pending in memory against WithMemory and WithRecords.
+// limits accounts for the pending records in memory against WithMemory and WithRecords.
 //
-// A shard takes credit from it in pieces, so that a call mostly needs none:
-// what is reserved is what the shards may still take, plus what is in shards,
-// in the queue and with senders. So what is pending never passes the limits.
+// A shard takes credit from it in pieces, so that most calls need none. Reserved is the
+// credit of the shards plus the contents of the shards, the queue and the senders. So the
+// pending records never exceed the limits.
 type limits struct {
 	maxBytes   int64
 	maxRecords int64 // 0: no limit, and records are not counted
 	bytes      atomic.Int64
 	records    atomic.Int64
 
-	// What a shard takes at once. Small enough that all shards together
-	// can't hold back much of a small limit.
+	// Size of a piece of credit. It is small enough that all shards together can't hold back
+	// much of a small limit.
 	pieceBytes   int64
 	pieceRecords int64
 
-	// Calls that wait for room, under Block. Who releases something and finds
-	// one closes room, so that all look again.
+	// Number of calls that wait for room, under Block. A release closes room if there are
+	// any, so that all try again.
 	waiting atomic.Int64
 	mu      sync.Mutex
 	room    chan struct{}
@@ -30,9 +30,9 @@ type limits struct {
 
 const largestPiece = 64 << 10
 
-// batchCost is what a batch counts at least, unless the limit is very small. It
-// is about what the smallest takes: where every record has a tag of its own, the
-// memory is in the batches and not in their records.
+// batchCost is the minimum cost of a batch, unless the limit is very small. It is about the
+// memory of the smallest batch: if every record has its own tag, the memory is in the
+// batches and not in their records.
 const batchCost = 1 << 10
 
 func newLimits(maxBytes, maxRecords int64, shards int) *limits {
@@ -43,8 +43,8 @@ func newLimits(maxBytes, maxRecords int64, shards int) *limits {
 	return l
 }
 
-// reserve takes bytes and records, all or nothing. It wakes nobody when it
-// gives back a part, or waiting calls would wake each other for ever.
+// reserve reserves bytes and records, or nothing. It wakes no waiter when it returns a part,
+// because waiting calls would otherwise wake each other for ever.
 func (l *limits) reserve(bytes, records int64) bool {
 	if !raise(&l.bytes, bytes, l.maxBytes) {
 		return false
@@ -56,19 +56,19 @@ func (l *limits) reserve(bytes, records int64) bool {
 	return false
 }
 
-// claim takes, room or not, what a batch of so many bytes lacks to batchCost, and
-// returns how much that is.
+// claim reserves the difference between bytes and batchCost, even beyond the limit, and
+// returns it.
 func (l *limits) claim(bytes int64) int64 {
 	extra := max(0, min(batchCost, l.maxBytes/batchCost)-bytes)
 	l.bytes.Add(extra)
 	return extra
 }
 
-// raise adds by to n unless that passes most.
-func raise(n *atomic.Int64, by, most int64) bool {
+// raise adds by to n unless that exceeds limit.
+func raise(n *atomic.Int64, by, limit int64) bool {
 	for {
 		have := n.Load()
-		if have+by > most {
+		if have+by > limit {
 			return false
 		}
 		if n.CompareAndSwap(have, have+by) {
@@ -77,7 +77,7 @@ func raise(n *atomic.Int64, by, most int64) bool {
 	}
 }
 
-// release gives back what was reserved, and wakes the calls that wait for it.
+// release returns a reservation and wakes the waiting calls.
 func (l *limits) release(bytes, records int64) {
 	l.bytes.Add(-bytes)
 	if l.maxRecords > 0 {
@@ -92,10 +92,10 @@ func (l *limits) release(bytes, records int64) {
 	l.mu.Unlock()
 }
 
-// await returns the channel that is closed at the next release. Who asks must
-// have added itself to waiting before, and must try once more after: otherwise
+// await returns the channel that is closed at the next release. The caller must have added
+// itself to waiting before, and must try once more afterwards: otherwise
 //
-//	call: finds no room     sender: releases, finds nobody waiting
+//	call: finds no room     sender: releases, finds no waiter
 //	call: waits             (nothing is released any more)
 func (l *limits) await() <-chan struct{} {
 	l.mu.Lock()
@@ -103,7 +103,7 @@ func (l *limits) await() <-chan struct{} {
 	return l.room
 }
 
-// half says whether more than half of a limit is reserved.
+// half reports whether more than half of a limit is reserved.
 func (l *limits) half() bool {
 	return l.bytes.Load() > l.maxBytes/2 || l.maxRecords > 0 && l.records.Load() > l.maxRecords/2
 }

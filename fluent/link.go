@@ -9,48 +9,48 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/forward"
 )
 
-// link is a connection in use. The sender's goroutine writes batches; the
-// link's own one always reads, so that acknowledgements, a HELO nobody has the
-// key for, and the end of the connection are noticed while nothing is sent.
+// link is a connection in use. The sender's goroutine writes batches; the link's own
+// goroutine always reads, so that acknowledgements, a HELO that requires a missing key, and
+// the end of the connection are noticed while nothing is sent.
 //
-// Without acknowledgements a batch is done when it was written, but not while
-// the connection is new: a server that wants a key or a certificate, or one
-// behind a proxy that is away, accepts and closes soon after. So the first
-// batches are held for a moment and given back if that happens.
+// Without acknowledgements a batch is done when it was written, except on a new connection:
+// a server that requires a key or a certificate, or a proxy of a server that is down,
+// accepts and closes soon after. So the first batches are held for a moment and returned if
+// that happens.
 type link struct {
 	s    *sender
 	conn *forward.Conn
 
 	take context.Context // ends when no more batches are to be taken
 	stop context.CancelFunc
-	old  time.Time     // from when on the connection is to be replaced; zero: never
+	old  time.Time     // when the connection is to be replaced; zero for never
 	wake chan struct{} // one place; wakes the writer after flights or err changed
 
 	mu       sync.Mutex
 	flights  []flight  // written or being written, oldest first
-	settled  time.Time // when the first batches are done without acknowledgement; zero: at once
+	settled  time.Time // when the first batches are done without acknowledgement; zero for at once
 	proven   bool      // something was delivered
-	ending   bool      // nothing more will be written: the server is to close
-	ended    bool      // and has closed, having read everything
+	ending   bool      // nothing more will be written: the server should close
+	ended    bool      // the server has closed after reading everything
 	writeErr error
-	giveUp   time.Time // after writeErr: until when the reader looks for a reason
-	err      error     // why the connection ended; the reader is gone then
+	giveUp   time.Time // after writeErr: deadline for the reader to find the reason
+	err      error     // why the connection ended; the reader has ended then
 
-	unsent *batch // taken, and not written since the connection had ended; the writer's
+	unsent *batch // taken but not written because the connection had ended; the writer's
 }
 
-// flight is a batch on its way.
+// flight is a batch in flight.
 type flight struct {
 	b     *batch
-	due   time.Time // when it must be acknowledged; zero while it is being written
+	due   time.Time // deadline of its acknowledgement; zero while it is being written
 	acked bool      // while it was being written
 }
 
-// lastWords is how long a server's reason is waited for after a failed write.
+// lastWords is the wait for a server's reason after a failed write.
 const lastWords = 200 * time.Millisecond
 
-// settleTime is how long the first batches of a connection without
-// acknowledgements are held, besides twice the way to the server.
+// settleTime is how long the first batches of a connection without acknowledgements are
+// held, in addition to two round trips to the server.
 const settleTime = 100 * time.Millisecond
 
 func newLink(s *sender, conn *forward.Conn) *link {
@@ -65,9 +65,9 @@ func newLink(s *sender, conn *forward.Conn) *link {
 	return l
 }
 
-// run sends b and what follows. It returns the batches that were not
-// delivered, in order, and why the connection ended: nil when that was its own
-// wish. It closes the connection.
+// run sends b and the following batches. It returns the undelivered batches, in order, and
+// the reason for the end of the connection: nil if this side ended it. It closes the
+// connection.
 func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err error) {
 	l.take, l.stop = context.WithCancel(turn)
 	defer l.stop()
@@ -83,7 +83,7 @@ func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err erro
 	if !over {
 		_ = l.conn.Close()
 	}
-	reader.Wait() // it ends for either reason, and is alone to know l.err
+	reader.Wait() // it ends for either reason, and only it has written l.err
 	for _, f := range l.flights {
 		left = append(left, f.b)
 	}
@@ -97,14 +97,14 @@ func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err erro
 	return left, err
 }
 
-// idleEnd tells whether err is the end of a connection on which nothing was on
-// its way: servers may close those. One that never carried anything has failed
-// nevertheless, or a server that closes at once would be tried without pause.
+// idleEnd reports whether err is the end of a connection with nothing in flight, which
+// servers may close. A connection that never carried anything has failed nevertheless;
+// otherwise a server that closes at once would be tried without pause.
 func (l *link) idleEnd(err error) bool {
 	return ended(err) && l.proven && len(l.flights) == 0
 }
 
-// send writes b, and tells whether the connection is good for more.
+// send writes b and reports whether the connection can be used further.
 func (l *link) send(b *batch) bool {
 	if !l.begin(b) {
 		l.unsent = b
@@ -125,8 +125,8 @@ func (l *link) send(b *batch) bool {
 	return true
 }
 
-// begin puts b among the flights. It refuses when the connection is over: what
-// is written into a dead socket seems to go well.
+// begin adds b to the flights. It refuses if the connection has ended, because writing to a
+// dead socket may appear to succeed.
 func (l *link) begin(b *batch) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *link) begin(b *batch) bool {
 	return true
 }
 
-// written says that the last flight is out.
+// written records that the last flight was written.
 func (l *link) written() {
 	l.mu.Lock()
 	last := len(l.flights) - 1
@@ -171,8 +171,8 @@ func (l *link) drop(i int) {
 	l.s.tally.inFlight.Store(int64(len(l.flights)))
 }
 
-// writeFailed leaves the reader a moment to find out why, and to take
-// acknowledgements that have come.
+// writeFailed gives the reader a moment to find the reason, and to read acknowledgements
+// that have arrived.
 func (l *link) writeFailed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,14 +182,14 @@ func (l *link) writeFailed(err error) {
 	}
 }
 
-// hurry gives the reader little time. mu is held.
+// hurry shortens the reader's deadline. mu is held.
 func (l *link) hurry() {
 	l.giveUp = time.Now().Add(lastWords)
 	l.setDeadline()
 }
 
-// end tells a server without acknowledgements that this was all: it answers by
-// closing, once it has read everything.
+// end closes the sending direction to a server without acknowledgements: it closes once it
+// has read everything.
 func (l *link) end() {
 	l.mu.Lock()
 	l.ending = true
@@ -199,9 +199,8 @@ func (l *link) end() {
 	}
 }
 
-// following waits for room and for the next batch. It returns nil when no more
-// is to be sent here, and then all flights have arrived or the connection is
-// broken.
+// following waits for room and for the next batch. It returns nil if no more is to be sent
+// here; then all flights have arrived or the connection is broken.
 func (l *link) following() *batch {
 	for !l.room() {
 		if !l.pause() {
@@ -225,14 +224,14 @@ func (l *link) following() *batch {
 	return b
 }
 
-// once tells whether the connection is for one batch only.
+// once reports whether the connection is for one batch only.
 func (l *link) once() bool { return !l.s.o.keepalive || !l.conn.Keepalive() }
 
 func (l *link) tooOld() bool { return !l.old.IsZero() && !time.Now().Before(l.old) }
 
-// room tells whether one more batch may be on its way: a single one as long as
-// the server has to prove itself. Those held without acknowledgements have
-// been written and count otherwise not.
+// room reports whether another batch may be in flight: only one until the server has
+// acknowledged or accepted something. Batches held without acknowledgements have been
+// written and don't count otherwise.
 func (l *link) room() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,7 +256,7 @@ func (l *link) drain() {
 	}
 }
 
-// pause waits until something has changed; false when the connection is over.
+// pause waits for a change; it returns false when the connection has ended.
 func (l *link) pause() bool {
 	if l.broken() != nil {
 		return false
@@ -274,7 +273,7 @@ func (l *link) rouse() {
 	}
 }
 
-// broken returns why the connection is over, as far as is known.
+// broken returns the reason for the end of the connection, as far as it is known.
 func (l *link) broken() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

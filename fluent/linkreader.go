@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/forward"
 )
 
-// read is the reader: it ends with the connection, and ends it.
+// read is the reader: it ends with the connection and closes it.
 func (l *link) read() {
 	var err error
 	for err == nil {
@@ -37,7 +37,7 @@ func (l *link) read() {
 	l.rouse()
 }
 
-// acked takes one acknowledgement: they come in the order of the batches.
+// acked handles one acknowledgement. They arrive in the order of the batches.
 func (l *link) acked(id string) error {
 	l.mu.Lock()
 	if len(l.flights) == 0 || l.flights[0].acked {
@@ -50,7 +50,7 @@ func (l *link) acked(id string) error {
 		return fmt.Errorf("server acknowledged chunk %q instead of %q", id, f.b.id)
 	}
 	if f.due.IsZero() {
-		// Its bytes are still the writer's, who will find this.
+		// Its bytes are still in use by the writer, which will check acked.
 		f.acked = true
 		l.mu.Unlock()
 		return nil
@@ -64,7 +64,7 @@ func (l *link) acked(id string) error {
 	return nil
 }
 
-// timeUp looks what the deadline was for. nil means to read on.
+// timeUp handles the end of a deadline. It returns nil to continue reading.
 func (l *link) timeUp() error {
 	l.mu.Lock()
 	now := time.Now()
@@ -87,7 +87,7 @@ func (l *link) timeUp() error {
 	return nil
 }
 
-// closed is the end that a server makes. If it was asked for, everything has
+// closed handles the server's end of the connection. If it was requested, everything has
 // been read.
 func (l *link) closed() {
 	l.mu.Lock()
@@ -99,7 +99,7 @@ func (l *link) closed() {
 	}
 }
 
-// settle lets go of what was written without acknowledgement.
+// settle completes the batches written without acknowledgement.
 func (l *link) settle() {
 	l.mu.Lock()
 	var done []*batch
@@ -115,7 +115,7 @@ func (l *link) settle() {
 	l.rouse()
 }
 
-// setDeadline sets until when the reader waits. mu is held.
+// setDeadline sets the reader's deadline. mu is held.
 func (l *link) setDeadline() {
 	at := l.settled
 	switch {
@@ -124,5 +124,5 @@ func (l *link) setDeadline() {
 	case l.s.o.ack && len(l.flights) > 0:
 		at = l.flights[0].due
 	}
-	_ = l.conn.SetReadDeadline(at) // fails when closed, as the reader notices
+	_ = l.conn.SetReadDeadline(at) // fails if closed, which the reader notices
 }

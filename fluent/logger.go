@@ -13,20 +13,19 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// Logger sends records to its servers, from goroutines of its own. Its methods
-// may be called concurrently, also from what it calls itself: methods of records
-// that are being encoded and, but for those that wait, error handlers.
+// Logger sends records to its servers from its own goroutines. Its methods are safe for
+// concurrent use, also from its callbacks: methods of records that are being encoded, and
+// error handlers, except for methods that wait.
 type Logger struct {
-	// The way of a record: 1) a call encodes it into a buffer of its own, and
-	// appends that to the shard of, mostly, its processor. 2) The collector joins
-	// what the shards hold into batches of one tag, which the queue keeps in
-	// order. 3) Senders take batches from the queue and give back those that
-	// failed. 4) Where memory runs short the spiller moves batches to disk; where no
-	// server is up the error handler is offered them.
+	// The path of a record: 1) a call encodes it into its own buffer and appends that to a
+	// shard, usually that of its processor. 2) The collector joins the shards' contents into
+	// batches of one tag, which the queue keeps in order. 3) Senders take batches from the
+	// queue and return failed ones. 4) When memory runs short the spiller moves batches to
+	// disk; when no server is up the error handler receives them.
 
-	// ErrorHandler is another way to set what SetErrorHandler sets. It may
-	// only be assigned to before the first Post, and not at all with WithSpill,
-	// since what is on disk may need it at once.
+	// ErrorHandler is an alternative to SetErrorHandler. It may only be assigned before the
+	// first Post, and not with WithSpill, because records on disk may need the handler at
+	// once.
 	ErrorHandler ErrorHandler
 
 	options   options
@@ -43,13 +42,13 @@ type Logger struct {
 	scratches sync.Pool
 
 	replayed uint64        // records found on disk
-	adopted  atomic.Uint64 // records taken over from another Logger
+	adopted  atomic.Uint64 // records received from another Logger
 
 	closing chan struct{} // closed when Shutdown begins
 	ending  ending
 }
 
-// deliverer is what a Logger knows of delivery.
+// deliverer is the interface between a Logger and its delivery.
 type deliverer interface {
 	start(ctx context.Context, src source)
 	wait()
@@ -57,13 +56,12 @@ type deliverer interface {
 	states() []ServerStats
 }
 
-// New makes a Logger and returns without having connected: a server that is
-// away is no error. Servers are written as "host:port", "tcp://host:port",
-// "tls://host:port" or "unix:///path"; without a port it is 24224. Without any
-// it is 127.0.0.1.
+// New returns a Logger without connecting: a server that is down is no error. Servers have
+// the form "host:port", "tcp://host:port", "tls://host:port" or "unix:///path"; the default
+// port is 24224, and the default server 127.0.0.1.
 //
-// Errors tell what is wrong with an address or an option, or that the directory
-// of WithSpill can't be used. The Logger must be ended with Shutdown or Close.
+// New returns an error if an address or an option is invalid, or if the directory of
+// WithSpill can't be used. The Logger must be ended with Shutdown or Close.
 func New(servers []string, opts ...Option) (*Logger, error) {
 	o := defaultOptions()
 	for _, option := range opts {
@@ -78,7 +76,7 @@ func New(servers []string, opts ...Option) (*Logger, error) {
 	return newLogger(o, func(o *options, report func(Event)) (deliverer, error) { return newDelivery(servers, o, report) })
 }
 
-// newLogger makes a Logger that hands its batches to what deliver returns.
+// newLogger returns a Logger that passes its batches to the result of deliver.
 func newLogger(o options, deliver func(*options, func(Event)) (deliverer, error)) (*Logger, error) {
 	l, err := prepare(o, deliver)
 	if err == nil {
@@ -87,7 +85,7 @@ func newLogger(o options, deliver func(*options, func(Event)) (deliverer, error)
 	return l, err
 }
 
-// prepare makes a Logger whose goroutines don't run yet.
+// prepare returns a Logger whose goroutines are not running yet.
 func prepare(o options, deliver func(*options, func(Event)) (deliverer, error)) (*Logger, error) {
 	shards := runtime.GOMAXPROCS(0)
 	l := &Logger{options: o, clock: newClock(), closing: make(chan struct{})}
@@ -134,39 +132,37 @@ func (l *Logger) startAll() {
 	}
 }
 
-// scratch is what a call encodes into. The pool keeps it with the processor,
-// and so does it keep the shard.
+// scratch is the encoding buffer of a call. The pool keeps it, and with it the shard, per
+// processor.
 type scratch struct {
 	shard *shard
 	buf   []byte
 }
 
-// largestScratch is the largest buffer that is kept for the next call.
-const largestScratch = 64 << 10
+// maxScratch is the maximum capacity of a buffer kept for the next call.
+const maxScratch = 64 << 10
 
-// Post accepts a record with the present time, to be sent under tag. The record is
-// a map with string keys, a struct or a pointer to one, a *Record, or a value with a
-// MarshalMsg method whose output is a map; the package's description says
-// what becomes of its fields. It is encoded before Post returns, and may be changed then.
+// Post posts a record with the current time under tag. The record is a map with string keys,
+// a struct or a pointer to one, a *Record, or a value with a MarshalMsg method whose output
+// is a map; the package's documentation describes the encoding. It is encoded before Post
+// returns and may be changed afterwards.
 //
-// Post never waits, but for the policy Block. An error says that the record was
-// not accepted, and why: ErrFull, ErrClosed, ErrNotRecord, ErrTooLarge, ErrTag,
-// or what can't be encoded.
+// Post never waits, except under the policy Block. It returns an error if the record was not
+// accepted: ErrFull, ErrClosed, ErrNotRecord, ErrTooLarge, ErrTag, or an encoding error.
 func (l *Logger) Post(tag string, record any) error {
 	now := time.Now()
 	return l.post(context.Background(), tag, now, l.clock.at(now), record)
 }
 
-// PostWithTime is Post for something that happened at t. The zero Time means
-// now. Other times before 1970 or after 2106 are ErrTime: the protocol has no
-// place for them.
+// PostWithTime is Post for an event at time t. The zero Time means now. Times before 1970 or
+// after 2106 return ErrTime, because the protocol can't represent them.
 func (l *Logger) PostWithTime(tag string, t time.Time, record any) error {
 	return l.post(context.Background(), tag, t, l.clock.at(time.Now()), record)
 }
 
-// PostContext is PostWithTime that, under Block, waits for room no longer than
-// ctx allows, and then returns an error that wraps ErrFull and the context's.
-// Under other policies, and while there is room, ctx means nothing.
+// PostContext is PostWithTime that, under Block, waits for room until ctx ends, and then
+// returns an error that wraps ErrFull and the context's. Under other policies, and while
+// there is room, ctx is ignored.
 func (l *Logger) PostContext(ctx context.Context, tag string, t time.Time, record any) error {
 	return l.post(ctx, tag, t, l.clock.at(time.Now()), record)
 }
@@ -179,15 +175,15 @@ func (l *Logger) post(ctx context.Context, tag string, t time.Time, at int64, re
 	} else {
 		l.counts.invalid.Add(1)
 	}
-	if cap(entry) <= largestScratch {
+	if cap(entry) <= maxScratch {
 		s.buf = entry
 	}
 	l.scratches.Put(s)
 	return err
 }
 
-// encode appends an event: an array of time and record. No lock is held, since
-// marshalers of the caller's may run; one that panics costs its own record only.
+// encode appends an event: an array of time and record. No lock is held, because marshalers
+// of the caller may run; a panic affects only its own record.
 func (l *Logger) encode(dst []byte, tag string, t time.Time, record any) (entry []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -242,7 +238,7 @@ func (l *Logger) accept(ctx context.Context, s *shard, tag string, entry []byte,
 	return nil
 }
 
-// overflow does what the policy says about a record for which there was no room.
+// overflow applies the overflow policy to a record without room.
 func (l *Logger) overflow(ctx context.Context, s *shard, tag string, entry []byte) error {
 	signal(l.collector.hurry)
 	signal(l.queue.spill)
@@ -261,14 +257,14 @@ func (l *Logger) overflow(ctx context.Context, s *shard, tag string, entry []byt
 	return err
 }
 
-// unborrow takes back the credit that shards have and don't need.
+// unborrow returns the unused credit of all shards.
 func (l *Logger) unborrow() {
 	for i := range l.collector.shards {
 		l.collector.shards[i].unborrow(l.limits)
 	}
 }
 
-// makeRoom calls try until it succeeds or the policy says no.
+// makeRoom calls try until it succeeds or the policy refuses.
 func (l *Logger) makeRoom(ctx context.Context, try func() outcome) error {
 	if l.options.overflow == Block {
 		l.limits.waiting.Add(1)

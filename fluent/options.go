@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Option changes one setting of a Logger. Those not given keep the default
-// that the option's function tells.
+// Option changes a setting of a Logger. The defaults are documented at each option's
+// function.
 type Option func(*options)
 
-// options holds what the options set. New fills in the defaults, applies the
-// options in their order and checks the outcome; from then on nobody writes it.
+// options holds the settings. New sets the defaults, applies the options in order and
+// validates the result; it is read-only afterwards.
 type options struct {
-	// what a record becomes
+	// encoding of records
 	tagPrefix string
 	seconds   bool
 	maxRecord int
@@ -45,13 +45,13 @@ type options struct {
 	writeTimeout time.Duration
 	keepalive    bool
 	maxConnAge   time.Duration // 0: no limit
-	tls          *tls.Config   // nil unless given; servers with tls:// need none
+	tls          *tls.Config   // nil unless given; optional for servers with tls://
 	sharedKey    string
 	username     string
 	password     string
 	hostname     string
 
-	// what follows a failure
+	// failures
 	retryBase         time.Duration
 	retryMax          time.Duration
 	breakerThreshold  int
@@ -81,35 +81,33 @@ func defaultOptions() options {
 	}
 }
 
-// Overflow says what becomes of records when as many are pending as WithMemory
-// or WithRecords allow.
+// Overflow is the policy when the limits of WithMemory or WithRecords are reached.
 type Overflow int
 
 const (
 	// DropNewest refuses the new record: Post returns ErrFull.
 	DropNewest Overflow = iota
-	// DropOldest gives up the oldest batch that is not being sent, counts its
-	// records and reports them as an Event. Post returns ErrFull only when
-	// everything pending is being sent.
+	// DropOldest drops the oldest batch that is not being sent, counts its records and
+	// reports them as an Event. Post returns ErrFull only when everything pending is being
+	// sent.
 	DropOldest
-	// Block makes the call wait for room: PostContext until its context ends,
-	// Post and the others until the Logger is closed.
+	// Block makes the call wait for room: PostContext until its context ends, Post and the
+	// others until the Logger is closed.
 	Block
-	// Spill moves the oldest batches to the directory of WithSpill. Post
-	// returns ErrFull when the disk is full, fails, or is slower than what is
-	// posted.
+	// Spill moves the oldest batches to the directory of WithSpill. Post returns ErrFull if
+	// the disk is full, fails, or is slower than the posted records.
 	Spill
 )
 
-// Mode is the form in which events go out.
+// Mode is the form of messages to the server.
 type Mode int
 
 const (
-	// PackedForward sends a batch as one message. Every Fluentd since 0.14 and
-	// every Fluent Bit reads it.
+	// PackedForward sends a batch as one message. It is supported by Fluentd since 0.14 and
+	// by Fluent Bit.
 	PackedForward Mode = iota
-	// Message sends each event as a message of its own, for servers that read
-	// nothing else. It costs more bytes and more work on both sides.
+	// Message sends each event as its own message, for servers that support nothing else. It
+	// costs more bytes and more work on both sides.
 	Message
 )
 
@@ -117,44 +115,44 @@ const (
 type Compression int
 
 const (
-	// NoCompression sends events as they are.
+	// NoCompression sends events uncompressed.
 	NoCompression Compression = iota
-	// Gzip makes access logs about ten times smaller. Fluentd since 0.14.7
-	// and every Fluent Bit read it.
+	// Gzip makes access logs about ten times smaller. It is supported by Fluentd since
+	// 0.14.7 and by Fluent Bit.
 	Gzip
-	// Zstd is faster than Gzip and smaller. Fluentd since 1.19 and Fluent Bit
-	// since 4.0 read it; an older one takes such messages for damaged.
+	// Zstd is faster than Gzip and smaller. It is supported by Fluentd since 1.19 and Fluent
+	// Bit since 4.0; older versions treat such messages as damaged.
 	Zstd
 )
 
-// Heartbeat is how a Logger finds out that a server which failed is back.
+// Heartbeat is the way in which a Logger detects that a failed server is up again.
 type Heartbeat int
 
 const (
 	// NoHeartbeat tries a server again by sending it records.
 	NoHeartbeat Heartbeat = iota
-	// ConnectHeartbeat opens a connection, with the handshake if there is one,
-	// and closes it again.
+	// ConnectHeartbeat opens a connection, with the handshake if there is one, and closes it
+	// again.
 	ConnectHeartbeat
-	// UDPHeartbeat sends a datagram to the server's port and waits for its
-	// answer. Fluentd answers, Fluent Bit does not.
+	// UDPHeartbeat sends a datagram to the server's port and waits for its answer. Fluentd
+	// answers, Fluent Bit does not.
 	UDPHeartbeat
 )
 
-// SpillOptions say how WithSpill uses the disk.
+// SpillOptions configure the use of the disk by WithSpill.
 type SpillOptions struct {
-	// MaxBytes bounds the directory. Default 1 GiB. When it is reached the
-	// newest records are refused: Post returns ErrFull.
+	// MaxBytes bounds the size of the directory. Default 1 GiB. At the limit the newest
+	// records are refused: Post returns ErrFull.
 	MaxBytes int64
 
-	// Sync is how long what was written may stay unsynced, and so may be lost
-	// when the machine (not the process) stops. Default 1 s. SyncAlways syncs
-	// after each batch: safer, slower. SyncNever leaves it to the system.
-	// Flush and Shutdown sync in any case.
+	// Sync is the maximum time for which written data may be unsynced, and may thus be lost
+	// if the machine (not the process) stops. Default 1 s. SyncAlways syncs after each
+	// batch: safer, slower. SyncNever leaves it to the system. Flush and Shutdown sync in
+	// any case.
 	Sync time.Duration
 }
 
-// Values of SpillOptions.Sync.
+// Special values of SpillOptions.Sync.
 const (
 	SyncAlways time.Duration = -1
 	SyncNever  time.Duration = -2
@@ -163,45 +161,44 @@ const (
 // WithTagPrefix puts prefix and a dot before every tag. Default: none.
 func WithTagPrefix(prefix string) Option { return func(o *options) { o.tagPrefix = prefix } }
 
-// WithSeconds sends times as whole seconds, for servers before Fluentd 0.14,
-// which can't read finer ones. Default: times with nanoseconds.
+// WithSeconds sends times as whole seconds, for servers before Fluentd 0.14, which don't
+// support finer ones. Default: times with nanoseconds.
 func WithSeconds() Option { return func(o *options) { o.seconds = true } }
 
-// WithMaxRecord bounds one encoded record, in bytes. Default 1 MiB, never more
-// than WithMemory. Post returns ErrTooLarge for a larger one. Fluent Bit closes
-// the connection on a message above its Buffer_Max_Size (6 MB unless set).
+// WithMaxRecord bounds the size of an encoded record, in bytes. Default 1 MiB, at most
+// WithMemory. Post returns ErrTooLarge for a larger one. Fluent Bit closes the connection on
+// a message above its Buffer_Max_Size (default 6 MB).
 func WithMaxRecord(bytes int) Option { return func(o *options) { o.maxRecord = bytes } }
 
-// WithFlushInterval sets how long a record may wait for others to be sent with
-// it. Default 200 ms. A longer interval makes fewer, larger messages; what is
-// waiting is lost when the process is killed.
+// WithFlushInterval sets the maximum time for which a record waits for others to be sent
+// with it. Default 200 ms. A longer interval makes fewer, larger messages; waiting records
+// are lost when the process is killed.
 func WithFlushInterval(d time.Duration) Option { return func(o *options) { o.flushInterval = d } }
 
-// WithBatchBytes sets how many bytes of records, before compression, go into
-// one message at most, unless one record alone has more. Default 256 KiB, never
-// more than an eighth of WithMemory. So much in one processor's buffer is
-// collected at once. Larger batches compress better; one that fails is sent
+// WithBatchBytes sets the maximum size of a message, before compression, unless a single
+// record is larger. Default 256 KiB, at most an eighth of WithMemory. A processor's buffer
+// of that size is collected at once. Larger batches compress better; a failed batch is sent
 // again as a whole.
 func WithBatchBytes(bytes int) Option { return func(o *options) { o.batchBytes = bytes } }
 
-// WithMemory bounds the encoded records that are pending in memory, being sent
-// or not, in bytes. Default 64 MiB. WithOverflow says what follows when it is
-// reached. A message to be sent counts as 1 KiB at least, which matters where
-// there are thousands of tags. Buffers add up to about half of what they hold to it, and batches
-// read back from WithSpill's directory are not counted: at most the window of each server.
+// WithMemory bounds the encoded records pending in memory, including the ones being sent, in
+// bytes. Default 64 MiB. WithOverflow sets the policy at the limit. A message to be sent
+// counts as at least 1 KiB, which matters if there are thousands of tags. Buffers add up to
+// about half of their content, and batches read back from WithSpill's directory are not
+// counted: at most the window of each server.
 func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
 
-// WithRecords bounds the number of records that are pending in memory. Default
-// 0: only WithMemory bounds them.
+// WithRecords bounds the number of records pending in memory. Default 0: only WithMemory
+// bounds them.
 func WithRecords(n int64) Option { return func(o *options) { o.records = n } }
 
-// WithOverflow says what becomes of records when the limits are reached.
-// Default DropNewest. Spill needs WithSpill.
+// WithOverflow sets the policy when the limits are reached. Default DropNewest. Spill needs
+// WithSpill.
 func WithOverflow(policy Overflow) Option { return func(o *options) { o.overflow = policy } }
 
-// WithSpill gives a directory for records that memory has no room for, and for
-// those that remain at Shutdown; the next Logger with that directory sends
-// them first. It sets WithOverflow(Spill). One Logger may use a directory at a time.
+// WithSpill sets a directory for records that exceed memory, and for the ones that remain at
+// Shutdown; the next Logger with that directory sends them first. It sets
+// WithOverflow(Spill). A directory may be used by one Logger at a time.
 func WithSpill(dir string, spill SpillOptions) Option {
 	return func(o *options) { o.spillDir, o.spill, o.overflow = dir, spill, Spill }
 }
@@ -212,105 +209,101 @@ func WithCloseTimeout(d time.Duration) Option { return func(o *options) { o.clos
 // WithMode sets the form of messages. Default PackedForward.
 func WithMode(mode Mode) Option { return func(o *options) { o.mode = mode } }
 
-// WithCompression compresses the events of each message. Default
-// NoCompression: it spares the processor and costs network. It needs
-// PackedForward.
+// WithCompression compresses the events of each message. Default NoCompression, which saves
+// processor time and costs network bandwidth. It needs PackedForward.
 func WithCompression(c Compression) Option { return func(o *options) { o.compression = c } }
 
-// WithAck asks the server to acknowledge every batch. Default true: a batch
-// counts as delivered when the server has said so, and is sent again if it
-// does not, so that a receiver may see it twice. Without, a batch counts as
-// delivered when it was written to the socket; what the kernel or the server
-// then still holds is lost when either of them goes away. The first batches of
-// a connection count a tenth of a second later, since a server that wants a key
-// or a certificate closes only then; a connection that ends while nothing is
-// being sent costs nothing.
+// WithAck requests an acknowledgement of every batch. Default true: a batch counts as
+// delivered when the server has acknowledged it, and is sent again otherwise, so a receiver
+// may see it twice. With false, a batch counts as delivered when it was written to the
+// socket; data that the kernel or the server still holds is lost when either fails. The
+// first batches of a connection then count a tenth of a second later, because a server that
+// requires a key or a certificate closes only then; a connection that ends while idle loses
+// nothing.
 func WithAck(ack bool) Option { return func(o *options) { o.ack = ack } }
 
-// WithAckTimeout sets how long after it was written a batch may remain
-// unacknowledged before its connection counts as failed. Default 30 s. Fluentd
-// acknowledges when its buffer has the events; a value below what that takes
-// under load makes duplicates.
+// WithAckTimeout sets the maximum time between writing a batch and its acknowledgement,
+// after which its connection counts as failed. Default 30 s. Fluentd acknowledges when the
+// events are in its buffer; a timeout shorter than that takes under load causes duplicates.
 func WithAckTimeout(d time.Duration) Option { return func(o *options) { o.ackTimeout = d } }
 
-// WithWindow sets how many batches may be unacknowledged on one connection.
-// Default 16. 1 waits for each acknowledgement before it sends on; more hides
-// the distance to the server, and is what a failure may repeat.
+// WithWindow sets the maximum number of unacknowledged batches per connection. Default 16. 1
+// waits for each acknowledgement before the next batch; more hides the latency of the
+// server, and is the maximum that a failure may repeat.
 func WithWindow(batches int) Option { return func(o *options) { o.window = batches } }
 
-// WithDial replaces the net.Dialer. The network is "tcp" or "unix"; TLS is
-// added to what dial returns. It must return when its context ends: Shutdown
-// waits for it.
+// WithDial replaces the net.Dialer. The network is "tcp" or "unix"; TLS is added to the
+// returned connection. dial must return when its context ends: Shutdown waits for it.
 func WithDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(o *options) { o.dial = dial }
 }
 
-// WithDialTimeout bounds connecting, with TLS and handshake. Default 3 s; 0 is
-// no bound but the system's.
+// WithDialTimeout bounds connecting, including TLS and handshake. Default 3 s; 0 means only
+// the system's limit.
 func WithDialTimeout(d time.Duration) Option { return func(o *options) { o.dialTimeout = d } }
 
-// WithWriteTimeout bounds the writing of one message, for a server that does not
-// read. Default 10 s; 0 is no bound. Then the connection counts as failed.
+// WithWriteTimeout bounds the writing of a message to a server that does not read;
+// afterwards the connection counts as failed. Default 10 s; 0 means no limit.
 func WithWriteTimeout(d time.Duration) Option { return func(o *options) { o.writeTimeout = d } }
 
-// WithKeepalive says whether a connection serves for more than one batch.
-// Default true. A server can ask for false in its handshake.
+// WithKeepalive sets whether a connection is used for more than one batch. Default true. A
+// server can request false in its handshake.
 func WithKeepalive(keep bool) Option { return func(o *options) { o.keepalive = keep } }
 
-// WithMaxConnAge replaces a connection that is older, between two batches, so
-// that a changed DNS entry or load balancer takes effect. Default 0: never.
+// WithMaxConnAge replaces connections older than d, between two batches, so that a changed
+// DNS entry or load balancer takes effect. Default 0: never.
 func WithMaxConnAge(d time.Duration) Option { return func(o *options) { o.maxConnAge = d } }
 
-// WithTLS gives the configuration for servers written as tls://host:port: own
-// authorities, a client certificate. Default: the system's authorities, the
-// host's name. Without ServerName the address's host is verified.
+// WithTLS sets the configuration for servers of the form tls://host:port, for example other
+// authorities or a client certificate. Default: the system's authorities. Without ServerName
+// the address's host is verified.
 func WithTLS(config *tls.Config) Option { return func(o *options) { o.tls = config } }
 
-// WithSharedKey authenticates both sides with a key that both know, as
-// Fluentd's <security> section asks for. Default: none. The key does not go
-// over the wire, records do: use TLS where they are secret.
+// WithSharedKey authenticates both sides with a shared key, as configured in Fluentd's
+// <security> section. Default: none. The key is not sent over the network, but records are:
+// use TLS if they are secret.
 func WithSharedKey(key string) Option { return func(o *options) { o.sharedKey = key } }
 
-// WithUser gives name and password for servers that ask for a user as well as
-// the shared key. Only a digest goes over the wire.
+// WithUser sets name and password for servers that require a user in addition to the shared
+// key. Only a digest is sent.
 func WithUser(name, password string) Option {
 	return func(o *options) { o.username, o.password = name, password }
 }
 
-// WithHostname sets the name that the handshake tells the server, which must
-// differ from the server's own. Default: os.Hostname.
+// WithHostname sets the client's name in the handshake, which must differ from the server's
+// own. Default: os.Hostname.
 func WithHostname(name string) Option { return func(o *options) { o.hostname = name } }
 
-// WithRetry sets the waits between attempts at a failed server: after the first
-// failure a random time up to base, after each further one in a row up to twice
-// as much, but never above max. Default 200 ms and 30 s.
+// WithRetry sets the waits between attempts at a failed server: after the first failure a
+// random time up to base, after each further one in a row up to twice as much, but at most
+// max. Default 200 ms and 30 s.
 func WithRetry(base, max time.Duration) Option {
 	return func(o *options) { o.retryBase, o.retryMax = base, max }
 }
 
-// WithBreaker sets how many failures in a row make a server count as down.
-// Default 1. Others take over its batches then, and it is tried again after a wait.
+// WithBreaker sets the number of failures in a row after which a server counts as down.
+// Default 1. Other servers then receive its batches, and it is tried again after a wait.
 func WithBreaker(failures int) Option { return func(o *options) { o.breakerThreshold = failures } }
 
-// WithBalance shares batches out among all servers that are up. Default:
-// failover, where a server gets batches only while all before it are down.
+// WithBalance distributes batches among all servers that are up. Default: failover, where a
+// server receives batches only while all before it are down.
 func WithBalance() Option { return func(o *options) { o.balance = true } }
 
-// WithHeartbeat sets how and how often a server that is down is tried.
-// Default NoHeartbeat: with a batch, after WithRetry's wait.
+// WithHeartbeat sets how and how often a server that is down is tried. Default NoHeartbeat:
+// with a batch, after WithRetry's wait.
 func WithHeartbeat(kind Heartbeat, interval time.Duration) Option {
 	return func(o *options) { o.heartbeat, o.heartbeatInterval = kind, interval }
 }
 
-// WithErrorHandler has h called with records that could not be sent while no
-// server is up and more than pendingLimit records are pending. Default: none;
-// records stay pending. See ErrorHandler.
+// WithErrorHandler sets the handler of records that could not be sent, which is called while
+// no server is up and more than pendingLimit records are pending. Default: none; records
+// stay pending. See ErrorHandler.
 func WithErrorHandler(h ErrorHandler, pendingLimit int) Option {
 	return func(o *options) { o.errorHandler, o.pendingLimit = h, pendingLimit }
 }
 
-// resolve fills in what depends on other options or on the machine, and says
-// which setting makes no sense.
+// resolve sets the defaults that depend on other options or on the machine, and validates
+// all settings.
 func (o *options) resolve() error {
 	if err := o.check(); err != nil {
 		return fmt.Errorf("fluent: %w", err)
@@ -372,7 +365,7 @@ func (o *options) check() error {
 	)
 }
 
-// checkTogether looks at settings that exclude or need each other.
+// checkTogether validates settings that exclude or need each other.
 func (o *options) checkTogether() error {
 	switch {
 	case o.overflow == Spill && o.spillDir == "":

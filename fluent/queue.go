@@ -7,29 +7,27 @@ import (
 	"sync/atomic"
 )
 
-// source is what senders know of the queue.
+// source is the senders' interface to the queue.
 type source interface {
-	// next takes the oldest batch. It waits for one until ctx ends, and then
-	// returns its error.
+	// next takes the oldest batch. It waits for one until ctx ends, and then returns ctx's
+	// error.
 	next(ctx context.Context) (*batch, error)
 
-	// done says that a taken batch was delivered.
+	// done marks a taken batch as delivered.
 	done(b *batch)
 
-	// back returns batches of an attempt that failed with cause, or of one that
-	// ended for no fault if it is nil. They are given out again before others. bs
-	// itself remains the caller's. A server that counts as down after this does
-	// so before the call, so that whoever is woken finds it down.
+	// back returns the batches of an attempt that failed with cause, or that ended without a
+	// failure if cause is nil. They are taken again before others. The caller keeps the
+	// slice bs. If the failure takes the server down, its state changes before the call, so
+	// that woken goroutines see it.
 	back(bs []*batch, cause error)
 }
 
-// queue holds the batches that the collector has sealed, until something has
-// become of each. The oldest are those that senders gave back, then come those on
-// disk, then those in memory.
+// queue holds the sealed batches until each has an outcome. The oldest are the ones returned
+// by senders, followed by the ones on disk and the ones in memory.
 //
-// What a batch has reserved of the limits is released when it leaves: by done,
-// handled, drop or, on its way to the disk, spilled. A batch that was read
-// from disk has reserved nothing.
+// The reservation of a batch is released when it is removed: by done, handled, drop or,
+// after being written to disk, spilled. A batch read from disk has no reservation.
 type queue struct {
 	limits     *limits
 	counts     *counts
@@ -41,25 +39,25 @@ type queue struct {
 	mu       sync.Mutex
 	returned []*batch          // by order: oldest first
 	sealed   fifo              // by seq: oldest first
-	tails    map[string]*batch // by tag: the one in sealed that more can be appended to
+	tails    map[string]*batch // by tag: the batch in sealed with room for more
 	seq      uint64            // of the batch sealed last
 	order    uint64            // of the batch first taken last
-	held     map[*batch]bool   // taken and neither done nor back
-	memory   int               // batches that no disk has: in returned, sealed, held
+	held     map[*batch]bool   // taken, without an outcome so far
+	memory   int               // number of batches that are not on disk: in returned, sealed, held
 	waiters  []*waiter
-	asking   int  // senders that wait in next
-	reading  bool // someone reads the next batch from disk
+	asking   int  // senders waiting in next
+	reading  bool // the next batch is being read from disk
 	spilling bool // the oldest in memory is being written to disk
 
-	urgent uint64 // what is sealed up to here is to be written to disk
+	urgent uint64 // batches sealed up to here are to be written to disk
 
-	// ready wakes one waiting sender. Who takes a batch and leaves another
-	// wakes the next one, so one place in the channel is enough. spill wakes
-	// the spiller, stranded whoever calls the error handler.
+	// ready wakes one waiting sender. A sender that takes a batch and leaves another one
+	// wakes the next, so one place in the channel is enough. spill wakes the spiller,
+	// stranded the fallback.
 	ready, spill, stranded chan struct{}
 
-	// changed tells Shutdown to look again: something left the disk, or an
-	// attempt failed, or Close is in a hurry.
+	// changed wakes Shutdown: a batch was removed from disk, an attempt failed, or Close is
+	// in a hurry.
 	changed chan struct{}
 }
 
@@ -79,8 +77,8 @@ func newQueue(o *options, l *limits, c *counts) *queue {
 	}
 }
 
-// push adds what the collector has sealed. While senders don't keep up it is
-// appended to the last batch of its tag, if there is room.
+// push adds a sealed batch. While senders don't keep up it is appended to the last batch of
+// its tag, if there is room.
 func (q *queue) push(b *batch) {
 	q.mu.Lock()
 	if t := q.tails[b.tag]; t != nil && len(t.entries)+len(b.entries) <= q.batchBytes {
@@ -108,7 +106,7 @@ func (q *queue) push(b *batch) {
 func (q *queue) next(ctx context.Context) (*batch, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			// What woke this sender, or was left to it, is another's now.
+			// Pass the signal that woke this sender on to another.
 			signal(q.ready)
 			signal(q.stranded)
 			return nil, err
@@ -132,8 +130,8 @@ func (q *queue) next(ctx context.Context) (*batch, error) {
 	}
 }
 
-// takeStranded is take for the error handler: it leaves batches to a sender
-// that waits for one, or a server that is back would never be found out.
+// takeStranded is take for the error handler. It leaves batches to a waiting sender;
+// otherwise a recovered server would never be detected.
 func (q *queue) takeStranded() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +141,7 @@ func (q *queue) takeStranded() *batch {
 	return q.take()
 }
 
-// take removes the oldest batch, or returns nil. The caller holds mu.
+// take removes and returns the oldest batch, or nil. The caller holds mu.
 func (q *queue) take() *batch {
 	var b *batch
 	if len(q.returned) > 0 {
@@ -166,9 +164,9 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// takeFresh returns the oldest batch that was never given out. While it is on
-// its way from or to the disk younger ones have to wait. The caller holds mu,
-// which is let go while the disk is read.
+// takeFresh returns the oldest batch that was never taken. While it is being moved from or
+// to the disk, younger ones have to wait. The caller holds mu, which is released while the
+// disk is read.
 func (q *queue) takeFresh() *batch {
 	for q.disk.unread() {
 		if q.reading {
@@ -183,7 +181,7 @@ func (q *queue) takeFresh() *batch {
 		if b != nil {
 			return b
 		}
-		signal(q.changed) // what was thought to be on disk may be damaged
+		signal(q.changed) // batches assumed to be on disk may be damaged
 	}
 	if q.spilling {
 		return nil
@@ -191,7 +189,7 @@ func (q *queue) takeFresh() *batch {
 	return q.popSealed()
 }
 
-// popSealed removes the oldest of sealed, or returns nil. The caller holds mu.
+// popSealed removes and returns the oldest of sealed, or nil. The caller holds mu.
 func (q *queue) popSealed() *batch {
 	b := q.sealed.pop()
 	if b != nil && q.tails[b.tag] == b {
@@ -205,14 +203,13 @@ func (q *queue) done(b *batch) {
 	q.leave(b, &q.counts.delivered)
 }
 
-// handled says that the error handler took b.
+// handled records that the error handler took b.
 func (q *queue) handled(b *batch) {
 	q.leave(b, &q.counts.handled)
 }
 
-// leave lets go of a held batch of which something has become, and counts its
-// records there. One that Shutdown has given up is counted already: an error
-// handler that was left behind may take it later.
+// leave removes a held batch that has its outcome, and adds its records to counted. A batch
+// given up by Shutdown is counted already: an abandoned error handler may take it later.
 func (q *queue) leave(b *batch, counted *atomic.Uint64) {
 	q.mu.Lock()
 	if !q.held[b] {
@@ -242,7 +239,7 @@ func (q *queue) back(bs []*batch, cause error) {
 	signal(q.changed)
 }
 
-// why returns the cause of the last failed attempt, nil if there was none.
+// why returns the cause of the last failed attempt, nil without one.
 func (q *queue) why() error {
 	if cause := q.failure.Load(); cause != nil {
 		return *cause
@@ -250,8 +247,8 @@ func (q *queue) why() error {
 	return nil
 }
 
-// putBack adds held batches to those that are given out first, unless Shutdown
-// has given them up meanwhile.
+// putBack returns held batches to be taken first, unless Shutdown has given them up
+// meanwhile.
 func (q *queue) putBack(bs []*batch) {
 	if len(bs) == 0 {
 		return
@@ -276,8 +273,8 @@ func byOrder(a, b *batch) int {
 	return 1
 }
 
-// dropOldest gives up the oldest batch that nobody holds, and returns how many
-// records it had: 0 when there is no such batch.
+// dropOldest drops the oldest batch that is not held, and returns its number of records: 0
+// if there is none.
 func (q *queue) dropOldest() int {
 	q.mu.Lock()
 	var b *batch
@@ -296,7 +293,7 @@ func (q *queue) dropOldest() int {
 	return n
 }
 
-// pending counts what is in memory and on no disk, the shards apart, of batches
+// pending returns the records in memory and not on disk, without the shards, of batches
 // sealed up to mark.
 func (q *queue) pending(mark uint64) (records int, bytes int64) {
 	q.mu.Lock()
@@ -352,9 +349,9 @@ func (f *fifo) pop() *batch {
 	return b
 }
 
-// unpop puts back what pop returned last.
+// unpop reverts the last pop.
 func (f *fifo) unpop(b *batch) {
-	if f.head == 0 { // push has made use of the place
+	if f.head == 0 { // push has reused the place
 		f.items = slices.Insert(f.items, 0, b)
 		return
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// Record is a record built field by field: the way to log without a map or a
-// struct to be filled first, and without any allocation once the Record has
-// been used for one of its size. The zero Record is empty and ready:
+// Record is a record built field by field: a way to log without filling a map or a struct
+// first, and without any allocation once the Record has been used for one of its size. The
+// zero Record is empty and ready to use:
 //
 //	var r fluent.Record
 //	r.Str("method", "GET").Int("status", 200)
@@ -20,14 +20,13 @@ import (
 //	err := logger.Post("app.access", &r)
 //	r.Reset()
 //
-// Each method returns the Record, for chains. Fields keep their order; a key
-// given twice is sent twice, and what receivers make of that is theirs (most
-// keep the last). Post and its relatives copy what they need, so that a Record
-// can be reset and filled again as soon as they return.
+// Each method returns the Record, for chaining. Fields keep their order; a repeated key is
+// sent repeatedly, and most receivers keep the last one. Post copies the data, so that a
+// Record can be reset and filled again as soon as Post returns.
 //
-// A Record must not be copied, nor used by several goroutines at a time.
+// A Record must not be copied or used by several goroutines at a time.
 type Record struct {
-	// buf has room for the longest head of a map, and then the pairs.
+	// buf has room for the longest head of a map, followed by the pairs.
 	buf  []byte
 	n    int // pairs of the innermost open group, or of the record
 	open []group
@@ -36,22 +35,21 @@ type Record struct {
 
 // group is a group that Begin opened.
 type group struct {
-	key, head int // where in buf its key is, and its map's head of one byte
-	outer     int // pairs around it before it
+	key, head int // offsets in buf of its key, and of its map's head of one byte
+	outer     int // earlier pairs of the enclosing group
 }
 
 // headRoom is the size of the longest head of a map.
 const headRoom = 5
 
-// Reset empties the record and forgets its error. It keeps the memory for the
-// next fields.
+// Reset removes all fields and the error. It keeps the memory for the next fields.
 func (r *Record) Reset() *Record {
 	r.buf, r.n, r.open, r.err = r.buf[:0], 0, r.open[:0], nil
 	return r
 }
 
-// Len returns the number of fields; a group that has ended is one, and fields
-// of groups that have not ended don't count.
+// Len returns the number of fields; a closed group counts as one, and fields of open groups
+// don't count.
 func (r *Record) Len() int {
 	if len(r.open) > 0 {
 		return r.open[0].outer
@@ -59,28 +57,28 @@ func (r *Record) Len() int {
 	return r.n
 }
 
-// leaveHeadRoom makes buf as long as it must at least be.
+// leaveHeadRoom extends buf to its minimum length.
 func (r *Record) leaveHeadRoom() {
 	if len(r.buf) == 0 {
 		r.buf = append(r.buf, make([]byte, headRoom)...)
 	}
 }
 
-// field adds the key of a pair; the value is to follow.
+// field appends the key of a pair; the value must follow.
 func (r *Record) field(key string) {
 	r.leaveHeadRoom()
 	r.buf = msgpack.AppendString(r.buf, key)
 	r.n++
 }
 
-// Str adds a string. Its bytes are sent as they are; receivers expect UTF-8.
+// Str adds a string. Its bytes are sent unchanged; receivers expect UTF-8.
 func (r *Record) Str(key, v string) *Record {
 	r.field(key)
 	r.buf = msgpack.AppendString(r.buf, v)
 	return r
 }
 
-// ByteString adds a string that is in a byte slice, and spares the conversion.
+// ByteString adds a string given as a byte slice, without a conversion.
 func (r *Record) ByteString(key string, v []byte) *Record {
 	r.field(key)
 	r.buf = append(msgpack.AppendStringLen(r.buf, len(v)), v...)
@@ -97,29 +95,29 @@ func (r *Record) Int64(key string, v int64) *Record {
 	return r
 }
 
-// Uint adds an integer that isn't negative.
+// Uint adds an unsigned integer.
 func (r *Record) Uint(key string, v uint64) *Record {
 	r.field(key)
 	r.buf = msgpack.AppendUint(r.buf, v)
 	return r
 }
 
-// Float adds a number of double precision.
+// Float adds a double-precision number.
 func (r *Record) Float(key string, v float64) *Record {
 	r.field(key)
 	r.buf = msgpack.AppendFloat64(r.buf, v)
 	return r
 }
 
-// Bool adds true or false.
+// Bool adds a boolean.
 func (r *Record) Bool(key string, v bool) *Record {
 	r.field(key)
 	r.buf = msgpack.AppendBool(r.buf, v)
 	return r
 }
 
-// Time adds a time as text, RFC 3339 with as many digits of the second as it
-// has. It is a field like others: the time of the event is given to PostWithTime.
+// Time adds a time as text, RFC 3339 with the necessary fraction digits. It is an ordinary
+// field: use PostWithTime to set the time of the event.
 func (r *Record) Time(key string, v time.Time) *Record {
 	r.field(key)
 	r.buf = encode.AppendTime(r.buf, v)
@@ -136,12 +134,11 @@ func (r *Record) Bytes(key string, v []byte) *Record {
 	return r
 }
 
-// Error adds the text of an error, or nil for none.
+// Error adds the text of an error, or nil.
 func (r *Record) Error(key string, err error) *Record { return r.Any(key, err) }
 
-// Any adds whatever Post would take inside a record. If the value can't be
-// encoded, the field is left out, and the error is kept: Post returns it instead
-// of sending the record.
+// Any adds any value that Post accepts inside a record. If the value can't be encoded, the
+// field is omitted and Post returns the error instead of sending the record.
 func (r *Record) Any(key string, v any) *Record {
 	if err := r.any(key, v); err != nil && r.err == nil {
 		r.err = err
@@ -149,7 +146,7 @@ func (r *Record) Any(key string, v any) *Record {
 	return r
 }
 
-// any adds a field of any value, or nothing if it returns an error.
+// any adds a field of any value; on an error it adds nothing.
 func (r *Record) any(key string, v any) error {
 	start, n := len(r.buf), r.n
 	r.field(key)
@@ -162,8 +159,8 @@ func (r *Record) any(key string, v any) error {
 	return nil
 }
 
-// Begin opens a group: the fields up to its End are a map of their own, under
-// key. Groups may contain groups.
+// Begin opens a group: the fields up to its End become a nested map under key. Groups may be
+// nested.
 func (r *Record) Begin(key string) *Record {
 	outer, start := r.n, max(len(r.buf), headRoom)
 	r.field(key)
@@ -173,7 +170,7 @@ func (r *Record) Begin(key string) *Record {
 	return r
 }
 
-// End closes the group that was opened last. Without one, the record is in error.
+// End closes the group that was opened last. Without an open group, the record has an error.
 func (r *Record) End() *Record {
 	last := len(r.open) - 1
 	if last < 0 {
@@ -194,8 +191,7 @@ func (r *Record) End() *Record {
 	return r
 }
 
-// endUnlessEmpty closes the last group like End, but leaves nothing of it if it
-// has no fields.
+// endUnlessEmpty is End, except that it removes a group without fields.
 func (r *Record) endUnlessEmpty() {
 	if r.n > 0 {
 		r.End()
@@ -214,7 +210,7 @@ func (r *Record) pairs() []byte {
 	return r.buf[headRoom:]
 }
 
-// addPairs adds n fields that are encoded already.
+// addPairs adds n encoded fields.
 func (r *Record) addPairs(pairs []byte, n int) {
 	if n == 0 {
 		return
@@ -224,8 +220,8 @@ func (r *Record) addPairs(pairs []byte, n int) {
 	r.n += n
 }
 
-// payload returns the record as MessagePack. It is the Record's own memory, and
-// stays as it is until the next call of a method that changes the Record.
+// payload returns the record as MessagePack. It is the Record's own memory, valid until the
+// next change of the Record.
 func (r *Record) payload() ([]byte, error) {
 	switch {
 	case r == nil:
@@ -244,9 +240,8 @@ func (r *Record) payload() ([]byte, error) {
 	return p, nil
 }
 
-// MarshalMsg appends the record to b as MessagePack, as other packages' types
-// that are encoded by their own code do; so a Record can be a value in another
-// record. The error is that which Post would return.
+// MarshalMsg appends the record to b as MessagePack, so that a Record can be a value in
+// another record. It returns the same error as Post.
 func (r *Record) MarshalMsg(b []byte) ([]byte, error) {
 	p, err := r.payload()
 	if err != nil {

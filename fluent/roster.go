@@ -5,15 +5,14 @@ import (
 	"sync"
 )
 
-// roster knows which servers are up, and so whose turn it is to take batches:
-// under failover that of the first which is up, and of those before it, which
-// are down and try.
+// roster holds which servers are up, and thus which ones take batches: with failover the
+// first server that is up, and the ones before it, which are down, to try them.
 type roster struct {
-	balance bool // it is always everyone's turn
+	balance bool // all servers take batches
 
 	mu      sync.Mutex
 	down    []bool
-	turns   []context.CancelFunc // of those whose turn it is
+	turns   []context.CancelFunc // of the current turns
 	changed chan struct{}        // closed and replaced when down changes
 }
 
@@ -26,8 +25,8 @@ func newRoster(servers int, balance bool) *roster {
 	}
 }
 
-// turn waits until it is the turn of the server at rank. The context that it
-// returns ends when the turn does, or with ctx; the caller ends it, too.
+// turn waits until it is the turn of the server at rank. The returned context ends with the
+// turn or with ctx; the caller must cancel it.
 func (r *roster) turn(ctx context.Context, rank int) (context.Context, context.CancelFunc, error) {
 	for ctx.Err() == nil {
 		r.mu.Lock()
@@ -60,8 +59,7 @@ func (r *roster) isTurn(rank int) bool {
 	return true
 }
 
-// set says that the server at rank is down or up, and ends the turns of those
-// who have it no more.
+// set sets the server at rank down or up, and ends the turns that are over.
 func (r *roster) set(rank int, down bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +77,7 @@ func (r *roster) set(rank int, down bool) {
 	}
 }
 
-// allDown tells whether no server is up.
+// allDown reports whether no server is up.
 func (r *roster) allDown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/forward"
 )
 
-// ErrKeyRequired is the Err of an Event when a server asks for a shared key and
-// the Logger has none: see WithSharedKey.
+// ErrKeyRequired is the Err of an Event if a server requires a shared key and the Logger has
+// none: see WithSharedKey.
 var ErrKeyRequired = forward.ErrKeyRequired
 
-// sender delivers batches to one server. Its goroutine waits for its turn,
-// takes a batch, connects, and lets a link send until that ends; then again.
+// sender delivers batches to one server. Its goroutine waits for its turn, takes a batch,
+// connects, and lets a link send until that ends; then it starts again.
 //
-// A batch that a sender has taken it gives up in exactly one of two ways: done
-// when it was delivered, back in every other case, the end of ctx included.
+// A sender ends the ownership of a batch in exactly one of two ways: done if it was
+// delivered, back in every other case, including the end of ctx.
 type sender struct {
 	d       *delivery
 	o       *options
@@ -54,8 +54,8 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// attempt serves one connection from its first batch on. turn ends when
-// another server is to take the batches.
+// attempt uses one connection, beginning with its first batch. turn ends when another server
+// is to take the batches.
 func (s *sender) attempt(ctx, turn context.Context) {
 	b, err := s.source.next(turn)
 	if err != nil {
@@ -77,10 +77,10 @@ func (s *sender) attempt(ctx, turn context.Context) {
 	}
 }
 
-// lost gives back what a failed attempt leaves. The failure is counted before,
-// so that whoever is woken by it finds the server down.
+// lost returns the batches of a failed attempt. The failure is counted before, so that
+// goroutines woken by it see the server as down.
 func (s *sender) lost(ctx context.Context, left []*batch, err error) {
-	if ctx.Err() != nil { // nobody's fault
+	if ctx.Err() != nil { // not a failure
 		s.source.back(left, context.Cause(ctx))
 		return
 	}
@@ -102,7 +102,7 @@ func (s *sender) failed(err error) error {
 	return err
 }
 
-// works says that the server has just proved to be up.
+// works records that the server has just proved to be up.
 func (s *sender) works() {
 	if s.breaker.success() {
 		s.d.roster.set(s.rank, false)
@@ -114,7 +114,7 @@ func (s *sender) event(kind EventKind, err error) {
 	s.d.report(Event{Kind: kind, Time: time.Now(), Server: s.server.name, Err: err})
 }
 
-// delivered lets go of a batch that has arrived.
+// delivered completes a batch that has arrived.
 func (s *sender) delivered(b *batch) {
 	s.tally.batches.Add(1)
 	s.tally.records.Add(uint64(b.records))
@@ -140,8 +140,8 @@ func (s *sender) recover(ctx context.Context) error {
 	return nil
 }
 
-// ended tells errors that say only that a connection is no more. The operations
-// "remote error" and "local error" are those of TLS, which say why.
+// ended reports whether err only means that a connection has ended. The operations "remote
+// error" and "local error" are those of TLS, which contain a reason.
 func ended(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||

@@ -11,10 +11,10 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/forward"
 )
 
-// defaultPort is that of Fluentd's forward input.
+// defaultPort is the port of Fluentd's forward input.
 const defaultPort = "24224"
 
-// server is one address of New, taken apart.
+// server is a parsed address of New.
 type server struct {
 	name    string // as it was given
 	network string // "tcp" or "unix"
@@ -22,7 +22,7 @@ type server struct {
 	tls     bool
 }
 
-// parseServers reads the addresses of New and checks them against the options.
+// parseServers parses the addresses of New and validates them against the options.
 func parseServers(names []string, o *options) ([]server, error) {
 	if len(names) == 0 {
 		return nil, errors.New("fluent: no server given")
@@ -82,8 +82,7 @@ func parseServer(name string) (server, error) {
 	return s, nil
 }
 
-// hostPort checks host, host:port, [ipv6] and [ipv6]:port, and adds the port
-// where there is none.
+// hostPort validates host, host:port, [ipv6] and [ipv6]:port, and adds a missing port.
 func hostPort(s string) (string, error) {
 	if strings.ContainsAny(s, "/?#@ ") {
 		return "", errors.New("only a host and a port can be given")
@@ -109,7 +108,7 @@ func hostPort(s string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// connection says how to connect to s and how to send.
+// connection returns the options for connecting and sending to s.
 func (s server) connection(o *options) forward.Options {
 	f := forward.Options{
 		Network:      s.network,

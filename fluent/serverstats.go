@@ -2,23 +2,23 @@ package fluent
 
 import "sync/atomic"
 
-// ServerStats says what happened with one server since the Logger was made.
+// ServerStats are the statistics of a server since the Logger was made.
 type ServerStats struct {
 	Server    string // as given to New
 	State     State
-	Connected bool // a connection is open, and the server has not closed it
+	Connected bool // a connection is open and was not closed by the server
 
-	Connections uint64 // that were opened, with the handshake if there is one
-	Failures    uint64 // attempts that failed, heartbeats included
+	Connections uint64 // opened, including the handshake if there is one
+	Failures    uint64 // failed attempts, including heartbeats
 	Batches     uint64 // delivered
 	Records     uint64 // delivered
 	Bytes       uint64 // of records delivered, before compression
 
 	InFlight  int   // batches sent and not yet acknowledged
-	LastError error // of the last failure; nil when there was none
+	LastError error // of the last failure; nil without one
 }
 
-// tally is what a sender counts.
+// tally holds a sender's counters.
 type tally struct {
 	connections, failures   atomic.Uint64
 	batches, records, bytes atomic.Uint64

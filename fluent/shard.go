@@ -2,25 +2,25 @@ package fluent
 
 import "sync"
 
-// shard takes in the records of, mostly, one processor. A call holds mu while
-// it appends what it has encoded before, so never while foreign code runs.
+// shard holds new records, usually of one processor. A call holds mu while it appends an
+// encoded record, so never while foreign code runs.
 type shard struct {
 	mu     sync.Mutex
-	closed bool // Shutdown has begun; nothing is taken in after its last collection
+	closed bool // set by the last collection of Shutdown; nothing is added afterwards
 	filled filling
-	last   int64 // at of the last record ever taken in
+	last   int64 // the at of the last record
 
-	// Credit: what may still be taken in before limits must be asked.
+	// Credit: the amount that may be added without another reservation.
 	bytes, records int64
 
-	posted  uint64 // records ever taken in
-	hurried bool   // the collector was told that this shard has much
+	posted  uint64 // records added so far
+	hurried bool   // the collector was woken because this shard is large
 
-	_ [64]byte // keeps the next shard's lock out of this one's cache line
+	_ [64]byte // keeps the next shard's lock in another cache line
 }
 
-// filling is what a shard has taken in since the last collection. The
-// collector swaps it for an empty one.
+// filling is the data added to a shard since the last collection. The collector swaps it for
+// an empty one.
 type filling struct {
 	buf   []byte // records, one after the other
 	marks []mark // one for each
@@ -29,16 +29,16 @@ type filling struct {
 
 // mark describes a record in a filling.
 type mark struct {
-	at   int64 // by the Logger's clock; never falls within a shard
+	at   int64 // position by the Logger's clock; never decreases within a shard
 	size uint32
 	tag  uint32 // index in tags
 }
 
-// tagCost is what a change of the tag adds to a shard's bytes, for having them
-// collected: each may become a batch.
+// tagCost is the amount by which a change of the tag increases a shard's size, as far as it
+// triggers a collection: each tag may become a batch.
 const tagCost = 64
 
-// outcome is what became of an attempt to put a record into a shard.
+// outcome is the result of adding a record to a shard.
 type outcome int
 
 const (
@@ -49,14 +49,14 @@ const (
 	isClosed
 )
 
-// put appends an encoded record. Within a shard at never falls, and a record
-// has a higher one than what its goroutine posted before, in whatever shard:
-// the collector restores the order by that. When another record came between
-// reading the clock and taking the lock, it is read again:
+// put appends an encoded record. Within a shard at never decreases, and a record has a
+// higher at than the records that its goroutine posted before, in any shard: the collector
+// restores the order by it. If another record was added between reading the clock and taking
+// the lock, the clock is read again:
 //
 //	A reads 10             B reads 30, appends to shard 1
 //	A appends to shard 1   as 10 it would break the order of the shard; as 30
-//	A posts at 20          it would come after this one, in shard 2
+//	A posts at 20          it would be after this one, in shard 2
 func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, c *clock) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, c *
 	return put
 }
 
-// tag returns the index of tag. Only the last one is looked at: records that
-// take turns between tags write a tag each, which costs less than a search.
+// tag returns the index of tag. It compares only with the last one: records with alternating
+// tags write a tag each, which costs less than a search.
 func (f *filling) tag(tag string) uint32 {
 	if n := len(f.tags); n > 0 && f.tags[n-1] == tag {
 		return uint32(n - 1)
@@ -98,8 +98,8 @@ func (f *filling) tag(tag string) uint32 {
 	return uint32(len(f.tags) - 1)
 }
 
-// borrow gets credit for one more record of size bytes: a whole piece of what
-// is short, or when that is not to be had just what is needed.
+// borrow reserves credit for one more record of size bytes: a whole piece if possible, or
+// just the necessary amount.
 func (s *shard) borrow(l *limits, size int64) bool {
 	var bytes, records, moreBytes, moreRecords int64
 	if s.bytes < size {
@@ -120,7 +120,7 @@ func (s *shard) borrow(l *limits, size int64) bool {
 	return true
 }
 
-// unborrow gives back the credit that is left.
+// unborrow returns the unused credit.
 func (s *shard) unborrow(l *limits) {
 	s.mu.Lock()
 	bytes, records := s.bytes, max(s.records, 0)
@@ -131,16 +131,15 @@ func (s *shard) unborrow(l *limits) {
 	}
 }
 
-// swap takes out what was filled and leaves spare, which is empty. The caller
-// holds mu.
+// swap returns the filling and replaces it by spare, which is empty. The caller holds mu.
 func (s *shard) swap(spare filling) filling {
 	f := s.filled
 	s.filled, s.hurried = spare, false
 	return f
 }
 
-// emptied returns f for another use. Buffers larger than keep bytes that were
-// hardly used this time, as a rush leaves them, go back to the runtime.
+// emptied returns f for reuse. Buffers larger than keep bytes that were mostly unused this
+// time, for example after a burst, are released.
 func (f filling) emptied(keep int) filling {
 	if cap(f.buf) > keep && len(f.buf) < cap(f.buf)/8 {
 		f.buf, f.marks = nil, nil

@@ -27,7 +27,7 @@ func (g *goroutines) stop() {
 	g.wait.Wait()
 }
 
-// ending is the end of a Logger: its goroutines, and what came of ending them.
+// ending is the end of a Logger: its goroutines, and the result of Shutdown.
 type ending struct {
 	senders, fallback, others goroutines
 
@@ -35,7 +35,7 @@ type ending struct {
 
 	mu    sync.Mutex
 	begun bool
-	why   error         // of the context that ended
+	why   error         // error of the context that ended
 	hurry chan struct{} // closed when why is set
 	done  chan struct{} // closed when err is set
 	err   error
@@ -48,7 +48,7 @@ func (e *ending) init() {
 	e.hurry, e.done = make(chan struct{}), make(chan struct{})
 }
 
-// begin says whether the caller is the first.
+// begin reports whether the caller is the first.
 func (e *ending) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *ending) begin() bool {
 	return first
 }
 
-// giveUp has the shutdown under way wait no longer.
+// giveUp ends the waiting of the running shutdown.
 func (e *ending) giveUp(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,19 +67,18 @@ func (e *ending) giveUp(why error) {
 	}
 }
 
-// Shutdown refuses new records, waits until all pending ones, those on disk
-// included, are delivered or taken by the error handler, and ends all goroutines.
-// Also while no server is up it waits for one, until ctx ends.
+// Shutdown refuses new records, waits until all pending ones, including those on disk, are
+// delivered or taken by the error handler, and ends all goroutines. If no server is up it
+// waits for one, until ctx ends.
 //
-// When ctx ends before, what remains is written to disk with WithSpill, else
-// offered to the error handler whatever its limit, else lost and counted. An error
-// handler has a second for each batch then and five for all; one that doesn't
-// return is left behind.
+// If ctx ends before, the remaining records are written to disk with WithSpill, otherwise
+// offered to the error handler whatever its limit, otherwise lost and counted. An error
+// handler then has a second for each batch and five for all; one that doesn't return is
+// abandoned.
 //
-// It returns an *UnsentError if records remain, on disk or lost, and else what
-// was wrong with WithSpill's directory at the end. Other calls
-// of Shutdown and Close wait for the first and return the same; the first gives
-// up as soon as the context of any of them ends.
+// It returns an *UnsentError if records remain, on disk or lost, and otherwise the last
+// error of WithSpill's directory. Other calls of Shutdown and Close wait for the first and
+// return the same; the first gives up as soon as the context of any of them ends.
 func (l *Logger) Shutdown(ctx context.Context) error {
 	e := &l.ending
 	if e.begin() {
@@ -98,10 +97,9 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 	return e.err
 }
 
-// Close is Shutdown with WithCloseTimeout's time, and without waiting for a
-// server while none is up, if there is something else to do: it has what is pending
-// written to disk with WithSpill, or offered to the error handler, whatever its
-// limit, and returns once they have it all.
+// Close is Shutdown with WithCloseTimeout's time. If no server is up it does not wait for
+// one if there is an alternative: pending records are written to disk with WithSpill, or
+// offered to the error handler whatever its limit, and Close returns when that is done.
 func (l *Logger) Close() error {
 	l.ending.hasty.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), l.options.closeTimeout)
@@ -129,8 +127,8 @@ func (l *Logger) shutdown(ctx context.Context) error {
 	return err
 }
 
-// drain waits until memory is empty and then until the disk is, for Close only
-// as long as a server is up; at most until Shutdown gives up.
+// drain waits until memory is empty and then until the disk is, for Close only while a
+// server is up; at most until Shutdown gives up.
 func (l *Logger) drain(ctx context.Context, empty <-chan struct{}) {
 	for met := l.awaitOrGiveUp(ctx, empty); met; met = l.awaitOrGiveUp(ctx, l.queue.changed) {
 		if records, _ := l.disk.records(); records == 0 || l.ending.hasty.Load() && l.delivery.down() {
@@ -139,7 +137,7 @@ func (l *Logger) drain(ctx context.Context, empty <-chan struct{}) {
 	}
 }
 
-// awaitOrGiveUp says whether c came before Shutdown gave up.
+// awaitOrGiveUp reports whether c was closed before Shutdown gave up.
 func (l *Logger) awaitOrGiveUp(ctx context.Context, c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -151,22 +149,21 @@ func (l *Logger) awaitOrGiveUp(ctx context.Context, c <-chan struct{}) bool {
 	return false
 }
 
-// handlerGrace is how long Shutdown waits for a call of the error handler,
-// lastGrace how long it makes new ones when it has given up otherwise.
+// handlerGrace is how long Shutdown waits for a call of the error handler, lastGrace how
+// long it makes new calls after giving up otherwise.
 const (
 	handlerGrace = time.Second
 	lastGrace    = 5 * time.Second
 )
 
-// stopFallback ends the fallback's goroutine, and says whether it has ended. A
-// handler that doesn't return is left behind with its batch.
+// stopFallback ends the fallback's goroutine and reports whether it has ended. A handler
+// that doesn't return is abandoned with its batch.
 func (l *Logger) stopFallback() bool {
 	l.ending.fallback.cancel()
 	return within(handlerGrace, l.ending.fallback.wait.Wait)
 }
 
-// within calls f and says whether it returned in time. If not, its goroutine
-// goes on.
+// within calls f and reports whether it returned in time. Otherwise its goroutine continues.
 func within(d time.Duration, f func()) bool {
 	returned := make(chan struct{})
 	go func() {
@@ -183,9 +180,9 @@ func within(d time.Duration, f func()) bool {
 	}
 }
 
-// settle finds a place for what is left when all goroutines have ended, or
-// counts it as lost, and closes the disk. cause is why no server is up, if so;
-// dropped is what was given up while Shutdown waited.
+// settle moves the remaining records to disk or to the error handler after all goroutines
+// have ended, or counts them as lost, and closes the disk. cause is the reason why no server
+// is up, if so; dropped is the number of records dropped while Shutdown waited.
 func (l *Logger) settle(cause error, dropped int, handlerLeft bool) error {
 	l.ending.mu.Lock()
 	cause = errors.Join(l.ending.why, cause)
@@ -217,12 +214,12 @@ func (l *Logger) settle(cause error, dropped int, handlerLeft bool) error {
 	return &UnsentError{Records: spooled + lost + dropped, Spooled: spooled, Err: cause}
 }
 
-// errLater is the cause when no other is known: the server that was down when
-// Shutdown stopped waiting is up again.
+// errLater is the cause if no other is known: the server that was down when Shutdown stopped
+// waiting is up again.
 var errLater = errors.New("no server was up")
 
-// abandon gives up what is in memory, ends the Flush calls that wait for it, and
-// returns how many records that is.
+// abandon drops the records in memory, ends the Flush calls that wait for them, and returns
+// their number.
 func (q *queue) abandon() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

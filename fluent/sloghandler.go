@@ -8,52 +8,51 @@ import (
 	"time"
 )
 
-// poster is what the slog handler and the writer need of a Logger. The zero
-// time means now.
+// poster is the interface of the slog handler and the writer to a Logger. The zero time
+// means now.
 type poster interface {
 	PostWithTime(tag string, t time.Time, record any) error
 }
 
-// HandlerOptions are options for NewHandler. A zero HandlerOptions has the
-// defaults.
+// HandlerOptions are options for NewHandler. The zero HandlerOptions has the defaults.
 type HandlerOptions struct {
-	// Level is the least level that is logged; slog.LevelInfo if nil. A
-	// slog.LevelVar can be changed at any time.
+	// Level is the minimum level that is logged; slog.LevelInfo if nil. A slog.LevelVar can
+	// be changed at any time.
 	Level slog.Leveler
 
 	// AddSource adds the field "source": function, file and line of the log call.
 	AddSource bool
 
-	// ReplaceAttr, if not nil, is called for each attribute that isn't a group,
-	// "level", "msg", and those that the options add among them, with the names
-	// of the groups around it. What it returns is logged instead; nothing for
-	// the zero Attr. It must be safe for concurrent use, and must neither keep
-	// nor change groups. For attributes of Logger.With it is called once, then.
+	// ReplaceAttr, if not nil, is called for each attribute that isn't a group, including
+	// "level", "msg" and the fields added by the options, with the names of the enclosing
+	// groups. Its result is logged instead; the zero Attr is omitted. It must be safe for
+	// concurrent use, and must not keep or change groups. It is called only once for
+	// attributes of Logger.With.
 	ReplaceAttr func(groups []string, a slog.Attr) slog.Attr
 
-	// TimeKey is the name of a field for the time of the log call. Without it the
-	// time is only the time of the event, which every receiver knows.
+	// TimeKey is the name of a field for the time of the log call. Without it the time is
+	// only sent as the time of the event.
 	TimeKey string
 }
 
-// Handler is a slog.Handler that posts each log record to a Logger. The record
-// has the fields "level" and "msg", as named by slog, and those of the
-// attributes; a group is a map. Attributes of Logger.With and names of
-// Logger.WithGroup are encoded once, not at each call.
+// Handler is a slog.Handler that posts each log record to a Logger. The record has the
+// fields "level" and "msg", as named by slog, and the attributes; a group is a nested map.
+// Attributes of Logger.With and names of Logger.WithGroup are encoded once, not at each
+// call.
 //
-// Durations are integers of nanoseconds and times text, as in Record; other
-// values are encoded as by Post. One that can't be is replaced by a text that
-// says why, since a log line that lacks a value is better than none.
+// Durations are integers of nanoseconds and times text, as in Record; other values are
+// encoded as by Post. A value that can't be encoded is replaced by the text of the error,
+// because a log line with a missing value is better than none.
 type Handler struct {
 	to    poster
 	tag   string
 	opts  HandlerOptions
 	least slog.Leveler
 
-	// levels are what is known before the call: attributes of the record, and
-	// then of each open group. They are shared between handlers and not changed.
+	// levels are the attributes known before the call: of the record, then of each open
+	// group. They are shared between handlers and immutable.
 	levels []level
-	groups []string // names of levels, without the first
+	groups []string // names of levels, except the first
 }
 
 // level is a group, or for the first one the record itself.
@@ -65,12 +64,10 @@ type level struct {
 
 var _ slog.Handler = (*Handler)(nil)
 
-// NewHandler returns a slog.Handler that posts to l under tag. Options may be
-// nil.
+// NewHandler returns a slog.Handler that posts to l under tag. Options may be nil.
 //
-// slog has no way to tell the program of a record that was refused; it is
-// counted in the Logger's Stats like others. Closing the Logger is the caller's,
-// after the last log call.
+// slog offers no way to report a refused record to the program; it is counted in the
+// Logger's Stats. The caller must close the Logger after the last log call.
 func NewHandler(l *Logger, tag string, opts *HandlerOptions) *Handler {
 	return newHandler(l, tag, opts)
 }
@@ -89,8 +86,7 @@ func newHandler(to poster, tag string, opts *HandlerOptions) *Handler {
 // Enabled reports whether records of level l are logged.
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.least.Level() }
 
-// WithAttrs returns a handler that adds attrs to each record, inside the groups
-// that are open.
+// WithAttrs returns a handler that adds attrs to each record, inside the open groups.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) == 0 {
 		return h
@@ -107,8 +103,8 @@ func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &c
 }
 
-// WithGroup returns a handler that puts what follows into a group; itself if
-// the name is empty.
+// WithGroup returns a handler that puts all further attributes into a group; h itself if the
+// name is empty.
 func (h *Handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
@@ -122,12 +118,12 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 // records holds Records for Handle.
 var records = sync.Pool{New: func() any { return new(Record) }}
 
-// largestRecord is the largest buffer that is kept for the next call.
-const largestRecord = 64 << 10
+// maxPooledRecord is the maximum capacity of a buffer kept for the next call.
+const maxPooledRecord = 64 << 10
 
-// Handle posts a log record. The context means nothing to it: as slog asks, the
-// end of a request's context doesn't keep its last lines from being logged. The
-// error is that of Logger.PostWithTime.
+// Handle posts a log record and returns the error of Logger.PostWithTime. It ignores the
+// context, as slog recommends: the end of a request's context does not prevent its last
+// lines from being logged.
 func (h *Handler) Handle(_ context.Context, s slog.Record) error {
 	r := records.Get().(*Record).Reset()
 	h.addFixed(r, &s)
@@ -146,13 +142,13 @@ func (h *Handler) Handle(_ context.Context, s slog.Record) error {
 		r.endUnlessEmpty()
 	}
 	err := h.to.PostWithTime(h.tag, s.Time, r)
-	if cap(r.buf) <= largestRecord {
+	if cap(r.buf) <= maxPooledRecord {
 		records.Put(r)
 	}
 	return err
 }
 
-// addFixed adds what every record has.
+// addFixed adds the fields that every record has.
 func (h *Handler) addFixed(r *Record, s *slog.Record) {
 	if h.opts.TimeKey != "" && !s.Time.IsZero() {
 		h.addAttr(r, nil, slog.Time(h.opts.TimeKey, s.Time))
@@ -170,8 +166,8 @@ func (h *Handler) addFixed(r *Record, s *slog.Record) {
 	h.addAttr(r, nil, slog.String(slog.MessageKey, s.Message))
 }
 
-// addAttr adds an attribute. groups are the names of those around it, and only
-// kept up for ReplaceAttr.
+// addAttr adds an attribute. groups are the names of the enclosing groups, maintained only
+// for ReplaceAttr.
 func (h *Handler) addAttr(r *Record, groups []string, a slog.Attr) {
 	a.Value = a.Value.Resolve()
 	if h.opts.ReplaceAttr != nil && a.Value.Kind() != slog.KindGroup {
@@ -206,8 +202,8 @@ func (h *Handler) addAttr(r *Record, groups []string, a slog.Attr) {
 	}
 }
 
-// addGroup adds a group's attributes: to the map around it if it has no name,
-// and nothing if none of them adds anything.
+// addGroup adds a group's attributes: to the enclosing map if it has no name, and nothing if
+// it has no attributes.
 func (h *Handler) addGroup(r *Record, groups []string, name string, attrs []slog.Attr) {
 	if len(attrs) == 0 {
 		return

@@ -9,16 +9,16 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/spool"
 )
 
-// spiller moves batches from memory to disk, in a goroutine of its own: no
-// call, no sender and no collection waits while a file is written.
+// spiller moves batches from memory to disk in its own goroutine, so that no call, sender or
+// collection waits for a file to be written.
 type spiller struct {
 	queue  *queue
 	disk   *disk
 	buffer []byte
-	failed bool // the last write did
+	failed bool // the last write failed
 }
 
-// spillRetry is how long a full or failing disk is left alone.
+// spillRetry is the pause before a full or failing disk is tried again.
 const spillRetry = time.Second
 
 // run spills until ctx ends.
@@ -59,8 +59,7 @@ func (s *spiller) spill(b *batch) (err error) {
 	return err
 }
 
-// rest spills all that is left, after run has ended and nobody holds a batch,
-// and syncs.
+// rest spills all remaining batches, after run has ended and no batch is held, and syncs.
 func (s *spiller) rest() (err error) {
 	for err == nil || errors.Is(err, spool.ErrTooLarge) {
 		b := s.queue.startSpill(true)
@@ -73,7 +72,7 @@ func (s *spiller) rest() (err error) {
 	return err
 }
 
-// urge has everything sealed up to mark written to disk that is in memory only.
+// urge requests that all batches sealed up to mark are written to disk.
 func (q *queue) urge(mark uint64) {
 	q.mu.Lock()
 	q.urgent = max(q.urgent, mark)
@@ -81,13 +80,11 @@ func (q *queue) urge(mark uint64) {
 	signal(q.spill)
 }
 
-// startSpill takes the batch that is to be written next, if one is: the oldest
-// of those in memory only when they fill half of the limits, all that Flush
-// has urged for, or with all every one.
+// startSpill takes the batch to be written next, if there is one: the oldest in memory if
+// batches fill half of the limits, if Flush has urged it, or with all in any case.
 //
-// Those that were given back are older than what is on disk. They are written
-// first while it is empty, and else when there is no other: behind younger ones they
-// lose their place.
+// Returned batches are older than the ones on disk. They are written first while the disk is
+// empty, and otherwise last: behind younger ones they lose their order.
 func (q *queue) startSpill(all bool) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,7 +109,7 @@ func (q *queue) startSpill(all bool) *batch {
 	return b
 }
 
-// endSpill lets go of a batch that was written, or puts it back to its place.
+// endSpill removes a batch that was written, or returns it to its place.
 func (q *queue) endSpill(b *batch, written bool) {
 	q.mu.Lock()
 	delete(q.held, b)

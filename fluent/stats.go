@@ -2,11 +2,11 @@ package fluent
 
 import "sync/atomic"
 
-// counts are what happened to records, by batch or by refused call: nothing
-// here is written for a record that is accepted.
+// counts are counters per batch or per refused call: nothing here is written for an accepted
+// record.
 type counts struct {
 	delivered, batches    atomic.Uint64
-	retried               atomic.Uint64 // batches
+	retried               atomic.Uint64 // in batches
 	handled               atomic.Uint64
 	spooled               atomic.Uint64
 	droppedOldest         atomic.Uint64
@@ -15,30 +15,29 @@ type counts struct {
 	panics                atomic.Uint64
 }
 
-// Stats says what became of the records of a Logger since it was made.
+// Stats are the statistics of a Logger since it was made.
 //
-// Posted and Replayed are Delivered, Handled, DroppedOldest, Unsent, Damaged,
-// Pending and Spooled together, but for records that were on their way from one to
-// another while Stats looked.
+// Posted plus Replayed equals Delivered plus Handled, DroppedOldest, Unsent, Damaged,
+// Pending and Spooled, except for records that changed their state during the call.
 type Stats struct {
-	Posted    uint64 // accepted by Post and its relatives
+	Posted    uint64 // accepted by Post and related functions
 	Replayed  uint64 // found on disk by New
-	Delivered uint64 // acknowledged, or without WithAck written
+	Delivered uint64 // acknowledged, or written without WithAck
 	Handled   uint64 // taken by the error handler
 
-	DroppedOldest uint64 // given up under DropOldest
-	Unsent        uint64 // given up at Shutdown
+	DroppedOldest uint64 // dropped under DropOldest
+	Unsent        uint64 // dropped at Shutdown
 	Damaged       uint64 // could not be read back from disk
 
-	// Calls that returned an error: their records were never accepted.
+	// Calls that returned an error: their records were not accepted.
 	RefusedFull    uint64 // ErrFull, or a context that ended under Block
-	RefusedInvalid uint64 // what can't be encoded, is too large, or has no tag
+	RefusedInvalid uint64 // not encodable, too large, or without a tag
 	RefusedClosed  uint64 // ErrClosed
 
 	Batches        uint64 // delivered
-	RetriedBatches uint64 // given back by senders, to be sent again
-	SpilledRecords uint64 // ever moved to disk
-	Panics         uint64 // of the error handler, recovered. Those of marshalers are errors of their calls
+	RetriedBatches uint64 // returned by senders, to be sent again
+	SpilledRecords uint64 // moved to disk so far
+	Panics         uint64 // of the error handler, recovered; a marshaler's panic is an error of its call
 
 	Pending      int   // records in memory
 	PendingBytes int64 // of records in memory, encoded
@@ -48,8 +47,8 @@ type Stats struct {
 	Servers []ServerStats // in the order given to New
 }
 
-// Stats returns the Logger's counters. It locks each processor's buffer for a
-// moment: call it every second, not every record.
+// Stats returns the Logger's statistics. It locks each processor's buffer for a moment: call
+// it every second, not for every record.
 func (l *Logger) Stats() Stats {
 	s := Stats{
 		Posted:         l.collector.posted() + l.adopted.Load(),

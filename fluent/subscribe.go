@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// subscriberBuffer is how many events a subscriber may be behind.
+// subscriberBuffer is the number of events buffered for a subscriber.
 const subscriberBuffer = 100
 
-// events hands out what is reported to all subscribers.
+// events distributes events to all subscribers.
 type events struct {
 	mu          sync.Mutex
 	subscribers []chan Event
-	subscribed  bool    // ever
-	early       []Event // the first, while nobody had subscribed
+	subscribed  bool    // there was a subscriber
+	early       []Event // the first events, before any subscriber
 	closed      bool
 }
 
@@ -51,7 +51,7 @@ func (e *events) subscribe() <-chan Event {
 	return s
 }
 
-// close ends all subscriptions; what is reported later goes nowhere.
+// close ends all subscriptions; later events are discarded.
 func (e *events) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,8 +62,8 @@ func (e *events) close() {
 	e.subscribers = nil
 }
 
-// Subscribe returns a channel of its own with the Logger's events from now on;
-// the first call's has those before it too, such as damage that New found on disk.
-// It holds 100 events; those that come while it is full are lost to it, so
-// that a slow reader delays nothing. It is closed when the Logger is.
+// Subscribe returns a new channel with the Logger's events from now on; the channel of the
+// first call also has the earlier ones, for example damage that New found on disk. It holds
+// 100 events; further ones are lost to it while it is full, so that a slow reader delays
+// nothing. It is closed with the Logger.
 func (l *Logger) Subscribe() <-chan Event { return l.events.subscribe() }

@@ -8,35 +8,35 @@ import (
 	"unicode/utf8"
 )
 
-// WriterOptions are options for NewWriter. A zero WriterOptions has the defaults.
+// WriterOptions are options for NewWriter. The zero WriterOptions has the defaults.
 type WriterOptions struct {
-	// Key is the name of the field that has the line; "message" if empty.
+	// Key is the name of the field for the line; "message" if empty.
 	Key string
 
-	// MaxLine is the greatest length of a line in bytes, 64 KiB if 0. A longer
-	// one is posted in pieces, all but the last with the field "partial": true.
-	// It also bounds what the Writer keeps of a line that has not ended.
+	// MaxLine is the maximum length of a line in bytes, 64 KiB if 0. A longer one is posted
+	// in pieces, all except the last with the field "partial": true. It also bounds the
+	// memory for a line that has not ended.
 	MaxLine int
 }
 
-// Writer is an io.Writer that posts each line written to it as a record. It may
-// be used concurrently; what one call writes stays together.
+// Writer is an io.Writer that posts each line written to it as a record. It is safe for
+// concurrent use; the lines of one call stay together.
 type Writer struct {
-	to   poster
-	tag  string
-	key  string
-	most int
+	to    poster
+	tag   string
+	key   string
+	limit int
 
 	mu     sync.Mutex
 	record Record
-	rest   []byte // of a line that has not ended; never more than most
+	rest   []byte // of a line that has not ended; at most limit bytes
 	closed bool
 }
 
 var _ io.WriteCloser = (*Writer)(nil)
 
-// NewWriter returns a Writer that posts to l under tag, for programs and
-// packages that log text:
+// NewWriter returns a Writer that posts to l under tag, for programs and packages that log
+// text:
 //
 //	log.SetOutput(fluent.NewWriter(logger, "app.log", nil))
 //
@@ -46,20 +46,20 @@ func NewWriter(l *Logger, tag string, opts *WriterOptions) *Writer {
 }
 
 func newWriter(to poster, tag string, opts *WriterOptions) *Writer {
-	w := &Writer{to: to, tag: tag, key: "message", most: 64 << 10}
+	w := &Writer{to: to, tag: tag, key: "message", limit: 64 << 10}
 	if opts != nil && opts.Key != "" {
 		w.key = opts.Key
 	}
 	if opts != nil && opts.MaxLine > 0 {
-		w.most = opts.MaxLine
+		w.limit = opts.MaxLine
 	}
 	return w
 }
 
-// Write posts the lines in p, without the newline or a carriage return before
-// it, and leaves out those that are empty. What follows the last newline is
-// kept for the next call. The error is that of Logger.Post; n is then the number
-// of bytes before the line that was refused, which a caller may write again.
+// Write posts the lines in p, without the newline or a carriage return before it, and
+// ignores empty lines. Data after the last newline is kept for the next call. The error is
+// that of Logger.Post; n is then the number of bytes before the refused line, which the
+// caller may write again.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,15 +76,15 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// take posts or keeps the first line of p, or as much of it as a record may
-// have, and returns how much of p that is. If the post fails it is nothing.
+// take posts or keeps the first line of p, or as much of it as fits into a record, and
+// returns the number of bytes consumed, 0 if the post fails.
 func (w *Writer) take(p []byte) (used int, err error) {
 	end := bytes.IndexByte(p, '\n')
 	line, used := p, len(p)
 	if end >= 0 {
 		line, used = p[:end], end+1
 	}
-	if room := w.most - len(w.rest); len(line) > room {
+	if room := w.limit - len(w.rest); len(line) > room {
 		return w.takePiece(line, room)
 	}
 	if end < 0 {
@@ -94,8 +94,8 @@ func (w *Writer) take(p []byte) (used int, err error) {
 	return used, w.postWith(line, false)
 }
 
-// takePiece posts what is kept and the first bytes of line, room at most, and
-// cut between characters where there are any.
+// takePiece posts the kept data and at most room bytes of line, cut between characters if
+// possible.
 func (w *Writer) takePiece(line []byte, room int) (used int, err error) {
 	used = room
 	for i := range min(utf8.UTFMax, room+1) {
@@ -110,8 +110,7 @@ func (w *Writer) takePiece(line []byte, room int) (used int, err error) {
 	return used, w.postWith(line[:used], true)
 }
 
-// postWith posts what is kept and line after it. If that fails, what is kept
-// remains.
+// postWith posts the kept data followed by line. If that fails, the kept data remains.
 func (w *Writer) postWith(line []byte, partial bool) error {
 	kept := len(w.rest)
 	if kept > 0 {
@@ -140,9 +139,8 @@ func (w *Writer) post(line []byte, partial bool) error {
 	return w.to.PostWithTime(w.tag, time.Time{}, &w.record)
 }
 
-// Close posts what was written after the last newline. Later writes return
-// ErrClosed. It doesn't close the Logger, which must be closed after it. A Close
-// that failed can be called again.
+// Close posts the data written after the last newline. Later writes return ErrClosed. It
+// doesn't close the Logger, which must be closed after it. A failed Close can be repeated.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,8 +15,8 @@ type event struct {
 	text   []byte // scratch for the current value
 }
 
-// largestText is the capacity of text above which an event is not reused.
-const largestText = 4 << 10
+// maxText is the capacity of text above which an event is not reused.
+const maxText = 4 << 10
 
 // fill encodes r: the non-empty fields of the set, with the names and values of
 // telemetry.Fields. The time is that of the event.

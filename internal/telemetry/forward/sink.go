@@ -162,7 +162,7 @@ func (s *Sink) Log(r *telemetry.Record) {
 func (s *Sink) post(t *target, e *event) {
 	// The logger counts what it refuses.
 	_ = t.tag.PostWithTime(e.time, &e.record)
-	if cap(e.text) <= largestText {
+	if cap(e.text) <= maxText {
 		s.events.Put(e)
 	}
 }
