@@ -1,6 +1,6 @@
-// Package encode writes Go values as MessagePack.
+// Package encode encodes Go values as MessagePack.
 //
-//	bool, integers, floats     as what they are, integers in the shortest form
+//	bool, integers, floats     unchanged, integers in the shortest form
 //	string                     string; the bytes are not checked to be UTF-8
 //	[]byte, [N]byte            binary data
 //	time.Time                  string in RFC 3339 with nanoseconds
@@ -9,26 +9,26 @@
 //	map                        map; keys of string kind, integers or text
 //	struct                     map of its exported fields, see below
 //	array, slice               array
-//	pointer, interface         what it refers to
+//	pointer, interface         the value that it refers to
 //	nil pointer or interface   nil
 //	nil map or slice           empty map, array or binary data
 //
-// A type with one of these methods is written by it, the first that it has, on
-// itself or on a pointer to it, but never on a nil pointer:
+// A type with one of these methods is encoded by it, the first that it has, on itself or on
+// a pointer to it, but never on a nil pointer:
 //
-//	MarshalMsg([]byte) ([]byte, error)   one MessagePack value, as it is
+//	MarshalMsg([]byte) ([]byte, error)   one MessagePack value, unchanged
 //	Error() string                       string
 //	AppendText([]byte) ([]byte, error)   string
 //	MarshalText() ([]byte, error)        string
 //
-// A struct's fields are named and chosen by the tag "fluent", or "msg" where
-// that is missing, or "json": a name, then any of omitempty, omitzero and inline;
-// "-" leaves the field out. Embedded structs, and fields with inline, have their
-// fields taken into the outer one by the rules of encoding/json; a map with
-// inline adds its pairs, but not those with the name of a field.
+// A struct's fields are named and selected by the tag "fluent", or "msg" if that is missing,
+// or "json": a name, then any of omitempty, omitzero and inline; "-" omits the field. The
+// fields of embedded structs, and of fields with inline, are included in the outer struct by
+// the rules of encoding/json; a map with inline adds its pairs, except those with the name
+// of a field.
 //
-// Channels, functions and complex numbers can't be written, nor can values that
-// are nested more than 100 deep, cycles among them.
+// Channels, functions and complex numbers can't be encoded. Values nested more than 100
+// deep, including cycles, can't either.
 package encode
 
 import (
@@ -41,12 +41,11 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// maxDepth is how many maps, arrays, structs and pointers may contain each
-// other.
+// maxDepth is the maximum nesting of maps, arrays, structs and pointers.
 const maxDepth = 100
 
-// Append adds v to dst. The error is an *Error; with it, dst comes back as it
-// was, though the bytes behind its end may have changed.
+// Append appends v to dst. The error is an *Error; dst is then returned with its old length,
+// though the bytes behind it may have changed.
 func Append(dst []byte, v any) ([]byte, error) {
 	out, err := appendAny(dst, v, 0)
 	if err != nil {
@@ -55,9 +54,9 @@ func Append(dst []byte, v any) ([]byte, error) {
 	return out, nil
 }
 
-// AppendRecord adds v to dst if it makes a map, as a struct does, a map, a
-// pointer to one, or the output of MarshalMsg. ErrNotRecord, wrapped, says that
-// it is something else; other errors are those of Append.
+// AppendRecord appends v to dst if it is encoded as a map: a struct, a map, a pointer to
+// one, or the output of MarshalMsg. Otherwise the error wraps ErrNotRecord; other errors are
+// those of Append.
 func AppendRecord(dst []byte, v any) ([]byte, error) {
 	if m, ok := v.(map[string]any); ok {
 		out, err := appendMap(dst, m, 0)
@@ -79,8 +78,8 @@ func AppendRecord(dst []byte, v any) ([]byte, error) {
 // isMap reports whether a value that starts with c is a map.
 func isMap(c byte) bool { return c&0xf0 == 0x80 || c == 0xde || c == 0xdf }
 
-// appendAny adds v, which has depth others around it. Common types are told
-// apart here; what is left goes by a plan made of its type.
+// appendAny appends v, which is nested in depth others. Common types are handled here, all
+// others by a plan for their type.
 func appendAny(dst []byte, v any, depth int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -145,7 +144,7 @@ func appendMap(dst []byte, m map[string]any, depth int) ([]byte, error) {
 	for k, v := range m {
 		dst = msgpack.AppendString(dst, k)
 		switch v := v.(type) {
-		case string: // here rather than below, since most are
+		case string: // here rather than below, since most are strings
 			dst = msgpack.AppendString(dst, v)
 			continue
 		case int:
@@ -182,9 +181,9 @@ func appendList(dst []byte, list []any, depth int) ([]byte, error) {
 	return dst, nil
 }
 
-// AppendTime adds t as text, which every server can store; Fluentd has no other
-// form for a time inside a record. The text is at most 35 bytes, or a few more
-// for years that have five digits.
+// AppendTime appends t as text, which every server can store; Fluentd has no other form for
+// a time inside a record. The text is at most 35 bytes, or a few more for years with five
+// digits.
 func AppendTime(dst []byte, t time.Time) []byte {
 	const room = 2 // of the head of a string of 32 to 255 bytes
 	start := len(dst)
@@ -192,8 +191,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return insertStringLen(dst, start, start+room)
 }
 
-// insertStringLen writes the head of a string at start, whose text is at text to
-// the end of dst, and moves the text to it. There must be room between them.
+// insertStringLen writes the head of a string at start, whose text is at text to the end of
+// dst, and moves the text behind it. There must be room between them.
 func insertStringLen(dst []byte, start, text int) []byte {
 	n := len(dst) - text
 	head := len(msgpack.AppendStringLen(dst[:start], n))
@@ -203,7 +202,7 @@ func insertStringLen(dst []byte, start, text int) []byte {
 	return dst[:head+n]
 }
 
-// appendNumber adds a number that was kept as the text it had in JSON.
+// appendNumber appends a number kept as its JSON text.
 func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 	s := string(n)
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -212,7 +211,7 @@ func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 	if u, err := strconv.ParseUint(s, 10, 64); err == nil {
 		return msgpack.AppendUint(dst, u), nil
 	}
-	// ParseFloat takes "Inf" and hexadecimal numbers too, which JSON has not.
+	// ParseFloat also accepts "Inf" and hexadecimal numbers, which JSON does not have.
 	if strings.Trim(s, "0123456789+-.eE") == "" {
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
 			return msgpack.AppendFloat64(dst, f), nil

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// ErrNotRecord says that a value isn't a record. Errors that wrap it tell what
-// the value was.
+// ErrNotRecord means that a value isn't a record. Errors that wrap it describe the value.
 var ErrNotRecord = errors.New("fluent: a record must be a struct or a map with text keys")
 
-// Error says which part of a record can't be encoded, and why.
+// Error describes which part of a record can't be encoded, and why.
 type Error struct {
 	path  string // ".user.friends[3]", from the record inwards
 	depth int    // number of steps in path
 	err   error
-	kind  bool // what can't be encoded is the type, not this value of it
+	kind  bool // the type can't be encoded, not only this value
 }
 
-// maxPath is how many steps a message names: a cycle is plain after a few.
+// maxPath is the maximum number of steps in a message: a cycle is obvious after a few.
 const maxPath = 10
 
 // Error returns, for example, "fluent: record.user.conn: can't encode chan int".
@@ -27,7 +26,7 @@ func (e *Error) Error() string {
 	return "fluent: record" + e.path + ": " + e.err.Error()
 }
 
-// Unwrap returns the error of the value's own method, if that is what failed.
+// Unwrap returns the error of the value's own method, if that failed.
 func (e *Error) Unwrap() error { return e.err }
 
 func failf(format string, args ...any) error {
@@ -42,15 +41,14 @@ func errType(name string) error {
 	return &Error{err: fmt.Errorf("can't encode %s", name), kind: true}
 }
 
-// Within returns err as the error of a map or struct that holds the value under
-// key.
+// Within returns err as the error of a map or struct that has the value under key.
 func Within(err error, key string) error { return step(err, "."+key) }
 
 // at is Within for the value i of an array.
 func at(err error, i int) error { return step(err, "["+strconv.Itoa(i)+"]") }
 
-// step puts a step in front of err's path. Steps come from the inside out, so
-// the last ones of a path too long give way.
+// step prepends a step to err's path. Steps are added from the inside out, so a path too
+// long loses its last steps.
 func step(err error, s string) error {
 	e, ok := err.(*Error)
 	if !ok {
@@ -64,8 +62,8 @@ func step(err error, s string) error {
 	return e
 }
 
-// recordError returns the error of a value that was to be a record: what can't
-// be encoded by its type can't be one.
+// recordError returns the error of a value that should be a record: if its type can't be
+// encoded, it can't be a record.
 func recordError(v any, err error) error {
 	if e, ok := err.(*Error); ok && e.kind && e.path == "" {
 		return notRecord(v)

@@ -9,11 +9,10 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// tagKeys are the keys of a field's tag that are looked for; the first that is
-// there counts, alone.
+// tagKeys are the keys of a field's tag; only the first one present is used.
 var tagKeys = []string{"fluent", "msg", "json"}
 
-// tag is what a field's tag says.
+// tag is the parsed tag of a field.
 type tag struct {
 	name                         string
 	skip                         bool
@@ -75,15 +74,15 @@ func (b builder) structPlan(t reflect.Type) *structPlan {
 	return s
 }
 
-// outer is a struct whose fields are to be looked at: t itself, or one embedded.
+// outer is a struct whose fields are to be examined: t itself, or an embedded one.
 type outer struct {
 	typ           reflect.Type
 	index         []int
 	behindPointer bool
 }
 
-// candidates returns the fields of t and of the structs embedded in it, the
-// outermost first, and the maps to be inlined.
+// candidates returns the fields of t and of the structs embedded in it, the outermost first,
+// and the maps to be inlined.
 func (b builder) candidates(t reflect.Type) (found []candidate, rest []field) {
 	seen := map[reflect.Type]bool{t: true}
 	for level := []outer{{typ: t}}; len(level) > 0; {
@@ -99,8 +98,8 @@ func (b builder) candidates(t reflect.Type) (found []candidate, rest []field) {
 					if in.Kind() == reflect.Pointer {
 						in = in.Elem()
 					}
-					// Two of a type at one level hide each other's fields, and
-					// more change nothing.
+					// Two of a type at one level hide each other's fields, and more change
+					// nothing.
 					if !seen[in] && times[in] < 2 {
 						times[in]++
 						next = append(next, outer{in, c.index, c.behindPointer})
@@ -120,8 +119,8 @@ func (b builder) candidates(t reflect.Type) (found []candidate, rest []field) {
 	return found, rest
 }
 
-// candidate looks at a field of o. It has no type if the fields inside it are
-// meant. The result is false for a field to be left out.
+// candidate examines a field of o. It has no type if the fields inside it are meant. The
+// result is false for an omitted field.
 func (b builder) candidate(o outer, sf reflect.StructField) (candidate, bool) {
 	c := candidate{typ: sf.Type, tag: parseTag(sf.Tag)}
 	c.index = append(slices.Clone(o.index), sf.Index...)
@@ -145,7 +144,7 @@ func (b builder) candidate(o outer, sf reflect.StructField) (candidate, bool) {
 		return c, false
 	case c.tag.flatten:
 		c.name, c.plan = sf.Name, b.inlined(sf.Type)
-		if c.plan.op == opRefuse { // as a field, it says so when it's written
+		if c.plan.op == opRefuse { // as a field, it fails when it's encoded
 			c.tag = tag{}
 		}
 		return c, true
@@ -158,9 +157,8 @@ func (b builder) candidate(o outer, sf reflect.StructField) (candidate, bool) {
 	return c, true
 }
 
-// dominant picks of the candidates with one name the outermost, among those the
-// one that has its name from a tag; if that leaves more than one, none. The
-// order is that of the struct.
+// dominant selects from the candidates with one name the outermost, and among these the one
+// with a name from a tag; if more than one remains, none. The order is that of the struct.
 func dominant(all []candidate) []candidate {
 	byName := map[string][]candidate{}
 	for _, c := range all {

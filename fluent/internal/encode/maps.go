@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// mapScratch is what the iteration over a map of one type needs. It belongs to
-// one call of appendMap at a time, and refers to nothing between calls.
+// mapScratch holds the memory to iterate over a map of one type. It belongs to one call of
+// appendMap at a time, and has no references between calls.
 type mapScratch struct {
 	iter      reflect.MapIter
 	key, elem reflect.Value
@@ -29,8 +29,8 @@ func (p *plan) appendMap(dst []byte, v reflect.Value, depth int) ([]byte, error)
 	return p.appendPairs(dst, v, depth, nil)
 }
 
-// appendPairs adds the pairs of the map v for which leaveOut, if any, doesn't
-// say otherwise.
+// appendPairs appends the pairs of the map v, except those for which leaveOut, if not nil,
+// returns true.
 func (p *plan) appendPairs(dst []byte, v reflect.Value, depth int, leaveOut func(key []byte) bool) ([]byte, error) {
 	s := p.pool.Get().(*mapScratch)
 	s.iter.Reset(v)
@@ -86,10 +86,10 @@ func (p *plan) appendKey(dst []byte, v reflect.Value) ([]byte, error) {
 	return dst, failf("can't encode %v as a map's key", p.typ)
 }
 
-// nilByte is nil in MessagePack, and starts nothing else.
+// nilByte is nil in MessagePack, and no other value begins with it.
 const nilByte = 0xc0
 
-// appendDigits adds a string of at most 31 bytes that write appends.
+// appendDigits appends a string of at most 31 bytes that write appends.
 func appendDigits(dst []byte, write func([]byte) []byte) []byte {
 	start := len(dst)
 	dst = write(append(dst, 0))

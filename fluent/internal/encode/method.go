@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// appendMethod adds what v's own method makes of it.
+// appendMethod appends the result of v's own method.
 func (p *plan) appendMethod(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return msgpack.AppendNil(dst), nil
@@ -30,9 +30,9 @@ func (p *plan) appendMethod(dst []byte, v reflect.Value, depth int) ([]byte, err
 	}
 }
 
-// receiver returns what has the method: v or a pointer to it. Where the method
-// wants a pointer and v has no address, it gets one to a copy, so that a value
-// is written the same however it was passed.
+// receiver returns the receiver of the method: v or a pointer to it. If the method needs a
+// pointer and v is not addressable, it returns a pointer to a copy, so that a value is
+// encoded the same however it was passed.
 func (p *plan) receiver(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.Pointer && !p.needsPointer:
@@ -47,9 +47,9 @@ func (p *plan) receiver(v reflect.Value) any {
 	return c.Interface()
 }
 
-// appendMarshaled adds the output of m, which must be one whole value. m gets a
-// slice of its own to append to, the room behind dst, so that it can't reach
-// what is written already. depth values are around m.
+// appendMarshaled appends the output of m, which must be one complete value. m receives its
+// own slice to append to, the capacity behind dst, so that it can't change earlier output.
+// depth is the nesting around m.
 func appendMarshaled(dst []byte, m marshaler, depth int) ([]byte, error) {
 	room := dst[len(dst):]
 	out, err := callMarshal(m, room)
@@ -69,8 +69,7 @@ func appendMarshaled(dst []byte, m marshaler, depth int) ([]byte, error) {
 	return append(dst, out...), nil
 }
 
-// appendAppended adds the text that t appends, to the room behind dst if there
-// is enough of it.
+// appendAppended appends the text of t, using the capacity behind dst if it is large enough.
 func appendAppended(dst []byte, t encoding.TextAppender) ([]byte, error) {
 	const room = 5 // of the longest head
 	start := len(dst)
@@ -88,8 +87,8 @@ func appendAppended(dst []byte, t encoding.TextAppender) ([]byte, error) {
 	return insertStringLen(dst, start, start+room), nil
 }
 
-// The functions below call the user's code and make an error of its panics. The
-// four differ in nothing else, but one for all would have to allocate a closure.
+// The functions below call the user's code and turn panics into errors. They differ in
+// nothing else, but a common function would have to allocate a closure.
 
 func callMarshal(m marshaler, dst []byte) (out []byte, err error) {
 	defer recovered(&err, "MarshalMsg", m)

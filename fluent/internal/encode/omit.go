@@ -2,13 +2,13 @@ package encode
 
 import "reflect"
 
-// zeroer is a type that knows better than its bits whether it is zero.
+// zeroer is a type with its own definition of zero.
 type zeroer interface{ IsZero() bool }
 
 var typeZeroer = reflect.TypeFor[zeroer]()
 
-// omitter returns what decides whether to leave out a value of type t; nil if
-// nothing is to be left out.
+// omitter returns a function that reports whether to omit a value of type t; nil if none is
+// omitted.
 func omitter(t reflect.Type, tag tag) func(reflect.Value) bool {
 	var zero, empty func(reflect.Value) bool
 	if tag.omitZero {
@@ -26,7 +26,8 @@ func omitter(t reflect.Type, tag tag) func(reflect.Value) bool {
 	return func(v reflect.Value) bool { return zero(v) || empty(v) }
 }
 
-// zeroTest returns the test of omitzero: IsZero, where t has it, or every bit 0.
+// zeroTest returns the test of omitzero: IsZero, if t has it, otherwise whether every bit is
+// 0.
 func zeroTest(t reflect.Type) func(reflect.Value) bool {
 	switch {
 	case t.Implements(typeZeroer):
@@ -56,8 +57,8 @@ func zeroTest(t reflect.Type) func(reflect.Value) bool {
 	return reflect.Value.IsZero
 }
 
-// isZero calls the user's code. What panics there is written, where its own
-// methods may say what is wrong with it.
+// isZero calls the user's code. A value that panics is encoded, where its own methods may
+// report the error.
 func isZero(v zeroer) (zero bool) {
 	defer func() { _ = recover() }()
 	return v.IsZero()

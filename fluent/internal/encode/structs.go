@@ -6,29 +6,29 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// structPlan is how the structs of one type are written.
+// structPlan describes how the structs of a type are encoded.
 type structPlan struct {
 	fields []field
-	rest   []field // maps with inline, whose pairs come last
+	rest   []field // maps with inline, whose pairs are encoded last
 
-	// head is the head of a map of all fields; empty if some may be left out or
-	// there is a rest.
+	// head is the head of a map of all fields; empty if some may be omitted or there are
+	// inlined maps.
 	head []byte
 
-	// names are the encoded names of fields, which the rest may not repeat.
+	// names are the encoded names of fields, which inlined maps may not repeat.
 	names map[string]struct{}
 }
 
-// field is one pair of the map that a struct becomes.
+// field is one pair of the map that encodes a struct.
 type field struct {
 	key   []byte // the name, encoded
-	index []int  // where the value is, as reflect's FieldByIndex takes it
+	index []int  // path of the value, as for reflect's FieldByIndex
 	plan  *plan
-	omit  func(reflect.Value) bool // whether to leave a value out; nil: never
+	omit  func(reflect.Value) bool // reports whether to omit a value; nil for never
 	name  string
 
-	// behindPointer: an embedded pointer is on the way, which may be nil; the
-	// field is left out then.
+	// behindPointer is set if the path has an embedded pointer; if that is nil, the field is
+	// omitted.
 	behindPointer bool
 }
 
@@ -42,8 +42,8 @@ func (s *structPlan) append(dst []byte, v reflect.Value, depth int) ([]byte, err
 	dst = append(dst, s.head...)
 	for i := range s.fields {
 		f := &s.fields[i]
-		// Most fields are the struct's own, and text or integers: those are
-		// spared two calls, a fifth of what a struct of twelve costs.
+		// Most fields are the struct's own, and text or integers: handling them here avoids
+		// two calls, a fifth of the cost of a struct of twelve.
 		var in reflect.Value
 		if len(f.index) == 1 {
 			in = v.Field(f.index[0])
@@ -68,8 +68,8 @@ func (s *structPlan) append(dst []byte, v reflect.Value, depth int) ([]byte, err
 	return dst, nil
 }
 
-// appendSome is append for structs of which some fields may be missing: the
-// head is written for the most that there can be, and corrected at the end.
+// appendSome is append for structs with fields that may be omitted: the head is written for
+// the maximum and corrected at the end.
 func (s *structPlan) appendSome(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	start, most := len(dst), len(s.fields)
 	for i := range s.rest {
@@ -107,7 +107,7 @@ func (s *structPlan) appendSome(dst []byte, v reflect.Value, depth int) ([]byte,
 	return correctMapLen(dst, start, body, n), nil
 }
 
-// appendRest adds the pairs of an inlined map that no field has the name of.
+// appendRest appends the pairs of an inlined map, except those with the name of a field.
 func (s *structPlan) appendRest(dst []byte, f *field, v reflect.Value, depth int) ([]byte, int, error) {
 	n := v.Len()
 	dst, err := f.plan.appendPairs(dst, v, depth, func(key []byte) bool {
@@ -120,8 +120,8 @@ func (s *structPlan) appendRest(dst []byte, f *field, v reflect.Value, depth int
 	return dst, n, err
 }
 
-// correctMapLen gives the map whose head is at start and whose pairs are at body
-// the length n, which is at most that of its head.
+// correctMapLen sets the length of the map whose head is at start and whose pairs are at
+// body to n, which is at most that of its head.
 func correctMapLen(dst []byte, start, body, n int) []byte {
 	head := len(msgpack.AppendMapLen(dst[:start], n))
 	if head == body {
@@ -130,7 +130,7 @@ func correctMapLen(dst []byte, start, body, n int) []byte {
 	return dst[:head+copy(dst[head:], dst[body:])]
 }
 
-// in returns the field's value in v; the zero Value if a nil pointer is before it.
+// in returns the field's value in v; the zero Value if a pointer on its path is nil.
 func (f *field) in(v reflect.Value) reflect.Value {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0])

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// append adds v, whose type is p's, with depth others around it.
+// append appends v, of p's type, nested in depth others.
 func (p *plan) append(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	switch p.op {
 	case opString:
@@ -34,7 +34,7 @@ func (p *plan) append(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	case opPointer:
 		return p.appendPointer(dst, v, depth)
 	case opInterface:
-		return appendAny(dst, v.Interface(), depth) // no copy: it's what v holds
+		return appendAny(dst, v.Interface(), depth) // no copy: v holds it
 	case opStruct:
 		return p.fields.append(dst, v, depth)
 	case opAnyMap:
@@ -88,8 +88,7 @@ func appendByteArray(dst []byte, v reflect.Value) []byte {
 	return dst
 }
 
-// timeOf returns the time.Time that v holds. Interface would copy one that has
-// an address to the heap.
+// timeOf returns the time.Time in v. Interface would copy an addressable one to the heap.
 func timeOf(v reflect.Value) time.Time {
 	if v.CanAddr() {
 		return *v.Addr().Interface().(*time.Time)
@@ -97,8 +96,8 @@ func timeOf(v reflect.Value) time.Time {
 	return v.Interface().(time.Time)
 }
 
-// anyMapOf returns the map that v holds, whose type converts to map[string]any.
-// Convert alone would copy one that has an address.
+// anyMapOf returns the map in v, whose type converts to map[string]any. Convert alone would
+// copy an addressable one.
 func anyMapOf(v reflect.Value) map[string]any {
 	return reflect.ValueOf(v.Interface()).Convert(typeAnyMap).Interface().(map[string]any)
 }

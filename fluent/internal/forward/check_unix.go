@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// check looks at the socket without waiting and without taking a byte. It goes
-// through Control, since Read of the same descriptor waits for the reader.
+// check examines the socket without waiting and without consuming data. It uses Control,
+// because a Read of the same descriptor waits for the reader.
 func check(c net.Conn) error {
 	s, ok := c.(syscall.Conn)
 	if !ok {

@@ -7,17 +7,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is how the entries of a message are compressed.
+// Compression is the compression of the entries of a message.
 type Compression int
 
-// The forms that servers know.
+// The compressions that servers support.
 const (
 	NoCompression Compression = iota
 	Gzip
 	Zstd
 )
 
-// name is what the option "compressed" says.
+// name returns the value of the option "compressed".
 func (c Compression) name() string {
 	if c == Zstd {
 		return "zstd"
@@ -25,8 +25,8 @@ func (c Compression) name() string {
 	return "gzip"
 }
 
-// append appends b compressed. Compressors are shared by all connections: each
-// has hundreds of KiB of tables, and is in use only while a batch is written.
+// append appends b compressed. Compressors are shared by all connections: each has hundreds
+// of KiB of tables, and is in use only while a batch is written.
 func (c Compression) append(dst, b []byte) ([]byte, error) {
 	if c == Zstd {
 		return zstdEncoder().EncodeAll(b, dst), nil
@@ -42,8 +42,8 @@ func (c Compression) append(dst, b []byte) ([]byte, error) {
 	return out, err
 }
 
-// Text that repeats itself as logs do is made small by the fastest level, too;
-// a slower one would cost the program that logs more than the network gains.
+// The fastest level compresses repetitive text such as logs well enough; a slower one would
+// cost the logging program more than the network gains.
 var gzips = sync.Pool{New: func() any {
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -52,7 +52,7 @@ var gzips = sync.Pool{New: func() any {
 	return z
 }}
 
-// zstdEncoder is one for all: EncodeAll may be called concurrently.
+// zstdEncoder is shared: EncodeAll may be called concurrently.
 var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
 	if err != nil {
@@ -61,7 +61,7 @@ var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	return z
 })
 
-// sink is a slice to write to.
+// sink is a slice that implements io.Writer.
 type sink []byte
 
 func (s *sink) Write(p []byte) (int, error) {

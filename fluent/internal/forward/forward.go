@@ -1,7 +1,6 @@
-// Package forward is a connection to one server of the Fluentd forward
-// protocol: connecting, TLS, the handshake with shared key and user, messages
-// in each mode, and acknowledgements. What is sent, when, and again after a
-// failure, is for who uses it.
+// Package forward implements a connection to a server of the Fluentd forward protocol:
+// connecting, TLS, the handshake with shared key and user, messages in each mode, and
+// acknowledgements. The caller decides when to send, and when to send again after a failure.
 //
 // A connection has one writer and one reader, which may be two goroutines:
 //
@@ -9,8 +8,8 @@
 //	go func() { id, err := c.ReadAck(); ... }()
 //	err = c.Write(&message)
 //
-// Everything that a server sends is bounded: no claim of its makes the client
-// wait without limit or allocate more than a few KiB.
+// All input from a server is bounded: it can't make the client wait without limit or
+// allocate more than a few KiB.
 package forward
 
 import (
@@ -22,14 +21,14 @@ import (
 	"time"
 )
 
-// ErrKeyRequired is what a server's HELO means to a client without a shared
-// key: it takes no events from it.
+// ErrKeyRequired is returned if a server sends HELO to a client without a shared key: it
+// accepts no events from that client.
 var ErrKeyRequired = errors.New("server requires a shared key")
 
-// errSlow is the cause of a context that ended for DialTimeout.
+// errSlow is the cause of a context that ended because of DialTimeout.
 var errSlow = errors.New("dial timeout")
 
-// Options say how to connect and how to send. They are read only.
+// Options configure how to connect and how to send. They must not be changed.
 type Options struct {
 	Network string // "tcp" or "unix"
 	Address string // "host:port" or a file's name
@@ -37,13 +36,13 @@ type Options struct {
 	// Dial replaces a net.Dialer. It must return when ctx ends.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	TLS *tls.Config // nil: plain text. Without ServerName, the host of Address
+	TLS *tls.Config // nil means plain text; an empty ServerName means the host of Address
 
-	SharedKey          string // "": no handshake
+	SharedKey          string // "" means no handshake
 	Hostname           string // the client's name in the handshake
-	Username, Password string // for servers that ask for a user
+	Username, Password string // for servers that require a user
 
-	DialTimeout  time.Duration // for connecting, TLS and handshake together; 0: none
+	DialTimeout  time.Duration // for connecting, TLS and handshake together; 0 for none
 	WriteTimeout time.Duration // for one Write; 0: none
 
 	Single      bool // sends each event as a message of its own
@@ -51,8 +50,8 @@ type Options struct {
 	Seconds     bool // sends times as integers
 }
 
-// Dial connects, and returns when the connection is ready for Write. Its error
-// says what failed: connecting, TLS or the handshake, with the server's reason.
+// Dial connects, and returns when the connection is ready for Write. Its error describes the
+// failed step: connecting, TLS or the handshake, with the server's reason.
 func Dial(ctx context.Context, o *Options) (*Conn, error) {
 	if o.DialTimeout > 0 {
 		var cancel context.CancelFunc
@@ -77,12 +76,12 @@ func (o *Options) dialer() func(ctx context.Context, network, address string) (n
 	if o.Dial != nil {
 		return o.Dial
 	}
-	// A peer that vanished without a word is noticed within a minute.
+	// A peer that disappears is detected within a minute.
 	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}}
 	return d.DialContext
 }
 
-// open does TLS and the handshake before ctx ends.
+// open makes the TLS and protocol handshakes before ctx ends.
 func (c *Conn) open(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.raw.SetDeadline(time.Unix(1, 0)) })
 	err := c.startTLS(ctx)

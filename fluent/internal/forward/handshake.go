@@ -12,11 +12,11 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// maxPing is what Fluent Bit reads of a PING at most.
+// maxPing is the maximum length of a PING that Fluent Bit accepts.
 const maxPing = 1023
 
-// handshake waits for HELO, answers it with PING and checks PONG. It ends with
-// the connection's deadline.
+// handshake reads HELO, sends PING and checks PONG. It is bounded by the connection's
+// deadline.
 func (c *Conn) handshake() error {
 	r, err := c.value()
 	if err != nil {
@@ -49,9 +49,9 @@ func (c *Conn) handshake() error {
 	return nil
 }
 
-// hello is what a server says first.
+// hello is a server's first message.
 type hello struct {
-	nonce, auth string // auth is empty when no user is asked for
+	nonce, auth string // auth is empty if no user is required
 	keepalive   bool
 }
 
@@ -98,13 +98,13 @@ func readHello(r msgpack.Reader) (h hello, err error) {
 			return h, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	if h.nonce == "" { // a digest without one could be repeated by who has seen it
+	if h.nonce == "" { // a digest without a nonce could be replayed
 		return h, errors.New("no nonce")
 	}
 	return h, nil
 }
 
-// newSalt makes the salt of one PING: text, since Fluent Bit takes no other.
+// newSalt returns the salt of a PING: text, because Fluent Bit accepts no other.
 func newSalt() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -129,8 +129,7 @@ func (o *Options) ping(h hello, salt string) ([]byte, error) {
 	return b, nil
 }
 
-// checkPong looks at the verdict before the digest, which a server that
-// refuses leaves empty.
+// checkPong checks the verdict before the digest, which a refusing server leaves empty.
 func (o *Options) checkPong(r msgpack.Reader, h hello, salt string) error {
 	n, err := r.ArrayLen()
 	if err != nil || n != 5 {
@@ -162,7 +161,7 @@ func (o *Options) checkPong(r msgpack.Reader, h hello, salt string) error {
 	return nil
 }
 
-// digest is the hex of SHA-512 of the parts, one after the other.
+// digest returns the hexadecimal SHA-512 of the concatenated parts.
 func digest(parts ...string) string {
 	h := sha512.New()
 	for _, p := range parts {

@@ -11,14 +11,14 @@ import (
 // Message is a batch of events of one tag.
 type Message struct {
 	Tag     string
-	Entries []byte // arrays of time and record, one after the other; read only
-	Records int    // how many of them
-	Chunk   string // asks for an acknowledgement of that name; "": none
+	Entries []byte // concatenated arrays of time and record; read only
+	Records int    // number of entries
+	Chunk   string // requests an acknowledgement of that name; "" for none
 }
 
-// Write sends m with one system call where the connection can do so. m's bytes
-// are not used after it returns. After an error the connection can only be
-// closed: a part of m may have been sent.
+// Write sends m with one system call if the connection supports it. m is not used after
+// Write returns. After an error the connection must be closed: a part of m may have been
+// sent.
 func (c *Conn) Write(m *Message) error {
 	if err := c.frame(m); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (c *Conn) Write(m *Message) error {
 	}
 	c.vector = c.parts[:]
 	if c.o.Single {
-		c.vector = c.parts[:1] // a write of nothing is a message to some connections
+		c.vector = c.parts[:1] // on some connections an empty write is a message
 	}
 	_, err := c.vector.WriteTo(c.Conn)
 	c.parts = [3][]byte{}
@@ -42,7 +42,7 @@ func (c *Conn) Write(m *Message) error {
 	return err
 }
 
-// frame lays m out in parts.
+// frame sets parts to the encoding of m.
 func (c *Conn) frame(m *Message) (err error) {
 	if c.o.Single {
 		c.body, err = appendSingles(c.body[:0], m, c.o.Seconds)
@@ -71,7 +71,7 @@ func (c *Conn) frame(m *Message) (err error) {
 	return nil
 }
 
-// appendOption adds the last element of a packed message.
+// appendOption appends the last element of a packed message.
 func (o *Options) appendOption(dst []byte, m *Message) []byte {
 	n := 1
 	if m.Chunk != "" {
@@ -99,13 +99,13 @@ func appendChunk(dst []byte, chunk string) []byte {
 	return msgpack.AppendString(dst, chunk)
 }
 
-// AppendSingles appends m's events as messages of their own, each an array of
-// tag, time and record.
+// AppendSingles appends m's events as separate messages, each an array of tag, time and
+// record.
 func AppendSingles(dst []byte, m *Message) ([]byte, error) { return appendSingles(dst, m, false) }
 
-// appendSingles makes messages of one event. Only the last has an option: an
-// acknowledgement says that all before it have arrived, since a server handles
-// them in order.
+// appendSingles appends messages of one event. Only the last has an option: its
+// acknowledgement means that all before it have arrived, because a server handles them in
+// order.
 func appendSingles(dst []byte, m *Message, seconds bool) ([]byte, error) {
 	for rest := m.Entries; len(rest) > 0; {
 		n, err := entryLen(rest)
@@ -144,7 +144,7 @@ func appendSeconds(dst, entries []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// entryHead begins each entry: an array of two.
+// entryHead is the first byte of each entry: an array of two.
 const entryHead = 0x92
 
 func entryLen(b []byte) (int, error) {

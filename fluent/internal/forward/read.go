@@ -10,12 +10,11 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// maxInput bounds one value that a server may send: HELO, PONG and
-// acknowledgements are far smaller.
+// maxInput bounds one value from a server: HELO, PONG and acknowledgements are far smaller.
 const maxInput = 4096
 
-// input is what has been read and not been used yet. It survives an error, so
-// that reading can go on after a deadline.
+// input holds data that was read but not used yet. It survives an error, so that reading can
+// continue after a deadline.
 type input struct {
 	buf        [maxInput]byte
 	start, end int
@@ -40,7 +39,7 @@ func (c *Conn) value() (msgpack.Reader, error) {
 	}
 }
 
-// fill reads more behind what there is.
+// fill reads more data behind the present.
 func (in *input) fill(from io.Reader) error {
 	if in.start > 0 {
 		copy(in.buf[:], in.buf[in.start:in.end])
@@ -53,15 +52,14 @@ func (in *input) fill(from io.Reader) error {
 	n, err := from.Read(in.buf[in.end:])
 	in.end += n
 	if n > 0 {
-		return nil // an error comes again
+		return nil // the error will be returned again
 	}
 	return err
 }
 
-// ReadAck waits for the next acknowledgement and returns the chunk it names.
-// After an error for which Timeout tells true, it may be called again. A HELO gives
-// ErrKeyRequired, a closed connection io.EOF, whatever else an error that says
-// what came.
+// ReadAck waits for the next acknowledgement and returns its chunk id. After an error for
+// which Timeout returns true, it may be called again. It returns ErrKeyRequired for a HELO,
+// io.EOF for a closed connection, and an error that describes the input otherwise.
 func (c *Conn) ReadAck() (id string, err error) {
 	r, err := c.value()
 	if err != nil {
@@ -96,7 +94,7 @@ func (c *Conn) ReadAck() (id string, err error) {
 	return "", errors.New("server sent a map without an acknowledgement")
 }
 
-// Timeout tells whether err says only that a deadline has passed.
+// Timeout reports whether err only means that a deadline has passed.
 func Timeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()

@@ -1,10 +1,14 @@
-// Package msgpack writes and reads the little of MessagePack that a Fluentd
-// client needs.
+// Package msgpack encodes and decodes the subset of MessagePack that a Fluentd client needs.
 //
-// The Append functions add one value, or the head of one, to a slice in the
-// shortest form there is, and allocate nothing but the slice's growth. Skip and
-// Reader take bytes from a network or a user apart: they never panic, never
-// recurse, and never believe a length that the bytes at hand can't hold.
+// The Append functions append one value, or the head of one, to a slice in the shortest
+// form, and allocate nothing except the slice's growth. For example:
+//
+//	b = msgpack.AppendMapLen(b, 1)
+//	b = msgpack.AppendString(b, "status")
+//	b = msgpack.AppendInt(b, 200)
+//
+// Skip and Reader decode bytes from a network or a user: they never panic, never recurse,
+// and reject lengths beyond the input.
 package msgpack
 
 import (
@@ -13,7 +17,7 @@ import (
 	"time"
 )
 
-// The first bytes of the format, as far as they stand for one kind each.
+// The first bytes of the format, one for each kind.
 const (
 	fixMap   = 0x80 // to 0x8f: a map of 0 to 15 pairs
 	fixArray = 0x90 // to 0x9f: an array of 0 to 15 values
@@ -60,10 +64,10 @@ const (
 	fixNegative = 0xe0 // to 0xff: the integers -32 to -1
 )
 
-// AppendNil adds nil.
+// AppendNil appends nil.
 func AppendNil(dst []byte) []byte { return append(dst, codeNil) }
 
-// AppendBool adds true or false.
+// AppendBool appends true or false.
 func AppendBool(dst []byte, v bool) []byte {
 	if v {
 		return append(dst, codeTrue)
@@ -71,8 +75,7 @@ func AppendBool(dst []byte, v bool) []byte {
 	return append(dst, codeFalse)
 }
 
-// AppendInt adds an integer; one that isn't negative comes out as AppendUint
-// writes it.
+// AppendInt appends an integer; a non-negative one as by AppendUint.
 func AppendInt(dst []byte, v int64) []byte {
 	switch {
 	case v >= 0:
@@ -89,7 +92,7 @@ func AppendInt(dst []byte, v int64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, codeInt64), uint64(v))
 }
 
-// AppendUint adds an integer.
+// AppendUint appends an integer.
 func AppendUint(dst []byte, v uint64) []byte {
 	switch {
 	case v < 0x80:
@@ -104,23 +107,23 @@ func AppendUint(dst []byte, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, codeUint64), v)
 }
 
-// AppendFloat64 adds a number of double precision.
+// AppendFloat64 appends a double-precision number.
 func AppendFloat64(dst []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, codeFloat64), math.Float64bits(v))
 }
 
-// AppendFloat32 adds a number of single precision.
+// AppendFloat32 appends a single-precision number.
 func AppendFloat32(dst []byte, v float32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, codeFloat32), math.Float32bits(v))
 }
 
-// AppendString adds text. The bytes are written as they are, UTF-8 or not. A
-// string of 4 GiB or more has no form in MessagePack and must not be given.
+// AppendString appends text. The bytes are written unchanged, UTF-8 or not. A string of 4
+// GiB or more can't be represented in MessagePack and must not be passed.
 func AppendString(dst []byte, v string) []byte {
 	return append(AppendStringLen(dst, len(v)), v...)
 }
 
-// AppendStringLen adds the head of a string whose n bytes the caller adds.
+// AppendStringLen appends the head of a string whose n bytes the caller appends.
 func AppendStringLen(dst []byte, n int) []byte {
 	switch {
 	case n < 32:
@@ -133,12 +136,12 @@ func AppendStringLen(dst []byte, n int) []byte {
 	return append(dst, codeStr32, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// AppendBytes adds binary data, with the same bound as AppendString.
+// AppendBytes appends binary data, with the same bound as AppendString.
 func AppendBytes(dst, v []byte) []byte {
 	return append(AppendBytesLen(dst, len(v)), v...)
 }
 
-// AppendBytesLen adds the head of binary data whose n bytes the caller adds.
+// AppendBytesLen appends the head of binary data whose n bytes the caller appends.
 func AppendBytesLen(dst []byte, n int) []byte {
 	switch {
 	case n <= math.MaxUint8:
@@ -149,7 +152,7 @@ func AppendBytesLen(dst []byte, n int) []byte {
 	return append(dst, codeBin32, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// AppendArrayLen adds the head of an array whose n values the caller adds.
+// AppendArrayLen appends the head of an array whose n values the caller appends.
 func AppendArrayLen(dst []byte, n int) []byte {
 	switch {
 	case n < 16:
@@ -160,8 +163,8 @@ func AppendArrayLen(dst []byte, n int) []byte {
 	return append(dst, codeArray32, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// AppendMapLen adds the head of a map whose n pairs, key before value, the
-// caller adds.
+// AppendMapLen appends the head of a map whose n pairs, key before value, the caller
+// appends.
 func AppendMapLen(dst []byte, n int) []byte {
 	switch {
 	case n < 16:
@@ -172,13 +175,13 @@ func AppendMapLen(dst []byte, n int) []byte {
 	return append(dst, codeMap32, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// EventTimeSize is the number of bytes that AppendEventTime adds.
+// EventTimeSize is the number of bytes that AppendEventTime appends.
 const EventTimeSize = 10
 
-// AppendEventTime adds a point in time as Fluentd's EventTime: extension type 0
-// with unsigned seconds since 1970 and nanoseconds, always EventTimeSize bytes.
-// A time that this can't hold becomes the nearest that it can: the start of
-// 1970, or the last nanosecond of the 32-bit seconds, in February 2106.
+// AppendEventTime appends a time as Fluentd's EventTime: extension type 0 with unsigned
+// seconds since 1970 and nanoseconds, always EventTimeSize bytes. A time out of range
+// becomes the nearest one in range: the start of 1970, or the last nanosecond of the 32-bit
+// seconds, in February 2106.
 func AppendEventTime(dst []byte, t time.Time) []byte {
 	sec, nsec := t.Unix(), uint32(t.Nanosecond())
 	if sec < 0 {

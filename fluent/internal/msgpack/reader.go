@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// Reader takes the values of a slice one after the other. A method that returns
-// an error leaves the reader where it was, so that another can be tried. The
-// zero Reader has nothing to read.
+// Reader reads the values of a slice one after the other. A method that returns an error
+// does not move the reader, so that another can be tried. The zero Reader is empty.
 type Reader struct {
 	b   []byte
 	pos int
@@ -20,10 +19,10 @@ func NewReader(b []byte) Reader { return Reader{b: b} }
 // Pos returns the number of bytes read.
 func (r *Reader) Pos() int { return r.pos }
 
-// Rest returns the bytes not read yet, which remain the reader's.
+// Rest returns the unread bytes, which still belong to the reader.
 func (r *Reader) Rest() []byte { return r.b[r.pos:] }
 
-// Kind tells what the next value is; Invalid when there is none or only a part.
+// Kind returns the kind of the next value; Invalid if there is none or only a part.
 func (r *Reader) Kind() Kind {
 	h, err := readHead(r.Rest())
 	if err != nil {
@@ -32,8 +31,8 @@ func (r *Reader) Kind() Kind {
 	return h.kind
 }
 
-// next returns the next value's head and payload and moves past both if the
-// value is of the kind wanted.
+// next returns the next value's head and payload and moves past both if the value is of the
+// requested kind.
 func (r *Reader) next(want Kind) (head, []byte, error) {
 	b := r.Rest()
 	h, err := readHead(b)
@@ -48,7 +47,7 @@ func (r *Reader) next(want Kind) (head, []byte, error) {
 	return h, b[h.start:end:end], nil
 }
 
-// mismatch is kept apart from next, which would be slower with it.
+// mismatch is separate from next, which would be slower with it.
 func (r *Reader) mismatch(want Kind, found head) error {
 	return fmt.Errorf("msgpack: found %v at byte %d where %v was expected", found.kind, r.pos, want)
 }
@@ -65,8 +64,8 @@ func (r *Reader) Bool() (bool, error) {
 	return h.code == codeTrue, err
 }
 
-// Bytes reads a string or binary data: servers send either for the same field.
-// The result is a part of the reader's slice, with no room behind it.
+// Bytes reads a string or binary data: servers send either for the same field. The result is
+// a part of the reader's slice, without spare capacity.
 func (r *Reader) Bytes() ([]byte, error) {
 	if r.Kind() == Binary {
 		_, p, err := r.next(Binary)
@@ -76,7 +75,7 @@ func (r *Reader) Bytes() ([]byte, error) {
 	return p, err
 }
 
-// String reads a string or binary data, like Bytes, into a string of its own.
+// String reads a string or binary data, like Bytes, as a new string.
 func (r *Reader) String() (string, error) {
 	p, err := r.Bytes()
 	return string(p), err
@@ -110,8 +109,8 @@ func (r *Reader) Uint() (uint64, error) {
 	return v, nil
 }
 
-// integer reads an integer of any form: its 64 bits in two's complement, and
-// whether they are to be taken as a negative one.
+// integer reads an integer of any form: its 64 bits in two's complement, and whether they
+// represent a negative number.
 func (r *Reader) integer() (v uint64, negative bool, err error) {
 	h, p, err := r.next(Int)
 	if err != nil {
@@ -143,7 +142,7 @@ func (r *Reader) integer() (v uint64, negative bool, err error) {
 	return uint64(i), i < 0, nil
 }
 
-// Float reads a number of single or double precision; single tells which.
+// Float reads a floating-point number; single reports whether it has single precision.
 func (r *Reader) Float() (v float64, single bool, err error) {
 	h, p, err := r.next(Float)
 	switch {
@@ -165,22 +164,21 @@ func (r *Reader) Ext() (kind int8, data []byte, err error) {
 	return int8(r.b[r.pos-len(p)-1]), p, nil
 }
 
-// ArrayLen reads the head of an array and returns the number of values that
-// follow. It is never above the number of bytes left: what is claimed but can't
-// be there is ErrShort.
+// ArrayLen reads the head of an array and returns the number of values that follow. A number
+// above that of the remaining bytes is ErrShort.
 func (r *Reader) ArrayLen() (int, error) {
 	h, _, err := r.next(Array)
 	return h.count, err
 }
 
-// MapLen reads the head of a map and returns the number of pairs that follow,
-// with the same bound.
+// MapLen reads the head of a map and returns the number of pairs that follow, with the same
+// bound.
 func (r *Reader) MapLen() (int, error) {
 	h, _, err := r.next(Map)
 	return h.count / 2, err
 }
 
-// Skip passes over the next value and all that it contains.
+// Skip skips the next value and everything in it.
 func (r *Reader) Skip() error {
 	n, err := Skip(r.Rest())
 	r.pos += n

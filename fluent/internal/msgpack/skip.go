@@ -5,18 +5,17 @@ import (
 	"errors"
 )
 
-// ErrShort says that the bytes end before the value does: more of them may make
-// it whole.
+// ErrShort means that the bytes end before the value: more of them may complete it.
 var ErrShort = errors.New("msgpack: value is cut short")
 
-// ErrInvalid says that no value starts with the byte found (0xc1, the only one
-// the format forbids).
+// ErrInvalid means that no value starts with the byte found (0xc1, the only one that the
+// format forbids).
 var ErrInvalid = errors.New("msgpack: invalid byte 0xc1")
 
-// Kind is what a value is, whatever form it was written in.
+// Kind is the kind of a value, whatever its encoded form.
 type Kind uint8
 
-// The kinds. A value of kind Invalid doesn't exist.
+// The kinds. No value has the kind Invalid.
 const (
 	Invalid Kind = iota
 	Nil
@@ -32,21 +31,21 @@ const (
 
 var kindNames = [...]string{"nothing", "nil", "a bool", "an integer", "a float", "a string", "binary data", "an array", "a map", "an extension"}
 
-// String names the kind with its article, for messages: "a map".
+// String returns the kind with its article, for messages: "a map".
 func (k Kind) String() string { return kindNames[k] }
 
-// head is what the first bytes of a value tell.
+// head is the parsed head of a value.
 type head struct {
 	kind  Kind
 	code  byte
-	start int // bytes of the head itself, an extension's type among them
+	start int // bytes of the head itself, including an extension's type
 	size  int // bytes of payload after the head
 	count int // values that follow after the payload: 2 for each pair of a map
 }
 
-// readHead takes the head of the value at the start of b apart. ErrShort means
-// that the head, its payload, or what it contains can't be in b; contained
-// values take at least a byte each, so count is never above len(b).
+// readHead parses the head of the value at the start of b. ErrShort means that the head, its
+// payload, or its contents exceed b; contained values take at least a byte each, so count is
+// never above len(b).
 func readHead(b []byte) (head, error) {
 	if len(b) == 0 {
 		return head{}, ErrShort
@@ -74,8 +73,8 @@ func readHead(b []byte) (head, error) {
 	return h, nil
 }
 
-// readCode is readHead for the codes that stand alone, 0xc0 to 0xdf. It reports
-// whether b holds the whole head.
+// readCode is readHead for the codes 0xc0 to 0xdf. It reports whether b holds the whole
+// head.
 func (h *head) readCode(b []byte) bool {
 	shape := &shapes[h.code-codeNil]
 	h.kind, h.size = shape.kind, int(shape.size)
@@ -90,7 +89,7 @@ func (h *head) readCode(b []byte) bool {
 	case 2:
 		n = int(binary.BigEndian.Uint16(b[1:]))
 	case 4:
-		// Where an int has 32 bits, a length beyond it can't be in memory.
+		// With 32-bit ints, a larger length can't be in memory.
 		v := binary.BigEndian.Uint32(b[1:])
 		if int64(v) > int64(len(b)) {
 			return false
@@ -113,8 +112,8 @@ func (h *head) readCode(b []byte) bool {
 	return true
 }
 
-// shapes tells of each code from 0xc0 to 0xdf how many bytes a length takes, how
-// many an extension's type, and the payload's size when it has no length.
+// shapes holds for each code from 0xc0 to 0xdf the size of its length, the size of an
+// extension's type, and the size of the payload if there is no length.
 var shapes = [32]struct {
 	kind              Kind
 	length, ext, size uint8
@@ -152,12 +151,12 @@ var shapes = [32]struct {
 	codeMap32 - codeNil:    {kind: Map, length: 4},
 }
 
-// Skip returns the length in bytes of the first value in b, with everything it
-// contains. The error is ErrShort when b ends before the value does, and
-// ErrInvalid when no value can start so.
+// Skip returns the length in bytes of the first value in b, including its contents. The
+// error is ErrShort if b ends before the value, and ErrInvalid if no value can start like
+// that.
 //
-// It counts the values that are still to come rather than keeping a stack of
-// open arrays and maps, so that no depth of nesting costs anything.
+// It counts the remaining values instead of keeping a stack of open arrays and maps, so that
+// nesting costs nothing.
 func Skip(b []byte) (n int, err error) {
 	for left := 1; left > 0; left-- {
 		h, err := readHead(b[n:])
@@ -173,18 +172,17 @@ func Skip(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// MaxNested is the greatest depth that SkipNested takes.
+// MaxNested is the maximum depth for SkipNested.
 const MaxNested = 128
 
 // ErrDeep says that arrays and maps are nested deeper than allowed.
 var ErrDeep = errors.New("msgpack: nested too deep")
 
-// SkipNested is Skip for a value in which at most depth arrays and maps, itself
-// among them, may contain each other, ErrDeep otherwise. Whoever decodes the
-// value by recursion is safe with it then.
+// SkipNested is Skip for a value with at most depth nested arrays and maps, including
+// itself; deeper nesting is ErrDeep. The value can then safely be decoded by recursion.
 func SkipNested(b []byte, depth int) (n int, err error) {
 	depth = min(depth, MaxNested)
-	var left [MaxNested + 1]int // values to come, by depth; those outside come last
+	var left [MaxNested + 1]int // remaining values by depth; the outer ones are last
 	left[0] = 1
 	for d := 0; ; {
 		for left[d] == 0 {

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Append writes a payload of so many records at the end. It does not keep
-// payload. One goroutine appends at a time.
+// Append appends a payload with so many records. It does not retain payload. One goroutine
+// appends at a time.
 //
-// ErrFull and ErrTooLarge say that the bound would be exceeded. Any other
-// error is the file system's: then the payload was refused, the end is as it
-// was, and a later call may succeed. A payload that was refused because it
-// could not be synced may all the same be found after a crash.
+// It returns ErrFull or ErrTooLarge if the bound would be exceeded. Any other error is the
+// file system's: the payload was then refused, the end is unchanged, and a later call may
+// succeed. A payload refused because it could not be synced may nevertheless be found after
+// a crash.
 func (s *Spool) Append(payload []byte, records int) error {
 	need := recordHeaderLen + int64(len(payload))
 	if len(payload) > maxPayloadBytes || segmentHeaderLen+need+progressSize > s.opts.MaxBytes ||
@@ -21,7 +21,7 @@ func (s *Spool) Append(payload []byte, records int) error {
 	}
 	err := s.append(payload, records, need)
 	if err != nil {
-		// Done leaves an active segment that is being written to.
+		// Done skips an active segment that is being written.
 		s.retire()
 	}
 	return err
@@ -39,8 +39,7 @@ func (s *Spool) append(payload []byte, records int, need int64) error {
 	return err
 }
 
-// room returns the segment that takes the next record, and marks it as being
-// written to.
+// room returns the segment for the next record, and marks it as being written.
 func (s *Spool) room(need int64) (*segment, error) {
 	s.mu.Lock()
 	g, closed := s.active, s.closed
@@ -57,7 +56,7 @@ func (s *Spool) room(need int64) (*segment, error) {
 	case g != nil && !full:
 		return g, nil
 	}
-	// The error is of a file that is full; syncing it will tell.
+	// The error concerns a full file; syncing it will report it.
 	_ = s.seal()
 	return s.create()
 }
@@ -99,7 +98,7 @@ func (s *Spool) create() (*segment, error) {
 	return g, nil
 }
 
-// write puts the record behind the last one and cuts back what a failure left.
+// write appends the record and truncates the file after a failure.
 func (s *Spool) write(g *segment, payload []byte, records int) error {
 	h := recordHeader{
 		length: uint32(len(payload)), records: uint32(records),
@@ -130,8 +129,7 @@ func (s *Spool) write(g *segment, payload []byte, records int) error {
 	return fmt.Errorf("spool: %w", err)
 }
 
-// syncAppend syncs what SyncAlways promises: the record and, once, the
-// segment's name.
+// syncAppend syncs for SyncAlways: the record and, once, the segment's name.
 func (s *Spool) syncAppend() error {
 	if err := s.activeFile.Sync(); err != nil {
 		return err
@@ -144,7 +142,7 @@ func (s *Spool) syncAppend() error {
 	return err
 }
 
-// grow counts what a torn record may take, which could not be cut off.
+// grow accounts for a torn record that could not be cut off.
 func (s *Spool) grow(g *segment, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +167,8 @@ func (s *Spool) finish(g *segment, c count, err error) {
 	s.arm()
 }
 
-// seal ends the active segment: nothing is appended to it any more. One without
-// a record is removed. The caller holds appending.
+// seal ends the active segment: nothing more is appended to it. One without a record is
+// removed. The caller holds appending.
 func (s *Spool) seal() error {
 	s.mu.Lock()
 	g, f := s.active, s.activeFile

@@ -8,23 +8,22 @@ import (
 var (
 	// ErrClosed is returned by all methods after Close.
 	ErrClosed = errors.New("spool: closed")
-	// ErrFull is returned by Append when the payload would exceed
-	// Options.MaxBytes. Space comes back as payloads are done.
+	// ErrFull is returned by Append if the payload would exceed Options.MaxBytes. Space is
+	// freed as payloads are done.
 	ErrFull = errors.New("spool: full")
-	// ErrTooLarge is returned by Append for a payload that the spool could not
-	// even hold alone.
+	// ErrTooLarge is returned by Append for a payload that exceeds an empty spool.
 	ErrTooLarge = errors.New("spool: payload too large")
 	// ErrEmpty is returned by Next when every payload was taken.
 	ErrEmpty = errors.New("spool: empty")
-	// ErrLocked is returned by Open when another Spool has the directory.
+	// ErrLocked is returned by Open if another Spool uses the directory.
 	ErrLocked = errors.New("spool: directory is in use by another process")
 )
 
-// FormatError says that a file was written by a newer version of this package.
+// FormatError means that a file was written by a newer version of this package.
 type FormatError struct {
 	Path  string
 	Found uint32 // the file's version
-	Known uint32 // the newest version that can be read
+	Known uint32 // the newest supported version
 }
 
 func (e *FormatError) Error() string {
@@ -32,14 +31,14 @@ func (e *FormatError) Error() string {
 		"use the program that wrote it, or move the file away", e.Path, e.Found, e.Known)
 }
 
-// LossError says what a segment lost. Payloads and Records are what headers
-// still tell; bytes are always known.
+// LossError describes the loss in a segment. Payloads and Records are known as far as
+// headers show; bytes are always known.
 type LossError struct {
 	Path     string
 	Payloads int
 	Records  int
 	Bytes    int64
-	Err      error // why it could not be read; nil if its contents were damaged
+	Err      error // the read error; nil if the contents were damaged
 }
 
 func (e *LossError) Error() string {

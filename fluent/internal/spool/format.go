@@ -28,7 +28,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func segmentName(seq uint64) string { return fmt.Sprintf("%016x%s", seq, segmentSuffix) }
 
-// parseSegmentName takes only what segmentName makes.
+// parseSegmentName accepts only results of segmentName.
 func parseSegmentName(name string) (seq uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, segmentSuffix)
 	if !ok || len(digits) != 16 {
@@ -48,8 +48,8 @@ func putSegmentHeader(b []byte, seq uint64) {
 	binary.LittleEndian.PutUint32(b[20:], crc32.Checksum(b[:20], castagnoli))
 }
 
-// parseSegmentHeader returns the version of a header that is whole. One that
-// isn't says nothing of the records behind it.
+// parseSegmentHeader returns the version of a valid header. An invalid one does not imply
+// damage of the records after it.
 func parseSegmentHeader(b []byte) (version uint32, ok bool) {
 	if string(b[:8]) != segmentMagic || binary.LittleEndian.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
 		return 0, false
@@ -57,7 +57,7 @@ func parseSegmentHeader(b []byte) (version uint32, ok bool) {
 	return binary.LittleEndian.Uint32(b[8:]), true
 }
 
-// recordHeader is what stands in front of a payload.
+// recordHeader is the header of a payload.
 type recordHeader struct {
 	length  uint32
 	records uint32
@@ -66,11 +66,11 @@ type recordHeader struct {
 	sum     uint32 // the payload's
 }
 
-// size is that of header and payload.
+// size returns the size of header and payload.
 func (h recordHeader) size() int64 { return recordHeaderLen + int64(h.length) }
 
-// headerCodec has room for a header and for its place, which its checksum
-// covers. It is kept, since what is checksummed escapes to the heap.
+// headerCodec has room for a header and its position, which the checksum covers. It is
+// reused, because checksummed memory escapes to the heap.
 type headerCodec struct{ b [recordHeaderLen + 16]byte }
 
 func (c *headerCodec) sumAt(seq uint64, off int64) uint32 {
@@ -92,7 +92,7 @@ func (c *headerCodec) encode(h recordHeader, seq uint64, off int64) []byte {
 	return b
 }
 
-// decode reports whether b is a header that belongs at that place.
+// decode parses b and reports whether it is a header for that position.
 func (c *headerCodec) decode(b []byte, seq uint64, off int64) (h recordHeader, ok bool) {
 	if string(b[:4]) != recordMagic {
 		return h, false

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// fsys is what a spool needs of a file system. Names are paths.
+// fsys is the file system used by a spool. Names are paths.
 type fsys interface {
 	MkdirAll(dir string) error
 	ReadDir(dir string) ([]fs.DirEntry, error)
@@ -15,7 +15,7 @@ type fsys interface {
 	Open(name string) (file, error)   // to read and to write
 	Remove(name string) error
 	SyncDir(dir string) error
-	Lock(name string) (io.Closer, error) // ErrLocked if another holds it
+	Lock(name string) (io.Closer, error) // ErrLocked if it is locked elsewhere
 }
 
 type file interface {
@@ -27,7 +27,8 @@ type file interface {
 	Sync() error
 }
 
-// osFS gives nobody else access: payloads may hold what is private.
+// osFS is the operating system's file system. Files are accessible only to their owner:
+// payloads may be confidential.
 type osFS struct{}
 
 type osFile struct{ *os.File }

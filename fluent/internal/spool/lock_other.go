@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// locked holds the directories that this process uses. On systems without a
-// lock that ends with its process, another process isn't kept out.
+// locked holds the directories in use by this process. On systems without a lock that ends
+// with its process, other processes are not excluded.
 var locked sync.Map
 
 type processLock string

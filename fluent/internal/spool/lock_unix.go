@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFile holds the lock for as long as the file is open; the system gives it
-// back when the process ends, however it ends.
+// lockFile holds the lock while the file is open; the system releases it at the end of the
+// process, however it ends.
 func lockFile(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // errorSharingViolation is ERROR_SHARING_VIOLATION.
 const errorSharingViolation = syscall.Errno(32)
 
-// lockFile opens the file without sharing it: nobody else can open it until
-// this handle is closed, which the system does when the process ends.
+// lockFile opens the file exclusively until this handle is closed, by the system at the end
+// of the process at the latest.
 func lockFile(name string) (io.Closer, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
@@ -28,6 +28,6 @@ func lockFile(name string) (io.Closer, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
-// syncDir does nothing: Windows has no such call, and NTFS logs the changes of
-// its directories itself.
+// syncDir does nothing: Windows has no such call, and NTFS journals the changes of its
+// directories.
 func syncDir(string) error { return nil }

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// When payloads are synced: a positive Options.Sync is the longest time that
-// one waits for it.
+// Special values of Options.Sync; a positive value is the maximum time until a sync.
 const (
 	// SyncAlways syncs before Append returns.
 	SyncAlways time.Duration = -1
-	// SyncNever leaves it to the system and to calls of Sync.
+	// SyncNever leaves syncing to the system and to calls of Sync.
 	SyncNever time.Duration = -2
 )
 
-// What an Options' zero fields stand for.
+// The defaults of zero fields of Options.
 const (
 	DefaultMaxBytes = 256 << 20
 	DefaultSync     = time.Second
@@ -26,19 +25,19 @@ const (
 	maxPayloadBytes = 64 << 20
 )
 
-// Options of a Spool. Fields that are zero take their defaults.
+// Options of a Spool. Zero fields have defaults.
 type Options struct {
 	// MaxBytes bounds the bytes of all files, headers included. At least 4 KiB.
 	MaxBytes int64
 	// Sync is SyncAlways, SyncNever, or an interval.
 	Sync time.Duration
-	// Report, if set, is told what no caller can be told: a *LossError when
-	// payloads were lost after Open, and failures to sync in the background or to
-	// keep progress. It is called without locks, and not at the same time twice
-	// only if callers take turns.
+	// Report, if set, is called with errors that no call can return: a *LossError for
+	// payloads lost after Open, and failures to sync in the background or to store progress.
+	// It is called without locks, and may be called concurrently if the callers of the Spool
+	// are concurrent.
 	Report func(error)
 
-	fs fsys // the operating system's, but in tests
+	fs fsys // the operating system's, except in tests
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -63,8 +62,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// segmentBytes is the size at which a segment is full: eight of them at least
-// fit into the bound, so that space comes back in small steps.
+// segmentBytes returns the size at which a segment is full: at least eight fit into the
+// bound, so that space is freed in small steps.
 func (o Options) segmentBytes() int64 {
 	return min(maxSegmentBytes, o.MaxBytes/8)
 }

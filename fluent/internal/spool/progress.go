@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// position is a place in the order of all payloads: an offset in a segment.
+// position is a position in the order of all payloads: an offset in a segment.
 type position struct {
 	seq uint64
 	off int64
@@ -18,17 +18,17 @@ const (
 	progressSize = 2 * slotLen
 )
 
-// progress keeps a position in two slots, which are written in turn: a write
-// that is torn leaves the one before.
+// progress stores a position in two slots, which are written in turn: a torn write leaves
+// the previous one.
 type progress struct {
-	f          file // nil until it could be made
+	f          file // nil until it could be created
 	path       string
 	generation uint64
 	buf        [slotLen]byte
 }
 
-// load reads the newer slot. A file that says nothing is no error: then
-// everything is given again.
+// load reads the newer slot. A file without a valid slot is no error: everything is then
+// returned again.
 func (p *progress) load(fs fsys) (position, error) {
 	f, err := fs.Open(p.path)
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *progress) decode() (generation uint64, at position, version uint32, ok 
 	return le.Uint64(b[8:]), at, le.Uint32(b[4:]), at.seq <= maxSequence && at.off >= 0
 }
 
-// reserve takes the disk's space for both slots, so that progress can be kept
-// when the disk is full. If it already is, store tries again.
+// reserve allocates the disk space of both slots, so that progress can be stored when the
+// disk is full. If it already is, store tries again.
 func (p *progress) reserve(fs fsys) {
 	if p.f == nil {
 		f, err := fs.Create(p.path)
@@ -85,7 +85,7 @@ func (p *progress) reserve(fs fsys) {
 	}
 }
 
-// store writes the slot that isn't the newest.
+// store writes the older slot.
 func (p *progress) store(fs fsys, at position) error {
 	if p.f == nil {
 		f, err := fs.Create(p.path)

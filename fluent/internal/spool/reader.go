@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	blockSize    = 4 << 10  // what is skipped when it can't be read
-	resyncWindow = 32 << 10 // what is searched at a time
+	blockSize    = 4 << 10  // skipped if it can't be read
+	resyncWindow = 32 << 10 // searched at a time
 )
 
-// loss is what was passed over.
+// loss describes skipped data.
 type loss struct {
 	payloads int
 	records  int
 	bytes    int64
-	err      error // the last failure to read, if there was one
+	err      error // the last read error, if there was one
 }
 
-// segmentReader walks the records of one segment. Its caller may raise end as
-// the segment grows.
+// segmentReader iterates over the records of one segment. Its caller may raise end as the
+// segment grows.
 type segmentReader struct {
 	src io.ReaderAt
 	seq uint64
 	off int64 // of the next record
 	end int64
 
-	// lost is what was passed over in front of the last record that next
-	// returned or, in bytes, up to the end.
+	// lost describes the data skipped before the last record that next returned or, in
+	// bytes, up to the end.
 	lost loss
-	// tail is the end of the last record whose header is whole.
+	// tail is the end of the last record with a valid header.
 	tail int64
 
-	// Where a record should go on counting, once a header was seen.
+	// The expected counts of the next record, once a header was read.
 	counted       bool
 	index, before uint32
 
@@ -46,8 +46,8 @@ func newSegmentReader(src io.ReaderAt, seq uint64, off, end int64) *segmentReade
 	return &segmentReader{src: src, seq: seq, off: off, end: end, tail: off}
 }
 
-// next returns the next record that is whole: where it begins, its header and
-// its payload, in buf if that is large enough. It returns io.EOF at the end.
+// next returns the next valid record: its offset, its header and its payload, in buf if that
+// is large enough. It returns io.EOF at the end.
 func (r *segmentReader) next(buf []byte) (off int64, h recordHeader, payload []byte, err error) {
 	for r.off < r.end {
 		off = r.off
@@ -76,7 +76,7 @@ func (r *segmentReader) next(buf []byte) (off int64, h recordHeader, payload []b
 	return r.off, recordHeader{}, nil, io.EOF
 }
 
-// headerAt reads the header at off. It counts only if its payload fits.
+// headerAt reads the header at off. It is valid only if its payload fits.
 func (r *segmentReader) headerAt(off int64) (h recordHeader, ok bool) {
 	if off+recordHeaderLen > r.end {
 		return h, false
@@ -93,8 +93,8 @@ func (r *segmentReader) fits(b []byte, off int64) (recordHeader, bool) {
 	return h, ok && off+h.size() <= r.end
 }
 
-// account adds the payloads that are missing in front of h to what is lost:
-// headers count, so a gap between two tells what was in it.
+// account adds the payloads missing before h to lost: headers are numbered, so a gap between
+// two shows what was in it.
 func (r *segmentReader) account(h recordHeader) {
 	if r.counted && h.index > r.index && h.before >= r.before {
 		r.lost.payloads += int(h.index - r.index)
@@ -104,7 +104,7 @@ func (r *segmentReader) account(h recordHeader) {
 	r.index, r.before = h.index+1, h.before+h.records
 }
 
-// resync returns where the next whole header stands, or the end.
+// resync returns the offset of the next valid header, or the end.
 func (r *segmentReader) resync(from int64) int64 {
 	if r.window == nil {
 		r.window = make([]byte, resyncWindow)
@@ -129,7 +129,7 @@ func (r *segmentReader) resync(from int64) int64 {
 	return r.end
 }
 
-// find searches b, which stands at base, for a whole header.
+// find searches b, which begins at base, for a valid header.
 func (r *segmentReader) find(b []byte, base int64) (int64, bool) {
 	for at := 0; at+recordHeaderLen <= len(b); at++ {
 		i := bytes.Index(b[at:len(b)-recordHeaderLen+len(recordMagic)], []byte(recordMagic))
@@ -144,8 +144,7 @@ func (r *segmentReader) find(b []byte, base int64) (int64, bool) {
 	return 0, false
 }
 
-// readFull treats an end of file as any failure to read: callers know the
-// length.
+// readFull treats an end of file like any read error: callers know the length.
 func readFull(src io.ReaderAt, b []byte, off int64) error {
 	n, err := src.ReadAt(b, off)
 	if n == len(b) {

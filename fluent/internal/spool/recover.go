@@ -9,20 +9,19 @@ import (
 	"slices"
 )
 
-// Recovery is what Open found.
+// Recovery describes the state that Open found.
 type Recovery struct {
 	Segments int
-	Payloads int // that Next will give
+	Payloads int // to be returned by Next
 	Records  int // in them
 	Bytes    int64
 
-	// What was damaged or could not be read, bytes in any case and the rest as
-	// headers tell.
+	// Damaged or unreadable data: bytes in any case, the rest as far as headers show.
 	DamagedPayloads int
 	DamagedRecords  int
 	DamagedBytes    int64
-	// TornBytes were cut off the ends of segments: what a crash left of an
-	// Append that hadn't returned or, without SyncAlways, of what wasn't synced.
+	// TornBytes were cut off the ends of segments: the remains of an Append that a crash
+	// interrupted or, without SyncAlways, of unsynced data.
 	TornBytes int64
 }
 
@@ -38,12 +37,12 @@ func (r Recovery) String() string {
 	return s
 }
 
-// Open makes the directory, with no access for others, or takes over what is
-// in it. It reads every segment once to tell what is left of it: its time is
-// that of reading at most MaxBytes.
+// Open creates the directory, without access for others, or opens an existing one. It reads
+// every segment once to determine its contents: it takes the time of reading at most
+// MaxBytes.
 //
-// Errors are ErrLocked, a *FormatError, and those of the file system, such as
-// missing permissions. Damage is no error but part of Recovery.
+// Errors are ErrLocked, a *FormatError, and those of the file system, for example missing
+// permissions. Damage is no error but part of Recovery.
 func Open(dir string, options Options) (*Spool, Recovery, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *Spool) recover() (rec Recovery, err error) {
 		return rec, wrap(err)
 	}
 	for _, seq := range found {
-		// Before anything is changed: a newer version may be among them.
+		// Before any change: one of them may be of a newer version.
 		if err := s.checkVersion(s.join(segmentName(seq))); err != nil {
 			return rec, wrap(err)
 		}
@@ -100,7 +99,7 @@ func (s *Spool) recover() (rec Recovery, err error) {
 	return rec, nil
 }
 
-// wrap leaves the package's own errors as they are.
+// wrap wraps err, except for the package's own errors.
 func wrap(err error) error {
 	var format *FormatError
 	if err == nil || errors.As(err, &format) {
@@ -109,8 +108,8 @@ func wrap(err error) error {
 	return fmt.Errorf("spool: %w", err)
 }
 
-// list returns the numbers of the segments. A name that only looks like one
-// counts for what follows too, so that it is never written over.
+// list returns the numbers of the segments. Names that only look like one also raise
+// lastSeq, so that they are never overwritten.
 func (s *Spool) list() ([]uint64, error) {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
@@ -131,8 +130,8 @@ func (s *Spool) list() ([]uint64, error) {
 	return found, nil
 }
 
-// checkVersion refuses a newer format. A header that is damaged, or can't be
-// read, doesn't speak against the records behind it.
+// checkVersion refuses a newer format. A damaged or unreadable header does not imply damage
+// of the records after it.
 func (s *Spool) checkVersion(path string) error {
 	f, err := s.fs.Open(path)
 	if err != nil {
@@ -149,8 +148,8 @@ func (s *Spool) checkVersion(path string) error {
 	return nil
 }
 
-// adopt counts what a segment has and adds it to the list, or removes it if
-// that is nothing. buf is for payloads.
+// adopt counts the contents of a segment and adds it to the list, or removes it if it is
+// empty. buf is for payloads.
 func (s *Spool) adopt(seq uint64, buf []byte, rec *Recovery) ([]byte, error) {
 	path := s.join(segmentName(seq))
 	f, err := s.fs.Open(path)
@@ -185,8 +184,8 @@ func (s *Spool) adopt(seq uint64, buf []byte, rec *Recovery) ([]byte, error) {
 	return buf, nil
 }
 
-// scan reads the segment from there on and cuts off what follows its last good
-// record, so that a segment is done when that record is.
+// scan reads the segment from an offset and cuts off data after its last valid record, so
+// that a segment is done when that record is.
 func (s *Spool) scan(f file, g *segment, from int64, rec *Recovery, buf []byte) ([]byte, loss) {
 	if from > g.size {
 		if from == segmentHeaderLen {

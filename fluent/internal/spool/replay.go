@@ -7,13 +7,12 @@ import (
 	"io/fs"
 )
 
-// Next returns the oldest payload that wasn't taken yet, and the id for Done.
-// The payload is the caller's. It returns ErrEmpty if there is none. Another
-// error is the file system's, such as too many open files: nothing was passed
-// over, and a later call may succeed.
+// Next returns the oldest payload that wasn't taken yet, and the id for Done. The payload
+// belongs to the caller. It returns ErrEmpty if there is none. Any other error is the file
+// system's, for example too many open files: nothing was skipped, and a later call may
+// succeed.
 //
-// Payloads that are damaged or can't be read are passed over, counted, and told
-// to Options.Report.
+// Damaged or unreadable payloads are skipped, counted, and passed to Options.Report.
 func (s *Spool) Next() (id uint64, payload []byte, err error) {
 	s.reading.Lock()
 	var p passage
@@ -28,7 +27,7 @@ func (s *Spool) Next() (id uint64, payload []byte, err error) {
 	return id, payload, err
 }
 
-// passage is what a Next met on its way to a payload.
+// passage describes the data that a Next has skipped on its way to a payload.
 type passage struct {
 	skipped bool // the end of a segment was damaged, or all of it
 	losses  []*LossError
@@ -63,8 +62,7 @@ func (s *Spool) take(p *passage) (uint64, []byte, error) {
 	}
 }
 
-// position returns the segment with the next payload, and from where to where
-// it may be read.
+// position returns the segment with the next payload, and the range to read.
 func (s *Spool) position() (g *segment, from, end int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +81,8 @@ func (s *Spool) position() (g *segment, from, end int64, err error) {
 	return nil, 0, 0, ErrEmpty
 }
 
-// settle tells what a segment should have had beyond what was read. The caller
-// holds mu.
+// settle returns the difference between the expected and the read contents of a segment. The
+// caller holds mu.
 func (s *Spool) settle(g *segment) *LossError {
 	missing := g.unread
 	if missing == (count{}) {
@@ -93,7 +91,7 @@ func (s *Spool) settle(g *segment) *LossError {
 	g.unread = count{}
 	s.pending.sub(missing)
 	if missing.bytes <= 0 {
-		return nil // Open could not read what can be read now
+		return nil // Open could not read it, but now it is readable
 	}
 	s.lost.add(missing)
 	l := &LossError{Path: g.path, Payloads: missing.payloads, Records: missing.records, Bytes: missing.bytes}
@@ -103,7 +101,7 @@ func (s *Spool) settle(g *segment) *LossError {
 	return l
 }
 
-// openRead sees to it that reader reads g from there to end.
+// openRead sets reader to read g in the given range.
 func (s *Spool) openRead(g *segment, from, end int64) error {
 	if s.reader == nil || s.reader.seq != g.seq {
 		s.closeRead()
@@ -121,8 +119,8 @@ func (s *Spool) openRead(g *segment, from, end int64) error {
 	return nil
 }
 
-// closeRead closes the file that is being read. It is closed at each segment's
-// end, so that a file that can be removed isn't open: some systems refuse that.
+// closeRead closes the file that is being read. It is closed at each segment's end, because
+// some systems don't remove open files.
 func (s *Spool) closeRead() {
 	if s.readFile != nil {
 		s.readFile.Close()
@@ -130,8 +128,7 @@ func (s *Spool) closeRead() {
 	}
 }
 
-// passed moves the cursor and, if a payload was taken, notes it and returns
-// its id.
+// passed moves the cursor and, if a payload was taken, records it and returns its id.
 func (s *Spool) passed(p *passage, g *segment, off int64, t *taken) (id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +149,8 @@ func (s *Spool) passed(p *passage, g *segment, off int64, t *taken) (id uint64) 
 	return id
 }
 
-// Done says that a payload need not be given again. An id that is done or
-// unknown is ignored, as is any after Close.
+// Done completes a payload, which is not returned again. Ids that are done or unknown are
+// ignored, as are all after Close.
 func (s *Spool) Done(id uint64) {
 	s.mu.Lock()
 	i := id - s.firstID + uint64(s.first)
@@ -175,7 +172,7 @@ func (s *Spool) Done(id uint64) {
 	}
 }
 
-// low is the position in front of which all is done. The caller holds mu.
+// low returns the position before which everything is done. The caller holds mu.
 func (s *Spool) low() position {
 	if s.first < len(s.ring) {
 		return s.ring[s.first].at
@@ -183,8 +180,7 @@ func (s *Spool) low() position {
 	return s.cursor
 }
 
-// retire keeps the progress that was made and removes the segments that are
-// done.
+// retire stores the progress and removes the segments that are done.
 func (s *Spool) retire() {
 	if err := s.keep(); err != nil {
 		s.opts.Report(err)
@@ -235,9 +231,9 @@ func (s *Spool) mark(low position, removing bool) error {
 	return nil
 }
 
-// detach takes the segments off the list that are wholly done, and those that
-// could not be removed before. If the active one is among them its file is the
-// caller's to close. The caller holds mu.
+// detach removes the segments from the list that are entirely done, and the ones that could
+// not be removed before. If the active one is among them, the caller must close its file.
+// The caller holds mu.
 func (s *Spool) detach(low position) (gone []*segment, active file) {
 	n := 0
 	for n < len(s.segments) {
@@ -274,7 +270,7 @@ func (s *Spool) remove(g *segment) {
 	s.dirDirty = true
 }
 
-// doom leaves a file to the next retire.
+// doom leaves the removal of a file to the next retire.
 func (s *Spool) doom(g *segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

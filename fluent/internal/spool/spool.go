@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// segment is one file. Its fields are guarded by Spool.mu; the file of the
-// active one is used by the appender.
+// segment is one file. Its fields are guarded by Spool.mu; the file of the active segment is
+// used by the appender.
 type segment struct {
 	seq  uint64
 	path string
-	size int64 // what the file takes of the bound
-	end  int64 // of the last whole record; readers stop here
+	size int64 // size counted against the bound
+	end  int64 // end of the last complete record; readers stop here
 
-	// What Next has still to give: as found by Open, and appended since.
+	// The contents to be returned by Next: as found by Open, and appended since.
 	unread count
 
 	dirty   bool  // written to since the last sync
-	syncErr error // why it can't be relied on; it is written to no more
+	syncErr error // sync error; the segment is no longer written
 }
 
 type count struct {
@@ -45,15 +45,15 @@ func (c *count) sub(d count) {
 
 // taken is a payload between Next and Done.
 type taken struct {
-	at    position // in front of it
+	at    position // position before it
 	count count
 	done  bool
 }
 
-// Spool is an open directory. See the package's description.
+// Spool is an open directory. See the package documentation.
 //
-// Locks are taken in the order appending, reading, syncing, marking, mu. No file
-// is touched under mu, and Options.Report is called under none.
+// Order of locks: appending, reading, syncing, marking, mu. No file is used under mu, and
+// Options.Report is called without locks.
 type Spool struct {
 	dir  string
 	fs   fsys
@@ -62,7 +62,7 @@ type Spool struct {
 
 	// appending is held by Append: one payload is written at a time.
 	appending  sync.Mutex
-	activeFile file // of active; set under mu too, and by Done while writing is false
+	activeFile file // of active; also set under mu, and by Done while writing is false
 	codec      headerCodec
 	index      uint32 // payloads in active
 	before     uint32 // records in active
@@ -76,57 +76,56 @@ type Spool struct {
 	// marking is held while progress is written and segments are removed.
 	marking  sync.Mutex
 	progress progress
-	marked   position // what progress has
+	marked   position // the position in progress
 	ended    bool     // the files are closed
 
 	// syncing is held while files are synced.
 	syncing sync.Mutex
 
 	mu       sync.Mutex
-	segments []*segment // by seq; all that have something to read or taken
+	segments []*segment // by seq; all with unread or taken payloads
 	doomed   []*segment // done, but could not be removed yet
 	active   *segment   // the last of segments, if Append writes to it
-	writing  bool       // Append is writing to active: it may not be removed
-	lastSeq  uint64     // the highest number that was ever used here
+	writing  bool       // Append is writing to active, which may not be removed
+	lastSeq  uint64     // the highest number ever used here
 	cursor   position   // of the next payload
 	ring     []taken    // in the order of Next
-	first    int        // of ring that isn't done
+	first    int        // index in ring of the first payload that isn't done
 	firstID  uint64     // of ring[first]
 	pending  count      // not done
 	disk     int64      // bytes of all files
-	dirDirty bool       // names were made since the last sync
+	dirDirty bool       // names were created since the last sync
 	dirtyPos bool       // progress was written since the last sync
 	lost     count      // since Open
 	closed   bool
-	timer    *time.Timer // runs if a sync in the background is due
+	timer    *time.Timer // runs if a background sync is due
 	timing   sync.WaitGroup
 }
 
-// Len returns what isn't done: the payloads, the records in them and the bytes
-// that they take on disk.
+// Len returns the number of payloads that aren't done, their records and their size on disk.
 func (s *Spool) Len() (payloads, records int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pending.payloads, s.pending.records, s.pending.bytes
 }
 
-// Lost returns what could not be read since Open, as far as known.
+// Lost returns the data that could not be read since Open, as far as it is known.
 func (s *Spool) Lost() (payloads, records int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost.payloads, s.lost.records, s.lost.bytes
 }
 
-// DiskBytes returns the bytes of all files. It is at most Options.MaxBytes,
-// unless an earlier Open had a higher bound.
+// DiskBytes returns the size of all files. It is at most Options.MaxBytes, unless an earlier
+// Open had a higher bound.
 func (s *Spool) DiskBytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.disk
 }
 
-// Close syncs, unless the option is SyncNever, and gives the directory back.
-// What was taken and isn't done stays on disk. A second call does nothing.
+// Close syncs, except with SyncNever, and releases the directory. Payloads that were taken
+// but not done are kept on disk. A second call does nothing.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -161,8 +160,7 @@ func (s *Spool) Close() error {
 
 func (s *Spool) join(name string) string { return filepath.Join(s.dir, name) }
 
-// find returns the index of the first segment that isn't before seq. The
-// caller holds mu.
+// find returns the index of the first segment that isn't before seq. The caller holds mu.
 func (s *Spool) find(seq uint64) int {
 	i, _ := slices.BinarySearchFunc(s.segments, seq, func(g *segment, seq uint64) int {
 		return cmp.Compare(g.seq, seq)

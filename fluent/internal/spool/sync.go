@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Sync makes what was appended before the call, and what was done, survive a
-// crash of the machine. It fails as long as a segment exists that could not be
-// synced.
+// Sync makes everything appended or done before the call survive a crash of the machine. It
+// fails as long as a segment exists that could not be synced.
 func (s *Spool) Sync() error {
 	s.mu.Lock()
 	closed := s.closed
@@ -24,7 +23,7 @@ func (s *Spool) Sync() error {
 	return s.suspect()
 }
 
-// syncAll syncs what changed since the last time.
+// syncAll syncs all changes since the last sync.
 func (s *Spool) syncAll() error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
@@ -71,8 +70,8 @@ func (s *Spool) again(flag *bool) {
 	*flag = true
 }
 
-// syncSegment opens the file for itself: Append may close its own at any
-// time. A file that is gone was done, or is lost if the segment is still wanted.
+// syncSegment opens its own file: Append may close its file at any time. A missing file was
+// done, or is lost if the segment is still needed.
 func (s *Spool) syncSegment(g *segment) error {
 	f, err := s.fs.Open(g.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +88,7 @@ func (s *Spool) syncSegment(g *segment) error {
 	return nil
 }
 
-// distrust notes why g can't be relied on, and returns it; nil if g was done
-// meanwhile.
+// distrust records the sync error of g and returns it; nil if g was done meanwhile.
 func (s *Spool) distrust(g *segment, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +99,7 @@ func (s *Spool) distrust(g *segment, err error) error {
 	return err
 }
 
-// suspect returns the error of a segment that can't be relied on.
+// suspect returns the error of a segment that could not be synced.
 func (s *Spool) suspect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +111,7 @@ func (s *Spool) suspect() error {
 	return nil
 }
 
-// arm sees to a sync within the interval. The caller holds mu.
+// arm schedules a sync within the interval. The caller holds mu.
 func (s *Spool) arm() {
 	if s.opts.Sync <= 0 || s.timer != nil || s.closed {
 		return
