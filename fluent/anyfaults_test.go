@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// disorder is a way in which one connection goes wrong.
+// disorder is a way in which a connection fails.
 var disorder = rapid.Custom(func(t *rapid.T) forwardtest.Behaviour {
 	b := forwardtest.Behaviour{}
 	switch rapid.IntRange(0, 9).Draw(t, "fault") {
@@ -36,9 +36,8 @@ var disorder = rapid.Custom(func(t *rapid.T) forwardtest.Behaviour {
 	return b
 })
 
-// With any options, however many connections go wrong in whatever way: with
-// acknowledgements every event arrives once the servers behave, in order where
-// there is one server, and nobody keeps a batch.
+// With any options, however connections fail: with acknowledgements every event arrives once
+// the servers behave, in order if there is one server, and no batch remains held.
 func TestAnyFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		servers := rapid.IntRange(1, 3).Draw(rt, "servers")

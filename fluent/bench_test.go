@@ -58,8 +58,8 @@ func BenchmarkPost(b *testing.B) {
 
 var sink any
 
-// BenchmarkDelivered sends over a socket to a receiver in this process. Close
-// is part of what is timed, so what was posted is delivered.
+// BenchmarkDelivered sends over a socket to a receiver in this process. The time includes
+// Close, so everything posted is delivered.
 func BenchmarkDelivered(b *testing.B) {
 	f := func(name string, opts ...Option) {
 		b.Run(name, func(b *testing.B) {

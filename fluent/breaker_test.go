@@ -40,8 +40,8 @@ func TestBackoffOfAnySize(t *testing.T) {
 	})
 }
 
-// Full jitter draws from the whole range: below a quarter and above three
-// quarters come up. That none of 200 draws does has a chance of 1e-25.
+// Full jitter draws from the whole range: values below a quarter and above three quarters
+// occur. None in 200 draws has a probability of 1e-25.
 func TestBackoffSpreads(t *testing.T) {
 	b := backoff{time.Second, time.Second}
 	low, high := 0, 0

@@ -15,10 +15,10 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// deadConn is a connection to nobody, as a client sees one before it knows:
-// writing goes well or fails, and after a while reading gives what was said.
+// deadConn is a connection whose peer is gone, before this is detected: writes succeed or
+// fail, and after a while reads return the given result.
 type deadConn struct {
-	net.Conn // one end of a pipe, for what the test does not care about
+	net.Conn // one end of a pipe, for methods that the test does not use
 	writeErr error
 	after    time.Duration
 	says     string // then EOF
@@ -53,8 +53,8 @@ func firstDead(n int, r *forwardtest.Receiver, dead deadConn) Option {
 	})
 }
 
-// What was written to a connection that proves dead a moment later is sent
-// again, also without acknowledgements.
+// Batches written to a connection that turns out to be dead a moment later are sent again,
+// even without acknowledgements.
 func TestNewConnectionProvesDead(t *testing.T) {
 	f := func(dead deadConn, wantErr error) {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestLooksBeforeWriting(t *testing.T) {
 		s.await(1)
 		r.Wait(t, 2)
 		end(r)
-		if _, err := first.Read(make([]byte, 1)); err == nil { // waits until the kernel knows
+		if _, err := first.Read(make([]byte, 1)); err == nil { // waits until the kernel has noticed
 			t.Fatal("the server sent something")
 		}
 		s.put(1)

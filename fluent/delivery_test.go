@@ -36,8 +36,8 @@ func inOrder(t *testing.T, events []forwardtest.Event, n int) {
 	}
 }
 
-// complete checks that every event from 0 to n-1 arrived, and returns how many
-// came again.
+// complete checks that every event from 0 to n-1 arrived, and returns the number of
+// repetitions.
 func complete(t *testing.T, events []forwardtest.Event, n int) (repeated int) {
 	t.Helper()
 	seen := make([]int, n)
@@ -117,8 +117,7 @@ func TestServerDownAtStart(t *testing.T) {
 	}
 }
 
-// The first batch after a failure goes alone: it shows whether the server is
-// back.
+// The first batch after a failure is sent alone, as a probe of the server.
 func TestProbesWithOneBatch(t *testing.T) {
 	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
 		r.HoldAcks()
@@ -159,7 +158,7 @@ func TestFailover(t *testing.T) {
 		if err := a.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for d.states()[0].State != Closed { // batches are what it is tried with
+		for d.states()[0].State != Closed { // the server is probed with batches
 			s.put(1)
 			time.Sleep(time.Second)
 		}

@@ -54,7 +54,7 @@ func ExampleLogger_Tag() {
 	// app.order {"id":1}
 }
 
-// What is posted comes back as an error if it can't be sent as it is.
+// A record that can't be sent is returned as an error.
 func ExampleLogger_Post_errors() {
 	logger, server := start()
 
@@ -94,7 +94,7 @@ func ExampleLogger_PostContext() {
 	// true 1
 }
 
-// Flush says when everything posted before is safe.
+// Flush returns when everything posted before is delivered or safe.
 func ExampleLogger_Flush() {
 	logger, server := start()
 
@@ -111,8 +111,8 @@ func ExampleLogger_Flush() {
 	// app.start {"pid":4711}
 }
 
-// What can't be delivered before the program ends stays in the directory, and
-// the next Logger sends it.
+// Records that can't be delivered before the program ends are kept in the directory, and the
+// next Logger sends them.
 func ExampleWithSpill() {
 	dir, err := os.MkdirTemp("", "spill")
 	if err != nil {
@@ -207,7 +207,7 @@ func ExampleNewLogger() {
 		log.Fatal(err)
 	}
 	logger.ErrorHandler = fluent.ErrorHandlerFunc(func(err error, data []byte) error {
-		return err // they stay pending
+		return err // the records stay pending
 	})
 	fmt.Println(logger.Close())
 	// Output:

@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// fluentd stands for a server in the examples.
+// fluentd is a server for the examples.
 type fluentd struct{ *forwardtest.Receiver }
 
 // start returns a Logger and the server that it sends to.
@@ -28,7 +28,7 @@ func start() (*fluent.Logger, fluentd) {
 	return logger, server
 }
 
-// print ends the Logger and prints what the server has got.
+// print ends the Logger and prints the records that the server has received.
 func (f fluentd) print(logger *fluent.Logger) {
 	if err := logger.Close(); err != nil {
 		fmt.Println(err)

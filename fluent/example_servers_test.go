@@ -62,7 +62,7 @@ func ExampleWithBalance() {
 	// app {"n":1}
 }
 
-// Fluentd's <security> section asks for a key, and perhaps for a user.
+// Fluentd's <security> section requires a key, and optionally a user.
 func ExampleWithSharedKey() {
 	server := fluentd{forwardtest.Detached(forwardtest.Options{
 		Security: &forwardtest.Security{SharedKey: "a secret", Users: map[string]string{"shop": "another"}},
@@ -106,7 +106,7 @@ func ExampleWithTLS() {
 	// app {"n":1}
 }
 
-// ownAuthority returns what a client trusts, and what a server shows it.
+// ownAuthority returns the authority that a client trusts, and the certificates of a server.
 func ownAuthority() (*x509.CertPool, []tls.Certificate) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

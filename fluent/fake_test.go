@@ -62,7 +62,7 @@ func (f *fakeServers) down() bool {
 func (f *fakeServers) wait()                 { f.running.Wait() }
 func (f *fakeServers) states() []ServerStats { return nil }
 
-// newFake returns a Logger whose batches go to take.
+// newFake returns a Logger whose batches are passed to take.
 func newFake(t testing.TB, take func(ctx context.Context, b *batch) error, opts ...Option) *Logger {
 	t.Helper()
 	o := defaultOptions()

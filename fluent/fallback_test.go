@@ -13,7 +13,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// taker is an error handler that notes what it is given.
+// taker is an error handler that records its calls.
 type taker struct {
 	mu     sync.Mutex
 	refuse error
@@ -132,7 +132,7 @@ func TestErrorHandlerRefuses(t *testing.T) {
 	})
 }
 
-// TestErrorHandlerAtTheEnd has a server that neither takes nor refuses.
+// TestErrorHandlerAtTheEnd uses a server that hangs.
 func TestErrorHandlerAtTheEnd(t *testing.T) {
 	h := &taker{}
 	inBubble(t, &receiver{stuck: true}, nil, func(t *testing.T, l *Logger) {
@@ -170,8 +170,8 @@ func TestErrorHandlerHangs(t *testing.T) {
 	})
 }
 
-// TestErrorHandlerTakesLate has a handler return when Shutdown has long given
-// its batch up: it is counted once, and nobody waits for it.
+// TestErrorHandlerTakesLate uses a handler that returns long after Shutdown has given up its
+// batch: the batch is counted once, and nothing waits for it.
 func TestErrorHandlerTakesLate(t *testing.T) {
 	f := func(result error) {
 		late := ErrorHandlerFunc(func(error, []byte) error {
@@ -279,7 +279,8 @@ func TestFallbackHandler(t *testing.T) {
 	})
 }
 
-// TestFallbackHandlerTakesCredit has the other Logger's memory lent to its shards.
+// TestFallbackHandlerTakesCredit lets the shards of the other Logger hold all of its memory
+// as credit.
 func TestFallbackHandlerTakesCredit(t *testing.T) {
 	first, second := &receiver{away: true}, &receiver{}
 	synctest.Test(t, func(t *testing.T) {

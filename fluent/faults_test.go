@@ -15,8 +15,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// A server that misbehaves on its first connections and then behaves gets
-// everything, and what went wrong is told.
+// A server that fails on its first connections and then works receives everything, and the
+// failures are reported.
 func TestFaultsThenRecovery(t *testing.T) {
 	f := func(b forwardtest.Behaviour, wantErr string, opts ...Option) {
 		t.Helper()
@@ -128,8 +128,7 @@ func TestResetWhileIdleLosesNothing(t *testing.T) {
 	}
 }
 
-// A batch that comes together with the reset may be sent twice, but is not
-// lost.
+// A batch sent at the time of the reset may be repeated, but is not lost.
 func TestResetWhilePosting(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	s := newShelf(t)
@@ -164,7 +163,7 @@ func TestRestartOnItsAddress(t *testing.T) {
 	complete(t, r.Events(), 400)
 }
 
-// What TLS refuses is told, nothing is lost, and nothing arrives.
+// A refusal by TLS is reported, nothing is lost, and nothing arrives.
 func TestTLSFailures(t *testing.T) {
 	server, trusted := certificate(t, 1)
 	client, clients := certificate(t, 2)
@@ -197,8 +196,8 @@ func TestTLSFailures(t *testing.T) {
 	f(&tls.Config{RootCAs: trusted}, "certificate required")
 }
 
-// A server asks for the certificate after the client believes to be connected:
-// what was written by then is not lost without acknowledgements either.
+// A server requests the certificate after the client is connected: data written by then is
+// not lost, even without acknowledgements.
 func TestTLSWithoutCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, trusted := certificate(t, 1)

@@ -69,7 +69,7 @@ func TestDropOldest(t *testing.T) {
 	inBubble(t, r, opts, func(t *testing.T, l *Logger) {
 		events := l.Subscribe()
 		post(t, l, "a", 1, 127)
-		synctest.Wait() // what the collector has in hand is in no count
+		synctest.Wait() // records held by the collector are not counted
 		s := expectSum(t, l)
 		expect(t, "refused", s.RefusedFull, uint64(0))
 		if n := int(s.DroppedOldest); n < 47 || n > 47+10 {
@@ -257,8 +257,8 @@ func TestCreditStaysSmall(t *testing.T) {
 	f(20_000, 40<<10)
 }
 
-// TestLargerThanMemory: what can never have room is neither waited for nor worth
-// dropping others.
+// TestLargerThanMemory: a record that can never fit neither waits nor causes others to be
+// dropped.
 func TestLargerThanMemory(t *testing.T) {
 	for policy := range Spill {
 		opts := []Option{WithMemory(1000), WithOverflow(policy), WithFlushInterval(time.Hour)}
@@ -291,7 +291,7 @@ func TestManyTags(t *testing.T) {
 				l.collector.collect(false)
 			}
 		}
-		if accepted < 900 || accepted > 5000 /* what was lent before counts, too */ {
+		if accepted < 900 || accepted > 5000 /* earlier credit counts, too */ {
 			t.Fatalf("%d batches in 1 MiB", accepted)
 		}
 		r.set(false)

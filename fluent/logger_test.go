@@ -20,7 +20,7 @@ var errAway = errors.New("server is away")
 type receiver struct {
 	mu     sync.Mutex
 	away   bool
-	stuck  bool     // neither takes nor refuses
+	stuck  bool     // hangs: neither accepts nor refuses
 	events []string // "tag n", n being the record's count
 	sizes  []int    // records of each batch
 	times  []time.Time
@@ -58,7 +58,7 @@ func (r *receiver) set(away bool) {
 	r.away = away
 }
 
-// got returns what has arrived, in order, and forgets it.
+// got returns the received records, in order, and clears them.
 func (r *receiver) got() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +96,8 @@ func expectSum(t *testing.T, l *Logger) Stats {
 	return s
 }
 
-// inBubble runs f with a Logger whose batches r takes, in a synctest bubble,
-// which fails when a goroutine remains.
+// inBubble runs f with a Logger whose batches r takes, in a synctest bubble, which fails if
+// a goroutine remains.
 func inBubble(t *testing.T, r *receiver, opts []Option, f func(t *testing.T, l *Logger)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,8 +282,7 @@ func TestShutdownDeadline(t *testing.T) {
 	f(&receiver{stuck: true})
 }
 
-// TestFlushEndsWithShutdown has a Flush wait that Shutdown leaves nothing to
-// wait for.
+// TestFlushEndsWithShutdown: Shutdown drops the records that a Flush is waiting for.
 func TestFlushEndsWithShutdown(t *testing.T) {
 	f := func(r *receiver, want string, opts ...Option) {
 		t.Helper()

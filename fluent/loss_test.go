@@ -17,7 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// numbers notes which numbers of which tag have come, and how often.
+// numbers counts how often each number of each tag has arrived.
 type numbers struct {
 	mu   sync.Mutex
 	seen map[string][]uint8
@@ -41,7 +41,7 @@ func (n *numbers) event(e forwardtest.Event) {
 	n.seen[e.Tag][i]++
 }
 
-// count returns how many have never come, and how many more than once.
+// count returns the number of missing and of repeated ones.
 func (n *numbers) count() (missing, again int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -58,7 +58,7 @@ func (n *numbers) count() (missing, again int) {
 	return missing, again
 }
 
-// faultyBehaviour draws what one connection does to its client.
+// faultyBehaviour draws the behaviour of one connection.
 func faultyBehaviour(random *rand.Rand) forwardtest.Behaviour {
 	after := 1 + random.IntN(200<<10)
 	switch random.IntN(9) {
@@ -125,7 +125,7 @@ func TestNothingIsMissingAfterFaults(t *testing.T) {
 	posting.Wait()
 	server.Wait(t, each*goroutines)
 	for s := l.Stats(); s.Pending+s.Spooled > 0; s = l.Stats() {
-		runtime.Gosched() // some have come again, others are still to come
+		runtime.Gosched() // some were repeated, others will arrive
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestNoGoroutineRemains(t *testing.T) {
 	f(forwardtest.Behaviour{Refuse: true}, false)
 }
 
-// remains says whether any goroutine of a Logger runs.
+// remains reports whether any goroutine of a Logger is running.
 func remains() bool {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

@@ -9,17 +9,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a Logger whose batches the test takes, and what it holds of them.
+// machine is a Logger whose batches the test takes, and the batches that it holds.
 type machine struct {
 	l       *Logger
-	sent    []*batch // taken and neither done nor back
+	sent    []*batch // taken, neither done nor returned
 	posted  int
 	refused int
 }
 
-// TestQueueModel draws what callers, the collector, senders and the error
-// handler do, one step at a time: every record that was accepted is in exactly
-// one place, and memory never holds more than it may.
+// TestQueueModel draws actions of callers, the collector, senders and the error handler, one
+// step at a time: every accepted record is in exactly one place, and memory never exceeds
+// its limit.
 func TestQueueModel(t *testing.T) {
 	rapid.Check(t, runModel)
 }

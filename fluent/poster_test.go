@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/encode"
 )
 
-// keeper is a poster that keeps what it gets.
+// keeper is a poster that keeps the posted records.
 type keeper struct {
 	t      testing.TB
 	mu     sync.Mutex
@@ -59,8 +59,7 @@ func (d *discard) PostWithTime(_ string, _ time.Time, record any) error {
 	return err
 }
 
-// joiner is a poster that joins the texts it gets, and refuses every other post
-// when told to.
+// joiner is a poster that joins the posted texts, and optionally refuses every other post.
 type joiner struct {
 	r       interface{ Fatal(...any) }
 	text    strings.Builder

@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// shelf is a source for tests of senders. It fails the test when a batch is
-// given up twice, or by who did not take it.
+// shelf is a source for tests of senders. It fails the test if a batch is returned twice, or
+// by a sender that did not take it.
 type shelf struct {
 	t testing.TB
 
@@ -32,8 +32,7 @@ func newShelf(t testing.TB) *shelf {
 	return s
 }
 
-// put adds n batches of two records each. Their ids and values tell their
-// order.
+// put adds n batches of two records each. Their ids and values are numbered in order.
 func (s *shelf) put(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +86,7 @@ func (s *shelf) done(b *batch) {
 	defer s.mu.Unlock()
 	s.release(b)
 	s.delivered = append(s.delivered, b.id)
-	clear(b.entries) // who still sends them is found out
+	clear(b.entries) // makes later use of the entries fail
 	s.changed.Broadcast()
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// returnAfter has r's server come back.
+// returnAfter makes r's server return after d.
 func returnAfter(r *receiver, d time.Duration) {
 	go func() {
 		time.Sleep(d) // on the bubble's clock
@@ -19,9 +19,8 @@ func returnAfter(r *receiver, d time.Duration) {
 	}()
 }
 
-// TestShutdownWaitsForServer: the caller of Shutdown has chosen how long to
-// wait, so that neither a disk nor an error handler makes it end before. Close
-// is content with either.
+// TestShutdownWaitsForServer: Shutdown waits for a server until its context ends, even with
+// a disk or an error handler. Close accepts either instead.
 func TestShutdownWaitsForServer(t *testing.T) {
 	shutdown := func(l *Logger) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -96,7 +95,7 @@ func TestCloseHurriesShutdown(t *testing.T) {
 	f(WithErrorHandler(&taker{}, 10), false)
 }
 
-// TestDrainSeesDamage has what Shutdown waits for turn out to be gone.
+// TestDrainSeesDamage: the batches that Shutdown waits for turn out to be damaged.
 func TestDrainSeesDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -123,8 +122,8 @@ func TestDrainSeesDamage(t *testing.T) {
 	})
 }
 
-// TestCloseOfLostDirectory: what the disk had is reported as lost, and
-// that the directory is in no order is no matter of records that remain.
+// TestCloseOfLostDirectory: the contents of the disk are reported as lost; the error of the
+// directory itself is not reported with them.
 func TestCloseOfLostDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	r := &receiver{}

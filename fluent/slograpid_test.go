@@ -43,8 +43,8 @@ func drawAttr(r *rapid.T, depth int) slog.Attr {
 	}
 	attrs := drawAttrs(r, depth-1)
 	if len(attrs) > 0 {
-		// Something must remain: slog takes what follows for a part of a group
-		// of which it has left out everything.
+		// One attribute must remain: slog would otherwise include later attributes in a
+		// group of which it has omitted everything.
 		attrs = append(attrs, slog.Int("kept", 1))
 	}
 	return slog.Attr{Key: key, Value: slog.GroupValue(attrs...)}
@@ -58,8 +58,8 @@ func drawAttrs(r *rapid.T, depth int) []slog.Attr {
 	return list
 }
 
-// prune removes empty groups, which slog leaves where a group's attributes were
-// given to WithAttrs and all left out.
+// prune removes empty groups, which slog leaves if a group's attributes were passed to
+// WithAttrs and all omitted.
 func prune(m map[string]any) {
 	for k, v := range m {
 		if in, ok := v.(map[string]any); ok {
@@ -70,8 +70,7 @@ func prune(m map[string]any) {
 	}
 }
 
-// TestHandlerLikeJSONHandler does to our handler what it does to slog's, and
-// compares the fields.
+// TestHandlerLikeJSONHandler makes the same calls of both handlers and compares the fields.
 func TestHandlerLikeJSONHandler(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var replace func([]string, slog.Attr) slog.Attr

@@ -124,8 +124,8 @@ func TestFlushSyncsToDisk(t *testing.T) {
 	})
 }
 
-// TestFlushSyncsWhatComesBack has a sender hold the batch until after Flush asked
-// for the disk.
+// TestFlushSyncsWhatComesBack lets a sender hold the batch until Flush has requested the
+// disk.
 func TestFlushSyncsWhatComesBack(t *testing.T) {
 	slow := func(ctx context.Context, _ *batch) error {
 		pause(ctx, time.Minute)
@@ -194,8 +194,8 @@ func TestSpillIsFull(t *testing.T) {
 	})
 }
 
-// TestSpillOfTooLargeABatch has a record that the directory could not hold
-// alone: it stays in memory and does not stand in the way of others.
+// TestSpillOfTooLargeABatch posts a record that exceeds the whole directory: it stays in
+// memory and does not block others.
 func TestSpillOfTooLargeABatch(t *testing.T) {
 	r := &receiver{away: true}
 	opts := []Option{WithSpill(t.TempDir(), SpillOptions{MaxBytes: 8 << 10}), WithMemory(32 << 10), WithFlushInterval(time.Millisecond)}

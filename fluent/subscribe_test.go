@@ -2,8 +2,8 @@ package fluent
 
 import "testing"
 
-// TestEarlyEvents: what is reported before anybody can subscribe, as New does,
-// is for the first who does.
+// TestEarlyEvents: events reported before the first subscription, for example by New, are
+// sent to the first subscriber.
 func TestEarlyEvents(t *testing.T) {
 	var e events
 	for range subscriberBuffer + 1 {

@@ -49,8 +49,8 @@ func TestWriter(t *testing.T) {
 	f(&WriterOptions{MaxLine: 1}, `{"message":"a","partial":true} {"message":"b"} "Close"`, "ab\n")
 }
 
-// TestWriterRefused checks that bytes which Write says it took are posted, once,
-// and the others can be written again.
+// TestWriterRefused checks that the bytes that Write counts are posted once, and the others
+// can be written again.
 func TestWriterRefused(t *testing.T) {
 	s := &keeper{t: t}
 	w := newWriter(s, "app", nil)

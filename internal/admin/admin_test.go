@@ -30,7 +30,7 @@ func (g *group) Drain(_ context.Context, r DrainRequest) (DrainResult, error) {
 	return DrainResult{Origin: r.Origin, State: map[bool]string{false: "drained", true: "up"}[r.Undo], InFlight: 2}, nil
 }
 
-// spread is a service that knows of a key where it is.
+// spread is a service that implements Ringer.
 type spread struct{ *fake }
 
 func (s *spread) Ring(key string) RingPlace {
@@ -185,7 +185,7 @@ func TestRoutes(t *testing.T) {
 	f("POST", "/api/v1/purge", `{"service":"orders"} {}`, 400, "something follows")
 	f("POST", "/api/v1/purge", `{"service":"orders","key":{}}`, 400, "needs the table")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":"t","key":{},"partition":"p"}`, 400, "not both")
-	// A variable that was empty in somebody's script is no wish to drop everything.
+	// A variable that was empty in a script must not drop everything.
 	f("POST", "/api/v1/purge", `{"service":"orders","table":""}`, 400, "table is empty")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":null}`, 400, "table is empty")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":7}`, 400, "cannot unmarshal")
@@ -315,7 +315,7 @@ func TestReportPage(t *testing.T) {
 	o, _ := example()
 	f("report.txt", o)
 	o, _ = example()
-	o.Services = append(o.Services, o.Services[0]) // the shared memory is told once
+	o.Services = append(o.Services, o.Services[0]) // the shared memory is listed once
 	f("report_shared.txt", o)
 	o, orders := example()
 	orders.report.Members = []Member{

@@ -37,7 +37,7 @@ func limited(t *testing.T, token string, l Limits) *Server {
 	return s
 }
 
-// ask sends a request, and returns the status of its answer.
+// ask sends a request and returns the status of its answer.
 func ask(t *testing.T, nc net.Conn, path, token string) int {
 	t.Helper()
 	if _, err := io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {

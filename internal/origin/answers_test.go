@@ -16,7 +16,7 @@ type rawOrigin struct {
 	listener net.Listener
 	text     string
 	end      ending
-	conns    chan net.Conn // those that are kept open; closed after the listener
+	conns    chan net.Conn // the open ones; closed after the listener
 	wrote    chan struct{} // has one for each text that is written whole, up to 16
 }
 
@@ -79,8 +79,8 @@ func (o *rawOrigin) serve(conn net.Conn) {
 	}
 }
 
-// TestAnswers sends everything that an origin may get wrong. What comes whole is
-// given on; what is cut or can be read in two ways never passes for an answer.
+// TestAnswers sends every kind of faulty answer. Complete answers are returned; truncated or
+// ambiguous ones are never treated as an answer.
 func TestAnswers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	big := strings.Repeat("0123456789", 40_000)
@@ -89,7 +89,7 @@ func TestAnswers(t *testing.T) {
 		resp, err := c.Do(t.Context(), post("b", false))
 		return c, resp, err
 	}
-	// good is for answers that are taken, kept says that their connection is, too.
+	// good is for accepted answers; kept means that their connection is kept, too.
 	good := func(name, text string, end ending, status int, body string, kept bool) {
 		t.Run(name, func(t *testing.T) {
 			c, resp, err := ask(t, text, end)
@@ -198,7 +198,7 @@ func TestBodyLimits(t *testing.T) {
 	}
 }
 
-// TestHead checks that what HEAD announces is not waited for.
+// TestHead checks that the body announced in the answer to HEAD is not awaited.
 func TestHead(t *testing.T) {
 	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", stays)
 	c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})

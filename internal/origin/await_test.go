@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestAwaitAnswer breaks off a request's body and lets the origin, which sees that no more
-// comes, end the exchange in its way. Nothing waits for the head's timeout.
+// TestAwaitAnswer breaks off a request's body and lets the origin, which is notified, end
+// the exchange. Nothing waits for the head's timeout.
 func TestAwaitAnswer(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// errRefused is what dials of a faulty server fail with.
+// errRefused is the error of dials to a faulty server.
 var errRefused = errors.New("connection refused")
 
 // refuse has the next n connections refused.
@@ -25,15 +25,15 @@ func (s *faulty) refuse(n int) {
 	}
 }
 
-// asked is how many connections were asked for since refuse.
+// asked returns the number of connection attempts since refuse.
 func (s *faulty) asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dialed
 }
 
-// TestBreakerCycle goes through all states with an origin that is away and comes back.
-// It is the only one, so that no request is refused.
+// TestBreakerCycle passes through all states with an origin that fails and recovers. It is
+// the only origin, so no request is refused.
 func TestBreakerCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}
@@ -79,7 +79,7 @@ func TestBreakerCycle(t *testing.T) {
 	})
 }
 
-// TestBreakerCounts shows what opens the breaker and what doesn't.
+// TestBreakerCounts checks which failures open the breaker.
 func TestBreakerCounts(t *testing.T) {
 	const same, different = "the same request", "different requests"
 	f := func(name, want string, cfg Config, requests string, script step) {
@@ -131,8 +131,8 @@ func TestBreakerCounts(t *testing.T) {
 	})
 }
 
-// TestOpenBreakerEndsRetries lets the fourth failed attempt open the breaker: that
-// request, and those that follow, are not repeated.
+// TestOpenBreakerEndsRetries lets the fourth failed attempt open the breaker: that request
+// and all later ones are not repeated.
 func TestOpenBreakerEndsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{}
@@ -204,8 +204,8 @@ func newTestBreaker(cfg Breaker) *breaker {
 	return newBreaker(cfg, newMetrics(newRegistry(), "t").opened, nil)
 }
 
-// TestBreakerOnChange checks that each change of state is reported once, and
-// while the breaker can be asked.
+// TestBreakerOnChange checks that each change of state is reported once, and that the
+// breaker can be used during the report.
 func TestBreakerOnChange(t *testing.T) {
 	var moves []string
 	b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 1})

@@ -61,7 +61,7 @@ func TestClassifyStatus(t *testing.T) {
 	}
 }
 
-// TestAddress checks what is dialled, what Host says and what the certificate must.
+// TestAddress checks the dialled address, Host and the name required in the certificate.
 func TestAddress(t *testing.T) {
 	f := func(url, dialled, server, host, prefix string) {
 		t.Helper()

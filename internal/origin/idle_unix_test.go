@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestUnsolicitedData sends bytes, or the end, over a kept connection while nobody
-// asks: the next request goes over another one, and is an attempt like all.
+// TestUnsolicitedData sends bytes, or closes, over an idle connection: the next request uses
+// another connection, and is an ordinary attempt.
 func TestUnsolicitedData(t *testing.T) {
 	f := func(name string, do func(conn net.Conn)) {
 		t.Run(name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestUnsolicitedData(t *testing.T) {
 					t.Fatalf("got %+v, %v", resp, err)
 				}
 				do(<-o.conns)
-				// Once it has come here, it is there to be found.
+				// Once it has arrived here, it can be detected.
 				c.pool.idle[0].SetReadDeadline(time.Now().Add(10 * time.Second))
 				waitReadable(t, c.pool.idle[0].raw)
 			}

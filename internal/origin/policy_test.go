@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// TestBudgetBoundsRetries lets a thousand reads fail at one moment: the retries
-// are what was saved plus the requests' shares, exactly.
+// TestBudgetBoundsRetries lets a thousand reads fail at one moment: the number of retries is
+// exactly the saved budget plus the requests' shares.
 func TestBudgetBoundsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(500, failed)}}
@@ -113,8 +113,8 @@ func TestConcurrencyLimit(t *testing.T) {
 	f("queue runs out of patience", Concurrency{Min: 2, Initial: 2, Max: 2, Queue: 1, MaxWait: time.Second}, 4, 2)
 }
 
-// TestQueuedRequestsProceed checks that a place passed on is used, and that a
-// caller that gives up in the queue leaves it.
+// TestQueuedRequestsProceed checks that a released place is used, and that a caller that
+// gives up is removed from the queue.
 func TestQueuedRequestsProceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

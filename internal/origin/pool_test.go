@@ -20,7 +20,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// TestIdleConnections counts what is kept, for how long, and which is used first.
+// TestIdleConnections checks how many connections are kept, for how long, and which is used
+// first.
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -92,8 +93,8 @@ func (c choked) Write(b []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
 }
 
-// TestReachedFromTheFirstByte breaks a connection, new or kept, while the request
-// is written: once a byte is gone, a write may have been executed.
+// TestReachedFromTheFirstByte breaks a connection, new or idle, while the request is
+// written: once a byte is sent, a write may have been executed.
 func TestReachedFromTheFirstByte(t *testing.T) {
 	f := func(name string, bytes int, repeatable bool, check func(*testing.T, *faulty, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +206,8 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
-// TestReachedOverTLS breaks the socket below TLS within a record: TLS says that it
-// has written nothing then.
+// TestReachedOverTLS breaks the socket below TLS within a record: crypto/tls then reports
+// that nothing was written.
 func TestReachedOverTLS(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer srv.Close()
@@ -259,8 +260,8 @@ func TestKeptConnectionReset(t *testing.T) {
 	}
 }
 
-// TestUnsolicitedOverTLS sends bytes, or the end, behind an answer, so that TLS has taken
-// them in before anybody asks.
+// TestUnsolicitedOverTLS sends bytes, or closes, after an answer, so that TLS has buffered
+// them before the next request.
 func TestUnsolicitedOverTLS(t *testing.T) {
 	f := func(name string, answer func(conn *tls.Conn)) {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +321,7 @@ func TestUnsolicitedOverTLS(t *testing.T) {
 	})
 }
 
-// corked holds back what is written, so that it is sent, and read, in one piece.
+// corked buffers writes, so that they are sent, and read, in one piece.
 type corked struct {
 	net.Conn
 	holds bool
@@ -335,8 +336,8 @@ func (c *corked) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCutOverTLS ends a connection without TLS's goodbye, as somebody on the way
-// could: a body that ends with the connection is then not whole.
+// TestCutOverTLS ends a connection without TLS's closing alert, as a third party could: a
+// body that ends with the connection is then incomplete.
 func TestCutOverTLS(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -358,8 +359,8 @@ func TestCutOverTLS(t *testing.T) {
 	}
 }
 
-// TestLateCancellation cancels requests around the moment of their answer. Whatever
-// becomes of them, nobody else notices.
+// TestLateCancellation cancels requests around the moment of their answer. Other requests
+// are not affected.
 func TestLateCancellation(t *testing.T) {
 	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", stays)
 	c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})
@@ -389,7 +390,7 @@ func TestLateCancellation(t *testing.T) {
 	wg.Wait()
 }
 
-// lastWord cancels when an answer has come, before anybody has looked at it.
+// lastWord cancels when an answer has arrived, before it is read.
 type lastWord struct {
 	net.Conn
 	cancel context.CancelFunc
@@ -401,7 +402,7 @@ func (c lastWord) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestCancelledWithAnswer takes the answer, but not the connection, whose deadline
+// TestCancelledWithAnswer uses the answer, but does not keep the connection, whose deadline
 // may be changed by the cancellation at any later time.
 func TestCancelledWithAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -419,8 +420,8 @@ func TestCancelledWithAnswer(t *testing.T) {
 	})
 }
 
-// TestExchangeIsUsedAgain checks that nothing of a request that failed, or of an
-// answer that was given away, comes back with the next.
+// TestExchangeIsUsedAgain checks that no data of a failed request, or of an earlier answer,
+// appears in the next.
 func TestExchangeIsUsedAgain(t *testing.T) {
 	x := exchanges.New().(*exchange)
 	receive := func(text string) (*Response, error) {
@@ -447,8 +448,7 @@ func TestExchangeIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestDoAllocates keeps a request's share to what the caller gets and the limiter's
-// permit.
+// TestDoAllocates limits a request's allocations to the results and the limiter's permit.
 func TestDoAllocates(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates

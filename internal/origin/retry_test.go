@@ -18,8 +18,8 @@ const (
 	failed    = `{"__type":"x#InternalServerError"}`
 )
 
-// TestRetries scripts what the origin does and says how often it is asked. Each
-// case runs as a read (r) and as a write (w).
+// TestRetries scripts the origin's behaviour and the expected number of attempts. Each case
+// runs as a read (r) and as a write (w).
 func TestRetries(t *testing.T) {
 	ok := reply(200, "{}")
 	type want struct {
@@ -79,8 +79,8 @@ func TestRetries(t *testing.T) {
 	f("lags within the timeout", nil, []step{lag(4*time.Second, ok)}, good(1, 1), good(1, 1))
 }
 
-// TestLastAnswerComesWhole checks that what the origin said last is handed over
-// byte for byte, with its headers and the time it all took.
+// TestLastAnswerComesWhole checks that the origin's last answer is returned byte for byte,
+// with its headers and the total duration.
 func TestLastAnswerComesWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{lag(time.Second, reply(503, failed))}}
@@ -146,8 +146,8 @@ func TestUnprepared(t *testing.T) {
 	})
 }
 
-// TestDeadline checks that neither an attempt nor a pause goes past the caller's
-// deadline, and that no time is spent on a pause that would.
+// TestDeadline checks that neither an attempt nor a pause exceeds the caller's deadline, and
+// that no time is spent on a pause that would.
 func TestDeadline(t *testing.T) {
 	f := func(name string, script []step, within time.Duration, took time.Duration, check func(*testing.T, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("cause %v", errors.Unwrap(err))
 		}
 	})
-	// The pause, random within an hour, is longer than what is left of 2ms except
-	// with a chance of one in two million.
+	// The pause, random within an hour, is longer than the rest of 2ms except with a
+	// probability of one in two million.
 	f("in a pause", []step{lag(time.Millisecond, reply(500, failed))}, 2*time.Millisecond, time.Millisecond, func(t *testing.T, resp *Response, err error) {
 		if err != nil || resp.Attempts != 1 || resp.Class != Failed {
 			t.Errorf("got %+v, %v; want the failed answer of the one attempt", resp, err)
@@ -206,8 +206,8 @@ func TestCallerCancels(t *testing.T) {
 	})
 }
 
-// TestClosedIdleConnection checks that a kept connection which the origin has
-// closed meanwhile costs neither an attempt nor, for a write, its certainty.
+// TestClosedIdleConnection checks that an idle connection closed by the origin costs no
+// attempt and, for a write, no uncertainty.
 func TestClosedIdleConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}

@@ -17,9 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// step is what the faulty server does with one request. br has the request, of
-// which nothing but its first byte is certain to have come. It reports whether the
-// connection stays open.
+// step is the faulty server's behaviour for one request. br has the request, of which only
+// the first byte is certain to have arrived. It reports whether the connection remains open.
 type step func(s *faulty, conn net.Conn, br *bufio.Reader) bool
 
 // faulty is a server in memory that follows a script: one step for each request,
@@ -27,7 +26,7 @@ type step func(s *faulty, conn net.Conn, br *bufio.Reader) bool
 type faulty struct {
 	mu       sync.Mutex
 	script   []step
-	dials    []error // what the first dials fail with; nil succeeds
+	dials    []error // errors of the first dials; nil succeeds
 	dialed   int
 	executed []string // bodies of the requests that were read whole
 	headers  []http.Header
@@ -220,7 +219,7 @@ func post(body string, repeatable bool) *Request {
 		Header: http1.FieldsOf("X-Amz-Target", "T")}
 }
 
-// faultOf is err as a fault, whose absence fails the test.
+// faultOf returns err as a fault, or fails the test.
 func faultOf(t *testing.T, err error) *Fault {
 	t.Helper()
 	var f *Fault

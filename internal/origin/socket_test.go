@@ -82,8 +82,8 @@ func TestResetBySocket(t *testing.T) {
 	wantFault(t, err, Reset, true, 1)
 }
 
-// TestRequestOnTheWire checks what leaves: path and query as written, under the
-// URL's own path, no proxy, no redirect followed.
+// TestRequestOnTheWire checks the sent request: path and query as written, under the URL's
+// own path, no proxy, no redirect followed.
 func TestRequestOnTheWire(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")

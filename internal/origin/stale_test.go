@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// deaf is a connection that, once told, takes nothing more, as one does whose
-// other end is gone while nobody has noticed.
+// deaf is a connection that on command accepts no more data, like one whose peer is gone
+// undetected.
 type deaf struct {
 	net.Conn
 	gone *atomic.Bool
@@ -23,9 +23,9 @@ func (d deaf) Write(b []byte) (int, error) {
 	return d.Conn.Write(b)
 }
 
-// TestNothingWritten sends a write over a kept connection that takes nothing. The
-// transport goes on to a new connection by itself; when that fails too, the origin
-// was not reached, although the head had been made up for the first.
+// TestNothingWritten sends a write over an idle connection that accepts nothing. The
+// transport uses a new connection; if that fails too, the origin was not reached, although
+// the head had been composed for the first.
 func TestNothingWritten(t *testing.T) {
 	f := func(name string, second error, check func(*testing.T, *faulty, *Response, error)) {
 		t.Run(name, func(t *testing.T) {

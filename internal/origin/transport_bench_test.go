@@ -17,8 +17,8 @@ func asked() *Outbound {
 		"User-Agent", "Mozilla/5.0", "Accept", "application/json", "Accept-Encoding", "gzip", "X-Forwarded-For", "192.0.2.1", "Via", "1.1 kasoku")}
 }
 
-// TestExchangeAllocates keeps an exchange's share to what the caller gets: the Inbound
-// and its fields in two pieces; the context's hold on the connection comes on top.
+// TestExchangeAllocates limits an exchange's allocations to its results: the Inbound and its
+// fields in two pieces, plus the registration with the context.
 func TestExchangeAllocates(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
@@ -86,8 +86,8 @@ type scripted struct {
 func (s *scripted) Write(b []byte) (int, error) { return len(b), nil }
 func (s *scripted) Read(b []byte) (int, error)  { return s.Reader.Read(b[:min(len(b), s.piece)]) }
 
-// FuzzExchange holds that no bytes from an origin make the transport panic, and that
-// they mean the same however they come and are read: the whole body or none.
+// FuzzExchange checks that no bytes from an origin make the transport panic, and that their
+// meaning does not depend on how they arrive and are read: the whole body or none.
 func FuzzExchange(f *testing.F) {
 	for _, row := range malformedAnswers() {
 		if len(row.text) < 1000 {

@@ -204,7 +204,7 @@ func TestTransportInterrupted(t *testing.T) {
 	f("with an answer under way too", head(ok200+"Content-Length: 5\r\n\r\nhel", hold), func() *Outbound { return upload("hello", -1) }, true)
 }
 
-// TestContextDone asks nothing.
+// TestContextDone sends nothing.
 func TestContextDone(t *testing.T) {
 	s := &faulty{script: []step{reply(200, "{}")}}
 	tr := s.transport(t, TransportConfig{})
@@ -217,7 +217,7 @@ func TestContextDone(t *testing.T) {
 	}
 }
 
-// TestRefusedDial names what kept a connection from coming about.
+// TestRefusedDial checks the reason for the failed connection.
 func TestRefusedDial(t *testing.T) {
 	refused := errors.New("refused")
 	s := &faulty{script: []step{reply(200, "{}")}, dials: []error{refused}}
@@ -248,8 +248,8 @@ func TestTransportAnsweredEarly(t *testing.T) {
 	f("done, rest of no use", "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok", hold, 200, "ok")
 }
 
-// TestBothWays answers with a body as long as a body comes: the next piece is sent
-// when the one before has come back.
+// TestBothWays answers while the request's body is sent: the next piece is sent when the
+// previous one was returned.
 func TestBothWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{func(_ *faulty, conn net.Conn, br *bufio.Reader) bool {
@@ -290,7 +290,7 @@ func TestBothWays(t *testing.T) {
 	})
 }
 
-// TestExpect asks whether a body is wanted.
+// TestExpect checks "Expect: 100-continue".
 func TestExpect(t *testing.T) {
 	answer := reply(200, "{}")
 	takesBody := func(wait time.Duration, first string) step {
@@ -338,8 +338,8 @@ func TestExpect(t *testing.T) {
 	f("refused late", lag(2*time.Second, head("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno", hold)), 417, false, 2*time.Second)
 }
 
-// TestBrokenBodies reads bodies that fail, end too early, or give nothing: the origin
-// must not take what it got for all.
+// TestBrokenBodies reads bodies that fail, end too early, or return nothing: the origin must
+// not treat the received part as complete.
 func TestBrokenBodies(t *testing.T) {
 	gone := errors.New("gone")
 	f := func(name string, body io.Reader, length int64, cause error) {
@@ -365,8 +365,8 @@ type failingReader struct{ err error }
 
 func (r *failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestKeptConnectionDies lets a kept connection die without a word as the next
-// request comes: it is repeated once, on a new connection, if that is safe.
+// TestKeptConnectionDies closes an idle connection as the next request is sent: the request
+// is repeated once, on a new connection, if that is safe.
 func TestKeptConnectionDies(t *testing.T) {
 	f := func(name string, q Outbound, after step, executed int, check func(*testing.T, error)) {
 		bubble(t, name, func(t *testing.T) {
@@ -415,7 +415,7 @@ func TestNewConnectionDies(t *testing.T) {
 	})
 }
 
-// TestInterimFields are given on as they came.
+// TestInterimFields checks that fields are passed on unchanged.
 func TestInterimFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{head("HTTP/1.1 103 X\r\nLink: a\r\nLink: b\r\n\r\n", reply200)}}
@@ -436,7 +436,7 @@ func reply200(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
 	return err == nil
 }
 
-// TestOnEnd is told how an exchange ended, once.
+// TestOnEnd checks that the end of an exchange is reported once.
 func TestOnEnd(t *testing.T) {
 	f := func(name string, next step, use func(in *Inbound), want error) {
 		bubble(t, name, func(t *testing.T) {

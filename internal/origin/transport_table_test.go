@@ -24,7 +24,7 @@ func transport(t *testing.T, cfg TransportConfig) *Transport {
 
 func get(target string) *Outbound { return &Outbound{Method: []byte("GET"), Target: []byte(target)} }
 
-// took is what came of one exchange that was read to its end.
+// took is the result of an exchange that was read to its end.
 type took struct {
 	status  int
 	body    string
@@ -145,8 +145,8 @@ func malformedAnswers() []malformed {
 	}
 }
 
-// TestMalformedAnswers asks twice for each: nothing of the first answer may reach the
-// second.
+// TestMalformedAnswers makes two requests for each: no data of the first answer may appear
+// in the second.
 func TestMalformedAnswers(t *testing.T) {
 	for _, row := range malformedAnswers() {
 		t.Run(row.name, func(t *testing.T) {
@@ -172,8 +172,8 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
-// TestUntilCloseReset ends a body that the connection's end should end with a reset:
-// whatever of it has come, it is not whole.
+// TestUntilCloseReset resets the connection within a body that ends with the connection: the
+// body is incomplete.
 func TestUntilCloseReset(t *testing.T) {
 	big := strings.Repeat("0123456789", 40_000)
 	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"\r\n"+big, rst).url()})
@@ -222,7 +222,7 @@ func TestAnswersToHead(t *testing.T) {
 	f("", -1)
 }
 
-// TestTransportRefuses checks what can't be an address or a request.
+// TestTransportRefuses checks invalid addresses and requests.
 func TestTransportRefuses(t *testing.T) {
 	for _, cfg := range []TransportConfig{{URL: "ftp://h"}, {URL: "unix:relative"}, {URL: "unix://host/path"}, {URL: "http://h", HeadTimeout: -1}, {URL: "http://h", MaxHead: -1}} {
 		if _, err := NewTransport(cfg); err == nil {
@@ -245,7 +245,7 @@ func TestTransportRefuses(t *testing.T) {
 	}
 }
 
-// TestClosedUnread keeps a connection whose answer nobody read if all of it had come
+// TestClosedUnread keeps a connection whose answer was not read if all of it had arrived
 // with the head.
 func TestClosedUnread(t *testing.T) {
 	f := func(text string, kept bool) {
@@ -276,8 +276,8 @@ func TestClosedUnread(t *testing.T) {
 	f(ok200+"\r\nhello", false)
 }
 
-// TestUnsolicitedWhileIdle lets an answer come that nobody asked for on a connection that is
-// kept: the next request uses another one.
+// TestUnsolicitedWhileIdle sends an unsolicited answer on an idle connection: the next
+// request uses another one.
 func TestUnsolicitedWhileIdle(t *testing.T) {
 	o := newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", stays)
 	tr := transport(t, TransportConfig{URL: o.url()})

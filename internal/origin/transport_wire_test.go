@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// onWire makes an exchange with a server that takes down what it gets until the
-// request is over, answers and closes.
+// onWire makes an exchange with a server that records its input until the request is over,
+// answers and closes.
 func onWire(t *testing.T, cfg TransportConfig, q *Outbound) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func onWire(t *testing.T, cfg TransportConfig, q *Outbound) string {
 	return strings.ReplaceAll(<-got, l.Addr().String(), "ADDR")
 }
 
-// TestOutboundOnTheWire reads what leaves, byte by byte.
+// TestOutboundOnTheWire checks the sent request byte by byte.
 func TestOutboundOnTheWire(t *testing.T) {
 	f := func(prefix string, q Outbound, want string) {
 		t.Helper()
@@ -71,7 +71,7 @@ func TestOutboundOnTheWire(t *testing.T) {
 	f("/base", Outbound{Method: []byte("OPTIONS"), Target: []byte("*")}, "OPTIONS * HTTP/1.1\r\nHost: ADDR\r\n\r\n")
 	f("", Outbound{Target: []byte("/")}, "POST / HTTP/1.1\r\nHost: ADDR\r\nContent-Length: 0\r\n\r\n")
 	f("", Outbound{Method: []byte("DELETE"), Target: []byte("/")}, "DELETE / HTTP/1.1\r\nHost: ADDR\r\n\r\n")
-	// What concerns the connection, or frames, is not the caller's.
+	// Fields for the connection or framing are not the caller's.
 	f("", Outbound{Method: []byte("GET"), Target: []byte("/"), Header: fields("A", "1", "host", "evil", "Content-Length", "5", "TRANSFER-ENCODING", "chunked",
 		"Connection", "close, A", "Keep-Alive", "x", "Proxy-Connection", "x", "Upgrade", "h2c", "te", "gzip", "Expect", "100-continue", "a", "2", "B", "")},
 		"GET / HTTP/1.1\r\nHost: ADDR\r\nA: 1\r\na: 2\r\nB: \r\n\r\n")
@@ -151,8 +151,8 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
-// TestSurplusInTheKernel lets more come behind a large body than is read with it:
-// nothing of it may be taken for the next answer.
+// TestSurplusInTheKernel sends more data after a large body than is read with it: it must
+// not be treated as the next answer.
 func TestSurplusInTheKernel(t *testing.T) {
 	big := strings.Repeat("0123456789", 10_000)
 	o := newRawOrigin(t, ok200+"Content-Length: 100000\r\n\r\n"+big+ok200+"Content-Length: 4\r\n\r\nevil", stays)
@@ -161,11 +161,11 @@ func TestSurplusInTheKernel(t *testing.T) {
 		if got := take(t, tr, get("/")); got.status != 200 || got.body != big {
 			t.Fatalf("status %d, %d bytes", got.status, len(got.body))
 		}
-		<-o.wrote // all of it has come
+		<-o.wrote // everything has arrived
 	}
 }
 
-// TestUpgrade switches protocols and talks on, with bytes that came with the head.
+// TestUpgrade switches protocols and continues, with bytes that arrived with the head.
 func TestUpgrade(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

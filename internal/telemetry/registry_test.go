@@ -103,7 +103,7 @@ func TestStage(t *testing.T) {
 	}
 }
 
-// A service may build what it is made of on a stage of the stage that it is built on.
+// A service may build its parts on a stage of the stage on which it is built.
 func TestStageOfAStage(t *testing.T) {
 	r := NewRegistry()
 	kept := r.Counter("kasoku_kept_total", "Kept.")

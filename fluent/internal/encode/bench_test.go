@@ -82,8 +82,8 @@ func (a *byHand) appendTo(dst []byte) []byte {
 	return msgp.AppendBool(msgp.AppendString(dst, "tls"), a.TLS)
 }
 
-// BenchmarkAppend has an encoder of msgp beside ours where there is one: the
-// ratio of two rows of one run says more than either of them.
+// BenchmarkAppend also measures msgp's encoder where there is one: the ratio of two rows of
+// one run is more meaningful than either of them.
 func BenchmarkAppend(b *testing.B) {
 	run := func(name string, f func(dst []byte) ([]byte, error)) {
 		b.Run(name, func(b *testing.B) {

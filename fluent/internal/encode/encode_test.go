@@ -151,7 +151,7 @@ func TestAppend(t *testing.T) {
 	f(&packed{[]byte{0x01}}, `1`)
 }
 
-// TestAppendNothing has the values that are nil and those that are merely empty.
+// TestAppendNothing covers nil values and empty values.
 func TestAppendNothing(t *testing.T) {
 	f := func(v any, want byte) {
 		t.Helper()
@@ -191,8 +191,8 @@ func TestAppendInvalidUTF8(t *testing.T) {
 	}
 }
 
-// TestAppendRoom checks that what a user's method appends ends up right whatever
-// room there is behind the slice that it is given.
+// TestAppendRoom checks that the output of a user's method is correct whatever the capacity
+// behind the slice.
 func TestAppendRoom(t *testing.T) {
 	v := []any{packed{[]byte{0xa3, 'a', 'b', 'c'}}, netip.MustParseAddr("192.0.2.1"), packed{[]byte{0xc0}}, shout("x")}
 	for room := range 40 {

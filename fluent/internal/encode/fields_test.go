@@ -151,17 +151,17 @@ func TestFieldsLikeJSON(t *testing.T) {
 	}{Sixteen: 16})
 }
 
-// pointZeroer is zero when it's 9, and says so by pointer.
+// pointZeroer is zero if it's 9, with a pointer method.
 type pointZeroer struct{ N int }
 
 func (p *pointZeroer) IsZero() bool { return p.N == 9 }
 
-// badZeroer can't say.
+// badZeroer panics.
 type badZeroer struct{ N int }
 
 func (badZeroer) IsZero() bool { panic("don't know") }
 
-// TestFieldsOwn has what encoding/json has not.
+// TestFieldsOwn covers rules that encoding/json does not have.
 func TestFieldsOwn(t *testing.T) {
 	f := func(v any, want string) {
 		t.Helper()

@@ -20,7 +20,7 @@ type cell struct {
 	Rest  map[string]any `fluent:",inline"`
 }
 
-// drawn is a value and what it reads back as.
+// drawn is a value and its decoded form.
 type drawn struct{ value, want any }
 
 // draw makes a value of at most depth levels.
@@ -117,8 +117,7 @@ func drawCell(r *rapid.T, depth int) drawn {
 	return drawn{c, want}
 }
 
-// sameValue compares what was read with what should have been: integers by
-// their worth, floats by their bits.
+// sameValue compares values: integers by their number, floats by their bits.
 func sameValue(got, want any) bool {
 	switch w := want.(type) {
 	case []any:

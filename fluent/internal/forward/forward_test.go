@@ -114,7 +114,7 @@ func TestWritesAgainOnOneConnection(t *testing.T) {
 	}
 }
 
-// A net.Pipe hands an empty write to the reader, who may take it for an error.
+// A net.Pipe passes an empty write to the reader, which may treat it as an error.
 func TestNoEmptyWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, o := range []Options{{}, {Single: true}} {
@@ -216,8 +216,8 @@ func TestErrorsOfDial(t *testing.T) {
 	}
 }
 
-// A server that accepts and says nothing holds nobody longer than the timeout
-// or the context.
+// A server that accepts and sends nothing delays the client at most until the timeout or the
+// end of the context.
 func TestSilentServer(t *testing.T) {
 	f := func(o Options, ctxLimit, want time.Duration, wantErr error) {
 		t.Helper()
@@ -254,7 +254,7 @@ func TestWriteTimeout(t *testing.T) {
 	})
 }
 
-// A deadline does not lose the part of an acknowledgement that had come.
+// A deadline does not lose the part of an acknowledgement that has arrived.
 func TestReadAckAfterDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

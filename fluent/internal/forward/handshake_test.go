@@ -79,7 +79,7 @@ func TestKeepaliveOfHello(t *testing.T) {
 	}
 }
 
-// pong is what a server answers that the table of TestHandshake does not have.
+// pong is an answer that the table of TestHandshake does not contain.
 func TestPong(t *testing.T) {
 	h := hello{nonce: "n"}
 	f := func(want string, elems ...any) {
@@ -158,7 +158,7 @@ func TestAcknowledgementAmongOthers(t *testing.T) {
 	}
 }
 
-// FuzzServer plays a server that says anything at all.
+// FuzzServer simulates a server that sends arbitrary data.
 func FuzzServer(f *testing.F) {
 	f.Add([]byte("\x81\xa3ack\xa1x"), true)
 	f.Add([]byte("\x92\xa4HELO\x83\xa5nonce\xc4\x01n\xa4auth\xc4\x01a\xa9keepalive\xc2\x95\xa4PONG\xc2\xa1r\xa0\xa0"), true)

@@ -137,8 +137,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderFailure checks what each method says of a value that it can't take,
-// and that the value is still there.
+// TestReaderFailure checks the error of each method for an unsuitable value, and that the
+// value is not consumed.
 func TestReaderFailure(t *testing.T) {
 	f := func(b string, read func(*Reader) error, want string) {
 		t.Helper()
@@ -177,8 +177,8 @@ func TestReaderFailure(t *testing.T) {
 	f("", (*Reader).Skip, ErrShort.Error())
 }
 
-// FuzzSkip compares with msgp, which reads the same formats but for two
-// differences: it refuses deep nesting, and it takes its time with 0xc1.
+// FuzzSkip compares with msgp, which supports the same formats with two differences: it
+// refuses deep nesting, and it detects 0xc1 later.
 func FuzzSkip(f *testing.F) {
 	for _, b := range samples() {
 		if len(b) < 1000 {
@@ -225,7 +225,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := NewReader(b)
-		whole := 0 // the end of what Skip calls whole
+		whole := 0 // the end of the value according to Skip
 		for range len(b) + 1 {
 			before := r.Pos()
 			if before == whole {
@@ -252,8 +252,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// reread reads the next value, or the head of an array or map, and returns what
-// Append makes of it; nil for those that can't stand alone.
+// reread reads the next value, or the head of an array or map, and returns it encoded by
+// Append; nil for heads that are no values of their own.
 func reread(r *Reader) ([]byte, error) {
 	switch r.Kind() {
 	case Nil:

@@ -57,7 +57,7 @@ func drain(t testing.TB, s *Spool, sizes ...int) (numbers []int) {
 	}
 }
 
-// without is 1 to n but for some.
+// without returns 1 to n except the lost numbers.
 func without(n int, lost ...int) (numbers []int) {
 next:
 	for i := 1; i <= n; i++ {
@@ -163,8 +163,8 @@ func TestDamage(t *testing.T) {
 	}, without(3, 3), Recovery{Segments: 1, Payloads: 2, Records: 3, Bytes: 256, TornBytes: 128})
 }
 
-// TestDamagedEnd: a segment is done when its last good record is, also if
-// damaged ones follow and nobody asks for them.
+// TestDamagedEnd: a segment is done when its last valid record is, even if damaged ones
+// follow that are never read.
 func TestDamagedEnd(t *testing.T) {
 	m := newMemFS()
 	fill(t, m, 100, 100, 100)
@@ -219,9 +219,8 @@ func TestFlippedBit(t *testing.T) {
 	})
 }
 
-// TestPayloadThatLooksLikeRecords: when a header is damaged, the search meets
-// copies of whole records in its payload. They stand elsewhere, so they don't
-// count.
+// TestPayloadThatLooksLikeRecords: when a header is damaged, the search meets copies of
+// whole records in its payload. Their positions differ, so they are ignored.
 func TestPayloadThatLooksLikeRecords(t *testing.T) {
 	m := newMemFS()
 	fill(t, m, 100, 100)
@@ -245,8 +244,8 @@ func TestPayloadThatLooksLikeRecords(t *testing.T) {
 	}
 }
 
-// TestUnreadable: blocks that can't be read cost what is in them, once Next
-// meets them, and are told.
+// TestUnreadable: unreadable blocks lose their contents, when Next reaches them, and are
+// reported.
 func TestUnreadable(t *testing.T) {
 	f := func(bad int64, want []int, lost LossError) {
 		t.Helper()
@@ -284,8 +283,8 @@ func TestUnreadable(t *testing.T) {
 	f(segmentHeaderLen+3*record+3, without(4, 4), LossError{Payloads: 1, Records: 4, Bytes: record})
 }
 
-// TestUnreadableAtOpen: what could not be read by Open is not cut off, and is
-// given if it can be read later.
+// TestUnreadableAtOpen: data that Open could not read is not cut off, and is returned if it
+// can be read later.
 func TestUnreadableAtOpen(t *testing.T) {
 	m := newMemFS()
 	fill(t, m, 100, 100, 100)
@@ -312,8 +311,8 @@ func TestUnreadableAtOpen(t *testing.T) {
 	}
 }
 
-// TestSegmentRemovedByAnother: a segment that somebody removed is lost, and
-// nothing else.
+// TestSegmentRemovedByAnother: a segment removed by another process is lost, and nothing
+// else.
 func TestSegmentRemovedByAnother(t *testing.T) {
 	m := newMemFS()
 	s, _, err := Open("/spool", Options{fs: m, MaxBytes: 64 << 10, Sync: SyncNever})
@@ -403,8 +402,8 @@ func TestDamagedProgress(t *testing.T) {
 	f(func(b []byte) []byte { return nil }, []int{1, 2, 3})
 }
 
-// FuzzSegment: whatever a file holds, the reader ends, returns only payloads
-// whose checksums are right, and accounts for every byte.
+// FuzzSegment: for any contents of a file, the reader ends, returns only payloads with
+// correct checksums, and accounts for every byte.
 func FuzzSegment(f *testing.F) {
 	m := newMemFS()
 	fill(f, m, 5, 300, 0, 40)

@@ -12,8 +12,8 @@ import (
 
 var errDead = errors.New("power is off")
 
-// memFS is a file system in memory that fails on command and knows what a
-// crash of the machine would leave.
+// memFS is a file system in memory that fails on command and simulates crashes of the
+// machine.
 type memFS struct {
 	mu      sync.Mutex
 	files   map[string]*memFile
@@ -21,7 +21,7 @@ type memFS struct {
 	locked  map[string]bool
 
 	room     int64 // bytes that can still be allocated
-	opsLeft  int   // until the power goes off, amid the last one; < 0: never
+	opsLeft  int   // until power is lost, within the last one; < 0 for never
 	syncErr  func(name string) error
 	readErr  func(name string, off, end int64) error
 	truncErr error
@@ -183,7 +183,7 @@ func (h *memHandle) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt writes what there is room for, as a full disk does.
+// WriteAt writes as much as there is room for, like a full disk.
 func (h *memHandle) WriteAt(b []byte, off int64) (int, error) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
@@ -255,9 +255,9 @@ func (h *memHandle) Sync() error {
 	return nil
 }
 
-// crash returns what the next process finds: everything, if only the process
-// died; with the machine, for each name and file that wasn't synced what choose
-// says: choose(n) returns a number below n.
+// crash returns the files as the next process finds them: everything, if only the process
+// crashed. If the machine crashed, choose decides for each unsynced name and file: choose(n)
+// returns a number below n.
 func (m *memFS) crash(machine bool, choose func(n int) int) *memFS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -297,8 +297,8 @@ func sortedNames(m map[string]*memFile) []string {
 	return names
 }
 
-// afterCrash mixes what was synced with what was written since: writes behind
-// the old end are lost, cut, or leave zeros, those in it happened or didn't.
+// afterCrash mixes synced data with later writes: writes beyond the old end are lost,
+// truncated, or leave zeros; writes within it happened or did not.
 func (f *memFile) afterCrash(choose func(n int) int) []byte {
 	if len(f.data) < len(f.synced) {
 		if choose(2) == 0 {

@@ -118,9 +118,9 @@ func (m *model) pendingFrom() int {
 	return len(m.entries)
 }
 
-// recover opens what is left and compares it. first is the index of the oldest
-// entry that may be found, needs says which must be. maybe is one that Append
-// did not accept.
+// recover opens the remaining files and compares them. first is the index of the oldest
+// entry that may be found, needs reports which must be. maybe is one that Append did not
+// accept.
 func (m *model) recover(first int, needs func(*entry) bool, maybe *entry) {
 	m.open()
 	candidates := m.entries[first:]
@@ -160,7 +160,8 @@ func (m *model) recover(first int, needs func(*entry) bool, maybe *entry) {
 		m.t.Fatalf("Len: %d payloads, %d records; found %d and %d", p, r, len(found), records)
 	}
 	m.entries = found
-	// What was read to look is given back: as if the process died again.
+	// The payloads read for the comparison are returned again, as after another crash of the
+	// process.
 	m.fs = m.fs.crash(false, nil)
 	m.open()
 }
@@ -175,8 +176,8 @@ func (m *model) reopen(*rapid.T) {
 	m.exact()
 }
 
-// exact: nothing but a crash of the machine loses anything or gives again what
-// lies before the oldest payload that isn't done.
+// exact: only a crash of the machine loses anything or returns payloads again that are
+// before the oldest one that isn't done.
 func (m *model) exact() {
 	first := m.pendingFrom()
 	m.recover(first, func(*entry) bool { return true }, nil)

@@ -206,7 +206,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestDiskFull: what there is no room for is refused and leaves no trace.
+// TestDiskFull: a payload without room is refused and leaves no trace.
 func TestDiskFull(t *testing.T) {
 	f := func(truncErr error) {
 		t.Helper()
@@ -241,7 +241,7 @@ func TestDiskFull(t *testing.T) {
 	f(syscall.EIO) // the torn record can't be cut off: the next segment is used
 }
 
-// TestFullDiskAtOpen: what is there can be delivered, which makes room.
+// TestFullDiskAtOpen: existing payloads can be delivered, which makes room.
 func TestFullDiskAtOpen(t *testing.T) {
 	m := newMemFS()
 	fill(t, m, 100, 100)
@@ -260,8 +260,8 @@ func TestFullDiskAtOpen(t *testing.T) {
 	}
 }
 
-// TestSyncFails: with SyncAlways the record is refused, and the next one goes
-// into a new file; else Sync says so until the segment is gone.
+// TestSyncFails: with SyncAlways the record is refused, and the next one is written to a new
+// file; otherwise Sync fails until the segment is removed.
 func TestSyncFails(t *testing.T) {
 	m := newMemFS()
 	fails := func(name string) error {
@@ -322,8 +322,8 @@ func TestSyncFails(t *testing.T) {
 	}
 }
 
-// TestDirectoryGone: what was written to a file without a name is not safe, and
-// no more is written to it.
+// TestDirectoryGone: data written to a file without a name is not safe, and no more is
+// written to it.
 func TestDirectoryGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
 	s := open(t, dir, Options{Sync: SyncNever})
@@ -347,7 +347,7 @@ func TestDirectoryGone(t *testing.T) {
 	}
 }
 
-// TestTooManyFiles: what can't be opened now isn't passed over.
+// TestTooManyFiles: a segment that can't be opened now isn't skipped.
 func TestTooManyFiles(t *testing.T) {
 	m := newMemFS()
 	s := fill(t, m, 100)

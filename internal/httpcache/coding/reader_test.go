@@ -13,7 +13,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A body may be much when little has come, and very much when much has.
+// A small input allows a bounded expansion, a large input a proportional one.
 func TestReaderIsBounded(t *testing.T) {
 	f := func(came, length int64, want error) {
 		t.Helper()

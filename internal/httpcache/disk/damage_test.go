@@ -72,8 +72,7 @@ func TestDamagedLength(t *testing.T) {
 	f("longer", func(b []byte) []byte { return append(b, 0) })
 }
 
-// Damage of the bytes is found by whoever reads them, in its block and no other; that
-// of the checksums by everybody.
+// Damaged data is detected by reads of its block only; damaged checksums by all reads.
 func TestDamagedBody(t *testing.T) {
 	body := long(damagedBody)
 	f := func(at int, good, bad [][2]int64) {
@@ -99,7 +98,7 @@ func TestDamagedBody(t *testing.T) {
 		}
 	}
 	first, second, third, whole := [2]int64{0, 1}, [2]int64{65_536, 65_536}, [2]int64{damagedBody - 1, 1}, [2]int64{0, damagedBody}
-	// What is read together is checked together: up to four blocks.
+	// Blocks read together are checked together: up to four.
 	f(0, [][2]int64{second, third}, [][2]int64{first, whole})
 	f(65_535, [][2]int64{second, third}, [][2]int64{first, whole})
 	f(65_536, [][2]int64{third}, [][2]int64{first, second, whole})
@@ -134,8 +133,7 @@ func TestUnreadableBody(t *testing.T) {
 	}
 }
 
-// Files of others are left alone, and what is left of ours without the rest is
-// removed.
+// Unrelated files are ignored, and incomplete files of the package are removed.
 func TestStrangers(t *testing.T) {
 	name := "00000000000000aa"
 	f := func(file string, stays bool) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
-// What was committed is there after the next Open, in order, and nothing else.
+// Exactly the committed bodies are found by the next Open, in order.
 func TestSurvives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memfs.New()
@@ -71,7 +71,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// What is being written can be read as far as its blocks are complete.
+// A body that is being written can be read up to its last complete block.
 func TestReadWhileWritten(t *testing.T) {
 	part, _, _, done := open(t, memfs.New(), disk.Options{})
 	defer done()
@@ -107,7 +107,7 @@ func TestReadWhileWritten(t *testing.T) {
 
 const pageBody = 3000 // a body of that size takes two pages, with its head
 
-// The bound is kept by dropping what nobody reads.
+// The bound is met by evicting bodies that are not read.
 func TestRoom(t *testing.T) {
 	m := memfs.New()
 	part, _, evicted, done := open(t, m, disk.Options{Size: 4 * 8192, MaxBody: 1 << 20})
@@ -164,7 +164,7 @@ func TestRoomAfterRestart(t *testing.T) {
 	}
 }
 
-// After an error nothing is written for a while; what is there is read on.
+// After an error nothing is written for a while; existing bodies can be read.
 func TestTrouble(t *testing.T) {
 	for _, op := range []string{"create", "write", "rename"} {
 		t.Run(op, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// What can't be removed makes Sync fail until it can.
+// A file that can't be removed makes Sync fail until it can.
 func TestStuck(t *testing.T) {
 	m := memfs.New()
 	part, _, _, done := open(t, m, disk.Options{})
@@ -247,8 +247,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// What was dropped or made stale before Sync stays so, whatever a crash of the machine
-// leaves.
+// Bodies dropped or made stale before Sync remain so after any crash of the machine.
 func TestSyncLasts(t *testing.T) {
 	for seed := range int64(200) {
 		random := rand.New(rand.NewSource(seed))
@@ -306,7 +305,7 @@ func TestLock(t *testing.T) {
 	a.Close()
 }
 
-// Nobody but the owner may read what is kept.
+// Files are readable only by their owner.
 func TestModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	tier, err := disk.Open(dir, disk.Options{Size: 1 << 20})
@@ -344,7 +343,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Parts that nobody wants are cleared, but for what is not ours.
+// Unused parts are removed, except unrelated files.
 func TestPrune(t *testing.T) {
 	m := memfs.New()
 	tier, err := disk.Open(dir, disk.Options{Size: 1 << 20, FS: m})

@@ -35,7 +35,7 @@ func open(t testing.TB, fs disk.FS, o disk.Options) (part *disk.Part, found []di
 	}
 }
 
-// write brings a body as far as Finish.
+// write writes a body up to Finish.
 func write(part *disk.Part, body string) (*disk.File, error) {
 	w, err := part.Create(int64(len(body)))
 	if err != nil {

@@ -27,14 +27,14 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// cameLate is a response that was asked for and came 0.9 s into a second.
+// cameLate is a response that was requested and received 0.9 s into a second.
 func cameLate(o *Options, cacheControl string) *Response {
 	r := ParseResponse(200, fieldsOf("Cache-Control", cacheControl, "Date", at(0)), then+900_000, then+900_000, o)
 	return &r
 }
 
-// TestDecideWithinSeconds has limits hold to the microsecond, in whatever part of a second
-// a response came.
+// TestDecideWithinSeconds checks that limits hold to the microsecond, whatever the fraction
+// of a second in which a response arrived.
 func TestDecideWithinSeconds(t *testing.T) {
 	o := Defaults()
 	f := func(action Action, why Reason, m Mark, after Moment, cacheControl string, pairs ...string) {
@@ -66,7 +66,7 @@ func TestDecideWithinSeconds(t *testing.T) {
 	f(Use, ClientTakesStale, Unmarked, 3_000_000, "max-age=1", cc, "max-stale=2")
 	f(Validate, Expired, Unmarked, 3_000_001, "max-age=1", cc, "max-stale=2")
 	f(Use, ClientTakesStale, Unmarked, 9_000_001, "max-age=1", cc, "max-stale")
-	// What the client wants.
+	// Directives of the client.
 	f(Use, Fresh, Unmarked, 50_000_000, "max-age=60", cc, "min-fresh=10")
 	f(Validate, RequestMinFresh, Unmarked, 50_000_001, "max-age=60", cc, "min-fresh=10")
 	f(Use, Fresh, Unmarked, 10_999_999, "max-age=60", cc, "max-age=10")
@@ -74,7 +74,7 @@ func TestDecideWithinSeconds(t *testing.T) {
 	f(Use, Fresh, Unmarked, 999_999, "max-age=60", cc, "max-age=0")
 	f(Validate, RequestMaxAge, Unmarked, 1_000_000, "max-age=60", cc, "max-age=0")
 	f(Use, Fresh, Unmarked, 59_999_999, "max-age=60, immutable", cc, "max-age=0")
-	// What is far beyond any clock.
+	// Values beyond any clock.
 	f(Use, Fresh, Unmarked, 1_000_000, "max-age=99999999999999999999")
 	f(UseAndRefresh, Refreshing, Unmarked, 1_000_000, "max-age=0, stale-while-revalidate=99999999999999999999")
 }
@@ -96,8 +96,8 @@ func TestFailureWithinSeconds(t *testing.T) {
 	f(GatewayTimeout, Disconnected, 3_601_000_001, "max-age=1")
 }
 
-// TestAgeWithinSeconds has Age count the seconds that have passed, and its sum with the
-// ttl stay the lifetime.
+// TestAgeWithinSeconds checks that Age counts completed seconds, and that its sum with the
+// TTL is the lifetime.
 func TestAgeWithinSeconds(t *testing.T) {
 	o := Defaults()
 	r := cameLate(&o, "max-age=2")
@@ -122,7 +122,7 @@ func TestAgeWithinSeconds(t *testing.T) {
 	f(3_000_000, 3, -1)
 }
 
-// TestAgeOnArrival has Date count where it tells more than the time on the way does.
+// TestAgeOnArrival checks that Date counts if it is more precise than the transfer time.
 func TestAgeOnArrival(t *testing.T) {
 	o := Defaults()
 	f := func(sent, received, want Moment, pairs ...string) {
@@ -141,7 +141,7 @@ func TestAgeOnArrival(t *testing.T) {
 	f(950_000, 1_050_000, 100_000)
 	f(950_000, 4_050_000, 3_100_000, "Date", at(0))
 	f(0, 999_999, 999_999, "Date", at(0))
-	// It was made before it was asked for.
+	// Created before the request.
 	f(950_000, 1_050_000, 2_000_000, "Date", at(-1))
 	f(950_000, 950_000, 1_000_000, "Date", at(-1))
 	f(0, 500_000, 20_000_000, "Date", at(-20))
@@ -149,12 +149,12 @@ func TestAgeOnArrival(t *testing.T) {
 	f(0, 2_500_000, 3_000_000, "Date", at(-1))
 	f(-1, 0, 1, "Date", at(-1))
 	f(-1, 0, 2_000_000, "Date", at(-2))
-	// Age tells more than Date, or less.
+	// Age larger than the age by Date, or smaller.
 	f(950_000, 1_050_000, 5_100_000, "Date", at(-1), "Age", "5")
 	f(950_000, 1_050_000, 2_000_000, "Date", at(-1), "Age", "1")
 	f(950_000, 1_050_000, 2_100_000, "Date", at(-1), "Age", "2")
 	f(950_000, 1_050_000, 7_100_000, "Date", at(0), "Age", "7")
-	// Clocks that differ, and one that goes back.
+	// Clocks that differ, and one that was set back.
 	f(950_000, 1_050_000, 100_000, "Date", at(100))
 	f(1_050_000, 950_000, 0, "Date", at(1))
 	f(1_050_000, 950_000, 0, "Date", at(0))

@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// decided shows what Decide makes of a request for r some seconds after it came.
+// decided returns the result of Decide for r some seconds after its arrival.
 func decided(q *Request, r *Response, m Mark, after int64, o *Options) Decision {
 	return Decide(q, r, m, later(after), o)
 }
@@ -28,7 +28,7 @@ func TestDecide(t *testing.T) {
 	f(Validate, ResponseNoCache, 0, "max-age=60, no-cache")
 	f(Use, Fresh, 0, `max-age=60, no-cache="a"`)
 	f(Validate, ResponseNoCache, 99, "max-age=60, no-cache, stale-while-revalidate=60", cc, "max-stale")
-	// What the client wants.
+	// Directives of the client.
 	f(Validate, RequestNoCache, 0, "max-age=60", cc, "no-cache")
 	f(Validate, RequestNoCache, 0, "max-age=60, immutable", cc, "no-cache")
 	f(Validate, RequestNoCache, 0, "max-age=60", "Pragma", "no-cache")

@@ -72,7 +72,7 @@ func TestDictionary(t *testing.T) {
 	bad("a=%x")
 }
 
-// sayTargeted shows what a targeted field comes to; "unusable" if it is none.
+// sayTargeted describes a parsed targeted field; "unusable" if it is invalid.
 func sayTargeted(text string) string {
 	c, ok := parseTargeted([]byte(text))
 	if !ok {
@@ -94,7 +94,7 @@ func TestTargetedField(t *testing.T) {
 		"no-cache must-revalidate s-maxage=1 stale-while-revalidate=2 stale-if-error=3")
 	f("max-age=60;comment=x, foo=1.5, bar=:aa:", "max-age=60")
 	f("foo", "")
-	// The last of a key counts, whatever those before it were.
+	// The last of a repeated key counts, whatever the earlier ones were.
 	f("max-age=1, max-age=60", "max-age=60")
 	f("max-age=x, max-age=60", "max-age=60")
 	f("no-store, no-store=?0", "")

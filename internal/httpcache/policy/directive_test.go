@@ -44,7 +44,7 @@ func TestSeconds(t *testing.T) {
 // fieldsOf is http1.FieldsOf with a shorter name.
 func fieldsOf(pairs ...string) http1.Fields { return http1.FieldsOf(pairs...) }
 
-// say shows what one line of a response's Cache-Control comes to.
+// say describes a parsed line of a response's Cache-Control.
 func say(line string) string {
 	c := control{sharedAge: none, maxAge: none, swr: none, sie: none}
 	c.line([]byte(line))
@@ -105,7 +105,7 @@ func TestCacheControl(t *testing.T) {
 	f("max-age =60", "")
 	f("max-age= 60", "")
 	f("max-age\t=60, public", "public")
-	// What stands within quotes is no directive.
+	// Quoted text is no directive.
 	f(`extension="max-age=60, no-store", public`, "public")
 	f(`extension="a\", no-store", public`, "public")
 	f(`extension="no-store`, "")

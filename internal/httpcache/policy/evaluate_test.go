@@ -50,7 +50,7 @@ func TestIfNoneMatch(t *testing.T) {
 	f(true, `"a"`, "*")
 	f(true, "", "*")
 	f(false, `"a"`, `"b", *`)
-	// What is no entity tag is compared as it is.
+	// Invalid entity tags are compared bytewise.
 	f(true, "a", "a")
 	f(true, "a", `"b", a`)
 	f(false, "a", `"a"`)
@@ -75,7 +75,7 @@ func TestIfModifiedSince(t *testing.T) {
 	f(false, at(-1001), "Last-Modified", at(-1000))
 	f(true, "Sunday, 06-Nov-94 08:49:37 GMT", "Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")
 	f(true, "Sun Nov  6 08:49:37 1994", "Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")
-	// Without Last-Modified, Date; without that, when it came.
+	// Without Last-Modified, Date; without that, the time of reception.
 	f(true, at(-20), "Date", at(-20))
 	f(false, at(-21), "Date", at(-20))
 	f(true, at(-20), "Date", at(-20), "Last-Modified", "nonsense")
@@ -203,7 +203,7 @@ func TestRanges(t *testing.T) {
 	f("bytes=0-4, 4-9, 20-", "0-9 20-99")
 	f("bytes=0-0, 200-300", "0-0")
 	f("bytes=0-0,2-2,4-4,6-6", "0-0 2-2 4-4 6-6")
-	// Too many, and what is no range.
+	// Too many ranges, and invalid ones.
 	f("bytes=0-0,2-2,4-4,6-6,8-8", "ignored")
 	f("bytes=0-0,0-0,0-0,0-0,0-0", "ignored")
 	f("", "ignored")

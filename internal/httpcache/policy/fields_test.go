@@ -30,7 +30,7 @@ func TestEndToEnd(t *testing.T) {
 		"Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization"} {
 		f("c: 3", strings.ToLower(name), "x", "c", "3")
 	}
-	// Connection can't take away what says where a message ends or who may have it.
+	// Connection can't remove fields for framing or access.
 	f("Content-Length: 5 | Cache-Control: private | Set-Cookie: a | Vary: b",
 		"Connection", "content-length, cache-control, set-cookie, vary", "Content-Length", "5", "Cache-Control", "private", "Set-Cookie", "a", "Vary", "b")
 	f("close: 1", "Connection", "close", "close", "1")
@@ -124,13 +124,13 @@ func TestUpdateFields(t *testing.T) {
 	f("B: 2 | a: 3", l{"A", "1", "B", "2", "A", "2"}, l{"a", "3"})
 	f("A: 1 | C: 3 | C: 4", l{"A", "1"}, l{"C", "3", "C", "4"})
 	f("Set-Cookie: b", l{"Set-Cookie", "a"}, l{"Set-Cookie", "b"})
-	// What describes the stored body stays.
+	// Fields that describe the stored body are kept.
 	f("Content-Length: 5 | Content-Encoding: gzip | Content-Range: x",
 		l{"Content-Length", "5", "Content-Encoding", "gzip", "Content-Range", "x"},
 		l{"content-length", "0", "content-encoding", "br", "content-range", "y"})
 	f("Content-Type: b | Content-Location: c", l{"Content-Type", "a"}, l{"Content-Type", "b", "Content-Location", "c"})
 	f("", nil, l{"Content-Length", "0", "Connection", "x", "Transfer-Encoding", "chunked"})
-	// The old age goes; a new one is the 304's.
+	// The old age is removed; a new one is the 304's.
 	f("Date: x", l{"Age", "50"}, l{"Date", "x"})
 	f("Age: 3", l{"Age", "50"}, l{"Age", "3"})
 }

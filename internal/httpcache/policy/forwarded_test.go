@@ -25,12 +25,12 @@ func TestForwardedSite(t *testing.T) {
 	f("=,;host=a;proto=https", "for=192.0.2.1;host=a;proto=https")
 	f(`=,;host="a:80";;proto=https`, `For="[2001:db8::1]:47011";host="a:80";BY=_hidden-1;proto=https`)
 	f("=,host=a;", "host=a;for=unknown")
-	// Which element it stands in counts, and on which line does not.
+	// The number of its element counts, that of its line does not.
 	f("=,,host=a", "for=1,host=a")
 	f("=,host=a,", "host=a,for=1")
 	f("=,, host=a", "for=1, host=a")
 	f("=,,host=a", "for=1", "host=a")
-	// What some reader may take for more than a node stays.
+	// Anything that a parser may take for more than a node is kept.
 	f(`=,for="1;host=a"`, `for="1;host=a"`)
 	f(`=,for="1,host=a";`, `for="1,host=a";by=2`)
 	f(`=,for="1\";host=a"`, `for="1\";host=a"`)
@@ -60,8 +60,8 @@ func TestForwardedOpen(t *testing.T) {
 	f(`"`, true)
 }
 
-// Readers of Forwarded: by the grammar, and as if there were no quotes. Each lists what
-// it finds beside for and by, with the number of the element.
+// Parsers of Forwarded: by the grammar, and without regard to quotes. Each lists the pairs
+// beside for and by, with the number of the element.
 var forwardedReaders = map[string]func(string) []string{
 	"grammar": func(line string) []string {
 		return sites(regexp.MustCompile(`"(?:\\.|[^"\\])*(?:"|$)|[^",;]+|[,;]`).FindAllString(line, -1))
@@ -93,7 +93,7 @@ func sites(tokens []string) (list []string) {
 	return list
 }
 
-// Requests that share answers name the same sites, whoever reads them.
+// Requests that share answers name the same sites, for every parser.
 func FuzzForwarded(f *testing.F) {
 	f.Add("for=", "1", "2", ";host=a")
 	f.Add(`host="a;for=`, "1", "2", `;b"`)

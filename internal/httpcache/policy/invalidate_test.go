@@ -50,7 +50,7 @@ func TestInvalidationTargets(t *testing.T) {
 	f(u, "", "Location", "//evil/x")
 	f(u, "/", "Location", "http://example.com")
 	f(u, "/?q", "Location", "http://example.com?q")
-	// Other origins, other schemes, and what is none.
+	// Other origins, other schemes, and invalid URLs.
 	f(u, "", "Location", "https://example.com/x")
 	f(u, "", "Location", "http://example.com:8080/x")
 	f(u, "", "Location", "http://example.org/x")

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// draws makes messages whose parts are mostly what is meant to be understood,
-// around the same few seconds, and now and then damaged.
+// draws draws messages whose parts are mostly valid, around the same few seconds, and
+// sometimes damaged.
 type draws struct{ *rapid.T }
 
 func (d draws) of(label string, options ...string) string {
@@ -23,7 +23,7 @@ func (d draws) chance(label string, percent int) bool {
 
 func (d draws) seconds(label string) int64 { return rapid.Int64Range(-12, 12).Draw(d.T, label) }
 
-// number is an argument: mostly a small one.
+// number draws an argument, usually a small one.
 func (d draws) number() string {
 	if d.chance("odd number", 15) {
 		return d.of("number", "", "-1", "+1", "1.5", "x", "007", `"5"`, `"\5"`, `"5`, "'5'", "5 ", " 5", "2147483648", "99999999999999999999", "5;x", `""`, "@")
@@ -247,7 +247,7 @@ func appendInt(dst []byte, n int64) []byte {
 	return append(dst, byte('0'+n%10))
 }
 
-// TestVaryIgnoresForm changes what means nothing in a request, and what does.
+// TestVaryIgnoresForm changes insignificant and significant parts of a request.
 func TestVaryIgnoresForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draws{t}

@@ -10,9 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// What follows reads the RFCs a second time, for comparison: paragraph by
-// paragraph, with strings, regular expressions and package time, and without a
-// look at how the package does it.
+// This file implements the RFCs a second time, for comparison: paragraph by paragraph, with
+// strings, regular expressions and package time, and independently of the package.
 
 // message is a header as RFC 9110, section 5.3, sees it: names without case, and for
 // each its lines.
@@ -27,7 +26,7 @@ func messageOf(h http1.Fields) message {
 	return m
 }
 
-// members are those of a list field, RFC 9110, section 5.6.1.
+// members returns the members of a list field, RFC 9110, section 5.6.1.
 func (m message) members(name string) (all []string) {
 	for _, line := range m[name] {
 		all = append(all, splitList(line)...)
@@ -83,7 +82,7 @@ func directives(members []string) (all []rfcDirective) {
 	return all
 }
 
-// find gives the first directive of that name whose form is good, if there is one.
+// find returns the first well-formed directive of that name, if there is one.
 func find(all []rfcDirective, name string) (rfcDirective, bool) {
 	for _, d := range all {
 		if d.name == name && !d.bad {
@@ -173,8 +172,8 @@ var (
 	sfInt    = regexp.MustCompile(`^-?[0-9]+$`)
 )
 
-// targetedDirectives reads a targeted field (RFC 9213, section 2.1) as the
-// directives of Cache-Control that it stands for.
+// targetedDirectives parses a targeted field (RFC 9213, section 2.1) into the equivalent
+// directives of Cache-Control.
 func targetedDirectives(text string) (all []rfcDirective, ok bool) {
 	if !sfDict.MatchString(text) {
 		return nil, false
@@ -282,7 +281,7 @@ func bytesOf(s string) string {
 	return string(b)
 }
 
-// asciiLower is what "without regard to case" means in HTTP.
+// asciiLower implements HTTP's case-insensitivity.
 func asciiLower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

@@ -17,7 +17,7 @@ func request(method string, pairs ...string) *Request {
 	return &q
 }
 
-// text shows what the request asks for.
+// text describes the request's directives.
 func (q *Request) text() string {
 	var b strings.Builder
 	for _, f := range flags {
@@ -54,7 +54,7 @@ func TestParseRequest(t *testing.T) {
 	}
 	f("")
 	f("", "Host", "a", "Accept", "*/*", "X-Thing", "y")
-	// Directives that nobody knows change nothing.
+	// Unknown directives have no effect.
 	f("", "Cache-Control", "nothing-to-see-here", "Pragma", "foo")
 	f("no-store no-cache no-transform only-if-cached", "cache-control", "no-cache, no-store, no-transform, only-if-cached")
 	f("max-age=1 min-fresh=2 max-stale=3 stale-if-error=4", "Cache-Control", "max-age=1, min-fresh=2", "CACHE-CONTROL", `max-stale=3,stale-if-error="4"`)
@@ -115,8 +115,8 @@ func TestMethods(t *testing.T) {
 	f("", false, true)
 }
 
-// TestOverride holds that fields which stand for the method are found however an origin may
-// spell them.
+// TestOverride checks that fields which override the method are found in every spelling that
+// origins accept.
 func TestOverride(t *testing.T) {
 	for _, name := range []string{"X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X_HTTP-Method", "X-Method-Override", "x_method_override"} {
 		if request("GET", name, "DELETE").Reading() {
@@ -128,13 +128,14 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// usual are the fields of a browser's request, with what the hit path looks at.
+// usual are the fields of a browser's request, including the ones that the hit path
+// examines.
 var usual = http1.FieldsOf("Host", "www.example.com", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 	"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Accept-Language", "en-GB,en;q=0.7,de;q=0.3",
 	"Accept-Encoding", "gzip, deflate, br, zstd", "Connection", "keep-alive", "Cookie", "session=0123456789abcdef",
 	"Cache-Control", "max-age=600", "If-None-Match", `"abc", W/"def"`, "Sec-Fetch-Dest", "document", "Priority", "u=0, i")
 
-// hit does what a hit needs of this package.
+// hit makes the calls of this package for a hit.
 func hit(q *Request, r *Response, vary []byte, o *Options) Outcome {
 	ParseRequest(q, []byte("GET"), usual, o)
 	if !Matches(r, vary, usual, o) {

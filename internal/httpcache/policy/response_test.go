@@ -8,8 +8,8 @@ import (
 // at is a date some seconds from the reception of the tests' responses.
 func at(seconds int64) string { return string(AppendDate(nil, in2026+seconds)) }
 
-// response parses a response that was asked for and came then, with the
-// default options and a Date of then unless the fields have one.
+// response parses a response requested and received at the time then, with the default
+// options and a Date of then unless the fields have one.
 func response(status int, pairs ...string) *Response {
 	o := Defaults()
 	return responseWith(&o, status, pairs...)
@@ -36,7 +36,7 @@ func TestLifetime(t *testing.T) {
 	f(FromMaxAge, 0, "Cache-Control", "max-age=nonsense", "Expires", at(60))
 	f(FromMaxAge, 0, "Cache-Control", "max-age=0", "Expires", at(60))
 	f(FromMaxAge, 10_000_000_000, "Cache-Control", "max-age=10000000000")
-	// Expires counts from Date, whatever the clock here says.
+	// Expires counts from Date, whatever the local clock.
 	f(FromExpires, 60, "Expires", at(60))
 	f(FromExpires, 0, "Expires", at(0))
 	f(FromExpires, -100, "Expires", at(300), "Date", at(400))
@@ -157,7 +157,7 @@ func TestAge(t *testing.T) {
 	f(10, maxDelta+10, "Age", "99999999999999999999999999")
 }
 
-// TestAgeOfSlowResponses counts the time on the way, which Age can't know of.
+// TestAgeOfSlowResponses counts the transfer time, which Age can't include.
 func TestAgeOfSlowResponses(t *testing.T) {
 	o := Defaults()
 	f := func(want int64, pairs ...string) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rfcCache is a cache with the default options, as the RFCs describe it: what
-// it knows of one exchange and of one stored response.
+// rfcCache is a cache with the default options, as the RFCs describe it: its state for one
+// exchange and one stored response.
 type rfcCache struct {
 	o Options
 
@@ -39,7 +39,7 @@ func newRFCCache(o Options, method string, ask message, status int, answer messa
 
 var restricts = regexp.MustCompile("(?i)^(no-store|no-cache|private)([^-a-z0-9!#$%&'*+.^_`|~]|$)")
 
-// openQuotes finds what a quote encloses that nothing closes.
+// openQuotes matches the text after an unclosed quote.
 var openQuotes = regexp.MustCompile(`^(?:[^"]|"(?:[^"\\]|\\.)*")*"((?:[^"\\]|\\.)*\\?)$`)
 
 // restricting are the directives that malformed members begin with, or have behind a
@@ -63,7 +63,7 @@ func restricting(members []string) (all []rfcDirective) {
 	return all
 }
 
-// says tells whether the policy that counts has a directive, without names of fields.
+// says reports whether the policy that applies has a directive, without names of fields.
 func (c *rfcCache) says(name string) bool {
 	for _, d := range c.policy {
 		if d.name == name && !d.bad && !(len(fieldsNamed(d)) > 0 && (name == "private" || name == "no-cache")) {
@@ -106,11 +106,12 @@ func (c *rfcCache) lifetimeOf(name string) (seconds int64, present bool) {
 	return 0, false
 }
 
-// micros is how many microseconds a second has. Times and ages are in microseconds here,
-// what fields say in seconds.
+// micros is the number of microseconds in a second. Times and ages are in microseconds here,
+// values of fields in seconds.
 const micros = 1_000_000
 
-// date is the second in which the response was made, as far as it says (RFC 9110, section 6.6.1).
+// date is the second in which the response was created, as declared (RFC 9110, section
+// 6.6.1).
 func (c *rfcCache) date() int64 {
 	if lines := c.answer["date"]; len(lines) > 0 {
 		if t, ok := readDate(lines[0], c.received/micros); ok {
@@ -129,8 +130,7 @@ func (c *rfcCache) lastModified() (int64, bool) {
 
 var cacheableByDefault = []int{200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501}
 
-// freshness is RFC 9111, section 4.2.1 and 4.2.2; explicit says that the response
-// tells itself.
+// freshness is RFC 9111, section 4.2.1 and 4.2.2; explicit reports explicit freshness.
 func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 	if n, ok := c.lifetimeOf("s-maxage"); ok {
 		return n, true
@@ -162,9 +162,9 @@ func (c *rfcCache) guessed() bool {
 	return len(c.ask["cookie"]) > 0 && !explicit && permitted && ok && c.date() > modified && c.o.Heuristic > 0
 }
 
-// age is RFC 9111, section 4.2.3, in its own names and in microseconds. It allows the
-// corrected_age_value alone to be the corrected_initial_age, which is done where
-// date_value leaves open whether the response was made before it was asked for.
+// age is RFC 9111, section 4.2.3, in its own names and in microseconds. The RFC allows the
+// corrected_age_value alone to be the corrected_initial_age, which is used if date_value
+// does not show whether the response was created before the request.
 func (c *rfcCache) age(now int64) int64 {
 	ageValue := int64(0)
 	if lines := c.answer["age"]; len(lines) > 0 {
@@ -187,7 +187,7 @@ func (c *rfcCache) has(name string) bool {
 	return len(lines) > 0 && lines[0] != ""
 }
 
-// mayStore is RFC 9111, section 3, in its order, and below it what a cache gains.
+// mayStore is RFC 9111, section 3, in its order, followed by the test for a benefit.
 func (c *rfcCache) mayStore() bool {
 	lifetime, explicit := c.freshness()
 	asked := directives(c.ask.members("cache-control"))
@@ -235,7 +235,7 @@ func (c *rfcCache) mayStore() bool {
 	return validator || lifetime > 0 || swr > 0 || sie > 0
 }
 
-// response206 says whether Content-Range names one part of a known whole.
+// response206 reports whether Content-Range names one part of a known whole.
 func response206(m message) bool {
 	lines := m["content-range"]
 	if len(lines) != 1 {
@@ -251,7 +251,7 @@ func response206(m message) bool {
 	return first <= last && last < total
 }
 
-// windows are those of RFC 5861.
+// windows returns the windows of RFC 5861.
 func (c *rfcCache) windows() (whileRevalidate, ifError int64) {
 	whileRevalidate, ifError = c.o.StaleWhileRevalidate, c.o.StaleIfError
 	if n, ok := firstNumber(c.policy, "stale-while-revalidate"); ok {

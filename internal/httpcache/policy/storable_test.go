@@ -19,7 +19,7 @@ func TestStorable(t *testing.T) {
 	f(MethodNotStored, request("POST"), fresh)
 	f(MethodNotStored, request("OPTIONS"), fresh)
 	f(MethodNotStored, request("M-SEARCH"), fresh)
-	// What the request says.
+	// Directives of the request.
 	f(RequestNoStore, request("GET", "Cache-Control", "no-store"), fresh)
 	f(Stored, request("GET", "Cache-Control", "no-cache, max-age=0"), fresh)
 	f(PreconditionNotStored, request("GET", "If-Match", `"a"`), fresh)
@@ -100,8 +100,8 @@ func TestStorableCookies(t *testing.T) {
 	}
 }
 
-// TestHeuristicAndCookie holds that a guess at freshness does not count for requests with
-// a Cookie: neither is the response stored, nor does a stored one answer.
+// TestHeuristicAndCookie checks that heuristic freshness is not used for requests with a
+// Cookie: the response is not stored, and a stored one does not answer.
 func TestHeuristicAndCookie(t *testing.T) {
 	f := func(change func(*Options), stored, used Reason, pairs ...string) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestStorableParts(t *testing.T) {
 	f(PartNotStored, ranged, 206, "")
 	f(PartNotStored, request("GET"), 206, "bytes 0-4/10")
 	f(PartNotStored, ranged, 416, "bytes */10")
-	// What is no 206 is no part, whatever it says.
+	// Only a 206 is a part, whatever the fields.
 	f(Stored, ranged, 200, "bytes 0-4/10")
 	f(Stored, request("GET"), 200, "nonsense")
 }

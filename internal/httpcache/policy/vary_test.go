@@ -36,11 +36,11 @@ func TestVaryValues(t *testing.T) {
 	f("foo", "=2,1", "2,1")
 	f("foo", "=A,b c", "A, b c")
 	f("foo", `="1, 2",3`, `"1, 2" , 3`)
-	// What is no list stays as it is.
+	// Other fields than lists are not normalised.
 	f("user-agent", "=a,  b", "a,  b")
 	f("cookie", "=a; b, c", "a; b", "c")
 	f("authorization", "=Basic x,y", "Basic x,y")
-	// Neither case nor order of these means anything.
+	// Case and order of these are insignificant.
 	f("accept-language", "=de,en;q=0.5,fr", "FR, en; q=0.5 ,de")
 	f("accept-language", "=de,en", "en", "de,")
 	f("accept-encoding", "=br,deflate,gzip,zstd", "gzip, deflate, br, zstd")

@@ -39,8 +39,8 @@ func newAnswerer(t testing.TB) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestDoAllocates keeps a request's share to the exchange's (5), what is known of it on
-// its way, and what is told at its end.
+// TestDoAllocates limits a request's allocations to the exchange's (5), its state, and its
+// report at the end.
 func TestDoAllocates(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestSoleMemberIsAlwaysAsked lets the only member fail, first some requests and then
-// all connections: a request is never refused for what others met.
+// TestSoleMemberIsAlwaysAsked lets the only member fail, first some requests and then all
+// connections: a request is never refused because of other requests.
 func TestSoleMemberIsAlwaysAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 1), newJournal()
@@ -35,8 +35,8 @@ func TestSoleMemberIsAlwaysAsked(t *testing.T) {
 	})
 }
 
-// TestOpenBreakers has both members refuse connections. An open breaker keeps requests
-// away as long as the other member's is closed; when both are open, both are asked.
+// TestOpenBreakers lets both members refuse connections. An open breaker keeps requests away
+// as long as the other member's is closed; when both are open, both members are tried.
 func TestOpenBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)

@@ -77,7 +77,8 @@ func TestEjectionByRate(t *testing.T) {
 	f("four in a row", "xxxx........................", time.Millisecond, "uu")
 }
 
-// TestFailuresThatEject counts faults and the statuses named, not what the client did.
+// TestFailuresThatEject counts faults and the configured statuses, and ignores the client's
+// own errors.
 func TestFailuresThatEject(t *testing.T) {
 	f := func(name, mode string, e Ejection, want string) {
 		bubble(t, name, func(t *testing.T) {
@@ -103,8 +104,8 @@ func TestFailuresThatEject(t *testing.T) {
 // Failures of a member that is not there, and of one that is.
 const isAway, isIll = true, false
 
-// TestEndedByChecks ejects member a for failures of some kind, after which it is well
-// and says so to each check, one a second. Two good ones bring back who was not there.
+// TestEndedByChecks ejects member a for failures of some kind, after which each check, one
+// per second, succeeds. Two successes end the ejection of a member that was unreachable.
 func TestEndedByChecks(t *testing.T) {
 	f := func(name string, modes []string, back string) {
 		bubble(t, name, func(t *testing.T) {
@@ -142,8 +143,7 @@ func TestEndedByChecks(t *testing.T) {
 	f("one 500 among resets, every other time", []string{"reset", "ok", "500", "ok"}, "10")
 }
 
-// TestEndedByTime checks a member that stays away: it is back when its time is over,
-// as far as the ejection is concerned.
+// TestEndedByTime checks a member that remains unreachable: its ejection ends by time.
 func TestEndedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 2), newJournal()
@@ -156,7 +156,7 @@ func TestEndedByTime(t *testing.T) {
 	})
 }
 
-// TestRecordCheck tells a member what becomes of its checks, which may have begun before the
+// TestRecordCheck passes results of checks to a member, which may have begun before the
 // ejection.
 func TestRecordCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestRecordCheck(t *testing.T) {
 		prove("one", now, true, "eu")
 		prove("failed", now, false, "eu")
 		prove("one", now, true, "eu")
-		fail(10, isIll) // late: they say nothing, neither now nor when it is back
+		fail(10, isIll) // late: they have no effect, now or later
 		prove("two in a row", now, true, "uu")
 		if until := g.Members()[0].Until; !until.IsZero() {
 			t.Errorf("until %s", until)
@@ -206,8 +206,8 @@ func TestRecordCheck(t *testing.T) {
 	})
 }
 
-// TestLateTimer lets the timer of an ejection that checks have ended, and whose place
-// another one has taken, find out too late: it changes nothing.
+// TestLateTimer lets the timer of an ejection fire after checks have ended it and another
+// ejection has begun: it changes nothing.
 func TestLateTimer(t *testing.T) {
 	g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}})
 	m := g.table.Load().members[0]
@@ -238,9 +238,9 @@ const (
 	modelThreshold = 2
 )
 
-// stand is what the rules say of a member's ejections.
+// stand is the state of a member's ejections by the rules.
 type stand struct {
-	row        []bool // failures in a row, and whether nobody was there
+	row        []bool // failures in a row, and whether the member was unreachable
 	number     int    // ejections
 	count      int
 	until, end time.Time
@@ -251,7 +251,7 @@ type stand struct {
 
 func (s *stand) ejected() bool { return time.Now().Before(s.until) }
 
-// fails takes a failure in. room says whether the member may be ejected.
+// fails records a failure. room means that the member may be ejected.
 func (s *stand) fails(away, room bool) {
 	s.row = append(s.row, away)
 	if s.ejected() || len(s.row) < modelRow || !room {
@@ -278,7 +278,7 @@ func (s *stand) checked(good bool) {
 	}
 }
 
-// eject adds what may eject members and bring them back.
+// eject adds actions that may eject members and end ejections.
 func (m *modelled) eject(actions map[string]func(*rapid.T), member *rapid.Generator[int]) {
 	members := m.g.table.Load().members
 	actions["fail"] = func(t *rapid.T) {
@@ -309,7 +309,7 @@ func (m *modelled) eject(actions map[string]func(*rapid.T), member *rapid.Genera
 	}
 }
 
-// room says whether one more member may be ejected.
+// room reports whether one more member may be ejected.
 func (m *modelled) room() bool {
 	ejected := 0
 	for i := range m.stands {
@@ -321,9 +321,9 @@ func (m *modelled) room() bool {
 	return ejected < most
 }
 
-// announcement holds what was told last of each member's ejections against the rules.
+// told compares the last reported state of each member's ejections with the rules.
 func (m *modelled) told(t *rapid.T) {
-	synctest.Wait() // whose time is over at this moment is told
+	synctest.Wait() // ejections that end at this moment are reported
 	last := map[string]bool{}
 	m.journal.mu.Lock()
 	defer m.journal.mu.Unlock()

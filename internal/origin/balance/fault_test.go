@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// station is a server on a real socket that can be told to misbehave.
+// station is a server on a real socket whose faults the test controls.
 type station struct {
 	name     string
 	listener net.Listener
@@ -110,8 +110,8 @@ func (s *station) serve(conn net.Conn) {
 	}
 }
 
-// TestFaultsUnderLoad lets one of three members fail in every way while requests go on,
-// and come back. No read fails, and no write is executed twice.
+// TestFaultsUnderLoad lets one of three members fail in every way and recover while requests
+// continue. No read fails, and no write is executed twice.
 func TestFaultsUnderLoad(t *testing.T) {
 	const workers, requests = 8, 60
 	for _, mode := range []string{"dead", "reset", "garbage", "500", "503", "stall"} {

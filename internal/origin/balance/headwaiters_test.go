@@ -41,7 +41,7 @@ func TestFailedChecksEndWaits(t *testing.T) {
 	f("nobody else is well", get(), checked, "ab", "timeout", 2*head)
 }
 
-// TestAnswersOutliveTheirMember reads a body that comes while its member is found dead.
+// TestAnswersOutliveTheirMember reads a body that arrives while its member's checks fail.
 func TestAnswersOutliveTheirMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// journal takes down what a group tells of its members, with the second at which it
-// did.
+// journal records the state changes of a group's members, with the second of each.
 type journal struct {
 	mu    sync.Mutex
 	start time.Time
@@ -44,15 +43,15 @@ func states(g *Group) (s string) {
 	return s
 }
 
-// TestChecks fails checks until a member is down, and lets it come back.
+// TestChecks fails checks until a member is down, and lets it recover.
 func TestChecks(t *testing.T) {
 	f := func(name, mode string, c Check) {
 		bubble(t, name, func(t *testing.T) {
 			w, j := newNetwork(t, 2), newJournal()
 			c.Path, c.Interval, c.Timeout = "/up", 10*time.Second, time.Second
 			g := w.group(t, Config{Check: c, OnStateChange: j.moved})
-			// Checks are 9 to 11 seconds apart, the first at once. In a window of 5, the third
-			// failed one takes the member down, and the third good one brings it back.
+			// Checks are 9 to 11 seconds apart, the first at once. In a window of 5, the
+			// third failure takes the member down, and the third success brings it up.
 			synctest.Wait()
 			if w.node("b").set(mode); mode == "refuse" {
 				w.node("b").kill()
@@ -114,7 +113,7 @@ func TestCheckBody(t *testing.T) {
 	f("200 is not", "ok", Check{Status: 503}, "d")
 }
 
-// startSecond is a judge that asks for another target, which decides.
+// second is a judge that requests another target, which decides.
 type second struct{ status int }
 
 func (j second) Judge(target string, status int, body []byte) (string, error) {
@@ -127,7 +126,7 @@ func (j second) Judge(target string, status int, body []byte) (string, error) {
 	return "", nil
 }
 
-// TestCheckJudge lets a judge ask for a second target, also after a change of the
+// TestCheckJudge lets a judge request a second target, also after a change of the
 // configuration.
 func TestCheckJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,8 +187,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestSlowStart gives a member that comes back a tenth of its weight at first, then
-// more and more.
+// TestSlowStart gives a recovered member a tenth of its weight at first, then more and more.
 func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -213,7 +211,7 @@ func TestSlowStart(t *testing.T) {
 	})
 }
 
-// TestCheckEnds leaves no check running behind a group that is closed within one.
+// TestCheckEnds checks that no check remains running after a group is closed during one.
 func TestCheckEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)

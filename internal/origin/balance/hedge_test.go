@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestHedge asks a second member when the first one takes long.
+// TestHedge tries a second member when the first one takes long.
 func TestHedge(t *testing.T) {
 	f := func(name string, modes []string, cfg Config, q *origin.Outbound, want string, took time.Duration, asked int) {
 		bubble(t, name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestHedgeBudget(t *testing.T) {
 	})
 }
 
-// TestHedgeByMeasuredDelay waits for as long as most heads took, once it knows.
+// TestHedgeByMeasuredDelay waits for the measured quantile, once it is available.
 func TestHedgeByMeasuredDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -103,7 +103,7 @@ func TestHedgeByMeasuredDelay(t *testing.T) {
 	})
 }
 
-// TestQuantile compares with what was put in.
+// TestQuantile compares with the observed values.
 func TestQuantile(t *testing.T) {
 	var q quantile
 	now := time.Unix(1000, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// room counts what is held, up to a bound.
+// room counts held bytes, up to a bound.
 type room struct{ held, most, bound atomic.Int64 }
 
 func (r *room) Take(n int64) bool {
@@ -24,8 +24,8 @@ func (r *room) Take(n int64) bool {
 
 func (r *room) Give(n int64) { r.held.Add(-n) }
 
-// TestHold asks another member when an answer breaks off while it is held, for as long as it
-// may be held, and gives its memory back.
+// TestHold retries at another member if an answer breaks off while it is held, and checks
+// that its memory is released.
 func TestHold(t *testing.T) {
 	f := func(name, first string, q *origin.Outbound, h origin.Hold, bound int64, want string, took time.Duration) {
 		t.Helper()

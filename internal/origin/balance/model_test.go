@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelled is a group beside what is known of its members in the simplest form.
+// modelled is a group with a simple model of its members.
 type modelled struct {
 	g       *Group
 	weights []float64
@@ -63,9 +63,9 @@ func (m *modelled) pick(choice *Choice, tried []int) int {
 	return r.pick(time.Now())
 }
 
-// TestChoosing draws what happens to members and requests for them, and compares with
-// the rules: who may get one, whom the algorithm takes of those, and that weights are
-// obeyed while nothing happens.
+// TestChoosing draws events of members and requests, and compares with the rules: which
+// members are allowed, which of them the algorithm chooses, and that weights are obeyed
+// while nothing changes.
 func TestChoosing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
@@ -134,8 +134,8 @@ func (m *modelled) ask(t *rapid.T, member *rapid.Generator[int]) {
 	m.byRule(t, choice, may, got)
 }
 
-// byRule checks that of those who may the algorithm takes the right one, where it
-// leaves nothing to chance.
+// byRule checks that the algorithm chooses the right one of the allowed members, where the
+// choice is not random.
 func (m *modelled) byRule(t *rapid.T, choice *Choice, may []int, got int) {
 	members := m.g.table.Load().members
 	better := func(i int) bool { return false }
@@ -156,8 +156,8 @@ func (m *modelled) byRule(t *rapid.T, choice *Choice, may []int, got int) {
 	}
 }
 
-// obeysWeights makes many choices while nothing happens. In turn, each member gets its
-// share but for two requests, which it may have been owed or have had before.
+// obeysWeights makes many choices while nothing changes. With round robin, each member
+// receives its share within two requests, which are its earlier credit.
 func (m *modelled) obeysWeights(t *rapid.T) {
 	if m.g.table.Load().cfg.Algorithm != RoundRobin {
 		return

@@ -55,7 +55,7 @@ func newNetwork(t *testing.T, n int) *network {
 
 func (w *network) node(name string) *node { return w.nodes[name+":80"] }
 
-// members are those of a group with all nodes.
+// members returns the members of a group with all nodes.
 func (w *network) members() (m []Member) {
 	for i := range len(w.nodes) {
 		name := string(rune('a' + i))
@@ -132,7 +132,7 @@ func (x *node) kill() {
 	clear(x.open)
 }
 
-// count is how many requests came, but for those to /up.
+// count returns the number of received requests, except those to /up.
 func (x *node) count() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -145,14 +145,14 @@ func (x *node) count() int {
 	return n
 }
 
-// all are the requests that came.
+// all returns the received requests.
 func (x *node) all() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Clone(x.got)
 }
 
-// handle answers with the node's name, or as its mode says.
+// handle answers with the node's name, or according to its mode.
 func (x *node) handle(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	x.mu.Lock()
@@ -194,7 +194,7 @@ func (x *node) handle(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, x.name)
 }
 
-// chunks sends a body in two chunks with a pause between them, and cuts it if how says so.
+// chunks sends a body in two chunks with a pause between them, and optionally truncates it.
 func (x *node) chunks(w http.ResponseWriter, how string) {
 	var pause string
 	var n int

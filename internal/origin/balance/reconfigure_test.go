@@ -14,14 +14,14 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// series is what a scrape of r says.
+// series returns a scrape of r.
 func series(r *telemetry.Registry) string {
 	rec := httptest.NewRecorder()
 	r.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
 	return rec.Body.String()
 }
 
-// TestReconfigure keeps the members that stay, with all that is known of them.
+// TestReconfigure keeps unchanged members with all their state.
 func TestReconfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, reg := newNetwork(t, 4), telemetry.NewRegistry()
@@ -35,7 +35,7 @@ func TestReconfigure(t *testing.T) {
 		if states(g) != "edu" {
 			t.Fatal(states(g))
 		}
-		cfg.Members = []Member{all[3], all[1], all[0]} // c goes, d comes
+		cfg.Members = []Member{all[3], all[1], all[0]} // c is removed, d is added
 		cfg.Algorithm, cfg.Check.Path = LeastRequests, "/up"
 		if err := g.Reconfigure(cfg); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestReconfigure(t *testing.T) {
 		if !slices.Contains(w.node("d").all(), "GET /up") {
 			t.Error("no checks of the new configuration")
 		}
-		// What is refused leaves everything as it is, series too.
+		// A refused configuration changes nothing, including the series.
 		bad := cfg
 		bad.Members = []Member{{Name: "d", URL: "http://other"}, {Name: "x", URL: "ftp://x"}}
 		w.node("d").kill()
@@ -141,8 +141,8 @@ func TestRefusedConfigurations(t *testing.T) {
 	}
 }
 
-// TestFewKeysMove compares who gets which key before and after a member comes, goes or
-// gets another weight.
+// TestFewKeysMove compares the mapping of keys before and after a member is added, removed
+// or changes its weight.
 func TestFewKeysMove(t *testing.T) {
 	const keys = 20_000
 	owners := func(members []Member) []string {
@@ -222,7 +222,7 @@ func TestNames(t *testing.T) {
 			f(Choice{Allow: only(0)}, "aaa", 0)
 		}
 		check()
-		cfg.Members = []Member{all[3], all[1], all[0]} // c goes, d comes
+		cfg.Members = []Member{all[3], all[1], all[0]} // c is removed, d is added
 		if err := g.Reconfigure(cfg); err != nil {
 			t.Fatal(err)
 		}

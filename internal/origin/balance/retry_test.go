@@ -17,8 +17,8 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// TestRetryAtAnotherMember sends a request to member a, which fails in some way, and tells who
-// answers.
+// TestRetryAtAnotherMember sends a request to member a, which fails in some way, and checks
+// which member answers.
 func TestRetryAtAnotherMember(t *testing.T) {
 	f := func(name, mode string, q func() *origin.Outbound, cfg Config, want string, counts ...int) {
 		bubble(t, name, func(t *testing.T) {
@@ -54,13 +54,13 @@ func TestRetryAtAnotherMember(t *testing.T) {
 	}
 	again := Config{Retry: Retry{Statuses: []int{503}}}
 	f("all well", "ok", read, Config{}, "a", 1, 0, 0)
-	// Nobody has got anything: anything may be sent elsewhere.
+	// Nothing was received: any request may be retried.
 	f("refused, read", "refuse", read, Config{}, "b", 0, 1, 0)
 	f("refused, write", "refuse", write, Config{}, "b", 0, 1, 0)
 	f("refused, streamed", "refuse", streamed, Config{}, "b", 0, 1, 0)
 	f("unreachable, write", "unreachable", write, Config{}, "b", 0, 1, 0)
 	f("refused, one attempt", "refuse", read, Config{Retry: Retry{Attempts: 1}}, "dial", 0, 0, 0)
-	// It may have been executed: only what may be executed twice.
+	// It may have been executed: only idempotent requests are retried.
 	f("reset, read", "reset", read, Config{}, "b", 1, 1, 0)
 	f("reset, read that writes", "reset", once, Config{}, "reset", 1, 0, 0)
 	f("reset, write", "reset", write, Config{}, "reset", 1, 0, 0)
@@ -71,7 +71,7 @@ func TestRetryAtAnotherMember(t *testing.T) {
 	f("garbage, write", "garbage", write, Config{}, "garbage", 1, 0, 0)
 	f("stall, read", "stall", read, Config{}, "b", 1, 1, 0)
 	f("stall, write", "stall", write, Config{}, "timeout", 1, 0, 0)
-	// Answers are passed on unless the configuration says otherwise.
+	// Answers are returned unless the configuration differs.
 	f("503, passed on", "503", read, Config{}, "a", 1, 0, 0)
 	f("503, read", "503", read, again, "b", 1, 1, 0)
 	f("503, read that writes", "503", once, again, "a", 1, 0, 0)
@@ -81,8 +81,8 @@ func TestRetryAtAnotherMember(t *testing.T) {
 	f("cut, read", "cut", read, Config{}, "origin a: reset after 1 attempts (may have been executed): unexpected EOF", 1, 0, 0)
 }
 
-// TestLastFault is the first answer if those elsewhere are no better than faults, and
-// the last fault if nobody answers; Reached sums up.
+// TestLastFault checks that the result is the first answer if retries only have faults, and
+// the last fault if no member answers; Reached covers all attempts.
 func TestLastFault(t *testing.T) {
 	f := func(name string, modes [3]string, q *origin.Outbound, want string, reached bool, attempts int) {
 		bubble(t, name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestRetryBudget(t *testing.T) {
 	f("status", "503", Config{Retry: Retry{Statuses: []int{503}}}, 4)
 }
 
-// TestNoMemberLeft tells so.
+// TestNoMemberLeft checks the fault if there is no member.
 func TestNoMemberLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -186,8 +186,8 @@ func TestChoice(t *testing.T) {
 	})
 }
 
-// TestExcludedMemberWhenOthersAreUnreachable asks a member that was ejected when the last one that is
-// well can't be reached: it may be back. An answer, be it a bad one, is passed on.
+// TestExcludedMemberWhenOthersAreUnreachable tries an ejected member when the last healthy
+// one can't be reached: it may have recovered. An answer, even a failure, is returned.
 func TestExcludedMemberWhenOthersAreUnreachable(t *testing.T) {
 	f := func(mode string, want string) {
 		bubble(t, mode, func(t *testing.T) {

@@ -51,7 +51,7 @@ type lines struct{ bytes.Buffer }
 
 func (*lines) Close() error { return nil }
 
-// asJSON is what the log in JSON lines has of r, but for the time.
+// asJSON returns r as in the log in JSON lines, without the time.
 func asJSON(t *rapid.T, r *telemetry.Record, fields []string) map[string]any {
 	var out lines
 	j := telemetry.NewJSONLines(&out, 0, fields...)
@@ -74,8 +74,8 @@ func asJSON(t *rapid.T, r *telemetry.Record, fields []string) map[string]any {
 	return m
 }
 
-// TestSameFieldsAsJSONLines: whatever the record and the choice of fields, both
-// forms of the log say the same.
+// TestSameFieldsAsJSONLines: for any record and choice of fields, both forms of the log are
+// equivalent.
 func TestSameFieldsAsJSONLines(t *testing.T) {
 	names := []string{}
 	for _, f := range telemetry.Fields {
@@ -125,7 +125,7 @@ func TestSameFieldsAsJSONLines(t *testing.T) {
 	})
 }
 
-// logged collects what a sink tells.
+// logged collects the log messages of a sink.
 type logged struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -146,7 +146,7 @@ func (l *logged) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wait returns when text was told, and forgets what came before.
+// wait returns when text was logged, and discards everything before.
 func (l *logged) wait(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,14 +186,14 @@ func mustClose(t *testing.T, s *Sink) {
 	}
 }
 
-// number logs a record that n can be told by.
+// number logs a record identified by n.
 func number(s *Sink, n int) {
 	r := sample()
 	r.Status = n
 	s.Log(r)
 }
 
-// numbers are those of the records that arrived, without repetitions.
+// numbers returns the numbers of the received records, without repetitions.
 func numbers(r *forwardtest.Receiver) (list []int64) {
 	for _, e := range r.Events() {
 		list = append(list, e.Record["status"].(int64))
@@ -235,8 +235,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestServerAway: what was logged while the server is away arrives when it is
-// back, and what was not sent at the end arrives after the next start.
+// TestServerAway: records logged while the server is down arrive when it is up again, and
+// records not sent at the end arrive after the next start.
 func TestServerAway(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	out := newLogged()
@@ -258,7 +258,7 @@ func TestServerAway(t *testing.T) {
 	number(s, 4)
 	out.wait("server is down")
 	mustClose(t, s)
-	atEnd := s.Stats() // the server may have gone before it acknowledged the second
+	atEnd := s.Stats() // the server may have closed before it acknowledged the second
 	if got := atEnd; got.Spilled < 2 || got.Written+uint64(got.Spilled) != 4 || got.Failed != 0 || got.Dropped != 0 || got.SpillBytes == 0 || got.Trouble == "" {
 		t.Errorf("stats at the end: %+v", got)
 	}
@@ -276,8 +276,8 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// TestNowhere: without a directory, what can't be sent at the end is lost, and
-// the error and the figures say so.
+// TestNowhere: without a directory, records that can't be sent at the end are lost, counted
+// and reported by the error.
 func TestNowhere(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	r.Stop()
@@ -294,8 +294,7 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestFull: what memory has no room for is dropped and counted, and Log returns
-// all the same.
+// TestFull: records that exceed memory are dropped and counted, and Log still returns.
 func TestFull(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	r.Stop()
@@ -307,7 +306,7 @@ func TestFull(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = s.Close(ctx) // nobody takes them
+	_ = s.Close(ctx) // they can't be delivered
 	if got := s.Stats(); got.Dropped == 0 || got.Failed == 0 || got.Dropped+got.Failed != 2000 {
 		t.Errorf("stats: %+v", got)
 	}
@@ -349,8 +348,8 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestHandoverWithoutDirectory: a directory that can't be used any more costs
-// only what it is there for.
+// TestHandoverWithoutDirectory: if a directory becomes unusable, records are only kept in
+// memory.
 func TestHandoverWithoutDirectory(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	c := config(r, t.TempDir())
@@ -367,7 +366,7 @@ func TestHandoverWithoutDirectory(t *testing.T) {
 	}
 }
 
-// TestNeverOpened: what waits is bounded, and dropped if the end comes first.
+// TestNeverOpened: waiting records are bounded, and dropped if Close is called before Open.
 func TestNeverOpened(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	s := Prepare(config(r, ""))
@@ -419,7 +418,7 @@ func TestLogDoesNotAllocate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = s.Close(ctx) // nobody takes them
+	_ = s.Close(ctx) // they can't be delivered
 	if got := s.Stats(); got.Dropped != 0 || got.Failed != 6001 {
 		t.Errorf("stats: %+v", got)
 	}
