@@ -6,7 +6,7 @@ import "time"
 //
 // HandleError is called while no server is up and more records are pending than its limit
 // allows. err is the reason and data one batch: concatenated msgpack messages, each an array
-// of tag, time and record. If it returns nil, the batch is done; otherwise the batch stays
+// of tag, time and record. If it returns nil, the batch is done; otherwise the batch remains
 // pending and will be sent or passed to the handler again. data is valid until HandleError
 // returns. Calls for one Logger never overlap.
 //

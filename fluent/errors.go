@@ -35,7 +35,7 @@ var (
 // UnsentError is returned by Flush, Shutdown and Close if not every accepted record reached
 // a server or the error handler.
 type UnsentError struct {
-	Records int   // neither delivered nor taken by the error handler, including Spooled
+	Records int   // not delivered and not taken by the error handler, including Spooled
 	Spooled int   // how many of them are on disk, for the next Logger with the same directory
 	Err     error // reason: the context's error, or the cause of the failure
 }

@@ -12,7 +12,7 @@ import (
 const everything = ^uint64(0)
 
 // fallback passes batches to the error handler while no server is up. It has its own
-// goroutine, so that a slow handler delays neither senders nor collection and calls never
+// goroutine, so that a slow handler does not delay senders or collection and calls never
 // overlap.
 type fallback struct {
 	logger *Logger

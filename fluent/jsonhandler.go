@@ -13,7 +13,7 @@ import (
 //
 // The time is in seconds since 1970. Binary data is base64, floats that aren't finite are
 // null, and invalid UTF-8 becomes U+FFFD; all other values are preserved. The lines of a
-// batch are written by one call of Write. If that fails, the batch stays pending, and all of
+// batch are written by one call of Write. If that fails, the batch remains pending, and all of
 // its lines will be written again. The handler may be used by several Loggers.
 func NewFallbackJSONHandler(w io.Writer) ErrorHandler { return &jsonHandler{w: w} }
 

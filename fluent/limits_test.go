@@ -257,8 +257,8 @@ func TestCreditStaysSmall(t *testing.T) {
 	f(20_000, 40<<10)
 }
 
-// TestLargerThanMemory: a record that can never fit neither waits nor causes others to be
-// dropped.
+// TestLargerThanMemory: a record that can never fit does not wait and does not cause others to
+// be dropped.
 func TestLargerThanMemory(t *testing.T) {
 	for policy := range Spill {
 		opts := []Option{WithMemory(1000), WithOverflow(policy), WithFlushInterval(time.Hour)}

@@ -20,7 +20,7 @@ var errAway = errors.New("server is away")
 type receiver struct {
 	mu     sync.Mutex
 	away   bool
-	stuck  bool     // hangs: neither accepts nor refuses
+	stuck  bool     // hangs: does not answer
 	events []string // "tag n", n being the record's count
 	sizes  []int    // records of each batch
 	times  []time.Time

@@ -12,7 +12,7 @@ import (
 // machine is a Logger whose batches the test takes, and the batches that it holds.
 type machine struct {
 	l       *Logger
-	sent    []*batch // taken, neither done nor returned
+	sent    []*batch // taken, not done or returned
 	posted  int
 	refused int
 }

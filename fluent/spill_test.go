@@ -194,7 +194,7 @@ func TestSpillIsFull(t *testing.T) {
 	})
 }
 
-// TestSpillOfTooLargeABatch posts a record that exceeds the whole directory: it stays in
+// TestSpillOfTooLargeABatch posts a record that exceeds the whole directory: it remains in
 // memory and does not block others.
 func TestSpillOfTooLargeABatch(t *testing.T) {
 	r := &receiver{away: true}

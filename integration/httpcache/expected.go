@@ -1,9 +1,9 @@
 // Package httpcache runs the public HTTP caching suite through a service of type
-// http, and holds every result against what is expected of it.
+// http, and compares every result with the expected one.
 package httpcache
 
 // notPassed are the tests of http-cache-tests 0.4.5 that are not passed, each with
-// its reason. docs/http-reference.md tells users of those that stand for a choice.
+// its reason. docs/http-reference.md lists for users the ones that are deliberate.
 var notPassed = map[string]string{}
 
 func init() {

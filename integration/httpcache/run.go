@@ -15,14 +15,14 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Test is one test of the suite and what came of it.
+// Test is one test of the suite with its result.
 type Test struct {
 	Suite   string
 	Name    string
 	Kind    string   // required, optimal or check
-	Depends []string // tests that must pass for this one to say anything
-	// Result is empty if the test passed, or what kind of thing went wrong, and
-	// which.
+	Depends []string // tests that must pass for this one to be meaningful
+	// Result is empty if the test passed, or the kind of the failure, and
+	// its details.
 	Result []string
 }
 

@@ -57,7 +57,7 @@ func (s *stalled) close() {
 	}
 }
 
-// listen counts what the server says until it ends the connection.
+// listen counts the frames of the server until it closes the connection.
 func (s *stalled) listen(framer *http2.Framer) {
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	begun := map[uint32]bool{}

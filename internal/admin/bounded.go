@@ -23,7 +23,7 @@ type Limits struct {
 	UnauthenticatedIdle time.Duration
 }
 
-// reserve is the number of file descriptors reserved for administrators, who need a
+// reserve is the number of file descriptors reserved for administrators: they need a
 // connection to find out why there are no others left.
 const reserve = 8
 

@@ -25,8 +25,8 @@
 // # Life of a fill
 //
 //  1. Note records the generations and reports whether a write is in flight (then
-//     the answer may be used by the request that started the fill, but is neither
-//     stored nor shared) and whether there was a write lately (then the origin should
+//     the answer may be used by the request that started the fill, but is not
+//     stored or shared) and whether there was a write lately (then the origin should
 //     be queried with a strongly consistent read).
 //  2. The origin is queried.
 //  3. The answer is stored if no generation has moved since Note.
@@ -36,7 +36,7 @@
 //
 //	W: begin, origin applies x=2 ..................... commit
 //	A: strong read: 2, done
-//	B:                        lookup hits x=1, stored after begin: A then B goes back in time
+//	B:                        lookup hits x=1, stored after begin: A then B moves back in time
 //
 // # Two ways to fill
 //

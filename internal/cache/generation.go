@@ -47,7 +47,7 @@ type Stamp struct {
 	slots [MaxTags]uint32
 	n     uint8
 	// Settled is false if a write of one of the tags is in flight or in quarantine. The
-	// answer of such a fill is neither stored nor shared.
+	// answer of such a fill is not stored or shared.
 	Settled bool
 	// Strong requests a strongly consistent read: a write of one of the tags is in flight or
 	// ended less than Config.Settle ago, so a replica may be behind. If the origin can't

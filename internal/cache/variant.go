@@ -9,8 +9,8 @@ import (
 // Attach adds an alternative representation of an entry's payload, which Entry.Variant
 // returns for as long as the entry is stored. The variant is copied, counts towards the
 // entry's weight and is evicted together with it. Attach reports whether it was added: e
-// must still be stored under its key, none of its tags may have moved, and it must have
-// neither a variant nor a value.
+// must still be stored under its key, none of its tags may have moved, and it must not
+// have a variant or a value.
 //
 // Entries are immutable. Attach therefore stores a copy of e, with the same key, payload,
 // generations and lifetime. A write that happens at any point of this invalidates the copy

@@ -146,7 +146,7 @@ func TestUnprepared(t *testing.T) {
 	})
 }
 
-// TestDeadline checks that neither an attempt nor a pause exceeds the caller's deadline, and
+// TestDeadline checks that no attempt and no pause exceeds the caller's deadline, and
 // that no time is spent on a pause that would.
 func TestDeadline(t *testing.T) {
 	f := func(name string, script []step, within time.Duration, took time.Duration, check func(*testing.T, *Response, error)) {

@@ -175,7 +175,7 @@ func Skip(b []byte) (n int, err error) {
 // MaxNested is the maximum depth for SkipNested.
 const MaxNested = 128
 
-// ErrDeep says that arrays and maps are nested deeper than allowed.
+// ErrDeep means that arrays and maps are nested deeper than allowed.
 var ErrDeep = errors.New("msgpack: nested too deep")
 
 // SkipNested is Skip for a value with at most depth nested arrays and maps, including

@@ -72,8 +72,8 @@ func TestDictionary(t *testing.T) {
 	bad("a=%x")
 }
 
-// sayTargeted describes a parsed targeted field; "unusable" if it is invalid.
-func sayTargeted(text string) string {
+// describeTargeted describes a parsed targeted field; "unusable" if it is invalid.
+func describeTargeted(text string) string {
 	c, ok := parseTargeted([]byte(text))
 	if !ok {
 		return "unusable"
@@ -84,7 +84,7 @@ func sayTargeted(text string) string {
 func TestTargetedField(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
-		if got := sayTargeted(text); got != want {
+		if got := describeTargeted(text); got != want {
 			t.Errorf("%q\n  got  %q\n  want %q", text, got, want)
 		}
 	}

@@ -44,8 +44,8 @@ func TestSeconds(t *testing.T) {
 // fieldsOf is http1.FieldsOf with a shorter name.
 func fieldsOf(pairs ...string) http1.Fields { return http1.FieldsOf(pairs...) }
 
-// say describes a parsed line of a response's Cache-Control.
-func say(line string) string {
+// describe describes a parsed line of a response's Cache-Control.
+func describe(line string) string {
 	c := control{sharedAge: none, maxAge: none, swr: none, sie: none}
 	c.line([]byte(line))
 	return c.text()
@@ -73,7 +73,7 @@ func (c *control) text() string {
 func TestCacheControl(t *testing.T) {
 	f := func(line, want string) {
 		t.Helper()
-		if got := say(line); got != want {
+		if got := describe(line); got != want {
 			t.Errorf("%q\n  got  %q\n  want %q", line, got, want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// HopByHop reports whether a field concerns only one connection and is neither stored nor
+// HopByHop reports whether a field concerns only one connection and is not stored or
 // forwarded (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
 func HopByHop(name []byte) bool {
 	switch len(name) {

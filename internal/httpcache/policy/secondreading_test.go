@@ -63,8 +63,8 @@ func restricting(members []string) (all []rfcDirective) {
 	return all
 }
 
-// says reports whether the policy that applies has a directive, without names of fields.
-func (c *rfcCache) says(name string) bool {
+// hasDirective reports whether the policy that applies has a directive, without names of fields.
+func (c *rfcCache) hasDirective(name string) bool {
 	for _, d := range c.policy {
 		if d.name == name && !d.bad && !(len(fieldsNamed(d)) > 0 && (name == "private" || name == "no-cache")) {
 			return true
@@ -144,7 +144,7 @@ func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 		}
 		return 0, true
 	}
-	if !slices.Contains(cacheableByDefault, c.status) && !c.says("public") {
+	if !slices.Contains(cacheableByDefault, c.status) && !c.hasDirective("public") {
 		return 0, false
 	}
 	if modified, ok := c.lastModified(); ok && c.date() > modified && c.o.Heuristic > 0 {
@@ -158,7 +158,7 @@ func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 func (c *rfcCache) guessed() bool {
 	_, explicit := c.freshness()
 	modified, ok := c.lastModified()
-	permitted := slices.Contains(cacheableByDefault, c.status) || c.says("public")
+	permitted := slices.Contains(cacheableByDefault, c.status) || c.hasDirective("public")
 	return len(c.ask["cookie"]) > 0 && !explicit && permitted && ok && c.date() > modified && c.o.Heuristic > 0
 }
 
@@ -206,17 +206,17 @@ func (c *rfcCache) mayStore() bool {
 		return false
 	case c.status == 416 && ranged:
 		return false
-	case c.says("must-understand") && !understands:
+	case c.hasDirective("must-understand") && !understands:
 		return false
-	case c.says("no-store") && !c.says("must-understand"):
+	case c.hasDirective("no-store") && !c.hasDirective("must-understand"):
 		return false
 	case noStoreAsked:
 		return false
-	case c.says("private"):
+	case c.hasDirective("private"):
 		return false
-	case len(c.ask["authorization"]) > 0 && !c.says("must-revalidate") && !c.says("public") && !shared:
+	case len(c.ask["authorization"]) > 0 && !c.hasDirective("must-revalidate") && !c.hasDirective("public") && !shared:
 		return false
-	case !c.says("public") && !explicit && !slices.Contains(cacheableByDefault, c.status):
+	case !c.hasDirective("public") && !explicit && !slices.Contains(cacheableByDefault, c.status):
 		return false
 	case slices.Contains(c.answer.members("vary"), "*"):
 		return false
@@ -228,7 +228,7 @@ func (c *rfcCache) mayStore() bool {
 		return false
 	}
 	validator := c.has("etag") || c.has("last-modified")
-	if c.says("no-cache") {
+	if c.hasDirective("no-cache") {
 		return validator
 	}
 	swr, sie := c.windows()
@@ -266,7 +266,7 @@ func (c *rfcCache) windows() (whileRevalidate, ifError int64) {
 // staleProhibited is RFC 9111, section 4.2.4: s-maxage incorporates proxy-revalidate
 // (5.2.2.10), which the response takes back by naming a window itself.
 func (c *rfcCache) staleProhibited(window string) bool {
-	if c.says("must-revalidate") || c.says("proxy-revalidate") || c.says("no-cache") {
+	if c.hasDirective("must-revalidate") || c.hasDirective("proxy-revalidate") || c.hasDirective("no-cache") {
 		return true
 	}
 	_, own := firstNumber(c.policy, window)
@@ -296,7 +296,7 @@ func (c *rfcCache) reuse(now int64) Action {
 		remaining = min(remaining, 0)
 	}
 	fresh := remaining > 0
-	if c.mark == Invalid || c.says("no-cache") || c.guessed() {
+	if c.mark == Invalid || c.hasDirective("no-cache") || c.guessed() {
 		return Validate
 	}
 	if _, no := find(asked, "no-cache"); no || len(c.ask["cache-control"]) == 0 && slices.ContainsFunc(c.ask.members("pragma"),
@@ -305,7 +305,7 @@ func (c *rfcCache) reuse(now int64) Action {
 	}
 	// Requests' directives are advisory (5.2.1): max-age is held against the field Age.
 	if limit, ok := firstNumber(asked, "max-age"); ok && age/micros > limit {
-		if reload := limit == 0; !(reload && fresh && c.says("immutable")) {
+		if reload := limit == 0; !(reload && fresh && c.hasDirective("immutable")) {
 			return Validate
 		}
 	}

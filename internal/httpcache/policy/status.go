@@ -56,7 +56,7 @@ func (s CacheStatus) appendForwarded(dst []byte, detailed bool) []byte {
 	}
 	for parameter := range strings.SplitSeq(Reasons[s.Storing].Status, "; ") {
 		switch name, _, _ := strings.Cut(parameter, "="); name {
-		case "", "hit", "fwd", "ttl": // of a reason that also says how requests are answered
+		case "", "hit", "fwd", "ttl": // of a reason that also describes answers
 			continue
 		case "detail":
 			if detailed {

@@ -162,31 +162,31 @@ func appendFlat(dst []byte, start int, line []byte) []byte {
 
 // Limits for sorting; longer lists do not occur in legitimate requests.
 const (
-	mostMembers = 32
-	mostBytes   = 512
+	maxMembers = 32
+	maxBytes   = 512
 )
 
 // sortMembers sorts the members of a list in place. A list beyond the limits is left
 // unsorted and compared as it is.
 func sortMembers(list []byte) {
-	var memory [mostBytes + 1]byte
-	var starts [mostMembers + 1]int
+	var memory [maxBytes + 1]byte
+	var starts [maxMembers + 1]int
 	n := 1
 	for i, c := range list {
 		if c == ',' {
-			if n == mostMembers {
+			if n == maxMembers {
 				return
 			}
 			starts[n] = i + 1
 			n++
 		}
 	}
-	if n == 1 || len(list) > mostBytes {
+	if n == 1 || len(list) > maxBytes {
 		return
 	}
 	starts[n] = len(list) + 1
 	member := func(i int) []byte { return list[starts[i] : starts[i+1]-1] }
-	var order [mostMembers]uint8
+	var order [maxMembers]uint8
 	for i := range n {
 		at := i
 		for ; at > 0 && bytes.Compare(member(int(order[at-1])), member(i)) > 0; at-- {

@@ -321,8 +321,8 @@ func (m *modelled) room() bool {
 	return ejected < most
 }
 
-// told compares the last reported state of each member's ejections with the rules.
-func (m *modelled) told(t *rapid.T) {
+// checkAnnounced compares the last reported state of each member's ejections with the rules.
+func (m *modelled) checkAnnounced(t *rapid.T) {
 	synctest.Wait() // ejections that end at this moment are reported
 	last := map[string]bool{}
 	m.journal.mu.Lock()

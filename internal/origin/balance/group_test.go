@@ -22,8 +22,8 @@ func servers(t *testing.T, handlers ...http.HandlerFunc) []Member {
 	return members
 }
 
-// says answers with a text.
-func says(text string) http.HandlerFunc {
+// answers answers with a text.
+func answers(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
@@ -67,7 +67,7 @@ func several(t *testing.T, g *Group, n int, choice *Choice) string {
 }
 
 func TestRoundRobin(t *testing.T) {
-	members := servers(t, says("a"), says("b"), says("c"))
+	members := servers(t, answers("a"), answers("b"), answers("c"))
 	g := group(t, Config{Members: members})
 	if got := several(t, g, 6, nil); got != "abcabc" {
 		t.Errorf("got %s", got)

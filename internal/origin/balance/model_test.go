@@ -95,7 +95,7 @@ func TestChoosing(t *testing.T) {
 					m.g.table.Load().members[member.Draw(t, "member")].inflight.Store(int64(rapid.IntRange(0, 3).Draw(t, "requests")))
 				},
 				"ask": func(t *rapid.T) { m.ask(t, member) },
-				"":    func(t *rapid.T) { m.told(t) },
+				"":    func(t *rapid.T) { m.checkAnnounced(t) },
 			}
 			m.eject(actions, member)
 			t.Repeat(actions)
