@@ -1,0 +1,43 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// A fill stores an entry under a tag, and a write of the tag invalidates it.
+func Example() {
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	s, err := c.NewSpace(0)
+	if err != nil {
+		panic(err)
+	}
+	key, tags := []byte("user 7"), []cache.Tag{cache.TagOf([]byte("item user 7"))}
+
+	a, err := s.Fill(context.Background(), key, tags, func(context.Context, *cache.Stamp) (cache.Filling, error) {
+		return cache.Filling{Payload: []byte("Ada"), TTL: time.Minute}, nil // from the origin
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("filled: %s\n", a.Entry.Payload())
+	_, found, _ := s.Lookup(key, c.Now())
+	fmt.Println("fresh:", found == cache.Fresh)
+
+	w := c.Begin(tags, nil)
+	// Here the write is sent to the origin.
+	w.Commit(cache.Change{Cause: cache.ByWrite, Tags: tags})
+	_, found, _ = s.Lookup(key, c.Now())
+	fmt.Println("invalidated:", found == cache.Invalidated)
+	// Output:
+	// filled: Ada
+	// fresh: true
+	// invalidated: true
+}
