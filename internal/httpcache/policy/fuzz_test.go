@@ -30,7 +30,7 @@ func FuzzCacheControl(f *testing.F) {
 				t.Errorf("lifetime %d, want %d", r.Lifetime, lifetime)
 			}
 			for _, fl := range flags {
-				if got := r.Directives.Has(fl.bit); got != second.has(fl.name) {
+				if got := r.Directives.Has(fl.bit); got != second.hasDirective(fl.name) {
 					t.Errorf("%s: %t", fl.name, got)
 				}
 			}
@@ -55,7 +55,7 @@ func FuzzTargetedField(f *testing.F) {
 			}
 			second := rfcCache{policy: want}
 			for _, fl := range flags {
-				if got := c.flags.Has(fl.bit); ok && got != second.has(fl.name) {
+				if got := c.flags.Has(fl.bit); ok && got != second.hasDirective(fl.name) {
 					t.Errorf("%s: %t", fl.name, got)
 				}
 			}
