@@ -27,7 +27,7 @@ const (
 	maxQuery = 80 // bytes of a query there
 )
 
-// feeds adds a row for each feed, those with the most clients first.
+// feeds adds a row for each feed, in descending order of clients.
 func feeds(b *bytes.Buffer, services []ServiceJSON) {
 	if !slices.ContainsFunc(services, func(s ServiceJSON) bool { return len(s.Feeds) > 0 }) {
 		return

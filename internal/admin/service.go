@@ -46,7 +46,7 @@ type Report struct {
 	Cache   Usage    `json:"cache"`
 	// Disk is the disk usage of all services that use the disk; nil if this one does not.
 	Disk *Disk `json:"disk,omitempty"`
-	// Feeds are the shared live feeds, those with the most clients first.
+	// Feeds are the shared live feeds, in descending order of clients.
 	Feeds []Feed `json:"feeds,omitempty"`
 	// Decisions counts requests by how they were answered, since the start.
 	Decisions map[telemetry.Decision]uint64 `json:"-"`
@@ -75,7 +75,7 @@ type Usage struct {
 	Evictions uint64 `json:"evictions"`
 	// EvictedBytes is the total size of the evicted entries.
 	EvictedBytes uint64 `json:"evicted_bytes"`
-	// Shared is set if the figures are those of the memory shared by all services without
+	// Shared is set if the figures describe the memory shared by all services without
 	// their own cap.
 	Shared bool `json:"shared"`
 }

@@ -52,7 +52,7 @@ func (c Config) withDefaults() Config {
 
 // Cache holds the generation counters and the memory that all services share.
 type Cache struct {
-	slots       []slot // of ordinary tags, followed by those of broad tags
+	slots       []slot // of ordinary tags, followed by broad tags
 	mask        uint32
 	start       time.Time
 	settle      int64
@@ -103,7 +103,7 @@ func (c *Cache) Close() {
 	c.shared.close()
 }
 
-// makeRoom shrinks the shared store to what the held bytes in flight leave of the memory.
+// makeRoom shrinks the shared store to the memory that is left by the held bytes in flight.
 func (c *Cache) makeRoom(held int64) {
 	c.memoryMu.Lock()
 	defer c.memoryMu.Unlock()

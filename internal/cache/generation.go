@@ -126,7 +126,7 @@ func (c *Cache) unmoved(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) 
 	return true
 }
 
-// index returns the slot of t. The slots of broad tags follow those of the others.
+// index returns the slot of t. The slots of broad tags follow the others.
 func (c *Cache) index(t Tag) uint32 {
 	if t&broad != 0 {
 		return c.mask + 1 + uint32(t)&(broadSlots-1)

@@ -65,7 +65,7 @@ func (c *Client) attempt(ctx context.Context, r *Request) outcome {
 }
 
 // errConnectLimit is the error of a request that does not wait for a connection.
-var errConnectLimit = errors.New("no connection could be made lately, and enough attempts to make one are under way")
+var errConnectLimit = errors.New("the last connection attempt failed, and the maximum number of attempts is in progress")
 
 func limited(ctx context.Context, err error) *Fault {
 	if errors.Is(err, adaptivelimiter.ErrExceeded) {

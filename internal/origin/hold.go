@@ -22,7 +22,7 @@ type Hold struct {
 }
 
 // errHoldExpired ends a read when Hold.Time is over.
-var errHoldExpired = errors.New("origin: the body is held no longer")
+var errHoldExpired = errors.New("origin: the time for holding the body is over")
 
 // Memory accounts for held bytes.
 type Memory interface {

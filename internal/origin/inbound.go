@@ -23,7 +23,7 @@ type Inbound struct {
 	Reason []byte
 	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
 	Minor int
-	// Header are the received fields, including those of the connection, in memory of their
+	// Header are the received fields, including hop-by-hop fields, in memory of their
 	// own.
 	Header http1.Fields
 	// Length of the body, -1 if unknown. For answers to HEAD, and for 304, it is the

@@ -97,7 +97,7 @@ type Breaker struct {
 	// probes. Default 5s.
 	Delay time.Duration
 	// Probes is the number of attempts in a row that must succeed to close the breaker. At
-	// most this many are in flight at once, except those that no other origin can answer. It
+	// most this many are in flight at once, except requests that no other origin can answer. It
 	// is also the maximum number of concurrent connection attempts while connecting fails.
 	// Default 3.
 	Probes int

@@ -124,7 +124,7 @@ func (p *pool) expire() {
 	p.timer.Reset(p.idleTimeout - now.Sub(p.idle[0].since))
 }
 
-// close closes the idle connections; those in use are closed when they are put back.
+// close closes the idle connections; connections in use are closed when they are put back.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -66,14 +66,14 @@ func NewRegistry() *Registry {
 	return &Registry{families: make(map[string]*family)}
 }
 
-// Counter returns the counter of that name and those labels (name, value pairs), creating it
+// Counter returns the counter of that name and these labels (name, value pairs), creating it
 // if necessary. The name starts with kasoku_ and ends with _total. It panics if the name is
 // already used for another kind.
 func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 	return r.obtain(kindCounter, name, help, labels).counter
 }
 
-// Histogram returns the histogram of that name and those labels, creating it if necessary.
+// Histogram returns the histogram of that name and these labels, creating it if necessary.
 // The name ends with _seconds.
 func (r *Registry) Histogram(name, help string, labels ...string) *Histogram {
 	return r.obtain(kindHistogram, name, help, labels).histogram
@@ -259,7 +259,7 @@ func (s *series) has(pairs []string) bool {
 	return true
 }
 
-// Handler answers a scrape with r's series and those of the Go runtime and the
+// Handler answers a scrape with r's series and the series of the Go runtime and the
 // process.
 func (r *Registry) Handler() http.Handler {
 	reg := prometheus.NewRegistry()

@@ -34,7 +34,7 @@ func failf(format string, args ...any) error {
 }
 
 func errTooDeep() error {
-	return failf("can't encode what is nested more than %d deep", maxDepth)
+	return failf("can't encode values nested more than %d deep", maxDepth)
 }
 
 func errType(name string) error {

@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 	f(map[string]any{"n": json.Number("")}, `.n: can't encode json.Number ""`)
 	f(struct {
 		X int `fluent:",inline"`
-	}{}, ".X: can't encode int inline: it is neither a struct nor a map with text keys")
+	}{}, ".X: can't encode int inline: only structs and maps with text keys can be inlined")
 	f(struct {
 		M map[string]chan int `fluent:",inline"`
 	}{map[string]chan int{"k": nil}}, ".k: can't encode chan int")
@@ -89,7 +89,7 @@ func TestCycles(t *testing.T) {
 	f := func(v any, path string) {
 		t.Helper()
 		b, err := Append(nil, v)
-		want := "fluent: record" + path + ": can't encode what is nested more than 100 deep"
+		want := "fluent: record" + path + ": can't encode values nested more than 100 deep"
 		if err == nil || err.Error() != want {
 			t.Fatalf("got  %v\nwant %s", err, want)
 		}

@@ -201,7 +201,7 @@ func (b builder) mapping(p *plan, t reflect.Type) {
 // field, not to the type.
 func (b builder) inlined(t reflect.Type) *plan {
 	if t.Kind() != reflect.Map || t.Key().Kind() != reflect.String {
-		return &plan{typ: t, why: t.String() + " inline: it is neither a struct nor a map with text keys"}
+		return &plan{typ: t, why: t.String() + " inline: only structs and maps with text keys can be inlined"}
 	}
 	return &plan{op: opMap, typ: t, key: b.plan(t.Key()), elem: b.plan(t.Elem()), pool: scratchPool(t)}
 }

@@ -20,7 +20,7 @@ const maxPing = 1023
 func (c *Conn) handshake() error {
 	r, err := c.value()
 	if err != nil {
-		return fmt.Errorf("handshake: waiting for HELO (does the server ask for a shared key?): %w", err)
+		return fmt.Errorf("handshake: waiting for HELO (does the server require a shared key?): %w", err)
 	}
 	h, err := readHello(r)
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *Options) checkPong(r msgpack.Reader, h hello, salt string) error {
 	case name == o.Hostname:
 		return fmt.Errorf("server has the client's own hostname %q: set another one", name)
 	case subtle.ConstantTimeCompare([]byte(proof), []byte(want)) != 1:
-		return fmt.Errorf("server %q does not know the shared key", name)
+		return fmt.Errorf("server %q does not have the shared key", name)
 	}
 	return nil
 }

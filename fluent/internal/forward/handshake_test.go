@@ -101,8 +101,8 @@ func TestPong(t *testing.T) {
 	}
 	proof := digest("s", "server", "n", "k")
 	f("", "PONG", true, "", "server", proof)
-	f("does not know the shared key", "PONG", true, "", "server", digest("s", "server", "n", "other"))
-	f("does not know the shared key", "PONG", true, "", "server", "")
+	f("does not have the shared key", "PONG", true, "", "server", digest("s", "server", "n", "other"))
+	f("does not have the shared key", "PONG", true, "", "server", "")
 	f("own hostname", "PONG", true, "", "c", digest("s", "c", "n", "k"))
 	f(`refused: "why"`, "PONG", false, "why", "", "")
 	f("something else", "PING", true, "", "server", proof)
@@ -136,7 +136,7 @@ func TestNotAcknowledgements(t *testing.T) {
 	f("\x91\x80", "an array")
 	f("\x90", "an array")
 	f("HTTP/1.1 400", "no acknowledgement")
-	f("\xc1", "not MessagePack")
+	f("\xc1", "invalid MessagePack")
 	f("\xdb\xff\xff\xff\xff"+strings.Repeat("x", 5000), "more than 4096 bytes")
 	f("\xdd\xff\xff\xff\xff"+strings.Repeat("\xc0", 5000), "more than 4096 bytes")
 }

@@ -31,7 +31,7 @@ func (c *Conn) value() (msgpack.Reader, error) {
 			return msgpack.NewReader(b), nil
 		}
 		if !errors.Is(err, msgpack.ErrShort) {
-			return msgpack.Reader{}, fmt.Errorf("server sent what is not MessagePack: %w", err)
+			return msgpack.Reader{}, fmt.Errorf("server sent invalid MessagePack: %w", err)
 		}
 		if err := in.fill(c.Conn); err != nil {
 			return msgpack.Reader{}, err

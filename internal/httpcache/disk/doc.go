@@ -18,7 +18,7 @@
 // complete or unreachable, and a body is deleted by removing its head. Files with other
 // names are ignored.
 //
-// # What survives
+// # Durability
 //
 // The end of the process: everything that was committed. A crash of the machine: everything
 // that the system had written by then. Bodies are not synced, because a damaged one costs

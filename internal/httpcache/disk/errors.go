@@ -2,7 +2,7 @@ package disk
 
 import "errors"
 
-// Errors of a tier, beside those of the file system.
+// The errors of a tier, in addition to file system errors.
 var (
 	// ErrLocked means that another process, or another tier of this one, uses the directory.
 	ErrLocked = errors.New("disk: the directory is in use by another process")
@@ -13,7 +13,7 @@ var (
 	ErrPaused = errors.New("disk: nothing is written for a while, after an error")
 	// ErrGone means that a body was dropped.
 	ErrGone = errors.New("disk: the body was dropped")
-	// ErrDamaged means that a body's bytes differ from those written.
+	// ErrDamaged means that a body's bytes differ from the written ones.
 	ErrDamaged = errors.New("disk: the body is damaged")
 
 	errEmpty = errors.New("disk: a body without bytes")

@@ -4,7 +4,7 @@ import "container/list"
 
 // queue is the eviction queue of a tier (SIEVE): the hand moves from the oldest to the
 // newest body and evicts the first one that was not read since the hand passed. So bodies
-// read only once are evicted before those read repeatedly. It is guarded by the tier's mu.
+// read only once are evicted before bodies read repeatedly. It is guarded by the tier's mu.
 type queue struct {
 	list  list.List // the newest first
 	hand  *list.Element

@@ -31,7 +31,7 @@ func HopByHop(name []byte) bool {
 	return false
 }
 
-// protected are fields that Connection may not remove: those for framing, routing and
+// protected are fields that Connection may not remove: the ones for framing, routing and
 // caching.
 var protected = []string{
 	"host", "content-length", "transfer-encoding", "authorization", "cookie", "set-cookie", "cache-control", "age", "date", "range",
@@ -40,7 +40,7 @@ var protected = []string{
 }
 
 // EndToEnd appends to dst the fields that are not limited to one connection: all except
-// hop-by-hop fields and those named in Connection. Protected fields are kept even if
+// hop-by-hop fields and fields named in Connection. Protected fields are kept even if
 // Connection names them.
 func EndToEnd(dst, h http1.Fields) http1.Fields {
 	named := connectionNames(h)
@@ -73,7 +73,7 @@ func among(names []string, name []byte) bool {
 }
 
 // HitFields appends to dst the fields of h, a result of EndToEnd, that are sent unchanged
-// with every hit: without those hidden by the response, and without Content-Length and Age,
+// with every hit: without Content-Length, Age and the fields hidden by the response,
 // which are computed for each hit.
 func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 	for i := range h {

@@ -22,7 +22,7 @@ type URI struct {
 func Invalidates(q *Request, status int) bool { return q.Unsafe() && status >= 200 && status < 400 }
 
 // InvalidationTargets returns the other targets of the same origin that the answer to an
-// unsafe request invalidates: those of Location and Content-Location.
+// unsafe request invalidates: the targets of Location and Content-Location.
 func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
 	for _, name := range [...]string{"location", "content-location"} {
 		for i := range h {

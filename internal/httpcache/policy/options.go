@@ -13,8 +13,8 @@ const (
 	StoreCookies
 )
 
-// Options are the choices that the RFCs leave to a cache. The defaults named below are those
-// of [Defaults]. Options must not change while in use.
+// Options are the choices that the RFCs leave to a cache. [Defaults] returns the defaults
+// named below. Options must not change while in use.
 type Options struct {
 	// Targets are the fields whose directives replace Cache-Control and Expires for this
 	// cache; the first valid one on the list counts (RFC 9213, or the rules of
@@ -85,8 +85,9 @@ func Defaults() Options {
 // Strips reports whether the field of that name is in Strip.
 func (o *Options) Strips(name []byte) bool { return among(o.Strip, name) }
 
-// Profile returns the options of that name: "default", or "full-score", which adds what the
-// optional tests of the public caching suite require and Defaults omits for good reasons.
+// Profile returns the options of that name: "default", or "full-score", with additional
+// settings required by the optional tests of the public caching suite, which Defaults omits
+// for good reasons.
 func Profile(name string) (Options, bool) {
 	o := Defaults()
 	switch name {

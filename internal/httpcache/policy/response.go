@@ -25,7 +25,7 @@ const (
 // Its slices alias the parsed fields, whose memory must not change.
 type Response struct {
 	Status int
-	// Directives, and the values below derived from them, are those of the policy that
+	// Directives, and the values below derived from them, are taken from the policy that
 	// applies: a targeted field's, or Cache-Control's.
 	Directives Directives
 	Source     Source
@@ -39,7 +39,7 @@ type Response struct {
 	// Expires is before Date.
 	Lifetime int64
 	// StaleWhileRevalidate and StaleIfError are the times in seconds during which it may be
-	// used after that; those of Options if the response has none.
+	// used after that; as in Options if the response has none.
 	StaleWhileRevalidate, StaleIfError int64
 	// ETag and LastModified are its validators, as received.
 	ETag         ETag
@@ -49,7 +49,7 @@ type Response struct {
 	// answers no other request.
 	Vary    []string
 	VaryAll bool
-	// Hidden are the fields, in lower case, that are not sent with hits: those named in
+	// Hidden are the fields, in lower case, that are not sent with hits: they are named in
 	// no-cache and private.
 	Hidden []string
 	// Language is Content-Language if there is exactly one.

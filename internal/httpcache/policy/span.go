@@ -8,7 +8,7 @@ import (
 )
 
 // appendSpans parses a Range field (RFC 9110, section 14.1.2) for a body of that length and
-// appends the requested ranges in ascending order, merging those that overlap or touch. It
+// appends the requested ranges in ascending order, merging ranges that overlap or touch. It
 // appends nothing if no range lies within the body. ok is false if the field must be
 // ignored: it is malformed, has another unit, or more than maxRanges ranges.
 func appendSpans(dst []Span, value []byte, length int64, limit int) (spans []Span, ok bool) {
@@ -54,7 +54,7 @@ func parseSpan(b []byte, length int64) (Span, bool) {
 	return Span{first, max(0, min(last, length-1)-first+1)}, true
 }
 
-// merge sorts spans and merges those that overlap or touch, in place.
+// merge sorts spans and joins overlapping and adjacent ones, in place.
 func merge(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return int(max(-1, min(1, a.Start-b.Start))) })
 	n := 0

@@ -54,7 +54,7 @@ func Updates(notModified, r *Response, asked bool) bool {
 
 // UpdateFields appends the fields of a stored response after a 304, or after the answer to a
 // HEAD: each field in update replaces all stored fields of its name (RFC 9111, section 3.2),
-// except those that describe the stored body; the old Age is removed. update must be without
+// except fields that describe the stored body; the old Age is removed. update must be without
 // connection-specific fields and with a Date ([EndToEnd], [Dated]). Parse the result with
 // the times of the update.
 func UpdateFields(dst, stored, update http1.Fields) http1.Fields {

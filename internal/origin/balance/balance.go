@@ -158,7 +158,7 @@ type Retry struct {
 	// count: a broken connection means that a member is gone, and a retry then adds no load
 	// to the group. Defaults 0.2 and 10.
 	BudgetRatio, BudgetMin float64
-	// Statuses are those of answers after which idempotent requests are retried at another
+	// Statuses are the statuses after which idempotent requests are retried at another
 	// member. By default there are none. If the other members fail entirely, the first
 	// answer is returned.
 	Statuses []int

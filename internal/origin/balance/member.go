@@ -110,11 +110,11 @@ func (m *member) drain(on bool) {
 		return
 	}
 	if on {
-		m.notify("up", "drained", "asked to")
+		m.notify("up", "drained", "requested")
 		return
 	}
 	m.since.Store(time.Now().UnixNano())
-	m.notify("drained", "up", "asked to")
+	m.notify("drained", "up", "requested")
 }
 
 func (m *member) notify(from, to, why string) {

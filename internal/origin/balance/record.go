@@ -72,7 +72,7 @@ func (m *member) recordFailure(now time.Time, why string, unreachable bool) {
 }
 
 // tooMany reports whether the failures so far are too many, and whether the member was
-// unreachable in all of those. The caller holds mu.
+// unreachable each time. The caller holds mu.
 func (r *record) tooMany(e *Ejection, tick int64) (tooMany, unreachable bool) {
 	if r.consecutive >= e.Consecutive {
 		return true, r.unreachable

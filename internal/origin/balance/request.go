@@ -16,7 +16,7 @@ type request struct {
 	q      *origin.Outbound
 	choice *Choice
 
-	tried []int // members that were tried; in admit, also those that refused
+	tried []int // members that were tried; in admit, also members that refused
 	space [8]int
 	asked int // number of members tried
 	// reached is set if a member may have executed the request.

@@ -160,7 +160,7 @@ func (s *Sink) Log(r *telemetry.Record) {
 
 // post sends e and returns it to the pool.
 func (s *Sink) post(t *target, e *event) {
-	// The logger counts what it refuses.
+	// The logger counts refused records.
 	_ = t.tag.PostWithTime(e.time, &e.record)
 	if cap(e.text) <= maxText {
 		s.events.Put(e)
