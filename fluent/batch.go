@@ -22,11 +22,11 @@ type batch struct {
 	// repetition.
 	id string
 
-	seq     uint64 // position in the order of sealing, increasing; 0 for a batch from disk
-	order   uint64 // position in the order of first being taken, increasing; 0 before
-	spooled bool   // it is also on disk, under spoolID
-	stays   bool   // the disk has no room for a batch of this size
-	spoolID uint64
+	seq             uint64 // position in the order of sealing, increasing; 0 for a batch from disk
+	order           uint64 // position in the order of first being taken, increasing; 0 before
+	spooled         bool   // it is also on disk, under spoolID
+	tooLargeForDisk bool   // the disk has no room for a batch of this size
+	spoolID         uint64
 }
 
 // newChunkID returns a unique id of 24 characters. It need not be secret.

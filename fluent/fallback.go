@@ -67,13 +67,13 @@ func (f *fallback) run(ctx context.Context) {
 			return
 		}
 		if f.logger.delivery.down() {
-			f.strand(ctx)
+			f.handleDown(ctx)
 		}
 	}
 }
 
-// strand handles the pending batches while no server is up.
-func (f *fallback) strand(ctx context.Context) {
+// handleDown handles the pending batches while no server is up.
+func (f *fallback) handleDown(ctx context.Context) {
 	q := f.logger.queue
 	records, _ := q.pending(everything)
 	spooled, _ := f.logger.disk.records()
@@ -113,8 +113,8 @@ func (f *fallback) offerOne(h ErrorHandler, cause error) bool {
 	return true
 }
 
-// last offers the remaining batches when Shutdown gives up, after run has ended.
-func (f *fallback) last(cause error) {
+// offerRest offers the remaining batches when Shutdown gives up, after run has ended.
+func (f *fallback) offerRest(cause error) {
 	h, _, _ := f.settings()
 	if h == nil {
 		return

@@ -22,7 +22,7 @@ func (s *sender) heartbeats(ctx context.Context) error {
 		case err != nil:
 			_ = s.failed(fmt.Errorf("heartbeat: %w", err))
 		default:
-			s.works()
+			s.succeeded()
 		}
 	}
 	return nil

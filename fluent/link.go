@@ -21,10 +21,10 @@ type link struct {
 	s    *sender
 	conn *forward.Conn
 
-	take context.Context // ends when no more batches are to be taken
-	stop context.CancelFunc
-	old  time.Time     // when the connection is to be replaced; zero for never
-	wake chan struct{} // one place; wakes the writer after flights or err changed
+	take      context.Context // ends when no more batches are to be taken
+	stop      context.CancelFunc
+	replaceAt time.Time     // when the connection is to be replaced; zero for never
+	wake      chan struct{} // one place; wakes the writer after flights or err changed
 
 	mu       sync.Mutex
 	flights  []flight  // written or being written, oldest first
@@ -46,8 +46,8 @@ type flight struct {
 	acked bool      // while it was being written
 }
 
-// lastWords is the wait for a server's reason after a failed write.
-const lastWords = 200 * time.Millisecond
+// reasonWait is the wait for a server's reason after a failed write.
+const reasonWait = 200 * time.Millisecond
 
 // settleTime is how long the first batches of a connection without acknowledgements are
 // held, in addition to two round trips to the server.
@@ -57,7 +57,7 @@ func newLink(s *sender, conn *forward.Conn) *link {
 	now := time.Now()
 	l := &link{s: s, conn: conn, wake: make(chan struct{}, 1)}
 	if s.o.maxConnAge > 0 {
-		l.old = now.Add(s.o.maxConnAge)
+		l.replaceAt = now.Add(s.o.maxConnAge)
 	}
 	if !s.o.ack {
 		l.settled = now.Add(settleTime + 2*conn.Trip())
@@ -184,7 +184,7 @@ func (l *link) writeFailed(err error) {
 
 // hurry shortens the reader's deadline. mu is held.
 func (l *link) hurry() {
-	l.giveUp = time.Now().Add(lastWords)
+	l.giveUp = time.Now().Add(reasonWait)
 	l.setDeadline()
 }
 
@@ -227,7 +227,7 @@ func (l *link) following() *batch {
 // once reports whether the connection is for one batch only.
 func (l *link) once() bool { return !l.s.o.keepalive || !l.conn.Keepalive() }
 
-func (l *link) tooOld() bool { return !l.old.IsZero() && !time.Now().Before(l.old) }
+func (l *link) tooOld() bool { return !l.replaceAt.IsZero() && !time.Now().Before(l.replaceAt) }
 
 // room reports whether another batch may be in flight: only one until the server has
 // acknowledged or accepted something. Batches held without acknowledgements have been

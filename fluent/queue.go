@@ -200,17 +200,17 @@ func (q *queue) popSealed() *batch {
 
 func (q *queue) done(b *batch) {
 	q.counts.batches.Add(1)
-	q.leave(b, &q.counts.delivered)
+	q.complete(b, &q.counts.delivered)
 }
 
 // handled records that the error handler took b.
 func (q *queue) handled(b *batch) {
-	q.leave(b, &q.counts.handled)
+	q.complete(b, &q.counts.handled)
 }
 
-// leave removes a held batch that has its outcome, and adds its records to counted. A batch
+// complete removes a held batch that has its outcome, and adds its records to counted. A batch
 // given up by Shutdown is counted already: an abandoned error handler may take it later.
-func (q *queue) leave(b *batch, counted *atomic.Uint64) {
+func (q *queue) complete(b *batch, counted *atomic.Uint64) {
 	q.mu.Lock()
 	if !q.held[b] {
 		q.mu.Unlock()

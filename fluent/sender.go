@@ -28,7 +28,7 @@ type sender struct {
 	rank    int
 	forward forward.Options
 	breaker breaker
-	tally   tally
+	tally   senderCounters
 }
 
 func newSender(d *delivery, s server, rank int) *sender {
@@ -102,8 +102,8 @@ func (s *sender) failed(err error) error {
 	return err
 }
 
-// works records that the server has just proved to be up.
-func (s *sender) works() {
+// succeeded records that the server has just proved to be up.
+func (s *sender) succeeded() {
 	if s.breaker.success() {
 		s.d.roster.set(s.rank, false)
 		s.event(Reset, nil)
@@ -120,7 +120,7 @@ func (s *sender) delivered(b *batch) {
 	s.tally.records.Add(uint64(b.records))
 	s.tally.bytes.Add(uint64(len(b.entries)))
 	s.source.done(b)
-	s.works()
+	s.succeeded()
 }
 
 // recover waits until the next attempt may be made. Its error is ctx's.

@@ -18,8 +18,8 @@ type ServerStats struct {
 	LastError error // of the last failure; nil without one
 }
 
-// tally holds a sender's counters.
-type tally struct {
+// senderCounters holds a sender's counters.
+type senderCounters struct {
 	connections, failures   atomic.Uint64
 	batches, records, bytes atomic.Uint64
 	inFlight                atomic.Int64

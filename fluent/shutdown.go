@@ -188,10 +188,10 @@ func (l *Logger) settle(cause error, dropped int, handlerLeft bool) error {
 	cause = errors.Join(l.ending.why, cause)
 	l.ending.mu.Unlock()
 	if l.disk != nil {
-		cause = errors.Join(cause, l.spiller.rest())
+		cause = errors.Join(cause, l.spiller.spillRest())
 	}
 	if !handlerLeft {
-		l.fallback.last(cause)
+		l.fallback.offerRest(cause)
 	}
 	lost := l.queue.abandon()
 	if lost > 0 {

@@ -50,7 +50,7 @@ func (s *spiller) run(ctx context.Context) {
 // spill writes one batch. The first failure after a success is reported.
 func (s *spiller) spill(b *batch) (err error) {
 	s.buffer, err = s.disk.write(s.buffer, b)
-	b.stays = errors.Is(err, spool.ErrTooLarge)
+	b.tooLargeForDisk = errors.Is(err, spool.ErrTooLarge)
 	s.queue.endSpill(b, err == nil)
 	if err != nil && !s.failed {
 		s.disk.fault(err)
@@ -59,8 +59,8 @@ func (s *spiller) spill(b *batch) (err error) {
 	return err
 }
 
-// rest spills all remaining batches, after run has ended and no batch is held, and syncs.
-func (s *spiller) rest() (err error) {
+// spillRest spills all remaining batches, after run has ended and no batch is held, and syncs.
+func (s *spiller) spillRest() (err error) {
 	for err == nil || errors.Is(err, spool.ErrTooLarge) {
 		b := s.queue.startSpill(true)
 		if b == nil {
@@ -92,7 +92,7 @@ func (q *queue) startSpill(all bool) *batch {
 	if q.limits.half() {
 		wanted = func(*batch) bool { return true }
 	}
-	given := slices.IndexFunc(q.returned, func(b *batch) bool { return !b.spooled && !b.stays && wanted(b) })
+	given := slices.IndexFunc(q.returned, func(b *batch) bool { return !b.spooled && !b.tooLargeForDisk && wanted(b) })
 	fresh := q.sealed.len() > 0 && wanted(q.sealed.all()[0])
 	var b *batch
 	switch {
@@ -117,7 +117,7 @@ func (q *queue) endSpill(b *batch, written bool) {
 	switch {
 	case written:
 		q.resolved(b, 0)
-	case b.stays && b.order == 0:
+	case b.tooLargeForDisk && b.order == 0:
 		q.order++
 		b.order = q.order
 		fallthrough

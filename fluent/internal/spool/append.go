@@ -84,7 +84,7 @@ func (s *Spool) create() (*segment, error) {
 	if _, err := f.WriteAt(head[:], 0); err != nil {
 		f.Close()
 		if s.fs.Remove(g.path) != nil {
-			s.doom(g)
+			s.removeLater(g)
 		}
 		return nil, fmt.Errorf("spool: %w", err)
 	}

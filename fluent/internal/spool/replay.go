@@ -248,12 +248,12 @@ func (s *Spool) detach(low position) (gone []*segment, active file) {
 		}
 		n++
 	}
-	if n == 0 && len(s.doomed) == 0 {
+	if n == 0 && len(s.toRemove) == 0 {
 		return nil, nil
 	}
-	gone = append(s.doomed, s.segments[:n]...)
+	gone = append(s.toRemove, s.segments[:n]...)
 	s.segments = append([]*segment(nil), s.segments[n:]...)
-	s.doomed = nil
+	s.toRemove = nil
 	return gone, active
 }
 
@@ -261,7 +261,7 @@ func (s *Spool) remove(g *segment) {
 	if err := s.fs.Remove(g.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.doomed = append(s.doomed, g)
+		s.toRemove = append(s.toRemove, g)
 		return
 	}
 	s.mu.Lock()
@@ -270,10 +270,10 @@ func (s *Spool) remove(g *segment) {
 	s.dirDirty = true
 }
 
-// doom leaves the removal of a file to the next retire.
-func (s *Spool) doom(g *segment) {
+// removeLater leaves the removal of a file to the next retire.
+func (s *Spool) removeLater(g *segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disk += g.size
-	s.doomed = append(s.doomed, g)
+	s.toRemove = append(s.toRemove, g)
 }

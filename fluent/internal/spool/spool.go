@@ -84,7 +84,7 @@ type Spool struct {
 
 	mu       sync.Mutex
 	segments []*segment // by seq; all with unread or taken payloads
-	doomed   []*segment // done, but could not be removed yet
+	toRemove []*segment // done, but could not be removed yet
 	active   *segment   // the last of segments, if Append writes to it
 	writing  bool       // Append is writing to active, which may not be removed
 	lastSeq  uint64     // the highest number ever used here
@@ -149,7 +149,7 @@ func (s *Spool) Close() error {
 	s.closeRead()
 	errs = append(errs, s.keep())
 	if s.opts.Sync != SyncNever {
-		errs = append(errs, s.syncAll(), s.suspect())
+		errs = append(errs, s.syncAll(), s.syncError())
 	}
 	s.marking.Lock()
 	defer s.marking.Unlock()

@@ -20,7 +20,7 @@ func (s *Spool) Sync() error {
 	if err := s.syncAll(); err != nil {
 		return err
 	}
-	return s.suspect()
+	return s.syncError()
 }
 
 // syncAll syncs all changes since the last sync.
@@ -75,7 +75,7 @@ func (s *Spool) again(flag *bool) {
 func (s *Spool) syncSegment(g *segment) error {
 	f, err := s.fs.Open(g.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.distrust(g, err)
+		return s.setSyncError(g, err)
 	}
 	if err != nil {
 		s.again(&g.dirty)
@@ -83,13 +83,13 @@ func (s *Spool) syncSegment(g *segment) error {
 	}
 	defer f.Close()
 	if err = f.Sync(); err != nil {
-		return s.distrust(g, err)
+		return s.setSyncError(g, err)
 	}
 	return nil
 }
 
-// distrust records the sync error of g and returns it; nil if g was done meanwhile.
-func (s *Spool) distrust(g *segment, err error) error {
+// setSyncError records the sync error of g and returns it; nil if g was done meanwhile.
+func (s *Spool) setSyncError(g *segment, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.segments, g) {
@@ -99,8 +99,8 @@ func (s *Spool) distrust(g *segment, err error) error {
 	return err
 }
 
-// suspect returns the error of a segment that could not be synced.
-func (s *Spool) suspect() error {
+// syncError returns the error of a segment that could not be synced.
+func (s *Spool) syncError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range s.segments {

@@ -22,8 +22,8 @@ type File struct {
 	made int64
 	head int64 // size of the head; guarded by mu
 
-	size int64         // total size; this and the next field are guarded by the tier's mu
-	at   *list.Element // its place in the queue, or nil
+	size    int64         // total size; this and the next field are guarded by the tier's mu
+	element *list.Element // its place in the queue, or nil
 }
 
 // Key returns the key passed to Commit.

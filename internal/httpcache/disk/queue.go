@@ -12,25 +12,25 @@ type queue struct {
 }
 
 func (q *queue) add(f *File) {
-	f.at = q.list.PushFront(f)
+	f.element = q.list.PushFront(f)
 	q.bytes += f.size
 }
 
 func (q *queue) remove(f *File) {
-	if f.at == nil {
+	if f.element == nil {
 		return
 	}
-	if q.hand == f.at {
-		q.hand = f.at.Prev()
+	if q.hand == f.element {
+		q.hand = f.element.Prev()
 	}
-	q.list.Remove(f.at)
-	f.at = nil
+	q.list.Remove(f.element)
+	f.element = nil
 	q.bytes -= f.size
 }
 
 // resize sets a file's size, if it is in the queue.
 func (q *queue) resize(f *File, size int64) {
-	if f.at != nil {
+	if f.element != nil {
 		q.bytes += size - f.size
 	}
 	f.size = size

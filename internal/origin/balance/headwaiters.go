@@ -53,13 +53,13 @@ func (v *headWaiters) cancelAll() {
 // awaitHead sends the request to m and waits for the head of the answer. If m's checks fail
 // meanwhile and another member may be tried and is available, the wait is cancelled. An
 // answer that has begun is not affected.
-func (r *request) awaitHead(m *member, pass origin.Permit) (*origin.Inbound, *origin.Fault) {
-	if r.t.cfg.Check.Path == "" || r.asked >= r.maxMembers() || !r.mayRepeat() {
-		return m.exchange(r.ctx, r.q, pass, nil)
+func (r *request) awaitHead(m *member, permit origin.Permit) (*origin.Inbound, *origin.Fault) {
+	if r.t.cfg.Check.Path == "" || r.attempts >= r.maxMembers() || !r.mayRepeat() {
+		return m.exchange(r.ctx, r.q, permit, nil)
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	w := m.waiters.add(cancel)
-	in, f := m.exchange(ctx, r.q, pass, func() { cancel(nil) })
+	in, f := m.exchange(ctx, r.q, permit, func() { cancel(nil) })
 	m.waiters.remove(w)
 	if context.Cause(ctx) != errUnhealthy {
 		return in, f

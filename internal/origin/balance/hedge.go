@@ -22,7 +22,7 @@ type hedge struct {
 func (r *request) hedgeDelay() (time.Duration, bool) {
 	h := &r.t.cfg.Hedge
 	switch {
-	case !h.Enabled || r.asked+2 > r.maxMembers() || !r.mayRepeat() || r.q.Content == nil && r.q.Rewind != nil:
+	case !h.Enabled || r.attempts+2 > r.maxMembers() || !r.mayRepeat() || r.q.Content == nil && r.q.Rewind != nil:
 		return 0, false
 	case h.Delay > 0:
 		return h.Delay, true
@@ -64,7 +64,7 @@ func (h *hedge) startSecond() {
 
 // start begins an exchange with another member, if there is one (see admit).
 func (h *hedge) start(force bool) bool {
-	m, res, pass := h.r.admit(force)
+	m, res, permit := h.r.admit(force)
 	if m == nil {
 		h.r.keepBetter(res)
 		return false
@@ -72,7 +72,7 @@ func (h *hedge) start(force bool) bool {
 	ctx, cancel := context.WithCancel(h.r.ctx)
 	h.cancel[res.at] = cancel
 	go func() {
-		res.in, res.f = m.exchange(ctx, h.q, pass, cancel)
+		res.in, res.f = m.exchange(ctx, h.q, permit, cancel)
 		h.results <- res
 	}()
 	return true

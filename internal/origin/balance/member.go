@@ -125,20 +125,20 @@ func (m *member) notify(from, to, why string) {
 
 // exchange sends q to the member and records the result. after, if not nil, is called at the
 // end of the exchange.
-func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.Permit, after func()) (*origin.Inbound, *origin.Fault) {
+func (m *member) exchange(ctx context.Context, q *origin.Outbound, permit origin.Permit, after func()) (*origin.Inbound, *origin.Fault) {
 	start := time.Now()
 	m.inflight.Add(1)
 	in, f := m.transport.Exchange(ctx, q)
 	now := time.Now()
 	if f != nil {
-		m.gate.Leave(pass, q, f, now)
+		m.gate.Leave(permit, q, f, now)
 		m.recordFault(f, now.Sub(start), now)
 		if after != nil {
 			after()
 		}
 		return nil, f
 	}
-	m.gate.Leave(pass, q, nil, now) // an answer proves that it is reachable
+	m.gate.Leave(permit, q, nil, now) // an answer proves that it is reachable
 	bad := m.recordHead(in.Status, now.Sub(start), now)
 	in.OnEnd(func(err error) {
 		m.recordEnd(in.Status, bad, err)

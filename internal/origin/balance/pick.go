@@ -42,7 +42,7 @@ func (r *request) candidates(dst []int, now time.Time) (cands []int, panics bool
 			dst = append(dst, i)
 		}
 	}
-	if len(dst) > 0 || well > 0 && (r.asked == 0 || r.in != nil) {
+	if len(dst) > 0 || well > 0 && (r.attempts == 0 || r.in != nil) {
 		return dst, false
 	}
 	for i, m := range r.t.members {

@@ -16,9 +16,9 @@ type request struct {
 	q      *origin.Outbound
 	choice *Choice
 
-	tried []int // members that were tried; in admit, also members that refused
-	space [8]int
-	asked int // number of members tried
+	tried    []int // members that were tried; in admit, also members that refused
+	space    [8]int
+	attempts int // number of members tried
 	// reached is set if a member may have executed the request.
 	reached bool
 	result  // the best so far
@@ -33,13 +33,13 @@ func (r *request) do() {
 			r.tryMember()
 		}
 		r.hold()
-		if r.asked >= r.maxMembers() || !r.shouldRetry() || !r.hasCandidate() || !r.payForRetry() {
+		if r.attempts >= r.maxMembers() || !r.shouldRetry() || !r.hasCandidate() || !r.payForRetry() {
 			break
 		}
 		r.g.metrics.retries.Inc()
 	}
 	if r.f != nil {
-		r.f.Reached, r.f.Attempts = r.reached, r.asked
+		r.f.Reached, r.f.Attempts = r.reached, r.attempts
 	}
 }
 
@@ -74,9 +74,9 @@ type result struct {
 
 // tryMember tries one member.
 func (r *request) tryMember() {
-	m, res, pass := r.admit(true)
+	m, res, permit := r.admit(true)
 	if m != nil {
-		res.in, res.f = r.awaitHead(m, pass)
+		res.in, res.f = r.awaitHead(m, permit)
 	}
 	r.keepBetter(res)
 }
@@ -84,7 +84,7 @@ func (r *request) tryMember() {
 // keepBetter replaces the result by res unless res is less informative: an answer outranks a
 // fault, and a fault outranks the refusal of a breaker.
 func (r *request) keepBetter(res result) {
-	if res.at < 0 && r.asked > 0 || res.f != nil && res.f.Kind == origin.BreakerOpen && (r.in != nil || r.f != nil) {
+	if res.at < 0 && r.attempts > 0 || res.f != nil && res.f.Kind == origin.BreakerOpen && (r.in != nil || r.f != nil) {
 		return
 	}
 	r.reached = r.reached || res.f == nil || res.f.Reached
@@ -99,14 +99,14 @@ func (r *request) keepBetter(res result) {
 // set, the first choice is used nevertheless: without an alternative, a refusal would only
 // add to the failures. If there is no member the result is a fault.
 func (r *request) admit(force bool) (*member, result, origin.Permit) {
-	now, asked, first := time.Now(), len(r.tried), -1
+	now, tried, first := time.Now(), len(r.tried), -1
 	for {
 		i := r.pick(now)
 		if i < 0 {
 			break
 		}
-		if pass, ok := r.t.members[i].gate.Enter(now); ok {
-			return r.admitted(i, asked, pass)
+		if permit, ok := r.t.members[i].gate.Enter(now); ok {
+			return r.admitted(i, tried, permit)
 		}
 		r.tried = append(r.tried, i)
 		if first < 0 {
@@ -115,25 +115,25 @@ func (r *request) admit(force bool) (*member, result, origin.Permit) {
 	}
 	if first >= 0 && force {
 		r.g.metrics.panics.Inc()
-		return r.admitted(first, asked, r.t.members[first].gate.Force(now))
+		return r.admitted(first, tried, r.t.members[first].gate.Force(now))
 	}
-	r.tried = r.tried[:asked]
+	r.tried = r.tried[:tried]
 	f := &origin.Fault{Origin: r.t.cfg.Name, Kind: origin.BreakerOpen, Err: ErrNone}
 	return nil, result{at: -1, f: f}, origin.Permit{}
 }
 
-// admitted records that member i is tried. Members in r.tried after the first asked ones
+// admitted records that member i is tried. Members in r.tried after the first tried ones
 // have refused the request; a retry may choose them again.
-func (r *request) admitted(i, asked int, pass origin.Permit) (*member, result, origin.Permit) {
-	r.tried = append(r.tried[:asked], i)
-	r.asked++
-	return r.t.members[i], result{at: i}, pass
+func (r *request) admitted(i, tried int, permit origin.Permit) (*member, result, origin.Permit) {
+	r.tried = append(r.tried[:tried], i)
+	r.attempts++
+	return r.t.members[i], result{at: i}, permit
 }
 
 // shouldRetry reports whether a retry at another member is useful and safe.
 func (r *request) shouldRetry() bool {
 	switch {
-	case r.asked == 0 || r.ctx.Err() != nil:
+	case r.attempts == 0 || r.ctx.Err() != nil:
 		return false
 	case r.in != nil:
 		return r.retryStatus(r.in) && r.mayRepeat()
