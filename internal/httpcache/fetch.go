@@ -29,7 +29,7 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 	req := flight.Request{Query: &c.query, Seen: seen, Alone: apart, Fill: f.run}
 	if c.plan != nil {
 		req.Tags, req.Since = f.fill.Tags, c.plan.Since
-		req.Arrived, req.Linger, req.KeepFailure = c.plan.Asked, f.fill.Late, isOriginFault
+		req.Arrived, req.Linger, req.KeepFailure = f.fill.Arrived, f.fill.Linger, isOriginFault
 	}
 	if !apart {
 		req.RetryOf = c.retryOf
@@ -153,7 +153,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 
 // usable reports whether the response to another client's request answers this one.
 func (c *call) usable(h *store.Head) bool {
-	if c.plan != nil && c.plan.ByKey {
+	if c.filling != nil && c.filling.Answer != nil {
 		return true
 	}
 	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, c.opt)

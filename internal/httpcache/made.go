@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/flight"
@@ -23,27 +22,20 @@ const mostEarly = 256 << 10
 // admitted judges a new response by the errand's Fill. Where the origin gives no
 // validator, we make one of the body: at once if that is short, else when it is whole.
 func (f *originFetch) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
+	if f.fill.Answer != nil {
+		return f.elsewhere(in, fields, asked)
+	}
 	adm := f.fill.Admit(in.Status, fields)
 	f.own = adm.Own
 	storable := f.judge(fl, in, &adm, asked)
-	if f.byKey {
-		f.given = adm.Given
-	}
 	a := &flight.Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
-	if f.byKey && storable {
-		a.Remember, a.OnBody = adm.Remember, f.after(adm.After)
-	}
 	f.svc.metrics.stored(f.why)
 	if !storable {
 		f.dropReplaced(in.Status)
 		return a, nil
 	}
-	tag := tagOf
-	if f.byKey {
-		tag = adm.Tag
-	}
-	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag && tag != nil {
-		return f.made(a, in, asked, tag)
+	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag {
+		return f.made(a, in, asked)
 	}
 	f.set.offer(a.Head, in.Length, true)
 	a.Seal = func(a *flight.Answer, b *store.Body) *flight.Answer { return f.sealed(a, b, nil) }
@@ -52,9 +44,6 @@ func (f *originFetch) admitted(fl *flight.Flight, in *origin.Inbound, fields htt
 
 // judge says whether all may have a response, and sets why it is stored or not.
 func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
-	if f.byKey {
-		return f.judgeByKey(in, adm)
-	}
 	r := policy.ParseResponse(in.Status, adm.Fields, asked, clock(), f.opt)
 	var ok bool
 	if ok, f.why = policy.Storable(&f.req, &r, f.opt); !ok {
@@ -76,24 +65,23 @@ func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admissio
 	return true
 }
 
-// judgeByKey is judge where the filler alone decides.
-func (f *originFetch) judgeByKey(in *origin.Inbound, adm *Admission) bool {
-	switch {
-	case adm.Why != policy.Fresh:
-		f.why = adm.Why
-	case !adm.Store:
-		f.why = policy.Unsound
-	case in.Length > f.svc.store.Limits().MaxObject:
-		f.why = policy.TooLarge
-	default:
-		f.why = policy.Stored
+// elsewhere returns the answer that the service on top makes of a response and keeps by itself.
+func (f *originFetch) elsewhere(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
+	a, why, err := f.fill.Answer(in, &Received{fields, f.client, asked})
+	if why == policy.Stored && in.Length > f.svc.store.Limits().MaxObject {
+		why = policy.TooLarge // to be held as a whole
 	}
-	return adm.Store
+	f.why = why
+	f.svc.metrics.stored(why)
+	if err != nil {
+		return nil, err
+	}
+	a.OnBody = f.guarded(a.OnBody)
+	return a, nil
 }
 
-// after is what a flight does when it has brought its answer. A fault of ours must not
-// make it one that failed.
-func (f *originFetch) after(do func(*store.Body)) func(*store.Body) {
+// guarded returns a flight's OnBody that recovers from a panic: the answer was sent already.
+func (f *originFetch) guarded(do func(*store.Body)) func(*store.Body) {
 	if do == nil {
 		return nil
 	}
@@ -111,16 +99,13 @@ func (f *originFetch) after(do func(*store.Body)) func(*store.Body) {
 // head makes the head of a response.
 func (f *originFetch) head(status int, fields http1.Fields, asked policy.Moment) *store.Head {
 	r := policy.ParseResponse(status, fields, asked, clock(), f.opt)
-	if f.given != nil {
-		r.Vary = slices.DeleteFunc(r.Vary, f.given)
-	}
 	return store.NewHead(r, fields, f.client, f.opt)
 }
 
 // made gives a a validator of its body.
-func (f *originFetch) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment, tag func(*store.Body) []byte) (*flight.Answer, error) {
+func (f *originFetch) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment) (*flight.Answer, error) {
 	seal := func(a *flight.Answer, b *store.Body) *flight.Answer {
-		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tag(b)})
+		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tagOf(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
 		h.Synthesized = true
 		f.set.offer(h, b.Len(), true)
@@ -130,9 +115,6 @@ func (f *originFetch) made(a *flight.Answer, in *origin.Inbound, asked policy.Mo
 	switch {
 	case err != nil:
 		in.Close()
-		if a.OnBody != nil {
-			a.OnBody(nil)
-		}
 		return nil, err
 	case len(early) > mostEarly:
 		a.Body, a.Seal = &partAndRest{io.MultiReader(bytes.NewReader(early), in), in, nil}, seal
@@ -153,7 +135,6 @@ func (f *originFetch) sealed(a *flight.Answer, b *store.Body, h *store.Head) *fl
 		s.Keep = false
 		return &s
 	}
-	s.Keep = s.Keep && !f.byKey
 	if h == nil {
 		return &s
 	}

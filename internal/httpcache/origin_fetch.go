@@ -24,12 +24,10 @@ type originFetch struct {
 	fetchRequest
 	fetchResult
 
-	seen       *store.Object          // the object to validate; nil if there is none
-	part       *store.Object          // the part to complete; nil if there is none
-	background bool                   // no client waits for it
-	fill       *Fill                  // nil for type http
-	byKey      bool                   // as in Plan
-	given      func(name string) bool // as in Admission
+	seen       *store.Object // the object to validate; nil if there is none
+	part       *store.Object // the part to complete; nil if there is none
+	background bool          // no client waits for it
+	fill       *Fill         // nil for type http
 }
 
 // fetchRequest is the request that is sent to the origin.
@@ -70,7 +68,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 	}
 	policy.ParseRequest(&f.req, f.method, client, c.opt)
 	if c.plan != nil {
-		f.content, f.byKey = bytes.Clone(c.plan.Body), c.plan.ByKey
+		f.content = bytes.Clone(c.plan.Body)
 		c.plan.tame(&f.req)
 	}
 	return f

@@ -41,14 +41,6 @@ type Plan struct {
 	JSONP *jsonp.Filter
 	// Filler is asked once when nothing stored answers.
 	Filler Filler
-	// ByKey says that the key and the Filler decide alone who has the same answer: rules
-	// of HTTP for caches count for nothing, and nothing is stored here. See
-	// Admission.Remember.
-	ByKey bool
-	// Asked is when the request came, on the cache's clock. The answer of a flight that was
-	// not over by then is taken, too; 0: only that of one which still runs. It needs
-	// ByKey, and Fill.Late.
-	Asked int64
 	// Why, if set, is told in Cache-Status where nothing is stored, with Detail, which may
 	// be empty.
 	Why    policy.Reason
@@ -82,9 +74,22 @@ type Fill struct {
 	Admit func(status int, fields http1.Fields) Admission
 	// Sound looks at a body that is whole, and says whether it may be stored.
 	Sound func(*store.Body) bool
-	// Late is for how long after the end of a flight what it came to, a fault too, is
-	// there for those who had asked before that end (Plan.Asked).
-	Late time.Duration
+	// Answer, if set, replaces Admit and Sound. The service makes the flight's answer, which
+	// decides alone which requests share it, and keeps it elsewhere: nothing is stored here,
+	// and no rules of HTTP for caches apply. The reason is reported in Cache-Status. Answer
+	// owns in.
+	Answer func(in *origin.Inbound, r *Received) (*flight.Answer, policy.Reason, error)
+	// Arrived and Linger are those of the flight.Request, with Answer. A failure of the
+	// origin lingers too.
+	Arrived int64
+	Linger  time.Duration
+}
+
+// Received is a response for Fill.Answer.
+type Received struct {
+	Fields  http1.Fields  // end-to-end, in memory of their own
+	Request http1.Fields  // of the client's request, as forwarded
+	Asked   policy.Moment // when the origin was asked
 }
 
 // Admission is what becomes of an answer.
@@ -95,23 +100,6 @@ type Admission struct {
 	Own http1.Fields
 	// Store lets others have it, and lets it be stored if nothing else is against it.
 	Store bool
-
-	// Those below are for a Plan.ByKey.
-
-	// Why says why the answer is not stored wherever After stores it; 0: it is.
-	Why policy.Reason
-	// Given tells, of a field that the answer varies by, whether it is the same in all
-	// requests for it as the origin gets them, so that it tells nobody apart; nil: none is.
-	Given func(name string) bool
-	// Tag makes the validator of an answer that has none; nil: it gets none.
-	Tag func(*store.Body) []byte
-	// Remember is for how long it is given to whoever asks for the same. It is not, if
-	// what is remembered takes too much memory.
-	Remember time.Duration
-	// After, if set, gets the body of an answer that others may have as well, once all who
-	// wait for it have it; nil if it has not come whole, or is too long to be held. The
-	// flight is not over before it returns.
-	After func(*store.Body)
 }
 
 // Read answers a GET, a HEAD or a POST that reads, from what is stored or from an
@@ -311,7 +299,7 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	}
 }
 
-// Refresh has what p reads, which needs ByKey, fetched for Admission.After to take, unless
+// Refresh has what p reads, which needs Fill.Answer, fetched for its OnBody to take, unless
 // somebody does already. It answers nothing: the exchange's request only says what to ask
 // for. It tells whether it has begun to.
 func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
@@ -337,5 +325,5 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 	c.look()
 	f := c.newFetch(nil)
 	f.method, f.req.Method = []byte("GET"), policy.GET
-	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: p.Asked, Linger: f.fill.Late, KeepFailure: isOriginFault, Fill: f.run})
+	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: f.fill.Arrived, Linger: f.fill.Linger, KeepFailure: isOriginFault, Fill: f.run})
 }

@@ -2,40 +2,68 @@ package memcached
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// admit decides on a fallback's answer: which clients share it, and where it is kept.
-func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
+// answer makes the flight's answer of a fallback's response, and decides which clients share
+// it and whether it is stored in memcached. The reason is Stored if it is.
+func (f *filling) answer(in *origin.Inbound, r *httpcache.Received) (*flight.Answer, policy.Reason, error) {
 	now := policy.MomentOf(time.Now())
-	r := policy.ParseResponse(status, fields, now, now, byKey)
-	a := httpcache.Admission{Fields: sharedResponseFields(fields), Given: f.loc.keyCovers}
-	if a.Why = unshared(&r); a.Why != policy.Fresh {
-		f.renewal.end(false)
-		return a
+	p := policy.ParseResponse(in.Status, r.Fields, now, now, byKey)
+	a := &flight.Answer{Head: f.head(in.Status, sharedResponseFields(r.Fields), r), Length: in.Length, Body: in}
+	why, coding := unshared(&p), codingOf(r.Fields)
+	if a.Share = why == policy.Fresh; a.Share {
+		why = f.unstored(&p, r.Fields, coding)
 	}
-	a.Store = true
-	coding := codingOf(fields)
-	a.Why = f.unstored(&r, fields, coding)
-	if a.Why == policy.NegativeKept && f.renewal == nil { // the value exists, so the next renewal must ask the fallback again
+	if why == policy.NegativeKept && f.renewal == nil { // the value exists, so the next renewal must ask the fallback again
 		a.Remember = f.loc.NegativeTTL
 	}
-	if a.Why != policy.Fresh {
+	if why != policy.Fresh {
 		f.renewal.end(false)
-		return a
+		return a, why, nil
 	}
-	a.After = func(b *httpcache.Body) { f.finish(b, coding) }
-	if f.loc.ETag && coding == value.Identity && isShort(fields) {
-		a.Tag = tagOfBody
+	a.OnBody = func(b *store.Body) { f.finish(b, coding) }
+	if f.loc.ETag && coding == value.Identity && isShort(r.Fields) && a.Head.Response.ETag.Kind == policy.NoTag {
+		if err := f.tagged(a, in, r); err != nil {
+			return nil, policy.Stored, err
+		}
 	}
-	return a
+	return a, policy.Stored, nil
+}
+
+// head returns the head of a response for all clients that share it. It varies by no field
+// that is the same for all of them.
+func (f *filling) head(status int, fields http1.Fields, r *httpcache.Received) *store.Head {
+	p := policy.ParseResponse(status, fields, r.Asked, policy.MomentOf(time.Now()), byKey)
+	p.Vary = slices.DeleteFunc(p.Vary, f.loc.keyCovers)
+	return store.NewHead(p, fields, r.Request, byKey)
+}
+
+// tagged reads a short body and gives the answer the entity tag of its value.
+func (f *filling) tagged(a *flight.Answer, in *origin.Inbound, r *httpcache.Received) error {
+	text, err := io.ReadAll(in)
+	in.Close()
+	if err != nil {
+		f.finish(nil, value.Identity)
+		return err
+	}
+	t := tagOf(text)
+	fields := append(slices.Clip(a.Head.Fields), http1.Field{Name: []byte("ETag"), Value: bytes.Clone(t.bytes())})
+	a.Head = f.head(in.Status, fields, r)
+	a.Head.Synthesized = true
+	a.Body, a.Whole, a.Length = nil, store.Gather([][]byte{text}), int64(len(text))
+	return nil
 }
 
 // unshared returns the reason why an answer is for its requester only; Fresh: it can be
@@ -143,10 +171,3 @@ func isShort(fields http1.Fields) bool {
 }
 
 const maxHeld = 16 << 10
-
-// tagOfBody returns the entity tag of a body that is stored as it is.
-func tagOfBody(b *httpcache.Body) []byte {
-	text, _ := b.Bytes()
-	t := tagOf(text)
-	return bytes.Clone(t.bytes())
-}

@@ -247,8 +247,7 @@ func (c *call) share(engine *httpcache.Service, why Reason) {
 // plan returns the plan by which an engine reads what f fills.
 func (c *call) plan(f *filling) *httpcache.Plan {
 	return &httpcache.Plan{
-		Key: c.loc.appendNear(nil, c.wire), Options: byKey, ByKey: true, Why: policy.NoValue, Filler: f, JSONP: c.loc.JSONP,
-		Asked: c.svc.space.Cache().At(c.x.Now()),
+		Key: c.loc.appendNear(nil, c.wire), Options: byKey, Why: policy.NoValue, Filler: f, JSONP: c.loc.JSONP,
 	}
 }
 

@@ -21,6 +21,7 @@ type filling struct {
 	loc     *location
 	engine  *httpcache.Service
 	wire    []byte
+	arrived int64    // when the request arrived, on the cache's clock
 	server  int      // index of the server with the key; -1: none is up
 	renewal *renewal // nil: no value is stored that could be sent
 
@@ -31,12 +32,13 @@ type filling struct {
 func (c *call) fill(engine *httpcache.Service) *filling {
 	return &filling{
 		svc: c.svc, set: c.set, loc: c.loc, engine: engine, wire: bytes.Clone(c.wire), server: c.set.place(c.hashed),
+		arrived: c.svc.space.Cache().At(c.x.Now()),
 	}
 }
 
 // Fill implements httpcache.Filler.
 func (f *filling) Fill() *httpcache.Fill {
-	return &httpcache.Fill{Ask: f.ask, Admit: f.admit, Late: f.set.late()}
+	return &httpcache.Fill{Ask: f.ask, Answer: f.answer, Arrived: f.arrived, Linger: f.set.linger()}
 }
 
 // ask calls the fallback for all requests that want the same.
@@ -47,14 +49,14 @@ func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	q.Header = f.loc.keyed.sharedFields(q.Header)
 	in, fault := f.engine.Ask(ctx, q, &balance.Choice{Key: f.wire})
 	if fault != nil || in.Status == http.StatusNotModified || in.Status == http.StatusPartialContent {
-		f.renewal.end(false) // admit is not called for an answer to conditions that were not sent
+		f.renewal.end(false) // answer is not called for an answer to conditions that were not sent
 	}
 	return in, true, fault
 }
 
-// late returns how long after a flight a request may join it that has queried memcached
+// linger returns how long after a flight a request may join it that has queried memcached
 // before the flight's end.
-func (s *settings) late() time.Duration {
+func (s *settings) linger() time.Duration {
 	cfg := &s.cfg.Client
 	return cmp.Or(cfg.ConnectTimeout, 100*time.Millisecond) + cmp.Or(cfg.Timeout, 500*time.Millisecond) + late
 }

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
@@ -59,14 +59,14 @@ var storeOutcomes = [...]Outcome{
 
 // finish stores an answer after all waiting requests have received it. The flight ends when
 // it returns.
-func (f *filling) finish(b *httpcache.Body, coding value.Coding) {
+func (f *filling) finish(b *store.Body, coding value.Coding) {
 	o := f.keep(b, coding)
 	f.svc.metrics.stores[o].Inc()
 	f.renewal.end(o == Kept || o == Overtaken || o == Vanished)
 }
 
 // keep stores a body, and keeps a copy in this process if there is a near_ttl.
-func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
+func (f *filling) keep(b *store.Body, coding value.Coding) Outcome {
 	if b == nil {
 		return Cut
 	}
@@ -92,7 +92,7 @@ func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
 }
 
 // plain returns a body without its coding.
-func (f *filling) plain(b *httpcache.Body, coding value.Coding) ([]byte, Outcome) {
+func (f *filling) plain(b *store.Body, coding value.Coding) ([]byte, Outcome) {
 	limit := f.loc.Store.MaxSize
 	if b.Len() > limit {
 		return nil, Oversized

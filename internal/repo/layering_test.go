@@ -78,7 +78,7 @@ var layers = map[string]layer{
 		"which cached answers are valid, from the nodes' feeds; the caller passes in connections"},
 	"internal/memcached/client": {[]string{"socket", "telemetry", "memcached/wire"}, "connections to servers: which server has a key, and what a value means, is known above"},
 	"internal/memcached/wire":   {nil, "memcached's protocol as bytes, without a connection or a clock"},
-	"internal/memcached": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "jsonp", "origin", "origin/balance", "telemetry",
+	"internal/memcached": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/flight", "httpcache/policy", "httpcache/store", "jsonp", "origin", "origin/balance", "telemetry",
 		"memcached/client", "memcached/key", "memcached/ring", "memcached/value"},
 		"the service that joins what is below it; it stands on the HTTP engine and not on a service beside it"},
 	"internal/memcached/ring":  {nil, "which server has a key, told from the key alone: connections, names and configuration are known above"},

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,38 +11,45 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/edge"
-	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// keyedSite stands for a service that keeps answers elsewhere, by its own keys. Its fields
-// may be changed while no request is under way.
+// kept is what keyedSite does with an answer. why is Stored if it is 0.
+type kept struct {
+	share    bool
+	why      policy.Reason
+	remember time.Duration
+}
+
+// keyedSite is a service that keeps answers elsewhere, by its own keys. Its fields may be
+// changed while no request is in flight.
 type keyedSite struct {
 	*site
-	adm     Admission // Fields are the answer's
-	tag     func(*store.Body) []byte
-	asked   atomic.Int64 // as Plan has it; 0: when the request came
+	kept    kept
+	arrived atomic.Int64 // 0: when the request arrived
 	refresh bool
 	begun   atomic.Int64
 
-	mu    sync.Mutex
-	after []string
+	mu     sync.Mutex
+	bodies []string // that OnBody had
 }
 
 func newKeyed(t testing.TB, script func(*asked)) *keyedSite {
-	k := &keyedSite{site: newSite(t, script), adm: Admission{Store: true}}
+	k := &keyedSite{site: newSite(t, script), kept: kept{share: true}}
 	k.server.SetHandler(k)
 	return k
 }
 
 func (k *keyedSite) Serve(x *edge.Exchange) {
-	p := &Plan{Key: []byte("k"), Options: planOptions, Filler: k, ByKey: true, Why: policy.NoValue, Asked: k.asked.Load()}
-	if p.Asked == 0 {
-		p.Asked = k.space.Cache().At(x.Now())
+	f := &keyedFill{keyedSite: k, arrived: k.arrived.Load()}
+	if f.arrived == 0 {
+		f.arrived = k.space.Cache().At(x.Now())
 	}
+	p := &Plan{Key: []byte("k"), Options: planOptions, Filler: f, Why: policy.NoValue}
 	if k.refresh {
 		if k.Service.Refresh(x, p) {
 			k.begun.Add(1)
@@ -52,42 +60,53 @@ func (k *keyedSite) Serve(x *edge.Exchange) {
 	k.Read(x, p)
 }
 
-// Fill implements Filler.
-func (k *keyedSite) Fill() *Fill {
+// keyedFill is the Filler of one request.
+type keyedFill struct {
+	*keyedSite
+	arrived int64
+}
+
+func (k *keyedFill) Fill() *Fill {
 	return &Fill{
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			in, f := k.Service.Ask(ctx, q, &balance.Choice{})
 			return in, true, f
 		},
-		Admit: func(status int, fields http1.Fields) Admission {
-			adm := k.adm
-			adm.Fields, adm.Tag = fields, k.tag
-			adm.After = func(b *store.Body) {
-				k.mu.Lock()
-				defer k.mu.Unlock()
-				if b == nil {
-					k.after = append(k.after, "nothing")
-					return
-				}
-				k.after = append(k.after, fmt.Sprint(status)+" "+text(&store.Object{Body: b}))
+		Answer: func(in *origin.Inbound, r *Received) (*flight.Answer, policy.Reason, error) {
+			p := policy.ParseResponse(in.Status, r.Fields, r.Asked, r.Asked, planOptions)
+			a := &flight.Answer{Head: store.NewHead(p, r.Fields, r.Request, planOptions), Length: in.Length, Body: in, Share: k.kept.share}
+			status := in.Status
+			if a.Share {
+				a.Remember = k.kept.remember
+				a.OnBody = func(b *store.Body) { k.keepBody(status, b) }
 			}
-			return adm
+			return a, cmp.Or(k.kept.why, policy.Stored), nil
 		},
-		Late: time.Hour,
+		Arrived: k.arrived, Linger: time.Hour,
 	}
+}
+
+func (k *keyedSite) keepBody(status int, b *store.Body) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if b == nil {
+		k.bodies = append(k.bodies, "nothing")
+		return
+	}
+	k.bodies = append(k.bodies, fmt.Sprint(status)+" "+text(&store.Object{Body: b}))
 }
 
 func (k *keyedSite) had() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return strings.Join(k.after, ", ")
+	return strings.Join(k.bodies, ", ")
 }
 
 // What the filler lets all have, all have, whatever it says of caching; what it does not,
 // nobody else has. Nothing is stored.
 func TestByKey(t *testing.T) {
 	const most = 100
-	f := func(name, head string, adm Admission, requests int, how, after string) {
+	f := func(name, head string, does kept, requests int, how, after string) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
 			k := newKeyed(t, func(a *asked) {
@@ -96,7 +115,7 @@ func TestByKey(t *testing.T) {
 				}
 				a.say("HTTP/1.1 " + head + "\nContent-Length: 5\n\nhello")
 			})
-			k.adm = adm
+			k.kept = does
 			opens(t, gate, func() bool { return k.Stats().Joined == most-1 })
 			shared := 0
 			for _, g := range k.crowd(most, "GET /a", "Cache-Control: no-cache", "Cookie: a=b") {
@@ -118,15 +137,15 @@ func TestByKey(t *testing.T) {
 			}
 		})
 	}
-	all := Admission{Store: true}
+	all := kept{share: true}
 	f("fresh", "200 OK\nCache-Control: max-age=60\nETag: \"1\"", all, 1, "stored", "200 hello")
 	f("no-store", "200 OK\nCache-Control: no-store", all, 1, "stored", "200 hello")
 	f("no-cache", "200 OK\nCache-Control: private, no-cache, max-age=0", all, 1, "stored", "200 hello")
 	f("cookie", "200 OK\nSet-Cookie: a=b", all, 1, "stored", "200 hello")
 	f("error", "500 Oops", all, 1, "stored", "500 hello")
 	f("redirect", "302 Found\nLocation: /b", all, 1, "stored", "302 hello")
-	f("shared and not stored", "200 OK", Admission{Store: true, Why: policy.NowhereToStore}, 1, "detail=store-off", "200 hello")
-	f("neither", "200 OK\nCache-Control: max-age=60", Admission{Why: policy.SetsCookie}, most, "detail=set-cookie", "")
+	f("shared and not stored", "200 OK", kept{share: true, why: policy.NowhereToStore}, 1, "detail=store-off", "200 hello")
+	f("neither", "200 OK\nCache-Control: max-age=60", kept{why: policy.SetsCookie}, most, "detail=set-cookie", "")
 }
 
 // However many ask, and however late they come to it, the origin is asked once.
@@ -141,7 +160,7 @@ func TestOneRequestForLateOnes(t *testing.T) {
 				}
 				a.say("HTTP/1.1 " + head + "\n\nhello")
 			})
-			k.asked.Store(k.space.Cache().Now())
+			k.arrived.Store(k.space.Cache().Now())
 			for _, g := range k.crowd(most, "GET /a") {
 				if g.body != body || g.cut {
 					t.Fatal(g)
@@ -164,7 +183,7 @@ func TestOneRequestForLateOnes(t *testing.T) {
 // those who had not started the first.
 func TestFaultForLateOnes(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.conn.Close() })
-	k.asked.Store(k.space.Cache().Now())
+	k.arrived.Store(k.space.Cache().Now())
 	for _, g := range k.crowd(200, "GET /a") {
 		if g.status != 502 {
 			t.Fatal(g)
@@ -180,7 +199,7 @@ func TestFaultForLateOnes(t *testing.T) {
 // An answer that is to be remembered is given to those who come then, and says so.
 func TestRememberedAnswer(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.say("HTTP/1.1 404 Not Found\nContent-Length: 4\n\nnone") })
-	k.adm = Admission{Store: true, Why: policy.NegativeKept, Remember: time.Hour}
+	k.kept = kept{share: true, why: policy.NegativeKept, remember: time.Hour}
 	for i, how := range []string{"fwd=miss; detail=negative", "hit; detail=negative", "hit; detail=negative"} {
 		g := k.ask("GET /a")
 		if g.status != 404 || g.body != "none" || g.get("Cache-Status") != "kasoku; "+how {
@@ -193,28 +212,10 @@ func TestRememberedAnswer(t *testing.T) {
 	}
 }
 
-// The validator of an answer without one is its service's matter.
-func TestTagByKey(t *testing.T) {
-	k := newKeyed(t, func(a *asked) { a.ok("hello") })
-	if g := k.ask("GET /a"); g.get("ETag") != "" {
-		t.Errorf("without: %s", g)
-	}
-	k.tag = func(b *store.Body) []byte { return []byte(`"` + text(&store.Object{Body: b}) + `"`) }
-	if g := k.ask("GET /a"); g.get("ETag") != `"hello"` || g.body != "hello" {
-		t.Errorf("with: %s", g)
-	}
-	if g := k.ask("GET /a", `If-None-Match: "hello"`); g.status != 304 {
-		t.Errorf("who has it: %s", g)
-	}
-}
-
 // A fault of the service's own, when all have their answer, changes nothing.
 func TestPanicAfterwards(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.ok("hello") })
-	k.mu.Lock()
-	k.after = nil
-	k.mu.Unlock()
-	f := (&originFetch{svc: k.Service}).after(func(*store.Body) { panic("a planned fault") })
+	f := (&originFetch{svc: k.Service}).guarded(func(*store.Body) { panic("a planned fault") })
 	f(nil)
 	if n := k.metrics.faults.Value(); n != 1 {
 		t.Errorf("%d faults are counted", n)
@@ -251,7 +252,4 @@ func TestRefreshThatIsCut(t *testing.T) {
 	k.refresh = true
 	k.ask("GET /a")
 	until(t, func() bool { return k.had() == "nothing" })
-	k.tag = func(*store.Body) []byte { return []byte(`"1"`) } // it is held until it is whole
-	k.ask("GET /a")
-	until(t, func() bool { return k.had() == "nothing, nothing" })
 }
