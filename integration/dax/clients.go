@@ -14,21 +14,21 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// The key that all clients sign with, and that Kasoku verifies.
+// The key that all clients sign with and that Kasoku verifies.
 const (
 	keyID  = "APPLICATION"
-	secret = "a secret that only clients and Kasoku know"
+	secret = "a secret shared by clients and Kasoku"
 )
 
-// driver runs a DAX client in the language that it is for.
+// driver runs a DAX client in its language.
 type driver struct {
 	name    string
 	program string
 	args    []string
-	env     []string // beside the key
+	env     []string // in addition to the key
 }
 
-// drivers are all of them, at the versions that the set-up scripts pin.
+// drivers returns all drivers, at the versions that the set-up scripts pin.
 func drivers() []driver {
 	home := filepath.Join(harness.Root(), "integration", "dax")
 	tools := harness.Tools()
@@ -46,13 +46,14 @@ func drivers() []driver {
 	}
 }
 
-// does tells whether the client knows of what a step asks. The document clients translate
-// no values in parameters of before expressions.
+// does reports whether the client supports a step. The document clients don't convert values
+// in legacy parameters.
 func (c driver) does(s step) bool {
 	return c.name != "document" || !bytes.Contains(s.Params, []byte("AttributeValueList")) && !bytes.Contains(s.Params, []byte("AttributeUpdates"))
 }
 
-// start starts the client's driver. What it is to do comes from its input.
+// start returns the command of the client's driver, which reads its steps from standard
+// input.
 func (c driver) start(ctx context.Context, dax, endpoint, daxPrefix, plainPrefix string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.program, append(c.args[:len(c.args):len(c.args)], dax, endpoint, daxPrefix, plainPrefix)...)
 	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+keyID, "AWS_SECRET_ACCESS_KEY="+secret,
@@ -61,11 +62,11 @@ func (c driver) start(ctx context.Context, dax, endpoint, daxPrefix, plainPrefix
 	return cmd
 }
 
-// run does all steps with the client, through dax and at endpoint, and returns its lines,
-// with the same names of tables on both sides.
+// run executes all steps with the client, through dax and at endpoint, and returns its
+// lines, with the same table names for both.
 func (c driver) run(t *testing.T, dax, endpoint, run string, steps []byte) ([]answer, error) {
 	through, direct := c.name+"-"+run+"-x-", c.name+"-"+run+"-y-"
-	// Some clients wait for ever when they are answered nothing.
+	// Some clients wait forever if there is no reply.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := c.start(ctx, dax, endpoint, through, direct)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// answer is one line of what a driver prints: what one side was answered to one step.
+// answer is one line of a driver's output: the answer of one side to one step.
 type answer struct {
 	Side   string `json:"side"`
 	Step   string `json:"step"`
@@ -16,8 +16,8 @@ type answer struct {
 	Error  any    `json:"error"`
 }
 
-// said is the answer, or the error, as comparable text.
-func (a answer) said() string {
+// text returns the answer or the error as comparable text.
+func (a answer) text() string {
 	what := map[string]any{"answer": a.Answer}
 	if a.Error != nil {
 		what = map[string]any{"error": a.Error}
@@ -42,8 +42,8 @@ func read(lines string) (answers []answer, err error) {
 	return answers, nil
 }
 
-// normal writes in one way what may be written in several: the order of a set, of what a
-// batch found and of the tables in lists, and numbers.
+// normal returns a value in a normalised form: the order of sets, batches and table lists,
+// and the spelling of numbers.
 func normal(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -83,7 +83,7 @@ func spelledSet(all []any) []any {
 	return out
 }
 
-// spelled writes a number in the one way that equal numbers share.
+// spelled returns a number in canonical form.
 func spelled(s string) string {
 	if n, ok := new(big.Rat).SetString(s); ok {
 		return n.RatString()
@@ -99,7 +99,7 @@ func text(v any) string {
 	return string(b)
 }
 
-// compare tells where a client's two sides differ, of the steps that it was given.
+// compare returns the differences between a client's two sides for the given steps.
 func compare(client string, steps []step, answers []answer) (differences []string) {
 	sides := map[string][]answer{}
 	for _, a := range answers {
@@ -123,5 +123,5 @@ func compare(client string, steps []step, answers []answer) (differences []strin
 	return differences
 }
 
-// around returns the text about position at, not more than a line or two.
+// around returns the text around position at, a few hundred bytes.
 func around(s string, at int) string { return s[max(0, at-120):min(len(s), at+240)] }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSteps reads all steps: each has a name of its own and knows its operation.
+// TestSteps parses all steps: each has a unique name and a known operation.
 func TestSteps(t *testing.T) {
 	all, err := steps()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestCompare proves that the comparison finds what differs, and only that.
+// TestCompare checks that the comparison finds all differences and no others.
 func TestCompare(t *testing.T) {
 	const line = `{"side":"plain","step":"a","answer":{"Item":{"n":{"N":"100"},"s":{"SS":["a","b"]}},"Responses":{"t":[{"x":{"S":"1"}},{"x":{"S":"2"}}]}}}`
 	f := func(name string, same bool, other string) {

@@ -21,7 +21,7 @@ func serve(t *testing.T, origin string, service ...string) *harness.Node {
 	return harness.Start(t, harness.Options{Origin: origin, DAX: true, Service: service, Env: []string{"CLIENT_SECRET=" + secret}})
 }
 
-// named says who asks, which DynamoDB Local wants to know but doesn't check.
+// named adds a client's name, which DynamoDB Local requires but doesn't check.
 type named struct{}
 
 func (named) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -36,7 +36,7 @@ var runs atomic.Int64
 // unique makes the name of a run one that no other has.
 func unique(run string) string { return fmt.Sprint(run, runs.Add(1)) }
 
-// create makes the tables of a run, at an endpoint that lets everybody.
+// create creates the tables of a run, at an endpoint that accepts every client.
 func create(t *testing.T, endpoint, prefix string) {
 	t.Helper()
 	for _, table := range tables {
@@ -77,8 +77,8 @@ func all(t *testing.T, some []driver, dax, endpoint, origin, run string) {
 	}
 }
 
-// TestDynamoDBLocal compares what DAX clients are told by Kasoku before DynamoDB Local with
-// what SDKs are told by DynamoDB Local itself.
+// TestDynamoDBLocal compares the replies of DAX clients from Kasoku in front of DynamoDB
+// Local with the replies of SDKs from DynamoDB Local itself.
 func TestDynamoDBLocal(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
 	all(t, drivers(), serve(t, local, auth...).DAX, local, local, "local")

@@ -17,21 +17,21 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// open lets everybody in: the small client doesn't sign.
+// open accepts every client: the small client doesn't sign.
 const open = "auth: {mode: none}"
 
 // origin is the model with a table, counted, and with faults when wanted.
 type origin struct {
-	url    string
-	faults fault.Injector
-	asked  atomic.Int64 // requests that reached it
+	url      string
+	faults   fault.Injector
+	requests atomic.Int64 // requests that reached it
 }
 
 func start(t *testing.T) (*origin, *harness.Node) {
 	t.Helper()
 	o, db := &origin{}, model.New()
 	o.url = harness.Origin(t, o.faults.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		o.asked.Add(1)
+		o.requests.Add(1)
 		db.ServeHTTP(w, r)
 	})))
 	must(t, o.url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
@@ -48,7 +48,7 @@ func must(t *testing.T, url, operation, body string) string {
 	return answer
 }
 
-// app is a client that fails the test when it is told anything but an answer.
+// app is a client that fails the test on any error.
 type app struct {
 	t *testing.T
 	*client.Conn
@@ -79,8 +79,8 @@ func (a app) is(key string, want client.Item) {
 	}
 }
 
-// TestRestart kills a node while a client keeps what it was told of lists of names: their
-// numbers mean the same afterwards, also if others are numbered first.
+// TestRestart kills a node while a client keeps the numbers of attribute lists: they
+// identify the same lists afterwards, even if others are numbered first.
 func TestRestart(t *testing.T) {
 	_, node := start(t)
 	a := connect(t, node)
@@ -101,16 +101,16 @@ func TestRestart(t *testing.T) {
 		other.put("other", mine)
 		other.is("other", mine)
 		for key, item := range items {
-			a.is(key, item) // by the number that it was told before
+			a.is(key, item) // by the number it already has
 			a.put(key, item)
-			other.is(key, item) // by one that is asked for now
+			other.is(key, item) // by one that it requests now
 			other.Forget()
 		}
 	}
 }
 
-// TestClientGone ends clients in the middle of a request: what has not arrived whole is not
-// done, and others are served.
+// TestClientGone disconnects clients in the middle of a request: incomplete requests are not
+// executed, and others are served.
 func TestClientGone(t *testing.T) {
 	_, node := start(t)
 	other := connect(t, node)
@@ -132,8 +132,8 @@ func TestClientGone(t *testing.T) {
 	other.is("half", nil)
 }
 
-// TestOriginDown has the origin refuse, fail, hang and go: a client is told so as DynamoDB's
-// client would be, what is in memory is still answered, and so is who asks for nodes.
+// TestOriginDown makes the origin reject, fail, hang and exit: a client receives the same
+// errors as DynamoDB's client, and items in memory and the list of nodes are still served.
 func TestOriginDown(t *testing.T) {
 	o, node := start(t)
 	a := connect(t, node)
@@ -141,13 +141,13 @@ func TestOriginDown(t *testing.T) {
 	a.put("kept", kept)
 	a.is("kept", kept)
 	a.is("kept", kept)
-	told := func(what string, kind fault.Kind, class int64, typ string) {
+	fails := func(what string, kind fault.Kind, class int64, typ string) {
 		t.Helper()
 		o.faults.Set(fault.Plan{OneIn: map[fault.Kind]int{kind: 1}, DelayFor: time.Minute})
 		defer o.faults.Clear()
 		_, err := a.Get(t.Context(), "s", []byte("new "+what), false)
-		var said *client.Error
-		if !errors.As(err, &said) || said.Codes[0] != class || said.Type != typ {
+		var reply *client.Error
+		if !errors.As(err, &reply) || reply.Codes[0] != class || reply.Type != typ {
 			t.Errorf("%s: got %v, expected class %d and %q", what, err, class, typ)
 		}
 		a.is("kept", kept)
@@ -155,12 +155,12 @@ func TestOriginDown(t *testing.T) {
 			t.Errorf("%s: endpoints: %v", what, err)
 		}
 	}
-	told("throttled", fault.Throttle, 4, "ProvisionedThroughputExceededException")
-	told("failing", fault.ErrorBefore, 1, "InternalServerError")
-	told("unavailable", fault.Unavailable, 1, "InternalServerError")
-	told("gone", fault.ResetBefore, 1, "ServiceUnavailable")
+	fails("throttled", fault.Throttle, 4, "ProvisionedThroughputExceededException")
+	fails("failing", fault.ErrorBefore, 1, "InternalServerError")
+	fails("unavailable", fault.Unavailable, 1, "InternalServerError")
+	fails("gone", fault.ResetBefore, 1, "ServiceUnavailable")
 
-	// While it hangs, somebody waits and others don't.
+	// While it hangs, one client waits and others don't.
 	release := o.faults.Hold()
 	waiting := connect(t, node)
 	var done sync.WaitGroup
@@ -176,15 +176,15 @@ func TestOriginDown(t *testing.T) {
 	a.is("after", kept)
 }
 
-// TestWalkThrough is an application's day: what is read again is not asked of the origin,
-// however much of it there is, and what is written shows at once, in queries too.
+// TestWalkThrough is an application's day: repeated reads aren't sent to the origin, however
+// large they are, and writes are visible at once, in queries too.
 func TestWalkThrough(t *testing.T) {
 	o, node := start(t)
 	a := connect(t, node)
 	v1, v2 := client.Item{"v": `{"N":"1"}`}, client.Item{"v": `{"N":"2"}`}
 	a.put("x", v1)
 	a.is("x", v1)
-	asked := o.asked.Load()
+	requests := o.requests.Load()
 	hits := counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`)
 	const each, at = 500, 8
 	var load sync.WaitGroup
@@ -201,7 +201,7 @@ func TestWalkThrough(t *testing.T) {
 		})
 	}
 	load.Wait()
-	if more := o.asked.Load() - asked; more != 0 {
+	if more := o.requests.Load() - requests; more != 0 {
 		t.Errorf("%d reads of an item in memory made %d requests to the origin", at*each, more)
 	}
 	if got := counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`) - hits; got != at*each {
@@ -210,7 +210,7 @@ func TestWalkThrough(t *testing.T) {
 	a.put("x", v2)
 	a.is("x", v2)
 	must(t, node.URL, "PutItem", `{"TableName":"s","Item":{"id":{"S":"x"},"v":{"N":"1"}}}`)
-	a.is("x", v1) // what was written by HTTP
+	a.is("x", v1) // the value written by HTTP
 
 	partition := func(want ...string) {
 		t.Helper()

@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// patient are the clients that go on when a node closes connections that they keep. Those
-// for JavaScript wait for ever then, for an answer by a connection that is gone.
+// patient are the clients that continue after a node has closed idle connections. The
+// JavaScript clients then wait forever for a reply over the closed connection.
 var patient = []string{"python", "java"}
 
 // TestRestartUnderPools kills and restarts a node under clients that keep connections to it
@@ -114,7 +114,7 @@ func TestClientKilled(t *testing.T) {
 				t.Errorf("%s did not get far: %v", c.name, err)
 			}
 			cmd.Process.Kill()
-			cmd.Wait() // says that it was killed
+			cmd.Wait() // returns an error because it was killed
 		})
 	}
 	killed.Wait()
@@ -125,7 +125,7 @@ func TestClientKilled(t *testing.T) {
 	}
 }
 
-// await asks again and again until done says so.
+// await polls done until it returns true.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)

@@ -15,11 +15,12 @@ var files embed.FS
 type step struct {
 	Step   string          `json:"step"`
 	Op     string          `json:"op"`
-	Pages  bool            `json:"pages,omitempty"` // all of them, one call each
+	Pages  bool            `json:"pages,omitempty"` // all pages, one call each
 	Params json.RawMessage `json:"params"`
 }
 
-// tables are the requests that make the tables of a run, with RUN- for its part of names.
+// tables are the requests that create the tables of a run, with RUN- as the placeholder of
+// its prefix.
 var tables = []string{
 	simple("s", "id", "S"), simple("n", "id", "N"), simple("b", "id", "B"), simple("empty", "id", "S"),
 	composite("sn", "S", "N"), composite("ss", "S", "S"), composite("sb", "S", "B"),
@@ -44,15 +45,15 @@ func composite(name, hash, sort string) string {
 		"KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}]}`, name, hash, sort)
 }
 
-// keys are values that attributes of keys have, in order within their type. Python's client
-// can't read sort keys of more digits than a multiple of three below 38.
+// keys are values of key attributes, in order within their type. The Python client can't
+// read sort keys with more digits than the largest multiple of three below 38.
 var keys = map[byte][]string{
 	'S': {`{"S":"a"}`, `{"S":"aa"}`, `{"S":"ключ"}`, `{"S":"🚀"}`},
 	'N': {`{"N":"-1E20"}`, `{"N":"-1.5"}`, `{"N":"0"}`, `{"N":"0.001"}`, `{"N":"3.14"}`, `{"N":"1000"}`, `{"N":"123456789012345678901234567890123456"}`, `{"N":"1E125"}`},
 	'B': {`{"B":"AA=="}`, `{"B":"AAE="}`, `{"B":"/wA="}`},
 }
 
-// steps are all steps, those of the files in an order in which each finds what it needs.
+// steps returns all steps. The files are in an order in which each finds its prerequisites.
 func steps() ([]step, error) {
 	all := keySteps()
 	for _, name := range []string{"items", "updates", "conditions", "queries", "batches", "transactions"} {
@@ -69,7 +70,8 @@ func steps() ([]step, error) {
 	return all, nil
 }
 
-// parse reads lines of steps. What reads is done twice: a cache answers the second time.
+// parse parses lines of steps. Reads are executed twice: the second one is served from a
+// cache.
 func parse(text string) (all []step, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -87,7 +89,7 @@ func parse(text string) (all []step, err error) {
 	return all, nil
 }
 
-// twice is a step, and once more if it may be answered from memory then.
+// twice returns a step, repeated if it may be served from memory.
 func twice(s step) []step {
 	switch s.Op {
 	case "GetItem", "BatchGetItem", "Query", "Scan":
@@ -98,7 +100,7 @@ func twice(s step) []step {
 	return []step{s}
 }
 
-// keySteps do the same with tables of every key schema.
+// keySteps returns the same steps for tables of every key schema.
 func keySteps() (all []step) {
 	do := func(name, operation, format string, of ...any) {
 		all = append(all, twice(step{Step: name, Op: operation, Params: json.RawMessage(fmt.Sprintf(format, of...))})...)
@@ -135,7 +137,7 @@ func keySteps() (all []step) {
 	return all
 }
 
-// ordered yields keys in an order that is always the same.
+// ordered yields keys in a fixed order.
 func ordered() func(yield func(byte, []string) bool) {
 	return func(yield func(byte, []string) bool) {
 		for _, typ := range []byte("SNB") {
@@ -146,7 +148,7 @@ func ordered() func(yield func(byte, []string) bool) {
 	}
 }
 
-// lines are what a driver reads.
+// lines returns the input of a driver.
 func lines(all []step) ([]byte, error) {
 	var b bytes.Buffer
 	for _, s := range all {

@@ -16,7 +16,7 @@ import (
 	"github.com/kasoku/kasoku/integration/model"
 )
 
-// worker makes one request after another through a client and counts what becomes of them.
+// worker sends one request after the other through a client and counts the outcomes.
 type worker struct {
 	cluster *client.Cluster
 	name    string
@@ -70,9 +70,9 @@ func (w *worker) request(t *testing.T) bool {
 	return err == nil
 }
 
-// TestTerminate stops a node that is the only one by SIGTERM, and starts it again, under 20
-// clients that behave like Go's. What they see in between is that connections are refused: no
-// request that was sent is cut off, and the list of nodes never takes the last route away.
+// TestTerminate stops a node that is the only one by SIGTERM and starts it again, under 20
+// clients that behave like the Go clients. In between they only see refused connections: no
+// request is cut off, and the list of nodes never becomes empty.
 func TestTerminate(t *testing.T) {
 	db := model.New()
 	var writes atomic.Int64

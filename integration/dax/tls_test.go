@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// TestTLS has each client ask by TLS, and verify the certificate in the way that it knows.
+// TestTLS has each client connect by TLS and verify the certificate in its own way.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// trait is something that a client, or DynamoDB Local, makes different itself, whatever the
-// client is answered.
+// trait is a difference that a client, or DynamoDB Local, causes itself.
 type trait struct {
 	why     string
 	clients []string // none: all
-	steps   []string // how the names of the steps where it shows begin; none: all
-	// even takes the difference out of the two sides' answers.
+	steps   []string // prefixes of the names of the affected steps; none: all
+	// even removes the difference from the two answers.
 	even func(direct, through *answer)
 }
 
@@ -29,14 +28,14 @@ var traits = []trait{
 	{"Java's DAX client puts the error's codes before its message", []string{"java"}, nil, func(direct, through *answer) {
 		through.reword(func(_, message string) string { return codes.ReplaceAllString(message, "") })
 	}},
-	{"SDKs for JavaScript make up a message where there is none, or have none", javaScript, []string{"tx-write-token-other"}, func(direct, through *answer) {
+	{"SDKs for JavaScript invent a missing message, or omit it", javaScript, []string{"tx-write-token-other"}, func(direct, through *answer) {
 		direct.reword(func(_, message string) string { return strings.TrimPrefix(message, "UnknownError") })
 		if e, ok := direct.Error.(map[string]any); ok && e["message"] == nil {
 			e["message"] = ""
 		}
 		through.reword(func(_, message string) string { return strings.TrimPrefix(message, "UnknownError") })
 	}},
-	{"a DAX client has the table's keys told first, and a table that is not there is told of in other words then", nil, nil, func(direct, through *answer) {
+	{"a DAX client requests the table's keys first, which has another error message for a missing table", nil, nil, func(direct, through *answer) {
 		for _, side := range []*answer{direct, through} {
 			side.reword(func(code, message string) string {
 				if code == "ResourceNotFoundException" {
@@ -46,7 +45,7 @@ var traits = []trait{
 			})
 		}
 	}},
-	{"JavaScript's DAX clients tell of reasons also what there is not", javaScript, []string{"tx-cancelled"}, func(_, through *answer) {
+	{"JavaScript's DAX clients also report absent members of reasons", javaScript, []string{"tx-cancelled"}, func(_, through *answer) {
 		through.reasons(func(reasons []any) []any {
 			for _, reason := range reasons {
 				if members, ok := reason.(map[string]any); ok {
@@ -56,7 +55,7 @@ var traits = []trait{
 			return reasons
 		})
 	}},
-	{"Python's DAX client tells the reasons as they came: three values each, an item as bytes that name nothing", []string{"python"}, []string{"tx-cancelled"}, func(direct, through *answer) {
+	{"Python's DAX client reports the reasons undecoded: three values each, an item as bytes without names", []string{"python"}, []string{"tx-cancelled"}, func(direct, through *answer) {
 		direct.reasons(func(reasons []any) []any {
 			flat := []any{}
 			for _, reason := range reasons {
@@ -77,7 +76,7 @@ var traits = []trait{
 			direct.Error, through.Error = "refused", "refused"
 		}
 	}},
-	{"DynamoDB Local tells unasked what the deletion of nothing has used", nil, []string{"delete-absent"}, func(direct, through *answer) {
+	{"DynamoDB Local reports the capacity of deleting a missing item without a request for it", nil, []string{"delete-absent"}, func(direct, through *answer) {
 		direct.drop("ConsumedCapacity", func(any) bool { return true })
 	}},
 	{"clients other than Python's differ in whether an empty list or map is there", notPython, nil, func(direct, through *answer) {
@@ -91,7 +90,7 @@ var traits = []trait{
 
 var codes = regexp.MustCompile(`^\[[0-9.]+\] `)
 
-// evened are the two sides' answers to a step without what the client makes different.
+// evened returns the two answers to a step without the client's own differences.
 func evened(client string, s step, direct, through answer) (a, b string) {
 	for _, t := range traits {
 		of := len(t.clients) == 0 || slices.Contains(t.clients, client)
@@ -100,10 +99,10 @@ func evened(client string, s step, direct, through answer) (a, b string) {
 			t.even(&direct, &through)
 		}
 	}
-	return direct.said(), through.said()
+	return direct.text(), through.text()
 }
 
-// reword changes the message of an error.
+// reword replaces the message of an error.
 func (a *answer) reword(f func(code, message string) string) {
 	e, _ := a.Error.(map[string]any)
 	code, _ := e["code"].(string)
@@ -112,7 +111,7 @@ func (a *answer) reword(f func(code, message string) string) {
 	}
 }
 
-// reasons changes why a transaction was cancelled.
+// reasons replaces the cancellation reasons of a transaction.
 func (a *answer) reasons(f func([]any) []any) {
 	e, _ := a.Error.(map[string]any)
 	if all, ok := e["reasons"].([]any); ok {
@@ -120,7 +119,8 @@ func (a *answer) reasons(f func([]any) []any) {
 	}
 }
 
-// drop takes a member out of the answer, or out of all its pages, if what is there will do.
+// drop removes a member from the answer, or from all its pages, if when returns true for its
+// value.
 func (a *answer) drop(name string, when func(any) bool) {
 	pages := []any{a.Answer}
 	if all, ok := a.Answer.(map[string]any); ok && all["pages"] != nil {

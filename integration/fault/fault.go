@@ -1,10 +1,9 @@
-// Package fault makes an origin misbehave on command. An Injector wraps the
-// origin's handler, be it the model or a proxy to DynamoDB Local, and decides
-// for each request whether it is answered as it should be.
+// Package fault makes an origin misbehave on command. An Injector wraps the origin's
+// handler, either the model or a proxy to DynamoDB Local, and decides for each request
+// whether to inject a fault.
 //
-// Every kind is something that a real network or service does to a proxy: what
-// matters to Kasoku is whether the request was executed, and whether the proxy
-// can know that.
+// Every kind of fault occurs with real networks and services. The kinds differ in whether
+// the request is executed, and whether the proxy can detect that.
 package fault
 
 import (
@@ -22,17 +21,17 @@ import (
 	"time"
 )
 
-// Kind is one way to misbehave.
+// Kind is a kind of fault.
 type Kind uint8
 
 const (
 	None        Kind = iota
-	Delay            // answered well, but late
-	Throttle         // refused as over capacity; not executed
+	Delay            // served correctly, but late
+	Throttle         // rejected as over capacity; not executed
 	ErrorBefore      // 500, not executed
-	ErrorAfter       // 500, although executed
+	ErrorAfter       // 500, but executed
 	Unavailable      // 503, not executed
-	Garbage          // executed, answered with 200 and a body that is no JSON
+	Garbage          // executed, answered with 200 and a body that isn't JSON
 	ResetBefore      // the connection is reset; not executed
 	ResetAfter       // executed, then the connection is reset without an answer
 	ResetBody        // executed, then reset in the middle of the answer
@@ -45,25 +44,25 @@ var names = [kinds]string{"none", "delay", "throttle", "error-before", "error-af
 
 func (k Kind) String() string { return names[k] }
 
-// Plan says how often each kind strikes. The zero Plan injects nothing.
+// Plan sets the frequency of each kind. The zero Plan injects nothing.
 type Plan struct {
 	OneIn map[Kind]int // 1 for every request, 100 for one in a hundred
-	// Steady strikes by counting requests instead of by chance: within the
-	// first n of them, a kind of one in n has struck for certain. Kinds of the
-	// same n strike different requests if n is more than the number of kinds.
+	// Steady selects requests by counting instead of at random: within any n requests, a
+	// kind of one in n occurs exactly once. Kinds with the same n affect different requests
+	// if n is greater than the number of kinds.
 	Steady bool
-	// Only restricts the faults to these operations, all if empty.
+	// Only restricts the faults to these operations; empty: all.
 	Only []string
-	// DelayFor is the longest that Delay holds a request back, LateBy the
-	// longest after which a Late request is still executed.
+	// DelayFor is the maximum delay of Delay, LateBy the maximum delay after which a Late
+	// request is still executed.
 	DelayFor, LateBy time.Duration
 }
 
-// Injector injects faults into requests for the handler it wraps. It may be
-// reprogrammed at any time; requests under way keep the plan they met.
+// Injector injects faults into requests for the wrapped handler. The plan may be changed at
+// any time; requests in progress keep the plan they began with.
 type Injector struct {
-	// Operation tells what a request asks for, in the words of Plan.Only. It is the
-	// package's Operation if it is nil.
+	// Operation returns the operation of a request, for Plan.Only. If nil, the package's
+	// Operation is used.
 	Operation func(*http.Request) string
 
 	plan  atomic.Pointer[Plan]
@@ -84,10 +83,10 @@ func (in *Injector) Clear() {
 	in.late.Wait()
 }
 
-// Count tells how many faults of kind k were injected.
+// Count returns the number of injected faults of kind k.
 func (in *Injector) Count(k Kind) int64 { return in.count[k].Load() }
 
-// Hold lets every request wait at the door until release is called.
+// Hold blocks every request until release is called.
 func (in *Injector) Hold() (release func()) {
 	gate := make(chan struct{})
 	in.gate.Store(&gate)
@@ -121,14 +120,14 @@ func (in *Injector) operation(r *http.Request) string {
 	return Operation(r)
 }
 
-// Operation is the DynamoDB operation that r asks for.
+// Operation returns the DynamoDB operation of r.
 func Operation(r *http.Request) string {
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	return op
 }
 
-// pick draws the fault of one request. Kinds are tried in their own order, so
-// each strikes as often as its number says, less those that struck before.
+// pick selects the fault of one request. Kinds are tried in order, so a kind occurs with its
+// frequency except when an earlier kind is selected.
 func (in *Injector) pick(p *Plan, op string) Kind {
 	if p == nil || (len(p.Only) > 0 && !contains(p.Only, op)) {
 		return None
@@ -168,8 +167,8 @@ func (in *Injector) serve(w http.ResponseWriter, r *http.Request, next http.Hand
 	case None:
 		next.ServeHTTP(w, r)
 	case Delay:
-		// Executed also if the client has given up by then, as it would be by
-		// a service that had received it.
+		// Executed even if the client has given up by then, as by a service that has
+		// received it.
 		<-time.After(upTo(plan.DelayFor))
 		next.ServeHTTP(w, r)
 	case Throttle:
@@ -201,7 +200,7 @@ func (in *Injector) serve(w http.ResponseWriter, r *http.Request, next http.Hand
 	}
 }
 
-// executeLate runs the request on its own after a random part of within.
+// executeLate executes the request in the background after a random delay of at most within.
 func (in *Injector) executeLate(next http.Handler, r *http.Request, within time.Duration) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -217,7 +216,7 @@ func (in *Injector) executeLate(next http.Handler, r *http.Request, within time.
 	})
 }
 
-// execute runs the request to its end and keeps the answer back.
+// execute executes the request and returns its response without sending it.
 func execute(next http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	next.ServeHTTP(rec, r)

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// TestKinds checks for each kind what the origin executes and what the client
-// gets to see.
+// TestKinds checks for each kind what the origin executes and what the client receives.
 func TestKinds(t *testing.T) {
 	f := func(kind Kind, executes bool, want string) {
 		t.Helper()
@@ -49,7 +48,7 @@ func TestKinds(t *testing.T) {
 	f(Late, true, "no answer")
 }
 
-// outcome tells what a client sees of one request.
+// outcome returns the result of one request as the client sees it.
 func outcome(s *httptest.Server, operation string) string {
 	req, err := http.NewRequest("POST", s.URL, strings.NewReader("request"))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// Proxy passes requests on to the server at origin, as they are. Wrapped by an
-// Injector it makes a real server misbehave.
+// Proxy returns a handler that forwards requests unchanged to the server at origin. Wrapped
+// by an Injector it makes a real server misbehave.
 func Proxy(origin string) (*httputil.ReverseProxy, error) {
 	to, err := url.Parse(origin)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"strconv"
 )
 
-// Load is what ab (ApacheBench) tells of a run.
+// Load is the report of a run of ab (ApacheBench).
 type Load struct {
 	Complete int
-	Failed   int // no answer, or one of another length than the first
+	Failed   int // no answer, or one with a different length than the first
 	Non2xx   int
 	Rate     float64 // answers a second
 }
 
-// AB asks url so many times, from so many connections at once, each for one request, as
-// ab -n requests -c conns does.
+// AB sends the given number of requests for url over conns concurrent connections, like ab
+// -n requests -c conns.
 func AB(ctx context.Context, url string, requests, conns int) (Load, error) {
 	program := filepath.Join(Tools(), "ab", "ab")
 	if _, err := os.Stat(program); err != nil {
@@ -32,7 +32,7 @@ func AB(ctx context.Context, url string, requests, conns int) (Load, error) {
 	var l Load
 	for label, value := range map[string]*int{"Complete requests": &l.Complete, "Failed requests": &l.Failed, "Non-2xx responses": &l.Non2xx} {
 		if m := regexp.MustCompile(`(?m)^` + label + `: +(\d+)`).FindSubmatch(out); m != nil {
-			*value, _ = strconv.Atoi(string(m[1])) // digits
+			*value, _ = strconv.Atoi(string(m[1])) // matched as digits
 		}
 	}
 	if m := regexp.MustCompile(`(?m)^Requests per second: +([\d.]+)`).FindSubmatch(out); m != nil {

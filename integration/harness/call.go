@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Call sends one request of the JSON protocol, unsigned, and returns the status
-// and body of the answer.
+// Call sends one unsigned request of the JSON protocol, and returns the status and body of
+// the response.
 func Call(ctx context.Context, client *http.Client, url, operation, body string) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -26,7 +26,7 @@ func Call(ctx context.Context, client *http.Client, url, operation, body string)
 	return resp.StatusCode, string(text), err
 }
 
-// MustCall is Call for requests that must be answered with 200.
+// MustCall is like Call, and returns an error unless the status is 200.
 func MustCall(ctx context.Context, client *http.Client, url, operation, body string) (string, error) {
 	status, text, err := Call(ctx, client, url, operation, body)
 	if err == nil && status != http.StatusOK {

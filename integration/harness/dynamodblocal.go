@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// dynamoDBLocal is the one server that a test process shares.
+// dynamoDBLocal is the server shared by the tests of a process.
 type dynamoDBLocal struct {
 	once  sync.Once
 	url   string
@@ -22,9 +22,9 @@ type dynamoDBLocal struct {
 
 var local dynamoDBLocal
 
-// DynamoDBLocal starts DynamoDB Local, unless it runs already, and returns its
-// URL. All tests of a package share it and its tables, whatever their keys and
-// regions; each uses table names of its own.
+// DynamoDBLocal starts DynamoDB Local, unless it is already running, and returns its URL.
+// All tests of a package share it and its tables, whatever their keys and regions, so each
+// must use its own table names.
 func DynamoDBLocal(t testing.TB) string {
 	t.Helper()
 	local.once.Do(local.start)
@@ -47,7 +47,7 @@ func (d *dynamoDBLocal) start() {
 		"LoopbackDynamoDB", "-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	// It ends when its input does, which is at the latest when we do.
+	// It exits at the end of its input, at the latest when this process ends.
 	if d.stdin, d.err = cmd.StdinPipe(); d.err != nil {
 		return
 	}

@@ -1,7 +1,6 @@
-// Package harness starts what the integration tests talk to: DynamoDB Local,
-// the kasoku binary, and origins made for a test. Everything listens on
-// loopback, on ports that were free, and ends with the test: also when the test
-// fails, panics or is killed.
+// Package harness starts the servers of integration tests: DynamoDB Local, the kasoku
+// binary, and origins made for a test. All of them listen on free loopback ports and end
+// with the test, even if the test fails, panics or is killed.
 package harness
 
 import (
@@ -22,16 +21,16 @@ import (
 	"time"
 )
 
-// Root is the repository's root.
+// Root returns the repository's root.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
-// Tools is where the set-up scripts install things.
+// Tools returns the directory where the set-up scripts install programs.
 func Tools() string { return filepath.Join(Root(), ".tools") }
 
-// Main runs a test package and then ends what its tests shared. To be called
+// Main runs a test package and then stops the servers shared by its tests. It must be called
 // from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
@@ -51,7 +50,7 @@ func Origin(t testing.TB, h http.Handler) string {
 	return s.URL
 }
 
-// FreePort returns a loopback address that nobody listens on.
+// FreePort returns a loopback address with a free port.
 func FreePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,8 +60,8 @@ func FreePort() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// StablePort returns a loopback address below the ports that the kernel gives to
-// outgoing connections, so that none of these takes it while its server is down.
+// StablePort returns a loopback address below the ports that the kernel assigns to outgoing
+// connections, so that none of these uses it while its server is down.
 func StablePort() (string, error) {
 	ports, err := stablePorts(1)
 	if err != nil {
@@ -71,7 +70,7 @@ func StablePort() (string, error) {
 	return ports[0], nil
 }
 
-// stablePorts returns several such addresses, no two the same.
+// stablePorts returns n different such addresses.
 func stablePorts(n int) (ports []string, err error) {
 	const attempts = 20
 	for range n * attempts {
@@ -79,7 +78,7 @@ func stablePorts(n int) (ports []string, err error) {
 		if err != nil {
 			continue
 		}
-		defer l.Close() // not before all are there
+		defer l.Close() // keeps the port until all are found
 		if ports = append(ports, l.Addr().String()); len(ports) == n {
 			return ports, nil
 		}
@@ -87,10 +86,10 @@ func stablePorts(n int) (ports []string, err error) {
 	return nil, errors.New("no free port")
 }
 
-// errNotUp says that a server did not become ready in time.
+// errNotUp is returned if a server isn't ready in time.
 var errNotUp = errors.New("not ready in time")
 
-// answers asks whether the status will do that url is answered with.
+// answers returns a function that reports whether will accepts the status of url.
 func answers(url string, will func(status int) bool) func() bool {
 	client := &http.Client{Timeout: 2 * time.Second}
 	return func() bool {
@@ -103,8 +102,8 @@ func answers(url string, will func(status int) bool) func() bool {
 	}
 }
 
-// awaitUp polls until ready says so. It gives up when ended is closed, since then
-// nothing will get ready.
+// awaitUp polls ready until it returns true. It returns an error when ended is closed,
+// because the server then can't become ready.
 func awaitUp(ended <-chan struct{}, ready func() bool) error {
 	deadline := time.After(60 * time.Second)
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -123,11 +122,11 @@ func awaitUp(ended <-chan struct{}, ready func() bool) error {
 	}
 }
 
-// process is a child of ours that does not outlive us.
+// process is a child process that ends with this one.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed once it has been waited for
-	err   error         // how it ended; to be read after ended
+	ended chan struct{} // closed after Wait
+	err   error         // result of Wait; valid after ended
 }
 
 func start(cmd *exec.Cmd) (*process, error) {
@@ -143,11 +142,11 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// stop asks the process to end, and kills it if it does not within the time
-// that it is allowed for draining.
+// stop interrupts the process, and kills it if it doesn't end within the time allowed for
+// draining.
 func (p *process) stop() error { return p.signal(os.Interrupt) }
 
-// terminate is stop with the signal that service managers send.
+// terminate is like stop, with the signal that service managers send.
 func (p *process) terminate() error { return p.signal(syscall.SIGTERM) }
 
 func (p *process) signal(s os.Signal) error {
@@ -157,7 +156,7 @@ func (p *process) signal(s os.Signal) error {
 		return p.err
 	case <-time.After(40 * time.Second):
 		p.kill()
-		return errors.New("did not end within 40 s of being asked to; killed")
+		return errors.New("did not end within 40 s of the signal; killed")
 	}
 }
 
@@ -173,9 +172,9 @@ var builds = struct {
 	done map[string]error
 }{done: map[string]error{}}
 
-// Binary builds cmd/kasoku, with the race detector and the given build tags,
-// once for all tests of a package, and returns its path. KASOKU_RACE names one without
-// tags that was built for all packages, as make test does.
+// Binary builds cmd/kasoku with the race detector and the given build tags, once for all
+// tests of a package, and returns its path. If KASOKU_RACE is set, it is the path of a
+// binary without tags that has already been built for all packages, as by make test.
 func Binary(tags string) (string, error) {
 	if path := os.Getenv("KASOKU_RACE"); path != "" && tags == "" {
 		return path, nil
@@ -183,7 +182,7 @@ func Binary(tags string) (string, error) {
 	return built(tags, "-race")
 }
 
-// PlainBinary is Binary without the race detector.
+// PlainBinary is like Binary, without the race detector.
 func PlainBinary(tags string) (string, error) { return built(tags) }
 
 // built builds cmd/kasoku with the given build tags and flags, once.

@@ -13,26 +13,25 @@ import (
 	"time"
 )
 
-// Options are how a node is set up.
+// Options configure a node.
 type Options struct {
-	// Type is the service's: "http", "couchdb" or "memcached", or dynamodb if it is
-	// empty.
+	// Type is the service's type: "http", "couchdb", "memcached", or "" for dynamodb.
 	Type string
-	// Origin is the URL of what stands behind; for types http and couchdb several,
-	// separated by commas; for type memcached the servers, likewise.
+	// Origin is the URL of the origin. For types http and couchdb it can be several URLs
+	// separated by commas, for type memcached likewise the servers.
 	Origin string
-	// DAX has the service speak the protocol of DAX as well.
+	// DAX also enables the DAX protocol.
 	DAX bool
-	// Service holds further lines of the service's section, such as
-	// "item_ttl: 5m"; those of a nested map are indented by two spaces.
+	// Service holds additional lines of the service's section, for example "item_ttl: 5m";
+	// those of a nested map are indented by two spaces.
 	Service []string
-	// Top holds further top-level lines.
+	// Top holds additional top-level lines.
 	Top []string
-	// Env holds further environment variables, as NAME=VALUE.
+	// Env holds additional environment variables, as NAME=VALUE.
 	Env []string
 	// Tags are the build tags of the binary.
 	Tags string
-	// Plain has the binary built without the race detector, for tests that measure.
+	// Plain builds the binary without the race detector, for tests that measure.
 	Plain bool
 }
 
@@ -48,8 +47,8 @@ type Node struct {
 	proc    *process
 }
 
-// Start starts a node, waits until it is ready, and stops it when the test
-// ends; if the test failed by then, the node's log is shown.
+// Start starts a node, waits until it is ready, and stops it when the test ends. If the test
+// has failed by then, it prints the node's log.
 func Start(t testing.TB, o Options) *Node {
 	t.Helper()
 	build := Binary
@@ -110,11 +109,11 @@ func (n *Node) configure(dir string) error {
 	return os.WriteFile(n.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
-// race has the first data race end the process, and an end in order take 50 ms instead of
-// the second that the race detector leaves to other goroutines.
+// race makes the first data race end the process, and reduces the delay of a normal exit
+// from one second to 50 ms.
 const race = "GORACE=halt_on_error=1 atexit_sleep_ms=50"
 
-// run starts the process and waits for it to be ready.
+// run starts the process and waits until it is ready.
 func (n *Node) run(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -136,16 +135,16 @@ func (n *Node) run(t testing.TB) {
 	}
 }
 
-// Config is the path of the node's kasoku.yaml.
+// Config returns the path of the node's kasoku.yaml.
 func (n *Node) Config() string { return n.config }
 
-// Process is the id of the node's process.
+// Process returns the ID of the node's process.
 func (n *Node) Process() int { return n.proc.cmd.Process.Pid }
 
-// Kill ends the process at once, as kill -9 does.
+// Kill ends the process at once, like kill -9.
 func (n *Node) Kill() { n.proc.kill() }
 
-// Terminate sends SIGTERM and waits for the end of the process, which must be in order.
+// Terminate sends SIGTERM and waits for the process, which must exit normally.
 func (n *Node) Terminate(t testing.TB) {
 	t.Helper()
 	if err := n.proc.terminate(); err != nil {
@@ -160,8 +159,8 @@ func (n *Node) Restart(t testing.TB) {
 	n.run(t)
 }
 
-// end stops the node if it still runs. A race that the detector reported makes
-// the process exit with a status of its own, and so fails the test.
+// end stops the node if it is still running. After a data race the process exits with a
+// special status, which fails the test.
 func (n *Node) end() error {
 	select {
 	case <-n.proc.ended:
@@ -175,7 +174,7 @@ func (n *Node) end() error {
 	}
 }
 
-// Logged counts the lines of the log that have text.
+// Logged returns the number of lines of the log that contain text.
 func (n *Node) Logged(t testing.TB, text string) (lines int) {
 	t.Helper()
 	log, err := os.ReadFile(n.log)
@@ -200,7 +199,7 @@ func (n *Node) tail() string {
 	return string(log[max(0, len(log)-most):])
 }
 
-// Ended is closed when the process has ended.
+// Ended returns a channel that is closed when the process has ended.
 func (n *Node) Ended() <-chan struct{} { return n.proc.ended }
 
 var adminClient = &http.Client{Timeout: 10 * time.Second}

@@ -5,19 +5,17 @@ import (
 	"testing"
 )
 
-// Program is a server of another kind than those of this package, that a test
-// runs. It does not outlive the test process.
+// Program is a running server other than those of this package. It ends with the test
+// process.
 type Program struct{ p *process }
 
-// Run starts cmd and waits until ready says that the status with which url is
-// answered will do. It kills cmd, and the error says why, if that does not come
-// about.
+// Run starts cmd and waits until ready accepts the status of url. If that doesn't happen, it
+// kills cmd and returns the reason.
 func Run(cmd *exec.Cmd, url string, ready func(status int) bool) (*Program, error) {
 	return RunUntil(cmd, answers(url, ready))
 }
 
-// RunUntil is Run for what doesn't speak HTTP: ready, which is asked again and again,
-// looks whether the program serves.
+// RunUntil is like Run for programs without HTTP: it polls ready until the program serves.
 func RunUntil(cmd *exec.Cmd, ready func() bool) (*Program, error) {
 	p, err := start(cmd)
 	if err != nil {
@@ -30,13 +28,13 @@ func RunUntil(cmd *exec.Cmd, ready func() bool) (*Program, error) {
 	return &Program{p}, nil
 }
 
-// PID is the process's number.
+// PID returns the process ID.
 func (p *Program) PID() int { return p.p.cmd.Process.Pid }
 
-// Kill ends the program at once, as kill -9 does, and returns when it is gone.
+// Kill ends the program at once, like kill -9, and returns when it has ended.
 func (p *Program) Kill() { p.p.kill() }
 
-// Ended is closed when the program has ended.
+// Ended returns a channel that is closed when the program has ended.
 func (p *Program) Ended() <-chan struct{} { return p.p.ended }
 
 // StopWith kills the program when the test ends.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Purge asks the node's admin API to drop what body names.
+// Purge sends a purge request with body to the node's admin API.
 func (n *Node) Purge(body string) error {
 	resp, err := adminClient.Post(n.Admin+"/api/v1/purge", "application/json", strings.NewReader(body))
 	if err != nil {

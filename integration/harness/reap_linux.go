@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel kill the child when we die, however we die. The
-// child is in a process group of its own, so that ctrl-C at the terminal
-// reaches only us, who stop it in order.
+// dieWithParent makes the kernel kill the child when this process dies for any reason. The
+// child is in a process group of its own, so that ctrl-C in the terminal reaches only this
+// process, which stops the child in order.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

@@ -4,6 +4,6 @@ package harness
 
 import "os/exec"
 
-// dieWithParent has no counterpart here: the children end by the tests' own
-// cleanup, DynamoDB Local also by the end of its standard input.
+// dieWithParent does nothing on this system: the children end by the tests' cleanup,
+// DynamoDB Local also at the end of its standard input.
 func dieWithParent(*exec.Cmd) {}

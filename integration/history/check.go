@@ -36,8 +36,8 @@ var register = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return input.(*Op).String() },
 }
 
-// checkKeys tells which keys' operations are not linearizable, and which could
-// not be decided within the time for one key.
+// checkKeys returns the keys whose operations are not linearizable, or could not be checked
+// within the time per key.
 func checkKeys(ops []Op, perKey time.Duration) (violations []string) {
 	byKey := map[int32][]*Op{}
 	for i := range ops {
@@ -67,7 +67,7 @@ func checkKeys(ops []Op, perKey time.Duration) (violations []string) {
 }
 
 func checkKey(ops []*Op, limit time.Duration) string {
-	ops = settle(ops)
+	ops = prepare(ops)
 	history := make([]porcupine.Operation, len(ops))
 	for i, o := range ops {
 		history[i] = porcupine.Operation{ClientId: int(o.Client), Input: o, Call: o.Call, Return: o.Return}
@@ -87,11 +87,11 @@ func checkKey(ops []*Op, limit time.Duration) string {
 	return b.String()
 }
 
-// settle prepares one key's operations for the checker, which takes long over
-// operations without end. A write with an unknown outcome whose number was seen
-// had been executed when it was first seen; one whose number was never seen
-// explains nothing and is left out. Only deletes can't be told apart and stay.
-func settle(ops []*Op) []*Op {
+// prepare prepares the operations of one key for the checker, which is slow for operations
+// without an end. A write with an unknown outcome whose number was read had been executed by
+// the first such read. One whose number was never read explains nothing and is removed,
+// except deletes, which can't be identified.
+func prepare(ops []*Op) []*Op {
 	seen := map[int64]int64{}
 	for _, o := range ops {
 		if v, ok := o.observes(); ok {
@@ -112,7 +112,7 @@ func settle(ops []*Op) []*Op {
 			}
 			ended := *o
 			ended.Return = first
-			// It is known to have been executed, but not what it would have said.
+			// It was executed, but its old value is unknown.
 			if ended.Kind == Swap {
 				ended.Kind = Write
 			}
@@ -124,8 +124,8 @@ func settle(ops []*Op) []*Op {
 	return kept
 }
 
-// shrink cuts operations off the end for as long as the rest is still not
-// linearizable, so that the report ends where the mistake shows.
+// shrink removes operations from the end as long as the rest is still not linearizable, so
+// that the report ends at the violation.
 func shrink(ops []*Op, limit time.Duration) []*Op {
 	fails := func(n int) bool {
 		history := make([]porcupine.Operation, n)

@@ -30,8 +30,8 @@ func mustRun(t *testing.T, cfg Config) *Result {
 	return result
 }
 
-// TestCheckerAccepts runs the checkers on what they must accept: an origin
-// without lag, first a kind one, then one with every fault.
+// TestCheckerAccepts runs the checkers on histories that they must accept: an origin without
+// lag, first without faults, then with every fault.
 func TestCheckerAccepts(t *testing.T) {
 	db, faults := model.New(), &fault.Injector{}
 	result := mustRun(t, small(harness.Origin(t, db)))
@@ -42,7 +42,7 @@ func TestCheckerAccepts(t *testing.T) {
 	db = model.New()
 	db.LeaveUnprocessed(20)
 	plan := allFaults(fault.Plan{})
-	delete(plan.OneIn, fault.Garbage) // nobody stands between to notice it
+	delete(plan.OneIn, fault.Garbage) // there is no proxy that would detect it
 	faults.Set(plan)
 	cfg := small(harness.Origin(t, faults.Wrap(db)))
 	cfg.Abort = 100
@@ -53,8 +53,8 @@ func TestCheckerAccepts(t *testing.T) {
 	}
 }
 
-// TestCheckerRefuses runs them on an origin whose replicas lag, with nothing in
-// front that would make up for it.
+// TestCheckerRefuses runs them on an origin whose replicas lag, without a cache in front to
+// compensate.
 func TestCheckerRefuses(t *testing.T) {
 	f := func(name string, prepare func(db *model.DB)) {
 		t.Helper()

@@ -15,27 +15,27 @@ import (
 	daxclient "github.com/kasoku/kasoku/integration/dax/client"
 )
 
-// Table is the name of the table that a run uses.
+// Table is the name of the table of a run.
 const Table = "history"
 
 // Index is its global secondary index.
 const Index = "by-group"
 
-// createTable is the request that makes the table.
+// createTable is the request that creates the table.
 const createTable = `{"TableName":"history","BillingMode":"PAY_PER_REQUEST",
 "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"s","AttributeType":"N"},{"AttributeName":"g","AttributeType":"S"}],
 "KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],
 "GlobalSecondaryIndexes":[{"IndexName":"by-group","KeySchema":[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}]}`
 
-// conn speaks the JSON protocol, without an SDK since an SDK would retry behind
-// the recorder's back.
+// conn uses the JSON protocol without an SDK, because an SDK would retry without the
+// recorder's knowledge.
 type conn struct {
-	http *http.Client
-	url  string
-	buf  bytes.Buffer
-	hits int64           // answers that came from a cache in between, by their Cache-Status
-	dax  *daxclient.Conn // nil for clients that speak HTTP alone
-	told int64           // answers by DAX
+	http       *http.Client
+	url        string
+	buf        bytes.Buffer
+	hits       int64           // answers from a cache, by their Cache-Status
+	dax        *daxclient.Conn // nil for clients that use HTTP only
+	daxAnswers int64           // answers by DAX
 }
 
 func newTransport(clients int) *http.Transport {
@@ -46,7 +46,7 @@ func newTransport(clients int) *http.Transport {
 	}
 }
 
-// attribute is one attribute value of the two types used.
+// attribute is an attribute value of one of the two types used.
 type attribute struct {
 	S string `json:",omitempty"`
 	N json.Number
@@ -58,7 +58,7 @@ type stored struct {
 	V attribute `json:"v"`
 }
 
-// number returns the number that the item holds, 0 for no item.
+// number returns the number in the item, 0 for no item.
 func (i *stored) number() int64 {
 	if i == nil {
 		return 0
@@ -70,8 +70,7 @@ func (i *stored) number() int64 {
 	return n
 }
 
-// key returns the item's key, from its position in the partition that it says
-// it is in.
+// key returns the item's key, from its partition and its position in it.
 func (i *stored) key() int32 {
 	var partition int32
 	fmt.Sscanf(i.P.S, "p%d", &partition)
@@ -82,12 +81,12 @@ func (i *stored) key() int32 {
 	return partition*width + int32(pos)
 }
 
-// reply is the union of the members that are looked at in answers.
+// reply is the union of the relevant members of answers.
 type reply struct {
 	Type    string `json:"__type"`
 	Message string `json:"message"`
 	Item    *stored
-	// Attributes is what ReturnValues asked for.
+	// Attributes are those requested by ReturnValues.
 	Attributes          *stored
 	Items               []stored
 	Responses           json.RawMessage // a map in BatchGetItem, a list in TransactGetItems
@@ -105,21 +104,21 @@ type member struct {
 	DeleteRequest *struct{ Key stored }
 }
 
-// outcome is what a client knows about its request after it.
+// outcome is the result of a request from the client's point of view.
 type outcome uint8
 
 const (
 	ok           outcome = iota
-	conditional          // refused because of a condition; nothing executed
-	refused              // refused for lack of capacity; nothing executed
-	unknown              // anything may have happened
-	unacceptable         // an answer that no client should get
+	conditional          // rejected by a condition; nothing executed
+	refused              // rejected for lack of capacity; nothing executed
+	unknown              // may or may not have been executed
+	unacceptable         // an answer that no client should receive
 )
 
-// do sends a request and tells what became of it.
+// do sends a request and returns its outcome.
 func (c *conn) do(ctx context.Context, operation, body string) (reply, outcome, error) {
 	if answer, what, err, mine := c.throughDAX(ctx, operation, body); mine {
-		c.told++
+		c.daxAnswers++
 		return answer, what, err
 	}
 	var answer reply
@@ -161,7 +160,7 @@ func (c *conn) do(ctx context.Context, operation, body string) (reply, outcome, 
 	return answer, unacceptable, failure
 }
 
-// The texts of which requests are made.
+// The texts used in requests.
 
 func keyText(key int32) string {
 	return fmt.Sprintf(`{"p":{"S":"p%d"},"s":{"N":"%d"}}`, key/width, key%width)
@@ -174,4 +173,4 @@ func itemText(key int32, v int64) string {
 		key/width, key%width, v, groupText(key/width, groupOf(v)), padding)
 }
 
-const padding = "what an item holds besides the number that the history is about"
+const padding = "the content of an item besides the number"

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// client issues one request after the other and records what it is told.
+// client sends one request after the other and records the answers.
 type client struct {
 	*run
 	conn
 	id      int32
 	rand    *rand.Rand
 	newest  int32
-	seen    [4 * window]int64 // by key modulo: the number last seen, to build conditions that hold
+	seen    [4 * window]int64 // the number last seen, by key modulo its length, for conditions that hold
 	ops     []Op
 	queries []Query
 }
@@ -36,7 +36,7 @@ func (c *client) loop(ctx context.Context) {
 	}
 }
 
-// key draws one of the keys in use. Half of the requests go to one of two.
+// key draws one of the current keys. Half of the requests use one of two.
 func (c *client) key() int32 {
 	if c.rand.IntN(2) == 0 {
 		return c.newest - window/2 - int32(c.rand.IntN(2))
@@ -55,8 +55,8 @@ func (c *client) someKeys(n int) []int32 {
 
 func (c *client) fresh() int64 { return c.numbers.Add(1) }
 
-// request sends one request; call and returned are its times. What it recorded
-// before must be ended by the caller according to outcome.
+// request sends one request; call and returned are its times. The caller must complete
+// operations recorded before according to outcome.
 func (c *client) request(ctx context.Context, operation, body string) (answer reply, what outcome, call, returned int64) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
@@ -72,7 +72,7 @@ func (c *client) request(ctx context.Context, operation, body string) (answer re
 	return answer, what, call, returned
 }
 
-// patience is how long a client waits for its answer: mostly very long.
+// patience returns the client's timeout, usually very long.
 func (c *client) patience() time.Duration {
 	if c.Abort > 0 && c.rand.IntN(c.Abort) == 0 {
 		return time.Duration(c.rand.IntN(3000)) * time.Microsecond
@@ -144,8 +144,8 @@ func (c *client) batchGet(ctx context.Context) {
 		return
 	}
 	for _, item := range responses[Table] {
-		if _, asked := values[item.key()]; !asked {
-			c.fail(fmt.Errorf("BatchGetItem answered with key %d, asked for %v", item.key(), keys))
+		if _, requested := values[item.key()]; !requested {
+			c.fail(fmt.Errorf("BatchGetItem returned key %d, requested %v", item.key(), keys))
 			return
 		}
 		values[item.key()] = item.number()
@@ -178,7 +178,7 @@ func (c *client) transactGet(ctx context.Context) {
 	}
 }
 
-// query asks for one partition of the table, or of the index if group >= 0.
+// query queries one partition of the table, or of the index if group >= 0.
 func (c *client) query(ctx context.Context, group int8) {
 	q := Query{Client: c.id, Partition: c.key() / width, Group: group}
 	name, value, extra := "p", fmt.Sprintf("p%d", q.Partition), ""

@@ -23,8 +23,8 @@ func (c *client) write(ctx context.Context) {
 	}
 }
 
-// ended completes a write on one key by what its request came to, and records
-// it unless nothing was executed.
+// ended completes a write on one key according to its outcome, and records it unless nothing
+// was executed.
 func (c *client) ended(o Op, answer *reply, what outcome, call, returned int64) {
 	o.Call, o.Return = call, returned
 	switch what {
@@ -54,7 +54,7 @@ func (c *client) put(ctx context.Context) {
 
 const set = `"UpdateExpression":"SET v = :v, g = :g, filler = :p"`
 
-// setValues returns the values that set names, and one more for conditions.
+// setValues returns the values used by set, and one more for conditions.
 func setValues(key int32, v, expect int64) string {
 	values := fmt.Sprintf(`":v":{"N":"%d"},":g":{"S":"%s"},":p":{"S":"%s"}`, v, groupText(key/width, groupOf(v)), padding)
 	if expect != 0 {
@@ -74,7 +74,7 @@ func (c *client) update(ctx context.Context) {
 	answer, what, call, returned := c.request(ctx, "UpdateItem", fmt.Sprintf(
 		`{"TableName":"history","Key":%s,%s,%s%s}`, keyText(o.Key), set, setValues(o.Key, o.Arg, 0), extra))
 	if what == ok && extra != "" && o.Kind == Write && answer.Attributes.number() != o.Arg {
-		c.fail(fmt.Errorf("UpdateItem said that it stored %d, was told to store %d", answer.Attributes.number(), o.Arg))
+		c.fail(fmt.Errorf("UpdateItem returned %d after storing %d", answer.Attributes.number(), o.Arg))
 	}
 	c.ended(o, &answer, what, call, returned)
 }
@@ -89,7 +89,7 @@ func (c *client) delete(ctx context.Context) {
 	c.ended(o, &answer, what, call, returned)
 }
 
-// condition demands that the key holds what is expected of it.
+// condition returns the condition that the key holds the expected value.
 func condition(expect int64) string {
 	if expect == 0 {
 		return `"ConditionExpression":"attribute_not_exists(p)"`
@@ -99,8 +99,8 @@ func condition(expect int64) string {
 
 const tellOld = `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`
 
-// conditional puts, updates or deletes an item if it is what the client last
-// saw there.
+// conditional puts, updates or deletes an item if it holds the value that the client last
+// saw.
 func (c *client) conditional(ctx context.Context) {
 	key := c.key()
 	o := Op{Key: key, Kind: CAS, Arg: c.fresh(), Expect: c.expected(key)}
@@ -171,7 +171,7 @@ func (c *client) transactWrite(ctx context.Context) {
 		if what == conditional {
 			why := answer.CancellationReasons[i]
 			if why.Code == "ConditionalCheckFailed" {
-				// Whatever it would have been, it told what was there.
+				// A failed condition reports the current value, whatever the operation.
 				c.record(Op{Key: o.Key, Kind: Read, Got: why.Item.number(), Call: call, Return: returned})
 			}
 			continue

@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/number"
 )
 
-// asked is what a request may hold that DAX is asked for.
-type asked struct {
+// daxRequest is the union of the members of requests that are sent by DAX.
+type daxRequest struct {
 	Key, Item    map[string]json.RawMessage
 	ReturnValues string
 
@@ -22,14 +22,14 @@ type asked struct {
 	ExpressionAttributeValues map[string]attribute
 }
 
-// throughDAX does a request by DAX's protocol. Only some are: plain reads and writes of
-// single items, which the item cache is about, and queries of the table; for the others it
-// answers false, and nothing has been sent.
+// throughDAX sends a request by the DAX protocol. It supports plain reads and writes of
+// single items, which use the item cache, and queries of the table. For others it returns
+// false and sends nothing.
 func (c *conn) throughDAX(ctx context.Context, operation, body string) (answer reply, what outcome, err error, mine bool) {
 	if c.dax == nil {
 		return answer, ok, nil, false
 	}
-	var a asked
+	var a daxRequest
 	if json.Unmarshal([]byte(body), &a) != nil || a.ProjectionExpression+a.ConditionExpression+a.IndexName != "" || a.ScanIndexForward != nil {
 		return answer, ok, nil, false
 	}
@@ -70,7 +70,7 @@ func (c *conn) partition(ctx context.Context, name string, consistent bool, answ
 	return err
 }
 
-// daxOutcome tells what a client knows by the error that it was answered with.
+// daxOutcome returns the outcome that corresponds to an error.
 func daxOutcome(operation string, err error) (outcome, error) {
 	var said *daxclient.Error
 	switch {
@@ -92,7 +92,7 @@ func daxOutcome(operation string, err error) (outcome, error) {
 	return unknown, err
 }
 
-// daxKey makes key bytes of an item's key.
+// daxKey returns the key bytes of an item's key.
 func daxKey(item map[string]json.RawMessage) []byte {
 	var p, s attribute
 	if json.Unmarshal(item["p"], &p) != nil || json.Unmarshal(item["s"], &s) != nil {
@@ -105,7 +105,7 @@ func daxKey(item map[string]json.RawMessage) []byte {
 	return key
 }
 
-// daxItem is what an item has beside its key.
+// daxItem returns the attributes of an item except its key.
 func daxItem(item map[string]json.RawMessage) daxclient.Item {
 	rest := daxclient.Item{}
 	for name, value := range item {
@@ -116,7 +116,7 @@ func daxItem(item map[string]json.RawMessage) daxclient.Item {
 	return rest
 }
 
-// fromDAX puts an item together.
+// fromDAX combines a key and the other attributes.
 func fromDAX(key map[string]json.RawMessage, rest daxclient.Item) *stored {
 	if rest == nil {
 		return nil
@@ -124,7 +124,7 @@ func fromDAX(key map[string]json.RawMessage, rest daxclient.Item) *stored {
 	var item stored
 	for _, err := range []error{json.Unmarshal(key["p"], &item.P), json.Unmarshal(key["s"], &item.S), json.Unmarshal([]byte(rest["v"]), &item.V)} {
 		if err != nil {
-			return &stored{V: attribute{N: "none"}} // which no write has stored
+			return &stored{V: attribute{N: "none"}} // a value that no write has stored
 		}
 	}
 	return &item

@@ -15,9 +15,9 @@ import (
 	"github.com/kasoku/kasoku/integration/model"
 )
 
-// The origin's replicas lag by up to lag. settled and quarantine are what a node
-// is configured with; they must be longer than the lag and than the time after
-// which a lost request may still be executed.
+// The origin's replicas lag by up to lag. settled and quarantine are the configuration of a
+// node; they must be longer than the lag and than the time after which a lost request may
+// still be executed.
 const (
 	lag        = 50 * time.Millisecond
 	settled    = "200ms"
@@ -85,8 +85,8 @@ func TestHistory(t *testing.T) {
 	verdict(t, result)
 }
 
-// TestHistoryEmbedded is the same with the embedded store as origin, whose indexes
-// never lag: cached, and bare, where the store alone has to keep the contract.
+// TestHistoryEmbedded is the same with the embedded store as origin, whose indexes never
+// lag: with a cache, and without one, where the store alone must satisfy the contract.
 func TestHistoryEmbedded(t *testing.T) {
 	f := func(name string, cached bool, service ...string) {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestHistoryEmbedded(t *testing.T) {
 	f("bare", false, "item_ttl: 0s", "query_ttl: 0s", "negative_ttl: 0s")
 }
 
-// verdict fails a run that broke the contract, or that says little about the cache.
+// verdict fails a run that violated the contract, or that hardly used the cache.
 func verdict(t *testing.T, result *Result) {
 	t.Helper()
 	if result.Hits*20 < result.Requests {
@@ -168,8 +168,8 @@ func purge(ctx context.Context, t *testing.T, n *harness.Node) {
 	}
 }
 
-// TestBrokenFence proves that the check finds what it is there to find: a build
-// whose cache ignores its fences must be refuted.
+// TestBrokenFence checks that the check works: it must refute a build whose cache ignores
+// its fences.
 func TestBrokenFence(t *testing.T) {
 	n := node(t, "kasokubroken", nil)
 	result := mustRun(t, Config{URL: n.URL, Ops: 20_000, Clients: 24, IndexLag: lag, KeyTime: time.Minute})

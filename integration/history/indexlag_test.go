@@ -11,10 +11,10 @@ import (
 	"github.com/kasoku/kasoku/integration/model"
 )
 
-// TestIndexLag has a global index that lies behind its table for longer than settle. Answers
-// from before a write are cached then, but not for long: no query that begins later than
-// twice the lag after the write was acknowledged shows them. All times are the client's, so
-// a slow machine only makes the check less strict.
+// TestIndexLag uses a global index that lags behind its table for longer than settle.
+// Results from before a write are then cached, but not for long: no query that begins later
+// than twice the lag after the write was acknowledged returns them. All times are the
+// client's, so a slow machine only makes the check less strict.
 func TestIndexLag(t *testing.T) {
 	const indexLag = 700 * time.Millisecond
 	db := model.New()
@@ -35,11 +35,11 @@ func TestIndexLag(t *testing.T) {
 	call("CreateTable", createTable)
 	pause := time.NewTicker(5 * time.Millisecond)
 	defer pause.Stop()
-	asked := 0
+	queries := 0
 	for round := range 3 {
 		call("PutItem", fmt.Sprintf(`{"TableName":"history","Item":{"p":{"S":"p"},"s":{"N":"1"},"g":{"S":"g%d"}}}`, round))
 		acknowledged := time.Now()
-		for shown := false; !shown; asked++ {
+		for shown := false; !shown; queries++ {
 			<-pause.C
 			begun := time.Now()
 			answer := call("Query", fmt.Sprintf(`{"TableName":"history","IndexName":"by-group","KeyConditionExpression":"g = :g","ExpressionAttributeValues":{":g":{"S":"g%d"}}}`, round))
@@ -49,5 +49,5 @@ func TestIndexLag(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d queries", asked)
+	t.Logf("%d queries", queries)
 }

@@ -1,25 +1,23 @@
-// Package history drives one Kasoku with many clients, records what each was
-// told and when, and proves or refutes that the record can be explained.
+// Package history runs many clients against one Kasoku, records their operations with their
+// results and times, and checks whether the record is consistent.
 //
-// Every item is a register: one number, 0 for "no item". Each write stores a
-// number that no other write stores, so a read tells which write it saw. Reads
-// and writes of single keys, also as members of batches and transactions, must
-// be linearizable; porcupine decides that. A query must show each item at least
-// as new as the last write that was acknowledged before the query began.
+// Every item is a register: one number, 0 for "no item". Each write stores a unique number,
+// so a read identifies the write it saw. Reads and writes of single keys, also in batches
+// and transactions, must be linearizable; porcupine checks that. A query must show each item
+// at least as new as the last write acknowledged before the query began.
 //
-// A write whose answer did not arrive is taken as possibly executed at any time
-// after it was sent.
+// A write without an answer may have been executed at any time after it was sent.
 package history
 
 import "math"
 
-// Kind is what an operation did to one key.
+// Kind is the effect of an operation on one key.
 type Kind uint8
 
 const (
 	Read  Kind = iota
 	Write      // unconditional put, update or delete
-	Swap       // Write that also told the value before
+	Swap       // Write that also returned the previous value
 	CAS        // put, update or delete if the value is Expect
 	Check      // a transaction's ConditionCheck that the value is Expect
 )
@@ -27,20 +25,20 @@ const (
 // never is the Return of an operation whose answer did not arrive.
 const never = math.MaxInt64
 
-// Op is one operation on one key, as its client saw it. Times are nanoseconds
-// since the run began.
+// Op is one operation on one key, as observed by its client. Times are nanoseconds since the
+// start of the run.
 type Op struct {
 	Client       int32
 	Key          int32
 	Kind         Kind
-	Refused      bool  // CAS: the condition was false, and Got is what was there
+	Refused      bool  // CAS: the condition was false, and Got is the current value
 	Arg          int64 // the number written; 0 deletes
 	Expect       int64
-	Got          int64 // what Read, Swap and refused CAS were told
+	Got          int64 // the value returned by Read, Swap and refused CAS
 	Call, Return int64
 }
 
-// writes tells whether o changed or may have changed its key.
+// writes reports whether o changed or may have changed its key.
 func (o *Op) writes() bool { return (o.Kind == Write || o.Kind == Swap || o.Kind == CAS) && !o.Refused }
 
 // observes returns the number that o proves to have been stored.
@@ -66,13 +64,13 @@ type Query struct {
 	Call, Return int64
 }
 
-// width is how many keys a partition has, groups how many index partitions its
-// items are spread over.
+// width is the number of keys in a partition, groups the number of index partitions of its
+// items.
 const (
 	width  = 8
 	groups = 2
 )
 
-// groupOf is the index group of the item holding number v. It follows from v,
-// so that every write may move the item within the index.
+// groupOf returns the index group of the item with number v. It is derived from v, so that
+// every write may move the item within the index.
 func groupOf(v int64) int8 { return int8(v % groups) }

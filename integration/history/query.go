@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// timeline answers, for one key, which numbers a query may have shown.
+// timeline determines, for one key, which numbers a query may have shown.
 type timeline struct {
 	writes []*Op         // all that were or may have been executed
-	byArg  map[int64]*Op // writes by the number they stored, less deletes
-	acked  []acked       // those acknowledged, by time of acknowledgement
+	byArg  map[int64]*Op // writes by the number stored, without deletes
+	acked  []acked       // acknowledged ones, by time of acknowledgement
 }
 
-// acked says: by the time returned, a write sent at call or later was known to
-// be executed.
+// acked means: at the time returned, a write sent at call or later had been executed.
 type acked struct{ returned, call int64 }
 
 func newTimeline(ops []*Op) *timeline {
@@ -42,8 +41,8 @@ func newTimeline(ops []*Op) *timeline {
 	return t
 }
 
-// floor returns when the latest write was sent of those acknowledged before at;
-// false if there is none.
+// floor returns the time at which the latest of the writes acknowledged before at was sent.
+// It returns false if there is none.
 func (t *timeline) floor(at int64) (int64, bool) {
 	n := sort.Search(len(t.acked), func(i int) bool { return t.acked[i].returned >= at })
 	if n == 0 {
@@ -52,8 +51,8 @@ func (t *timeline) floor(at int64) (int64, bool) {
 	return t.acked[n-1].call, true
 }
 
-// shows tells why a query that ended at end may not have shown v, given that it
-// must show writes acknowledged before since; "" if it may.
+// shows returns the reason that a query that ended at end must not have shown v, given that
+// it must show writes acknowledged before since. It returns "" if v is permitted.
 func (t *timeline) shows(v int64, group int8, since, end int64) string {
 	floor, any := t.floor(since)
 	if v != 0 {
@@ -80,9 +79,9 @@ func (t *timeline) shows(v int64, group int8, since, end int64) string {
 	return "does not show an item that was there"
 }
 
-// checkQueries tells which queries showed an item older than the last write
-// that had been acknowledged when the query began. An index may lie behind the
-// table by indexLag and no more.
+// checkQueries returns the queries that showed an item older than the last write
+// acknowledged before the query began. An index may lag behind the table by at most
+// indexLag.
 func checkQueries(ops []Op, queries []Query, indexLag time.Duration) (violations []string) {
 	byKey := map[int32][]*Op{}
 	for i := range ops {

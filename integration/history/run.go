@@ -13,43 +13,43 @@ import (
 	daxclient "github.com/kasoku/kasoku/integration/dax/client"
 )
 
-// Config is the shape of a run.
+// Config configures a run.
 type Config struct {
 	URL string
-	// DAX is the front for every second client, which asks there what it can, "" for none.
+	// DAX is the address for every second client, which uses it for the requests that it
+	// supports; "" disables it.
 	DAX     string
 	Ops     int // requests, over all clients
 	Clients int
-	// IndexLag is how far the origin's index may lie behind its table.
+	// IndexLag is the maximum lag of the origin's index behind its table.
 	IndexLag time.Duration
-	// Abort makes one in so many requests be given up by its client at once;
-	// 0 for none.
+	// Abort makes clients abort one in this many requests at once; 0 disables it.
 	Abort int
-	// KeyTime is how long the checker may take over one key.
+	// KeyTime is the checker's time limit per key.
 	KeyTime time.Duration
 }
 
-// Result is what a run recorded and what the checkers say of it.
+// Result is the record of a run with the checkers' results.
 type Result struct {
 	Ops        []Op
 	Queries    []Query
 	Requests   int64
-	Answered   int64 // requests that got an answer that is no failure
-	Hits       int64 // of those, how many a cache answered
-	DAX        int64 // requests by DAX's protocol
+	Answered   int64 // requests with a successful answer
+	Hits       int64 // of which from a cache
+	DAX        int64 // requests by the DAX protocol
 	Elapsed    time.Duration
 	Violations []string
 }
 
-// window is how many keys are in use at a time, and turn after how many
-// requests it moves on by one key: no key sees so many operations that the
-// checker would take long over it, and all the same many clients meet there.
+// window is the number of keys in use at a time, and turn the number of requests after which
+// it moves on by one key. No key has so many operations that checking it takes long, but
+// many clients use it concurrently.
 const (
 	window = 2 * width
 	turn   = 40
 )
 
-// run is the state that clients share.
+// run is the state shared by clients.
 type run struct {
 	Config
 	began    time.Time
@@ -62,9 +62,8 @@ type run struct {
 	failed error
 }
 
-// Run runs the workload against a table that it creates, and checks it. The
-// error is for what made the run itself impossible, or an answer that no
-// request of it should get.
+// Run runs the workload on a table that it creates, and checks the record. It returns an
+// error if the run itself failed, or an answer was unacceptable.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	r := &run{Config: cfg, began: time.Now()}
 	transport := newTransport(cfg.Clients)
@@ -96,7 +95,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		result.Ops = append(result.Ops, c.ops...)
 		result.Queries = append(result.Queries, c.queries...)
 		result.Hits += c.hits
-		result.DAX += c.told
+		result.DAX += c.daxAnswers
 	}
 	result.Violations = append(checkKeys(result.Ops, cfg.KeyTime), checkQueries(result.Ops, result.Queries, cfg.IndexLag)...)
 	return result, nil
@@ -104,7 +103,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 
 func (r *run) now() int64 { return int64(time.Since(r.began)) }
 
-// fail ends the run.
+// fail ends the run with an error.
 func (r *run) fail(err error) {
 	r.mu.Lock()
 	r.failed = errors.Join(r.failed, err)
@@ -112,8 +111,8 @@ func (r *run) fail(err error) {
 	r.stop.Store(true)
 }
 
-// next takes one request from the run's budget and returns the newest key in
-// use; false when the budget is spent.
+// next takes one request from the run's budget and returns the newest key in use. It returns
+// false if the budget is used up.
 func (r *run) next() (newest int32, more bool) {
 	n := r.requests.Add(1)
 	if n > int64(r.Ops) || r.stop.Load() {
@@ -123,9 +122,9 @@ func (r *run) next() (newest int32, more bool) {
 	return int32(n/turn) + window, true
 }
 
-// writing is the share of writes, in percent. Busy and quiet times take turns:
-// what was cached wrongly in a busy time shows in the quiet one after it, when
-// no further write puts it right.
+// writing returns the percentage of writes. Busy and quiet periods alternate: an entry
+// cached wrongly in a busy period is visible in the quiet one after it, where no further
+// write corrects it.
 func (r *run) writing() int {
 	switch phase := time.Since(r.began) / (250 * time.Millisecond) % 4; phase {
 	case 0, 1:

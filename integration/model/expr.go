@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// The expressions understood here: conditions made of comparisons, BETWEEN,
-// attribute_exists, attribute_not_exists, begins_with, AND, OR, NOT and
-// parentheses; updates with SET (with + and - and if_not_exists), REMOVE and
-// ADD; all on top-level attributes.
+// The supported expressions: conditions with comparisons, BETWEEN, attribute_exists,
+// attribute_not_exists, begins_with, AND, OR, NOT and parentheses; updates with SET (with +,
+// - and if_not_exists), REMOVE and ADD; all on top-level attributes.
 
-// names and values are an expression's placeholders.
+// scope holds an expression's placeholders.
 type scope struct {
 	names  map[string]string
 	values map[string]json.RawMessage
 }
 
-// lexer splits an expression into tokens; next is the one ahead, "" at the end.
+// lexer splits an expression into tokens; next is the next one, "" at the end.
 type lexer struct {
 	rest, next string
 }
@@ -29,7 +28,7 @@ func lex(text string) *lexer {
 	return l
 }
 
-// take returns the token ahead and moves on.
+// take returns the next token and advances.
 func (l *lexer) take() string {
 	token := l.next
 	l.rest = strings.TrimLeft(l.rest, " \t\r\n")
@@ -192,7 +191,7 @@ var comparators = map[string]func(int) bool{
 	">=": func(d int) bool { return d >= 0 },
 }
 
-// operand returns what yields a name's or placeholder's value.
+// operand returns a function that returns the value of a name or a placeholder.
 func (s *scope) operand(l *lexer) (func(Item) value, error) {
 	token := l.take()
 	if strings.HasPrefix(token, ":") {
@@ -221,7 +220,7 @@ func (s *scope) name(token string) (string, error) {
 	return token, nil
 }
 
-// update changes the item it is given, which the caller has copied.
+// update changes an item in place. The caller has copied it.
 type update func(item Item) error
 
 func parseUpdate(text string, s *scope) (update, error) {
@@ -240,7 +239,7 @@ func parseUpdate(text string, s *scope) (update, error) {
 			}
 		}
 	}
-	// Every right-hand side sees the item as it was.
+	// Every right-hand side uses the original item.
 	return func(item Item) error {
 		before := clone(item)
 		for _, step := range steps {
@@ -254,7 +253,7 @@ func parseUpdate(text string, s *scope) (update, error) {
 	}, nil
 }
 
-// merge does to item what turned before into after.
+// merge applies the difference between before and after to item.
 func merge(item, before, after Item) {
 	for name := range before {
 		if _, ok := after[name]; !ok {
@@ -317,7 +316,7 @@ func (s *scope) set(l *lexer, name string) (update, error) {
 	}, err
 }
 
-// rawOperand is operand for values that are stored, hence as JSON text.
+// rawOperand is like operand, for values that are stored. They are JSON text.
 func (s *scope) rawOperand(l *lexer) (func(Item) json.RawMessage, error) {
 	token := l.take()
 	if strings.HasPrefix(token, ":") {

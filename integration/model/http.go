@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// op is an operation that the model knows.
+// op is a supported operation.
 type op int
 
 const (
@@ -50,12 +50,12 @@ var operations = map[string]struct {
 	"Scan":               {opScan, (*DB).scan},
 }
 
-// Requests tells how many requests for the operation reached the model.
+// Requests returns the number of requests for the operation.
 func (db *DB) Requests(operation string) int64 {
 	return db.requests[operations[operation].op].Load()
 }
 
-// apiError is an answer other than 200.
+// apiError is an error response.
 type apiError struct {
 	Type    string   `json:"__type"`
 	Message string   `json:"message"`
@@ -115,7 +115,7 @@ func (r *request) scope() *scope {
 	return &scope{r.ExpressionAttributeNames, r.ExpressionAttributeValues}
 }
 
-// ServeHTTP answers the JSON protocol. Signatures are not looked at.
+// ServeHTTP serves the JSON protocol. It ignores signatures.
 func (db *DB) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	body, err := io.ReadAll(hr.Body)
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package model is a DynamoDB for tests: in one process, fast enough for a
-// million operations, and with exactly controllable eventual consistency. It
-// knows the operations that the history checks use and no others; for anything
-// else the tests run against DynamoDB Local.
+// Package model is a DynamoDB for tests: in-process, fast enough for a million operations,
+// and with precisely controllable eventual consistency. It supports only the operations used
+// by the history checks; other tests use DynamoDB Local.
 //
-// Every item keeps its recent versions with their times. A strongly consistent
-// read sees the newest; an eventually consistent one sees the table as it was
-// some time ago, as a lagging replica would show it.
+// Every item keeps its recent versions with their times. A strongly consistent read returns
+// the newest; an eventually consistent one reads the table as of an earlier time, like a
+// lagging replica.
 package model
 
 import (
@@ -18,11 +17,11 @@ import (
 	"time"
 )
 
-// Item is an item: attribute values as their JSON text, by attribute name.
+// Item is an item: attribute values as JSON text, by attribute name.
 type Item map[string]json.RawMessage
 
-// Lag is how far eventually consistent reads lie behind: a time drawn between
-// Min and Max for each read.
+// Lag is the lag of eventually consistent reads: a time drawn between Min and Max for each
+// read.
 type Lag struct{ Min, Max time.Duration }
 
 func (l Lag) draw() time.Duration {
@@ -32,8 +31,8 @@ func (l Lag) draw() time.Duration {
 	return l.Min + rand.N(l.Max-l.Min)
 }
 
-// DB holds tables. It is safe for concurrent use; one lock covers all data, so
-// a transaction is atomic by construction.
+// DB holds tables. It is safe for concurrent use; one lock guards all data, so transactions
+// are atomic.
 type DB struct {
 	began time.Time
 
@@ -42,7 +41,7 @@ type DB struct {
 	last   time.Duration // time of the newest version
 	lag    Lag           // of tables
 	ilag   Lag           // of global secondary indexes
-	frozen time.Duration // if not 0, eventually consistent reads see this time
+	frozen time.Duration // if not 0, eventually consistent reads use this time
 	tokens map[string]uint64
 
 	requests [ops]atomic.Int64
@@ -50,21 +49,21 @@ type DB struct {
 	unprocessed atomic.Int64
 }
 
-// New returns a DB without tables whose replicas never lag.
+// New returns a DB without tables whose replicas don't lag.
 func New() *DB {
 	return &DB{began: time.Now(), tables: map[string]*table{}, tokens: map[string]uint64{}}
 }
 
-// SetLag changes how far eventually consistent reads of tables and of global
-// secondary indexes lie behind.
+// SetLag sets the lag of eventually consistent reads of tables and of global secondary
+// indexes.
 func (db *DB) SetLag(tables, indexes Lag) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.lag, db.ilag = tables, indexes
 }
 
-// Freeze lets all eventually consistent reads see the present moment from now
-// on, whatever is written, until Thaw.
+// Freeze makes all eventually consistent reads read the present state until Thaw, whatever
+// is written.
 func (db *DB) Freeze() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -78,8 +77,7 @@ func (db *DB) Thaw() {
 	db.frozen = 0
 }
 
-// LeaveUnprocessed makes one in n members of batches come back unprocessed;
-// 0 ends that.
+// LeaveUnprocessed leaves one in n members of batches unprocessed; 0 disables it.
 func (db *DB) LeaveUnprocessed(n int) { db.unprocessed.Store(int64(n)) }
 
 func (db *DB) skipMember() bool {
@@ -87,13 +85,13 @@ func (db *DB) skipMember() bool {
 	return n > 0 && rand.Int64N(n) == 0
 }
 
-// tick returns the time, later than that of every version. Caller holds mu.
+// tick returns the time, greater than that of every version. mu must be held.
 func (db *DB) tick() time.Duration {
 	db.last = max(db.last+1, time.Since(db.began))
 	return db.last
 }
 
-// view returns the time as of which a read sees the data. Caller holds mu.
+// view returns the time as of which a read reads the data. mu must be held.
 func (db *DB) view(consistent bool, lag Lag) time.Duration {
 	now := db.tick()
 	if consistent {
@@ -105,8 +103,8 @@ func (db *DB) view(consistent bool, lag Lag) time.Duration {
 	return now - lag.draw()
 }
 
-// horizon is the time before which no read will ever look again. The longest
-// lag counts twice because it may be raised. Caller holds mu.
+// horizon returns the time before which no read will read again. The longest lag counts
+// twice because it may be raised. mu must be held.
 func (db *DB) horizon() time.Duration {
 	h := db.last - 2*max(db.lag.Max, db.lag.Min, db.ilag.Max, db.ilag.Min) - time.Second
 	if db.frozen != 0 {
@@ -124,14 +122,14 @@ type table struct {
 	indexes  map[string]keySchema
 	raw      json.RawMessage // CreateTable's request, for DescribeTable
 	parts    map[string]*partition
-	byIndex  map[string]map[string]map[*cell]struct{} // index, partition value, every cell that ever was there
-	allCells []*cell                                  // in the order of their making: Scan's order
+	byIndex  map[string]map[string]map[*cell]struct{} // index, partition value, every cell that was ever there
+	allCells []*cell                                  // in the order of creation: Scan's order
 }
 
-// partition holds the cells of one partition key in the order of the sort key.
+// partition holds the cells of one partition key, sorted by sort key.
 type partition struct{ cells []*cell }
 
-// cell is one primary key's place, whether an item is there or not.
+// cell is the place of one primary key, with or without an item.
 type cell struct {
 	key      Item
 	sort     value
@@ -161,8 +159,8 @@ func (c *cell) now() Item {
 	return c.versions[len(c.versions)-1].item
 }
 
-// set adds a version and forgets those that nobody can see any more: of the
-// ones older than horizon only the newest is still visible.
+// set adds a version and drops versions that can't be read any more: of the ones older than
+// horizon only the newest is still visible.
 func (c *cell) set(now, horizon time.Duration, item Item) {
 	old := 0
 	for old+1 < len(c.versions) && c.versions[old+1].at <= horizon {
@@ -171,8 +169,8 @@ func (c *cell) set(now, horizon time.Duration, item Item) {
 	c.versions = append(slices.Delete(c.versions, 0, old), version{now, item})
 }
 
-// find returns the cell of key, made if need be. Key must hold exactly the key
-// attributes, and does if checkKey said so.
+// find returns the cell of key, creating it if necessary. key must consist of exactly the
+// key attributes, as checked by checkKey.
 func (t *table) find(key Item) *cell {
 	pk := string(canonical(key[t.keys.partition]))
 	p := t.parts[pk]
@@ -194,7 +192,7 @@ func (t *table) find(key Item) *cell {
 	return c
 }
 
-// write makes item (nil: none) the newest version of c. Caller holds mu.
+// write makes item (nil: none) the newest version of c. mu must be held.
 func (db *DB) write(t *table, c *cell, item Item) {
 	c.set(db.tick(), db.horizon(), item)
 	for name, keys := range t.indexes {
@@ -218,8 +216,8 @@ func (t *table) indexSet(index, partition string) map[*cell]struct{} {
 	return cells
 }
 
-// indexCells returns the cells that ever were in a partition of index, those
-// with a sort key in its order as of time at.
+// indexCells returns the cells that were ever in a partition of index, sorted by its sort
+// key, if any, as of time at.
 func (t *table) indexCells(index, partition string, at time.Duration) []*cell {
 	var cells []*cell
 	for c := range t.byIndex[index][partition] {
@@ -237,7 +235,7 @@ func (t *table) indexCells(index, partition string, at time.Duration) []*cell {
 	return cells
 }
 
-// keyOf returns item's primary key.
+// keyOf returns the primary key of item.
 func (t *table) keyOf(item Item) Item {
 	key := Item{t.keys.partition: item[t.keys.partition]}
 	if t.keys.sort != "" {
@@ -246,8 +244,8 @@ func (t *table) keyOf(item Item) Item {
 	return key
 }
 
-// checkKey tells whether key has the table's key attributes, and no others if
-// exact.
+// checkKey returns an error unless key has the table's key attributes, and no others if
+// exact is set.
 func (t *table) checkKey(key Item, exact bool) *apiError {
 	want := 1
 	if t.keys.sort != "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ask sends one request and returns the body of the answer.
+// ask sends one request and returns the body of the response.
 func ask(t *testing.T, db *DB, operation, body string) string {
 	t.Helper()
 	r := httptest.NewRequest("POST", "/", strings.NewReader(body))
@@ -20,7 +20,7 @@ func ask(t *testing.T, db *DB, operation, body string) string {
 const testTable = `{"TableName":"t","KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],
 "GlobalSecondaryIndexes":[{"IndexName":"i","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}]}]}`
 
-// conversation is a request and what its answer must be.
+// conversation returns a function that sends a request and checks the response.
 func conversation(t *testing.T, db *DB) func(operation, body, want string) {
 	return func(operation, body, want string) {
 		t.Helper()

@@ -29,7 +29,7 @@ func itemAnswer(item Item) map[string]Item {
 	return map[string]Item{"Item": item}
 }
 
-// projection returns what takes the named top-level attributes out of an item;
+// projection returns a function that extracts the named top-level attributes of an item;
 // without an expression, all of them.
 func projection(text string, s *scope) (func(Item) Item, *apiError) {
 	if text == "" {
@@ -91,7 +91,7 @@ func (db *DB) batchGet(r *request) (any, *apiError) {
 				left.Keys = append(left.Keys, key)
 				continue
 			}
-			// Each key may come from another replica.
+			// Each key may be read from another replica.
 			if item := t.find(key).at(db.view(want.ConsistentRead, db.lag)); item != nil {
 				responses[name] = append(responses[name], project(item))
 			}
@@ -159,13 +159,12 @@ func (db *DB) query(r *request) (any, *apiError) {
 		slices.Reverse(cells)
 	}
 	return t.page(r, cells, at, func(item Item) bool {
-		// A cell stays listed under every index partition that it ever was in.
+		// A cell remains listed under every index partition that it was ever in.
 		return string(canonical(item[keys.partition])) == partition && inKey(item)
 	}, keys)
 }
 
-// equalTo finds "name = :value" in a key condition and returns the value in
-// canonical form.
+// equalTo finds "name = :value" in a key condition and returns the value in canonical form.
 func equalTo(text, name string, s *scope) (string, bool) {
 	l := lex(text)
 	for l.next != "" {
@@ -189,8 +188,7 @@ func (db *DB) scan(r *request) (any, *apiError) {
 	return t.page(r, t.allCells, db.view(r.ConsistentRead, db.lag), func(Item) bool { return true }, t.keys)
 }
 
-// page answers with the items at time at of those cells that are behind
-// ExclusiveStartKey, as many as Limit allows.
+// page returns the items at time at of the cells after ExclusiveStartKey, up to Limit.
 func (t *table) page(r *request, cells []*cell, at time.Duration, in func(Item) bool, keys keySchema) (any, *apiError) {
 	project, failure := projection(r.ProjectionExpression, r.scope())
 	if failure != nil {

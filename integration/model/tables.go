@@ -36,8 +36,8 @@ func schemaOf(elements []struct{ AttributeName, KeyType string }) (k keySchema) 
 	return k
 }
 
-// describe returns the description: what the table was created with, and the
-// state of the table and its indexes.
+// describe returns the description: the parameters of the table's creation, and the state of
+// the table and its indexes.
 func (t *table) describe() map[string]any {
 	var d map[string]any
 	if json.Unmarshal(t.raw, &d) != nil {

@@ -13,8 +13,8 @@ type change struct {
 	write bool // false for a ConditionCheck
 }
 
-// prepare checks one write against the present without doing it. A false
-// condition is told by failed; err is for everything else.
+// prepare checks one write against the present state without executing it. failed reports a
+// false condition; err is for everything else.
 func (db *DB) prepare(kind string, r *request) (c change, failed bool, err *apiError) {
 	t := db.tables[r.TableName]
 	if t == nil {
@@ -50,8 +50,8 @@ func (db *DB) prepare(kind string, r *request) (c change, failed bool, err *apiE
 	return c, false, err
 }
 
-// normalise writes numbers as DynamoDB returns them, whatever way they were
-// sent in. Numbers inside lists and maps are left as they are.
+// normalise converts numbers to the form that DynamoDB returns. Numbers inside lists and
+// maps are not changed.
 func normalise(item Item) {
 	for name, raw := range item {
 		if v := parseValue(raw); v.num != nil {
@@ -78,8 +78,7 @@ func updated(before, key Item, r *request) (Item, *apiError) {
 	return after, nil
 }
 
-// single does a write that stands alone, and answers with what ReturnValues
-// asks for.
+// single executes a single write and returns the attributes requested by ReturnValues.
 func (db *DB) single(kind string, r *request) (any, *apiError) {
 	c, failed, err := db.prepare(kind, r)
 	if err != nil {

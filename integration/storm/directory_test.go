@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// TestDirectoryInUse starts a second node in the directory of a first one: it is
-// told so, and the first goes on. A kill lets the directory go.
+// TestDirectoryInUse starts a second node in the directory of a running one: it gets an
+// error, and the first node continues. A kill releases the directory.
 func TestDirectoryInUse(t *testing.T) {
 	client := many(t, 1)
 	dir := t.TempDir()

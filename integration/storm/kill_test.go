@@ -15,9 +15,8 @@ import (
 	"github.com/kasoku/kasoku/integration/model"
 )
 
-// TestKill kills the node in the middle of a storm of writes, again and again.
-// After each restart no acknowledged write may be missing, and none may be there
-// that nobody sent.
+// TestKill kills the node repeatedly in the middle of a storm of writes. After each restart
+// every acknowledged write must be present, and every value must have been sent.
 func TestKill(t *testing.T) {
 	const writers, rounds, enough = 16, 4, 400
 	db := model.New()
@@ -33,8 +32,7 @@ func TestKill(t *testing.T) {
 		var wg sync.WaitGroup
 		for w := range writers {
 			wg.Go(func() {
-				// Each writes one number after the other to its own item, until
-				// the node is gone.
+				// Each writes increasing numbers to its own item until the node is killed.
 				for {
 					sent[w]++
 					body := fmt.Sprintf(`{"TableName":"storm","Item":{"id":{"S":"w%d"},"v":{"N":"%d"}}}`, w, sent[w])

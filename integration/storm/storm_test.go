@@ -1,5 +1,5 @@
-// Package storm proves what Kasoku does when everything comes at once: many
-// clients asking for one cold key, and its own sudden death.
+// Package storm checks Kasoku under sudden events: many clients that request one cold key,
+// and its own death.
 package storm
 
 import (
@@ -23,7 +23,7 @@ const createTable = `{"TableName":"storm","BillingMode":"PAY_PER_REQUEST",
 
 var open = []string{"auth: {mode: none}"}
 
-// many is an HTTP client that keeps as many connections as asked for.
+// many returns an HTTP client with the given maximum number of connections.
 func many(t *testing.T, connections int) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: connections}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -39,9 +39,8 @@ func must(t *testing.T, client *http.Client, url, operation, body string) string
 	return text
 }
 
-// TestOneFlight lets 1,000 clients ask for what nobody has asked for before,
-// while the origin holds its answer back: it must be asked once, and all must
-// get its answer.
+// TestOneFlight has 1,000 clients request a cold key while the origin holds its response
+// back: one request must be sent to the origin, and all clients must receive its response.
 func TestOneFlight(t *testing.T) {
 	const clients = 1000
 	db, gate := model.New(), &fault.Injector{}
@@ -55,7 +54,7 @@ func TestOneFlight(t *testing.T) {
 
 	f := func(name, operation, body string) {
 		t.Helper()
-		// What Kasoku needs to know of the table, it learns from another key.
+		// The table's description is fetched for another key.
 		must(t, client, node.URL, "GetItem", `{"TableName":"storm","Key":{"id":{"S":"warm"}}}`)
 		want := must(t, client, origin, operation, body)
 		before := db.Requests(operation)

@@ -1,5 +1,5 @@
-// Package client is a small DAX client: one connection, which doesn't sign and doesn't try
-// again, for checks that must know what became of each request.
+// Package client is a small DAX client: one connection, without signatures and without
+// retries, for checks that depend on the outcome of each request.
 package client
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// Method is a method's number on the wire, and how many items its reply has.
+// Method is a method's number in the protocol, and the number of items in its reply.
 type Method struct {
 	id      int64
 	replies int
 }
 
-// The methods that checks use.
+// The methods used by checks.
 var (
 	Endpoints             = Method{455855874, 1}
 	DefineKeySchema       = Method{-742646399, 1}
@@ -36,32 +36,33 @@ var (
 type Error struct {
 	Codes   []int64
 	Message string
-	Type    string // DynamoDB's name, "" if there is none
+	Type    string // DynamoDB's name, or ""
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%v %s: %s", e.Codes, e.Type, e.Message) }
 
-// Conn is a connection to a node. It belongs to one goroutine.
+// Conn is a connection to a node. It must not be used concurrently.
 type Conn struct {
 	addr  string
 	agent string
-	net   net.Conn // nil: none yet, or it is of no more use
-	in    []byte   // what of a reply has been read
+	net   net.Conn // nil: not connected
+	in    []byte   // bytes of the reply read so far
 	out   []byte
 
 	lists map[int64][]string
 	ids   map[string]int64
 }
 
-// New makes a connection to the node at addr, "dax://127.0.0.1:8111", when it is needed.
+// New returns a connection to the node at addr, "dax://127.0.0.1:8111". It connects on first
+// use.
 func New(addr string) *Conn { return newConn(addr, "KasokuTest-1") }
 
-// newConn is New for a client that names itself agent.
+// newConn is like New, for a client that identifies itself as agent.
 func newConn(addr, agent string) *Conn {
 	return &Conn{addr: strings.TrimPrefix(addr, "dax://"), agent: agent, lists: map[int64][]string{1: {}}, ids: map[string]int64{"": 1}}
 }
 
-// Close ends the connection; the next call makes another.
+// Close closes the connection; the next call opens another one.
 func (c *Conn) Close() {
 	if c.net != nil {
 		c.net.Close()
@@ -69,7 +70,7 @@ func (c *Conn) Close() {
 	}
 }
 
-// Partial sends the first n bytes of a request, and then nothing.
+// Partial sends only the first n bytes of a request.
 func (c *Conn) Partial(ctx context.Context, m Method, args []byte, n int) error {
 	if err := c.connect(ctx); err != nil {
 		return err
@@ -87,14 +88,14 @@ func (c *Conn) Send(ctx context.Context, m Method, args []byte) error {
 	return err
 }
 
-// Call makes one request. The error is an *Error if the node said so, else nobody knows
-// whether the request was executed, and the connection is closed. The reader is good until
+// Call sends one request. The error is an *Error if the node has returned one; otherwise the
+// outcome of the request is unknown, and the connection is closed. The reader is valid until
 // the next call.
 func (c *Conn) Call(ctx context.Context, m Method, args []byte) (cbor.Reader, error) {
 	if err := c.connect(ctx); err != nil {
 		return cbor.Reader{}, err
 	}
-	conn := c.net // c.net may be closed and forgotten while the function runs
+	conn := c.net // c.net may be closed and cleared while the function runs
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	c.out = request(c.out[:0], m, args)
@@ -133,7 +134,7 @@ func request(dst []byte, m Method, args []byte) []byte {
 	return append(cbor.AppendInt(cbor.AppendInt(dst, 1), m.id), args...)
 }
 
-// reply reads a whole reply. How many items it has is told by the first one.
+// reply reads a complete reply. Its first item determines the number of items.
 func (c *Conn) reply(m Method) (cbor.Reader, error) {
 	c.in = c.in[:0]
 	var s cbor.Scanner

@@ -14,18 +14,19 @@ import (
 // ErrNoRoutes is the error of requests while the list of nodes is empty.
 var ErrNoRoutes = errors.New("no routes found")
 
-// Cluster is a client that finds nodes, pools connections and retries as Go's clients of DAX
-// do:
+// Cluster is a client that finds nodes, pools connections and retries like the Go clients of
+// DAX:
 //
-//   - The list of nodes is asked of the seed, over a connection of its own, every refresh
-//     interval. The client obeys it: it closes its connections to nodes that are not in the
-//     list, and an empty list leaves it without routes. A failed refresh changes nothing.
-//   - Idle connections of a node are a stack. The connection that was used last is used next.
-//     No idle connection is watched, so that one that the node closed fails the next request.
-//   - A request is tried three times in all, at once, if the connection failed. Version 2 does
-//     not retry after the end of the stream, only after a reset.
-//   - Each node is asked for the list over a pooled connection every health interval. A node
-//     that does not answer loses its pool and gets a new one.
+//   - It fetches the list of nodes from the seed, over a separate connection, every refresh
+//     interval. It closes its connections to nodes that are not in the list; an empty list
+//     leaves it without routes. A failed refresh changes nothing.
+//   - Idle connections of a node are a stack: the most recently used one is used next. Idle
+//     connections are not watched, so the first request over one that the node has closed
+//     fails.
+//   - A request is tried three times in all, without pauses, if the connection fails. Version 2
+//     doesn't retry after the end of the stream, only after a reset.
+//   - It fetches the list from each node over a pooled connection every health interval. A node
+//     that doesn't answer gets a new pool.
 //
 // It is safe for concurrent use.
 type Cluster struct {
@@ -39,8 +40,8 @@ type Cluster struct {
 	done sync.WaitGroup
 }
 
-// How often clients look: much more often than Go's, which refresh every 4 s and check every
-// 5 s.
+// The intervals of the client. They are much shorter than those of the Go clients, 4 s and 5
+// s.
 const (
 	refreshInterval = 50 * time.Millisecond
 	healthInterval  = 200 * time.Millisecond
@@ -48,7 +49,7 @@ const (
 )
 
 // NewCluster returns a client of the node at seed, "dax://127.0.0.1:8111", that behaves like
-// version 2 of Go's client, or like version 1. It knows the nodes when it returns.
+// version 2 or version 1 of the Go client. It has fetched the list of nodes when it returns.
 func NewCluster(ctx context.Context, seed string, v2 bool) (*Cluster, error) {
 	c := &Cluster{seed: seed, v2: v2, pools: map[string]*pool{}}
 	if err := c.refresh(ctx); err != nil {
@@ -60,7 +61,7 @@ func NewCluster(ctx context.Context, seed string, v2 bool) (*Cluster, error) {
 	return c, nil
 }
 
-// Close ends the client. No request may be under way.
+// Close closes the client. No request may be in progress.
 func (c *Cluster) Close() {
 	c.stop()
 	c.done.Wait()
@@ -89,7 +90,7 @@ func (c *Cluster) agent() string {
 	return "DaxGoClient-1.2.15"
 }
 
-// refresh takes over the list of nodes.
+// refresh applies the list of nodes.
 func (c *Cluster) refresh(ctx context.Context) error {
 	ask := newConn(c.seed, c.agent())
 	defer ask.Close()
@@ -114,7 +115,7 @@ func (c *Cluster) refresh(ctx context.Context) error {
 	return nil
 }
 
-// check replaces the pools of the nodes that do not answer.
+// check replaces the pools of nodes that don't answer.
 func (c *Cluster) check(ctx context.Context) {
 	for _, p := range c.list() {
 		var err error
@@ -144,8 +145,7 @@ func (c *Cluster) list() (all []*pool) {
 	return all
 }
 
-// Do has f make a request over a pooled connection, and another attempt after a failure of
-// that connection.
+// Do calls f with a pooled connection, and again after a failure of that connection.
 func (c *Cluster) Do(f func(*Conn) error) (err error) {
 	for range attempts {
 		all := c.list()
@@ -164,7 +164,7 @@ func (c *Cluster) retries(err error) bool {
 	return errors.As(err, &network) || !c.v2 && errors.Is(err, io.EOF)
 }
 
-// pool is the idle connections to a node.
+// pool holds the idle connections to a node.
 type pool struct {
 	addr, agent string
 

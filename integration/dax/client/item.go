@@ -11,11 +11,11 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// Item is what an item has beside its key: names and values in DynamoDB's JSON. nil is for
-// no item.
+// Item holds the attributes of an item except its key, in DynamoDB's JSON by name. nil is no
+// item.
 type Item map[string]string
 
-// List returns the number of a list of names, which the node is asked for once.
+// List returns the number of a list of names. It requests the number from the node once.
 func (c *Conn) List(ctx context.Context, names []string) (int64, error) {
 	id, known := c.ids[strings.Join(names, "\x00")]
 	if known {
@@ -34,7 +34,7 @@ func (c *Conn) List(ctx context.Context, names []string) (int64, error) {
 	return id, r.Close()
 }
 
-// Names returns a list by its number, which the node is asked for once.
+// Names returns the list with a number. It requests the list from the node once.
 func (c *Conn) Names(ctx context.Context, id int64) ([]string, error) {
 	if names, known := c.lists[id]; known {
 		return names, nil
@@ -54,10 +54,10 @@ func (c *Conn) Names(ctx context.Context, id int64) ([]string, error) {
 	return names, nil
 }
 
-// Forget forgets all lists, as a client that has just been started knows none.
+// Forget drops all lists, like a restarted client.
 func (c *Conn) Forget() { c.lists, c.ids = map[int64][]string{1: {}}, map[string]int64{"": 1} }
 
-// Bytes makes the bytes of an item.
+// Bytes encodes an item.
 func (c *Conn) Bytes(ctx context.Context, item Item) ([]byte, error) {
 	names := slices.Sorted(maps.Keys(item))
 	id, err := c.List(ctx, names)
@@ -73,7 +73,7 @@ func (c *Conn) Bytes(ctx context.Context, item Item) ([]byte, error) {
 	return out, nil
 }
 
-// Item reads the bytes of an item. They may be part of the last reply: they are copied.
+// Item decodes an item. It copies b, which may be part of the last reply.
 func (c *Conn) Item(ctx context.Context, b []byte) (Item, error) {
 	r := cbor.NewReader(slices.Clone(b))
 	names, err := c.Names(ctx, r.Int())
@@ -91,7 +91,7 @@ func (c *Conn) Item(ctx context.Context, b []byte) (Item, error) {
 	return item, r.Close()
 }
 
-// Get reads the item with key bytes.
+// Get reads the item with the given key bytes.
 func (c *Conn) Get(ctx context.Context, table string, key []byte, consistent bool) (Item, error) {
 	args := cbor.AppendBytes(cbor.AppendBytes(nil, []byte(table)), key)
 	if consistent {
@@ -108,7 +108,7 @@ func (c *Conn) Get(ctx context.Context, table string, key []byte, consistent boo
 	return c.within(ctx, &r, 0)
 }
 
-// Put stores an item and returns the one that was there before if old is asked for.
+// Put stores an item. If old is set, it returns the previous one.
 func (c *Conn) Put(ctx context.Context, table string, key []byte, item Item, old bool) (Item, error) {
 	bytes, err := c.Bytes(ctx, item)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Conn) Put(ctx context.Context, table string, key []byte, item Item, old
 	return c.write(ctx, PutItem, args, old)
 }
 
-// Delete deletes an item and returns it if old is asked for.
+// Delete deletes an item. If old is set, it returns the item.
 func (c *Conn) Delete(ctx context.Context, table string, key []byte, old bool) (Item, error) {
 	return c.write(ctx, DeleteItem, cbor.AppendBytes(cbor.AppendBytes(nil, []byte(table)), key), old)
 }
@@ -135,7 +135,7 @@ func (c *Conn) write(ctx context.Context, m Method, args []byte, old bool) (Item
 	return c.within(ctx, &r, 2)
 }
 
-// within finds item bytes in a reply's map, nil if there are none.
+// within returns the item bytes in a reply's map, or nil.
 func (c *Conn) within(ctx context.Context, r *cbor.Reader, key int64) (Item, error) {
 	var bytes []byte
 	found := false
@@ -152,7 +152,7 @@ func (c *Conn) within(ctx context.Context, r *cbor.Reader, key int64) (Item, err
 	return c.Item(ctx, bytes)
 }
 
-// members calls f for each key of a reply's map, or for none if there is null; f reads the value.
+// members calls f for each key of a reply's map, which may be null; f reads the value.
 func members(r *cbor.Reader, f func(key int64)) error {
 	if r.Null() {
 		return r.Close()
@@ -163,13 +163,14 @@ func members(r *cbor.Reader, f func(key int64)) error {
 	return r.Close()
 }
 
-// Entry is one item that a query found: its key bytes and the rest.
+// Entry is one item found by a query: its key bytes and the other attributes.
 type Entry struct {
 	Key  []byte
 	Item Item
 }
 
-// Partition queries all items of the partition whose key attribute of that name has a text.
+// Partition queries all items of the partition whose key attribute called name is the text
+// value.
 func (c *Conn) Partition(ctx context.Context, table, name, value string, consistent bool) ([]Entry, error) {
 	condition := cbor.AppendInt(cbor.AppendArray(nil, 3), 1)
 	condition = cbor.AppendInt(cbor.AppendArray(condition, 3), 0) // =

@@ -36,7 +36,7 @@ func proof(id, secret string, at time.Time) string {
 	return hex.EncodeToString(cbor.AppendText(b, "DaxGoClient-1.0.0"))
 }
 
-// guard makes a server that knows three keys, and a fourth that its service does not.
+// guard configures a server with three keys, and a fourth that its service doesn't have.
 func guard(t testing.TB) func(*Config) {
 	all := []wire.Access{wire.Read, wire.Write, wire.Admin}
 	return func(c *Config) {
@@ -75,7 +75,7 @@ func TestAuthorize(t *testing.T) {
 		c.gets(askEcho+"4102", "804102")
 
 		c.send(proof("FULL", "two", time.Now()))
-		c.quiet() // nobody answers it
+		c.quiet() // it has no reply
 		c.fails(askEcho+"4101", "check the secret", badSignature...)
 		c.fails(askEcho+"4101", "check the secret", badSignature...)
 		c.fails(proof("OTHER", "one", time.Now())+askEcho+"4101", `"OTHER" is not one`, badSignature...)
@@ -91,12 +91,13 @@ func TestAuthorize(t *testing.T) {
 	})
 }
 
-// TestAuthorizeLapses lets time pass: what was proved counts from when it was signed.
+// TestAuthorizeLapses checks that the validity of an authorization begins when it was
+// signed.
 func TestAuthorizeLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, guard(t))
 		c := r.hello("Go v1")
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures know no less
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures have a resolution of one second
 		c.gets(proof("FULL", "one", time.Now().Add(-4*time.Minute))+askEcho+"4101", "804101")
 		time.Sleep(time.Minute)
 		c.gets(askEcho+"4101", "804101")
@@ -110,8 +111,8 @@ func TestAuthorizeLapses(t *testing.T) {
 	})
 }
 
-// TestRecordsOfRefusals reads why requests were refused, and by whom they were sent, in the
-// access log.
+// TestRecordsOfRefusals checks the reasons and principals of rejected requests in the access
+// log.
 func TestRecordsOfRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, guard(t))
@@ -159,7 +160,7 @@ func TestReloadKeys(t *testing.T) {
 	})
 }
 
-// TestOpen lets everybody in, whatever they send as a proof.
+// TestOpen accepts every client, whatever its authorization.
 func TestOpen(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Python")
@@ -183,7 +184,7 @@ func TestKeySchema(t *testing.T) {
 	})
 }
 
-// TestKeySchemaPermission asks with a key that may write to one table.
+// TestKeySchemaPermission uses a key with write permission for one table.
 func TestKeySchemaPermission(t *testing.T) {
 	r := newRig(t, guard(t))
 	c := r.hello("Python")
@@ -191,7 +192,7 @@ func TestKeySchemaPermission(t *testing.T) {
 	c.fails(askTab2, "key SOME is not authorized to perform: dynamodb:defineKeySchema on table Tab2", 4, 37, 38, 42)
 }
 
-// TestListPermission has a key that may only read ask for a list's number.
+// TestListPermission requests the number of a list with a read-only key.
 func TestListPermission(t *testing.T) {
 	r := newRig(t, guard(t))
 	const number, names = "013a495927bb 81 6161", "011a27f9bd71"

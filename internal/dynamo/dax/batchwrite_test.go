@@ -32,9 +32,9 @@ func (o *turns) Do(ctx context.Context, r *origin.Request) (*origin.Response, er
 	return o.scripted.Do(ctx, r)
 }
 
-// TestLeftOver has DynamoDB leave writes of a batch over: they are written again, and what
-// each request has cost is told. What is left in the end is only told to a client if
-// something else was written.
+// TestLeftOver has DynamoDB leave writes of a batch unprocessed: they are retried, and the
+// capacity of each request is reported. Writes that remain are returned to the client only
+// if others succeeded.
 func TestLeftOver(t *testing.T) {
 	const (
 		request = "011a06ed585f a1 6454616231 84 45616c696365 41 01 43626f62 f6 bf 03 01 ff" // put alice, delete bob
@@ -47,7 +47,7 @@ func TestLeftOver(t *testing.T) {
 		name    string
 		answers []string
 		reply   string
-		last    string // what the origin was asked in the end
+		last    string // the last request to the origin
 	}{
 		{"nothing", []string{`{` + used + `}`}, "80 a0 81" + unit + "a0", ""},
 		{"once", []string{`{` + putLeft + `,` + used + `}`, `{` + used + `}`}, "80 a0 82" + unit + unit + "a0",

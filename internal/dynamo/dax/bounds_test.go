@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// refuses sends a request that has to be refused without that much being allocated, and
-// without the origin being asked.
+// refuses sends a request that must be rejected without allocating more than most bytes and
+// without a request to the origin.
 func (s *stage) refuses(request []byte, message string, most uint64) {
 	s.t.Helper()
 	text := hex.EncodeToString(request)
@@ -31,7 +31,7 @@ func (s *stage) refuses(request []byte, message string, most uint64) {
 }
 
 // TestLongNumbers puts an item of numbers of five bytes whose texts have more than a
-// hundred, as a list and as a set.
+// hundred, in a list and in a set.
 func TestLongNumbers(t *testing.T) {
 	s := newStage(t)
 	for _, tag := range []string{"", "d90cfa"} {
@@ -88,8 +88,8 @@ func TestLongKey(t *testing.T) {
 	s.refuses(append(key, null), "a key of 4194304 bytes", 48<<20)
 }
 
-// TestSpentWithoutMetrics has an origin that says nothing of item collections in as many
-// words: the write is done.
+// TestSpentWithoutMetrics uses an origin that explicitly returns null item collection
+// metrics: the write succeeds.
 func TestSpentWithoutMetrics(t *testing.T) {
 	s := newStage(t)
 	s.origin.says(200, `{"ItemCollectionMetrics":{}}`)
@@ -101,8 +101,8 @@ func TestSpentWithoutMetrics(t *testing.T) {
 	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a1 6454616231 81 54 6162 fb0000000000000000 fb3ff0000000000000")
 }
 
-// TestCanceledWithoutList cancels a transaction because of an item whose attributes can't
-// be numbered: the client is told of the cancelling, without the item.
+// TestCanceledWithoutList cancels a transaction because of an item whose attributes can't be
+// numbered: the reply has the error without the item.
 func TestCanceledWithoutList(t *testing.T) {
 	s := newStage(t)
 	s.origin.says(400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"no",`+

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// loop asks again and again without allocating on its own.
+// loop repeats a request without allocating itself.
 type loop struct {
 	nc             io.ReadWriter
 	request, reply []byte

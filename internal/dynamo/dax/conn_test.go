@@ -47,8 +47,8 @@ func TestPreambles(t *testing.T) {
 	})
 }
 
-// TestStrangers sends what is no preamble: the connection ends, at the first byte that
-// can't be right.
+// TestStrangers sends an invalid preamble: the connection is closed at the first invalid
+// byte.
 func TestStrangers(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		for _, b := range []string{
@@ -73,8 +73,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestSplit sends a conversation in two pieces, divided at every byte, and in pieces of one
-// byte: the same comes back, and nothing before a request is whole.
+// TestSplit sends a conversation in two pieces, split at every byte, and in pieces of one
+// byte: the replies are the same, and none is sent before its request is complete.
 func TestSplit(t *testing.T) {
 	text := preambles["Go v1"] + authorization1 + askEcho + "43010203" + authorization1 + askEndpoints + askEcho + "4104"
 	whole := unhex(t, text)
@@ -115,7 +115,7 @@ func TestSplit(t *testing.T) {
 // authorization1 is a recorded authorizeConnection.
 const authorization1 = "011a58c2336b6b414b49444558414d504c457840356435623363363166643834316336343534303838393438393934643831643032393436306232376665373139323036616562393735643236656432613333635886415753342d484d41432d5348413235360a3230323631313230543139333935355a0a32303236313132302f75732d776573742d322f6461782f617773345f726571756573740a32376339626439323531343163363065313931386535323932366231363137343864343465386665396332393331313931386533613966353933386461386163f675446178507974686f6e436c69656e742d322e312e30"
 
-// TestHalf leaves requests unfinished: they are not acted on, however the client leaves.
+// TestHalf sends incomplete requests: they are not executed, however the client disconnects.
 func TestHalf(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		whole := unhex(t, askEcho+"58080102030405060708")
@@ -165,7 +165,7 @@ func TestUnknownMethod(t *testing.T) {
 	})
 }
 
-// TestRequests looks at what methods do wrong.
+// TestRequests checks how misbehaving methods are handled.
 func TestRequests(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Go v1")
@@ -236,8 +236,8 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestCrowded has large requests that nobody finishes: those that find no room are refused,
-// small ones are served, and what was taken comes back.
+// TestCrowded sends large requests without completing them: those over the budget are
+// rejected, small ones are served, and the budget is released.
 func TestCrowded(t *testing.T) {
 	loopback(t, func(c *Config) { c.Limits.BufferedBytes = 64 << 10 }, func(t *testing.T, r *rig) {
 		half := append(unhex(t, askEcho+"5a00010000"), make([]byte, 20<<10)...)

@@ -90,7 +90,7 @@ func TestEndpoints(t *testing.T) {
 	}, true, "2 127.0.0.1 127.0.0.1 PORT 1 kasoku 1 \n")
 }
 
-// TestEndpointsFamily asks over IPv6.
+// TestEndpointsFamily sends the request over IPv6.
 func TestEndpointsFamily(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Listen = "[::]:0"
@@ -108,7 +108,7 @@ func TestEndpointsFamily(t *testing.T) {
 	}
 }
 
-// TestEndpointsBytes has what clients were given when they were found to accept it.
+// TestEndpointsBytes pins the reply that clients have been found to accept.
 func TestEndpointsBytes(t *testing.T) {
 	m := Member{ID: 1, Name: "localhost", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:18111")}, Zone: "local-1a", Session: 7}
 	got := hex.EncodeToString(appendNode(nil, &m, true))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tape is a connection that plays bytes in pieces, and keeps what is written.
+// tape is a connection that returns bytes in pieces, and records the bytes written.
 type tape struct {
 	net.Conn
 	b    []byte
@@ -34,8 +34,8 @@ func (p *tape) SetDeadline(time.Time) error      { return nil }
 func (p *tape) SetReadDeadline(time.Time) error  { return nil }
 func (p *tape) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzConnection sends anything: it makes no difference in which pieces it comes, nothing
-// breaks, and nothing of the shared memory is lost.
+// FuzzConnection sends arbitrary bytes: the result doesn't depend on the pieces in which
+// they arrive, nothing panics, and the whole byte budget is released.
 func FuzzConnection(f *testing.F) {
 	for _, preamble := range preambles {
 		f.Add(unhex(f, preamble+authorization1+askEndpoints+askEcho+"43010203"))

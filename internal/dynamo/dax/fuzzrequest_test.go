@@ -36,7 +36,7 @@ func (l knownLists) Names(id uint64) ([]string, bool) {
 	return strings.Fields(l[id-2]), true
 }
 
-// fuzzAnswers are what the origin may say, by operation.
+// fuzzAnswers are the origin's responses by operation.
 var fuzzAnswers = map[string]string{
 	"GetItem": alice,
 	"PutItem": `{"Attributes":{"pk":{"S":"alice"},"name":{"S":"Bob"},"age":{"N":"9"}},"ConsumedCapacity":{"TableName":"Tab1","CapacityUnits":2},
@@ -56,8 +56,8 @@ var fuzzAnswers = map[string]string{
 const canceled = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"Transaction cancelled",
 	"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"pk":{"S":"a"}}}]}`
 
-// FuzzRequest asks anything of an origin that answers anything. The origin is asked in
-// JSON, clients are answered in CBOR, and nothing breaks.
+// FuzzRequest sends arbitrary requests to an origin with arbitrary responses. Requests to
+// the origin are JSON, replies to clients are CBOR, and nothing panics.
 func FuzzRequest(f *testing.F) {
 	recorded, err := os.ReadFile("testdata/requests.txt")
 	if err != nil {
@@ -78,7 +78,7 @@ func FuzzRequest(f *testing.F) {
 	greeting := unhex(f, preambles["Go v1"])
 	f.Fuzz(func(t *testing.T, request, answer []byte, refused bool) {
 		if bytes.Contains(answer, []byte("Unprocessed")) && !bytes.Contains(answer, []byte("UnprocessedKeys")) {
-			return // what is left of a batch is asked for again after a while
+			return // unprocessed writes of a batch are retried after a pause
 		}
 		status := 200
 		if refused {

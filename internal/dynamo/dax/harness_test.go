@@ -23,7 +23,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// preambles are those of five clients, as they were recorded.
+// preambles are the recorded preambles of five clients.
 var preambles = map[string]string{
 	"Python":        "674a37796e6535470050d1c9b19c1ebaf221b1bd912ba43bf110a169557365724167656e7475446178507974686f6e436c69656e742d322e312e3000",
 	"JavaScript v3": "674a37796e65354700503b2362e0ad66729d95fee90e14de7205a169557365724167656e74734461784a535633436c69656e742d332e312e3000",
@@ -43,7 +43,7 @@ const (
 	askRelease   = "011903ee" // waits until the test lets it go on
 )
 
-// slow is what the waiting methods tell the tests.
+// slow connects the waiting methods with the tests.
 type slow struct {
 	begun   chan struct{}
 	release chan struct{}
@@ -54,7 +54,7 @@ func newSlow() *slow {
 	return &slow{begun: make(chan struct{}, 16), release: make(chan struct{}), ended: make(chan error, 16)}
 }
 
-// testMethods stand for the operations.
+// testMethods replace the operations.
 func testMethods(s *slow) []method {
 	return []method{
 		{id: 1001, name: "Echo", args: 1, serve: func(k *call) { k.out = cbor.AppendBytes(append(k.out, success), k.args.Bytes()) }},
@@ -110,8 +110,7 @@ type rig struct {
 	gets hitsAndMisses // of serveOperations
 }
 
-// serveOperations makes the rig serve what servers serve, where newRig has it serve what is
-// for tests.
+// serveOperations makes the rig serve the real methods instead of those for tests.
 func (r *rig) serveOperations() {
 	r.srv.methods = newMethodTable(operations, metadata)
 	for _, m := range r.srv.methods {
@@ -123,7 +122,7 @@ func (r *rig) serveOperations() {
 	r.gets = hitsAndMisses{telemetry.NewCounter(), telemetry.NewCounter()}
 }
 
-// records keeps what goes to the access log.
+// records stores the access log.
 type records struct {
 	mu  sync.Mutex
 	all []telemetry.Record
@@ -139,7 +138,7 @@ func (r *records) Log(rec *telemetry.Record) {
 
 func (r *records) Close(context.Context) error { return nil }
 
-// wait returns the records once there are n, and nothing else may come.
+// wait waits for n records and checks that no more follow.
 func (r *records) wait(n int) (all []telemetry.Record) {
 	for len(all) < n {
 		all = append(all, r.take()...)
@@ -192,8 +191,8 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	return r
 }
 
-// newService makes a service with these keys, or an open one, whose origin knows no table
-// but those of testTables.
+// newService returns a service with these keys, or an open one, whose origin has only the
+// tables of testTables.
 func newService(t testing.TB, keys []accel.Key) *accel.Service {
 	return newServiceOf(t, keys, tablesOnly{})
 }
@@ -226,7 +225,7 @@ func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin, change ...func
 	return svc
 }
 
-// scripted is an origin that answers what the test says, and notes what it was asked.
+// scripted is an origin with scripted responses that records its requests.
 type scripted struct {
 	tablesOnly
 	mu     sync.Mutex
@@ -257,14 +256,14 @@ func (s *scripted) Do(ctx context.Context, r *origin.Request) (*origin.Response,
 	return &origin.Response{Status: s.status, Header: head, Body: []byte(s.answer), Class: class}, nil
 }
 
-// says sets the answer.
+// says sets the response.
 func (s *scripted) says(status int, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.answer = status, answer
 }
 
-// add returns what was asked since the last call.
+// take returns the requests since the last call.
 func (s *scripted) take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +275,7 @@ func (s *scripted) take() string {
 // tablesOnly is an origin that describes tables.
 type tablesOnly struct{}
 
-// described is what an answer says of a table with these key attributes.
+// described returns a description of a table with these key attributes.
 func described(definitions ...string) string {
 	var keys []string
 	for i, d := range definitions {
@@ -353,7 +352,7 @@ type client struct {
 	nc net.Conn
 }
 
-// dial connects, and says nothing yet.
+// dial connects without sending anything.
 func (r *rig) dial() *client {
 	r.t.Helper()
 	if p, ok := r.ln.(*pipes); ok {
@@ -457,7 +456,7 @@ func (c *client) over() {
 	}
 }
 
-// quiet wants the connection to stay as it is.
+// quiet checks that the connection remains open without a reply.
 func (c *client) quiet() {
 	c.t.Helper()
 	_ = c.nc.SetReadDeadline(time.Now().Add(time.Millisecond))

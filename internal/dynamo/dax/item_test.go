@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// stage is a server whose origin says what the test wants. The list age, name has number 2,
-// cnt and tags has 3.
+// stage is a server whose origin has scripted responses. The list age, name has number 2,
+// and cnt, tags has 3.
 type stage struct {
 	*rig
 	origin *scripted
@@ -31,7 +31,8 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 	return s
 }
 
-// does sends a request and wants that the origin is asked this, or nothing, and the reply.
+// does sends a request and checks the request to the origin, or that there is none, and the
+// reply.
 func (s *stage) does(request, asked, want string) {
 	s.t.Helper()
 	s.c.gets(request, want)
@@ -144,7 +145,7 @@ func TestWrites(t *testing.T) {
 	s.c.gets(updAlice+"bf 07 04 ff", "80 bf 02 48 03 01 d90cf9 81 6179 ff")
 }
 
-// TestItemErrors passes errors of the origin on, and refuses what can't be read.
+// TestItemErrors relays errors of the origin and rejects malformed items.
 func TestItemErrors(t *testing.T) {
 	s := newStage(t)
 	s.origin.says(400, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`)
@@ -160,7 +161,7 @@ func TestItemErrors(t *testing.T) {
 		getAlice + "bf 00 41ff ff",
 		getAlice + "01",
 		"011a0fb0cc6a 44 54616231 f6 bfff",
-		putAlice + "42 1907 bfff", // a list that nobody knows
+		putAlice + "42 1907 bfff", // an unknown list
 		putAlice + "42 0201 bfff", // fewer values than names
 		putAlice + "41 01 bf 08 41 80 ff",
 		updAlice + "bf 08 41 80 ff",

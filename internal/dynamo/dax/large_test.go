@@ -16,8 +16,9 @@ var longName = strings.Repeat("n", 65535)
 
 func (longNames) Names(uint64) ([]string, bool) { return []string{longName}, true }
 
-// TestSmallRequestsOfLargeItems has requests of some kilobytes whose items, with their
-// names, are hundreds of megabytes: they are refused before that is so, and the origin is not asked.
+// TestSmallRequestsOfLargeItems sends requests of some kilobytes whose items, with their
+// names, are hundreds of megabytes: they are rejected before they are expanded, and no
+// request is sent to the origin.
 func TestSmallRequestsOfLargeItems(t *testing.T) {
 	const items = 5000
 	s := newStage(t, func(c *Config) { c.Lists = longNames{recordedLists} })

@@ -9,7 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 )
 
-// TestLateItem begins to ask for an item while it is kept, and ends when it is not any more.
+// TestLateItem begins a request for an item while it is cached, and completes the request
+// after its expiry.
 func TestLateItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -24,7 +25,7 @@ func TestLateItem(t *testing.T) {
 	})
 }
 
-// TestLateTimeout has a request come for longer than its answer may take.
+// TestLateTimeout sends a request over more time than the timeout of its reply.
 func TestLateTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -53,8 +54,8 @@ func TestLateReload(t *testing.T) {
 	})
 }
 
-// TestLargeOfStrangers has one who has proved nothing send a large request: nobody makes
-// room for it.
+// TestLargeOfStrangers sends a large request from an unauthenticated client: it gets no
+// large buffer.
 func TestLargeOfStrangers(t *testing.T) {
 	large := askEcho + "59ffff" + hex.EncodeToString(make([]byte, 0xffff))
 	r := newRig(t, guard(t))

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 )
 
-// TestReadYourWrites has a client of DAX read what it has just written where items are not
-// cached: the origin is asked for strongly consistent reads, since a replica may lag.
+// TestReadYourWrites has a DAX client read its own write while items are not cached:
+// requests to the origin are strongly consistent, because a replica may lag.
 func TestReadYourWrites(t *testing.T) {
 	o := &scripted{}
 	svc := newServiceOf(t, nil, accel.Origin(o), func(cfg *accel.Config, cc *cache.Config) { cfg.ItemTTL, cc.Settle = 0, time.Hour })

@@ -24,8 +24,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// recording is a call of a client's user: what was asked of the client, the bytes that
-// clients have sent for it, a reply, and what the client made of that.
+// recording is a recorded call of a client's user: its parameters, the bytes that clients
+// sent for it, a reply, and the client's interpretation of the reply.
 type recording struct {
 	Name, Operation string
 	Params          map[string]any
@@ -37,11 +37,11 @@ type recording struct {
 	Answer map[string]any
 }
 
-// preambleOf names the preambles of those who have sent requests.
+// preambleOf maps recorded clients to their preambles.
 var preambleOf = map[string]string{"py": "Python", "jsv3": "JavaScript v3", "jsv1": "JavaScript v2", "go1": "Go v1", "go2": "Go v2"}
 
-// numberedFrom1001 is the lists that the recorded requests refer to: those with names of
-// their own, and those that were numbered as clients asked for them.
+// numberedFrom1001 holds the lists in the recorded requests: those with names of their own,
+// and those numbered in the order of the clients' requests.
 type numberedFrom1001 struct {
 	knownLists
 	more map[uint64][]string
@@ -66,9 +66,8 @@ func (l *numberedFrom1001) Names(id uint64) ([]string, bool) {
 	return l.knownLists.Names(id)
 }
 
-// TestRecordedCalls replays what clients have sent: the origin is asked for what the
-// client's user has asked for, and its answer becomes the reply that the client has
-// understood.
+// TestRecordedCalls replays recorded calls: the request to the origin matches the call, and
+// the origin's response becomes the recorded reply.
 func TestRecordedCalls(t *testing.T) {
 	text, err := os.ReadFile("testdata/recorded.json")
 	if err != nil {
@@ -99,7 +98,7 @@ func (c *recording) replay(t *testing.T, preamble, request string) {
 	case c.Answer == nil:
 		o.says(400, canceled)
 	case c.Name == "batch_write_unprocessed":
-		o.says(200, `{}`) // what is left over would be written again: TestLeftOver
+		o.says(200, `{}`) // unprocessed writes would be retried: TestLeftOver
 	}
 	r := newRig(t, func(cfg *Config) {
 		cfg.Service = uncached(t, o)
@@ -121,7 +120,7 @@ func (c *recording) replay(t *testing.T, preamble, request string) {
 	if got, want := meaning(t, []byte(asked)), meaning(t, marshal(t, c.Params)); !c.legacy() && !(c.Name == "query_all_attributes" && preamble == "Go v2") && !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: the origin was asked\n%v\nand the client\n%v", preamble, got, want)
 	}
-	if got, want := said(t, reply), said(t, c.Reply); c.Answer != nil && c.Name != "batch_write_unprocessed" && !reflect.DeepEqual(got, want) {
+	if got, want := comparableReply(t, reply), comparableReply(t, c.Reply); c.Answer != nil && c.Name != "batch_write_unprocessed" && !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: the reply is\n%v\nand was\n%v", preamble, got, want)
 	}
 }
@@ -156,11 +155,11 @@ func marshal(t *testing.T, v any) []byte {
 	return b
 }
 
-// legacy tells whether the call has parameters that clients turn into expressions.
+// legacy reports whether the call has parameters that clients convert to expressions.
 func (c *recording) legacy() bool { return strings.HasPrefix(c.Name, "legacy_") }
 
-// lists are those of the call that recordedLists does not have. One reply names a list of
-// more attributes than it tells of, where here the list has these alone.
+// lists returns the lists of the call that are missing in recordedLists. One recorded reply
+// uses a list with more attributes than it has values; here the list has only these.
 func (c *recording) lists() map[uint64][]string {
 	if c.Name == "update_updated_new" {
 		return map[uint64][]string{5: {"cnt"}}
@@ -168,8 +167,8 @@ func (c *recording) lists() map[uint64][]string {
 	return map[uint64][]string{1001: {"A", "_", "a.b", "z", "é"}}
 }
 
-// meaning is a request without what may differ: names of placeholders, the order of
-// members, how numbers are written, options that say what holds anyway.
+// meaning returns a request without permitted differences: names of placeholders, the order
+// of members, the spelling of numbers, options with default values.
 func meaning(t *testing.T, body []byte) any {
 	t.Helper()
 	canonical, ok := wire.AppendCanonical(nil, body)
@@ -185,11 +184,11 @@ func meaning(t *testing.T, body []byte) any {
 
 var expressions = []string{"KeyConditionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression", "ProjectionExpression"}
 
-// means are the values of options that say what holds anyway.
+// means are the default values of options.
 var means = map[string]any{"ReturnValues": "NONE", "ReturnConsumedCapacity": "NONE", "ReturnItemCollectionMetrics": "NONE", "ConsistentRead": false,
 	"ScanIndexForward": true, "ReturnValuesOnConditionCheckFailure": "NONE"}
 
-// resolve writes expressions without placeholders, wherever they stand.
+// resolve replaces placeholders in expressions, wherever they occur.
 func resolve(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -229,7 +228,7 @@ func resolve(t *testing.T, v any) any {
 		}
 		delete(v, "ExpressionAttributeNames")
 		delete(v, "ExpressionAttributeValues")
-		delete(v, "ClientRequestToken") // made up by clients whose users give none
+		delete(v, "ClientRequestToken") // generated by clients whose users provide none
 		for member := range maps.Clone(v) {
 			if v[member] == means[member] {
 				delete(v, member)
@@ -260,8 +259,8 @@ func clausesOf(update string) []string {
 	return list
 }
 
-// said is a reply that can be compared with another: nothing to say has two forms.
-func said(t *testing.T, text string) []any {
+// comparableReply returns a reply in comparable form: an empty reply has two encodings.
+func comparableReply(t *testing.T, text string) []any {
 	t.Helper()
 	all := items(t, text)
 	if m, ok := all[len(all)-1].(map[any]any); ok && len(m) == 0 && len(all) == 2 {
@@ -328,7 +327,7 @@ func readItem(t *testing.T, r *cbor.Reader) any {
 	return string(text)
 }
 
-// inside reads a byte string that holds items, or leaves it as it is.
+// inside decodes a byte string with items, and returns any other one unchanged.
 func inside(t *testing.T, b []byte) any {
 	t.Helper()
 	r := cbor.NewReader(b)

@@ -32,14 +32,14 @@ func TestDrain(t *testing.T) {
 			t.Error(list)
 		}
 		if !r.srv.Drain() {
-			t.Error("clients are said to have no other node")
+			t.Error("clients are sent no other node")
 		}
 		const other = "2 192.0.2.2 192.0.2.2 8111 1 kasoku 0 \n"
 		if list := c.list(); list != other {
 			t.Error(list)
 		}
 		time.Sleep(DrainTime)
-		c.gets(askEcho+"4101", "804101") // goes on
+		c.gets(askEcho+"4101", "804101") // still served
 		if list := r.hello("Python").list(); list != other {
 			t.Error(list)
 		}
@@ -50,8 +50,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestStopAlone stops a node that is the only one: it stays in the list to the end, and its
-// connections end one after the other, each after a reply.
+// TestStopAlone stops a node that is the only one: it remains in the list to the end, and
+// its connections end one after the other, each after a reply.
 func TestStopAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")} })
@@ -62,7 +62,7 @@ func TestStopAlone(t *testing.T) {
 		}
 		idle, fresh := r.hello("Go v1"), r.dial()
 		if r.srv.Drain() {
-			t.Error("clients are said to have another node")
+			t.Error("clients are sent another node")
 		}
 		synctest.Wait()
 		begun := time.Now()
@@ -108,8 +108,8 @@ func TestStopLastLook(t *testing.T) {
 	})
 }
 
-// sendHalf sends half of a request, and comes back when the server has begun to read it. rest
-// is the other half.
+// sendHalf sends half of a request and waits until the server has begun to read it. rest is
+// the other half.
 func (r *rig) sendHalf(c *client) (rest string) {
 	c.send(askEcho + "592710" + strings.Repeat("00", 9000)) // of 10000 bytes, for which it needs a larger buffer
 	for r.srv.room.used.Load() == 0 {
@@ -145,7 +145,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestShutdownHard does not wait for who does not end.
+// TestShutdownHard doesn't wait for a request that doesn't end.
 func TestShutdownHard(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		busy, half := r.hello("Go v1"), r.hello("Go v1")

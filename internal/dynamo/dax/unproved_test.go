@@ -61,8 +61,8 @@ func TestUnauthenticatedIdle(t *testing.T) {
 	stays("a request with a proof", guard(t), func(c *client) { c.gets(proof("FULL", "one", time.Now())+askEcho+"4101", "804101") })
 }
 
-// TestUnauthenticatedReset holds that Go's second client, which asks again after a reset
-// only, gets one, and others the end of the stream.
+// TestUnauthenticatedReset checks that version 2 of the Go client, which retries only after
+// a reset, gets one, and that others get the end of the stream.
 func TestUnauthenticatedReset(t *testing.T) {
 	f := func(preamble string, want error) {
 		t.Helper()

@@ -62,8 +62,8 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestRecorded has the values that clients wrote, or read in answers, beside what they
-// stand for, with numbers as DynamoDB answers them.
+// TestRecorded converts values recorded from clients, in requests and replies, with numbers
+// as DynamoDB returns them.
 func TestRecorded(t *testing.T) {
 	text, err := os.ReadFile("testdata/values.txt")
 	if err != nil {
@@ -262,7 +262,7 @@ func FuzzCBOR(f *testing.F) {
 		}
 		want, ok := wire.AppendCanonical(nil, text)
 		if !ok {
-			return // somebody might read it in another way, or it has a number that DynamoDB refuses
+			return // it is ambiguous, or has a number that DynamoDB rejects
 		}
 		r := cbor.NewReader(b[1:])
 		back, err := AppendJSON(nil, &r)

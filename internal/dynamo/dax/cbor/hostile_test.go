@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/hostile"
 )
 
-// TestHostile has both readers read what announces much.
+// TestHostile passes large declared lengths to both readers.
 func TestHostile(t *testing.T) {
 	hostile.Reads(t, func(b []byte) {
 		var s Scanner

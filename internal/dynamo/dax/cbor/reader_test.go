@@ -106,7 +106,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderWants reads what is not there, or not of the kind that is asked for.
+// TestReaderWants reads missing items, and items of the wrong kind.
 func TestReaderWants(t *testing.T) {
 	for _, c := range []struct {
 		in, want string

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestScanner gives each message byte by byte: its end is found with its last byte,
-// not before and not behind, and what is said to be needed is never too much.
+// TestScanner passes each message byte by byte: its end is found exactly with its last byte,
+// and the minimum length is never too large.
 func TestScanner(t *testing.T) {
 	for _, c := range []struct {
 		items int
@@ -71,8 +71,9 @@ func TestScannerRefuses(t *testing.T) {
 	}
 }
 
-// FuzzScanner compares the two readers: what one takes for whole the other can take
-// apart, but for the UTF-8 of texts and the depth; and in pieces the scanner comes to the same.
+// FuzzScanner compares the two readers: a message that one considers complete can be decoded
+// by the other, except for the UTF-8 of texts and the depth. The scanner has the same result
+// for pieces.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{"00", "8201f6", "bf01420304ff", "c48221 19013a", "9f9fff6161ff", "d90cf9816161", "9b0000010000000000", "fb3ff199999999999a"} {
 		f.Add(unhex(f, seed), 1)
@@ -96,7 +97,7 @@ func FuzzScanner(f *testing.F) {
 			}
 		}
 		if err == errTooDeep {
-			return // how deep to read is left to who reads
+			return // the depth is limited by the caller
 		}
 		r := NewReader(in)
 		show(&r)

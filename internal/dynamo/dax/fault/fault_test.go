@@ -59,7 +59,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestOf has errors of origins as they come.
+// TestOf converts recorded errors of origins.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		status        int

@@ -16,7 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// numbered gives lists numbers as they come.
+// numbered numbers lists in the order of their first use.
 type numbered struct {
 	lists [][]string
 	full  error
@@ -93,7 +93,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// The order of members in JSON is nobody's matter, nor is how names are spelt.
+// The order of members in JSON and the spelling of names don't matter.
 func TestNamesAreSorted(t *testing.T) {
 	l := &numbered{}
 	got, err := AppendBytes(nil, l, hashOnly, []byte(`{"z":{"N":"1"},"p\u006b":{"S":"k"},"\u0061":{"N":"2"},"Z":{"N":"3"}}`))

@@ -52,13 +52,13 @@ func TestProjected(t *testing.T) {
 		{[]string{"a.b", "a[0]"}, `{"a":{"S":"text"}}`, "a0"},
 		{[]string{"a[0][1]", "a[0][0]", "a[3][1]"}, `{"a":{"L":[{"L":[{"N":"0"},{"N":"1"}]},{"L":[{"N":"31"}]}]}}`, "bf 00 01 01 00 02 181f ff"},
 
-		// The first element that was asked for has nothing of what was asked for in it.
+		// The first requested element has no requested member.
 		{[]string{"l[0].x", "l[1].y"}, `{"l":{"L":[{"M":{"y":{"N":"2"}}}]}}`, "bf 01 02 ff"},
 		{[]string{"l[0].x", "l[1]"}, `{"l":{"L":[{"S":"t"}]}}`, "bf 01 6174 ff"},
 		{[]string{"l[0].x", "l[1]"}, `{"l":{"L":[{"M":{}}]}}`, "bf 01 a0 ff"},
 		{[]string{"l[0][0].x", "l[1][4].y", "l[1][7].x"}, `{"l":{"L":[{"L":[{"M":{"y":{"N":"1"}}},{"M":{"x":{"N":"2"}}}]}]}}`, "bf 01 01 02 02 ff"},
 
-		// What no path accounts for is left out, and the rest is found.
+		// A value that no path accounts for is ignored, and the rest is found.
 		{[]string{"a.b"}, `{"a":{"M":{"z":{"N":"1"},"b":{"N":"2"}}},"q":{"N":"3"}}`, "bf 00 02 ff"},
 		{[]string{"l[0].x"}, `{"l":{"L":[{"M":{"x":{"N":"1"},"y":{"N":"2"}}},{"N":"3"}]}}`, "bf 00 01 ff"},
 	} {

@@ -23,7 +23,7 @@ func same(t *testing.T, a, b []byte) bool {
 	return v.Equal(&w)
 }
 
-// TestRecorded has what clients have made of items. Each line is the types of the table's
+// TestRecorded converts items recorded from clients. Each line has the types of the table's
 // key, key bytes, item bytes, the names of the item's list and the item that was put.
 func TestRecorded(t *testing.T) {
 	text, err := os.ReadFile("testdata/items.txt")
@@ -63,7 +63,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// one knows one list, and the names of an item only in that order.
+// one has a single list, and accepts the names of an item only in that order.
 type one struct {
 	id    uint64
 	names []string

@@ -92,7 +92,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// canonical makes of a key in JSON what a request in DynamoDB's protocol has for it.
+// canonical returns a key in JSON in the format of a request in DynamoDB's protocol.
 func canonical(types string, object []byte) (out []byte, hashLen int) {
 	for i, name := range []string{"pk", "sk"}[:len(types)] {
 		for it := wire.Object(object); it.Next(); {
@@ -173,8 +173,8 @@ func drawType(t *rapid.T, name string) byte {
 	return rapid.SampledFrom([]byte("SNB")).Draw(t, name)
 }
 
-// TestRoundTrip makes key bytes of keys and compares what is read from them, and what a
-// cache would know them by, with the same made of the JSON.
+// TestRoundTrip converts keys to key bytes and back, and compares the result and the
+// canonical key with those of the JSON.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := string(drawType(t, "hash"))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestCutOff opens files that end anywhere: what was told is there, and what follows can
-// be written.
+// TestCutOff opens files truncated anywhere: lists with a returned number are present, and
+// new ones can be written.
 func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -90,8 +90,8 @@ func written(t testing.TB, writes ...[]string) (content []byte, ends []int) {
 	return b, ends
 }
 
-// TestDamage turns each bit of a file over: before the last write that is an error, in the
-// last one it costs the lists from there on, as nobody can tell it from a crash.
+// TestDamage inverts each bit of a file: before the last write that is an error; in the last
+// write the lists from there on are lost, because it can't be distinguished from a crash.
 func TestDamage(t *testing.T) {
 	b, ends := written(t, []string{"a", "b"}, []string{"c"}, []string{"d", "e", "f"})
 	last := ends[2]
@@ -120,7 +120,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestHoles opens files of whose last write only some parts are on disk.
+// TestHoles opens files with only some parts of the last write on disk.
 func TestHoles(t *testing.T) {
 	b, ends := written(t, []string{"a"}, []string{"b", strings.Repeat("c", 300), "d"})
 	for from := ends[1]; from < ends[2]; from += 11 {
@@ -143,7 +143,7 @@ func TestRecordInNames(t *testing.T) {
 	if at := bytes.LastIndex(b, fake); at != len(header)+recordHead+3+recordHead+2 {
 		t.Fatal(at)
 	}
-	b[ends[2]-1] ^= 1 // of what follows the head, which still says how long it is
+	b[ends[2]-1] ^= 1 // in the body; the head with the length is intact
 	if got, err := reopened(t, string(b)); err != nil || got != 1 {
 		t.Errorf("%d lists, %v", got, err)
 	}

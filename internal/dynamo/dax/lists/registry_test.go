@@ -54,7 +54,7 @@ func TestNumbersSurviveAndAreTheSameEverywhere(t *testing.T) {
 		}
 		ids[id] = true
 	}
-	// What clients have been told must not change, ever.
+	// Numbers must never change: clients keep them.
 	if id := number(t, r, "age", "name"); id != 2571754138643608 {
 		t.Errorf("age, name is %d", id)
 	}
@@ -265,8 +265,7 @@ func TestShares(t *testing.T) {
 	f("D", 2, 0)
 }
 
-// TestDiskFails writes to a file that takes nothing: no number is told, and later ones
-// are not either.
+// TestDiskFails writes to a file that fails: no number is returned, then or later.
 func TestDiskFails(t *testing.T) {
 	r := open(t, t.TempDir())
 	number(t, r, "a")

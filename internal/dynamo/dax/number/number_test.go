@@ -127,8 +127,8 @@ func TestAppendCBOR(t *testing.T) {
 	}
 }
 
-// TestOrderedRoom writes numbers that DynamoDB writes out with more zeros than a client
-// has room for: what goes is nothing but zeros.
+// TestOrderedRoom writes numbers that DynamoDB writes with more zeros than a client can
+// store: only zeros are dropped.
 func TestOrderedRoom(t *testing.T) {
 	zeros := func(n int) string { return strings.Repeat("0", n) }
 	for _, c := range []struct{ text, want string }{
@@ -233,7 +233,7 @@ func TestIntegers(t *testing.T) {
 	})
 }
 
-// TestDoubles reads doubles as what their shortest text says.
+// TestDoubles reads doubles as the number with their shortest text.
 func TestDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float64().Draw(t, "double")

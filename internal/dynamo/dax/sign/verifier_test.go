@@ -21,7 +21,7 @@ const (
 	testRegion = "us-west-2"
 )
 
-// sign makes the signature of a text in hexadecimal, with nothing of what is tested.
+// sign returns the hexadecimal signature of a text, without using the code under test.
 func sign(secret, day, region, text string) string {
 	key := []byte("AWS4" + secret)
 	for _, part := range []string{day, region, "dax", "aws4_request", text} {
@@ -32,7 +32,7 @@ func sign(secret, day, region, text string) string {
 	return hex.EncodeToString(key)
 }
 
-// signedText is what a client signs at a time for a host.
+// signedText returns the text that a client signs at a time for a host.
 func signedText(at time.Time, host string) string {
 	t := at.UTC().Format(stamp)
 	canonical := sha256.Sum256(fmt.Appendf(nil, "POST\n/\n\nhost:%s\nx-amz-date:%s\n\nhost;x-amz-date\n%x", host, t, sha256.Sum256(nil)))
@@ -69,8 +69,8 @@ func timeOf(t testing.TB, text string) time.Time {
 	return at
 }
 
-// TestRecorded checks what clients have sent. Those with a session token have signed in the
-// same way, but are not let in.
+// TestRecorded verifies recorded authorizations. Those with a session token are signed in
+// the same way, but are rejected.
 func TestRecorded(t *testing.T) {
 	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}, {ID: testID, Secret: "no"}})
 	for _, r := range readRecorded(t) {
@@ -91,7 +91,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestChanged changes each byte of what is sent: nothing of it is right any more.
+// TestChanged changes each byte of an authorization: it is always rejected.
 func TestChanged(t *testing.T) {
 	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}})
 	r := readRecorded(t)[0]
@@ -123,7 +123,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestRefusals says what is wrong.
+// TestRefusals checks the reasons of refusals.
 func TestRefusals(t *testing.T) {
 	r := readRecorded(t)[0]
 	at := timeOf(t, r.Text)
@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 	change("20261120T193955Z", "20261120T193956Z", "another request")
 }
 
-// TestClock says by how much clocks differ.
+// TestClock checks that the clocks' difference is reported.
 func TestClock(t *testing.T) {
 	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}})
 	now := time.Date(2026, 11, 21, 0, 2, 0, 500e6, time.FixedZone("", 3600))
@@ -185,14 +185,14 @@ func TestClock(t *testing.T) {
 	f(now.Add(5*time.Minute+time.Second), "is 5m1s ahead of the server's")
 	f(now.Add(-12*time.Hour), "is 12h0m1s behind")
 	f(now.Add(1000*time.Hour), "is 1000h0m0s ahead")
-	// Who can't sign learns what the server's time is and no more.
+	// A client without the secret gets only the server's time.
 	text := signedText(now.Add(time.Hour), hosts[0])
 	if _, err := v.Verify([]byte(testID), []byte("none"), []byte(text), false, now); err == nil || !strings.Contains(err.Text, "clock") {
 		t.Error(err)
 	}
 }
 
-// TestAllocs holds what a connection costs to nothing once a day's key is derived.
+// TestAllocs checks that verifying doesn't allocate once a day's key is derived.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")

@@ -114,7 +114,7 @@ func (d *drawn) target() string {
 	return "/" + name + d.parts(1, n)
 }
 
-// parts draws those parts of a path, from one on to the last.
+// parts draws the parts of a path from number from to the last.
 func (d *drawn) parts(from, n int) (form string) {
 	for i := from; i < n; i++ {
 		if i > 0 && d.pick(3) == 0 {
@@ -130,7 +130,7 @@ func (d *drawn) parts(from, n int) (form string) {
 	return form
 }
 
-// form writes what expr has read in the same form.
+// form returns an expression parsed by package expr in the same form.
 func form(n *expr.Node) string {
 	switch n.Kind {
 	case expr.And, expr.Or:
@@ -196,8 +196,8 @@ func given(t *rapid.T, w *Placeholders) (*expr.Names, *expr.Values) {
 	return names, values
 }
 
-// flat tells whether an AND is the first part of an AND, or an OR of an OR: that is read
-// as if it were the second part, which means the same.
+// flat reports whether an AND is the first operand of an AND, or an OR of an OR: parsing
+// makes it the second operand, which is equivalent.
 func flat(form string) bool {
 	return strings.Contains(form, "(and (and") || strings.Contains(form, "(or (or")
 }

@@ -39,7 +39,7 @@ func (d *drawn) set() string {
 	return fmt.Sprintf("set%d", d.values-1)
 }
 
-// source draws what an attribute is set to: sums are of operands that are none.
+// source draws the value that an attribute is set to. The operands of a sum are not sums.
 func (d *drawn) source() string {
 	if k := d.pick(4); k < 2 {
 		d.op([]int{opPlus, opMinus}[k], 3)
@@ -54,7 +54,7 @@ func (d *drawn) term(depth int) string {
 	switch k := d.pick(4); {
 	case k == 0 && depth > 0:
 		d.op(opIfNotExists, 3)
-		a := d.target() // else it may be what stands for it, which DynamoDB refuses
+		a := d.target() // otherwise its placeholder could be drawn, which DynamoDB rejects
 		return "(if_not_exists " + a + " " + d.term(depth-1) + ")"
 	case k == 1 && depth > 1:
 		d.op(opListAppend, 3)
@@ -66,7 +66,7 @@ func (d *drawn) term(depth int) string {
 	return d.path()
 }
 
-// sourceForm writes what expr has read in the form of source.
+// sourceForm returns an operand parsed by package expr in the form of source.
 func sourceForm(o *expr.Operand) string {
 	word := string(o.Function)
 	switch o.Kind {

@@ -164,8 +164,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLargeValues has expressions whose values are as large as items may be, and others as
-// large whose trees are.
+// TestLargeValues parses expressions with values as large as items, and others with equally
+// large trees.
 func TestLargeValues(t *testing.T) {
 	path := "82126161"
 	value := hex.EncodeToString(cbor.AppendText(nil, strings.Repeat("v", 400<<10)))
