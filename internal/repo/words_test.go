@@ -97,7 +97,6 @@ var notYetPlain = map[string]bool{
 	"internal/cli":                                                true,
 	"internal/config":                                             true,
 	"internal/config/gendoc":                                      true,
-	"internal/dynamo/dax":                                         true,
 	"internal/dynamo/embedded":                                    true,
 	"internal/dynamo/embedded/catalog":                            true,
 	"internal/dynamo/embedded/disk":                               true,

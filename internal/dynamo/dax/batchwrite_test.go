@@ -27,7 +27,7 @@ func (o *turns) Do(ctx context.Context, r *origin.Request) (*origin.Response, er
 	if strings.Contains(o.answers[0], "__type") {
 		status = 400
 	}
-	o.scripted.says(status, o.answers[0])
+	o.scripted.setAnswer(status, o.answers[0])
 	o.answers = o.answers[1:]
 	return o.scripted.Do(ctx, r)
 }

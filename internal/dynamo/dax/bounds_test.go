@@ -92,12 +92,12 @@ func TestLongKey(t *testing.T) {
 // metrics: the write succeeds.
 func TestSpentWithoutMetrics(t *testing.T) {
 	s := newStage(t)
-	s.origin.says(200, `{"ItemCollectionMetrics":{}}`)
+	s.origin.setAnswer(200, `{"ItemCollectionMetrics":{}}`)
 	s.does(putAlice+"4101 bf 06 01 ff", `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}},"ReturnItemCollectionMetrics":"SIZE"}`, "80 f6")
-	s.origin.says(200, `{"ItemCollectionMetrics":{"Tab1":[{}]}}`)
+	s.origin.setAnswer(200, `{"ItemCollectionMetrics":{"Tab1":[{}]}}`)
 	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a0")
 	s.c.gets("013a4524c569 8107 814454616231 8143626f62 81f6 f6 8101 81f6 81f6 bf 06 01 ff", "80 83 80 80 a0")
-	s.origin.says(200, `{"ItemCollectionMetrics":{"Tab1":[{},{"ItemCollectionKey":{"pk":{"S":"b"}},"SizeEstimateRangeGB":[0,1]}]}}`)
+	s.origin.setAnswer(200, `{"ItemCollectionMetrics":{"Tab1":[{},{"ItemCollectionKey":{"pk":{"S":"b"}},"SizeEstimateRangeGB":[0,1]}]}}`)
 	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a1 6454616231 81 54 6162 fb0000000000000000 fb3ff0000000000000")
 }
 
@@ -105,7 +105,7 @@ func TestSpentWithoutMetrics(t *testing.T) {
 // numbered: the reply has the error without the item.
 func TestCanceledWithoutList(t *testing.T) {
 	s := newStage(t)
-	s.origin.says(400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"no",`+
+	s.origin.setAnswer(400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"no",`+
 		`"CancellationReasons":[{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"alice"},"disk":{"N":"1"}}}]}`)
 	s.c.gets("013a4524c569 8102 814454616231 8145616c696365 814101 f6 8102 81f6 81f6 f6",
 		"85 04 1825 1826 1827 183a 626e6f 84 6452455131 781c5472616e73616374696f6e43616e63656c6564457863657074696f6e 190190 83"+

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// close ends the connection. Closing a socket with unread bytes in it resets the
-// connection and may take an answer away from the client, so that what a refused client is
-// still sending is read for a while.
+// close closes the connection. Closing a socket with unread bytes resets the connection, and
+// the client may then lose a reply. The bytes that a rejected client is still sending are
+// therefore read for a while.
 func (c *conn) close() {
 	if c.linger {
 		c.Linger(c.callUnderWay().in.small)
@@ -24,13 +24,11 @@ func (c *conn) close() {
 	c.Forget()
 }
 
-// resets tells whether the client takes the end of a connection that it keeps for its next
-// request as a failure of that request, but tries again after a reset. With the other
-// clients it is the other way round.
+// resets reports whether the client retries a request after a reset of its idle connection,
+// but not after the end of the stream. Other clients behave the other way round.
 func (c *conn) resets() bool { return bytes.HasPrefix(c.agent, []byte("DaxGoV2Client")) }
 
-// settle gives a client whose connection is going to be reset the time to take the reply
-// that was written just before.
+// settle gives a client time to read the last reply before its connection is reset.
 func (c *conn) settle() {
 	if c.Served && !c.Kicked() {
 		_ = c.Sock.SetReadDeadline(time.Now().Add(settleTime))

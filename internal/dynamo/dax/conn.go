@@ -19,20 +19,21 @@ type conn struct {
 	agent []byte // the client's software, from the preamble
 	k     *call  // nil while idle
 
-	// due is when the preamble, or the request that is not whole, has to be there, counted
-	// from the server's epoch.
+	// due is the deadline of the preamble or of the incomplete request, since the server's
+	// epoch.
 	due time.Duration
-	// proveBy is when the client, which has greeted and is idle, must have proved who it is.
+	// proveBy is the deadline for the authentication of an idle client, since the server's
+	// epoch.
 	proveBy time.Duration
 
 	ids listener.RequestIDs
 
 	greeted  bool // the preamble has arrived
-	proved   bool // a client that may make requests has been on this connection
-	unproved bool // none was in time: the connection is being closed
+	proved   bool // a client with permission has used this connection
+	unproved bool // authentication has timed out; the connection is being closed
 	framed   bool // replies are sent in frames
-	answered bool // a request was since the connection was last idle
-	linger   bool // the client may still be sending: take it in before closing
+	answered bool // a request has been answered since the connection was last idle
+	linger   bool // the client may still be sending: read it before closing
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -72,7 +73,7 @@ func (c *conn) First(b byte) {
 // Resume implements listener.Protocol. Requests are always served while they are read.
 func (c *conn) Resume() bool { return false }
 
-// callUnderWay returns the call of the request that has begun, or a new one.
+// callUnderWay returns the call of the current request, or a new one.
 func (c *conn) callUnderWay() *call {
 	if c.k == nil {
 		c.k = c.srv.acquireCall(c)
@@ -104,24 +105,25 @@ func (c *conn) Rest() bool {
 	return !c.srv.ends(answered)
 }
 
-// lookAgain is after what time an idle connection is looked at once more, for an end that
-// was told along with a request. It is not closed for being idle.
+// lookAgain is the interval after which an idle connection is checked once more for the end
+// of the stream, which may have been signalled together with a request. A connection isn't
+// closed for being idle.
 const lookAgain = time.Minute
 
-// begun tells whether some bytes of a message have come, and not all.
+// begun reports whether a part of a message has arrived.
 func (c *conn) begun() bool { return c.k != nil && c.k.in.off < c.k.in.have }
 
-// partial tells whether the client has to send something: what has begun, or the preamble.
+// partial reports whether the client must send more: the rest of a message, or the preamble.
 func (c *conn) partial() bool { return !c.greeted || c.begun() }
 
-// armPartial sees to it that the wait ends when the time for what has begun is over.
+// armPartial sets the read deadline of a message that has begun.
 func (c *conn) armPartial() {
 	if c.Armed == 0 || c.Armed > c.due {
 		c.Arm(c.due)
 	}
 }
 
-// Failed implements listener.Protocol. A client whose request is too slow gets an answer.
+// Failed implements listener.Protocol. A client whose request is too slow receives an error.
 func (c *conn) Failed(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || c.Kicked() || c.srv.hard.Err() != nil {
 		return false
@@ -156,9 +158,9 @@ func (c *conn) Received(n int) bool {
 	return c.proceed()
 }
 
-// begin notes that a message has begun.
+// begin initialises the state of a new message.
 func (c *conn) begin() {
-	c.Unkick() // a request that has arrived is answered
+	c.Unkick() // a request that has arrived is always answered
 	k := c.k
 	k.now, k.late = time.Now(), false
 	now := k.now.Sub(c.srv.epoch)

@@ -84,7 +84,7 @@ func FuzzRequest(f *testing.F) {
 		if refused {
 			status = 400
 		}
-		s.origin.says(status, string(answer))
+		s.origin.setAnswer(status, string(answer))
 		p := &tape{b: slices.Concat(greeting, request), step: len(greeting) + len(request)}
 		c := newConn(s.srv, p)
 		s.srv.conns.Track(&c.Conn)

@@ -256,8 +256,8 @@ func (s *scripted) Do(ctx context.Context, r *origin.Request) (*origin.Response,
 	return &origin.Response{Status: s.status, Header: head, Body: []byte(s.answer), Class: class}, nil
 }
 
-// says sets the response.
-func (s *scripted) says(status int, answer string) {
+// setAnswer sets the response.
+func (s *scripted) setAnswer(status int, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.answer = status, answer

@@ -53,7 +53,7 @@ const (
 func TestGetItem(t *testing.T) {
 	s := newStage(t)
 	const found = "80 bf 00 49 02182a65416c696365 ff"
-	s.origin.says(200, alice)
+	s.origin.setAnswer(200, alice)
 	s.does(getAlice+"bf0300ff", "GetItem "+keyAlice+"}", found)
 	for range 3 { // translated, and then as it was kept
 		s.does(getAlice+"bfff", "", found)
@@ -65,12 +65,12 @@ func TestGetItem(t *testing.T) {
 		"80 bf 00 bf 00 65616c696365 01 65416c696365 ff ff")
 	s.does(getAlice+"bf 00 49 8201818212637a7a7a ff", "", "80 bf 00 a0 ff")
 
-	s.origin.says(200, `{}`)
+	s.origin.setAnswer(200, `{}`)
 	const bob = "011a0fb0cc6a 44 54616231 43 626f62"
 	s.does(bob+"bfff", `GetItem {"TableName":"Tab1","Key":{"pk":{"S":"bob"}}}`, "80 f6")
 	s.does(bob+"bfff", "", "80 f6")
 	s.does(bob+"bf0301ff", "", "80 bf 01 51 6454616231 fb3fe0000000000000 f6f6f6 ff")
-	s.origin.says(200, `{"Item":{"pk":{"S":"a"},"sk":{"N":"-1.5"}}}`)
+	s.origin.setAnswer(200, `{"Item":{"pk":{"S":"a"},"sk":{"N":"-1.5"}}}`)
 	const number = "011a0fb0cc6a 44 54616232 46 61613ed77fe0"
 	s.does(number+"bfff", `GetItem {"TableName":"Tab2","Key":{"pk":{"S":"a"},"sk":{"N":"-1.5"}}}`, "80 bf 00 41 01 ff")
 	s.does("011a0fb0cc6a 44 54616232 46 61613ed77fe0bfff", "", "80 bf 00 41 01 ff")
@@ -93,24 +93,24 @@ func TestGetItem(t *testing.T) {
 // TestGetItemAfterWrite has an item written that the cache has in both forms.
 func TestGetItemAfterWrite(t *testing.T) {
 	s := newStage(t)
-	s.origin.says(200, alice)
+	s.origin.setAnswer(200, alice)
 	for range 3 {
 		s.c.gets(getAlice+"bfff", "80 bf 00 49 02182a65416c696365 ff")
 	}
-	s.origin.says(200, `{}`)
+	s.origin.setAnswer(200, `{}`)
 	s.c.gets(putAlice+"45 020162416c bfff", "80 f6")
-	s.origin.says(200, `{"Item":{"pk":{"S":"alice"},"name":{"S":"Al"},"age":{"N":"1"}}}`)
+	s.origin.setAnswer(200, `{"Item":{"pk":{"S":"alice"},"name":{"S":"Al"},"age":{"N":"1"}}}`)
 	for range 3 {
 		s.c.gets(getAlice+"bfff", "80 bf 00 45 020162416c ff")
 	}
-	s.origin.says(200, `{}`)
+	s.origin.setAnswer(200, `{}`)
 	s.c.gets(delAlice+"bfff", "80 f6")
 	s.c.gets(getAlice+"bfff", "80 f6")
 }
 
 func TestWrites(t *testing.T) {
 	s := newStage(t)
-	s.origin.says(200, `{}`)
+	s.origin.setAnswer(200, `{}`)
 	const item = `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"},"age":{"N":"42"},"name":{"S":"Alice"}}`
 	s.c.gets(putAlice+"49 02182a65416c696365 bf0300ff", "80 f6")
 	if got := s.origin.take(); !strings.HasPrefix(got, item) {
@@ -120,7 +120,7 @@ func TestWrites(t *testing.T) {
 	if got := s.origin.take(); !strings.HasPrefix(got, `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}}`) {
 		t.Error(got)
 	}
-	s.origin.says(200, `{"Attributes":{"pk":{"S":"alice"},"name":{"S":"Bob"},"age":{"N":"9"}},"ConsumedCapacity":{"TableName":"Tab1","CapacityUnits":2},
+	s.origin.setAnswer(200, `{"Attributes":{"pk":{"S":"alice"},"name":{"S":"Bob"},"age":{"N":"9"}},"ConsumedCapacity":{"TableName":"Tab1","CapacityUnits":2},
 		"ItemCollectionMetrics":{"ItemCollectionKey":{"pk":{"S":"alice"}},"SizeEstimateRangeGB":[0.5,1.5]}}`)
 	const options = "bf 07 02 03 01 06 01 04 58 18 83018307820c821262706b8302821263616765821100810a ff"
 	s.c.gets(putAlice+"45 020162416c"+options,
@@ -136,22 +136,22 @@ func TestWrites(t *testing.T) {
 	if got := s.origin.take(); !strings.HasPrefix(got, "DeleteItem "+keyAlice) || !strings.Contains(got, `"ReturnValues":"ALL_OLD"`) {
 		t.Error(got)
 	}
-	s.origin.says(200, `{"Attributes":{"cnt":{"N":"5"}}}`)
+	s.origin.setAnswer(200, `{"Attributes":{"cnt":{"N":"5"}}}`)
 	s.c.gets(updAlice+"bf 07 05 08 50 8301818313821263636e748211008105 ff", "80 bf 02 45 04 bf0005ff ff")
 	if got := s.origin.take(); !strings.Contains(got, `"UpdateExpression":"SET #n0 = :u0"`) || !strings.Contains(got, `"ReturnValues":"`) {
 		t.Error(got)
 	}
-	s.origin.says(200, `{"Attributes":{"pk":{"S":"alice"},"cnt":{"N":"1"},"tags":{"SS":["y"]}}}`)
+	s.origin.setAnswer(200, `{"Attributes":{"pk":{"S":"alice"},"cnt":{"N":"1"},"tags":{"SS":["y"]}}}`)
 	s.c.gets(updAlice+"bf 07 04 ff", "80 bf 02 48 03 01 d90cf9 81 6179 ff")
 }
 
 // TestItemErrors relays errors of the origin and rejects malformed items.
 func TestItemErrors(t *testing.T) {
 	s := newStage(t)
-	s.origin.says(400, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`)
+	s.origin.setAnswer(400, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`)
 	s.does(putAlice+"4101f6", `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}}}`, "85 04 1825 1826 1827 182b 78 1e "+
 		"54686520636f6e646974696f6e616c2072657175657374206661696c6564 83 64 52455131 78 1f 436f6e646974696f6e616c436865636b4661696c6564457863657074696f6e 19 0190")
-	s.origin.says(0, "")
+	s.origin.setAnswer(0, "")
 	s.c.fails(getAlice+"bfff", "", 1, 37, 38, 39, 47)
 	s.origin.take()
 	for _, bad := range []string{
@@ -182,7 +182,7 @@ func TestItemErrors(t *testing.T) {
 // TestGetItemAllocs has hits cost nothing.
 func TestGetItemAllocs(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Listen, c.Log = "127.0.0.1:0", nil })
-	s.origin.says(200, alice)
+	s.origin.setAnswer(200, alice)
 	s.c.gets(getAlice+"bfff", "80 bf 00 49 02182a65416c696365 ff")
 	request := strings.ReplaceAll(getAlice+"bfff", " ", "")
 	l := newLoop(t, s.rig, request)

@@ -56,7 +56,7 @@ func TestSmallRequestsOfLargeItems(t *testing.T) {
 // TestLargeUpdate sets an attribute to a value that is nearly as large as an item may be.
 func TestLargeUpdate(t *testing.T) {
 	s := newStage(t)
-	s.origin.says(200, `{}`)
+	s.origin.setAnswer(200, `{}`)
 	value := strings.Repeat("v", 390<<10)
 	update := cbor.AppendText(unhex(t, "830181 8313 821263636e74 821100 81"), value)
 	s.does(updAlice+"bf 08"+hex.EncodeToString(cbor.AppendBytes(nil, update))+"ff",

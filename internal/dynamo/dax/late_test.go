@@ -15,7 +15,7 @@ func TestLateItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		const found, asked = "80 bf 00 49 02182a65416c696365 ff", "GetItem " + keyAlice + "}"
-		s.origin.says(200, alice)
+		s.origin.setAnswer(200, alice)
 		s.does(getAlice+"bfff", asked, found)
 		s.does(getAlice+"bfff", "", found)
 		time.Sleep(59 * time.Second) // of a minute

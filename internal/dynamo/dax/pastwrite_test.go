@@ -55,16 +55,16 @@ func TestIndexAfterWritePastKasoku(t *testing.T) {
 				front.Serve(x)
 				return x.Record.Decision
 			}
-			o.says(200, found)
+			o.setAnswer(200, found)
 			c.send(getAlice + "bfff")
 			c.reply(2)
-			o.says(200, `{"Count":1,"Items":[{"pk":{"S":"alice"},"cnt":{"N":"7"}}],"ScannedCount":1}`)
+			o.setAnswer(200, `{"Count":1,"Items":[{"pk":{"S":"alice"},"cnt":{"N":"7"}}],"ScannedCount":1}`)
 			ask()
 			if d := ask(); d != telemetry.Hit {
 				t.Fatalf("the query is not cached: %s", d)
 			}
 			o.take()
-			o.says(200, answer)
+			o.setAnswer(200, answer)
 			c.gets(request, reply)
 			if got := o.take(); !strings.Contains(got, asked) {
 				t.Errorf("%s: the origin was asked %s; want %s", name, got, asked)

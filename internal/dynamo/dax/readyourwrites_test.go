@@ -17,12 +17,12 @@ func TestReadYourWrites(t *testing.T) {
 	r := newRig(t, func(cfg *Config) { cfg.Service = svc })
 	r.serveOperations()
 	c := r.hello("Go v1")
-	o.says(200, `{}`)
+	o.setAnswer(200, `{}`)
 	c.gets(putAlice+"41 01 bf ff", "80 f6")
 	f := func(request, answer string) {
 		t.Helper()
 		o.take()
-		o.says(200, answer)
+		o.setAnswer(200, answer)
 		c.send(request)
 		c.reply(2)
 		if asked := o.take(); !strings.Contains(asked, `"ConsistentRead":true`) {

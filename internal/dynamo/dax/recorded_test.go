@@ -94,11 +94,11 @@ func (c *recording) replay(t *testing.T, preamble, request string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch o.says(200, string(answer)); {
+	switch o.setAnswer(200, string(answer)); {
 	case c.Answer == nil:
-		o.says(400, canceled)
+		o.setAnswer(400, canceled)
 	case c.Name == "batch_write_unprocessed":
-		o.says(200, `{}`) // unprocessed writes would be retried: TestLeftOver
+		o.setAnswer(200, `{}`) // unprocessed writes would be retried: TestLeftOver
 	}
 	r := newRig(t, func(cfg *Config) {
 		cfg.Service = uncached(t, o)

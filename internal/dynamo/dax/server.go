@@ -20,51 +20,50 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Config describes one server.
+// Config configures one server.
 type Config struct {
 	// Name is the service's name in metrics and logs.
 	Name string
 	// Listen is a TCP address.
 	Listen string
-	// TLS makes the listener speak TLS; nil is plain. Not every client says which name
-	// it wants, so that there has to be a certificate without.
+	// TLS enables TLS; nil is plain. Some clients send no server name, so there must be a
+	// default certificate.
 	TLS *tls.Config
-	// Service is asked for everything about data.
+	// Service serves the methods for data.
 	Service *accel.Service
-	// Lists numbers the lists of attributes.
+	// Lists numbers attribute lists.
 	Lists Lists
 
-	// Open lets everybody in. Else only who signs for Region with one of Keys, which
-	// the service has to know as well.
+	// Open accepts every client. Otherwise a client must sign for Region with one of Keys,
+	// which must also be keys of the service.
 	Open   bool
 	Region string
 	Keys   []sigv4.Key
 
 	Limits Limits
-	// Advertise is where clients are told to connect to, at most one address of each
-	// family: for who can't reach the address that a connection came to. Without an
-	// address (or with an unspecified one), or with port 0, that part is the
-	// connection's.
+	// Advertise is the address announced to clients, at most one per family. It is for
+	// clients that can't reach the address at which they connected. Without an address (or
+	// with an unspecified one), or with port 0, that part is taken from the connection.
 	Advertise []netip.AddrPort
-	// Zone is the availability zone that clients are told. Default "kasoku".
+	// Zone is the availability zone announced to clients. Default "kasoku".
 	Zone string
-	// Members tells the nodes that clients may use, this one among them; nil stands for
-	// this node alone. It is asked often and must not wait for anything.
+	// Members returns the nodes that clients may use, including this one; nil means this
+	// node only. It is called often and must not block.
 	Members func() []Member
 
-	// Log takes the record of every request; nil keeps none.
+	// Log receives the record of every request; nil disables it.
 	Log telemetry.Sink
-	// Metrics holds the server's series; nil keeps them to itself.
+	// Metrics is the registry of the server's metrics; nil uses a private one.
 	Metrics *telemetry.Registry
-	// Logger takes what an operator should know; nil is the default one.
+	// Logger receives messages for operators; nil is the default logger.
 	Logger *slog.Logger
 }
 
-// Lists numbers lists of attributes, on every node alike and for good: item.Lists for each
-// access key.
+// Lists numbers attribute lists permanently and equally on every node, like item.Lists, for
+// each access key.
 type Lists interface {
-	// ID returns the number of a list of names, whose order counts. A new list counts in
-	// the share of the key that asks.
+	// ID returns the number of a list of names, whose order matters. A new list is charged
+	// to the share of the owner.
 	ID(names [][]byte, by lists.Owner) (uint64, error)
 	// Names returns the list with the given number, if there is one.
 	Names(id uint64) ([]string, bool)
@@ -72,31 +71,31 @@ type Lists interface {
 
 // Server is one listener and its connections.
 //
-// Its life: Listen, then Serve in a goroutine of the caller's, then, as a rule, Drain, and
-// Shutdown once. Configure may be called at any time; a request under way keeps the
-// settings that it began with.
+// Its life: Listen, then Serve in a goroutine of the caller, then usually Drain, and
+// Shutdown once. Configure may be called at any time; a request in progress keeps its
+// settings.
 type Server struct {
-	cfg     Config    // what Configure does not change
-	epoch   time.Time // deadlines are counted from here
-	session int64     // of this process, for clients to tell it from an earlier one
+	cfg     Config    // without the part that Configure changes
+	epoch   time.Time // origin of all deadlines
+	session int64     // identifies this process, to distinguish it from earlier ones
 	metrics *metrics
 	methods methodTable
 	calls   sync.Pool
 	room    byteBudget
 	sysmon  socket.Sysmon
 
-	// set is replaced as a whole; setMu serialises those who replace it.
+	// set is replaced as a whole; setMu serialises replacements.
 	set   atomic.Pointer[settings]
 	setMu sync.Mutex
 
-	draining  atomic.Bool               // not in the list of nodes if others are
-	departure atomic.Pointer[departure] // set once the listener is closed
+	draining  atomic.Bool               // omit this node from the list of nodes if there are others
+	departure atomic.Pointer[departure] // set when the listener is closed
 
 	hard  context.Context  // is cancelled when Shutdown no longer waits
 	conns *listener.Server // accepts and tracks the connections
 }
 
-// Listen opens the listener; nothing is accepted before Serve.
+// Listen opens the listener. Connections are accepted from Serve on.
 func Listen(cfg Config) (*Server, error) {
 	ln, err := listener.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -114,7 +113,7 @@ func newServer(cfg Config, ln net.Listener, operations []method) *Server {
 	s := &Server{cfg: cfg, session: rand.Int64N(maxNumber), methods: newMethodTable(operations, metadata)}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
-		s.cfg.TLS.NextProtos = nil // no client offers any
+		s.cfg.TLS.NextProtos = nil // no client uses ALPN
 	}
 	s.calls.New = newCall
 	s.set.Store(newSettings(cfg, nil))
@@ -126,7 +125,7 @@ func newServer(cfg Config, ln net.Listener, operations []method) *Server {
 			l := &s.set.Load().limits
 			return l.Connections, l.ConnectionsPerClient
 		},
-		Refuse:   func(nc net.Conn) { _ = nc.Close() }, // at its beginning a connection has no way to report why
+		Refuse:   func(nc net.Conn) { _ = nc.Close() }, // a new connection can't be sent an error
 		Logger:   s.log,
 		Accepted: s.metrics.accepted, Refused: s.metrics.refused, PerClient: s.metrics.perClient,
 	})
@@ -134,19 +133,19 @@ func newServer(cfg Config, ln net.Listener, operations []method) *Server {
 	return s
 }
 
-// maxNumber bounds the numbers that every client can read.
+// maxNumber is the limit of numbers that every client can represent.
 const maxNumber = 1 << 53
 
-// Configure puts the keys, limits, log, addresses and members of cfg in force from the next
-// request on, and the service. Connections over a lowered limit live on. The old log is the
-// caller's to close; requests under way may still log to it.
+// Configure applies the service, keys, limits, log, addresses and members of cfg to requests
+// that begin from now on. Connections over a lowered limit are kept. The caller must close
+// the old log; requests in progress may still use it.
 func (s *Server) Configure(cfg Config) {
 	s.setMu.Lock()
 	defer s.setMu.Unlock()
 	s.set.Store(newSettings(cfg, s.set.Load()))
 }
 
-// Addr is the address listened on.
+// Addr returns the listener's address.
 func (s *Server) Addr() net.Addr { return s.conns.Addr() }
 
 func (s *Server) clock() time.Duration { return time.Since(s.epoch) }
@@ -158,8 +157,8 @@ func (s *Server) log() *slog.Logger {
 	return slog.Default()
 }
 
-// Serve accepts connections until Shutdown, and then returns nil. After an error that may
-// pass it tries again. A connection that was accepted while Shutdown began is still served.
+// Serve accepts connections until Shutdown, and then returns nil. It retries after temporary
+// errors. A connection accepted while Shutdown begins is still served.
 func (s *Server) Serve() error { return s.conns.Serve() }
 
 // Open returns the number of connections.

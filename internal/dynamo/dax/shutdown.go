@@ -7,37 +7,36 @@ import (
 	"time"
 )
 
-// Drain leaves this node out of the list of nodes if there is another one in it, goes on
-// serving, and reports whether it is left out. Clients ask for the list about every four
-// seconds and leave nodes that are not in it: after DrainTime few are left, for Shutdown to
-// close. A sole node stays in the list, because some clients fail every request once the list
-// is empty, although the node still serves.
+// Drain removes this node from the list of nodes if there is another one in it, and reports
+// whether it has. The node continues to serve. Clients fetch the list about every four
+// seconds and disconnect from nodes that aren't in it, so that after DrainTime few are left
+// for Shutdown to close. A sole node remains in the list, because some clients fail every
+// request once the list is empty.
 func (s *Server) Drain() bool {
 	s.draining.Store(true)
 	return slices.ContainsFunc(s.set.Load().allMembers(s.session), func(m Member) bool { return !m.Self && len(m.Addresses) > 0 })
 }
 
-// DrainTime is how long it takes clients to leave a node that is not in the list.
+// DrainTime is the time in which clients disconnect from a node that isn't in the list.
 const DrainTime = 10 * time.Second
 
-// leaveTime is how long Shutdown takes to end the connections of clients, unless they have
-// all left before.
+// leaveTime is the maximum time over which Shutdown spreads the end of the connections.
 const leaveTime = time.Second
 
 // departure spreads the end of the connections over leaveTime.
 //
-// A client learns that a pooled connection has ended only when its next request fails, and
-// tries that again over another pooled connection, about twice. If all connections ended at
-// once, clients with several of them would run out of attempts before they open a new one,
-// and report a reset instead of a refused connection. So connections end one after the other,
-// each right after a reply: the next attempt finds one that still works, until none is left.
+// A client detects that a pooled connection has ended only when its next request fails. It
+// retries about twice over other pooled connections. If all connections ended at once,
+// clients with several of them would run out of attempts before they open a new one, and
+// report a reset instead of a refused connection. So connections end one after the other,
+// each right after a reply: the next attempt uses a working one until none is left.
 type departure struct {
 	begun time.Duration // by the server's clock
 	open  int64         // connections at that time
 	ended atomic.Int64
 }
 
-// add reports whether the connection that has just been answered may end now.
+// take reports whether the connection that has just been answered may end now.
 func (d *departure) take(now time.Duration) bool {
 	allowed := 1 + int64(float64(d.open)*float64(now-d.begun)/float64(leaveTime))
 	if d.ended.Add(1) <= allowed {
@@ -47,7 +46,7 @@ func (d *departure) take(now time.Duration) bool {
 	return false
 }
 
-// ends reports whether a connection that has become idle is to be closed.
+// ends reports whether a connection that has become idle must be closed.
 func (s *Server) ends(answered bool) bool {
 	d := s.departure.Load()
 	if d == nil {
@@ -56,10 +55,10 @@ func (s *Server) ends(answered bool) bool {
 	return s.conns.Closing() || answered && d.take(s.clock())
 }
 
-// Shutdown accepts no more connections and answers what arrives on the others, which it closes
-// one after the other, the idle ones at last. It returns when all are gone. When ctx ends
-// first, contexts of requests are cancelled and their connections cut, and its error is
-// returned.
+// Shutdown stops accepting connections and serves the requests that still arrive on the
+// others, which it closes one after the other, idle ones last. It returns when all are
+// closed. If ctx ends first, it cancels the contexts of requests, cuts their connections and
+// returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	s.conns.Stop()
@@ -78,6 +77,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.conns.Finish(ctx, done)
 }
 
-// lastLook is how long Shutdown waits for a request on an idle connection: one that has
-// arrived already is still read, and answered.
+// lastLook is how long Shutdown waits for a request on an idle connection, so that one that
+// has already arrived is read and answered.
 const lastLook = time.Millisecond
