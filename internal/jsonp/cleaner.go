@@ -4,7 +4,7 @@ import "bytes"
 
 // cleaner makes a body fit for a call, piece by piece: it removes a byte order mark and
 // white space at the end, and escapes U+2028 and U+2029, which end a line in older scripts.
-// It holds back at most maxHeld bytes whose treatment depends on what follows. White space
+// It holds back at most maxHeld bytes whose treatment depends on the next bytes. White space
 // beyond that is kept, which is harmless.
 type cleaner struct {
 	verbatim   bool  // for Legacy: nothing is changed
@@ -85,7 +85,7 @@ func (c *cleaner) stripMark(p []byte, to sink) ([]byte, error) {
 // hasMark reports whether the body began with a byte order mark.
 func (c *cleaner) hasMark() bool { return c.marked == int8(len(mark)) }
 
-// find returns the index of the first separator, or of what may begin one at the end of p.
+// find returns the index of the first separator, or of bytes that may begin one at the end of p.
 // It returns len(p) if there is neither.
 func find(p []byte) int {
 	for i := 0; ; i++ {

@@ -152,7 +152,7 @@ func appendStored(dst []byte, n int, final bool) []byte {
 }
 
 // appendTrailer ends the member. crc and before are the CRC and the length of the bytes
-// before the middle; those behind it begin at start in dst.
+// before the middle; the bytes behind it begin at start in dst.
 func (k *Packed) appendTrailer(dst []byte, crc uint32, before, start int) []byte {
 	crc = multiply(k.shift, crc) ^ k.crc
 	crc = crc32.Update(crc, crc32.IEEETable, dst[start:])

@@ -17,7 +17,7 @@ type Session struct {
 	call     Call
 
 	name    []byte
-	target  []byte   // memory of what Strip returns
+	target  []byte   // memory of the result of Strip
 	match   [][]byte // the lines of If-None-Match; they list tags of wrapped answers
 	scanner Scanner
 }
@@ -31,7 +31,7 @@ func (s *Session) Reset() {
 	*s = Session{name: s.name, target: s.target, match: s.match[:0]}
 }
 
-// Admit starts with a new request and returns what to do: refuse it (RefuseIt), judge its
+// Admit starts with a new request and returns the action: refuse it (RefuseIt), judge its
 // answer (WrapIt), or leave the answer as it is (LeaveIt). A nil f admits nothing.
 // credentials are fields that identify a client, beside Cookie and Authorization.
 func (s *Session) Admit(f *Filter, r *http1.Request, credentials []string) Action {
@@ -91,7 +91,7 @@ func (s *Session) Strip(f *Filter, path, query []byte) (target, bare []byte) {
 	return b, bare
 }
 
-// Judge returns what to do with the answer to an admitted request.
+// Judge returns the action for the answer to an admitted request.
 func (s *Session) Judge(a Answer) Action {
 	s.answer, s.decided = a, true
 	s.reason = s.filter.Judge(&s.answer)

@@ -74,12 +74,12 @@ func (b *backed) listen() *backed {
 	return b
 }
 
-// recordFallback are the fields that the fallback's requests are noted with.
-var told = []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-None-Match", "X-A"}
+// notedFields are the fields that are recorded of requests to the fallback.
+var notedFields = []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-None-Match", "X-A"}
 
 func (b *backed) answer(w http.ResponseWriter, r *http.Request) {
 	line := r.Method + " " + r.RequestURI
-	for _, name := range told {
+	for _, name := range notedFields {
 		if v := r.Header.Get(name); v != "" {
 			line += " " + name + "=" + v
 		}

@@ -89,7 +89,7 @@ type Store struct {
 	MaxSize int64
 }
 
-// check returns mistakes beside those of keys, rings and clients.
+// check returns mistakes that keys, rings and clients do not check.
 func (c *Config) check() error {
 	switch {
 	case len(c.Client.Servers) == 0:

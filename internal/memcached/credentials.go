@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
 
-// keyed are the fields that a location's key contains, and those that identify a client.
+// keyed are the fields that a location's key contains, and fields that identify a client.
 // Requests with the same key have the same values of the former.
 type keyed struct {
 	headers     []string // in lower case

@@ -22,7 +22,7 @@ type fallbacks struct {
 	configs []httpcache.Config // the present configurations
 
 	mu      sync.Mutex // leaf, except for the engines' locks and the registry's
-	names   []string   // of the engines, also those about to be made
+	names   []string   // of the engines, including engines about to be made
 	retired map[*httpcache.Service]*time.Timer
 }
 
@@ -71,7 +71,7 @@ func (b *fallbacks) rename(now []httpcache.Config) (before []httpcache.Config) {
 	return b.configs
 }
 
-// add appends new engines. With an error it returns those made so far.
+// add appends new engines. With an error it returns the engines made so far.
 func (b *fallbacks) add(list []*httpcache.Service, more []httpcache.Config, s *Service, r *telemetry.Registry) ([]*httpcache.Service, error) {
 	for i := range more {
 		e, err := httpcache.New(more[i], b.space, r, s.log)
@@ -244,7 +244,7 @@ func (c *call) share(engine *httpcache.Service, why Reason) {
 	engine.Read(c.x, p)
 }
 
-// plan returns the plan by which an engine reads what f fills.
+// plan returns the plan by which an engine answers with the result of f.
 func (c *call) plan(f *filling) *httpcache.Plan {
 	return &httpcache.Plan{
 		Key: c.loc.appendNear(nil, c.wire), Options: byKey, Why: policy.NoValue, Filler: f, JSONP: c.loc.JSONP,

@@ -71,7 +71,7 @@ type location struct {
 	contentType []byte
 	keyed       keyed
 
-	// Of answers made of values: the header lines, and those of wrapped answers, without the
+	// Of answers made of values: the header lines, and the lines of wrapped answers, without the
 	// fields that the filter replaces. The second of each is for values that are sent
 	// compressed to clients that accept it.
 	lines, wrapped [2][]byte

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
 
-// Purge drops copies in this process: all of them, or those of a key or of a URL. The value
+// Purge drops copies in this process: all, or the copies of a key or of a URL. The value
 // of a key or a URL is also deleted from memcached. All other values there are the
 // application's and are not changed.
 func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {

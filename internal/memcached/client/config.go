@@ -24,7 +24,7 @@ const (
 	Text
 	// Meta is `mg`: the reply has the time to live and which client is to refresh.
 	Meta
-	// Binary is GETK, for servers that speak nothing else: those with SASL.
+	// Binary is GETK, for servers that speak nothing else, for example with SASL.
 	Binary
 )
 
@@ -62,7 +62,7 @@ func (s *Server) check() error {
 }
 
 // Auth has the credentials for servers with -Y (ASCII authentication), and with Binary for
-// those with -S (SASL), by PLAIN.
+// servers with -S (SASL), by PLAIN.
 type Auth struct{ User, Password string }
 
 // Breaker configures when a server counts as down.

@@ -239,7 +239,7 @@ func (c *conn) fail(calls []*Call, fault error) (down bool) {
 	return down
 }
 
-// headFrame splits calls after those that are answered together with the first.
+// headFrame splits off the calls that are answered together with the first.
 func headFrame(calls []*Call) (frame, rest []*Call) {
 	n := min(1, len(calls))
 	for n < len(calls) && !calls[n].first {

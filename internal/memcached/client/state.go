@@ -16,7 +16,7 @@ type ServerState struct {
 	Writes  uint64 `json:"writes"` // batches of commands
 }
 
-// State returns the state of all servers, in their order. Counters continue those of a
+// State returns the state of all servers, in their order. Counters continue from a
 // service of the same name before a reload.
 func (c *Client) State() []ServerState {
 	list := make([]ServerState, len(c.servers))

@@ -14,7 +14,7 @@ type Request struct {
 	Path, Query []byte
 	Host        []byte
 	Fields      http1.Fields
-	// Captures are those of the location's path.
+	// Captures are the captures of the location's path.
 	Captures Captures
 	// Decode decodes the percent-encoding of arguments, paths and captures, and the plus
 	// sign of an argument to a space. A malformed text has no key.
