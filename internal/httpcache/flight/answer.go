@@ -56,7 +56,7 @@ type Interim struct {
 	Fields http1.Fields // in memory of their own
 }
 
-// result is what the origin returned. Flight.mu guards it.
+// result is the outcome of the origin's request. Flight.mu guards it.
 type result struct {
 	answer  *Answer       // set in all states except asking, abandoned and, before a head, failed
 	object  *store.Object // set by complete if the body was held, and by private after a 304

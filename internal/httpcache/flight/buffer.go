@@ -1,7 +1,7 @@
 package flight
 
 // buffer holds the bytes of a body while readers can still get them: all of them while
-// retain is set, and otherwise those that the slowest reader has not passed.
+// retain is set, and otherwise the bytes that the slowest reader has not passed.
 //
 // It is a list of pieces, numbered from 0: pieces[0] has the number first. A reader is
 // positioned in a piece, or after the last one. Flight.mu guards all fields.
@@ -20,7 +20,7 @@ type buffer struct {
 	cut    int // readers positioned before this piece have been cut off
 }
 
-// piece is a part of a body. The length of buf is what has arrived.
+// piece is a part of a body. The length of buf is the number of bytes that have arrived.
 type piece struct {
 	start   int64
 	buf     []byte

@@ -64,7 +64,7 @@ func (f *Flight) becomeJoinable() bool {
 	return true
 }
 
-// flightWeight is roughly what a flight takes of the heap beside its answer.
+// flightWeight is roughly the memory of a flight beside its answer.
 const flightWeight = 8 << 10
 
 // evict ends the time in which late requests may join.

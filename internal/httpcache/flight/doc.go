@@ -26,7 +26,7 @@
 //
 // # Callers that keep answers elsewhere
 //
-// A cache in front of another store leaves Request.Seen and Answer.Keep unset and takes the
+// A cache in front of another store, for example memcached, leaves Request.Seen and Answer.Keep unset and takes the
 // body in Answer.OnBody. Its look-up elsewhere may find nothing just before another flight
 // ends that has put the answer there. Request.Arrived and Request.Linger close that gap: a
 // request joins a flight that ended after it had arrived. Answer.Remember is for answers
@@ -35,8 +35,9 @@
 // # Memory
 //
 // A body that is kept is held as a whole; a long one is spilled to disk. Of any other body,
-// a window is held that the slowest reader moves. [Limits] bounds what all flights hold.
-// What members still read after the end of a flight is counted in [store.BodiesInFlight].
+// a window is held that the slowest reader moves. [Limits] bounds the memory of all flights.
+// The memory that members still read after the end of a flight is counted in
+// [store.BodiesInFlight].
 //
 // The life of a flight is one state machine, drawn at the type state.
 package flight

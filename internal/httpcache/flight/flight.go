@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// Errors of flights, beside those of their origins.
+// Errors of flights, beside the errors of their origins.
 var (
 	ErrClosed     = errors.New("flight: the service has ended")
 	ErrUnwanted   = errors.New("flight: all clients that wanted the body have left")
@@ -68,8 +68,9 @@ type spec struct {
 	stored      *store.Limits
 }
 
-// guess is what a flight's answer is expected to vary by, before its head is known: the
-// starter's values of the fields that the URL varied by so far.
+// guess predicts the variant of a flight's answer before its head is known: the starter's
+// values of the fields that the URL varied by so far. For example, a request in French does
+// not join a flight that was started in German if the URL varied by Accept-Language before.
 type guess struct {
 	names  []string
 	values []byte

@@ -165,8 +165,8 @@ func (g *Group) newFlight(sh *shard, r *Request) *Flight {
 	return f
 }
 
-// guess returns what a flight for q will probably vary by: what other flights of the key
-// do, or what is stored.
+// guess returns the probable variant of a flight for q, by the fields that other flights of
+// the key or the stored response vary by.
 func (g *Group) guess(sh *shard, q *store.Query) guess {
 	names := g.store.Vary(q.Key)
 	for _, f := range sh.byKey[string(q.Key)] {
@@ -254,7 +254,8 @@ func (f *Flight) join(r *Request) (ok, remembered bool) {
 	return true, f.remembers(r)
 }
 
-// vary returns what f's answer varies by, if that is known.
+// vary returns the names of the fields that f's answer varies by; nil before the head is
+// known.
 func (f *Flight) vary() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

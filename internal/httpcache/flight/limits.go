@@ -8,8 +8,8 @@ import (
 // Limits bound the memory of flights. The zero value of each field is its default.
 type Limits struct {
 	// Flying is how much of bodies all flights may hold together, in bytes. Over it, bodies
-	// that need more are not kept and drop what was read. Default: a quarter of the capacity
-	// of the space, and at least 16 MiB.
+	// that need more are not kept and drop the bytes that were read. Default: a quarter of
+	// the capacity of the space, and at least 16 MiB.
 	Flying int64
 	// Window is how many bytes a flight holds of a body that is not kept: the distance that
 	// its readers may have. While more than Flying is held it is at most 64 KiB. Default 1

@@ -85,7 +85,7 @@ func (f *Flight) arrived(n int, length int64) error {
 }
 
 // room returns memory for the next bytes. For a body that is not kept it waits until the
-// slowest reader has made room. Only the pump changes what it reads without mu.
+// slowest reader has made room. It reads fields without mu that only the pump changes.
 func (f *Flight) room(length int64) ([]byte, error) {
 	if free := f.buffer.free(); len(free) > 0 {
 		return free, context.Cause(f.ctx)

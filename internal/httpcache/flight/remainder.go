@@ -11,8 +11,8 @@ type remainder struct {
 	in       *store.BodiesInFlight
 }
 
-// retainRemainder counts what the members still need: the pieces of the buffer and the
-// object that was made of them. The object is the members' own from here on, since the
+// retainRemainder counts the memory that members still need: the pieces of the buffer and
+// the object that was made of them. The object is the members' own from here on, since the
 // stored one may move to other memory. mu is held, and the goroutine is about to end.
 func (f *Flight) retainRemainder() {
 	if f.members.n == 0 {

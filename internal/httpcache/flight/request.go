@@ -19,7 +19,7 @@ type Request struct {
 	Part []byte
 	// Covered reports whether a stored part has the requested range; nil if none can.
 	Covered func(*store.Object) bool
-	// Tags are what the answer depends on beside its URL; at most three.
+	// Tags are the tags that the answer depends on beside its URL; at most three.
 	Tags []cache.Tag
 	// Since is the earliest start, on the cache's clock, of a flight with Tags that may be
 	// joined. If it is above 0, an object that was stored since the look-up is not used, as

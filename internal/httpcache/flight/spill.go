@@ -32,7 +32,7 @@ func (s *spill) close() {
 	}
 }
 
-// append writes those bytes of a piece that are not in the file yet.
+// append writes the bytes of a piece that are not in the file yet.
 func (s *spill) append(start int64, b []byte) error {
 	if at := s.file.Len() - start; at < int64(len(b)) {
 		_, err := s.file.Write(b[max(0, at):])
@@ -41,9 +41,9 @@ func (s *spill) append(start int64, b []byte) error {
 	return nil
 }
 
-// spillBuffer writes what has arrived to disk, if the body is to be there, and drops pieces
-// that are on disk except for a window that most readers are in. It runs in the pump's
-// goroutine, which alone adds and drops pieces.
+// spillBuffer writes the bytes that have arrived to disk, if the body is to be there, and
+// drops pieces that are on disk except for a window that most readers are in. It runs in the
+// pump's goroutine, which alone adds and drops pieces.
 func (f *Flight) spillBuffer(length int64) {
 	f.mu.Lock()
 	retain := f.buffer.retain
@@ -82,9 +82,9 @@ func (f *Flight) openSpill(length int64) bool {
 	return true
 }
 
-// stopSpill gives up the file after the disk has failed. What was dropped from memory can
-// still be read there, so that no reader is cut off. The body is kept as long as all of it
-// is in memory and may be.
+// stopSpill gives up the file after the disk has failed. Bytes that were dropped from memory
+// can still be read there, so that no reader is cut off. The body is kept as long as all of
+// it is in memory and may be.
 func (f *Flight) stopSpill() {
 	f.spill.discard()
 	f.group.stats.undisked.Add(1)

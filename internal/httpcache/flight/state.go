@@ -40,7 +40,7 @@ import "slices"
 // A flight in the background (Refresh) starts without a member and is never abandoned.
 // A flight whose members all left before its head continues as streaming or complete.
 //
-// What a flight holds in each state:
+// The resources of a flight in each state:
 //
 //	state      joinable        goroutine  context        memory, files    members
 //	asking     yes, not alone  fill       open           -                wait for the head
@@ -49,7 +49,7 @@ import "slices"
 //	canceled   no              is to end  ended          buffer, spill    none
 //	complete   late requests   OnBody     open           buffer, spill    read the rest
 //	private    no              is to end  the starter's  the body         starter reads it
-//	failed     no              is to end  ended          buffer, spill    read what arrived
+//	failed     no              is to end  ended          buffer, spill    read all there is
 //	joinable   late requests   none       ended          remainder, spill read; it is one (2)
 //	draining   no              none       ended (3)      remainder, spill read the rest
 //	released   no              none       ended          -                none

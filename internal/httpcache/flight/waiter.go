@@ -30,7 +30,7 @@ type Waiter struct {
 	interim    int    // number of interim responses so far
 	piece      int    // number of the piece that it is positioned in
 	offset     int64  // of the next byte
-	buf        []byte // for what is read from disk
+	buf        []byte // for bytes read from disk
 }
 
 // Kind is how a request continues after Wait.
@@ -276,8 +276,8 @@ func (w *Waiter) Trailer() http1.Fields {
 	return f.result.trailer
 }
 
-// Hold postpones Leave until Return, so that what Next returned last remains counted. It
-// returns false if the bytes were dropped, or will be when other members read on.
+// Hold postpones Leave until Return, so that the bytes of the last Next remain counted. It
+// returns false if they were dropped, or will be when other members read on.
 func (w *Waiter) Hold() bool {
 	w.flight.mu.Lock()
 	defer w.flight.mu.Unlock()
@@ -292,7 +292,7 @@ func (w *Waiter) Return() {
 }
 
 // Pace implements edge.Loan. It returns how many bytes a second the client has to read: of
-// what remains after the flight has ended or, while it runs and flights are crowded, of the
+// the remainder after the flight has ended or, while it runs and flights are crowded, of the
 // window of a body that is not kept. A body that is kept waits only for its origin.
 func (w *Waiter) Pace() int64 {
 	f := w.flight
@@ -307,7 +307,7 @@ func (w *Waiter) Pace() int64 {
 	return 0
 }
 
-// Leave ends the membership. What Next returned last remains valid.
+// Leave ends the membership. The bytes of the last Next remain valid.
 func (w *Waiter) Leave() {
 	f := w.flight
 	if f == nil || w.left || w.held {
