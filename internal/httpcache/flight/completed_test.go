@@ -63,18 +63,18 @@ func TestLateRequests(t *testing.T) {
 		}
 		lateClient(t, s, o, 0)
 		if o.asks() != 2 {
-			t.Errorf("who does not say when it asked: asked %d times", o.asks())
+			t.Errorf("a request without Arrived: the origin was asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
 		lateClient(t, s, o, over+1)
 		if o.asks() != 3 {
-			t.Errorf("who asked when it was over: asked %d times", o.asks())
+			t.Errorf("a request after the end: the origin was asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
 		time.Sleep(time.Second)
 		lateClient(t, s, o, early)
 		if o.asks() != 4 {
-			t.Errorf("who comes when it has departed: asked %d times", o.asks())
+			t.Errorf("a request after the eviction: the origin was asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
 		if st := s.Stats(); st.Joinable != 0 || st.InFlight != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
@@ -118,7 +118,7 @@ func TestLeftForLateRequests(t *testing.T) {
 	}
 	f("short", Limits{Finish: 3}, time.Second, true)
 	f("long", Limits{Finish: 2}, time.Second, false)
-	f("nobody is late", Limits{Finish: 3}, 0, false)
+	f("no late requests", Limits{Finish: 3}, 0, false)
 }
 
 // Of the completed flights for the same answer only the last one remains joinable. A failure
@@ -206,7 +206,7 @@ func TestRememberedIsRenewed(t *testing.T) {
 		o.end(nil)
 		time.Sleep(time.Millisecond)
 		if renew(early) {
-			t.Error("it is begun for who asked before the last one was over")
+			t.Error("a refresh begins although it was requested before the last one ended")
 		}
 		if !renew(s.now()) || o.asks() != 2 {
 			t.Errorf("it is not begun anew; asked %d times", o.asks())
@@ -319,7 +319,7 @@ func TestCompletedReleasesFill(t *testing.T) {
 			runtime.GC()
 		}
 		if s.Stats().Joinable == 0 {
-			t.Fatal("it has not landed")
+			t.Fatal("it is not joinable")
 		}
 		if errand.Value() != nil {
 			t.Error("what asked the origin is kept")

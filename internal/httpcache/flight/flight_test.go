@@ -170,7 +170,7 @@ func TestUnshareableReleasesWaiters(t *testing.T) {
 			t.Errorf("found %+v", f)
 		}
 		if !o.isClosed() || o.ctx.Err() == nil {
-			t.Error("the body was not closed, or its context goes on")
+			t.Error("the body was not closed, or its context is open")
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestUnshareableWithoutStarter(t *testing.T) {
 			other.want(t, Unshared, "", true)
 			starter.Leave()
 			if withBody && !o.isClosed() || o.ctx.Err() == nil {
-				t.Error("the body was not closed, or its context goes on")
+				t.Error("the body was not closed, or its context is open")
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestFlightPerVariant(t *testing.T) {
 		de2.want(t, Streaming, "Hallo", true)
 		it.fail(io.ErrUnexpectedEOF)
 		if it1.err != io.ErrUnexpectedEOF {
-			t.Errorf("Italian came to %v", it1.err)
+			t.Errorf("the Italian flight has the error %v", it1.err)
 		}
 		wantFound(t, s, in("de"), "Hallo")
 		wantFound(t, s, in("fr"), "Salut")
@@ -260,7 +260,7 @@ func TestFailureBeforeHead(t *testing.T) {
 		broken := errors.New("broken")
 		o.fail(broken)
 		if a.err != broken || b.err != broken {
-			t.Errorf("they were told %v and %v", a.err, b.err)
+			t.Errorf("the errors are %v and %v", a.err, b.err)
 		}
 		if f := s.Find(get(url)); f.Object != nil || s.Stats().Failed != 1 {
 			t.Errorf("found %+v", f)
@@ -292,7 +292,7 @@ func TestFailureInsideBody(t *testing.T) {
 				t.Errorf("got %q, %v", c.got, c.err)
 			}
 			if b, err := readAll(t.Context(), late); b != got || !errors.Is(err, want) {
-				t.Errorf("who reads later got %q, %v", b, err)
+				t.Errorf("a later reader got %q, %v", b, err)
 			}
 			late.Leave()
 			if s.Find(get(url)).Object != nil || !o.isClosed() {
@@ -301,7 +301,7 @@ func TestFailureInsideBody(t *testing.T) {
 			again := newSource()
 			again.client(t, s, get(url))
 			if again.asks() != 1 {
-				t.Error("who comes after joins what has failed")
+				t.Error("a later request joins the failed flight")
 			}
 			again.fail(cut)
 		})
@@ -353,7 +353,7 @@ func TestLeaving(t *testing.T) {
 			other.Leave() // counts once
 			synctest.Wait()
 			if ended := o.ctx.Err() != nil; ended == stored {
-				t.Fatalf("%s: with nobody left, ended %v", name, ended)
+				t.Fatalf("%s: without members, ended %v", name, ended)
 			}
 			if !stored {
 				if st := s.Stats(); st.Abandoned == 0 || st.Failed != 0 {
@@ -371,7 +371,7 @@ func TestLeaving(t *testing.T) {
 	f("few bytes are missing", Limits{}, 10, 5, true, true)
 	f("as many as may be", Limits{Finish: 5}, 10, 5, true, true)
 	f("too many", Limits{Finish: 4}, 10, 5, true, false)
-	f("nobody knows how many", Limits{}, -1, 5, true, true)
+	f("the length is not known", Limits{}, -1, 5, true, true)
 	f("it would not be kept", Limits{}, 10, 5, false, false)
 }
 
@@ -391,7 +391,7 @@ func TestLeavingUnknownLength(t *testing.T) {
 		o.bytes <- []byte(strings.Repeat("x", 1<<20))
 		synctest.Wait()
 		if o.ctx.Err() == nil {
-			t.Error("it goes on for nobody")
+			t.Error("it continues without members")
 		}
 	})
 }
@@ -431,7 +431,7 @@ func TestAbandonedAreLimited(t *testing.T) {
 		f := func(i int, goesOn bool) {
 			t.Helper()
 			if o := forsake(i); (o.ctx.Err() == nil) != goesOn {
-				t.Errorf("flight %d goes on: %v", i, !goesOn)
+				t.Errorf("flight %d continues: %v", i, !goesOn)
 			}
 		}
 		f(1001, false)
@@ -443,7 +443,7 @@ func TestAbandonedAreLimited(t *testing.T) {
 		f(1005, false)
 		all[1].fail(context.DeadlineExceeded)
 		if back.err != context.DeadlineExceeded || all[2].ctx.Err() != nil {
-			t.Errorf("who came back got %v; another one ended: %v", back.err, all[2].ctx.Err())
+			t.Errorf("the request that joined again got %v; another flight ended: %v", back.err, all[2].ctx.Err())
 		}
 		if st := s.Stats(); st.Abandoned != 3 {
 			t.Errorf("%+v", st)
@@ -494,16 +494,16 @@ func TestValidationOfWhatMayNotBeShared(t *testing.T) {
 		other := s.Join(&Request{Query: get(url), Seen: old, Fill: o.fill})
 		o.heads <- func(*Flight) (*Answer, error) { return &Answer{Head: head(get(url)), Validated: old}, nil }
 		if out, err := starter.Wait(t.Context()); err != nil || out.Kind != Private || text(out.Object) != "body" {
-			t.Errorf("it came to %+v, %v", out, err)
+			t.Errorf("the outcome is %+v, %v", out, err)
 		}
 		if out, err := other.Wait(t.Context()); err != nil || out.Kind != Unshared {
-			t.Errorf("the other came to %+v, %v", out, err)
+			t.Errorf("the other outcome is %+v, %v", out, err)
 		}
 		starter.Leave()
 		other.Leave()
 		synctest.Wait()
 		if o.ctx.Err() == nil {
-			t.Error("the flight's context goes on")
+			t.Error("the context of the flight is open")
 		}
 	})
 }
@@ -524,7 +524,7 @@ func TestOvertakenFlight(t *testing.T) {
 				p := newSource()
 				after := p.client(t, s, get(url))
 				if p.asks() != 1 {
-					t.Fatalf("%s: who came after it joined (head known: %v)", name, headKnown)
+					t.Fatalf("%s: a later request joined (head known: %v)", name, headKnown)
 				}
 				if !headKnown {
 					o.head(shared(get(url), "Cache-Tag", "t"), 3)
@@ -586,7 +586,7 @@ func TestInterim(t *testing.T) {
 		deaf := o.client(t, s, get(url))
 		joined := s.Join(&Request{Query: get(url), Fill: o.fill})
 		defer joined.Leave()
-		joined.OnInterim = func(i Interim) { t.Errorf("who has joined got %d", i.Status) }
+		joined.OnInterim = func(i Interim) { t.Errorf("another member got %d", i.Status) }
 		go ticket.Wait(t.Context())
 		go joined.Wait(t.Context())
 		o.heads <- func(f *Flight) (*Answer, error) {
@@ -603,7 +603,7 @@ func TestInterim(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		if deaf.err != nil {
-			t.Errorf("who does not want them got %v", deaf.err)
+			t.Errorf("a starter without OnInterim got %v", deaf.err)
 		}
 		ticket.Leave()
 	})
@@ -618,7 +618,7 @@ func TestFillPanics(t *testing.T) {
 		} {
 			ticket := s.Join(&Request{Query: get(url), Fill: fill})
 			if _, err := ticket.Wait(t.Context()); !errors.Is(err, ErrPanicked) {
-				t.Errorf("it came to %v", err)
+				t.Errorf("the error is %v", err)
 			}
 			ticket.Leave()
 		}
@@ -658,10 +658,10 @@ func TestCloseEndsFlights(t *testing.T) {
 		s.Close()
 		synctest.Wait()
 		if waiting.err != ErrClosed || reading.err != ErrClosed || reading.got != "12345" {
-			t.Errorf("they came to %v and %v with %q", waiting.err, reading.err, reading.got)
+			t.Errorf("the errors are %v and %v with %q", waiting.err, reading.err, reading.got)
 		}
 		if late := o.client(t, s, get(url)); late.err != ErrClosed {
-			t.Errorf("who came late came to %v", late.err)
+			t.Errorf("a late request got %v", late.err)
 		}
 	})
 }
@@ -703,7 +703,7 @@ func TestRefreshUnshareable(t *testing.T) {
 		synctest.Wait()
 		o.head(&Answer{Head: head(get(url))}, 5)
 		if !o.isClosed() || o.ctx.Err() == nil {
-			t.Error("the body was not closed, or its context goes on")
+			t.Error("the body was not closed, or its context is open")
 		}
 	})
 }

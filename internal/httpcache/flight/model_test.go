@@ -57,7 +57,7 @@ func (m *flightModel) Leave(t *rapid.T) {
 	if len(m.readers) == 0 {
 		return
 	}
-	i := rapid.IntRange(0, len(m.readers)-1).Draw(t, "who")
+	i := rapid.IntRange(0, len(m.readers)-1).Draw(t, "reader")
 	m.readers[i].ticket.Leave()
 	m.readers = slices.Delete(m.readers, i, i+1)
 	synctest.Wait()
@@ -99,7 +99,7 @@ func (m *flightModel) End(t *rapid.T) {
 	m.now.end = end
 	f := m.s.Find(get(url))
 	if end == io.EOF && (f.Object == nil || text(f.Object) != m.now.sent) {
-		t.Fatalf("what came is not stored")
+		t.Fatalf("the body is not stored")
 	}
 	m.now, m.source = nil, nil
 }
@@ -109,7 +109,7 @@ func (m *flightModel) Read(t *rapid.T) {
 	if len(m.readers) == 0 {
 		return
 	}
-	r := rapid.SampledFrom(m.readers).Draw(t, "who")
+	r := rapid.SampledFrom(m.readers).Draw(t, "reader")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if !r.head(t, ctx, cancel) {
@@ -133,7 +133,7 @@ func (m *flightModel) Read(t *rapid.T) {
 		}
 		r.offset += len(got)
 	case r.flight.end != nil && err != r.flight.end, r.flight.end == nil && err != context.Canceled:
-		t.Fatalf("got %d bytes, %v; the flight came to %v", len(got), err, r.flight.end)
+		t.Fatalf("got %d bytes, %v; the flight ended with %v", len(got), err, r.flight.end)
 	}
 }
 
@@ -148,13 +148,13 @@ func (r *modelReader) head(t *rapid.T, ctx context.Context, cancel func()) bool 
 		cancel()
 		<-done
 		if want := r.flight.end; want == nil && err != context.Canceled || want != nil && err != want {
-			t.Fatalf("waiting for the head came to %v; the flight to %v", err, want)
+			t.Fatalf("waiting for the head returned %v; the flight ended with %v", err, want)
 		}
 		return false
 	}
 	<-done
 	if whole := r.flight.end == io.EOF; err != nil || (out.Kind == Whole) != whole {
-		t.Fatalf("the head came to %d, %v; the flight to %v", out.Kind, err, r.flight.end)
+		t.Fatalf("the outcome is %d, %v; the flight ended with %v", out.Kind, err, r.flight.end)
 	}
 	return true
 }
@@ -163,7 +163,7 @@ func (m *flightModel) From(t *rapid.T) {
 	if len(m.readers) == 0 {
 		return
 	}
-	r := rapid.SampledFrom(m.readers).Draw(t, "who")
+	r := rapid.SampledFrom(m.readers).Draw(t, "reader")
 	offset := rapid.IntRange(0, len(r.flight.sent)).Draw(t, "offset")
 	if err := r.ticket.StartAt(int64(offset)); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestPurgedIsNotSeen(t *testing.T) {
 					got = fetchAny(t, s, fill)
 				}
 				if n, err := strconv.ParseInt(got, 10, 64); err != nil || n < least {
-					t.Errorf("got %q after the purge of what came before %d", got, least)
+					t.Errorf("got %q after the purge of all before %d", got, least)
 					return
 				}
 				reads.Add(1)

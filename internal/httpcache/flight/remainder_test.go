@@ -37,7 +37,7 @@ func TestLentByFlight(t *testing.T) {
 			synctest.Wait()
 			lent := s.Stats().InFlight
 			if lent < int64(len(want)) || lent > 3*int64(len(want)) || (beside == lent) == keep || s.Stats().Flying != 0 {
-				t.Errorf("%v: %d bytes are lent while it is stored, then %d", sizes, beside, lent)
+				t.Errorf("%v: %d bytes are counted while it is stored, then %d", sizes, beside, lent)
 			}
 			if got := rest(t, slow); got != want {
 				t.Errorf("got %d bytes", len(got))

@@ -143,7 +143,7 @@ func TestUnknownLengthGoesToDisk(t *testing.T) {
 		b.head(shared(b.q), -1)
 		b.upTo(40_000)
 		if bodies(m) != 0 {
-			t.Error("it goes there while it is short")
+			t.Error("a short body is spilled")
 		}
 		b.upTo(spilledBody)
 		b.end(nil)
@@ -264,7 +264,7 @@ func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 		late := s.Join(&Request{Query: b.q, Fill: other.fill})
 		synctest.Wait()
 		if late.Joined() || other.asks() != 1 {
-			t.Error("somebody joins")
+			t.Error("another request joins")
 		}
 		late.Leave()
 		b.upTo(spilledBody)

@@ -12,7 +12,7 @@ func TestLeavingPrivateAnswer(t *testing.T) {
 		starter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		o.head(&Answer{Head: head(get(url))}, -1)
 		if out, err := starter.Wait(t.Context()); err != nil || out.Kind != Private || out.Answer.Body == nil || o.isClosed() {
-			t.Fatalf("it came to %+v, %v", out, err)
+			t.Fatalf("the outcome is %+v, %v", out, err)
 		}
 		synctest.Wait()
 		if o.isClosed() || o.ctx.Err() != nil {

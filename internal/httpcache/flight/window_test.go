@@ -77,7 +77,7 @@ func TestWindowCannotBeJoined(t *testing.T) {
 		}
 		p.fail(context.Canceled)
 		if err := first.ticket.StartAt(0); err != ErrBehind {
-			t.Errorf("going back to the beginning came to %v", err)
+			t.Errorf("going back to the beginning returned %v", err)
 		}
 		o.end(nil)
 		first.want(t, Streaming, strings.Repeat("x", 200*kib), true)
@@ -164,7 +164,7 @@ func TestWindowLeft(t *testing.T) {
 		ticket.Leave()
 		synctest.Wait()
 		if st := s.Stats(); o.ctx.Err() == nil || st.Running != 0 || st.Flying != 0 || st.Abandoned == 0 {
-			t.Errorf("it goes on: %+v", st)
+			t.Errorf("it continues: %+v", st)
 		}
 	})
 }
