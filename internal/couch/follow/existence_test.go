@@ -115,8 +115,11 @@ func TestDeletedThroughKasoku(t *testing.T) {
 // TestDoubtedInVain checks that a deletion that did not happen has no lasting effect.
 func TestDoubtedInVain(t *testing.T) {
 	play(t, 2, func(s *scene) {
+		s.nodes[0].set(func() { s.nodes[0].down = true }) // the follower can't find the database yet
 		s.db.RecheckExistence(0)
+		synctest.Wait()
 		s.current("x", 0)
+		s.nodes[0].restart()
 		s.pass(time.Second)
 		s.current("x", 0b11)
 		s.read(0, "x").wants(true)
