@@ -20,7 +20,7 @@ func admit(kind api.Kind, revision bool, status int, fields http1.Fields) httpca
 	for _, f := range fields {
 		switch {
 		case isOneOf(f.Name, clientFields):
-			a.Own = append(a.Own, f)
+			a.ClientFields = append(a.ClientFields, f)
 		case f.Is("Date"), f.Is("Vary") && bytes.EqualFold(f.Value, []byte("Accept-Encoding")):
 			// Copies are valid until an event, and fills request no content coding.
 		default:

@@ -104,7 +104,7 @@ func (c *call) finish() {
 		c.fault(p)
 		return // a call that panicked is not reused
 	}
-	c.x, c.settings, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
+	c.x, c.settings, c.db, c.body, c.plan.Body, c.plan.ClientFields = nil, nil, nil, nil, nil, nil
 	c.query = nil
 	c.callback.Reset()
 	c.route = api.Route{}
@@ -122,7 +122,7 @@ func (c *call) fault(p any) {
 		c.x.Reply.Status = 500
 		return
 	}
-	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.askInOrder(c.settings.cfg.configOrder(), origin.Hold{})})
+	c.svc.engine.Pass(c.x, &httpcache.PassThrough{Why: policy.CacheFault, Ask: c.askInOrder(c.settings.cfg.configOrder(), origin.Hold{})})
 }
 
 // serve dispatches a request by its class.
@@ -259,7 +259,7 @@ func (c *call) recentWriter() int {
 // pass sends the request to a node without using the cache.
 func (c *call) pass(why policy.Reason) {
 	c.db = c.followedDatabase()
-	p := &httpcache.Passage{Why: why}
+	p := &httpcache.PassThrough{Why: why}
 	switch {
 	case c.route.Node != api.AnyNode, c.route.InSystemDatabase(), c.fromReplicator():
 		p.Ask = c.askInOrder(c.passOrder(), c.answerHold())

@@ -144,7 +144,7 @@ func (e *explanation) explainCopy() {
 		e.setDecision(policy.ProtocolPassed)
 		return
 	}
-	p := &httpcache.Plan{Key: e.key, Good: good, Options: cachePolicy}
+	p := &httpcache.Plan{Key: e.key, Valid: good, Options: cachePolicy}
 	if e.route.Class == api.ReadByBody {
 		p.Body = e.body
 	}

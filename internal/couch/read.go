@@ -45,15 +45,15 @@ func (c *call) read() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
-	c.plan.Good, c.plan.Since = c.db.Servable(now), 0
-	if !c.plan.Good {
+	c.plan.Valid, c.plan.Since = c.db.Servable(now), 0
+	if !c.plan.Valid {
 		c.plan.Since = now - int64(c.settings.cfg.MaxUnfollowed)
 	}
 	if !c.makeKey() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
-	c.plan.Key, c.plan.Body, c.plan.Options, c.plan.Own = c.key, c.body, cachePolicy, c.svc.sessions.take(c.identity)
+	c.plan.Key, c.plan.Body, c.plan.Options, c.plan.ClientFields = c.key, c.body, cachePolicy, c.svc.sessions.take(c.identity)
 	c.handedOver = true
 	c.svc.engine.Read(c.x, &c.plan)
 }
@@ -189,10 +189,10 @@ func (c *call) Fill() *httpcache.Fill {
 		named, path = string(c.route.AppendRevision(nil)), c.route.DocumentPath()
 	}
 	f := &httpcache.Fill{
-		Tags: c.svc.tagger.AppendReads(nil, &c.route),
-		Anew: c.route.Flags&api.HasRows != 0 && len(c.settings.cfg.Nodes) > 1,
+		Tags:    c.svc.tagger.AppendReads(nil, &c.route),
+		Refetch: c.route.Flags&api.HasRows != 0 && len(c.settings.cfg.Nodes) > 1,
 		// The last resort is the node that took the client's own last write.
-		Alone: r.anyWriter && r.id == nil,
+		StarterOnly: r.anyWriter && r.id == nil,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			q.Header = without(q.Header, uncoded)
 			in, keep, fault := r.ask(ctx, q)
@@ -207,9 +207,9 @@ func (c *call) Fill() *httpcache.Fill {
 	}
 	switch kind {
 	case api.Result:
-		f.Sound = func(b *httpcache.Body) bool { return isWhole(b, docs) }
+		f.CheckBody = func(b *httpcache.Body) bool { return isWhole(b, docs) }
 	case api.Rendering:
-		f.Sound = endsWithoutError
+		f.CheckBody = endsWithoutError
 	}
 	return f
 }

@@ -26,7 +26,7 @@ func (c *call) stream() {
 	ask := c.askInOrder(c.passOrder(), origin.Hold{})
 	stopping := c.x.Stopping()
 	c.handedOver = true
-	c.svc.engine.Pass(c.x, &httpcache.Passage{
+	c.svc.engine.Pass(c.x, &httpcache.PassThrough{
 		Why:  policy.ProtocolPassed,
 		Live: !c.endsByItself(),
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {

@@ -55,7 +55,7 @@ func (c *call) write() {
 	if c.writesSecurity() {
 		ask = w.secure
 	}
-	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.NotReading, Ask: ask, Settle: w.finish})
+	c.svc.engine.Pass(c.x, &httpcache.PassThrough{Why: policy.NotReading, Ask: ask, Finished: w.finish})
 }
 
 // writeTags returns the tags that the write moves.
@@ -89,7 +89,7 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 }
 
 // finish ends the write according to its result. The client is answered after that.
-func (w *writing) finish(s httpcache.Settled) {
+func (w *writing) finish(s httpcache.WriteOutcome) {
 	if s.Fault != nil && !w.securityTaken && (s.Fault.Aborted || !s.Fault.Reached) {
 		w.write.Commit(cache.Change{}) // the node did not get the whole request
 		return
@@ -111,7 +111,7 @@ func (w *writing) finish(s httpcache.Settled) {
 
 // publish records the result wherever the next request may need it. The configuration may
 // have been replaced since the write began, and may be replaced meanwhile.
-func (w *writing) publish(s *httpcache.Settled, stored []api.Revision, ok bool) {
+func (w *writing) publish(s *httpcache.WriteOutcome, stored []api.Revision, ok bool) {
 	var published *settings
 	for set := w.svc.settings.Load(); set != published; set = w.svc.settings.Load() {
 		w.publishTo(set, s, stored, ok)
@@ -120,7 +120,7 @@ func (w *writing) publish(s *httpcache.Settled, stored []api.Revision, ok bool) 
 }
 
 // publishTo records the result in one configuration.
-func (w *writing) publishTo(set *settings, s *httpcache.Settled, stored []api.Revision, ok bool) {
+func (w *writing) publishTo(set *settings, s *httpcache.WriteOutcome, stored []api.Revision, ok bool) {
 	node := -1 // the index of the node that answered
 	if w.member >= 0 {
 		node = set.fleet.indexes(w.settings.fleet)[w.member]
@@ -153,17 +153,17 @@ func (w *writing) publishTo(set *settings, s *httpcache.Settled, stored []api.Re
 // isStored reports whether the node has accepted the write. With status 202 it stores the
 // write later, and its feed announces it like a write from elsewhere; until then the node
 // itself does not return it either.
-func isStored(s *httpcache.Settled) bool {
+func isStored(s *httpcache.WriteOutcome) bool {
 	return s.Fault == nil && s.Status >= 200 && s.Status < 300 && s.Whole
 }
 
 // refused reports whether the node has answered that it changed nothing.
-func refused(s *httpcache.Settled) bool {
+func refused(s *httpcache.WriteOutcome) bool {
 	return s.Fault == nil && s.Status >= 300 && s.Status < 500
 }
 
 // outcome returns the stored revisions. ok is false if they are unknown.
-func (w *writing) outcome(s *httpcache.Settled) (stored []api.Revision, ok bool) {
+func (w *writing) outcome(s *httpcache.WriteOutcome) (stored []api.Revision, ok bool) {
 	switch {
 	case s.Fault != nil:
 		return nil, false

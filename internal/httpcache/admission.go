@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// admit counts a request that needs its origin among those in flight, once. If there is no
+// countRequest counts a request that needs its origin among those in flight, once. If there is no
 // memory for it, it waits, and in the end gets a fault.
-func (c *call) admit() *origin.Fault {
+func (c *call) countRequest() *origin.Fault {
 	if c.admitted {
 		return nil
 	}
@@ -20,19 +20,19 @@ func (c *call) admit() *origin.Fault {
 	return nil
 }
 
-// leave ends what admit has begun.
-func (c *call) leave() {
+// releaseRequest ends what admit has begun.
+func (c *call) releaseRequest() {
 	if c.admitted {
 		c.admitted = false
 		c.svc.budget.Add(-inflight.Request)
 	}
 }
 
-// crowded refuses a request that there is no memory for. The answer has no body, which a
+// refuseNoMemory refuses a request that there is no memory for. The answer has no body, which a
 // client could leave untaken.
-func (c *call) crowded() {
+func (c *call) refuseNoMemory() {
 	r := &c.x.Reply
 	r.Status = 503
 	r.FieldUint("Retry-After", 1)
-	c.note(policy.NoMemory, nil)
+	c.count(policy.NoMemory, nil)
 }

@@ -14,60 +14,60 @@ import (
 
 // hit answers from a stored object that was not fetched for this request.
 func (c *call) hit(o *store.Object, status policy.CacheStatus, age int64) {
-	c.age(age)
+	c.setAge(age)
 	if c.callback.Admitted() && c.wrapForm(o, status) {
 		return
 	}
 	if !c.req.Traits.Has(policy.HasRange) {
 		if f := o.EncodedFor(&c.query); f != nil {
-			c.coded(o, f, status)
+			c.answerEncoded(o, f, status)
 			return
 		}
 	}
-	c.whole(o, o.Head.Lines, status)
+	c.answerObject(o, o.Head.Lines, status)
 }
 
-// age tells how old an answer is, unless it is right whatever its age.
-func (c *call) age(seconds int64) {
+// setAge tells how old an answer is, unless it is right whatever its age.
+func (c *call) setAge(seconds int64) {
 	if c.plan == nil {
 		c.x.Reply.FieldUint("Age", uint64(seconds))
 	}
 }
 
-// coded answers with an object in a content coding.
-func (c *call) coded(o *store.Object, f *store.EncodedVariant, status policy.CacheStatus) {
+// answerEncoded answers with an object in a content coding.
+func (c *call) answerEncoded(o *store.Object, f *store.EncodedVariant, status policy.CacheStatus) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = http.StatusOK, c.dated()
+	reply.Status, reply.OwnDate = http.StatusOK, c.sendsStoredDate()
 	if policy.NotModified(&c.req, &o.Head.Response, c.now, c.opt) {
 		reply.Status = http.StatusNotModified
 	} else {
 		reply.Field("Content-Encoding", f.Coding)
 	}
 	reply.Lines(f.Lines)
-	c.decided(status)
-	c.body(f.Body, 0, f.Body.Len())
+	c.finishHead(status)
+	c.sendBody(f.Body, 0, f.Body.Len())
 }
 
-// fetched answers with an object that the origin has just sent or confirmed.
-func (c *call) fetched(o *store.Object, status policy.CacheStatus) {
-	c.whole(o, c.just(o.Head, status.Collapsed), status)
+// answerFetched answers with an object that the origin has just sent or confirmed.
+func (c *call) answerFetched(o *store.Object, status policy.CacheStatus) {
+	c.answerObject(o, c.freshLines(o.Head, status.Collapsed), status)
 }
 
-// just are the lines of an answer with a response that has just come. Who asked for it
+// freshLines are the lines of an answer with a response that has just come. Who asked for it
 // gets all that the origin said, its Age included. Who waited for another's answer gets
 // what a hit has: what private, no-cache or the configuration keeps back was said to
 // the other one. The lines are in c.text or the head's.
-func (c *call) just(h *store.Head, collapsed bool) []byte {
+func (c *call) freshLines(h *store.Head, collapsed bool) []byte {
 	if collapsed {
-		c.age(h.Response.Age(c.now))
+		c.setAge(h.Response.Age(c.now))
 		return h.Lines
 	}
 	c.text = append(appendLines(c.text[:0], h.Fields, c.opt), h.Added...)
 	return c.text
 }
 
-// whole answers from an object that is complete. The lines may be in c.text.
-func (c *call) whole(o *store.Object, lines []byte, status policy.CacheStatus) {
+// answerObject answers from an object that is complete. The lines may be in c.text.
+func (c *call) answerObject(o *store.Object, lines []byte, status policy.CacheStatus) {
 	if c.callback.Admitted() && c.wrapped(o, lines, status) {
 		return
 	}
@@ -80,29 +80,29 @@ func (c *call) whole(o *store.Object, lines []byte, status policy.CacheStatus) {
 	if out.Spans != nil {
 		c.spans = out.Spans
 	}
-	if !c.open(o, &out) {
+	if !c.openBody(o, &out) {
 		return
 	}
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = out.Status, c.dated()
+	reply.Status, reply.OwnDate = out.Status, c.sendsStoredDate()
 	switch {
 	case out.Status == http.StatusPartialContent && len(out.Spans) > 1:
 		c.multipart(o, lines, out.Spans, status)
 	case out.Status == http.StatusPartialContent && len(out.Spans) == 1:
-		c.part(o, lines, out.Spans[0], length, status)
+		c.answerRange(o, lines, out.Spans[0], length, status)
 	case out.Status == http.StatusRequestedRangeNotSatisfiable && out.Status != r.Status:
 		reply.OwnDate = false
 		reply.Field("Content-Range", "bytes */"+strconv.FormatInt(length, 10))
-		c.decided(status)
+		c.finishHead(status)
 	default:
 		reply.Lines(lines)
-		c.decided(status)
-		c.body(o.Body, 0, o.Body.Len())
+		c.finishHead(status)
+		c.sendBody(o.Body, 0, o.Body.Len())
 	}
 }
 
-// body sends a part of a body, or for HEAD and 304 what is to be said of it.
-func (c *call) body(stored *store.Body, from, n int64) {
+// sendBody sends a part of a body, or for HEAD and 304 what is to be said of it.
+func (c *call) sendBody(stored *store.Body, from, n int64) {
 	reply := &c.x.Reply
 	switch {
 	case reply.Status == http.StatusNotModified:
@@ -119,7 +119,7 @@ func (c *call) body(stored *store.Body, from, n int64) {
 		return
 	}
 	c.streamed = true
-	c.lend(stored)
+	c.holdBody(stored)
 	out, err := c.x.Stream(n)
 	if err != nil {
 		return // the client is gone
@@ -129,23 +129,23 @@ func (c *call) body(stored *store.Body, from, n int64) {
 	}
 }
 
-// lend has the memory that a streamed body lies in counted until the answer has ended.
-func (c *call) lend(b *store.Body) {
+// holdBody has the memory that a streamed body lies in counted until the answer has ended.
+func (c *call) holdBody(b *store.Body) {
 	if m := b.Hold(); m.Tracked() {
 		c.x.Reply.Loan = m
 	}
 }
 
-// part answers with one range of a body of which length bytes exist.
-func (c *call) part(o *store.Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
+// answerRange answers with one range of a body of which length bytes exist.
+func (c *call) answerRange(o *store.Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
 	c.linesWithout(lines, "Content-Range")
 	c.x.Reply.FieldBytes("Content-Range", appendContentRange(nil, s, length))
-	c.decided(status)
+	c.finishHead(status)
 	from := s.Start
 	if o.IsPart() {
 		from -= o.Head.Response.Part.First
 	}
-	c.body(o.Body, from, s.Length)
+	c.sendBody(o.Body, from, s.Length)
 }
 
 func appendContentRange(dst []byte, s policy.Span, length int64) []byte {
@@ -185,7 +185,7 @@ func (c *call) multipart(o *store.Object, lines []byte, spans []policy.Span, sta
 	boundary := strconv.FormatUint(rand.Uint64(), 36)
 	c.linesWithout(lines, "Content-Range", "Content-Type")
 	c.x.Reply.Field("Content-Type", "multipart/byteranges; boundary="+boundary)
-	c.decided(status)
+	c.finishHead(status)
 	heads := make([][]byte, len(spans))
 	total := int64(0)
 	for i, s := range spans {
@@ -194,7 +194,7 @@ func (c *call) multipart(o *store.Object, lines []byte, spans []policy.Span, sta
 	}
 	last := []byte("\r\n--" + boundary + "--\r\n")
 	c.streamed = true
-	c.lend(o.Body)
+	c.holdBody(o.Body)
 	out, err := c.x.Stream(total + int64(len(last)))
 	if err != nil {
 		return // the client is gone

@@ -27,35 +27,35 @@ type call struct {
 	x   *edge.Exchange
 	now policy.Moment
 
-	hop   hop
-	req   policy.Request
-	query store.Query
-	key   []byte
+	connection connectionHeader
+	req        policy.Request
+	query      store.Query
+	key        []byte
 
-	out    outgoing
-	built  bool                        // out is this exchange's
-	choose func([]string) http1.Fields // chosenBy, made once
+	out      outgoing
+	outBuilt bool                        // out is this exchange's
+	choose   func([]string) http1.Fields // chosenBy, made once
 
-	mine   http1.Fields // of an answer that others have as well, for this client
-	fields http1.Fields // of an answer on its way back
-	text   []byte       // scratch
-	spans  []policy.Span
-	reader *disk.Reader // of the body to send, if that is on disk
+	clientFields http1.Fields // of an answer that others have as well, for this client
+	fields       http1.Fields // of an answer on its way back
+	text         []byte       // scratch
+	spans        []policy.Span
+	reader       *disk.Reader // of the body to send, if that is on disk
 
 	callback callback
 
-	plan    *Plan    // nil for type http
-	filling *Fill    // the plan's, once it was asked for
-	passage *Passage // nil if the answer may be stored
+	plan        *Plan        // nil for type http
+	planFill    *Fill        // the plan's, once it was asked for
+	passThrough *PassThrough // nil if the answer may be stored
 
-	faulty     bool           // a fault of ours was found
-	mismatches int            // that it joined and that had nothing for it
-	retried    bool           // one of them broke off
-	retryOf    *flight.Flight // or failed before that
-	streamed   bool           // an answer has begun to leave
-	lost       int            // bodies that could not be read from disk
-	sent       bool           // what must not be sent twice may have reached the origin
-	admitted   bool           // it is counted among the requests in flight
+	faulty        bool           // a fault of ours was found
+	mismatches    int            // that it joined and that had nothing for it
+	retried       bool           // one of them broke off
+	retryOf       *flight.Flight // or failed before that
+	streamed      bool           // an answer has begun to leave
+	unreadable    int            // bodies that could not be read from disk
+	reachedOrigin bool           // what must not be sent twice may have reached the origin
+	admitted      bool           // it is counted among the requests in flight
 }
 
 func newCall() *call {
@@ -68,7 +68,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = policy.MomentOf(x.Now())
 	c.opt = &c.set.options
-	c.streamed, c.sent, c.built, c.faulty, c.mismatches, c.retried, c.lost = false, false, false, false, 0, false, 0
+	c.streamed, c.reachedOrigin, c.outBuilt, c.faulty, c.mismatches, c.retried, c.unreadable = false, false, false, false, 0, false, 0
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
@@ -77,13 +77,13 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 
 // end lets go of everything that belongs to the exchange.
 func (c *call) end() {
-	c.leave()
+	c.releaseRequest()
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
-	c.plan, c.filling, c.passage, c.mine, c.retryOf = nil, nil, nil, nil, nil
+	c.plan, c.planFill, c.passThrough, c.clientFields, c.retryOf = nil, nil, nil, nil, nil
 	c.callback.end()
 	c.closeReader()
-	clear(c.hop.names)
+	clear(c.connection.names)
 	clear(c.out.fields)
 	clear(c.out.chain)
 	clear(c.fields)
@@ -121,7 +121,7 @@ func operation(method []byte) string {
 // where that can be helped.
 func (c *call) finish() {
 	if p := recover(); p != nil {
-		defer c.leave()
+		defer c.releaseRequest()
 		defer c.closeReader()
 		c.fault(p)
 		return // a call that panicked is not used again
@@ -141,7 +141,7 @@ func (c *call) fault(p any) {
 	}
 	c.x.Reply.Reset()
 	c.faulty = true
-	if c.sent || c.x.BodyLength() != 0 || !c.req.Reading() {
+	if c.reachedOrigin || c.x.BodyLength() != 0 || !c.req.Reading() {
 		c.refuse(http.StatusInternalServerError, "a fault inside Kasoku")
 		c.x.Record.Error = "a fault inside Kasoku"
 		return
@@ -149,13 +149,13 @@ func (c *call) fault(p any) {
 	c.pass(policy.CacheFault)
 }
 
-// look makes the key and looks at what the request says to a cache.
-func (c *call) look() {
+// parse makes the key and looks at what the request says to a cache.
+func (c *call) parse() {
 	x := c.x
 	policy.ParseRequest(&c.req, x.Request.Method, x.Request.Fields, c.opt)
 	if c.plan != nil {
 		c.key = append(c.key[:0], c.plan.Key...)
-		c.plan.tame(&c.req)
+		c.plan.stripConditions(&c.req)
 	} else {
 		c.key = store.AppendKey(c.key[:0], string(scheme(x)), x.Request.Host, x.Request.Path, x.Request.RawQuery)
 	}
@@ -168,7 +168,7 @@ func (c *call) look() {
 // chosenBy are the fields by which an answer that varies by names was chosen: what
 // the origin got, where that is something else than what the client sent.
 func (c *call) chosenBy(names []string) http1.Fields {
-	if len(c.hop.names) > 0 || slices.ContainsFunc(names, rewritten) {
+	if len(c.connection.names) > 0 || slices.ContainsFunc(names, isRewritten) {
 		return c.forOrigin()
 	}
 	return c.query.Fields
@@ -177,22 +177,22 @@ func (c *call) chosenBy(names []string) http1.Fields {
 // forOrigin are the request's fields as its origin gets them. They are made once for
 // an exchange, by whoever needs them first.
 func (c *call) forOrigin() http1.Fields {
-	if !c.built {
-		c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id)
-		c.built = true
+	if !c.outBuilt {
+		c.out.build(c.x, &c.connection, &c.set.cfg.Forwarding, c.svc.id)
+		c.outBuilt = true
 	}
 	return c.out.fields
 }
 
-// decided takes down how the request was answered, and says so in Cache-Status.
-func (c *call) decided(status policy.CacheStatus) {
+// finishHead takes down how the request was answered, and says so in Cache-Status.
+func (c *call) finishHead(status policy.CacheStatus) {
 	status.Detail = c.detail(&status)
-	c.note(status.Reason, &status)
-	for i := range c.mine {
-		if c.callback.Wraps() && c.callback.Filter().Drops(c.mine[i].Name) {
+	c.count(status.Reason, &status)
+	for i := range c.clientFields {
+		if c.callback.Wraps() && c.callback.Filter().Drops(c.clientFields[i].Name) {
 			continue
 		}
-		c.x.Reply.FieldBytes(string(c.mine[i].Name), c.mine[i].Value)
+		c.x.Reply.FieldBytes(string(c.clientFields[i].Name), c.clientFields[i].Value)
 	}
 	if lines := c.callback.Lines(); lines != "" {
 		c.text = append(c.text[:0], lines...)
@@ -209,14 +209,14 @@ func (c *call) detail(status *policy.CacheStatus) string {
 	switch {
 	case c.plan != nil && status.Forwarded && status.Reason == c.plan.Why:
 		return c.plan.Detail
-	case c.passage != nil && status.Reason == c.passage.Why:
-		return c.passage.Detail
+	case c.passThrough != nil && status.Reason == c.passThrough.Why:
+		return c.passThrough.Detail
 	}
 	return ""
 }
 
-// note counts how the request was answered.
-func (c *call) note(why policy.Reason, status *policy.CacheStatus) {
+// count counts how the request was answered.
+func (c *call) count(why policy.Reason, status *policy.CacheStatus) {
 	d := why.Info().Decision
 	switch {
 	case status == nil:
@@ -243,9 +243,9 @@ func (c *call) refuse(status int, words string) {
 	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))
 }
 
-// local is refuse for what has nothing to do with the cache.
-func (c *call) local(status int, words string) {
+// reject is refuse for what has nothing to do with the cache.
+func (c *call) reject(status int, words string) {
 	c.refuse(status, words)
-	c.note(policy.Refused, nil)
+	c.count(policy.Refused, nil)
 	c.x.Record.Error = words
 }

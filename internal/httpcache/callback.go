@@ -105,7 +105,7 @@ func (c *call) refuseCallback(why *jsonp.ReasonInfo) {
 	c.text = c.callback.AppendStatus(c.text)
 	r.FieldBytes("Cache-Status", c.text)
 	r.Build(append(r.Buf, why.Refusal...))
-	c.note(policy.Refused, nil)
+	c.count(policy.Refused, nil)
 }
 
 // bareURL returns a URL without what f strips from requests.

@@ -23,7 +23,7 @@ type collector struct {
 	over  bool
 }
 
-func (k *collector) take(p []byte, err error) {
+func (k *collector) add(p []byte, err error) {
 	if k == nil || k.over {
 		return
 	}

@@ -14,9 +14,9 @@ import (
 // errOtherPart says that what came is not the rest of the stored part.
 var errOtherPart = errors.New("httpcache: the origin has sent another part than was asked for")
 
-// beginning finds a stored part that a request for the whole may be completed
+// completablePart finds a stored part that a request for the whole may be completed
 // from, nil if there is none.
-func (c *call) beginning() (part *store.Object) {
+func (c *call) completablePart() (part *store.Object) {
 	if c.req.Method != policy.GET || c.req.Traits.Has(policy.HasRange) {
 		return nil
 	}
@@ -39,9 +39,9 @@ func (f *originFetch) completion() (http1.Fields, bool) {
 	return policy.Completion(nil, f.header, &f.part.Head.Response, f.opt)
 }
 
-// completed makes the whole of the stored part and an answer with its rest. A whole
+// complete makes the whole of the stored part and an answer with its rest. A whole
 // that not all may have is not put together: its bytes are not those of the answer.
-func (f *originFetch) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
+func (f *originFetch) complete(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	o, part, now := f.opt, &f.part.Head.Response, clock()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
 	whole := policy.CompleteFields(nil, f.part.Head.Hit, fields)

@@ -28,7 +28,7 @@ func (o *detachedWrites) observe(r *telemetry.Registry, service string) {
 		"Such writes that were given up because there were too many: for a while, nothing that they may have changed is stored.", "service", service)
 }
 
-// take lets one more write continue, unless there are too many.
+// add lets one more write continue, unless there are too many.
 func (o *detachedWrites) take() bool {
 	if o.count.Add(1) > maxDetached {
 		o.count.Add(-1)

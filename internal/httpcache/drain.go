@@ -17,16 +17,16 @@ var _ admin.Drainer = (*Service)(nil)
 // configuration. mu is also held while one is put in force, so that both agree on who
 // is drained.
 type drains struct {
-	mu    sync.Mutex
-	asked map[string]bool // by the member's name
+	mu        sync.Mutex
+	requested map[string]bool // by the member's name
 }
 
 // nameOf is what a member is called.
 func nameOf(m *balance.Member) string { return cmp.Or(m.Name, m.URL) }
 
-// holds says whether somebody wants m drained. mu is held.
-func (d *drains) holds(m *balance.Member, cfg *Config) bool {
-	return cfg.Drained[m.URL] || d.asked[nameOf(m)]
+// isDrained says whether somebody wants m drained. mu is held.
+func (d *drains) isDrained(m *balance.Member, cfg *Config) bool {
+	return cfg.Drained[m.URL] || d.requested[nameOf(m)]
 }
 
 // apply lets the members have no new requests that are drained in cfg, or by an
@@ -36,16 +36,16 @@ func (d *drains) apply(g *balance.Group, cfg *Config) {
 	stay := map[string]bool{}
 	for i := range cfg.Group.Members {
 		m := &cfg.Group.Members[i]
-		if d.asked[nameOf(m)] {
+		if d.requested[nameOf(m)] {
 			stay[nameOf(m)] = true
 		}
-		if d.holds(m, cfg) {
+		if d.isDrained(m, cfg) {
 			g.Drain(nameOf(m))
 		} else {
 			g.Undrain(nameOf(m))
 		}
 	}
-	d.asked = stay
+	d.requested = stay
 }
 
 // Drain implements admin.Drainer.
@@ -64,7 +64,7 @@ func (s *Service) Drain(_ context.Context, r admin.DrainRequest) (admin.DrainRes
 	if err != nil {
 		return admin.DrainResult{}, err
 	}
-	s.drains.asked[nameOf(m)] = !r.Undo
+	s.drains.requested[nameOf(m)] = !r.Undo
 	s.drains.apply(set.group, &set.cfg)
 	for _, state := range set.group.Members() {
 		if state.Name == nameOf(m) {
@@ -83,7 +83,7 @@ func (d *drains) member(cfg *Config, name string) (found *balance.Member, others
 		switch want := strings.TrimSuffix(name, "/"); {
 		case want == nameOf(m) || want == m.URL:
 			found = m
-		case !d.holds(m, cfg):
+		case !d.isDrained(m, cfg):
 			others++
 		}
 	}

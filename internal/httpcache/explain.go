@@ -106,7 +106,7 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 	var req policy.Request
 	policy.ParseRequest(&req, []byte(cmp.Or(method, http.MethodGet)), fields, e.options)
 	if e.plan != nil {
-		e.plan.tame(&req)
+		e.plan.stripConditions(&req)
 	}
 	if !req.Reading() {
 		e.decide(policy.NotReading)
@@ -114,18 +114,18 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 	}
 	found := e.store.Find(&store.Query{Key: key, Fields: fields, Now: e.now, Options: e.options})
 	if found.Object == nil {
-		e.nothing(&req, &found)
+		e.explainMiss(&req, &found)
 		return
 	}
 	d := policy.Decide(&req, &found.Object.Head.Response, found.Object.Mark(), e.now, e.options)
-	e.stored(found.Object, &d)
+	e.explainObject(found.Object, &d)
 	if e.plan != nil {
 		d.Reason = e.plan.reason(&d)
 	}
 	e.decide(d.Reason)
 }
 
-func (e *explanation) nothing(req *policy.Request, found *store.Found) {
+func (e *explanation) explainMiss(req *policy.Request, found *store.Found) {
 	e.step("stored", "nothing", map[store.Miss]string{
 		store.MissURI: "never fetched, not storable, or evicted", store.MissVary: "only variants for other requests are",
 		store.MissRemoved: "a write or a purge has put it out of reach",
@@ -133,10 +133,10 @@ func (e *explanation) nothing(req *policy.Request, found *store.Found) {
 	if found.Uncacheable {
 		e.step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")
 	}
-	e.decide(forwarding(found, absent(req, found, e.options).Reason))
+	e.decide(forwardReason(found, decideMiss(req, found, e.options).Reason))
 }
 
-func (e *explanation) stored(o *store.Object, d *policy.Decision) {
+func (e *explanation) explainObject(o *store.Object, d *policy.Decision) {
 	r := &o.Head.Response
 	e.step("stored", fmt.Sprintf("status %d, %d bytes", r.Status, o.Body.Len()), fmt.Sprintf("varies by %s", orNothing(r.Vary)))
 	if e.plan == nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// originFailed logs that a request got no answer from an origin, or no whole one. Of
+// logOriginFault logs that a request got no answer from an origin, or no whole one. Of
 // the target only the path is logged, since the query may hold secrets.
-func (s *Service) originFailed(method, target []byte, header http1.Fields, err error) {
+func (s *Service) logOriginFault(method, target []byte, header http1.Fields, err error) {
 	path, _, _ := bytes.Cut(target, []byte{'?'})
 	s.failures.Log(s.log, err, slog.String("operation", operation(method)), slog.String("path", string(path)),
 		slog.String("request_id", string(header.Get("X-Request-Id"))))
 }
 
-// cut accounts for an answer whose body broke off because of err.
-func (c *call) cut(err error) {
+// logCut accounts for an answer whose body broke off because of err.
+func (c *call) logCut(err error) {
 	c.svc.metrics.cut.Inc()
 	c.x.Record.Error = err.Error()
 	r := &c.x.Request

@@ -167,11 +167,11 @@ func FuzzConnection(f *testing.F) {
 	f.Add("close, X-Hop", "websocket")
 	f.Add(" , keep-alive,,\tUpgrade", "h2c, x")
 	f.Fuzz(func(t *testing.T, connection, upgrade string) {
-		var h hop
+		var h connectionHeader
 		if !h.read(http1.FieldsOf("Connection", connection, "Upgrade", upgrade)) {
 			return
 		}
-		for _, name := range append([]string{"Transfer-Encoding", "Host"}, fixed...) {
+		for _, name := range append([]string{"Transfer-Encoding", "Host"}, endToEnd...) {
 			for _, n := range h.names {
 				if ascii.EqualFold(n, name) {
 					t.Fatalf("%q takes %s away", connection, name)

@@ -16,13 +16,13 @@ import (
 
 // fetch answers from the origin, by a flight that requests for the same answer share.
 func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
-	if f := c.admit(); f != nil {
+	if f := c.countRequest(); f != nil {
 		c.failed(seen, f)
 		return
 	}
 	f := c.newFetch(seen)
 	if seen == nil {
-		if f.part = c.beginning(); f.part != nil {
+		if f.part = c.completablePart(); f.part != nil {
 			why = policy.PartMissing
 		}
 	}
@@ -83,7 +83,7 @@ const (
 	fetchAlone           // the answer is for another request alone
 )
 
-// join follows a flight and leaves it, also after a panic: other members must not wait for a
+// splice follows a flight and leaves it, also after a panic: other members must not wait for a
 // reader that is gone.
 func (c *call) join(t *flight.Waiter, f *originFetch, why policy.Reason) nextStep {
 	defer t.Leave()
@@ -112,7 +112,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 	if !t.Joined() {
 		status.Storing = f.why
 		if f.own != nil {
-			c.mine = f.own
+			c.clientFields = f.own
 		}
 	}
 	if out.Head != nil {
@@ -129,7 +129,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 		return fetchAlone
 	case out.Kind == flight.Streaming:
 		return c.stream(t, out, status)
-	case c.hop.trailers && !c.callback.Admitted() && len(t.Trailer()) > 0:
+	case c.connection.trailers && !c.callback.Admitted() && len(t.Trailer()) > 0:
 		out.Length = -1 // trailers need a chunked body
 		return c.stream(t, out, status)
 	case t.Remembered():
@@ -143,17 +143,17 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 			status.FwdStatus = 304
 		}
 		if out.Object.IsPart() { // the requested part, or what the origin sends in its place
-			c.asItCame(out.Object, status)
+			c.answerReceivedPart(out.Object, status)
 			break
 		}
-		c.fetched(out.Object, status)
+		c.answerFetched(out.Object, status)
 	}
 	return answered
 }
 
 // usable reports whether the response to another client's request answers this one.
 func (c *call) usable(h *store.Head) bool {
-	if c.filling != nil && c.filling.Answer != nil {
+	if c.planFill != nil && c.planFill.Answer != nil {
 		return true
 	}
 	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, c.opt)
@@ -163,7 +163,7 @@ func (c *call) usable(h *store.Head) bool {
 // standIn answers with the stored object if the origin has failed and the object may be
 // used. It reports whether it did.
 func (c *call) standIn(seen *store.Object, out flight.Outcome) bool {
-	return seen != nil && policy.Failing(out.Head.Response.Status) && c.standInFor(seen)
+	return seen != nil && policy.Failing(out.Head.Response.Status) && c.answerStale(seen)
 }
 
 // failed answers when there is no answer from an origin.
@@ -189,13 +189,13 @@ func (c *call) failed(seen *store.Object, err error) {
 	case d.Action == policy.Use:
 		c.hit(seen, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
 	case errors.Is(f, inflight.ErrFull):
-		c.unanswered(f)
+		c.answerFault(f)
 	case d.Action == policy.GatewayTimeout && f.Kind != origin.Canceled:
-		_, words := c.failure(f)
+		_, words := c.faultStatus(f)
 		c.refuse(504, words)
-		c.note(d.Reason, nil)
+		c.count(d.Reason, nil)
 	default:
-		c.unanswered(f)
+		c.answerFault(f)
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *call) own(out flight.Outcome, f *originFetch, status policy.CacheStatus
 	status.Timed = false
 	if out.Object != nil { // a 304 whose object may no longer be stored
 		status.FwdStatus = 304
-		c.fetched(out.Object, status)
+		c.answerFetched(out.Object, status)
 		return
 	}
 	if policy.NotModified(&c.req, &out.Head.Response, c.now, c.opt) && out.Head.Response.Status == 200 {
@@ -225,8 +225,8 @@ func (c *call) own(out flight.Outcome, f *originFetch, status policy.CacheStatus
 		return
 	}
 	if c.callback.Admitted() && c.wrapRelay(&streamedWrap{
-		status: out.Head.Response.Status, fields: out.Head.Fields, lines: func() []byte { return c.just(out.Head, status.Collapsed) },
-		cacheStatus: status, ownDate: c.dated(), length: f.in.Length, body: &ended{in: f.in},
+		status: out.Head.Response.Status, fields: out.Head.Fields, lines: func() []byte { return c.freshLines(out.Head, status.Collapsed) },
+		cacheStatus: status, ownDate: c.sendsStoredDate(), length: f.in.Length, body: &eofReader{in: f.in},
 	}) {
 		return
 	}
@@ -237,9 +237,9 @@ func (c *call) own(out flight.Outcome, f *originFetch, status policy.CacheStatus
 // missHead begins an answer with a response that has just arrived.
 func (c *call) missHead(h *store.Head, status policy.CacheStatus) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = h.Response.Status, c.dated()
-	reply.Lines(c.just(h, status.Collapsed))
-	c.decided(status)
+	reply.Status, reply.OwnDate = h.Response.Status, c.sendsStoredDate()
+	reply.Lines(c.freshLines(h, status.Collapsed))
+	c.finishHead(status)
 }
 
 func (c *call) notModified(h *store.Head, status policy.CacheStatus) {

@@ -58,15 +58,15 @@ type outgoing struct {
 
 // build takes over the client's fields that go on, and adds ours. id names this
 // process in Via.
-func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) http1.Fields {
+func (o *outgoing) build(x *edge.Exchange, h *connectionHeader, f *Forwarding, id string) http1.Fields {
 	o.fields, o.text = o.fields[:0], o.text[:0]
 	o.host = store.AppendHost(o.host[:0], string(scheme(x)), x.Request.Host)
 	trusted := len(f.Trust) > 0 && f.trusts(x.Record.Client.Addr())
 	reduce := false
 	for _, field := range x.Request.Fields {
 		switch {
-		case h.ends(field.Name), isForwarded(field.Name), ascii.EqualFold(field.Name, "X-Request-Id"), ascii.EqualFold(field.Name, "Max-Forwards"):
-		case !trusted && forProxies(field.Name):
+		case h.drops(field.Name), isForwarded(field.Name), ascii.EqualFold(field.Name, "X-Request-Id"), ascii.EqualFold(field.Name, "Max-Forwards"):
+		case !trusted && isProxyField(field.Name):
 		case f.reduced != nil && ascii.EqualFold(field.Name, "Accept-Encoding"):
 			reduce = true
 		default:
@@ -77,12 +77,12 @@ func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) htt
 		o.add("Accept-Encoding", func(dst []byte) []byte { return appendReduced(dst, x.Request.Fields, f.reduced) })
 	}
 	if f.X {
-		o.x(x, trusted)
+		o.addXForwarded(x, trusted)
 	}
 	if f.Standard {
-		o.standard(x, trusted)
+		o.addForwarded(x, trusted)
 	}
-	if n, ok := hops(&x.Request); ok {
+	if n, ok := maxForwards(&x.Request); ok {
 		o.add("Max-Forwards", func(dst []byte) []byte { return strconv.AppendUint(dst, n-1, 10) })
 	}
 	o.add("X-Request-Id", func(dst []byte) []byte { return append(dst, x.Record.RequestID...) })
@@ -126,10 +126,10 @@ func hyphenated(name []byte) []byte {
 	return bytes.ReplaceAll(name, []byte{'_'}, []byte{'-'})
 }
 
-// forProxies says whether a field is one of those in which a proxy tells, without a
+// isProxyField says whether a field is one of those in which a proxy tells, without a
 // standard, what it was asked for and by whom. Origins go by them, and an answer that
 // was made up of what any client wrote there would be stored for all.
-func forProxies(name []byte) bool {
+func isProxyField(name []byte) bool {
 	const prefix = len("X-Forwarded-")
 	name = hyphenated(name)
 	if len(name) > prefix && ascii.EqualFold(name[:prefix], "X-Forwarded-") {
@@ -156,9 +156,9 @@ func forProxies(name []byte) bool {
 	return false
 }
 
-// hops is how often a request may still be forwarded, if it says so: only OPTIONS
+// maxForwards is how often a request may still be forwarded, if it says so: only OPTIONS
 // and TRACE do.
-func hops(r *http1.Request) (uint64, bool) {
+func maxForwards(r *http1.Request) (uint64, bool) {
 	if string(r.Method) != "OPTIONS" {
 		return 0, false
 	}
@@ -166,9 +166,9 @@ func hops(r *http1.Request) (uint64, bool) {
 	return n, err == nil && n > 0
 }
 
-func (o *outgoing) x(x *edge.Exchange, trusted bool) {
+func (o *outgoing) addXForwarded(x *edge.Exchange, trusted bool) {
 	client := x.Record.Client.Addr().Unmap().WithZone("")
-	if chain := o.said(x, "X-Forwarded-For", trusted); client.IsValid() || len(chain) > 0 {
+	if chain := o.trustedValues(x, "X-Forwarded-For", trusted); client.IsValid() || len(chain) > 0 {
 		o.add("X-Forwarded-For", func(dst []byte) []byte {
 			dst = appendChain(dst, chain)
 			if !client.IsValid() {
@@ -178,16 +178,16 @@ func (o *outgoing) x(x *edge.Exchange, trusted bool) {
 		})
 	}
 	o.add("X-Forwarded-Host", func(dst []byte) []byte {
-		return append(dst, firstOf(o.said(x, "X-Forwarded-Host", trusted), o.host)...)
+		return append(dst, firstOf(o.trustedValues(x, "X-Forwarded-Host", trusted), o.host)...)
 	})
 	o.add("X-Forwarded-Proto", func(dst []byte) []byte {
-		return append(dst, firstOf(o.said(x, "X-Forwarded-Proto", trusted), scheme(x))...)
+		return append(dst, firstOf(o.trustedValues(x, "X-Forwarded-Proto", trusted), scheme(x))...)
 	})
 }
 
-// said are the values of a field's lines, if the client is to be believed. They are
+// trustedValues are the values of a field's lines, if the client is to be believed. They are
 // good until the next call.
-func (o *outgoing) said(x *edge.Exchange, name string, trusted bool) [][]byte {
+func (o *outgoing) trustedValues(x *edge.Exchange, name string, trusted bool) [][]byte {
 	o.chain = o.chain[:0]
 	for i := range x.Request.Fields {
 		if f := &x.Request.Fields[i]; trusted && ascii.EqualFold(f.Name, name) && len(f.Value) > 0 {
@@ -220,11 +220,11 @@ func scheme(x *edge.Exchange) []byte {
 	return plainScheme
 }
 
-// standard adds Forwarded: one element for each proxy, ours last. A line with a quote
+// addForwarded adds Forwarded: one element for each proxy, ours last. A line with a quote
 // that is not closed would hide ours, and is left out.
-func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
+func (o *outgoing) addForwarded(x *edge.Exchange, trusted bool) {
 	o.add("Forwarded", func(dst []byte) []byte {
-		dst = appendChain(dst, slices.DeleteFunc(o.said(x, "Forwarded", trusted), policy.ForwardedOpen))
+		dst = appendChain(dst, slices.DeleteFunc(o.trustedValues(x, "Forwarded", trusted), policy.ForwardedOpen))
 		dst = append(dst, "for="...)
 		switch client := x.Record.Client.Addr().Unmap().WithZone(""); {
 		case !client.IsValid():
@@ -241,18 +241,18 @@ func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
 	})
 }
 
-// looped says whether a request came through this very process before.
-func looped(fields http1.Fields, id string) bool {
+// isLoop says whether a request came through this very process before.
+func isLoop(fields http1.Fields, id string) bool {
 	for i := range fields {
-		if ascii.EqualFold(fields[i].Name, "Via") && viaNames(fields[i].Value, id) {
+		if ascii.EqualFold(fields[i].Name, "Via") && viaContains(fields[i].Value, id) {
 			return true
 		}
 	}
 	return false
 }
 
-// viaNames says whether one of the list's members was received by id.
-func viaNames(value []byte, id string) bool {
+// viaContains says whether one of the list's members was received by id.
+func viaContains(value []byte, id string) bool {
 	for i := 1; i+len(id) <= len(value); i++ {
 		end := i + len(id)
 		if string(value[i:end]) == id && value[i-1] == ' ' && (end == len(value) || value[end] == ',' || value[end] == ' ') {

@@ -39,7 +39,7 @@ func TestWhatOriginsGet(t *testing.T) {
 	f := func(fw Forwarding, client, head, out string) {
 		t.Helper()
 		x := arrived(t, client, head)
-		var h hop
+		var h connectionHeader
 		if !h.read(x.Request.Fields) {
 			t.Fatalf("%q is refused", head)
 		}
@@ -130,7 +130,7 @@ Via: 1.1 kasoku-1
 func TestConnectionNamesThatAreRefused(t *testing.T) {
 	f := func(value string, want bool) {
 		t.Helper()
-		var h hop
+		var h connectionHeader
 		if got := h.read(http1.FieldsOf("Connection", value)); got != want {
 			t.Fatalf("Connection: %s is taken: %v", value, got)
 		}
@@ -142,8 +142,8 @@ func TestConnectionNamesThatAreRefused(t *testing.T) {
 	}
 	f("close", true)
 	f("keep-alive, Upgrade, , TE", true)
-	f(strings.Repeat("X-Hop,", mostNames)+strings.Repeat("close,,", 99), true)
-	f(strings.Repeat("X-Hop,", mostNames+1), false)
+	f(strings.Repeat("X-Hop,", maxNames)+strings.Repeat("close,,", 99), true)
+	f(strings.Repeat("X-Hop,", maxNames+1), false)
 	f("X-Hop", true)
 	f("If-", true)
 	f("", true)
@@ -152,7 +152,7 @@ func TestConnectionNamesThatAreRefused(t *testing.T) {
 func TestHop(t *testing.T) {
 	f := func(upgrade, trailers bool, pairs ...string) {
 		t.Helper()
-		var h hop
+		var h connectionHeader
 		if !h.read(http1.FieldsOf(pairs...)) || h.upgrade != upgrade || h.trailers != trailers {
 			t.Fatalf("%q: upgrade %v, trailers %v", pairs, h.upgrade, h.trailers)
 		}
@@ -174,7 +174,7 @@ func TestHop(t *testing.T) {
 func TestLoops(t *testing.T) {
 	f := func(value string, want bool) {
 		t.Helper()
-		if got := looped(http1.FieldsOf("Via", "1.1 other", "via", value), "kasoku-1"); got != want {
+		if got := isLoop(http1.FieldsOf("Via", "1.1 other", "via", value), "kasoku-1"); got != want {
 			t.Fatalf("Via: %s is a loop: %v", value, got)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// mostLost is how many bodies in a row are fetched anew for one request because they
+// maxUnreadable is how many bodies in a row are fetched anew for one request because they
 // can't be read from disk. Then it passes the cache by.
-const mostLost = 3
+const maxUnreadable = 3
 
-// open has the first bytes of an answer with o's body at hand, if that is on disk: a
+// openBody has the first bytes of an answer with o's body at hand, if that is on disk: a
 // damaged body is found before anything has left, and the answer is fetched anew.
 // Then it has been given, and false is returned.
-func (c *call) open(o *store.Object, out *policy.Outcome) bool {
+func (c *call) openBody(o *store.Object, out *policy.Outcome) bool {
 	if !o.OnDisk() || c.req.Method == policy.HEAD || out.Status == http.StatusNotModified ||
 		out.Status == http.StatusRequestedRangeNotSatisfiable && out.Status != o.Head.Response.Status {
 		return true
@@ -34,9 +34,9 @@ func (c *call) open(o *store.Object, out *policy.Outcome) bool {
 	if err == nil {
 		return true
 	}
-	c.drop(o, err)
+	c.dropUnreadable(o, err)
 	c.x.Reply.Reset()
-	if c.lost++; c.lost > mostLost {
+	if c.unreadable++; c.unreadable > maxUnreadable {
 		c.pass(policy.CacheFault)
 	} else {
 		c.read()
@@ -44,8 +44,8 @@ func (c *call) open(o *store.Object, out *policy.Outcome) bool {
 	return false
 }
 
-// drop takes away what can't be read from disk.
-func (c *call) drop(o *store.Object, err error) {
+// dropUnreadable takes away what can't be read from disk.
+func (c *call) dropUnreadable(o *store.Object, err error) {
 	c.closeReader()
 	if errors.Is(err, disk.ErrDamaged) {
 		o.Body.Damaged()

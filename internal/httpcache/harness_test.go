@@ -99,7 +99,7 @@ type rawOrigin struct {
 	gone  sync.WaitGroup
 }
 
-// asked is a request that has come to a rawOrigin.
+// requested is a request that has come to a rawOrigin.
 type asked struct {
 	n    int    // from 1, of all requests
 	head string // with plain line ends

@@ -9,28 +9,28 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// hop is what a request's Connection lines say, which concerns this connection
+// connectionHeader is what a request's Connection lines say, which concerns this connection
 // alone.
-type hop struct {
+type connectionHeader struct {
 	names    [][]byte // of fields that end here; aliases of the request
 	upgrade  bool     // Connection: upgrade, with an Upgrade field that may be passed on
 	trailers bool     // TE: trailers: the client takes trailers
 }
 
-// fixed are fields that no sender may declare to concern one connection alone:
+// endToEnd are fields that no sender may declare to concern one connection alone:
 // dropping them would change who is asked for what. Besides, every If-* field.
-var fixed = []string{
+var endToEnd = []string{
 	"Host", "Content-Length", "Transfer-Encoding", "Authorization", "Cookie", "Cache-Control", "Age", "Date", "Range",
 	"Content-Type", "Content-Encoding", "Expect", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded",
 }
 
-// mostNames is how many fields Connection may name: each is looked for in every field.
-const mostNames = 32
+// maxNames is how many fields Connection may name: each is looked for in every field.
+const maxNames = 32
 
 // read takes down the Connection lines of a request; false: it names a field that
 // it must not, or too many, and the request is to be refused.
-func (h *hop) read(fields http1.Fields) bool {
-	*h = hop{names: h.names[:0]}
+func (h *connectionHeader) read(fields http1.Fields) bool {
+	*h = connectionHeader{names: h.names[:0]}
 	upgrade, named, refused := false, false, false
 	for i := range fields {
 		f := &fields[i]
@@ -41,10 +41,10 @@ func (h *hop) read(fields http1.Fields) bool {
 			}
 		case len("Upgrade"):
 			if ascii.EqualFold(f.Name, "Upgrade") {
-				named, refused = true, refused || aroundUs(f.Value)
+				named, refused = true, refused || bypassesProxy(f.Value)
 			}
 		case len("Connection"):
-			if ascii.EqualFold(f.Name, "Connection") && !h.list(f.Value, &upgrade) {
+			if ascii.EqualFold(f.Name, "Connection") && !h.parseList(f.Value, &upgrade) {
 				return false
 			}
 		}
@@ -53,9 +53,9 @@ func (h *hop) read(fields http1.Fields) bool {
 	return true
 }
 
-// aroundUs says whether an Upgrade line names a protocol in which further requests
+// bypassesProxy says whether an Upgrade line names a protocol in which further requests
 // could be made, past everything here: HTTP/2 without TLS, or HTTP within TLS.
-func aroundUs(list []byte) bool {
+func bypassesProxy(list []byte) bool {
 	for len(list) > 0 {
 		var m []byte
 		m, list, _ = bytes.Cut(list, []byte{','})
@@ -69,7 +69,7 @@ func aroundUs(list []byte) bool {
 	return false
 }
 
-func (h *hop) list(value []byte, upgrade *bool) bool {
+func (h *connectionHeader) parseList(value []byte, upgrade *bool) bool {
 	for len(value) > 0 {
 		var name []byte
 		name, value, _ = bytes.Cut(value, []byte{','})
@@ -78,7 +78,7 @@ func (h *hop) list(value []byte, upgrade *bool) bool {
 		case len(name) == 0, ascii.EqualFold(name, "close"), ascii.EqualFold(name, "keep-alive"):
 		case ascii.EqualFold(name, "upgrade"):
 			*upgrade = true
-		case isFixed(name), len(h.names) == mostNames:
+		case isEndToEnd(name), len(h.names) == maxNames:
 			return false
 		default:
 			h.names = append(h.names, name)
@@ -87,11 +87,11 @@ func (h *hop) list(value []byte, upgrade *bool) bool {
 	return true
 }
 
-func isFixed(name []byte) bool {
+func isEndToEnd(name []byte) bool {
 	if len(name) > 3 && ascii.EqualFold(name[:3], "If-") {
 		return true
 	}
-	for _, f := range fixed {
+	for _, f := range endToEnd {
 		if ascii.EqualFold(name, f) {
 			return true
 		}
@@ -99,9 +99,9 @@ func isFixed(name []byte) bool {
 	return false
 }
 
-// ends says whether a field of the request concerns this connection alone.
-func (h *hop) ends(name []byte) bool {
-	if hopByHop(name) {
+// drops says whether a field of the request concerns this connection alone.
+func (h *connectionHeader) drops(name []byte) bool {
+	if isHopByHop(name) {
 		return true
 	}
 	for _, n := range h.names {
@@ -112,9 +112,9 @@ func (h *hop) ends(name []byte) bool {
 	return false
 }
 
-// hopByHop are the fields that always concern one connection alone, or that are
+// isHopByHop are the fields that always concern one connection alone, or that are
 // written anew on the next.
-func hopByHop(name []byte) bool {
+func isHopByHop(name []byte) bool {
 	switch len(name) {
 	case len("Host"):
 		return ascii.EqualFold(name, "Host")
@@ -126,15 +126,15 @@ func hopByHop(name []byte) bool {
 	return policy.HopByHop(name)
 }
 
-// rewritten says whether a field, in lower case, is another one for the origin than
+// isRewritten says whether a field, in lower case, is another one for the origin than
 // it was for us: it concerns one connection, or is written anew.
-func rewritten(name string) bool {
+func isRewritten(name string) bool {
 	switch name {
 	case "x-request-id", "max-forwards", "via", "forwarded", policy.ForwardedSite:
 		return true
 	}
 	var memory [len("proxy-authentication-info")]byte
-	return strings.HasPrefix(name, "x-forwarded-") || len(name) <= len(memory) && hopByHop(memory[:copy(memory[:], name)])
+	return strings.HasPrefix(name, "x-forwarded-") || len(name) <= len(memory) && isHopByHop(memory[:copy(memory[:], name)])
 }
 
 // hasMember says whether a list of tokens holds the one, in any case.

@@ -99,13 +99,13 @@ func TestSettledAnswersAreLent(t *testing.T) {
 		t.Helper()
 		body := strings.Repeat("x", length)
 		p := newPlanner(t, func(a *asked) { a.ok(body) })
-		p.passes, p.settled = true, make(chan Settled, 1)
+		p.passes, p.settled = true, make(chan WriteOutcome, 1)
 		x := detached(t, "PUT / HTTP/1.1\nHost: site")
 		p.Serve(x)
-		if s := <-p.settled; s.Whole != (length <= mostSettled) || string(x.Reply.Body) != body {
+		if s := <-p.settled; s.Whole != (length <= maxOutcomeBody) || string(x.Reply.Body) != body {
 			t.Errorf("settled as a whole: %v; %d bytes of %d sent", s.Whole, len(x.Reply.Body), length)
 		}
-		if n := p.Stats().InFlight; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, mostSettled+1)) || !lent && n != 0 {
+		if n := p.Stats().InFlight; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, maxOutcomeBody+1)) || !lent && n != 0 {
 			t.Errorf("%d bytes of %d are lent", n, length)
 		}
 		x.Reply.Reset()
@@ -116,8 +116,8 @@ func TestSettledAnswersAreLent(t *testing.T) {
 	f(0, false)
 	f(store.MaxCopied, false)
 	f(store.MaxCopied+1, true)
-	f(mostSettled, true)
-	f(mostSettled+(1<<20), true)
+	f(maxOutcomeBody, true)
+	f(maxOutcomeBody+(1<<20), true)
 }
 
 // A body that is collected for a slow client is dropped while memory for fetches is scarce.
@@ -140,10 +140,10 @@ func TestCollectorGivesUp(t *testing.T) {
 			defer g.Close()
 			g.Acquire(other, false)
 			k := &collector{flights: g, max: 1 << 20, done: func([]byte) { done = true }}
-			k.take([]byte("some"), nil)
+			k.add([]byte("some"), nil)
 			time.Sleep(after)
-			k.take([]byte("more"), nil)
-			k.take(nil, io.EOF)
+			k.add([]byte("more"), nil)
+			k.add(nil, io.EOF)
 			if n := g.Stats().Flying; done != want || n != other {
 				t.Errorf("%d other bytes, after %v: %v, %d bytes", other, after, done, n)
 			}

@@ -15,18 +15,18 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// mostEarly is how long a body may be for its validator to be there at once: it is
+// maxEarly is how long a body may be for its validator to be there at once: it is
 // held until it is whole.
-const mostEarly = 256 << 10
+const maxEarly = 256 << 10
 
-// admitted judges a new response by the errand's Fill. Where the origin gives no
+// countRequest judges a new response by the errand's Fill. Where the origin gives no
 // validator, we make one of the body: at once if that is short, else when it is whole.
-func (f *originFetch) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
+func (f *originFetch) admit(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	if f.fill.Answer != nil {
 		return f.elsewhere(in, fields, asked)
 	}
 	adm := f.fill.Admit(in.Status, fields)
-	f.own = adm.Own
+	f.own = adm.ClientFields
 	storable := f.judge(fl, in, &adm, asked)
 	a := &flight.Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
 	f.svc.metrics.stored(f.why)
@@ -35,10 +35,10 @@ func (f *originFetch) admitted(fl *flight.Flight, in *origin.Inbound, fields htt
 		return a, nil
 	}
 	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag {
-		return f.made(a, in, asked)
+		return f.synthesizeValidator(a, in, asked)
 	}
-	f.set.offer(a.Head, in.Length, true)
-	a.Seal = func(a *flight.Answer, b *store.Body) *flight.Answer { return f.sealed(a, b, nil) }
+	f.set.offerEncoded(a.Head, in.Length, true)
+	a.Seal = func(a *flight.Answer, b *store.Body) *flight.Answer { return f.seal(a, b, nil) }
 	return a, nil
 }
 
@@ -58,7 +58,7 @@ func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admissio
 		return false
 	case !f.keep:
 		f.why = policy.Unsettled
-		return !f.fill.Alone
+		return !f.fill.StarterOnly
 	case in.Length > f.svc.store.Limits().MaxObject:
 		f.why = policy.TooLarge
 	}
@@ -102,21 +102,21 @@ func (f *originFetch) head(status int, fields http1.Fields, asked policy.Moment)
 	return store.NewHead(r, fields, f.client, f.opt)
 }
 
-// made gives a a validator of its body.
-func (f *originFetch) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment) (*flight.Answer, error) {
+// synthesizeValidator gives a a validator of its body.
+func (f *originFetch) synthesizeValidator(a *flight.Answer, in *origin.Inbound, asked policy.Moment) (*flight.Answer, error) {
 	seal := func(a *flight.Answer, b *store.Body) *flight.Answer {
-		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tagOf(b)})
+		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: entityTag(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
 		h.Synthesized = true
-		f.set.offer(h, b.Len(), true)
-		return f.sealed(a, b, h)
+		f.set.offerEncoded(h, b.Len(), true)
+		return f.seal(a, b, h)
 	}
-	early, err := io.ReadAll(io.LimitReader(in, mostEarly+1))
+	early, err := io.ReadAll(io.LimitReader(in, maxEarly+1))
 	switch {
 	case err != nil:
 		in.Close()
 		return nil, err
-	case len(early) > mostEarly:
+	case len(early) > maxEarly:
 		a.Body, a.Seal = &partAndRest{io.MultiReader(bytes.NewReader(early), in), in, nil}, seal
 		return a, nil
 	}
@@ -126,12 +126,12 @@ func (f *originFetch) made(a *flight.Answer, in *origin.Inbound, asked policy.Mo
 	return seal(a, a.Whole), nil
 }
 
-// sealed is a when its body is whole. h is the head with our validator, nil if it
+// seal is a when its body is whole. h is the head with our validator, nil if it
 // has the origin's. A body that has come out as it was leaves the stored one, with
 // its coded forms, in its place.
-func (f *originFetch) sealed(a *flight.Answer, b *store.Body, h *store.Head) *flight.Answer {
+func (f *originFetch) seal(a *flight.Answer, b *store.Body, h *store.Head) *flight.Answer {
 	s := *a
-	if f.fill.Sound != nil && !f.fill.Sound(b) {
+	if f.fill.CheckBody != nil && !f.fill.CheckBody(b) {
 		s.Keep = false
 		return &s
 	}
@@ -151,8 +151,8 @@ func sameHeads(h, g *store.Head) bool {
 		bytes.Equal(h.Fields.Get("Content-Type"), g.Fields.Get("Content-Type"))
 }
 
-// tagOf is a strong entity tag of a body.
-func tagOf(b *store.Body) []byte {
+// entityTag is a strong entity tag of a body.
+func entityTag(b *store.Body) []byte {
 	sum := sha256.New()
 	_ = b.WriteRange(sum, 0, b.Len()) // a hash takes everything
 	dst := append([]byte{}, `"k-`...)

@@ -60,7 +60,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 		svc: c.svc, set: c.set, opt: c.opt, seen: seen, fill: c.fill(),
 		fetchRequest: fetchRequest{
 			key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...), target: append([]byte(nil), q.Target...),
-			header: policy.Unconditional(nil, client), client: client, wantTrailer: c.hop.trailers,
+			header: policy.Unconditional(nil, client), client: client, wantTrailer: c.connection.trailers,
 		},
 	}
 	if len(q.Host) > 0 {
@@ -69,7 +69,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 	policy.ParseRequest(&f.req, f.method, client, c.opt)
 	if c.plan != nil {
 		f.content = bytes.Clone(c.plan.Body)
-		c.plan.tame(&f.req)
+		c.plan.stripConditions(&f.req)
 	}
 	return f
 }
@@ -95,7 +95,7 @@ func (f *originFetch) run(ctx context.Context, fl *flight.Flight) (a *flight.Ans
 		a, err = f.attempt(ctx, fl, nil)
 	}
 	if _, failed := errors.AsType[*origin.Fault](err); failed {
-		f.svc.originFailed(f.method, f.target, f.header, err)
+		f.svc.logOriginFault(f.method, f.target, f.header, err)
 	}
 	if f.background && (err != nil || policy.Failing(f.fwdStatus)) {
 		f.seen.RefreshFailed(clock().Add(refreshPause))
@@ -105,7 +105,7 @@ func (f *originFetch) run(ctx context.Context, fl *flight.Flight) (a *flight.Ans
 
 // validatable returns the object that the origin can validate; nil if there is none.
 func (f *originFetch) validatable() *store.Object {
-	if f.seen == nil || f.seen.Head.Synthesized || f.fill != nil && f.fill.Anew {
+	if f.seen == nil || f.seen.Head.Synthesized || f.fill != nil && f.fill.Refetch {
 		return nil
 	}
 	return f.seen
@@ -143,13 +143,13 @@ func (f *originFetch) attempt(ctx context.Context, fl *flight.Flight, seen *stor
 		in.Close()
 		return f.validated(fl, seen, fields, asked)
 	case completing && (in.Status == 206 || in.Status == 416):
-		return f.completed(in, fields, asked)
+		return f.complete(in, fields, asked)
 	case in.Status == 304, in.Status == 206 && !f.req.Traits.Has(policy.HasRange):
 		in.Close()
 		return nil, &origin.Fault{Kind: origin.Garbage, Reached: true, Attempts: 1, Err: errUnasked}
 	}
 	if f.fill != nil {
-		return f.admitted(fl, in, fields, asked)
+		return f.admit(fl, in, fields, asked)
 	}
 	return f.answer(in, fields, asked), nil
 }
@@ -193,7 +193,7 @@ func (f *originFetch) answer(in *origin.Inbound, fields http1.Fields, asked poli
 		}
 	}
 	a := &flight.Answer{Head: store.NewHead(r, fields, f.client, o).AddGroups(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
-	f.set.offer(a.Head, length, storable)
+	f.set.offerEncoded(a.Head, length, storable)
 	switch {
 	case !storable:
 		if !causedByRequest(why) {
@@ -249,7 +249,7 @@ func (f *originFetch) validated(fl *flight.Flight, seen *store.Object, fields ht
 	o, now := f.opt, clock()
 	if f.fill != nil {
 		adm := f.fill.Admit(304, fields)
-		fields, f.own = adm.Fields, adm.Own
+		fields, f.own = adm.Fields, adm.ClientFields
 	}
 	told := policy.ParseResponse(304, fields, asked, now, o)
 	if !policy.Updates(&told, &seen.Head.Response, true) {
@@ -262,11 +262,11 @@ func (f *originFetch) validated(fl *flight.Flight, seen *store.Object, fields ht
 	}
 	share := storable
 	if f.fill != nil && storable && !(f.keep && fl.Stamp().Settled) {
-		storable, share, why = false, fl.Stamp().Settled && !f.fill.Alone, policy.Unsettled
+		storable, share, why = false, fl.Stamp().Settled && !f.fill.StarterOnly, policy.Unsettled
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
 	head := store.NewHead(r, all, f.client, o).AddGroups(f.key).InheritTags(seen.Head)
-	f.set.offer(head, seen.Body.Len(), storable)
+	f.set.offerEncoded(head, seen.Body.Len(), storable)
 	return &flight.Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
 }

@@ -16,11 +16,11 @@ import (
 // the range as the client has put it, once for all who ask for the same at the same
 // time. The part may be stored.
 func (c *call) readRange(found *store.Found, why policy.Reason) {
-	if f := c.admit(); f != nil {
+	if f := c.countRequest(); f != nil {
 		c.failed(nil, f)
 		return
 	}
-	req := flight.Request{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
+	req := flight.Request{Query: &c.query, Seen: found.Object, Part: c.shareableRange(found), Covered: c.coveredBy}
 	for next := retryShared; next == retryShared && c.mismatches < maxMismatches; c.mismatches++ {
 		t, f := c.svc.flights.TryJoin(&req), (*originFetch)(nil)
 		if t == nil && req.Part == nil {
@@ -35,48 +35,48 @@ func (c *call) readRange(found *store.Found, why policy.Reason) {
 			return
 		}
 	}
-	c.ownRange(why)
+	c.fetchRangeAlone(why)
 }
 
-func (c *call) covered(o *store.Object) bool { return policy.Covers(&c.req, &o.Head.Response) }
+func (c *call) coveredBy(o *store.Object) bool { return policy.Covers(&c.req, &o.Head.Response) }
 
-// sharedPart is the range that is asked for, if others can have the same answer: there
+// shareableRange is the range that is asked for, if others can have the same answer: there
 // is one, without other conditions, and nothing known says that it is for one client.
-func (c *call) sharedPart(found *store.Found) []byte {
+func (c *call) shareableRange(found *store.Found) []byte {
 	const conditions = policy.HasIfNoneMatch | policy.HasIfModifiedSince
 	q := &c.req
-	if found.Uncacheable || c.alone(nil) || q.Traits.Has(conditions) || len(q.Range) == 0 || bytes.IndexByte(q.Range, ',') >= 0 {
+	if found.Uncacheable || c.needsOwnAnswer(nil) || q.Traits.Has(conditions) || len(q.Range) == 0 || bytes.IndexByte(q.Range, ',') >= 0 {
 		return nil
 	}
 	return append(append(bytes.Clone(q.Range), '\n'), q.IfRange...)
 }
 
-// asItCame answers with a part that the origin has just sent for what is asked for.
-func (c *call) asItCame(o *store.Object, status policy.CacheStatus) {
+// answerReceivedPart answers with a part that the origin has just sent for what is asked for.
+func (c *call) answerReceivedPart(o *store.Object, status policy.CacheStatus) {
 	if c.callback.Admitted() {
 		c.callback.judge(o.Head.Response.Status, o.Head.Fields, jsonp.Unseen)
 	}
 	c.missHead(o.Head, status)
-	c.body(o.Body, 0, o.Body.Len())
+	c.sendBody(o.Body, 0, o.Body.Len())
 }
 
-// ownRange asks the origin for a range on behalf of this client alone.
-func (c *call) ownRange(why policy.Reason) {
+// fetchRangeAlone asks the origin for a range on behalf of this client alone.
+func (c *call) fetchRangeAlone(why policy.Reason) {
 	fence := c.svc.store.Fence(c.key)
 	asked := clock()
 	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
-		c.unanswered(f)
+		c.answerFault(f)
 		return
 	}
 	defer in.Close()
-	c.keepPart(in, fence, asked, why)
+	c.relayRange(in, fence, asked, why)
 }
 
-// keepPart gives the client the answer to a range, and keeps what is a part or the
+// relayRange gives the client the answer to a range, and keeps what is a part or the
 // whole of a response.
-func (c *call) keepPart(in *origin.Inbound, at store.Fence, asked policy.Moment, why policy.Reason) {
+func (c *call) relayRange(in *origin.Inbound, at store.Fence, asked policy.Moment, why policy.Reason) {
 	o := c.opt
 	fields := received(in, clock())
 	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)

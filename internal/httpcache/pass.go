@@ -22,7 +22,7 @@ import (
 func (c *call) outbound(header http1.Fields) *origin.Outbound {
 	r := &c.x.Request
 	q := &origin.Outbound{
-		Method: r.Method, Target: target(r), Header: header, WantTrailer: c.hop.trailers,
+		Method: r.Method, Target: target(r), Header: header, WantTrailer: c.connection.trailers,
 		Interim: c.interim, Once: c.req.Traits.Has(policy.HasOverride),
 	}
 	if !c.set.cfg.OriginHost {
@@ -60,7 +60,7 @@ func (c *call) withBody(q *origin.Outbound) {
 // ask makes the exchange with an origin. The time until the answer's head is that
 // of the access log.
 func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-	if f := c.admit(); f != nil {
+	if f := c.countRequest(); f != nil {
 		return nil, f
 	}
 	c.svc.metrics.asked.Inc()
@@ -68,10 +68,10 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 	in, f := c.send(ctx, q)
 	c.x.Record.Origin += time.Since(start)
 	if f != nil {
-		c.sent = c.sent || f.Reached
-		c.svc.originFailed(q.Method, q.Target, q.Header, f)
+		c.reachedOrigin = c.reachedOrigin || f.Reached
+		c.svc.logOriginFault(q.Method, q.Target, q.Header, f)
 	} else {
-		c.sent = true
+		c.reachedOrigin = true
 	}
 	return in, f
 }
@@ -81,21 +81,21 @@ func (c *call) pass(why policy.Reason) {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
 	ctx := c.x.Context()
-	if c.settles() {
+	if c.wantsOutcome() {
 		t := c.svc.beginWrite(c.x)
 		defer t.end()
 		ctx, q.AwaitAnswer = t.ctx, t.detach
 	}
 	in, f := c.ask(ctx, q)
 	if f != nil {
-		c.settle(Settled{Fault: f})
-		c.unanswered(f)
+		c.finished(WriteOutcome{Fault: f})
+		c.answerFault(f)
 		return
 	}
 	defer in.Close()
 	c.svc.metrics.stored(policy.Passed)
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.Passed}
-	if c.settles() {
+	if c.wantsOutcome() {
 		c.relayWhole(in, status)
 		return
 	}
@@ -106,12 +106,12 @@ func (c *call) pass(why policy.Reason) {
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
 	if c.callback.Admitted() && c.wrapRelay(&streamedWrap{
 		status: in.Status, fields: in.Header, lines: func() []byte { return c.headLines(in, clock()) }, cacheStatus: status, ownDate: true,
-		length: in.Length, body: &ended{in: in},
+		length: in.Length, body: &eofReader{in: in},
 	}) {
 		return
 	}
 	c.head(in, clock())
-	c.decided(status)
+	c.finishHead(status)
 	c.copyBody(in)
 }
 
@@ -180,10 +180,10 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	n, err := 0, error(nil)
-	from := &ended{in: in}
+	from := &eofReader{in: in}
 	if in.Length > 0 {
 		n, err = from.Read(*buf)
-		keep.take((*buf)[:n], err)
+		keep.add((*buf)[:n], err)
 		switch {
 		case err == io.EOF:
 			c.x.Reply.Build(append(c.x.Reply.Buf, (*buf)[:n]...))
@@ -202,16 +202,16 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 // errSurplus is a body that is longer than announced.
 var errSurplus = errors.New("httpcache: the body is longer than was announced")
 
-// ended reads an answer's body, and of one with a known length the end together
+// eofReader reads an answer's body, and of one with a known length the end together
 // with the last bytes: so it is stored before the client has all of it, and a
 // client that asks again finds it.
-type ended struct {
+type eofReader struct {
 	in   *origin.Inbound
 	got  int64
 	more [1]byte
 }
 
-func (e *ended) Read(p []byte) (int, error) {
+func (e *eofReader) Read(p []byte) (int, error) {
 	n, err := e.in.Read(p)
 	e.got += int64(n)
 	if n > 0 && err == nil && e.got == e.in.Length {
@@ -223,7 +223,7 @@ func (e *ended) Read(p []byte) (int, error) {
 }
 
 // copyRest streams what follows the first bytes of a body, whose reading has given err.
-func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []byte, err error) {
+func (c *call) copyRest(out *edge.Outgoing, from *eofReader, keep *collector, buf []byte, err error) {
 	for {
 		switch {
 		case err == io.EOF:
@@ -231,13 +231,13 @@ func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []
 			_ = out.Close() // edge accounts for clients that leave
 			return
 		case err != nil:
-			c.cut(err)
+			c.logCut(err)
 			out.Cut()
 			return
 		}
 		var n int
 		n, err = from.Read(buf)
-		keep.take(buf[:n], err)
+		keep.add(buf[:n], err)
 		if _, werr := out.Write(buf[:n]); werr != nil {
 			return
 		}
@@ -249,20 +249,20 @@ func trailer(in *origin.Inbound, o *policy.Options) http1.Fields {
 	return slices.DeleteFunc(slices.Clone(in.Trailer()), func(f http1.Field) bool { return o.Strips(f.Name) })
 }
 
-// unanswered tells the client that no origin answered.
-func (c *call) unanswered(f *origin.Fault) {
+// answerFault tells the client that no origin answered.
+func (c *call) answerFault(f *origin.Fault) {
 	if errors.Is(f, inflight.ErrFull) {
-		c.crowded()
+		c.refuseNoMemory()
 		return
 	}
-	status, words := c.failure(f)
+	status, words := c.faultStatus(f)
 	c.refuse(status, words)
-	c.note(policy.OriginSilent, nil)
+	c.count(policy.OriginSilent, nil)
 	c.x.Record.Error = f.Error()
 }
 
-// failure says what a fault is to a client.
-func (c *call) failure(f *origin.Fault) (status int, words string) {
+// faultStatus says what a fault is to a client.
+func (c *call) faultStatus(f *origin.Fault) (status int, words string) {
 	var refused *http1.Error
 	switch {
 	case f.Kind == origin.Canceled && errors.Is(context.Cause(c.x.Context()), edge.ErrClientGone):
@@ -298,7 +298,7 @@ func (c *call) tunnel() {
 	q.Upgrade = true
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
-		c.unanswered(f)
+		c.answerFault(f)
 		return
 	}
 	if in.Status != http.StatusSwitchingProtocols {
@@ -306,10 +306,10 @@ func (c *call) tunnel() {
 		c.relay(in, policy.CacheStatus{Reason: policy.UpgradePassed, Forwarded: true, Storing: policy.Passed})
 		return
 	}
-	c.switched(in)
+	c.runTunnel(in)
 }
 
-func (c *call) switched(in *origin.Inbound) {
+func (c *call) runTunnel(in *origin.Inbound) {
 	up := in.Conn()
 	defer up.Close()
 	c.head(in, c.now)
@@ -318,13 +318,13 @@ func (c *call) switched(in *origin.Inbound) {
 			c.x.Reply.FieldBytes("Upgrade", f.Value)
 		}
 	}
-	c.note(policy.UpgradePassed, nil)
+	c.count(policy.UpgradePassed, nil)
 	c.streamed = true
 	down, err := c.x.Upgrade()
 	if err != nil {
 		return
 	}
-	join(down, up)
+	splice(down, up)
 }
 
 // halfCloser is a connection of which one direction can end first.
@@ -333,8 +333,8 @@ type halfCloser interface {
 	CloseWrite() error
 }
 
-// join copies in both directions until both have ended.
-func join(a, b io.ReadWriteCloser) {
+// splice copies in both directions until both have ended.
+func splice(a, b io.ReadWriteCloser) {
 	var both sync.WaitGroup
 	for _, way := range [][2]io.ReadWriteCloser{{a, b}, {b, a}} {
 		both.Go(func() {

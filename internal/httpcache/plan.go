@@ -24,9 +24,9 @@ import (
 type Plan struct {
 	// Key is what the answer is stored under, instead of the URL.
 	Key []byte
-	// Good says that what is stored and fresh is also right. Without it the origin is
+	// Valid says that what is stored and fresh is also right. Without it the origin is
 	// asked, about what is stored if that has a validator of the origin's.
-	Good bool
+	Valid bool
 	// Since is the earliest moment, on the cache's clock, at which a fetch may have begun
 	// whose answer this request takes.
 	Since int64
@@ -35,8 +35,8 @@ type Plan struct {
 	// Options stand for the service's own; they never change. A request's credentials make
 	// no difference, in any case: whoever makes the plan knows who may have the answer.
 	Options *policy.Options
-	// Own are fields for this client's answer alone.
-	Own http1.Fields
+	// ClientFields are fields for this client's answer alone.
+	ClientFields http1.Fields
 	// JSONP stands for the service's own; nil: that one holds.
 	JSONP *jsonp.Filter
 	// Filler is asked once when nothing stored answers.
@@ -64,16 +64,16 @@ type Fill struct {
 	// Ask sends q. keep says whether the answer may be stored as far as the origin that
 	// gave it is concerned. Ask may change q, but not what q refers to.
 	Ask func(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault)
-	// Anew fetches the answer anew where something is stored that the origin has given a
+	// Refetch fetches the answer anew where something is stored that the origin has given a
 	// validator: one origin's validators say nothing to another.
-	Anew bool
-	// Alone keeps an answer that may not be stored, as Ask says, from those who wait for
+	Refetch bool
+	// StarterOnly keeps an answer that may not be stored, as Ask says, from those who wait for
 	// the same: it is right for who asked only.
-	Alone bool
+	StarterOnly bool
 	// Admit looks at an answer's head. What it returns may refer to fields.
 	Admit func(status int, fields http1.Fields) Admission
-	// Sound looks at a body that is whole, and says whether it may be stored.
-	Sound func(*store.Body) bool
+	// CheckBody looks at a body that is whole, and says whether it may be stored.
+	CheckBody func(*store.Body) bool
 	// Answer, if set, replaces Admit and Sound. The service makes the flight's answer, which
 	// decides alone which requests share it, and keeps it elsewhere: nothing is stored here,
 	// and no rules of HTTP for caches apply. The reason is reported in Cache-Status. Answer
@@ -96,8 +96,8 @@ type Received struct {
 type Admission struct {
 	// Fields are those of the answer for everybody.
 	Fields http1.Fields
-	// Own are fields for whoever asked only.
-	Own http1.Fields
+	// ClientFields are fields for whoever asked only.
+	ClientFields http1.Fields
 	// Store lets others have it, and lets it be stored if nothing else is against it.
 	Store bool
 }
@@ -106,17 +106,17 @@ type Admission struct {
 // origin. Stored answers have no age and are dated now: that they are still
 // right is known as if they had just been validated.
 func (s *Service) Read(x *edge.Exchange, p *Plan) {
-	c := s.enter(x)
+	c := s.startCall(x)
 	defer c.finish()
-	c.plan, c.opt, c.mine = p, p.Options, p.Own
-	if c.sound() && c.admitCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
-		c.look()
+	c.plan, c.opt, c.clientFields = p, p.Options, p.ClientFields
+	if c.checkConnection() && c.admitCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
+		c.parse()
 		c.planned()
 	}
 }
 
-// Passage is how a request goes to an origin whose answer is not stored.
-type Passage struct {
+// PassThrough is how a request goes to an origin whose answer is not stored.
+type PassThrough struct {
 	// Why is told in Cache-Status, with Detail, which may be empty.
 	Why    policy.Reason
 	Detail string
@@ -130,14 +130,14 @@ type Passage struct {
 	// Live says that the answer is a stream that does not end by itself: nothing of it
 	// may wait, so that it is not wrapped.
 	Live bool
-	// Settle, if not nil, is told how it ended before the client is. It is called once
+	// Finished, if not nil, is told how it ended before the client is. It is called once
 	// unless the Passage ends in a panic. With it, a request that was sent is not given up
 	// when its client leaves.
-	Settle func(Settled)
+	Finished func(WriteOutcome)
 }
 
-// Settled is how a request ended.
-type Settled struct {
+// WriteOutcome is how a request ended.
+type WriteOutcome struct {
 	Fault  *origin.Fault // that there is no answer
 	Status int
 	Header http1.Fields
@@ -147,20 +147,20 @@ type Settled struct {
 
 // Pass gives the request to an origin as it is, and the client its answer as it
 // comes.
-func (s *Service) Pass(x *edge.Exchange, p *Passage) {
-	c := s.enter(x)
+func (s *Service) Pass(x *edge.Exchange, p *PassThrough) {
+	c := s.startCall(x)
 	defer c.finish()
-	c.passage = p
+	c.passThrough = p
 	switch {
-	case !c.sound():
-	case p.Upgrade && c.tunnels():
-		c.look()
+	case !c.checkConnection():
+	case p.Upgrade && c.isUpgrade():
+		c.parse()
 		c.tunnel()
 	case c.admitCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)):
 		if p.Live {
 			c.callback.Cancel()
 		}
-		c.look()
+		c.parse()
 		c.pass(p.Why)
 	}
 }
@@ -195,11 +195,11 @@ func (c *call) planned() {
 		d.Reason = c.plan.Why
 	}
 	switch {
-	case d.Action == policy.Use && c.plan.Good:
+	case d.Action == policy.Use && c.plan.Valid:
 		c.hit(found.Object, policy.CacheStatus{Reason: d.Reason}, 0)
 		return
 	case d.Action == policy.GatewayTimeout:
-		c.forbidden(d.Reason)
+		c.refuseOnlyIfCached(d.Reason)
 		return
 	}
 	if c.req.Method == policy.HEAD || c.req.Traits.Has(policy.HasRange|policy.HasIfMatch) {
@@ -216,7 +216,7 @@ func (c *call) planned() {
 func (p *Plan) reason(d *policy.Decision) policy.Reason {
 	switch {
 	case d.Action != policy.Use:
-	case !p.Good:
+	case !p.Valid:
 		return policy.Unfollowed
 	case d.Reason == policy.FreshByOptions:
 		return policy.Followed
@@ -226,18 +226,18 @@ func (p *Plan) reason(d *policy.Decision) policy.Reason {
 
 // fill is the plan's Fill, nil if there is no plan.
 func (c *call) fill() *Fill {
-	if c.filling == nil && c.plan != nil {
-		c.filling = c.plan.Filler.Fill()
+	if c.planFill == nil && c.plan != nil {
+		c.planFill = c.plan.Filler.Fill()
 	}
-	return c.filling
+	return c.planFill
 }
 
 // send gives q to an origin.
 func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	switch {
 	case c.faulty:
-	case c.passage != nil && c.passage.Ask != nil:
-		return c.passage.Ask(ctx, q)
+	case c.passThrough != nil && c.passThrough.Ask != nil:
+		return c.passThrough.Ask(ctx, q)
 	case c.plan != nil:
 		in, _, f := c.fill().Ask(ctx, q)
 		return in, f
@@ -245,8 +245,8 @@ func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *
 	return c.set.group.Do(ctx, q, &balance.Choice{Key: c.key})
 }
 
-// tame takes away from a request what the plan has answered already.
-func (p *Plan) tame(q *policy.Request) {
+// stripConditions takes away from a request what the plan has answered already.
+func (p *Plan) stripConditions(q *policy.Request) {
 	q.Traits &^= policy.HasAuthorization | policy.HasCookie
 	if p.Body != nil { // conditions and ranges are for GET
 		q.Method = policy.GET
@@ -255,46 +255,46 @@ func (p *Plan) tame(q *policy.Request) {
 	}
 }
 
-// dated says whether answers go out with the Date that they came with.
-func (c *call) dated() bool { return c.plan == nil }
+// sendsStoredDate says whether answers go out with the Date that they came with.
+func (c *call) sendsStoredDate() bool { return c.plan == nil }
 
-// settles tells whether the passage's owner wants to know how it ended.
-func (c *call) settles() bool { return c.passage != nil && c.passage.Settle != nil }
+// wantsOutcome tells whether the passage's owner wants to know how it ended.
+func (c *call) wantsOutcome() bool { return c.passThrough != nil && c.passThrough.Finished != nil }
 
-// settle tells the passage's owner how it ended.
-func (c *call) settle(s Settled) {
-	if c.settles() {
-		c.passage.Settle(s)
+// finished tells the passage's owner how it ended.
+func (c *call) finished(s WriteOutcome) {
+	if c.wantsOutcome() {
+		c.passThrough.Finished(s)
 	}
 }
 
-// mostSettled is the longest answer that is held until its Passage is settled.
-const mostSettled = 16 << 20
+// maxOutcomeBody is the longest answer that is held until its Passage is settled.
+const maxOutcomeBody = 16 << 20
 
 // relayWhole is relay, for an answer that the passage's owner wants to see first.
 func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
-	body, err := io.ReadAll(io.LimitReader(in, mostSettled+1))
-	whole := err == nil && len(body) <= mostSettled
-	s := Settled{Status: in.Status, Header: in.Header, Whole: whole}
+	body, err := io.ReadAll(io.LimitReader(in, maxOutcomeBody+1))
+	whole := err == nil && len(body) <= maxOutcomeBody
+	s := WriteOutcome{Status: in.Status, Header: in.Header, Whole: whole}
 	if whole {
 		s.Body = body
 	}
-	c.passage.Settle(s)
+	c.passThrough.Finished(s)
 	c.head(in, clock())
-	c.decided(status)
+	c.finishHead(status)
 	switch {
 	case c.req.Method == policy.HEAD:
 		c.x.Reply.Length = in.Length
 	case err != nil:
 		c.unsent(err)
 	case whole:
-		c.lend(c.svc.store.Track(store.NewBody(body)))
+		c.holdBody(c.svc.store.Track(store.NewBody(body)))
 		c.x.Reply.Body = body
 	default:
 		c.streamed = true
-		c.lend(c.svc.store.Track(store.NewBody(body)))
+		c.holdBody(c.svc.store.Track(store.NewBody(body)))
 		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // else the client is gone
-			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, nil)
+			c.copyRest(out, &eofReader{in: in, got: int64(len(body))}, nil, body, nil)
 		}
 	}
 }
@@ -303,7 +303,7 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 // somebody does already. It answers nothing: the exchange's request only says what to ask
 // for. It tells whether it has begun to.
 func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
-	c := s.enter(x)
+	c := s.startCall(x)
 	defer func() {
 		if v := recover(); v != nil {
 			s.metrics.faults.Inc()
@@ -313,7 +313,7 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 		c.end()
 		s.calls.Put(c)
 	}()
-	if !c.hop.read(x.Request.Fields) || looped(x.Request.Fields, s.id) {
+	if !c.connection.read(x.Request.Fields) || isLoop(x.Request.Fields, s.id) {
 		return false
 	}
 	c.plan, c.opt = p, p.Options
@@ -322,7 +322,7 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 		defer func() { x.Request.Target, x.Request.RawQuery = target, query }() // the exchange goes on
 		c.callback.strip(f, &x.Request)
 	}
-	c.look()
+	c.parse()
 	f := c.newFetch(nil)
 	f.method, f.req.Method = []byte("GET"), policy.GET
 	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: f.fill.Arrived, Linger: f.fill.Linger, KeepFailure: isOriginFault, Fill: f.run})

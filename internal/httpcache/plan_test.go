@@ -40,7 +40,7 @@ type planner struct {
 	panics         string // where: "fill", "ask", "admit", "sound"
 	admits         func(int, http1.Fields) Admission
 	sound          func(*store.Body) bool
-	settled        chan Settled
+	settled        chan WriteOutcome
 	passes         bool
 	fills          atomic.Int64
 }
@@ -54,14 +54,14 @@ func newPlanner(t testing.TB, script func(*asked), change ...func(*Config)) *pla
 
 func (p *planner) Serve(x *edge.Exchange) {
 	if p.passes {
-		passage := &Passage{Why: policy.ProtocolPassed}
+		passage := &PassThrough{Why: policy.ProtocolPassed}
 		if p.settled != nil {
-			passage.Settle = func(s Settled) { p.settled <- s }
+			passage.Finished = func(s WriteOutcome) { p.settled <- s }
 		}
 		p.Service.Pass(x, passage)
 		return
 	}
-	plan := &Plan{Key: []byte(p.key), Good: !p.stale, Since: p.since, Options: planOptions, Filler: p}
+	plan := &Plan{Key: []byte(p.key), Valid: !p.stale, Since: p.since, Options: planOptions, Filler: p}
 	if p.post {
 		plan.Body, _ = x.ReadBody(1 << 10)
 	}
@@ -79,7 +79,7 @@ func (p *planner) Fill() *Fill {
 	p.fills.Add(1)
 	p.dies("fill")
 	return &Fill{
-		Tags: []cache.Tag{theTag}, Alone: p.alone,
+		Tags: []cache.Tag{theTag}, StarterOnly: p.alone,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			p.dies("ask")
 			in, f := p.Service.Ask(ctx, q, &balance.Choice{})
@@ -92,7 +92,7 @@ func (p *planner) Fill() *Fill {
 			}
 			return Admission{Fields: fields, Store: true}
 		},
-		Sound: func(b *store.Body) bool {
+		CheckBody: func(b *store.Body) bool {
 			p.dies("sound")
 			return p.sound == nil || p.sound(b)
 		},
@@ -165,14 +165,14 @@ func TestPlanTags(t *testing.T) {
 
 // TestPlanMade shows the validators that Kasoku makes.
 func TestPlanMade(t *testing.T) {
-	for name, length := range map[string]int{"short": 5000, "long": mostEarly + 5000} {
+	for name, length := range map[string]int{"short": 5000, "long": maxEarly + 5000} {
 		t.Run(name, func(t *testing.T) {
 			var body atomic.Value
 			one, two := strings.Repeat("a", length), strings.Repeat("b", length)
 			body.Store(one)
 			p := newPlanner(t, says(&body, "Content-Type: text/plain"))
 			first := p.expect("first", "GET /", 200, one, "fwd=uri-miss; stored")
-			if length <= mostEarly && first.get("ETag") == "" {
+			if length <= maxEarly && first.get("ETag") == "" {
 				t.Error("the first answer has no ETag")
 			}
 			hit := p.expect("hit", "GET /", 200, one, "hit")
@@ -183,7 +183,7 @@ func TestPlanMade(t *testing.T) {
 			p.expect("client has it", "GET /", 304, "", "hit", "If-None-Match: "+tag)
 			before := p.stored()
 			p.move()
-			if length <= mostEarly {
+			if length <= maxEarly {
 				p.expect("the same again", "GET /", 304, "", "fwd=stale; detail=invalidated", "If-None-Match: "+tag)
 			} else {
 				p.expect("the same again", "GET /", 200, one, "fwd=stale; detail=invalidated")
@@ -254,7 +254,7 @@ func TestPlanOwn(t *testing.T) {
 	body.Store("hello")
 	p := newPlanner(t, says(&body))
 	p.admits = func(_ int, f http1.Fields) Admission {
-		return Admission{Fields: f, Own: http1.FieldsOf("Set-Cookie", "a=b"), Store: true}
+		return Admission{Fields: f, ClientFields: http1.FieldsOf("Set-Cookie", "a=b"), Store: true}
 	}
 	if g := p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored"); g.get("Set-Cookie") != "a=b" {
 		t.Errorf("without its cookie: %s", g)
@@ -403,7 +403,7 @@ func TestPassageSettles(t *testing.T) {
 	})
 	p.passes = true
 	f := func(path, want string, status int) {
-		p.settled = make(chan Settled, 1)
+		p.settled = make(chan WriteOutcome, 1)
 		g := p.ask("PUT " + path)
 		s := <-p.settled
 		got := strconv.Itoa(s.Status) + " " + string(s.Body)
@@ -436,7 +436,7 @@ func TestPlannedHitAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := edge.Detached(t.Context(), r, nil, time.Now())
-	plan := &Plan{Key: []byte("k"), Good: true, Options: planOptions, Filler: p}
+	plan := &Plan{Key: []byte("k"), Valid: true, Options: planOptions, Filler: p}
 	f := func() {
 		x.Reply.Reset()
 		p.Service.Read(x, plan)

@@ -21,7 +21,7 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	}
 	cfg := &s.settings.Load().cfg
 	for _, what := range []string{r.URL, r.Prefix, r.Pattern} {
-		if err := cfg.asks(what); err != nil {
+		if err := cfg.checkScheme(what); err != nil {
 			return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 		}
 	}
@@ -34,12 +34,12 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	if err != nil {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
-	return admin.PurgeResult{Dropped: dropped(p, s.name), Tags: 1}, nil
+	return admin.PurgeResult{Dropped: describePurge(p, s.name), Tags: 1}, nil
 }
 
-// asks reports why no client can ask for a URL, or for what a prefix or a pattern matches: of
+// checkScheme reports why no client can ask for a URL, or for what a prefix or a pattern matches: of
 // several clients' schemes, the one that Kasoku is spoken to in counts.
-func (c *Config) asks(url string) error {
+func (c *Config) checkScheme(url string) error {
 	scheme, rest, found := strings.Cut(url, "://")
 	scheme = strings.ToLower(scheme)
 	if !found || c.Scheme == "" || scheme == c.Scheme || scheme != "http" && scheme != "https" {
@@ -48,8 +48,8 @@ func (c *Config) asks(url string) error {
 	return fmt.Errorf("nothing was dropped: no request matches %s, because clients speak %s to service %s; write %s://%s", url, c.Scheme, c.Name, c.Scheme, rest)
 }
 
-// dropped is what a purge has done, in words.
-func dropped(p store.Purge, service string) string {
+// describePurge is what a purge has done, in words.
+func describePurge(p store.Purge, service string) string {
 	what := "everything of service " + service
 	switch {
 	case p.URL != "":
@@ -73,14 +73,14 @@ func (c *call) purge() {
 	for _, p := range c.set.cfg.Purgers {
 		if p.Contains(client) {
 			if err := c.svc.store.PurgeKey(c.key, false); err != nil {
-				c.local(http.StatusInternalServerError, err.Error())
+				c.reject(http.StatusInternalServerError, err.Error())
 				return
 			}
 			c.svc.log.Info("purged", slog.String("dropped", string(c.key)), slog.String("by", client.String()))
 			c.refuse(http.StatusOK, "purged")
-			c.note(policy.PurgeAsked, nil)
+			c.count(policy.PurgeAsked, nil)
 			return
 		}
 	}
-	c.local(http.StatusForbidden, "this address may not purge")
+	c.reject(http.StatusForbidden, "this address may not purge")
 }

@@ -19,19 +19,19 @@ func (c *call) readHead(o *store.Object, why policy.Reason) {
 		return
 	}
 	defer in.Close()
-	if o != nil && policy.Failing(in.Status) && c.standInFor(o) {
+	if o != nil && policy.Failing(in.Status) && c.answerStale(o) {
 		return
 	}
 	c.svc.metrics.stored(policy.MethodNotStored)
 	if o != nil && in.Status == http.StatusOK {
-		c.told(o, in, asked)
+		c.updateFromHead(o, in, asked)
 	}
 	c.relay(in, policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.MethodNotStored})
 }
 
 // cacheStatus takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
 // same fields would have to be one that may be stored.
-func (c *call) told(o *store.Object, in *origin.Inbound, asked policy.Moment) {
+func (c *call) updateFromHead(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 	now, opt := clock(), c.opt
 	fields := received(in, now)
 	told := policy.ParseResponse(in.Status, fields, asked, now, opt)
@@ -48,16 +48,16 @@ func (c *call) told(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 	switch storable, why := policy.Storable(&get, &r, opt); {
 	case storable:
 		head := store.NewHead(r, all, c.forOrigin(), opt).AddGroups(c.key).InheritTags(o.Head)
-		c.set.offer(head, o.Body.Len(), true)
+		c.set.offerEncoded(head, o.Body.Len(), true)
 		c.svc.store.Update(c.key, o, head)
 	case !causedByRequest(why):
 		c.svc.store.Drop(c.key, o)
 	}
 }
 
-// standInFor answers with what is stored in place of an origin's failure, if that
+// answerStale answers with what is stored in place of an origin's failure, if that
 // may be.
-func (c *call) standInFor(o *store.Object) bool {
+func (c *call) answerStale(o *store.Object) bool {
 	d := policy.AfterFailure(&c.req, &o.Head.Response, o.Mark(), policy.Failed, c.now, c.opt)
 	if d.Action != policy.Use {
 		return false

@@ -146,12 +146,12 @@ func (s *Service) group(cfg *Config) balance.Config {
 // limits are those of the store. What all fetches hold together is bounded by a
 // quarter of the memory that the service may fill, so that it stays in proportion.
 func (s *Service) limits(cfg *Config) (store.Limits, flight.Limits) {
-	flying := min(max(int64(s.space.Usage().Memory/4), leastFlying), mostFlying)
+	flying := min(max(int64(s.space.Usage().Memory/4), minFetching), maxFetching)
 	stored := store.Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
 	return stored, flight.Limits{Flying: flying}
 }
 
-const leastFlying, mostFlying = 16 << 20, 256 << 20
+const minFetching, maxFetching = 16 << 20, 256 << 20
 
 // Reconfigure puts a new configuration in force for requests that begin from now
 // on. What is stored survives. On an error nothing has changed.
@@ -179,45 +179,45 @@ func (s *Service) Close() {
 
 // Serve answers one exchange.
 func (s *Service) Serve(x *edge.Exchange) {
-	c := s.enter(x)
+	c := s.startCall(x)
 	defer c.finish()
-	if c.sound() && (c.tunnels() || c.admitCallback(c.set.cfg.JSONP)) {
-		c.look()
-		c.serve()
+	if c.checkConnection() && (c.isUpgrade() || c.admitCallback(c.set.cfg.JSONP)) {
+		c.parse()
+		c.dispatch()
 	}
 }
 
-// enter begins a call.
-func (s *Service) enter(x *edge.Exchange) *call {
+// startCall begins a call.
+func (s *Service) startCall(x *edge.Exchange) *call {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)
 	return c
 }
 
-// sound refuses a request that can't be passed on.
-func (c *call) sound() bool {
+// checkConnection refuses a request that can't be passed on.
+func (c *call) checkConnection() bool {
 	fields := c.x.Request.Fields
 	switch {
-	case !c.hop.read(fields):
-		c.local(400, "Connection names a field that does not concern the connection alone, or too many")
+	case !c.connection.read(fields):
+		c.reject(400, "Connection names a field that does not concern the connection alone, or too many")
 		return false
-	case looped(fields, c.svc.id):
-		c.local(508, "the request has come back to where it was")
+	case isLoop(fields, c.svc.id):
+		c.reject(508, "the request has come back to where it was")
 		return false
 	}
 	return true
 }
 
-// tunnels tells whether a request is for another protocol, in which nothing can be wrapped.
-func (c *call) tunnels() bool {
-	return c.hop.upgrade && string(c.x.Request.Method) == http.MethodGet && c.x.BodyLength() == 0
+// isUpgrade tells whether a request is for another protocol, in which nothing can be wrapped.
+func (c *call) isUpgrade() bool {
+	return c.connection.upgrade && string(c.x.Request.Method) == http.MethodGet && c.x.BodyLength() == 0
 }
 
-// serve sends a request on the way that its method and framing ask for.
-func (c *call) serve() {
+// dispatch sends a request on the way that its method and framing ask for.
+func (c *call) dispatch() {
 	x := c.x
 	switch {
-	case c.tunnels():
+	case c.isUpgrade():
 		c.tunnel()
 	case c.req.Reading() && x.BodyLength() == 0:
 		c.read()
@@ -244,9 +244,9 @@ func (c *call) read() {
 		c.refresh(o)
 		c.hit(o, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
 	case policy.Validate, policy.Forward:
-		c.ahead(found, d)
+		c.askOrigin(found, d)
 	case policy.GatewayTimeout:
-		c.forbidden(d.Reason)
+		c.refuseOnlyIfCached(d.Reason)
 	}
 }
 
@@ -255,15 +255,15 @@ func (c *call) decide(found *store.Found) policy.Decision {
 	if o := found.Object; o != nil {
 		d := policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
 		if d.Reason == policy.PartMissing {
-			c.otherPart(found, &d)
+			c.findPart(found, &d)
 		}
 		return d
 	}
-	return absent(&c.req, found, c.opt)
+	return decideMiss(&c.req, found, c.opt)
 }
 
-// absent is the decision if nothing that is stored answers.
-func absent(r *policy.Request, found *store.Found, o *policy.Options) policy.Decision {
+// decideMiss is the decision if nothing that is stored answers.
+func decideMiss(r *policy.Request, found *store.Found, o *policy.Options) policy.Decision {
 	d := policy.Absent(r, found.Miss == store.MissVary, o)
 	if found.Miss == store.MissRemoved && d.Reason == policy.URIMiss {
 		d.Reason = policy.Invalidated
@@ -271,21 +271,21 @@ func absent(r *policy.Request, found *store.Found, o *policy.Options) policy.Dec
 	return d
 }
 
-// forwarding is why the origin is asked, by what is known of answers to such requests.
-func forwarding(f *store.Found, why policy.Reason) policy.Reason {
+// forwardReason is why the origin is asked, by what is known of answers to such requests.
+func forwardReason(f *store.Found, why policy.Reason) policy.Reason {
 	if f.Uncacheable && why == policy.URIMiss {
 		return policy.KnownUncacheable
 	}
 	return why
 }
 
-// otherPart finds another stored part that has the range which is asked for.
-func (c *call) otherPart(found *store.Found, d *policy.Decision) {
+// findPart finds another stored part that has the range which is asked for.
+func (c *call) findPart(found *store.Found, d *policy.Decision) {
 	if !c.req.Traits.Has(policy.HasRange) {
 		return
 	}
 	c.svc.store.Parts(&c.query, func(o *store.Object) bool {
-		if c.covered(o) {
+		if c.coveredBy(o) {
 			found.Object = o
 			*d = policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
 			return false
@@ -294,34 +294,34 @@ func (c *call) otherPart(found *store.Found, d *policy.Decision) {
 	})
 }
 
-// forbidden answers a request that must not reach the origin.
-func (c *call) forbidden(why policy.Reason) {
+// refuseOnlyIfCached answers a request that must not reach the origin.
+func (c *call) refuseOnlyIfCached(why policy.Reason) {
 	c.refuse(504, "nothing that is stored may be used, and the request forbids to ask the origin")
-	c.note(why, nil)
+	c.count(why, nil)
 }
 
-// ahead asks the origin about what the stored could not answer.
-func (c *call) ahead(found store.Found, d policy.Decision) {
+// askOrigin asks the origin about what the stored could not answer.
+func (c *call) askOrigin(found store.Found, d policy.Decision) {
 	switch {
 	case d.Reason == policy.CookiePassed, d.Reason == policy.PreconditionPassed:
 		c.pass(d.Reason)
 	case c.req.Method == policy.HEAD:
 		c.readHead(found.Object, d.Reason)
 	case d.Action == policy.Validate:
-		c.fetch(found.Object, d.Reason, c.alone(found.Object))
+		c.fetch(found.Object, d.Reason, c.needsOwnAnswer(found.Object))
 	default:
-		why := forwarding(&found, d.Reason)
+		why := forwardReason(&found, d.Reason)
 		if c.req.Traits.Has(policy.HasRange) {
 			c.readRange(&found, why)
 			return
 		}
-		c.fetch(nil, why, found.Uncacheable || c.alone(nil))
+		c.fetch(nil, why, found.Uncacheable || c.needsOwnAnswer(nil))
 	}
 }
 
 // fetchAlone says whether a request should not wait for another's answer: it could not
 // use it.
-func (c *call) alone(seen *store.Object) bool {
+func (c *call) needsOwnAnswer(seen *store.Object) bool {
 	switch {
 	case c.req.Traits.Has(policy.HasAuthorization), c.req.Directives.Has(policy.NoStore):
 		return true
@@ -343,9 +343,9 @@ func (c *call) refresh(o *store.Object) {
 	c.svc.flights.Refresh(&flight.Request{Query: &c.query, Seen: o, Fill: f.run})
 }
 
-// offer lets a response that will be stored be offered in content codings, if the
+// offerEncoded lets a response that will be stored be offered in content codings, if the
 // service does that.
-func (s *settings) offer(h *store.Head, length int64, stored bool) {
+func (s *settings) offerEncoded(h *store.Head, length int64, stored bool) {
 	if stored && len(s.cfg.Codings) > 0 {
 		h.Offer(length)
 	}

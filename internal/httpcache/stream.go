@@ -35,7 +35,7 @@ func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheS
 	case what.Status == 416 && r.Status == 200:
 		c.x.Reply.Status = 416
 		c.x.Reply.Field("Content-Range", "bytes */"+strconv.FormatInt(out.Length, 10))
-		c.decided(status)
+		c.finishHead(status)
 	default:
 		return c.sendStream(t, out.Length, func() { c.missHead(out.Head, status) })
 	}
@@ -45,11 +45,11 @@ func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheS
 // beginPart begins an answer with a range of a body that is still arriving.
 func (c *call) beginPart(out flight.Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = 206, c.dated()
-	c.linesWithout(c.just(out.Head, status.Collapsed), "Content-Range")
+	reply.Status, reply.OwnDate = 206, c.sendsStoredDate()
+	c.linesWithout(c.freshLines(out.Head, status.Collapsed), "Content-Range")
 	reply.FieldBytes("Content-Range", appendContentRange(nil, s, out.Length))
 	status.FwdStatus = out.Head.Response.Status
-	c.decided(status)
+	c.finishHead(status)
 }
 
 // sendStream answers with length bytes of a flight, or with all of them if length is
@@ -116,7 +116,7 @@ func (c *call) copyStream(out *edge.Outgoing, t *flight.Waiter, n int64, all boo
 		_ = out.Close()
 		return
 	}
-	c.cut(err)
+	c.logCut(err)
 	out.Cut()
 }
 
@@ -127,7 +127,7 @@ func (c *call) unsent(err error) {
 	if !errors.As(err, &f) {
 		f = c.interrupted(err)
 	}
-	status, words := c.failure(f)
+	status, words := c.faultStatus(f)
 	c.refuse(status, words)
 	c.x.Record.Error = f.Error()
 }

@@ -134,7 +134,7 @@ func (c *call) unwrapped(f *streamedWrap, buf []byte, n int, all bool) {
 	} else {
 		reply.Lines(f.lines())
 	}
-	c.decided(f.cacheStatus)
+	c.finishHead(f.cacheStatus)
 	if all {
 		reply.Build(append(reply.Buf, buf[:n]...))
 		return
@@ -176,7 +176,7 @@ func (c *call) pour(w io.Writer, f *streamedWrap, buf []byte, n int) bool {
 			_, err = w.Write(buf[:n])
 			return err == nil
 		case err != nil:
-			c.cut(err)
+			c.logCut(err)
 			return false
 		}
 	}
@@ -192,7 +192,7 @@ func (c *call) decode(f *streamedWrap) bool {
 	r, err := coding.NewReader(string(f.fields.Get("Content-Encoding")), f.body)
 	if err != nil {
 		c.refuse(http.StatusBadGateway, "the origin's answer has a content coding that can't be undone, which a callback needs")
-		c.note(f.cacheStatus.Reason, nil)
+		c.count(f.cacheStatus.Reason, nil)
 		return false
 	}
 	f.body = r
@@ -205,7 +205,7 @@ func (c *call) wrapRelay(f *streamedWrap) bool {
 	done, err := c.wrapStreamed(f)
 	if err != nil {
 		c.unsent(err)
-		c.note(policy.OriginSilent, nil)
+		c.count(policy.OriginSilent, nil)
 	}
 	return done
 }
@@ -213,12 +213,12 @@ func (c *call) wrapRelay(f *streamedWrap) bool {
 // wrapStored answers with an object whose body has to be read in order: from disk, or to
 // decode it.
 func (c *call) wrapStored(o *store.Object, lines []byte, status policy.CacheStatus) bool {
-	if !c.open(o, &policy.Outcome{Status: http.StatusOK}) {
+	if !c.openBody(o, &policy.Outcome{Status: http.StatusOK}) {
 		return true
 	}
 	m := o.Body.Hold()
 	f := &streamedWrap{
-		status: o.Head.Response.Status, fields: o.Head.Fields, lines: func() []byte { return lines }, cacheStatus: status, ownDate: c.dated(),
+		status: o.Head.Response.Status, fields: o.Head.Fields, lines: func() []byte { return lines }, cacheStatus: status, ownDate: c.sendsStoredDate(),
 		length: o.Body.Len(),
 	}
 	if o.OnDisk() {
@@ -238,7 +238,7 @@ func (c *call) wrapStored(o *store.Object, lines []byte, status policy.CacheStat
 		c.closeReader()
 	case err != nil:
 		c.unsent(&origin.Fault{Origin: c.svc.name, Kind: origin.Garbage, Reached: true, Err: err})
-		c.note(policy.OriginSilent, nil)
+		c.count(policy.OriginSilent, nil)
 	}
 	return done
 }
@@ -289,8 +289,8 @@ func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.Ca
 	ctx := c.x.Context()
 	h := out.Head
 	f := &streamedWrap{
-		status: h.Response.Status, fields: h.Fields, cacheStatus: status, ownDate: c.dated(),
-		lines:  func() []byte { return c.just(h, status.Collapsed) },
+		status: h.Response.Status, fields: h.Fields, cacheStatus: status, ownDate: c.sendsStoredDate(),
+		lines:  func() []byte { return c.freshLines(h, status.Collapsed) },
 		length: out.Length, body: &waiterReader{t: t, ctx: ctx}, loan: t,
 	}
 	done, err := c.wrapStreamed(f)
@@ -300,7 +300,7 @@ func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.Ca
 	}
 	if err != nil {
 		c.unsent(err)
-		c.note(policy.OriginSilent, nil)
+		c.count(policy.OriginSilent, nil)
 	}
 	return answered, done
 }

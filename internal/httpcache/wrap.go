@@ -27,7 +27,7 @@ func (c *call) wrapped(o *store.Object, lines []byte, status policy.CacheStatus)
 	if known.Kind != jsonp.JSON && cb.JudgeBody(known.Kind) == jsonp.LeaveIt {
 		return false
 	}
-	if !c.beginCall(r.Status, lines, status, c.dated()) {
+	if !c.beginCall(r.Status, lines, status, c.sendsStoredDate()) {
 		c.wrapBody(o.Body, known)
 	}
 	return true
@@ -42,7 +42,7 @@ func (c *call) beginCall(status int, lines []byte, cs policy.CacheStatus, ownDat
 	if cb.appendLines(reply, lines) {
 		reply.Status, same = http.StatusNotModified, true
 	}
-	c.decided(cs)
+	c.finishHead(cs)
 	return same
 }
 
@@ -96,16 +96,16 @@ func (c *call) wrapNothing() {
 	c.x.Reply.Build(c.callback.Call().AppendEmpty(c.x.Reply.Buf))
 }
 
-// mostEscaped is the longest body that is copied in order to escape it. Longer ones are
+// maxEscaped is the longest body that is copied in order to escape it. Longer ones are
 // streamed.
-const mostEscaped = 64 << 10
+const maxEscaped = 64 << 10
 
 // wrapPiece sends a body that is in one piece of memory. It returns false if the body is too
 // long to be escaped at once.
 func (c *call) wrapPiece(text []byte, m *store.Memory, known *jsonp.Body) bool {
 	cb, reply := &c.callback, &c.x.Reply
 	switch n := known.To - known.From; {
-	case n <= store.MaxCopied, known.Separators > 0 && n <= mostEscaped:
+	case n <= store.MaxCopied, known.Separators > 0 && n <= maxEscaped:
 		reply.Build(cb.Call().Append(reply.Buf, text, known))
 		m.Return()
 		return true
@@ -132,7 +132,7 @@ func (c *call) around(head, tail []byte) {
 func (c *call) wrapPieces(stored *store.Body, known *jsonp.Body) {
 	cb := &c.callback
 	c.streamed = true
-	c.lend(stored)
+	c.holdBody(stored)
 	out, err := c.x.Stream(cb.Call().Length(known))
 	if err != nil {
 		return // the client has disconnected
@@ -154,7 +154,7 @@ func (c *call) wrapForm(o *store.Object, status policy.CacheStatus) bool {
 	if f == nil || cb.judge(o.Head.Response.Status, o.Head.Fields, jsonp.JSON) != jsonp.WrapIt {
 		return false
 	}
-	if c.beginCall(o.Head.Response.Status, f.Lines, status, c.dated()) {
+	if c.beginCall(o.Head.Response.Status, f.Lines, status, c.sendsStoredDate()) {
 		return true
 	}
 	reply.Field("Content-Encoding", f.Coding)

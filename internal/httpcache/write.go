@@ -27,21 +27,21 @@ func (c *call) write() {
 			// It may still be executed: nothing is kept of the URL until that is over.
 			c.svc.store.Begin(c.key).Unknown()
 		}
-		c.unanswered(f)
+		c.answerFault(f)
 		return
 	}
 	defer in.Close()
 	alone := false
 	if policy.Invalidates(&c.req, in.Status) {
-		alone = c.svc.store.InvalidateSince(&at, c.touched(in.Header)...)
+		alone = c.svc.store.InvalidateSince(&at, c.invalidatedKeys(in.Header)...)
 		c.svc.store.InvalidateGroups(c.key, in.Header)
 	}
-	c.posted(in, at, asked, alone)
+	c.relayWrite(in, at, asked, alone)
 }
 
-// posted gives the client the answer to an unsafe method, and keeps that to a POST
+// relayWrite gives the client the answer to an unsafe method, and keeps that to a POST
 // which is the URI's own representation (RFC 9110, section 9.3.3).
-func (c *call) posted(in *origin.Inbound, at store.Fence, asked policy.Moment, alone bool) {
+func (c *call) relayWrite(in *origin.Inbound, at store.Fence, asked policy.Moment, alone bool) {
 	o := c.opt
 	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
 	var r policy.Response
@@ -51,11 +51,11 @@ func (c *call) posted(in *origin.Inbound, at store.Fence, asked policy.Moment, a
 		now := clock()
 		fields = received(in, now)
 		r = policy.ParseResponse(in.Status, fields, asked, now, o)
-		keep, status.Storing = policy.PostStorable(&c.req, &r, c.uri(), fields, o)
+		keep, status.Storing = policy.PostStorable(&c.req, &r, c.requestURI(), fields, o)
 	}
 	c.svc.metrics.stored(status.Storing)
 	c.head(in, clock())
-	c.decided(status)
+	c.finishHead(status)
 	if !keep {
 		c.copyBody(in)
 		return
@@ -66,9 +66,9 @@ func (c *call) posted(in *origin.Inbound, at store.Fence, asked policy.Moment, a
 	}})
 }
 
-// touched are the keys that an unsafe method's answer speaks of.
-func (c *call) touched(header http1.Fields) [][]byte {
-	u := c.uri()
+// invalidatedKeys are the keys that an unsafe method's answer speaks of.
+func (c *call) invalidatedKeys(header http1.Fields) [][]byte {
+	u := c.requestURI()
 	keys := [][]byte{c.key}
 	for _, target := range policy.InvalidationTargets(u, header) {
 		path, query, found := strings.Cut(target, "?")
@@ -81,8 +81,8 @@ func (c *call) touched(header http1.Fields) [][]byte {
 	return keys
 }
 
-// uri is what was asked for, as the policy wants it.
-func (c *call) uri() policy.URI {
+// requestURI is what was asked for, as the policy wants it.
+func (c *call) requestURI() policy.URI {
 	s := string(scheme(c.x))
 	t := store.TargetOf(c.key)
 	site := string(c.key[:len(c.key)-len(t)])

@@ -172,13 +172,13 @@ func (c *call) miss(why Reason) {
 	case engine == nil:
 		c.missing(why)
 	case c.x.BodyLength() != 0:
-		c.forward(engine, why, &httpcache.Passage{Why: policy.BodyPassed})
+		c.forward(engine, why, &httpcache.PassThrough{Why: policy.BodyPassed})
 	case len(c.wire) == 0:
-		c.forward(engine, why, &httpcache.Passage{Why: policy.NoValue, Detail: why.String()})
+		c.forward(engine, why, &httpcache.PassThrough{Why: policy.NoValue, Detail: why.String()})
 	case !c.loc.Public && !c.loc.keyed.covers(c.x.Request.Fields):
-		c.forward(engine, why, &httpcache.Passage{Why: policy.CredentialsPassed})
+		c.forward(engine, why, &httpcache.PassThrough{Why: policy.CredentialsPassed})
 	case q.Directives.Has(policy.NoStore):
-		c.forward(engine, why, &httpcache.Passage{Why: policy.NoValue, Detail: "no-store"})
+		c.forward(engine, why, &httpcache.PassThrough{Why: policy.NoValue, Detail: "no-store"})
 	default:
 		c.share(engine, why)
 	}
@@ -212,7 +212,7 @@ func (c *call) pass(why Reason) {
 		fallback, reason = c.loc.Fallback, policy.NotReading
 	}
 	if engine := c.set.fallback(fallback); engine != nil {
-		c.forward(engine, why, &httpcache.Passage{Why: reason, Upgrade: c.loc == nil})
+		c.forward(engine, why, &httpcache.PassThrough{Why: reason, Upgrade: c.loc == nil})
 		return
 	}
 	if why == NoLocation {
@@ -224,7 +224,7 @@ func (c *call) pass(why Reason) {
 }
 
 // forward passes the request unchanged to a fallback, for an answer of its own.
-func (c *call) forward(engine *httpcache.Service, why Reason, p *httpcache.Passage) {
+func (c *call) forward(engine *httpcache.Service, why Reason, p *httpcache.PassThrough) {
 	if c.loc != nil {
 		p.JSONP = c.loc.JSONP
 	}
