@@ -27,14 +27,14 @@ func (c *call) hit(o *store.Object, status policy.CacheStatus, age int64) {
 	c.answerObject(o, o.Head.Lines, status)
 }
 
-// setAge tells how old an answer is, unless it is right whatever its age.
+// setAge adds the field Age, except to the answer of a Plan, which is valid at any age.
 func (c *call) setAge(seconds int64) {
 	if c.plan == nil {
 		c.x.Reply.FieldUint("Age", uint64(seconds))
 	}
 }
 
-// answerEncoded answers with an object in a content coding.
+// answerEncoded answers with an encoded variant of an object.
 func (c *call) answerEncoded(o *store.Object, f *store.EncodedVariant, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = http.StatusOK, c.sendsStoredDate()
@@ -48,25 +48,25 @@ func (c *call) answerEncoded(o *store.Object, f *store.EncodedVariant, status po
 	c.sendBody(f.Body, 0, f.Body.Len())
 }
 
-// answerFetched answers with an object that the origin has just sent or confirmed.
+// answerFetched answers with an object that the origin has just sent or validated.
 func (c *call) answerFetched(o *store.Object, status policy.CacheStatus) {
 	c.answerObject(o, c.freshLines(o.Head, status.Collapsed), status)
 }
 
-// freshLines are the lines of an answer with a response that has just come. Who asked for it
-// gets all that the origin said, its Age included. Who waited for another's answer gets
-// what a hit has: what private, no-cache or the configuration keeps back was said to
-// the other one. The lines are in c.text or the head's.
+// freshLines returns the lines of an answer with a response that was just received. The
+// request that fetched it gets all fields of the origin, including Age. A collapsed request
+// gets the lines of a hit, because fields hidden by private, no-cache or the configuration
+// were for the other client. The lines are in c.scratch.text or the head's.
 func (c *call) freshLines(h *store.Head, collapsed bool) []byte {
 	if collapsed {
 		c.setAge(h.Response.Age(c.now))
 		return h.Lines
 	}
-	c.text = append(appendLines(c.text[:0], h.Fields, c.opt), h.Added...)
-	return c.text
+	c.scratch.text = append(appendLines(c.scratch.text[:0], h.Fields, c.opt), h.Added...)
+	return c.scratch.text
 }
 
-// answerObject answers from an object that is complete. The lines may be in c.text.
+// answerObject answers with a complete object. The lines may be in c.scratch.text.
 func (c *call) answerObject(o *store.Object, lines []byte, status policy.CacheStatus) {
 	if c.callback.Admitted() && c.wrapped(o, lines, status) {
 		return
@@ -76,9 +76,9 @@ func (c *call) answerObject(o *store.Object, lines []byte, status policy.CacheSt
 	if o.IsPart() {
 		length = r.Part.Total
 	}
-	out := policy.Evaluate(c.spans[:0], &c.req, r, length, c.now, c.opt)
+	out := policy.Evaluate(c.scratch.spans[:0], &c.req, r, length, c.now, c.opt)
 	if out.Spans != nil {
-		c.spans = out.Spans
+		c.scratch.spans = out.Spans
 	}
 	if !c.openBody(o, &out) {
 		return
@@ -101,7 +101,7 @@ func (c *call) answerObject(o *store.Object, lines []byte, status policy.CacheSt
 	}
 }
 
-// sendBody sends a part of a body, or for HEAD and 304 what is to be said of it.
+// sendBody sends n bytes of a body; for HEAD only their length, and for 304 nothing.
 func (c *call) sendBody(stored *store.Body, from, n int64) {
 	reply := &c.x.Reply
 	switch {
@@ -118,25 +118,25 @@ func (c *call) sendBody(stored *store.Body, from, n int64) {
 		}
 		return
 	}
-	c.streamed = true
+	c.progress.streamed = true
 	c.holdBody(stored)
 	out, err := c.x.Stream(n)
 	if err != nil {
 		return // the client is gone
 	}
 	if c.copyRange(out, stored, from, n) == nil {
-		_ = out.Close() // edge accounts for clients that leave
+		_ = out.Close() // edge counts clients that disconnect
 	}
 }
 
-// holdBody has the memory that a streamed body lies in counted until the answer has ended.
+// holdBody counts the memory of a streamed body until the answer has ended.
 func (c *call) holdBody(b *store.Body) {
 	if m := b.Hold(); m.Tracked() {
 		c.x.Reply.Loan = m
 	}
 }
 
-// answerRange answers with one range of a body of which length bytes exist.
+// answerRange answers with one range of a response of length bytes.
 func (c *call) answerRange(o *store.Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
 	c.linesWithout(lines, "Content-Range")
 	c.x.Reply.FieldBytes("Content-Range", appendContentRange(nil, s, length))
@@ -154,7 +154,7 @@ func appendContentRange(dst []byte, s policy.Span, length int64) []byte {
 	return strconv.AppendInt(append(dst, '/'), length, 10)
 }
 
-// linesWithout adds lines but those of these names.
+// linesWithout adds lines, except fields of these names.
 func (c *call) linesWithout(lines []byte, names ...string) {
 	for len(lines) > 0 {
 		line := lines[:lineEnd(lines)]
@@ -165,7 +165,7 @@ func (c *call) linesWithout(lines []byte, names ...string) {
 	}
 }
 
-// lineEnd is where the first line ends, its CRLF included.
+// lineEnd returns the end of the first line, including its CRLF.
 func lineEnd(lines []byte) int {
 	for i, b := range lines {
 		if b == '\n' {
@@ -179,8 +179,8 @@ func lineIs(line []byte, name string) bool {
 	return len(line) > len(name) && line[len(name)] == ':' && ascii.EqualFold(line[:len(name)], name)
 }
 
-// multipart answers with several ranges (RFC 9110, section 14.6). A part is never
-// among them: what is stored of a response answers for one range only.
+// multipart answers with several ranges (RFC 9110, section 14.6). o is never a part: a
+// stored part answers for one range only.
 func (c *call) multipart(o *store.Object, lines []byte, spans []policy.Span, status policy.CacheStatus) {
 	boundary := strconv.FormatUint(rand.Uint64(), 36)
 	c.linesWithout(lines, "Content-Range", "Content-Type")
@@ -193,7 +193,7 @@ func (c *call) multipart(o *store.Object, lines []byte, spans []policy.Span, sta
 		total += int64(len(heads[i])) + s.Length
 	}
 	last := []byte("\r\n--" + boundary + "--\r\n")
-	c.streamed = true
+	c.progress.streamed = true
 	c.holdBody(o.Body)
 	out, err := c.x.Stream(total + int64(len(last)))
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *call) multipart(o *store.Object, lines []byte, spans []policy.Span, sta
 		}
 	}
 	if _, err := out.Write(last); err == nil {
-		_ = out.Close() // edge accounts for clients that leave
+		_ = out.Close() // edge counts clients that disconnect
 	}
 }
 

@@ -17,9 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// call is one exchange on its way through the service. It is used again: nothing
-// that outlives the exchange, such as a flight, may refer to it or to what it
-// holds.
+// call is one exchange with the service. It is used again, so nothing that outlives the
+// exchange, for example a flight, may refer to it or to its memory.
 type call struct {
 	svc *Service
 	set *settings
@@ -32,30 +31,44 @@ type call struct {
 	query      store.Query
 	key        []byte
 
-	out      outgoing
-	outBuilt bool                        // out is this exchange's
-	choose   func([]string) http1.Fields // chosenBy, made once
+	out    outgoing
+	choose func([]string) http1.Fields // chosenBy, allocated once
 
-	clientFields http1.Fields // of an answer that others have as well, for this client
-	fields       http1.Fields // of an answer on its way back
-	text         []byte       // scratch
-	spans        []policy.Span
-	reader       *disk.Reader // of the body to send, if that is on disk
-
-	callback callback
+	clientFields http1.Fields // fields for this client only, added to a shared answer
+	scratch      scratch
+	reader       *disk.Reader // of the body to send, if it is on disk
+	callback     callback
 
 	plan        *Plan        // nil for type http
-	planFill    *Fill        // the plan's, once it was asked for
+	planFill    *Fill        // the plan's, once it was requested
 	passThrough *PassThrough // nil if the answer may be stored
 
-	faulty        bool           // a fault of ours was found
-	mismatches    int            // that it joined and that had nothing for it
-	retried       bool           // one of them broke off
-	retryOf       *flight.Flight // or failed before that
-	streamed      bool           // an answer has begun to leave
-	unreadable    int            // bodies that could not be read from disk
-	reachedOrigin bool           // what must not be sent twice may have reached the origin
-	admitted      bool           // it is counted among the requests in flight
+	progress progress
+	joined   joinedFlights
+}
+
+// scratch is memory that a call uses for lists and text.
+type scratch struct {
+	fields http1.Fields
+	text   []byte
+	spans  []policy.Span
+}
+
+// progress is how far a call has got, which decides whether it can be begun anew after a
+// failure.
+type progress struct {
+	streamed      bool // a part of the answer may have been sent
+	reachedOrigin bool // a request that must not be repeated may have reached the origin
+	faulty        bool // the cache has panicked
+	admitted      bool // it is counted among the requests in flight
+	unreadable    int  // bodies that could not be read from disk
+}
+
+// joinedFlights counts the flights that a call has joined in vain.
+type joinedFlights struct {
+	mismatches int            // flights for other requests
+	retried    bool           // a joined flight has failed
+	retryOf    *flight.Flight // that flight, if it failed before its head
 }
 
 func newCall() *call {
@@ -68,35 +81,35 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = policy.MomentOf(x.Now())
 	c.opt = &c.set.options
-	c.streamed, c.reachedOrigin, c.outBuilt, c.faulty, c.mismatches, c.retried, c.unreadable = false, false, false, false, 0, false, 0
+	c.progress, c.joined, c.out.built = progress{}, joinedFlights{}, false
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
 	x.RecordUser()
 }
 
-// end lets go of everything that belongs to the exchange.
+// end releases everything that belongs to the exchange.
 func (c *call) end() {
 	c.releaseRequest()
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
-	c.plan, c.planFill, c.passThrough, c.clientFields, c.retryOf = nil, nil, nil, nil, nil
+	c.plan, c.planFill, c.passThrough, c.clientFields, c.joined = nil, nil, nil, nil, joinedFlights{}
 	c.callback.end()
 	c.closeReader()
 	clear(c.connection.names)
 	clear(c.out.fields)
 	clear(c.out.chain)
-	clear(c.fields)
-	if cap(c.text) > keepText {
-		c.text = nil
+	clear(c.scratch.fields)
+	if cap(c.scratch.text) > keepText {
+		c.scratch.text = nil
 	}
 }
 
-// keepText is the largest scratch that is kept for the next exchange.
+// keepText is the size of the largest scratch that is kept for the next exchange.
 const keepText = 64 << 10
 
-// operation is a method's name if it is a common one: what clients make up must
-// not fill logs and metrics.
+// operation returns the name of a common method, and "other" for the rest: clients must not
+// fill logs and metrics with names of their own.
 func operation(method []byte) string {
 	switch string(method) {
 	case http.MethodGet:
@@ -117,8 +130,8 @@ func operation(method []byte) string {
 	return "other"
 }
 
-// finish gives the call back. A fault of ours must not become a failed request
-// where that can be helped.
+// finish returns the call to the pool. After a panic of the cache it still answers the
+// request if that is possible.
 func (c *call) finish() {
 	if p := recover(); p != nil {
 		defer c.releaseRequest()
@@ -131,17 +144,17 @@ func (c *call) finish() {
 	s.calls.Put(c)
 }
 
-// fault passes a request on of which nothing has gone out yet, in either
-// direction; else the answer is an error, or is cut.
+// fault passes the request to the origin if nothing of it or of the answer has been sent.
+// Otherwise the answer is an error, or is cut.
 func (c *call) fault(p any) {
 	c.svc.metrics.faults.Inc()
 	c.svc.log.Error("a fault inside the cache", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-	if c.streamed {
-		return // edge cuts what was not ended
+	if c.progress.streamed {
+		return // edge cuts an answer that was not ended
 	}
 	c.x.Reply.Reset()
-	c.faulty = true
-	if c.reachedOrigin || c.x.BodyLength() != 0 || !c.req.Reading() {
+	c.progress.faulty = true
+	if c.progress.reachedOrigin || c.x.BodyLength() != 0 || !c.req.Reading() {
 		c.refuse(http.StatusInternalServerError, "a fault inside Kasoku")
 		c.x.Record.Error = "a fault inside Kasoku"
 		return
@@ -149,7 +162,7 @@ func (c *call) fault(p any) {
 	c.pass(policy.CacheFault)
 }
 
-// parse makes the key and looks at what the request says to a cache.
+// parse makes the key and parses the request's fields for the cache.
 func (c *call) parse() {
 	x := c.x
 	policy.ParseRequest(&c.req, x.Request.Method, x.Request.Fields, c.opt)
@@ -165,8 +178,8 @@ func (c *call) parse() {
 	c.query.OriginFields = c.choose
 }
 
-// chosenBy are the fields by which an answer that varies by names was chosen: what
-// the origin got, where that is something else than what the client sent.
+// chosenBy returns the fields by which the origin selects an answer that varies by names:
+// the ones that it gets, if they differ from the client's.
 func (c *call) chosenBy(names []string) http1.Fields {
 	if len(c.connection.names) > 0 || slices.ContainsFunc(names, isRewritten) {
 		return c.forOrigin()
@@ -174,17 +187,18 @@ func (c *call) chosenBy(names []string) http1.Fields {
 	return c.query.Fields
 }
 
-// forOrigin are the request's fields as its origin gets them. They are made once for
-// an exchange, by whoever needs them first.
+// forOrigin returns the request's fields as the origin gets them. They are made once for an
+// exchange.
 func (c *call) forOrigin() http1.Fields {
-	if !c.outBuilt {
+	if !c.out.built {
 		c.out.build(c.x, &c.connection, &c.set.cfg.Forwarding, c.svc.id)
-		c.outBuilt = true
+		c.out.built = true
 	}
 	return c.out.fields
 }
 
-// finishHead takes down how the request was answered, and says so in Cache-Status.
+// finishHead counts how the request was answered, and adds Cache-Status and the client's own
+// fields.
 func (c *call) finishHead(status policy.CacheStatus) {
 	status.Detail = c.detail(&status)
 	c.count(status.Reason, &status)
@@ -195,16 +209,17 @@ func (c *call) finishHead(status policy.CacheStatus) {
 		c.x.Reply.FieldBytes(string(c.clientFields[i].Name), c.clientFields[i].Value)
 	}
 	if lines := c.callback.Lines(); lines != "" {
-		c.text = append(c.text[:0], lines...)
-		c.x.Reply.Lines(c.text)
+		c.scratch.text = append(c.scratch.text[:0], lines...)
+		c.x.Reply.Lines(c.scratch.text)
 	}
-	if c.text = status.Append(c.text[:0]); len(c.text) > 0 {
-		c.text = c.callback.AppendStatus(c.text)
-		c.x.Reply.FieldBytes("Cache-Status", c.text)
+	if c.scratch.text = status.Append(c.scratch.text[:0]); len(c.scratch.text) > 0 {
+		c.scratch.text = c.callback.AppendStatus(c.scratch.text)
+		c.x.Reply.FieldBytes("Cache-Status", c.scratch.text)
 	}
 }
 
-// detail is what the plan or the passage has to say of why an origin was asked.
+// detail returns the plan's or the pass-through's detail of the reason for asking the
+// origin.
 func (c *call) detail(status *policy.CacheStatus) string {
 	switch {
 	case c.plan != nil && status.Forwarded && status.Reason == c.plan.Why:
@@ -232,7 +247,7 @@ func (c *call) count(why policy.Reason, status *policy.CacheStatus) {
 	}
 }
 
-// refuse answers by itself, in words.
+// refuse answers with a status and a text of its own.
 func (c *call) refuse(status int, words string) {
 	r := &c.x.Reply
 	if c.envelope(status) {
@@ -243,7 +258,7 @@ func (c *call) refuse(status int, words string) {
 	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))
 }
 
-// reject is refuse for what has nothing to do with the cache.
+// reject is refuse for errors that do not concern the cache.
 func (c *call) reject(status int, words string) {
 	c.refuse(status, words)
 	c.count(policy.Refused, nil)

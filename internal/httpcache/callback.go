@@ -32,7 +32,7 @@ func (c *call) admitCallback(f *jsonp.Filter) bool {
 	switch string(r.Method) {
 	case "GET", "HEAD":
 	case "PURGE":
-		if c.set.cfg.Purgers != nil { // else it is a method like any other
+		if c.set.cfg.Purgers != nil { // otherwise PURGE is like any other method
 			cb.strip(f, r)
 		}
 		return true
@@ -60,8 +60,8 @@ func (cb *callback) strip(f *jsonp.Filter, r *http1.Request) {
 	}
 }
 
-// stripFields removes from the request what refers to a wrapped answer, or would bring one
-// that can't be wrapped: conditions, ranges and codings. The session has the conditions.
+// stripFields removes the fields that refer to a wrapped answer, or that would lead to one
+// that cannot be wrapped: conditions, ranges and codings. The session has the conditions.
 func (cb *callback) stripFields(r *http1.Request) {
 	kept := r.Fields[:0]
 	for _, f := range r.Fields {
@@ -88,7 +88,7 @@ func (cb *callback) end() {
 	}
 }
 
-// judge judges an answer by its head and what is known of its body.
+// judge judges an answer by its head and the kind of its body.
 func (cb *callback) judge(status int, fields http1.Fields, kind jsonp.Kind) jsonp.Action {
 	return cb.Judge(jsonp.Answer{
 		Status: status, ContentType: fields.Get("Content-Type"), ContentEncoding: fields.Get("Content-Encoding"), Kind: kind,
@@ -101,9 +101,9 @@ func (c *call) refuseCallback(why *jsonp.ReasonInfo) {
 	r.Status = why.Status
 	r.Field("Content-Type", "application/json")
 	r.Field("X-Content-Type-Options", "nosniff")
-	c.text = append(append(c.text[:0], "kasoku; "...), telemetry.Local.CacheStatus()...)
-	c.text = c.callback.AppendStatus(c.text)
-	r.FieldBytes("Cache-Status", c.text)
+	c.scratch.text = append(append(c.scratch.text[:0], "kasoku; "...), telemetry.Local.CacheStatus()...)
+	c.scratch.text = c.callback.AppendStatus(c.scratch.text)
+	r.FieldBytes("Cache-Status", c.scratch.text)
 	r.Build(append(r.Buf, why.Refusal...))
 	c.count(policy.Refused, nil)
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// collector keeps a body that is copied for one client, as long as it is no longer than
-// what is kept and the memory for fetches lasts. Clients make as many of these as they
-// like, and read as slowly: while half of that memory is taken, none is kept for long.
-// When all of it has come, and before the client has the last of it, done gets it. A nil
-// collector keeps nothing.
+// collector keeps a body that is copied for one client, up to max bytes and while there is
+// memory for fetches. It gives up slow clients while that memory is half used, because
+// clients can cause any number of these. done gets the whole body before the client has the
+// last of it. A nil collector keeps nothing.
 type collector struct {
 	flights *flight.Group
 	max     int64 // longest body, in bytes
 	done    func(body []byte)
 
-	bytes []byte // counted among what flights hold
+	bytes []byte // counted among the bytes that flights hold
 	began time.Time
 	over  bool
 }
@@ -40,13 +39,13 @@ func (k *collector) add(p []byte, err error) {
 	}
 }
 
-// acquire counts n bytes more, if they may be held.
+// acquire counts n more bytes, if they may be held.
 func (k *collector) acquire(n int64) bool {
 	slow := time.Since(k.began) > store.DrainSeconds*time.Second
 	return int64(len(k.bytes))+n <= k.max && k.flights.Acquire(n, slow)
 }
 
-// release lets go of the body, and takes no more.
+// release frees the body and stops collecting.
 func (k *collector) release() {
 	if k != nil {
 		k.flights.Release(int64(len(k.bytes)))

@@ -11,11 +11,11 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// errOtherPart says that what came is not the rest of the stored part.
+// errOtherPart means that the origin's answer is not the rest of the stored part.
 var errOtherPart = errors.New("httpcache: the origin has sent another part than was asked for")
 
-// completablePart finds a stored part that a request for the whole may be completed
-// from, nil if there is none.
+// completablePart returns a stored part from which a request for the whole may be completed,
+// nil if there is none.
 func (c *call) completablePart() (part *store.Object) {
 	if c.req.Method != policy.GET || c.req.Traits.Has(policy.HasRange) {
 		return nil
@@ -29,9 +29,9 @@ func (c *call) completablePart() (part *store.Object) {
 	return part
 }
 
-// completion are the fields of a request for the rest of the part, if there is one
-// that is still there. It is called when the flight's fence has been taken down:
-// what comes later finds the flight.
+// completion returns the fields of a request for the rest of the part, if that is still
+// valid. It is called after the flight has noted its fence, so that later invalidations
+// affect the flight.
 func (f *originFetch) completion() (http1.Fields, bool) {
 	if f.part == nil || !f.svc.store.Valid(f.key, f.part) {
 		return nil, false
@@ -39,8 +39,8 @@ func (f *originFetch) completion() (http1.Fields, bool) {
 	return policy.Completion(nil, f.header, &f.part.Head.Response, f.opt)
 }
 
-// complete makes the whole of the stored part and an answer with its rest. A whole
-// that not all may have is not put together: its bytes are not those of the answer.
+// complete makes a whole response of the stored part and the rest in the origin's answer. A
+// whole that cannot be shared is not made.
 func (f *originFetch) complete(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	o, part, now := f.opt, &f.part.Head.Response, clock()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
@@ -62,7 +62,7 @@ func (f *originFetch) complete(in *origin.Inbound, fields http1.Fields, asked po
 type partAndRest struct {
 	io.Reader
 	io.Closer
-	part *store.Memory // is held until Close; may be nil
+	part *store.Memory // held until Close; may be nil
 }
 
 func (p *partAndRest) Close() error {

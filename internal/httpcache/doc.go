@@ -1,8 +1,11 @@
-// Package httpcache is the HTTP cache and the service on it: requests are answered from what
-// is stored or from an origin. The rules of RFC 9111 are in its package policy, the stored
-// responses in its package store.
+// Package httpcache is a caching reverse proxy according to RFC 9111. A [Service] handles
+// the exchanges of an edge.Server: it answers from what is stored, or asks an origin.
 //
-// A [Flight] is one request to the origin for every client that wants its answer. It hands
-// out the head as soon as it is known and bytes as they arrive, and stores the whole object
-// at its end.
+// Its parts are packages of their own: policy has the rules of the RFC as functions, store
+// the stored responses, flight the requests to the origin that several clients share, coding
+// the content codings, and disk the files.
+//
+// A service for another protocol extends the handler by three methods: [Service.Read]
+// answers a request under the key and the options of a [Plan], [Service.Pass] forwards one
+// without storing the answer, and [Service.Ask] sends a request of its own.
 package httpcache

@@ -13,25 +13,24 @@ import (
 
 var _ admin.Drainer = (*Service)(nil)
 
-// drains are the members that an administrator has asked to drain. They outlive a new
-// configuration. mu is also held while one is put in force, so that both agree on who
-// is drained.
+// drains are the members that an administrator has requested to drain. They survive a new
+// configuration. mu is also held while a configuration is put in force, so that both agree
+// on the drained members.
 type drains struct {
 	mu        sync.Mutex
 	requested map[string]bool // by the member's name
 }
 
-// nameOf is what a member is called.
+// nameOf returns the name of a member, which is its URL by default.
 func nameOf(m *balance.Member) string { return cmp.Or(m.Name, m.URL) }
 
-// isDrained says whether somebody wants m drained. mu is held.
+// isDrained reports whether the configuration or an administrator drains m. mu is held.
 func (d *drains) isDrained(m *balance.Member, cfg *Config) bool {
 	return cfg.Drained[m.URL] || d.requested[nameOf(m)]
 }
 
-// apply lets the members have no new requests that are drained in cfg, or by an
-// administrator, and the others have them again. What is not a member any more is
-// forgotten. mu is held.
+// apply drains the members that are drained by cfg or by an administrator, and undrains the
+// others. It forgets requests about members that are no longer in cfg. mu is held.
 func (d *drains) apply(g *balance.Group, cfg *Config) {
 	stay := map[string]bool{}
 	for i := range cfg.Group.Members {
@@ -74,7 +73,8 @@ func (s *Service) Drain(_ context.Context, r admin.DrainRequest) (admin.DrainRes
 	panic("httpcache: a group without one of its members")
 }
 
-// member finds a member, and counts the others that are not drained. mu is held.
+// member returns the member of that name, and the number of others that are not drained. mu
+// is held.
 func (d *drains) member(cfg *Config, name string) (found *balance.Member, others int, err error) {
 	var names []string
 	for i := range cfg.Group.Members {

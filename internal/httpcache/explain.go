@@ -15,8 +15,8 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// Explain tells how a request would be answered now. Its path is a path, for which
-// a header Host is needed, or a whole URL.
+// Explain reports how a request would be answered now. Its path is a whole URL, or a path
+// with a header Host.
 func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
 	fields, err := FieldsOf(&r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	return e.Explanation, nil
 }
 
-// ExplainPlan tells how Read would answer a request with p now.
+// ExplainPlan reports how Read would answer a request with p now.
 func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *Plan) admin.Explanation {
 	e := explanation{store: s.store, options: p.Options, plan: p, now: clock()}
 	cfg := &s.settings.Load().cfg
@@ -55,7 +55,7 @@ func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *P
 	return e.Explanation
 }
 
-// FieldsOf are the header lines of a request that is to be explained.
+// FieldsOf returns the header fields of a request to explain.
 func FieldsOf(r *admin.ExplainRequest) (fields http1.Fields, err error) {
 	for name, value := range r.Headers {
 		if !ascii.IsToken(name) || !http1.ValidValue([]byte(value)) {
@@ -66,7 +66,7 @@ func FieldsOf(r *admin.ExplainRequest) (fields http1.Fields, err error) {
 	return fields, nil
 }
 
-// explanation is an explanation on its way.
+// explanation is an explanation in progress.
 type explanation struct {
 	admin.Explanation
 	store   *store.Store
@@ -85,8 +85,8 @@ func (e *explanation) decide(why policy.Reason) {
 	e.step("decision", i.Name, i.Help)
 }
 
-// callback tells what becomes of the callback that a request names, if it does. Refused:
-// nothing is looked up.
+// callback explains the callback that a request names, if any. It reports whether the
+// request is refused for it.
 func (e *explanation) callback(f *jsonp.Filter, cfg *Config, r *admin.ExplainRequest, query string, fields http1.Fields) (refused bool) {
 	var s jsonp.Session
 	does := s.Admit(f, &http1.Request{Method: []byte(cmp.Or(r.Method, http.MethodGet)), RawQuery: []byte(query), Fields: fields}, cfg.Credentials)
@@ -101,7 +101,7 @@ func (e *explanation) callback(f *jsonp.Filter, cfg *Config, r *admin.ExplainReq
 	return refused
 }
 
-// explain follows call.read and call.planned.
+// explain makes the same decisions as call.read and call.planned.
 func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 	var req policy.Request
 	policy.ParseRequest(&req, []byte(cmp.Or(method, http.MethodGet)), fields, e.options)
@@ -144,8 +144,7 @@ func (e *explanation) explainObject(o *store.Object, d *policy.Decision) {
 	}
 }
 
-// keyed adds what an origin would be told by default where everything is taken to vary
-// by that.
+// keyed adds the default values of the fields by which every answer varies.
 func keyed(fields http1.Fields, key []byte, o *policy.Options) http1.Fields {
 	scheme, rest, _ := strings.Cut(string(key), "://")
 	host, _ := store.SplitHost(rest)

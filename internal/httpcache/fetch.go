@@ -32,14 +32,14 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 		req.Arrived, req.Linger, req.KeepFailure = f.fill.Arrived, f.fill.Linger, isOriginFault
 	}
 	if !apart {
-		req.RetryOf = c.retryOf
+		req.RetryOf = c.joined.retryOf
 	}
 	next := c.join(c.svc.flights.Join(&req), f, why)
 	switch {
-	case next == fetchAlone, next == retryShared && c.mismatches >= maxMismatches:
+	case next == fetchAlone, next == retryShared && c.joined.mismatches >= maxMismatches:
 		c.fetch(seen, why, true)
 	case next == retryShared:
-		c.mismatches++
+		c.joined.mismatches++
 		c.fetch(seen, why, false)
 	}
 }
@@ -48,7 +48,7 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 // without an answer: once, and only if the failure is not about the origin's state and no
 // stored object may be used. The failure may have been caused by the other client's request.
 func (c *call) mayRetry(t *flight.Waiter, seen *store.Object, err error) bool {
-	if !t.Joined() || c.retried || c.x.Context().Err() != nil || seen != nil && c.mayUseStale(seen) {
+	if !t.Joined() || c.joined.retried || c.x.Context().Err() != nil || seen != nil && c.mayUseStale(seen) {
 		return false
 	}
 	var f *origin.Fault
@@ -99,7 +99,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 	x.Record.Origin += time.Since(start)
 	if err != nil {
 		if c.mayRetry(t, f.stale(), err) {
-			c.retried, c.retryOf = true, t.Flight()
+			c.joined.retried, c.joined.retryOf = true, t.Flight()
 			return retryShared
 		}
 		c.failed(f.stale(), err)

@@ -13,17 +13,17 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// Forwarding says what origins are told of the client.
+// Forwarding configures the fields that describe the client to origins.
 type Forwarding struct {
 	X        bool           // X-Forwarded-For, -Host and -Proto
 	Standard bool           // Forwarded (RFC 7239)
-	Trust    []netip.Prefix // whose own such fields are continued; all others' are dropped
+	Trust    []netip.Prefix // proxies whose own such fields are extended; others' are dropped
 
-	reduced *policy.Options // if its Encodings are to stand for the client's own
+	reduced *policy.Options // not nil if its Encodings replace the client's Accept-Encoding
 }
 
-// keyed are the fields that every answer depends on: a trusted proxy says which site, and
-// how secure, and may say what its client has written.
+// keyed returns the fields by which every answer varies: a trusted proxy names the site and
+// the scheme in them, and may copy them from its client.
 func (f *Forwarding) keyed() (names []string) {
 	if len(f.Trust) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func (f *Forwarding) keyed() (names []string) {
 	return names
 }
 
-// trusts says whether a client's own fields are believed.
+// trusts reports whether client is a trusted proxy.
 func (f *Forwarding) trusts(client netip.Addr) bool {
 	for _, p := range f.Trust {
 		if p.Contains(client.Unmap()) {
@@ -47,16 +47,17 @@ func (f *Forwarding) trusts(client netip.Addr) bool {
 	return false
 }
 
-// outgoing makes the fields of a request to an origin. It is used again: fields
-// are slices of text and of the exchange, so what outlives that is to be cloned.
+// outgoing builds the fields of a request to an origin. It is used again, and the fields are
+// slices of text and of the exchange: clone them for a longer use.
 type outgoing struct {
 	fields http1.Fields
 	text   []byte
-	host   []byte // the client's, as it stands in the key
+	host   []byte // the client's, as in the key
 	chain  [][]byte
+	built  bool // for the present exchange
 }
 
-// build takes over the client's fields that go on, and adds ours. id names this
+// build copies the client's end-to-end fields and adds the proxy's. id identifies this
 // process in Via.
 func (o *outgoing) build(x *edge.Exchange, h *connectionHeader, f *Forwarding, id string) http1.Fields {
 	o.fields, o.text = o.fields[:0], o.text[:0]
@@ -92,8 +93,8 @@ func (o *outgoing) build(x *edge.Exchange, h *connectionHeader, f *Forwarding, i
 	return o.fields
 }
 
-// appendReduced appends the codings that the origin knows and the client takes. One
-// that takes none of them takes what is not encoded.
+// appendReduced appends the codings that both the origin and the client support, or identity
+// if there are none.
 func appendReduced(dst []byte, client http1.Fields, o *policy.Options) []byte {
 	before := len(dst)
 	if dst = policy.AppendEncodings(dst, client, o); len(dst) == before {
@@ -102,8 +103,8 @@ func appendReduced(dst []byte, client http1.Fields, o *policy.Options) []byte {
 	return dst
 }
 
-// add appends a field whose value is written by f. Growing moves text, but what
-// was written before stays where the fields look.
+// add appends a field whose value is written by f. Fields that were added before remain
+// valid when text grows, because they refer to the old memory.
 func (o *outgoing) add(name string, f func(dst []byte) []byte) {
 	start := len(o.text)
 	o.text = append(o.text, name...)
@@ -118,7 +119,8 @@ func isForwarded(name []byte) bool {
 		ascii.EqualFold(name, "Forwarded")
 }
 
-// hyphenated is name with hyphens for underscores: many origins take both for one.
+// hyphenated returns name with hyphens for underscores, which many origins do not
+// distinguish.
 func hyphenated(name []byte) []byte {
 	if bytes.IndexByte(name, '_') < 0 {
 		return name
@@ -126,9 +128,9 @@ func hyphenated(name []byte) []byte {
 	return bytes.ReplaceAll(name, []byte{'_'}, []byte{'-'})
 }
 
-// isProxyField says whether a field is one of those in which a proxy tells, without a
-// standard, what it was asked for and by whom. Origins go by them, and an answer that
-// was made up of what any client wrote there would be stored for all.
+// isProxyField reports whether a field is one in which proxies, without a standard, describe
+// the original request. Origins obey these fields, so that an answer to a forged one would
+// be stored for all clients.
 func isProxyField(name []byte) bool {
 	const prefix = len("X-Forwarded-")
 	name = hyphenated(name)
@@ -156,8 +158,8 @@ func isProxyField(name []byte) bool {
 	return false
 }
 
-// maxForwards is how often a request may still be forwarded, if it says so: only OPTIONS
-// and TRACE do.
+// maxForwards returns the number of times that a request may still be forwarded, if it has a
+// limit. Only OPTIONS does here.
 func maxForwards(r *http1.Request) (uint64, bool) {
 	if string(r.Method) != "OPTIONS" {
 		return 0, false
@@ -185,8 +187,8 @@ func (o *outgoing) addXForwarded(x *edge.Exchange, trusted bool) {
 	})
 }
 
-// trustedValues are the values of a field's lines, if the client is to be believed. They are
-// good until the next call.
+// trustedValues returns the values of a field, none unless the client is trusted. They are
+// valid until the next call.
 func (o *outgoing) trustedValues(x *edge.Exchange, name string, trusted bool) [][]byte {
 	o.chain = o.chain[:0]
 	for i := range x.Request.Fields {
@@ -220,8 +222,8 @@ func scheme(x *edge.Exchange) []byte {
 	return plainScheme
 }
 
-// addForwarded adds Forwarded: one element for each proxy, ours last. A line with a quote
-// that is not closed would hide ours, and is left out.
+// addForwarded adds Forwarded with one element for each proxy, this one last. It drops a
+// line with an unclosed quote, which would hide the last element.
 func (o *outgoing) addForwarded(x *edge.Exchange, trusted bool) {
 	o.add("Forwarded", func(dst []byte) []byte {
 		dst = appendChain(dst, slices.DeleteFunc(o.trustedValues(x, "Forwarded", trusted), policy.ForwardedOpen))
@@ -241,7 +243,7 @@ func (o *outgoing) addForwarded(x *edge.Exchange, trusted bool) {
 	})
 }
 
-// isLoop says whether a request came through this very process before.
+// isLoop reports whether a request has passed through this process before.
 func isLoop(fields http1.Fields, id string) bool {
 	for i := range fields {
 		if ascii.EqualFold(fields[i].Name, "Via") && viaContains(fields[i].Value, id) {
@@ -251,7 +253,7 @@ func isLoop(fields http1.Fields, id string) bool {
 	return false
 }
 
-// viaContains says whether one of the list's members was received by id.
+// viaContains reports whether one of the list's members was received by id.
 func viaContains(value []byte, id string) bool {
 	for i := 1; i+len(id) <= len(value); i++ {
 		end := i + len(id)

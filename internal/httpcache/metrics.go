@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// metrics are the service's counters. Those of reasons are made when they are
-// first used: most never are.
+// metrics are the service's counters. A counter of a reason is made at its first use: most
+// are never used.
 type metrics struct {
 	registry *telemetry.Registry
 	service  string
@@ -44,12 +44,12 @@ func (m *metrics) answered(why policy.Reason, d telemetry.Decision) {
 	m.inc(&m.requests[why], why, "kasoku_http_requests_total", "Requests by how they were answered; http-reference.md has the reasons.")
 }
 
-// stale counts what became of an origin's answer.
+// stored counts why an origin's answer was stored or not.
 func (m *metrics) stored(why policy.Reason) {
 	m.inc(&m.answers[why], why, "kasoku_http_origin_answers_total", "Answers of origins by whether they were stored, or why not; http-reference.md has the reasons.")
 }
 
-// wrapped counts what became of a callback.
+// wrapped counts why an answer was wrapped for its callback or not.
 func (m *metrics) wrapped(why jsonp.Reason) {
 	m.inc(&m.wraps[why], why, "kasoku_http_jsonp_total", "Requests that name a callback, by whether their answer was wrapped, or why not; jsonp.md has the reasons.")
 }
@@ -63,7 +63,7 @@ func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], why fmt.Stringer,
 	c.Inc()
 }
 
-// decisions are the requests by decision.
+// decisions returns the number of requests by decision.
 func (m *metrics) decisions() map[telemetry.Decision]uint64 {
 	counts := map[telemetry.Decision]uint64{}
 	for d := range m.by {
@@ -74,7 +74,7 @@ func (m *metrics) decisions() map[telemetry.Decision]uint64 {
 	return counts
 }
 
-// observe exposes the store's figures.
+// observe exports the figures of the store and the flights.
 func (s *Service) observe() {
 	for _, m := range []struct {
 		name, help string

@@ -11,17 +11,16 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// readRange answers a request for a range that nothing stored has: from the fetch of
-// the whole that is under way, if there is one; else from the origin, which is asked for
-// the range as the client has put it, once for all who ask for the same at the same
-// time. The part may be stored.
+// readRange answers a request for a range that is not stored: from the fetch of the whole
+// that is in progress, or else from the origin, with one request for all clients that want
+// the same range at the same time. The part may be stored.
 func (c *call) readRange(found *store.Found, why policy.Reason) {
 	if f := c.countRequest(); f != nil {
 		c.failed(nil, f)
 		return
 	}
 	req := flight.Request{Query: &c.query, Seen: found.Object, Part: c.shareableRange(found), Covered: c.coveredBy}
-	for next := retryShared; next == retryShared && c.mismatches < maxMismatches; c.mismatches++ {
+	for next := retryShared; next == retryShared && c.joined.mismatches < maxMismatches; c.joined.mismatches++ {
 		t, f := c.svc.flights.TryJoin(&req), (*originFetch)(nil)
 		if t == nil && req.Part == nil {
 			break
@@ -40,8 +39,8 @@ func (c *call) readRange(found *store.Found, why policy.Reason) {
 
 func (c *call) coveredBy(o *store.Object) bool { return policy.Covers(&c.req, &o.Head.Response) }
 
-// shareableRange is the range that is asked for, if others can have the same answer: there
-// is one, without other conditions, and nothing known says that it is for one client.
+// shareableRange returns the requested range if its answer may be shared with other requests
+// for it; nil if it may not, or if there are other conditions.
 func (c *call) shareableRange(found *store.Found) []byte {
 	const conditions = policy.HasIfNoneMatch | policy.HasIfModifiedSince
 	q := &c.req
@@ -51,7 +50,7 @@ func (c *call) shareableRange(found *store.Found) []byte {
 	return append(append(bytes.Clone(q.Range), '\n'), q.IfRange...)
 }
 
-// answerReceivedPart answers with a part that the origin has just sent for what is asked for.
+// answerReceivedPart answers with a part that the origin has just sent for this request.
 func (c *call) answerReceivedPart(o *store.Object, status policy.CacheStatus) {
 	if c.callback.Admitted() {
 		c.callback.judge(o.Head.Response.Status, o.Head.Fields, jsonp.Unseen)
@@ -60,7 +59,7 @@ func (c *call) answerReceivedPart(o *store.Object, status policy.CacheStatus) {
 	c.sendBody(o.Body, 0, o.Body.Len())
 }
 
-// fetchRangeAlone asks the origin for a range on behalf of this client alone.
+// fetchRangeAlone asks the origin for a range for this client only.
 func (c *call) fetchRangeAlone(why policy.Reason) {
 	fence := c.svc.store.Fence(c.key)
 	asked := clock()
@@ -74,8 +73,8 @@ func (c *call) fetchRangeAlone(why policy.Reason) {
 	c.relayRange(in, fence, asked, why)
 }
 
-// relayRange gives the client the answer to a range, and keeps what is a part or the
-// whole of a response.
+// relayRange gives the client the answer to a range request, and stores it if it is a part
+// or the whole of a response.
 func (c *call) relayRange(in *origin.Inbound, at store.Fence, asked policy.Moment, why policy.Reason) {
 	o := c.opt
 	fields := received(in, clock())

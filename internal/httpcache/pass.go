@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// outbound is the client's request as it goes to an origin, without its body. header is
-// made by forOrigin.
+// outbound returns the client's request to an origin, without its body. header is
+// forOrigin's.
 func (c *call) outbound(header http1.Fields) *origin.Outbound {
 	r := &c.x.Request
 	q := &origin.Outbound{
@@ -31,7 +31,7 @@ func (c *call) outbound(header http1.Fields) *origin.Outbound {
 	return q
 }
 
-// target is what was asked for in origin-form, whatever form it came in.
+// target returns the request target in origin form.
 func target(r *http1.Request) []byte {
 	if len(r.Target) > 0 && (r.Target[0] == '/' || r.Target[0] == '*') {
 		return r.Target
@@ -42,12 +42,12 @@ func target(r *http1.Request) []byte {
 	return append(append(append([]byte(nil), r.Path...), '?'), r.RawQuery...)
 }
 
-// interim gives the client an answer that goes before the final one.
+// interim forwards a 1xx answer.
 func (c *call) interim(status int, h http1.Fields) {
-	_ = c.x.Interim(status, policy.EndToEnd(nil, h)) // one that the client does not get is no loss
+	_ = c.x.Interim(status, policy.EndToEnd(nil, h)) // its loss does not matter
 }
 
-// withBody lets the request's body follow as it comes.
+// withBody lets the request's body be streamed to the origin.
 func (c *call) withBody(q *origin.Outbound) {
 	x := c.x
 	if q.Length = x.BodyLength(); q.Length == 0 {
@@ -57,8 +57,8 @@ func (c *call) withBody(q *origin.Outbound) {
 	q.Expect = x.Request.Expect100
 }
 
-// ask makes the exchange with an origin. The time until the answer's head is that
-// of the access log.
+// ask sends a request to an origin and returns the answer's head. The access log gets the
+// time that it took.
 func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	if f := c.countRequest(); f != nil {
 		return nil, f
@@ -68,15 +68,15 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 	in, f := c.send(ctx, q)
 	c.x.Record.Origin += time.Since(start)
 	if f != nil {
-		c.reachedOrigin = c.reachedOrigin || f.Reached
+		c.progress.reachedOrigin = c.progress.reachedOrigin || f.Reached
 		c.svc.logOriginFault(q.Method, q.Target, q.Header, f)
 	} else {
-		c.reachedOrigin = true
+		c.progress.reachedOrigin = true
 	}
 	return in, f
 }
 
-// pass gives the request to an origin as it is, and the client its answer.
+// pass forwards the request to an origin, and the answer to the client, without the cache.
 func (c *call) pass(why policy.Reason) {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
@@ -102,7 +102,7 @@ func (c *call) pass(why policy.Reason) {
 	c.relay(in, status)
 }
 
-// relay gives the client an answer as it comes from an origin.
+// relay gives the client an answer as the origin sends it.
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
 	if c.callback.Admitted() && c.wrapRelay(&streamedWrap{
 		status: in.Status, fields: in.Header, lines: func() []byte { return c.headLines(in, clock()) }, cacheStatus: status, ownDate: true,
@@ -115,30 +115,29 @@ func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
 	c.copyBody(in)
 }
 
-// head takes over the head of an answer that is not stored.
+// head copies the head of an answer that is not stored.
 func (c *call) head(in *origin.Inbound, now policy.Moment) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = in.Status, true
 	reply.Lines(c.headLines(in, now))
 }
 
-// headLines are the lines of an answer that is not stored. They are in c.text.
+// headLines returns the lines of an answer that is not stored. They are in c.scratch.text.
 func (c *call) headLines(in *origin.Inbound, now policy.Moment) []byte {
-	c.fields = policy.EndToEnd(c.fields[:0], in.Header)
-	c.text = appendLines(c.text[:0], policy.Dated(nil, c.fields, now), c.opt)
-	c.text = http1.AppendFieldBytes(c.text, "Via", via[in.Minor].Value)
-	return c.text
+	c.scratch.fields = policy.EndToEnd(c.scratch.fields[:0], in.Header)
+	c.scratch.text = appendLines(c.scratch.text[:0], policy.Dated(nil, c.scratch.fields, now), c.opt)
+	c.scratch.text = http1.AppendFieldBytes(c.scratch.text, "Via", via[in.Minor].Value)
+	return c.scratch.text
 }
 
-// via tells clients that an answer came through here, by the minor version of HTTP/1 that
-// its origin has spoken.
+// via is the field Via of answers, by the minor version of HTTP/1 that the origin speaks.
 var via = [...]http1.Field{
 	{Name: []byte("Via"), Value: []byte("1.0 kasoku")},
 	{Name: []byte("Via"), Value: []byte("1.1 kasoku")},
 }
 
-// appendLines renders fields that were read as valid, but for those that edge
-// writes, and those that clients don't get.
+// appendLines renders valid fields, except those that edge writes and those that are hidden
+// from clients.
 func appendLines(dst []byte, fields http1.Fields, o *policy.Options) []byte {
 	for i := range fields {
 		f := &fields[i]
@@ -156,7 +155,7 @@ var (
 	smallBuffers = sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }}
 )
 
-// buffers are those that bodies are copied with: small ones while memory is short.
+// buffers returns the pool of copy buffers: small ones while memory is short.
 func (c *call) buffers() *sync.Pool {
 	if c.svc.budget.Pressed() {
 		return &smallBuffers
@@ -167,9 +166,9 @@ func (c *call) buffers() *sync.Pool {
 // copyBody gives the client an answer's body.
 func (c *call) copyBody(in *origin.Inbound) { c.copyBodyTo(in, nil) }
 
-// copyBodyTo is copyBody, and lets keep have it too. The head of a body with a known
-// length waits for its first bytes: they leave together, and a body that ends before
-// them is told as what it is, an error.
+// copyBodyTo is copyBody, with a copy for keep. The head of a body with a known length waits
+// for its first bytes: both are sent together, and a body that fails before them is answered
+// with an error.
 func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 	defer keep.release()
 	if c.req.Method == policy.HEAD || in.Status == http.StatusNotModified {
@@ -193,18 +192,18 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 			return
 		}
 	}
-	c.streamed = true
-	if out, serr := c.x.StreamWith(in.Length, (*buf)[:n]); serr == nil { // else the client is gone
+	c.progress.streamed = true
+	if out, serr := c.x.StreamWith(in.Length, (*buf)[:n]); serr == nil { // otherwise the client is gone
 		c.copyRest(out, from, keep, *buf, err)
 	}
 }
 
-// errSurplus is a body that is longer than announced.
+// errSurplus means that a body is longer than announced.
 var errSurplus = errors.New("httpcache: the body is longer than was announced")
 
-// eofReader reads an answer's body, and of one with a known length the end together
-// with the last bytes: so it is stored before the client has all of it, and a
-// client that asks again finds it.
+// eofReader reads an answer's body. For one with a known length it returns io.EOF together
+// with the last bytes, so that the body is stored before the client has all of it and
+// requests it again.
 type eofReader struct {
 	in   *origin.Inbound
 	got  int64
@@ -222,13 +221,13 @@ func (e *eofReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copyRest streams what follows the first bytes of a body, whose reading has given err.
+// copyRest streams the rest of a body behind its first bytes, whose Read returned err.
 func (c *call) copyRest(out *edge.Outgoing, from *eofReader, keep *collector, buf []byte, err error) {
 	for {
 		switch {
 		case err == io.EOF:
 			out.Trailer(trailer(from.in, c.opt))
-			_ = out.Close() // edge accounts for clients that leave
+			_ = out.Close() // edge counts clients that disconnect
 			return
 		case err != nil:
 			c.logCut(err)
@@ -244,12 +243,12 @@ func (c *call) copyRest(out *edge.Outgoing, from *eofReader, keep *collector, bu
 	}
 }
 
-// trailer are the fields behind a whole body that clients may get.
+// trailer returns the trailer fields of a whole body that are not hidden from clients.
 func trailer(in *origin.Inbound, o *policy.Options) http1.Fields {
 	return slices.DeleteFunc(slices.Clone(in.Trailer()), func(f http1.Field) bool { return o.Strips(f.Name) })
 }
 
-// answerFault tells the client that no origin answered.
+// answerFault answers a request that got no answer from an origin.
 func (c *call) answerFault(f *origin.Fault) {
 	if errors.Is(f, inflight.ErrFull) {
 		c.refuseNoMemory()
@@ -261,7 +260,7 @@ func (c *call) answerFault(f *origin.Fault) {
 	c.x.Record.Error = f.Error()
 }
 
-// faultStatus says what a fault is to a client.
+// faultStatus returns the status and the text of the answer to a fault.
 func (c *call) faultStatus(f *origin.Fault) (status int, words string) {
 	var refused *http1.Error
 	switch {
@@ -274,19 +273,18 @@ func (c *call) faultStatus(f *origin.Fault) (status int, words string) {
 	case f.Kind == origin.Dial:
 		return http.StatusBadGateway, "no connection to the origin"
 	case errors.As(f.Err, &refused) && refused.Status < 500:
-		return refused.Status, refused.Reason // of the client's own body
+		return refused.Status, refused.Reason // the client's body is invalid
 	case f.Kind == origin.Garbage:
 		return http.StatusBadGateway, "the origin's answer is not valid HTTP"
 	}
 	return http.StatusBadGateway, "the origin ended the connection without an answer"
 }
 
-// statusClientGone is what the log has for a client that did not wait for the
-// answer; nobody gets it.
+// statusClientGone is logged for a client that did not wait for the answer. It is never
+// sent.
 const statusClientGone = 499
 
-// tunnel passes on a request for another protocol on this connection, and then
-// what both sides say.
+// tunnel forwards a request for another protocol, and then the bytes of both sides.
 func (c *call) tunnel() {
 	header := c.forOrigin()
 	for _, f := range c.x.Request.Fields {
@@ -319,7 +317,7 @@ func (c *call) runTunnel(in *origin.Inbound) {
 		}
 	}
 	c.count(policy.UpgradePassed, nil)
-	c.streamed = true
+	c.progress.streamed = true
 	down, err := c.x.Upgrade()
 	if err != nil {
 		return
@@ -327,7 +325,7 @@ func (c *call) runTunnel(in *origin.Inbound) {
 	splice(down, up)
 }
 
-// halfCloser is a connection of which one direction can end first.
+// halfCloser is a connection whose directions end separately.
 type halfCloser interface {
 	io.ReadWriteCloser
 	CloseWrite() error

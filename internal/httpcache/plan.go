@@ -19,60 +19,61 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// Plan is what a service on top of this one knows of a read beyond HTTP. It and
-// what it refers to must stay as they are until Serve returns.
+// Plan extends the handling of one read by another service, for example for CouchDB. It and
+// its fields must not change until Read returns.
 type Plan struct {
-	// Key is what the answer is stored under, instead of the URL.
+	// Key is the key under which the answer is stored, in place of the URL.
 	Key []byte
-	// Valid says that what is stored and fresh is also right. Without it the origin is
-	// asked, about what is stored if that has a validator of the origin's.
+	// Valid means that a stored fresh answer may be used. Otherwise the origin is asked,
+	// with a condition if the stored answer has a validator of the origin's.
 	Valid bool
-	// Since is the earliest moment, on the cache's clock, at which a fetch may have begun
-	// whose answer this request takes.
+	// Since is the earliest time, on the cache's clock, at which a shared fetch may have
+	// begun.
 	Since int64
-	// Body is that of a POST that reads; nil for GET and HEAD.
+	// Body is the body of a POST that reads; nil for GET and HEAD.
 	Body []byte
-	// Options stand for the service's own; they never change. A request's credentials make
-	// no difference, in any case: whoever makes the plan knows who may have the answer.
+	// Options replace the service's own; they never change. A request's credentials are
+	// ignored in any case: the maker of the plan has checked permissions.
 	Options *policy.Options
-	// ClientFields are fields for this client's answer alone.
+	// ClientFields are added to this client's answer only.
 	ClientFields http1.Fields
-	// JSONP stands for the service's own; nil: that one holds.
+	// JSONP replaces the service's own filter; nil: that one applies.
 	JSONP *jsonp.Filter
-	// Filler is asked once when nothing stored answers.
+	// Filler is called once if no stored answer is used.
 	Filler Filler
-	// Why, if set, is told in Cache-Status where nothing is stored, with Detail, which may
-	// be empty.
+	// Why, if not 0, is the reason in Cache-Status when nothing is stored, with Detail,
+	// which may be empty.
 	Why    policy.Reason
 	Detail string
 }
 
 // Filler makes fills.
 type Filler interface {
-	// Fill is called by the goroutine that serves the exchange. What it returns outlives
-	// the exchange and must not refer to it.
+	// Fill is called by the goroutine of the exchange. The result outlives the exchange and
+	// must not refer to it.
 	Fill() *Fill
 }
 
 // Body is the body of a stored response.
 type Body = store.Body
 
-// Fill is how an origin is asked for an answer that may be stored.
+// Fill is a request to the origin for an answer that may be stored.
 type Fill struct {
-	// Tags are what the answer depends on: at most three. They are noted before Ask.
+	// Tags are tags that the answer depends on, at most three. They are noted before Ask is
+	// called.
 	Tags []cache.Tag
-	// Ask sends q. keep says whether the answer may be stored as far as the origin that
-	// gave it is concerned. Ask may change q, but not what q refers to.
+	// Ask sends q. keep reports whether the answering origin allows the answer to be stored.
+	// Ask may change q, but nothing that q refers to.
 	Ask func(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault)
-	// Refetch fetches the answer anew where something is stored that the origin has given a
-	// validator: one origin's validators say nothing to another.
+	// Refetch prevents a conditional request with the stored answer's validator: validators
+	// of one origin mean nothing to another.
 	Refetch bool
-	// StarterOnly keeps an answer that may not be stored, as Ask says, from those who wait for
-	// the same: it is right for who asked only.
+	// StarterOnly prevents an answer with keep false from being shared with waiting
+	// requests.
 	StarterOnly bool
-	// Admit looks at an answer's head. What it returns may refer to fields.
+	// Admit judges the head of an answer. Its result may refer to fields.
 	Admit func(status int, fields http1.Fields) Admission
-	// CheckBody looks at a body that is whole, and says whether it may be stored.
+	// CheckBody reports whether a whole body may be stored; nil: any may.
 	CheckBody func(*store.Body) bool
 	// Answer, if set, replaces Admit and Sound. The service makes the flight's answer, which
 	// decides alone which requests share it, and keeps it elsewhere: nothing is stored here,
@@ -92,19 +93,19 @@ type Received struct {
 	Asked   policy.Moment // when the origin was asked
 }
 
-// Admission is what becomes of an answer.
+// Admission is the judgment about an answer.
 type Admission struct {
-	// Fields are those of the answer for everybody.
+	// Fields are the answer's fields for all clients.
 	Fields http1.Fields
-	// ClientFields are fields for whoever asked only.
+	// ClientFields are added for the client that started the fetch only.
 	ClientFields http1.Fields
-	// Store lets others have it, and lets it be stored if nothing else is against it.
+	// Store allows the answer to be shared, and to be stored if HTTP's rules allow it too.
 	Store bool
 }
 
-// Read answers a GET, a HEAD or a POST that reads, from what is stored or from an
-// origin. Stored answers have no age and are dated now: that they are still
-// right is known as if they had just been validated.
+// Read answers a GET, a HEAD or a POST that reads, from what is stored or from an origin. A
+// stored answer is sent with the present Date and without Age, as if it had just been
+// validated.
 func (s *Service) Read(x *edge.Exchange, p *Plan) {
 	c := s.startCall(x)
 	defer c.finish()
@@ -115,38 +116,37 @@ func (s *Service) Read(x *edge.Exchange, p *Plan) {
 	}
 }
 
-// PassThrough is how a request goes to an origin whose answer is not stored.
+// PassThrough configures a request whose answer is not stored.
 type PassThrough struct {
-	// Why is told in Cache-Status, with Detail, which may be empty.
+	// Why is the reason in Cache-Status, with Detail, which may be empty.
 	Why    policy.Reason
 	Detail string
-	// Ask sends q, as Fill.Ask does. Nil asks any origin.
+	// Ask sends q, as Fill.Ask does. Nil: any origin is asked.
 	Ask func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
-	// JSONP stands for the service's own; nil: that one holds.
+	// JSONP replaces the service's own filter; nil: that one applies.
 	JSONP *jsonp.Filter
-	// Upgrade lets a GET that asks for another protocol have it from the origin: nothing is
-	// known then of what is said. Settle must be nil.
+	// Upgrade allows a GET to switch to another protocol, which is forwarded unread.
+	// Finished must be nil.
 	Upgrade bool
-	// Live says that the answer is a stream that does not end by itself: nothing of it
-	// may wait, so that it is not wrapped.
+	// Live means that the answer is an endless stream: it is sent without delay and not
+	// wrapped for a callback.
 	Live bool
-	// Finished, if not nil, is told how it ended before the client is. It is called once
-	// unless the Passage ends in a panic. With it, a request that was sent is not given up
-	// when its client leaves.
+	// Finished, if not nil, is called with the outcome before the client is answered, once
+	// unless the request panics. With it, a request that was sent is completed even if its
+	// client disconnects.
 	Finished func(WriteOutcome)
 }
 
-// WriteOutcome is how a request ended.
+// WriteOutcome is the outcome of a request.
 type WriteOutcome struct {
-	Fault  *origin.Fault // that there is no answer
+	Fault  *origin.Fault // not nil if there is no answer
 	Status int
 	Header http1.Fields
 	Body   []byte
-	Whole  bool // Body is all of it; else it was cut, or is too long to be held
+	Whole  bool // Body is complete; otherwise it was cut, or is too long to be held
 }
 
-// Pass gives the request to an origin as it is, and the client its answer as it
-// comes.
+// Pass forwards the request to an origin, and the answer to the client, without the cache.
 func (s *Service) Pass(x *edge.Exchange, p *PassThrough) {
 	c := s.startCall(x)
 	defer c.finish()
@@ -165,14 +165,14 @@ func (s *Service) Pass(x *edge.Exchange, p *PassThrough) {
 	}
 }
 
-// Ask sends a request of the caller's own to the origins. What choice.Hold holds is counted
+// Ask sends a request of the caller's own to an origin. The memory of choice.Hold is counted
 // among the bodies in flight.
 func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.Choice) (*origin.Inbound, *origin.Fault) {
 	choice.Hold.Memory = s.store.InFlight()
 	return s.settings.Load().group.Do(ctx, q, choice)
 }
 
-// Stats are the figures of what is stored and on its way.
+// Stats are the figures of the store and of the flights.
 type Stats struct {
 	store.Stats
 	flightStats
@@ -180,13 +180,13 @@ type Stats struct {
 
 type flightStats = flight.Stats
 
-// Stats returns the figures so far.
+// Stats returns the present figures.
 func (s *Service) Stats() Stats { return Stats{s.store.Stats(), s.flights.Stats()} }
 
-// Members reports on the origins, in their order.
+// Members returns the state of the origins, in their order.
 func (s *Service) Members() []balance.MemberState { return s.settings.Load().group.Members() }
 
-// planned is read for a Plan.
+// planned answers a read with a Plan.
 func (c *call) planned() {
 	found := c.svc.store.Find(&c.query)
 	d := c.decide(&found)
@@ -212,7 +212,7 @@ func (c *call) planned() {
 	c.fetch(found.Object, d.Reason, false)
 }
 
-// reason is that of a decision, with what the plan knows of what is stored.
+// reason returns the reason of a decision, considering the plan's validity.
 func (p *Plan) reason(d *policy.Decision) policy.Reason {
 	switch {
 	case d.Action != policy.Use:
@@ -224,7 +224,7 @@ func (p *Plan) reason(d *policy.Decision) policy.Reason {
 	return d.Reason
 }
 
-// fill is the plan's Fill, nil if there is no plan.
+// fill returns the plan's Fill, nil if there is no plan.
 func (c *call) fill() *Fill {
 	if c.planFill == nil && c.plan != nil {
 		c.planFill = c.plan.Filler.Fill()
@@ -232,10 +232,10 @@ func (c *call) fill() *Fill {
 	return c.planFill
 }
 
-// send gives q to an origin.
+// send sends q to an origin.
 func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	switch {
-	case c.faulty:
+	case c.progress.faulty:
 	case c.passThrough != nil && c.passThrough.Ask != nil:
 		return c.passThrough.Ask(ctx, q)
 	case c.plan != nil:
@@ -245,7 +245,7 @@ func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *
 	return c.set.group.Do(ctx, q, &balance.Choice{Key: c.key})
 }
 
-// stripConditions takes away from a request what the plan has answered already.
+// stripConditions removes the parts of a request that the plan has dealt with.
 func (p *Plan) stripConditions(q *policy.Request) {
 	q.Traits &^= policy.HasAuthorization | policy.HasCookie
 	if p.Body != nil { // conditions and ranges are for GET
@@ -255,23 +255,23 @@ func (p *Plan) stripConditions(q *policy.Request) {
 	}
 }
 
-// sendsStoredDate says whether answers go out with the Date that they came with.
+// sendsStoredDate reports whether answers are sent with their stored Date.
 func (c *call) sendsStoredDate() bool { return c.plan == nil }
 
-// wantsOutcome tells whether the passage's owner wants to know how it ended.
+// wantsOutcome reports whether the pass-through has a Finished function.
 func (c *call) wantsOutcome() bool { return c.passThrough != nil && c.passThrough.Finished != nil }
 
-// finished tells the passage's owner how it ended.
+// finished calls the pass-through's Finished, if it has one.
 func (c *call) finished(s WriteOutcome) {
 	if c.wantsOutcome() {
 		c.passThrough.Finished(s)
 	}
 }
 
-// maxOutcomeBody is the longest answer that is held until its Passage is settled.
+// maxOutcomeBody is the length of the longest body in a WriteOutcome.
 const maxOutcomeBody = 16 << 20
 
-// relayWhole is relay, for an answer that the passage's owner wants to see first.
+// relayWhole is relay for a pass-through with Finished, which gets the answer first.
 func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	body, err := io.ReadAll(io.LimitReader(in, maxOutcomeBody+1))
 	whole := err == nil && len(body) <= maxOutcomeBody
@@ -291,9 +291,9 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 		c.holdBody(c.svc.store.Track(store.NewBody(body)))
 		c.x.Reply.Body = body
 	default:
-		c.streamed = true
+		c.progress.streamed = true
 		c.holdBody(c.svc.store.Track(store.NewBody(body)))
-		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // else the client is gone
+		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // otherwise the client is gone
 			c.copyRest(out, &eofReader{in: in, got: int64(len(body))}, nil, body, nil)
 		}
 	}
@@ -319,7 +319,7 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 	c.plan, c.opt = p, p.Options
 	if f := cmp.Or(p.JSONP, c.set.cfg.JSONP); f != nil {
 		target, query := x.Request.Target, x.Request.RawQuery
-		defer func() { x.Request.Target, x.Request.RawQuery = target, query }() // the exchange goes on
+		defer func() { x.Request.Target, x.Request.RawQuery = target, query }() // the exchange continues
 		c.callback.strip(f, &x.Request)
 	}
 	c.parse()

@@ -10,10 +10,10 @@ import (
 
 var _ admin.Service = (*Service)(nil)
 
-// Name is the service's name in the configuration.
+// Name returns the service's name in the configuration.
 func (s *Service) Name() string { return s.name }
 
-// Report reads the service's present state.
+// Report returns the service's present state.
 func (s *Service) Report() admin.Report {
 	u := s.space.Usage()
 	r := admin.Report{
@@ -26,7 +26,7 @@ func (s *Service) Report() admin.Report {
 	}
 	for _, m := range s.settings.Load().group.Members() {
 		if m.State == "drained" {
-			m.Why = "" // that is of what was before
+			m.Why = "" // it is from before the drain
 		}
 		r.Members = append(r.Members, admin.Member{Origin: m.Name, State: m.State, Why: m.Why, Weight: m.Weight, InFlight: m.InFlight})
 		switch {
@@ -40,7 +40,7 @@ func (s *Service) Report() admin.Report {
 	return r
 }
 
-// disk is what lies on disk, and what is wrong with it.
+// disk returns the figures of the disk, and adds its problems to notes.
 func (s *Service) disk(notes []string) (*admin.Disk, []string) {
 	if !s.store.HasDisk() {
 		return nil, notes
@@ -55,7 +55,7 @@ func (s *Service) disk(notes []string) (*admin.Disk, []string) {
 	return &admin.Disk{Files: d.Files, Bytes: uint64(d.Bytes), Capacity: uint64(d.Size), Evictions: d.Evicted, Refused: d.Refused, Damaged: d.Damaged}, notes
 }
 
-// origin is the group as one origin: its breaker is open if nobody may be asked.
+// origin returns the group as one origin. Its breaker is open if no member may be asked.
 func (s *Service) origin() admin.Origin {
 	o := admin.Origin{Breaker: "open"}
 	var urls []string

@@ -23,52 +23,52 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Config says what stands behind a service of type http, and what may be kept of it.
+// Config configures a service of type http.
 type Config struct {
 	// Name is the service's name in the configuration.
 	Name string
-	// Group is who answers. Its Name and Metrics are set by the service; Moved is told
-	// after the service has logged it.
+	// Group configures the origins. The service sets its Name and Metrics; it logs a move
+	// before it calls Moved.
 	Group balance.Config
 	// Drained are the members, by URL, that get no new requests.
 	Drained map[string]bool
-	// Policy are the choices that the standards leave to a cache.
+	// Policy holds the choices that the standards leave to a cache.
 	Policy policy.Options
-	// Forwarding is what origins are told of the client.
+	// Forwarding configures the fields that describe the client to origins.
 	Forwarding Forwarding
-	// OriginHost sends each origin its own name in Host, not the client's.
+	// OriginHost sends each origin its own name in Host, in place of the client's.
 	OriginHost bool
-	// UncacheableTTL is how long requests whose answers can't be shared don't wait
-	// for each other.
+	// UncacheableTTL is the time for which requests do not wait for each other after an
+	// answer that cannot be shared.
 	UncacheableTTL time.Duration
-	// MaxObject is the longest body that is kept in memory, in bytes. 0 means the
-	// default of Limits.
+	// MaxObject is the length in bytes of the longest body that is kept in memory. 0 means
+	// the default of store.Limits.
 	MaxObject int64
-	// Disk keeps bodies longer than DiskFrom past the end of the process, in a part of
-	// the service's name. Nil: none are. It outlives the service, and is not changed by
-	// Reconfigure.
+	// Disk stores bodies longer than DiskFrom, which survive the process, in a part of the
+	// service's name. Nil: none are. It outlives the service, and Reconfigure does not
+	// change it.
 	Disk *disk.Tier
-	// DiskFrom is beyond which length, in bytes, bodies go to Disk.
+	// DiskFrom is the length in bytes above which bodies are stored on Disk.
 	DiskFrom int64
-	// Codings are the content codings that stored text is offered in.
+	// Codings are the content codings in which stored text is offered.
 	Codings []string
-	// Scheme is that of the URLs that clients ask for, http or https: a purge of others
-	// is refused. Empty: any may be.
+	// Scheme is the scheme of the URLs that clients request, http or https. A purge of the
+	// other one is refused. Empty: both are accepted.
 	Scheme string
-	// JSONP wraps answers in the call that a request names, and keeps callbacks out of
-	// keys and of requests to origins. Nil: callbacks are arguments like any other.
+	// JSONP wraps answers in the callback that a request names, and removes callbacks from
+	// keys and from requests to origins. Nil: they are ordinary arguments.
 	JSONP *jsonp.Filter
-	// Credentials are fields, beside Authorization and Cookie, by which requests say who
-	// asks: answers to these are wrapped only if JSONP is public.
+	// Credentials are the names of fields with credentials, besides Authorization and
+	// Cookie. Answers to requests with one are wrapped only if JSONP is public.
 	Credentials []string
-	// Purgers may use the method PURGE. Nil: there is no such method.
+	// Purgers are the addresses that may use the method PURGE. Nil: there is no such method.
 	Purgers []netip.Prefix
 }
 
 // Service is a caching reverse proxy. It is an edge.Handler for a streaming server.
 type Service struct {
 	name     string
-	id       string // of this process, in Via
+	id       string // identifies this process in Via
 	store    *store.Store
 	flights  *flight.Group
 	space    *cache.Space
@@ -85,7 +85,7 @@ type Service struct {
 
 var _ edge.Handler = (*Service)(nil)
 
-// settings are a configuration in force. They never change.
+// settings are a configuration in force. They are immutable.
 type settings struct {
 	cfg     Config
 	options policy.Options
@@ -101,8 +101,8 @@ func newSettings(cfg Config, group *balance.Group) *settings {
 	return s
 }
 
-// New makes a service that keeps its objects in space. It asks origins nothing but
-// whether they are well, if the group has checks.
+// New returns a service that keeps its objects in space. It sends nothing to the origins
+// except health checks, if the group has any.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, budget: space.Cache().Budget(), registry: registry,
@@ -129,7 +129,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	return s, nil
 }
 
-// group is the configuration of the service's group.
+// group returns the configuration of the service's group.
 func (s *Service) group(cfg *Config) balance.Config {
 	g := cfg.Group
 	g.Name, g.Metrics = s.name, s.registry
@@ -143,8 +143,8 @@ func (s *Service) group(cfg *Config) balance.Config {
 	return g
 }
 
-// limits are those of the store. What all fetches hold together is bounded by a
-// quarter of the memory that the service may fill, so that it stays in proportion.
+// limits returns the limits of the store and of the flights. All fetches together hold at
+// most a quarter of the service's memory.
 func (s *Service) limits(cfg *Config) (store.Limits, flight.Limits) {
 	flying := min(max(int64(s.space.Usage().Memory/4), minFetching), maxFetching)
 	stored := store.Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
@@ -153,8 +153,8 @@ func (s *Service) limits(cfg *Config) (store.Limits, flight.Limits) {
 
 const minFetching, maxFetching = 16 << 20, 256 << 20
 
-// Reconfigure puts a new configuration in force for requests that begin from now
-// on. What is stored survives. On an error nothing has changed.
+// Reconfigure puts a new configuration in force for requests that begin from now on. Stored
+// responses are kept. After an error nothing has changed.
 func (s *Service) Reconfigure(cfg Config) error {
 	s.drains.mu.Lock()
 	defer s.drains.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 	return nil
 }
 
-// Close ends what is being fetched and lets the origins' connections go.
+// Close ends all fetches and closes the connections to the origins.
 func (s *Service) Close() {
 	s.flights.Close()
 	s.store.Close()
@@ -194,7 +194,7 @@ func (s *Service) startCall(x *edge.Exchange) *call {
 	return c
 }
 
-// checkConnection refuses a request that can't be passed on.
+// checkConnection refuses a request that cannot be forwarded.
 func (c *call) checkConnection() bool {
 	fields := c.x.Request.Fields
 	switch {
@@ -208,12 +208,12 @@ func (c *call) checkConnection() bool {
 	return true
 }
 
-// isUpgrade tells whether a request is for another protocol, in which nothing can be wrapped.
+// isUpgrade reports whether a request is for another protocol, in which nothing is wrapped.
 func (c *call) isUpgrade() bool {
 	return c.connection.upgrade && string(c.x.Request.Method) == http.MethodGet && c.x.BodyLength() == 0
 }
 
-// dispatch sends a request on the way that its method and framing ask for.
+// dispatch chooses the handling by the request's method and framing.
 func (c *call) dispatch() {
 	x := c.x
 	switch {
@@ -250,7 +250,7 @@ func (c *call) read() {
 	}
 }
 
-// decide says whether what was found answers.
+// decide returns whether and how the result of a look-up answers the request.
 func (c *call) decide(found *store.Found) policy.Decision {
 	if o := found.Object; o != nil {
 		d := policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
@@ -262,7 +262,7 @@ func (c *call) decide(found *store.Found) policy.Decision {
 	return decideMiss(&c.req, found, c.opt)
 }
 
-// decideMiss is the decision if nothing that is stored answers.
+// decideMiss returns the decision when no stored response answers.
 func decideMiss(r *policy.Request, found *store.Found, o *policy.Options) policy.Decision {
 	d := policy.Absent(r, found.Miss == store.MissVary, o)
 	if found.Miss == store.MissRemoved && d.Reason == policy.URIMiss {
@@ -271,7 +271,8 @@ func decideMiss(r *policy.Request, found *store.Found, o *policy.Options) policy
 	return d
 }
 
-// forwardReason is why the origin is asked, by what is known of answers to such requests.
+// forwardReason returns the reason for asking the origin, considering markers of such
+// requests.
 func forwardReason(f *store.Found, why policy.Reason) policy.Reason {
 	if f.Uncacheable && why == policy.URIMiss {
 		return policy.KnownUncacheable
@@ -279,7 +280,7 @@ func forwardReason(f *store.Found, why policy.Reason) policy.Reason {
 	return why
 }
 
-// findPart finds another stored part that has the range which is asked for.
+// findPart finds another stored part that contains the requested range.
 func (c *call) findPart(found *store.Found, d *policy.Decision) {
 	if !c.req.Traits.Has(policy.HasRange) {
 		return
@@ -294,13 +295,13 @@ func (c *call) findPart(found *store.Found, d *policy.Decision) {
 	})
 }
 
-// refuseOnlyIfCached answers a request that must not reach the origin.
+// refuseOnlyIfCached refuses a request that must not be sent to the origin.
 func (c *call) refuseOnlyIfCached(why policy.Reason) {
 	c.refuse(504, "nothing that is stored may be used, and the request forbids to ask the origin")
 	c.count(why, nil)
 }
 
-// askOrigin asks the origin about what the stored could not answer.
+// askOrigin gets the answer that is not stored from the origin.
 func (c *call) askOrigin(found store.Found, d policy.Decision) {
 	switch {
 	case d.Reason == policy.CookiePassed, d.Reason == policy.PreconditionPassed:
@@ -319,8 +320,8 @@ func (c *call) askOrigin(found store.Found, d policy.Decision) {
 	}
 }
 
-// fetchAlone says whether a request should not wait for another's answer: it could not
-// use it.
+// needsOwnAnswer reports whether a request cannot use the answer to another's, so that it
+// should not wait for it.
 func (c *call) needsOwnAnswer(seen *store.Object) bool {
 	switch {
 	case c.req.Traits.Has(policy.HasAuthorization), c.req.Directives.Has(policy.NoStore):
@@ -331,20 +332,19 @@ func (c *call) needsOwnAnswer(seen *store.Object) bool {
 	return seen != nil && (seen.Head.Response.Directives.Has(policy.NoCache) || seen.Head.Response.Lifetime <= 0)
 }
 
-// refresh has the origin asked about a stale object in the background, once for all
-// who want it.
+// refresh validates a stale object in the background, once for all requests.
 func (c *call) refresh(o *store.Object) {
 	if !o.MayRefresh(c.now) {
 		return
 	}
-	o.RefreshFailed(c.now.Add(time.Second)) // so that others don't prepare the same; what comes takes its place
+	o.RefreshFailed(c.now.Add(time.Second)) // so that no other request does the same; the new object replaces o
 	f := c.newFetch(o)
 	f.background = true
 	c.svc.flights.Refresh(&flight.Request{Query: &c.query, Seen: o, Fill: f.run})
 }
 
-// offerEncoded lets a response that will be stored be offered in content codings, if the
-// service does that.
+// offerEncoded lets a response that will be stored be encoded, if the service offers
+// codings.
 func (s *settings) offerEncoded(h *store.Head, length int64, stored bool) {
 	if stored && len(s.cfg.Codings) > 0 {
 		h.Offer(length)

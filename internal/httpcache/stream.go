@@ -21,7 +21,7 @@ func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheS
 		}
 	}
 	r := &out.Head.Response
-	what := policy.Evaluate(c.spans[:0], &c.req, r, out.Length, c.now, c.opt)
+	what := policy.Evaluate(c.scratch.spans[:0], &c.req, r, out.Length, c.now, c.opt)
 	switch {
 	case what.Status == 304:
 		status.FwdStatus = r.Status
@@ -63,8 +63,8 @@ func (c *call) sendStream(t *flight.Waiter, length int64, head func()) nextStep 
 	var b []byte
 	var err error
 	if length > 0 {
-		if b, err = t.Next(ctx); err != nil && t.Joined() && !c.retried && ctx.Err() == nil {
-			c.retried = true
+		if b, err = t.Next(ctx); err != nil && t.Joined() && !c.joined.retried && ctx.Err() == nil {
+			c.joined.retried = true
 			return retryShared
 		}
 	}
@@ -80,7 +80,7 @@ func (c *call) sendStream(t *flight.Waiter, length int64, head func()) nextStep 
 		c.x.Reply.Body, c.x.Reply.Loan = b[:length], t
 		return answered
 	}
-	c.streamed = true
+	c.progress.streamed = true
 	if length < 0 {
 		b = t.TryNext()
 	}

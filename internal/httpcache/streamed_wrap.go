@@ -108,7 +108,7 @@ func (c *call) wrapFrom(f *streamedWrap, buf []byte, n int, all bool) {
 		reply.Build(cb.Call().Append(reply.Buf, start, &known))
 		return
 	}
-	c.streamed = true
+	c.progress.streamed = true
 	c.borrow(f)
 	out, err := c.x.Stream(-1)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *call) unwrapped(f *streamedWrap, buf []byte, n int, all bool) {
 		reply.Build(append(reply.Buf, buf[:n]...))
 		return
 	}
-	c.streamed = true
+	c.progress.streamed = true
 	c.borrow(f)
 	out, err := c.x.Stream(length)
 	if err != nil {
@@ -294,8 +294,8 @@ func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.Ca
 		length: out.Length, body: &waiterReader{t: t, ctx: ctx}, loan: t,
 	}
 	done, err := c.wrapStreamed(f)
-	if err != nil && t.Joined() && !c.retried && ctx.Err() == nil {
-		c.retried = true
+	if err != nil && t.Joined() && !c.joined.retried && ctx.Err() == nil {
+		c.joined.retried = true
 		return retryShared, true
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // wrapped answers with a stored object in the requested call. If it returns false the answer
-// is sent unwrapped. lines may be in c.text.
+// is sent unwrapped. lines may be in c.scratch.text.
 func (c *call) wrapped(o *store.Object, lines []byte, status policy.CacheStatus) bool {
 	cb := &c.callback
 	r := &o.Head.Response
@@ -131,7 +131,7 @@ func (c *call) around(head, tail []byte) {
 // wrapPieces streams a body that is in several pieces, or has to be escaped.
 func (c *call) wrapPieces(stored *store.Body, known *jsonp.Body) {
 	cb := &c.callback
-	c.streamed = true
+	c.progress.streamed = true
 	c.holdBody(stored)
 	out, err := c.x.Stream(cb.Call().Length(known))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// write gives the origin a request that may change something, and puts out of
-// reach what it has changed before the client is told.
+// write forwards a request that may change something, and invalidates the affected URLs
+// before the client is answered.
 func (c *call) write() {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
@@ -21,10 +21,10 @@ func (c *call) write() {
 	in, f := c.ask(t.ctx, q)
 	if f != nil {
 		switch {
-		case f.Aborted: // it may have begun
+		case f.Aborted: // the origin may have begun it
 			c.svc.store.Invalidate(c.key)
 		case f.Reached:
-			// It may still be executed: nothing is kept of the URL until that is over.
+			// It may still be executed: nothing of the URL is stored until that is over.
 			c.svc.store.Begin(c.key).Unknown()
 		}
 		c.answerFault(f)
@@ -39,8 +39,8 @@ func (c *call) write() {
 	c.relayWrite(in, at, asked, alone)
 }
 
-// relayWrite gives the client the answer to an unsafe method, and keeps that to a POST
-// which is the URI's own representation (RFC 9110, section 9.3.3).
+// relayWrite gives the client the answer to an unsafe method. It stores the answer to a POST
+// that is the URI's own representation (RFC 9110, section 9.3.3).
 func (c *call) relayWrite(in *origin.Inbound, at store.Fence, asked policy.Moment, alone bool) {
 	o := c.opt
 	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
@@ -66,7 +66,7 @@ func (c *call) relayWrite(in *origin.Inbound, at store.Fence, asked policy.Momen
 	}})
 }
 
-// invalidatedKeys are the keys that an unsafe method's answer speaks of.
+// invalidatedKeys returns the keys that an unsafe method's answer invalidates.
 func (c *call) invalidatedKeys(header http1.Fields) [][]byte {
 	u := c.requestURI()
 	keys := [][]byte{c.key}
@@ -81,7 +81,7 @@ func (c *call) invalidatedKeys(header http1.Fields) [][]byte {
 	return keys
 }
 
-// requestURI is what was asked for, as the policy wants it.
+// requestURI returns the URI of the request, for package policy.
 func (c *call) requestURI() policy.URI {
 	s := string(scheme(c.x))
 	t := store.TargetOf(c.key)

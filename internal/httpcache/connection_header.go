@@ -9,26 +9,27 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// connectionHeader is what a request's Connection lines say, which concerns this connection
-// alone.
+// connectionHeader holds the parsed Connection and TE lines of a request, which apply to
+// this connection only.
 type connectionHeader struct {
-	names    [][]byte // of fields that end here; aliases of the request
-	upgrade  bool     // Connection: upgrade, with an Upgrade field that may be passed on
-	trailers bool     // TE: trailers: the client takes trailers
+	names    [][]byte // fields named by Connection, which are not forwarded; aliases of the request
+	upgrade  bool     // Connection: upgrade, with an Upgrade field that may be forwarded
+	trailers bool     // TE: trailers: the client accepts trailers
 }
 
-// endToEnd are fields that no sender may declare to concern one connection alone:
-// dropping them would change who is asked for what. Besides, every If-* field.
+// endToEnd are fields that Connection must not name, since the meaning of a request would
+// change without them. The same is true of every If-* field.
 var endToEnd = []string{
 	"Host", "Content-Length", "Transfer-Encoding", "Authorization", "Cookie", "Cache-Control", "Age", "Date", "Range",
 	"Content-Type", "Content-Encoding", "Expect", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded",
 }
 
-// maxNames is how many fields Connection may name: each is looked for in every field.
+// maxNames is the maximum number of fields that Connection may name. Each is compared with
+// every field.
 const maxNames = 32
 
-// read takes down the Connection lines of a request; false: it names a field that
-// it must not, or too many, and the request is to be refused.
+// read parses the fields of a request. It returns false if Connection names too many fields
+// or one that it must not name: the request is to be refused.
 func (h *connectionHeader) read(fields http1.Fields) bool {
 	*h = connectionHeader{names: h.names[:0]}
 	upgrade, named, refused := false, false, false
@@ -53,8 +54,8 @@ func (h *connectionHeader) read(fields http1.Fields) bool {
 	return true
 }
 
-// bypassesProxy says whether an Upgrade line names a protocol in which further requests
-// could be made, past everything here: HTTP/2 without TLS, or HTTP within TLS.
+// bypassesProxy reports whether an Upgrade line names a protocol in which the client could
+// send requests past the cache: HTTP/2 without TLS, or HTTP within TLS.
 func bypassesProxy(list []byte) bool {
 	for len(list) > 0 {
 		var m []byte
@@ -99,7 +100,7 @@ func isEndToEnd(name []byte) bool {
 	return false
 }
 
-// drops says whether a field of the request concerns this connection alone.
+// drops reports whether a field of the request is not forwarded.
 func (h *connectionHeader) drops(name []byte) bool {
 	if isHopByHop(name) {
 		return true
@@ -112,8 +113,8 @@ func (h *connectionHeader) drops(name []byte) bool {
 	return false
 }
 
-// isHopByHop are the fields that always concern one connection alone, or that are
-// written anew on the next.
+// isHopByHop reports whether a field always applies to one connection only, or is rewritten
+// for the next.
 func isHopByHop(name []byte) bool {
 	switch len(name) {
 	case len("Host"):
@@ -126,8 +127,8 @@ func isHopByHop(name []byte) bool {
 	return policy.HopByHop(name)
 }
 
-// isRewritten says whether a field, in lower case, is another one for the origin than
-// it was for us: it concerns one connection, or is written anew.
+// isRewritten reports whether the origin gets another value of a field, in lower case, than
+// the client sent.
 func isRewritten(name string) bool {
 	switch name {
 	case "x-request-id", "max-forwards", "via", "forwarded", policy.ForwardedSite:
@@ -137,7 +138,7 @@ func isRewritten(name string) bool {
 	return strings.HasPrefix(name, "x-forwarded-") || len(name) <= len(memory) && isHopByHop(memory[:copy(memory[:], name)])
 }
 
-// hasMember says whether a list of tokens holds the one, in any case.
+// hasMember reports whether a list of tokens contains token, in any case.
 func hasMember(list []byte, token string) bool {
 	for len(list) > 0 {
 		var m []byte

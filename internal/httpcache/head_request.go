@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// readHead passes on a HEAD that nothing stored could answer. What the answer says
-// of the stored response, it is told (RFC 9111, section 4.3.5).
+// readHead forwards a HEAD that no stored response can answer. It updates the stored
+// response from the answer (RFC 9111, section 4.3.5).
 func (c *call) readHead(o *store.Object, why policy.Reason) {
 	asked := clock()
 	q := c.outbound(c.forOrigin())
@@ -29,8 +29,8 @@ func (c *call) readHead(o *store.Object, why policy.Reason) {
 	c.relay(in, policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.MethodNotStored})
 }
 
-// cacheStatus takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
-// same fields would have to be one that may be stored.
+// updateFromHead updates the stored response from the 200 to a HEAD. It drops the response
+// if the answer to a GET with the same fields could not be stored.
 func (c *call) updateFromHead(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 	now, opt := clock(), c.opt
 	fields := received(in, now)
@@ -55,8 +55,8 @@ func (c *call) updateFromHead(o *store.Object, in *origin.Inbound, asked policy.
 	}
 }
 
-// answerStale answers with what is stored in place of an origin's failure, if that
-// may be.
+// answerStale answers with the stored response after an origin's failure, if that is
+// allowed.
 func (c *call) answerStale(o *store.Object) bool {
 	d := policy.AfterFailure(&c.req, &o.Head.Response, o.Mark(), policy.Failed, c.now, c.opt)
 	if d.Action != policy.Use {

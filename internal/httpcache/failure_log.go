@@ -7,15 +7,15 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// logOriginFault logs that a request got no answer from an origin, or no whole one. Of
-// the target only the path is logged, since the query may hold secrets.
+// logOriginFault logs that an origin sent no answer, or an incomplete one. It logs only the
+// path of the target, since the query may contain secrets.
 func (s *Service) logOriginFault(method, target []byte, header http1.Fields, err error) {
 	path, _, _ := bytes.Cut(target, []byte{'?'})
 	s.failures.Log(s.log, err, slog.String("operation", operation(method)), slog.String("path", string(path)),
 		slog.String("request_id", string(header.Get("X-Request-Id"))))
 }
 
-// logCut accounts for an answer whose body broke off because of err.
+// logCut counts and logs an answer whose body ended early because of err.
 func (c *call) logCut(err error) {
 	c.svc.metrics.cut.Inc()
 	c.x.Record.Error = err.Error()

@@ -15,12 +15,12 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// maxEarly is how long a body may be for its validator to be there at once: it is
-// held until it is whole.
+// maxEarly is the length up to which a body is held until it is whole, so that its validator
+// can be sent before it.
 const maxEarly = 256 << 10
 
-// countRequest judges a new response by the errand's Fill. Where the origin gives no
-// validator, we make one of the body: at once if that is short, else when it is whole.
+// admit judges a new response by the plan's Fill. If the origin gave no validator, it makes
+// one of the body: before the answer is sent if the body is short, else at its end.
 func (f *originFetch) admit(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	if f.fill.Answer != nil {
 		return f.elsewhere(in, fields, asked)
@@ -42,7 +42,8 @@ func (f *originFetch) admit(fl *flight.Flight, in *origin.Inbound, fields http1.
 	return a, nil
 }
 
-// judge says whether all may have a response, and sets why it is stored or not.
+// judge reports whether a response may be shared, and sets the reason why it is stored or
+// not.
 func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
 	r := policy.ParseResponse(in.Status, adm.Fields, asked, clock(), f.opt)
 	var ok bool
@@ -96,13 +97,13 @@ func (f *originFetch) guarded(do func(*store.Body)) func(*store.Body) {
 	}
 }
 
-// head makes the head of a response.
+// head returns the head of a response.
 func (f *originFetch) head(status int, fields http1.Fields, asked policy.Moment) *store.Head {
 	r := policy.ParseResponse(status, fields, asked, clock(), f.opt)
 	return store.NewHead(r, fields, f.client, f.opt)
 }
 
-// synthesizeValidator gives a a validator of its body.
+// synthesizeValidator gives a an entity tag made of its body.
 func (f *originFetch) synthesizeValidator(a *flight.Answer, in *origin.Inbound, asked policy.Moment) (*flight.Answer, error) {
 	seal := func(a *flight.Answer, b *store.Body) *flight.Answer {
 		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: entityTag(b)})
@@ -126,9 +127,8 @@ func (f *originFetch) synthesizeValidator(a *flight.Answer, in *origin.Inbound, 
 	return seal(a, a.Whole), nil
 }
 
-// seal is a when its body is whole. h is the head with our validator, nil if it
-// has the origin's. A body that has come out as it was leaves the stored one, with
-// its coded forms, in its place.
+// seal returns a for a whole body. h is the head with a synthesized validator, nil if the
+// origin sent one. If the stored body is equal, it is kept, with its encoded variants.
 func (f *originFetch) seal(a *flight.Answer, b *store.Body, h *store.Head) *flight.Answer {
 	s := *a
 	if f.fill.CheckBody != nil && !f.fill.CheckBody(b) {
@@ -145,16 +145,16 @@ func (f *originFetch) seal(a *flight.Answer, b *store.Body, h *store.Head) *flig
 	return &s
 }
 
-// sameHeads tells whether two heads say the same of bodies that are the same.
+// sameHeads reports whether two heads are equal, for equal bodies.
 func sameHeads(h, g *store.Head) bool {
 	return h.Response.Status == g.Response.Status && bytes.Equal(h.Response.ETag.Value, g.Response.ETag.Value) &&
 		bytes.Equal(h.Fields.Get("Content-Type"), g.Fields.Get("Content-Type"))
 }
 
-// entityTag is a strong entity tag of a body.
+// entityTag returns a strong entity tag of a body.
 func entityTag(b *store.Body) []byte {
 	sum := sha256.New()
-	_ = b.WriteRange(sum, 0, b.Len()) // a hash takes everything
+	_ = b.WriteRange(sum, 0, b.Len()) // a hash does not fail
 	dst := append([]byte{}, `"k-`...)
 	dst = base64.RawURLEncoding.AppendEncode(dst, sum.Sum(nil)[:16])
 	return append(dst, '"')

@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// Purge drops what is stored, or marks it as stale. When it has returned, no
-// request that begins later sees what was stored before.
+// Purge drops stored responses, or marks them as stale. When it has returned, no later
+// request gets an older response.
 func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	if r.ByTable() {
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name a url, a prefix, a pattern or a tag", admin.ErrInput, s.name)
@@ -37,8 +37,8 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	return admin.PurgeResult{Dropped: describePurge(p, s.name), Tags: 1}, nil
 }
 
-// checkScheme reports why no client can ask for a URL, or for what a prefix or a pattern matches: of
-// several clients' schemes, the one that Kasoku is spoken to in counts.
+// checkScheme returns an error if no client can request a URL, prefix or pattern, because
+// clients speak to Kasoku in the other scheme.
 func (c *Config) checkScheme(url string) error {
 	scheme, rest, found := strings.Cut(url, "://")
 	scheme = strings.ToLower(scheme)
@@ -48,7 +48,7 @@ func (c *Config) checkScheme(url string) error {
 	return fmt.Errorf("nothing was dropped: no request matches %s, because clients speak %s to service %s; write %s://%s", url, c.Scheme, c.Name, c.Scheme, rest)
 }
 
-// describePurge is what a purge has done, in words.
+// describePurge returns the result of a purge in words.
 func describePurge(p store.Purge, service string) string {
 	what := "everything of service " + service
 	switch {
@@ -67,7 +67,7 @@ func describePurge(p store.Purge, service string) string {
 	return what
 }
 
-// purge answers PURGE: it drops the URL that it was sent to.
+// purge answers PURGE: it drops the URL of the request.
 func (c *call) purge() {
 	client := c.x.Record.Client.Addr().Unmap()
 	for _, p := range c.set.cfg.Purgers {

@@ -10,13 +10,13 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// maxUnreadable is how many bodies in a row are fetched anew for one request because they
-// can't be read from disk. Then it passes the cache by.
+// maxUnreadable is the number of unreadable bodies on disk for which one request is answered
+// anew. After that, it bypasses the cache.
 const maxUnreadable = 3
 
-// openBody has the first bytes of an answer with o's body at hand, if that is on disk: a
-// damaged body is found before anything has left, and the answer is fetched anew.
-// Then it has been given, and false is returned.
+// openBody reads the first bytes of o's body if it is on disk, to find damage before
+// anything is sent. If the body is damaged, openBody answers the request anew and returns
+// false.
 func (c *call) openBody(o *store.Object, out *policy.Outcome) bool {
 	if !o.OnDisk() || c.req.Method == policy.HEAD || out.Status == http.StatusNotModified ||
 		out.Status == http.StatusRequestedRangeNotSatisfiable && out.Status != o.Head.Response.Status {
@@ -36,7 +36,7 @@ func (c *call) openBody(o *store.Object, out *policy.Outcome) bool {
 	}
 	c.dropUnreadable(o, err)
 	c.x.Reply.Reset()
-	if c.unreadable++; c.unreadable > maxUnreadable {
+	if c.progress.unreadable++; c.progress.unreadable > maxUnreadable {
 		c.pass(policy.CacheFault)
 	} else {
 		c.read()
@@ -44,7 +44,7 @@ func (c *call) openBody(o *store.Object, out *policy.Outcome) bool {
 	return false
 }
 
-// dropUnreadable takes away what can't be read from disk.
+// dropUnreadable drops an object that cannot be read from disk.
 func (c *call) dropUnreadable(o *store.Object, err error) {
 	c.closeReader()
 	if errors.Is(err, disk.ErrDamaged) {
@@ -60,8 +60,8 @@ func (c *call) closeReader() {
 	}
 }
 
-// copyRange sends n bytes of a body from offset from on. A body that turns out to be
-// damaged is dropped; the answer is to be cut.
+// copyRange sends n bytes of a body that begin at offset from. It drops a body that is
+// damaged; the caller must cut the answer.
 func (c *call) copyRange(out io.Writer, b *store.Body, from, n int64) error {
 	if c.reader == nil {
 		return b.WriteRange(out, from, n)
