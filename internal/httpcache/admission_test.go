@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// impatient is a detached exchange whose client does not wait.
+// impatient returns a detached exchange whose client does not wait.
 func impatient(t *testing.T, head string) *edge.Exchange {
 	x := detached(t, head)
 	ctx, end := context.WithCancel(t.Context())
@@ -19,8 +19,8 @@ func impatient(t *testing.T, head string) *edge.Exchange {
 	return edge.Detached(ctx, x.Request, nil, time.Now())
 }
 
-// While there is no memory what is stored is answered, and what needs the origin is refused
-// without asking it.
+// Without memory, stored responses are served, and requests that need the origin are refused
+// before they reach it.
 func TestNoMemory(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello", "Vary: X") })
 	s.ask("GET /stored")
@@ -56,8 +56,8 @@ func TestNoMemory(t *testing.T) {
 	until(t, func() bool { return s.budget.Stats().Held == 0 })
 }
 
-// A stored response that may stand in for a failure does so when there is no memory to ask
-// for a newer one.
+// Without memory for a request to the origin, a stale response is served where that is
+// allowed.
 func TestNoMemoryStale(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello", "Cache-Control: max-age=0, stale-if-error=60", "ETag: \"1\"") })
 	s.ask("GET /a")

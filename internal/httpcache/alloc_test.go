@@ -20,7 +20,7 @@ var hits = map[string]string{
 	"vary":        "GET /v HTTP/1.1\r\nHost: site\r\nAccept-Language: en\r\nAccept-Encoding: gzip, br\r\n\r\n",
 }
 
-// filled is a site with what hits ask for, and an exchange for one of them.
+// filled returns a site with a stored response, and an exchange that is a hit.
 func filled(t testing.TB, text string) (*site, *edge.Exchange) {
 	s := newSite(t, func(a *asked) {
 		switch a.head[5] {

@@ -33,7 +33,7 @@ func filter(change ...func(*jsonp.Config)) *jsonp.Filter {
 
 const jsonType = "Content-Type: application/json"
 
-// firstLines are what the origin was asked, a line each.
+// firstLines returns the request lines that the origin has received.
 func (o *rawOrigin) firstLines() string {
 	var b strings.Builder
 	for _, head := range o.requests() {
@@ -72,8 +72,8 @@ func TestCallbackOnHitAndMiss(t *testing.T) {
 	}
 }
 
-// TestCallbackNames holds what a name may be, and that nothing is asked for one that may
-// not.
+// TestCallbackNames checks which names are valid, and that no request is sent for an invalid
+// one.
 func TestCallbackNames(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, calling())
 	long := strings.Repeat("a", 255)
@@ -105,7 +105,8 @@ func TestCallbackNames(t *testing.T) {
 	}
 }
 
-// TestCallbackForScripts refuses what a browser wants for something else than a script.
+// TestCallbackForScripts checks that a callback is refused if the browser's request is not
+// for a script.
 func TestCallbackForScripts(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, calling(func(c *jsonp.Config) { c.ScriptOnly = true }))
 	f := func(destination string, status int, body, how string) {
@@ -122,7 +123,7 @@ func TestCallbackForScripts(t *testing.T) {
 	}
 }
 
-// TestCallbackLeaves lists what is not wrapped, and why.
+// TestCallbackLeaves lists answers that are not wrapped, with the reason.
 func TestCallbackLeaves(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch {
@@ -169,7 +170,7 @@ func TestCallbackLeaves(t *testing.T) {
 	}
 }
 
-// TestCallbackErrors wraps what went wrong, in the modes that do.
+// TestCallbackErrors checks that errors are wrapped in the modes that require it.
 func TestCallbackErrors(t *testing.T) {
 	script := func(a *asked) {
 		switch {
@@ -240,7 +241,7 @@ func TestCallbackConditions(t *testing.T) {
 	}
 }
 
-// TestHeadOfCallback has HEAD say what GET says.
+// TestHeadOfCallback checks that HEAD and GET have the same fields.
 func TestHeadOfCallback(t *testing.T) {
 	for _, body := range []string{`{"n":1}`, "[\"\u2028\"]", `["` + strings.Repeat("x", 100_000) + `"]`} {
 		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling())
@@ -261,7 +262,8 @@ func TestHeadOfCallback(t *testing.T) {
 	}
 }
 
-// TestCallbackPurge drops what all callbacks are answered from, by any of their URLs.
+// TestCallbackPurge checks that a purge of any URL with a callback drops the response that
+// all callbacks share.
 func TestCallbackPurge(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, calling())
 	f := func(want string) {
@@ -282,8 +284,8 @@ func TestCallbackPurge(t *testing.T) {
 	f("3")
 }
 
-// TestCallbackPurgeMethod drops what is stored for all callbacks where there is the method
-// PURGE, and leaves it to the origin as it came where there is none.
+// TestCallbackPurgeMethod checks that PURGE drops the response that all callbacks share, and
+// is forwarded unchanged where the method is not enabled.
 func TestCallbackPurgeMethod(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, calling(), func(c *Config) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// A request for the whole of what is stored in part asks for the rest alone, and gets
-// the whole if it is of the same response.
+// A request for the whole of a response that is stored in part fetches only the rest, and
+// gets the whole if the rest is of the same response.
 func TestPartIsCompleted(t *testing.T) {
 	const partial = "HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\n"
 	const begin = "ETag: \"1\"\nX-A: old\nX-B: stays\nContent-Range: bytes 0-3/10\nContent-Length: 4\n\n0123"
@@ -49,8 +49,8 @@ func TestPartIsCompleted(t *testing.T) {
 		partial+"ETag: W/\"1\"\nContent-Range: bytes 4-9/10\nContent-Length: 6\n\n456789", "whole", 2)
 }
 
-// What the completed response says is what the rest says, and what the part says of
-// which the rest says nothing.
+// A completed response has the fields of the rest, and those of the part that the rest
+// lacks.
 func TestCompletedHead(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {

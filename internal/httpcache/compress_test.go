@@ -20,8 +20,8 @@ func (s *site) rests(t testing.TB) {
 	})
 }
 
-// Through the service: who accepts a coding gets it once it is made, with a tag
-// that is told apart, validates with that tag, and gets ranges of the plain one.
+// A client that accepts a coding gets the encoded variant when it is made, with an entity
+// tag of its own, validates with that tag, and gets ranges of the plain body.
 func TestCompress(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.ok(page, "Content-Type: text/html", `ETag: "1"`, "Last-Modified: Fri, 01 Jan 2021 00:00:00 GMT")

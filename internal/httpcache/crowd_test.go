@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// crowd has n visitors ask for the same at once, and returns what they got.
+// crowd sends n equal requests at the same time and returns the answers.
 func (s *site) crowd(n int, line string, fields ...string) []*got {
 	all := make([]*got, n)
 	var wg sync.WaitGroup
@@ -21,7 +21,7 @@ func (s *site) crowd(n int, line string, fields ...string) []*got {
 	return all
 }
 
-// until waits for what others are about to bring about.
+// until waits for a condition that other goroutines fulfil.
 func until(t testing.TB, reached func() bool) {
 	t.Helper()
 	if !await.Until(t, reached) {
@@ -29,7 +29,7 @@ func until(t testing.TB, reached func() bool) {
 	}
 }
 
-// opens closes gate as soon as something has come about, or will not any more.
+// opens closes gate when the condition is true, or after a timeout.
 func opens(t testing.TB, gate chan struct{}, when func() bool) {
 	go func() {
 		defer close(gate)
@@ -40,8 +40,7 @@ func opens(t testing.TB, gate chan struct{}, when func() bool) {
 // stale is the head of an answer that is stored and stale from the start.
 const stale = "HTTP/1.1 200 OK\nCache-Control: max-age=60\nAge: 1000\nETag: \"1\"\nContent-Length: 5\n"
 
-// However many want a thing that is not there, or have to have it validated, the
-// origin is asked once.
+// The origin is asked once for any number of requests, to fetch or to validate.
 func TestOneRequestForAll(t *testing.T) {
 	const most = 1000
 	f := func(name string, before, say string, fields ...string) {
@@ -78,8 +77,7 @@ func TestOneRequestForAll(t *testing.T) {
 	f("replaced", stale+"\nolder", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
 }
 
-// A part that is stored is of no use to those who want the whole, and keeps them
-// from nothing.
+// Requests for the whole share one fetch although a part is stored.
 func TestOneRequestBesideAPart(t *testing.T) {
 	const most = 50
 	f := func(part string) {
@@ -109,8 +107,7 @@ func TestOneRequestBesideAPart(t *testing.T) {
 	f("Content-Range: bytes 0-1/5\n\nhe")
 }
 
-// Those whom the first answer turns out not to fit wait together for their own: one
-// request to the origin for each variant.
+// Requests that need another variant than the first answer share one fetch for each variant.
 func TestOneRequestForEachVariant(t *testing.T) {
 	const each = 100
 	languages := []string{"de", "fr", "it"}
@@ -146,8 +143,8 @@ func TestOneRequestForEachVariant(t *testing.T) {
 	}
 }
 
-// Who waited for an answer that is not for all asks at once for himself, beside all
-// others; and the next to come does not wait at all.
+// Requests that waited for an answer that cannot be shared ask the origin each for itself,
+// at the same time. The next request does not wait.
 func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 	const most = 100
 	f := func(name, say string) {
@@ -184,7 +181,7 @@ func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 	f("silent about freshness", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
 }
 
-// While one request asks the origin in the background, all get the stale copy.
+// While one request validates in the background, all get the stale response.
 func TestStaleWhileRevalidate(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
@@ -211,8 +208,8 @@ func TestStaleWhileRevalidate(t *testing.T) {
 	}
 }
 
-// Who waited for another's request that the origin gave no answer to asks once more, together
-// with all who did; if that fails too, they are all told so.
+// Requests that waited for a fetch that failed without an answer share one more fetch. If
+// that fails too, all of them get the error.
 func TestOneMoreRequestForAll(t *testing.T) {
 	const most = 200
 	f := func(name, second, third string, first, others int) {
@@ -247,7 +244,7 @@ func TestOneMoreRequestForAll(t *testing.T) {
 	f("no answer to either", "", "", 502, 502)
 }
 
-// Where something stored may stand in, nobody asks again.
+// If a stale response may be used, the fetch is not repeated.
 func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
 	const most = 50
 	s := (*site)(nil)
@@ -273,7 +270,7 @@ func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
 	}
 }
 
-// When the client that started a flight leaves, the others don't notice.
+// When the client that started a flight disconnects, the others still get the answer.
 func TestStarterLeaves(t *testing.T) {
 	const most = 50
 	f := func(name, say string) {

@@ -18,9 +18,9 @@ import (
 // detached waits until a write has lost its client.
 func (s *site) orphaned() { until(s.t, func() bool { return s.detached.count.Load() == 1 }) }
 
-// readTwice reads a URL twice and tells how often the origin was asked each time. It
-// is the state of the URL: 0 0 if what was stored still is, 1 0 if it had to be fetched,
-// 1 1 if nothing of it is kept.
+// readTwice reads a URL twice and returns how often the origin was asked each time: 0 0 if
+// the stored response is still valid, 1 0 if it had to be fetched, 1 1 if the URL is not
+// cached.
 func (s *site) readTwice(reads func() int) (n [2]int) {
 	for i := range n {
 		before := reads()
@@ -30,8 +30,8 @@ func (s *site) readTwice(reads func() int) (n [2]int) {
 	return n
 }
 
-// What became of a write is known although its client did not wait for it, so that
-// writing and leaving keeps nothing out of the cache.
+// The outcome of a write is known although its client has disconnected, so that writes of
+// such clients do not keep a URL uncached.
 func TestWritersWhoLeave(t *testing.T) {
 	f := func(name, say string, want [2]int, prepare ...func(*site)) {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestWritersWhoBreakOff(t *testing.T) {
 	f("too many", part, 0, "", [2]int{1, 1}, func(s *site) { s.detached.count.Store(maxDetached) })
 }
 
-// A server that stops waits for writes whose clients have left, but not for ever.
+// A server that stops waits for writes whose clients have disconnected, for a limited time.
 func TestStoppingWithOrphans(t *testing.T) {
 	f := func(hard bool) {
 		gate, ended := make(chan struct{}), make(chan error, 1)

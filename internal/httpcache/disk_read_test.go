@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// newDiskSite is newSite with what is longer than 64 KiB on disk in dir. Its stop gives
-// the directory back.
+// newDiskSite is newSite with bodies longer than 64 KiB on disk in dir. Its stop releases
+// the directory.
 func newDiskSite(t *testing.T, dir string, script func(*asked), change ...func(*Config)) (*site, *disk.Tier) {
 	t.Helper()
 	tier, err := disk.Open(dir, disk.Options{Size: 1 << 30, MaxBody: 1 << 29})
@@ -36,7 +36,7 @@ func newDiskSite(t *testing.T, dir string, script func(*asked), change ...func(*
 	return s, tier
 }
 
-// bytesAt is what a long body has at a place.
+// byteAt returns the byte of a long body at a position.
 func byteAt(i int64) byte { return byte(i ^ i>>8 ^ i>>16) }
 
 func longBody(n int64) string {
@@ -47,7 +47,7 @@ func longBody(n int64) string {
 	return string(b)
 }
 
-// lies is how many bodies are on disk.
+// lies returns the number of bodies on disk.
 func (s *site) lies() int { return s.store.DiskStats().Files }
 
 const onDiskBody = 300_000
@@ -57,8 +57,8 @@ func give(a *asked) {
 	a.ok(longBody(onDiskBody), `ETag: "1"`, "Surrogate-Key: all "+strings.Fields(a.head)[1][1:])
 }
 
-// What is long lies on disk, answers all that something in memory does, and does so after
-// a restart without asking the origin.
+// A long body is on disk, answers the same requests as one in memory, and still does after a
+// restart, without the origin.
 func TestFromDisk(t *testing.T) {
 	dir, body := filepath.Join(t.TempDir(), "cache"), longBody(onDiskBody)
 	s, _ := newDiskSite(t, dir, give)
@@ -99,8 +99,8 @@ func TestFromDisk(t *testing.T) {
 	}
 }
 
-// The age of what was on disk goes on through a restart, and what is withheld from hits
-// was not written.
+// The age of a response on disk continues through a restart, and fields hidden from hits are
+// not written.
 func TestFromDiskKeepsItsHead(t *testing.T) {
 	dir := t.TempDir()
 	script := func(a *asked) {
@@ -166,7 +166,7 @@ func heads(t *testing.T, dir string) []string {
 	return names
 }
 
-// Neither a purge nor a write is undone by a restart.
+// A restart undoes no purge and no write.
 func TestDroppedStaysDropped(t *testing.T) {
 	f := func(name string, out func(*site), status string) {
 		t.Run(name, func(t *testing.T) {
@@ -223,8 +223,8 @@ func TestDroppedStaysDropped(t *testing.T) {
 	}, "fwd=uri-miss; stored")
 }
 
-// What is damaged is fetched anew if nothing has left yet, and cut if something has; in
-// both cases it is gone.
+// A damaged body is fetched again if nothing of it has been sent, and cut otherwise. In both
+// cases it is dropped.
 func TestDamageOnDisk(t *testing.T) {
 	f := func(at int64, line string, fields []string, cut bool) {
 		t.Helper()
@@ -333,13 +333,13 @@ func TestHugeBody(t *testing.T) {
 
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held is let go in the second
+	runtime.GC() // pools are emptied in the second
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// same reads an answer whose body is a block so many times.
+// same reads an answer whose body is block, repeated.
 func (c *visitor) same(t *testing.T, block []byte, times int) {
 	t.Helper()
 	if g := c.head(); g.status != 200 || g.get("Content-Length") != fmt.Sprint(times*len(block)) {

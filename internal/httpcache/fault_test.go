@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// detached is an exchange for a request whose head is given with plain line ends.
+// detached returns an exchange for a request, whose head has plain line ends.
 func detached(t *testing.T, head string) *edge.Exchange {
 	t.Helper()
 	var r http1.Request
@@ -41,7 +41,7 @@ func TestFaultsPassThrough(t *testing.T) {
 	}
 }
 
-// Who has a fault leaves the flight that it takes part in: nobody is kept waiting by it.
+// A request that panics leaves its flight, so that no other request waits for it.
 func TestFaultsLeaveFlights(t *testing.T) {
 	f := func(fields ...string) {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestFaultsLeaveFlights(t *testing.T) {
 			if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
 				t.Fatal(err)
 			}
-			var none context.Context // who waits for its end panics
+			var none context.Context // a wait for its end panics
 			s.Serve(edge.Detached(none, r, nil, time.Now()))
 		}()
 		if n := s.Stats().Unattended; n != 1 {
@@ -73,7 +73,7 @@ func TestFaultsLeaveFlights(t *testing.T) {
 	f("Range: bytes=1-2")
 }
 
-// An origin that says nothing, or stops in the middle, is not waited for for ever.
+// An origin that sends nothing, or stops in the middle, is given up after a time.
 func TestSilentOrigins(t *testing.T) {
 	f := func(say string, change func(*origin.TransportConfig), status int, body string, cut bool) {
 		t.Helper()
@@ -93,8 +93,8 @@ func TestSilentOrigins(t *testing.T) {
 		func(c *origin.TransportConfig) { c.StallTimeout = short }, 200, "hello", true)
 }
 
-// The request of a client who leaves is given up, if nobody else wants its answer,
-// it can't be kept, and changes nothing.
+// The request of a client that disconnects is given up if no other client wants its answer,
+// it cannot be stored, and it changes nothing.
 func TestWhoLeavesIsNotWorkedFor(t *testing.T) {
 	left := make(chan error, 1)
 	s := newSite(t, func(a *asked) {
@@ -153,7 +153,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// What one client forbids to keep says nothing of the answers to others.
+// A no-store of one request does not mark the URL for others.
 func TestNoStoreOfOneMarksNothing(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	s.ask("GET /a", "Cache-Control: no-store")

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// dripping is a site whose origin sends the head and a first part of a body of 20
-// bytes, and the rest when told to.
+// dripping returns a site whose origin sends the head and the first part of a body of 20
+// bytes, and the rest through more.
 func dripping(t *testing.T, head string) (s *site, more chan string) {
 	more = make(chan string)
 	s = newSite(t, func(a *asked) {
@@ -32,7 +32,7 @@ func dripping(t *testing.T, head string) (s *site, more chan string) {
 
 const first10, last10 = "0123456789", "abcdefghij"
 
-// begin asks for /a and reads the head of the answer.
+// begin requests /a and reads the head of the answer.
 func (s *site) begin(fields ...string) (*visitor, *got) {
 	s.t.Helper()
 	c := s.visit()
@@ -50,7 +50,8 @@ func (c *visitor) read(n int) string {
 	return string(b)
 }
 
-// Whoever comes while a body is coming gets what is there at once, ranges too.
+// A request that joins while a body is received gets the received bytes at once, also for
+// ranges.
 func TestFollowersDuringAFill(t *testing.T) {
 	s, more := dripping(t, "Content-Length: 20")
 	leader := s.visit()
@@ -74,7 +75,7 @@ func TestFollowersDuringAFill(t *testing.T) {
 	late := s.visit()
 	late.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=-3")
 	until(t, func() bool { return s.Stats().Joined == 4 })
-	// The leader leaves, and the fill goes on for the others.
+	// The first client disconnects, and the fill continues for the others.
 	leader.Close()
 	more <- last10
 	more <- "end"
@@ -93,7 +94,7 @@ func TestFollowersDuringAFill(t *testing.T) {
 	}
 }
 
-// A body that is cut is cut for all who got bytes of it, and never stored.
+// A body that is cut is cut for all clients that got bytes of it, and is not stored.
 func TestCutForAll(t *testing.T) {
 	f := func(name, head, first string) {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestCutForAll(t *testing.T) {
 	f("chunks", "Transfer-Encoding: chunked", "a\r\n"+first10+"\r\n")
 }
 
-// Someone who does not read does not hold up others.
+// A client that does not read does not delay others.
 func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<16)
 	s := newSite(t, func(a *asked) { a.ok(body) })
@@ -145,7 +146,8 @@ func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// All who wanted it have left: what is nearly there is finished and kept.
+// When all clients have disconnected, a fill that is nearly complete is completed and
+// stored.
 func TestFillGoesOnWithoutItsStarter(t *testing.T) {
 	s, more := dripping(t, "Content-Length: 20")
 	c := s.visit()
@@ -161,7 +163,7 @@ func TestFillGoesOnWithoutItsStarter(t *testing.T) {
 	}
 }
 
-// Bodies beyond max_object stream to all who want them and are not kept.
+// A body longer than max_object is streamed to all clients that want it, and not stored.
 func TestTooLargeToKeep(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<13)
 	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = 1 << 10 })
@@ -173,8 +175,8 @@ func TestTooLargeToKeep(t *testing.T) {
 	}
 }
 
-// Who has got nothing when a body ends before its first byte asks anew, once and
-// together with the others; whoever asked first is told.
+// Clients without any bytes of a body that ends before its first byte share one more
+// request. The first client gets the error.
 func TestWhoGotNothingAsksAnew(t *testing.T) {
 	const most = 5
 	f := func(name string, then []string, body string) {

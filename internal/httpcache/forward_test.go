@@ -60,7 +60,7 @@ Empty:
 X-Request-Id: r1
 Via: 1.1 kasoku-1
 `)
-	// What concerns one connection ends here, the fields that Connection names too.
+	// Hop-by-hop fields are dropped, including the ones that Connection names.
 	f(none, "192.0.2.1:5", get+"Connection: close, X-Hop\nconnection: x-other\nX-Hop: 1\nX-Other: 2\nX-Stay: 3\n"+
 		"Keep-Alive: 5\nProxy-Connection: x\nTE: gzip\nTrailer: x\nUpgrade: h2c\nProxy-Authorization: y\nHTTP2-Settings: z\nExpect: 100-continue", `
 X-Stay: 3
@@ -77,7 +77,7 @@ Max-Forwards: 6
 X-Request-Id: r1
 Via: 1.0 kasoku-1
 `)
-	// Anybody can write these, so that only a trusted proxy's are continued.
+	// Any client can send these fields, so only a trusted proxy's are extended.
 	spoofed := get + "X-Forwarded-For: 1.2.3.4\nX-Forwarded-Host: evil\nX-Forwarded-Proto: https\nForwarded: for=evil"
 	f(x, "[::ffff:192.0.2.1]:5", spoofed, `
 X-Forwarded-For: 192.0.2.1
@@ -187,7 +187,7 @@ func TestLoops(t *testing.T) {
 	f("", false)
 }
 
-// Clients are told by which version an answer came here, whether it is stored or not.
+// Via names the origin's version of HTTP, whether the answer is stored or not.
 func TestViaTellsVersionOfOrigin(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		version := a.head[strings.Index(a.head, "/")+1:][:3]

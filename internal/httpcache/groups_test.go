@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A success that names groups takes with it what is in them, on the same host.
+// A successful answer that names groups invalidates their members on the same host.
 func TestGroupsAreInvalidated(t *testing.T) {
 	f := func(name, method, say string, dropped ...string) {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ type site struct {
 	stop   func() // ends all of it
 }
 
-// newSite serves before an origin that says what script has it say. change may
+// newSite serves requests in front of an origin that is scripted by script. change may
 // change the service's configuration.
 func newSite(t testing.TB, script func(*asked), change ...func(*Config)) *site {
 	t.Helper()
@@ -99,7 +99,7 @@ type rawOrigin struct {
 	gone  sync.WaitGroup
 }
 
-// requested is a request that has come to a rawOrigin.
+// asked is a request that a rawOrigin has received.
 type asked struct {
 	n    int    // from 1, of all requests
 	head string // with plain line ends
@@ -141,7 +141,7 @@ func (o *rawOrigin) close() {
 	o.gone.Wait()
 }
 
-// requests are the heads of what was asked so far.
+// requests returns the heads of the requests so far.
 func (o *rawOrigin) requests() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,7 +209,7 @@ func readMessage(r *bufio.Reader) (head, body string, err error) {
 	}
 }
 
-// say sends text with its line ends made those of HTTP up to the first empty line.
+// say sends text, with CRLF as line ends up to the first empty line.
 func (a *asked) say(text string) {
 	head, body, found := strings.Cut(text, "\n\n")
 	head = strings.ReplaceAll(head, "\n", "\r\n")
@@ -252,7 +252,7 @@ func (s *site) visit() *visitor {
 	return &visitor{s.t, c, bufio.NewReader(c)}
 }
 
-// got is an answer as it came.
+// got is an answer as the client receives it.
 type got struct {
 	status int
 	fields http1.Fields
@@ -262,7 +262,7 @@ type got struct {
 
 func (g *got) get(name string) string { return string(g.fields.Get(name)) }
 
-// String is the answer without what differs from run to run.
+// String returns the answer without the parts that differ between runs.
 func (g *got) String() string {
 	return fmt.Sprintf("%d %q cut=%v %s", g.status, g.body, g.cut, written(g.fields))
 }
@@ -341,7 +341,7 @@ func (c *visitor) chunks(b *strings.Builder) bool {
 	}
 }
 
-// ask sends a request line with fields and reads the answer.
+// ask sends a request line with fields and returns the answer.
 func (c *visitor) ask(line string, fields ...string) *got {
 	c.t.Helper()
 	c.send(line + " HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))

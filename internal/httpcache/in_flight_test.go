@@ -13,9 +13,10 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// Clients that don't read, and want much more together than there is memory, take no more
-// than there is: what they have of bodies that are stored no more is taken from the cache, and
-// when that is half of it, what is fetched is not held as a whole. All of them get their answers.
+// Clients that do not read take no more memory than there is, even if they request much
+// more. Bodies that are sent to them and no longer stored are taken out of the cache's
+// memory, and when they are half of it, fetched bodies are not held as a whole. All clients
+// get their answers.
 func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 	const clients, size, memory = 16, 8 << 20, 64 << 20
 	body := strings.Repeat("0123456789abcdef", size/16)
@@ -61,7 +62,7 @@ func wantPace(t *testing.T, l edge.Loan, want int64) {
 	}
 }
 
-// Every answer with a body that may leave the store meanwhile says whose memory it is.
+// Every answer whose body may be removed from the store meanwhile has a loan.
 func TestStreamedAnswersAreLent(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(strings.Repeat("0123456789abcdef", 3<<16)) }, func(c *Config) { c.MaxObject = 8 << 20 })
 	f := func(request string, stored bool) {
@@ -93,7 +94,7 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 	f("GET /a HTTP/1.1\nRange: bytes=1-1600000,1700000-1800000", true)
 }
 
-// An answer that its passage's owner has seen as a whole is lent to its client.
+// A body that was passed to Finished is counted while it is sent.
 func TestSettledAnswersAreLent(t *testing.T) {
 	f := func(length int, lent bool) {
 		t.Helper()

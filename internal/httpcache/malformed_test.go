@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMalformedAnswers has an origin give each answer that it must not give, and
-// some that it may, and then asks again: was it stored?
+// TestMalformedAnswers lets an origin send invalid answers, and valid ones for comparison,
+// and checks with a second request which are stored.
 func TestMalformedAnswers(t *testing.T) {
 	f := func(name, say, want string, stored bool, after ...func(net.Conn)) {
 		t.Run(name, func(t *testing.T) {

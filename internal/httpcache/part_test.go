@@ -8,15 +8,15 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/flight"
 )
 
-// rangeOf is the range that an origin was asked for, "" if for the whole.
+// rangeOf returns the range in a request to the origin, "" if there is none.
 func rangeOf(head string) string {
 	_, text, _ := strings.Cut(head, "\nRange: ")
 	text, _, _ = strings.Cut(text, "\n")
 	return text
 }
 
-// However many want the same range of a thing that is not there, the origin is asked
-// once for it, and all get the bytes as they come.
+// The origin is asked once for any number of requests for the same range, and all get the
+// bytes as they arrive.
 func TestOneRequestForARange(t *testing.T) {
 	const most = 200
 	part := "HTTP/1.1 206 Partial Content\nETag: \"1\"\nContent-Range: bytes 2-5/10\n%s\n\n"
@@ -47,7 +47,7 @@ func TestOneRequestForARange(t *testing.T) {
 	f("an error for all", "HTTP/1.1 404 Not Found\nCache-Control: max-age=60\nContent-Length: 4\n\ngone", 404, "gone", "")
 }
 
-// Who asks for something else than others, or may not have the same, asks for himself.
+// A request for another range, or one whose answer cannot be shared, asks the origin itself.
 func TestRangesOfTheirOwn(t *testing.T) {
 	f := func(name, control string, want int, asks ...string) {
 		t.Run(name, func(t *testing.T) {
@@ -88,8 +88,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 	f("not for all", "private", 3, same, same, same)
 }
 
-// An origin that sends another part than was asked for has it passed on, and stored as
-// what it says that it is.
+// A part that was not requested is forwarded, and stored under its own range.
 func TestAnotherPartThanAskedFor(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-4/10\nContent-Length: 5\n\n01234")
@@ -104,8 +103,8 @@ func TestAnotherPartThanAskedFor(t *testing.T) {
 	}
 }
 
-// A request for the whole does not take a part for it, and one for a part takes the
-// stored part that has it, whichever came last.
+// A request for the whole does not use a part, and one for a range uses the stored part that
+// contains it, in whichever order parts were stored.
 func TestPartsAreNoWhole(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
@@ -141,8 +140,7 @@ func TestPartsAreNoWhole(t *testing.T) {
 	}
 }
 
-// What is kept of answers that one client alone gets is bounded together with what is
-// fetched for all.
+// Bodies that are collected for one client share the bound of fetched bodies.
 func TestOwnAnswersAreBounded(t *testing.T) {
 	const size = 300 * kib
 	body := strings.Repeat("x", size)

@@ -11,8 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 )
 
-// A method that may change something invalidates what it is sent to, and what its
-// answer points at, when it has succeeded.
+// A successful unsafe method invalidates its target and the URLs that its answer names.
 func TestUnsafeMethods(t *testing.T) {
 	f := func(name, line, say string, dropped ...string) {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +78,7 @@ func TestPostIsStored(t *testing.T) {
 	f("without freshness", "HTTP/1.1 200 OK\nContent-Location: /a\nContent-Length: 5\n\nnewer", 3)
 }
 
-// Bodies go both ways as they come, and both can be under way at once.
+// Bodies are streamed in both directions at the same time.
 func TestBodiesStreamBothWays(t *testing.T) {
 	turn := make(chan string)
 	s := newBareSite(t, func(r *bufio.Reader, w io.Writer) {
@@ -120,7 +119,7 @@ func TestBodiesStreamBothWays(t *testing.T) {
 	}
 }
 
-// Trailers reach those who take them, if the answer is theirs alone.
+// Trailers are sent to clients that accept them, if the answer is not shared.
 func TestTrailers(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.say("HTTP/1.1 200 OK\nCache-Control: no-store\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\nContent-Length: 9\r\n\r\n")
@@ -136,8 +135,8 @@ func TestTrailers(t *testing.T) {
 	f("5\r\nhello\r\n0\r\n\r\n")
 }
 
-// Trailers of an answer that is shared reach all who follow it and take them, whoever
-// asked the origin. What is stored has none.
+// Trailers of a shared answer are sent to all clients that accept them and follow it. They
+// are not stored.
 func TestTrailersOfSharedAnswers(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
@@ -164,8 +163,7 @@ func TestTrailersOfSharedAnswers(t *testing.T) {
 	}
 }
 
-// Who waited for an answer gets its trailers also if it is whole by the time that he
-// looks.
+// A waiting client gets the trailers also if the answer is complete when it begins to read.
 func TestTrailersOfWholeAnswers(t *testing.T) {
 	const most = 20
 	gate := make(chan struct{})
@@ -236,7 +234,7 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
-// What is refused is refused in words, and the origin does not hear of it.
+// A refused request is answered with a text and does not reach the origin.
 func TestRefusals(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	f := func(status int, words, line string, fields ...string) {
@@ -311,8 +309,8 @@ func TestPurgeMethod(t *testing.T) {
 	f("", 200, 3) // any other method that is not known
 }
 
-// An offer to change protocols is no way past the invalidation by what may have
-// changed something, nor one for HTTP around everything here.
+// An Upgrade field does not bypass the invalidation by unsafe methods, and cannot switch to
+// another version of HTTP.
 func TestUpgradeOfOthers(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	s.ask("GET /a")

@@ -18,18 +18,18 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// theTag is what all answers of a planner depend on.
+// theTag is the tag that all answers of a planner depend on.
 var theTag = cache.TagOf([]byte("planner"))
 
-// planOptions let what says nothing of freshness be fresh for ever.
+// planOptions make answers without explicit freshness fresh forever.
 var planOptions = func() *policy.Options {
 	o := policy.Defaults()
 	o.DefaultTTL, o.IgnoreRequestDirectives = 1<<40, true
 	return &o
 }()
 
-// planner stands for a protocol before the engine. Its fields may be changed while
-// no request is under way.
+// planner is a service on top of the engine. Its fields may be changed while no request is
+// in progress.
 type planner struct {
 	*site
 	key            string
@@ -37,7 +37,7 @@ type planner struct {
 	alone          bool
 	since          int64
 	post           bool
-	panics         string // where: "fill", "ask", "admit", "sound"
+	panics         string // the place: "fill", "ask", "admit", "sound"
 	admits         func(int, http1.Fields) Admission
 	sound          func(*store.Body) bool
 	settled        chan WriteOutcome
@@ -45,7 +45,7 @@ type planner struct {
 	fills          atomic.Int64
 }
 
-// newPlanner serves what script says under one key.
+// newPlanner serves the script's answers under one key.
 func newPlanner(t testing.TB, script func(*asked), change ...func(*Config)) *planner {
 	p := &planner{site: newSite(t, script, change...), key: "k"}
 	p.server.SetHandler(p)
@@ -102,7 +102,7 @@ func (p *planner) Fill() *Fill {
 // move puts everything out of reach.
 func (p *planner) move() { p.space.Cache().Apply(cache.Change{Tags: []cache.Tag{theTag}}) }
 
-// says makes a script that answers with the body that holds at the time.
+// says returns a script that answers with the present body.
 func says(body *atomic.Value, fields ...string) func(*asked) {
 	return func(a *asked) {
 		text := body.Load().(string)
@@ -110,8 +110,8 @@ func says(body *atomic.Value, fields ...string) func(*asked) {
 	}
 }
 
-// expect asks and holds the answer against what is wanted: status, body and how
-// Cache-Status begins.
+// expect sends a request and compares the status, the body and the beginning of
+// Cache-Status.
 func (p *planner) expect(what, line string, status int, body, how string, fields ...string) *got {
 	p.t.Helper()
 	g := p.ask(line, fields...)
@@ -142,8 +142,8 @@ func TestPlanKey(t *testing.T) {
 	p.asked("in all", 2)
 }
 
-// TestPlanTags shows that what depends on a tag is fetched anew when that has moved,
-// by the origin's validator if there is one.
+// TestPlanTags checks that an answer is fetched again when its tag has moved, with the
+// origin's validator if there is one.
 func TestPlanTags(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		if strings.Contains(a.head, "If-None-Match: \"7\"") {
@@ -204,12 +204,12 @@ func TestPlanMade(t *testing.T) {
 	}
 }
 
-// stale is what lies under the key.
+// stored returns the object under the key.
 func (p *planner) stored() *store.Object {
 	return p.store.Find(&store.Query{Key: []byte(p.key), Options: planOptions}).Object
 }
 
-// TestPlanMadeUnannounced checks that a 304 that nobody asked for is no answer.
+// TestPlanMadeUnannounced checks that a 304 to an unconditional request is not an answer.
 func TestPlanMadeUnannounced(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		if a.n > 1 {
@@ -248,7 +248,7 @@ func TestPlanNotStored(t *testing.T) {
 	f("unsound", "stored", func(p *planner) { p.sound = func(*store.Body) bool { return false } })
 }
 
-// TestPlanOwn shows fields that are for whoever caused the fetch.
+// TestPlanOwn checks fields for the client that caused the fetch only.
 func TestPlanOwn(t *testing.T) {
 	var body atomic.Value
 	body.Store("hello")
@@ -296,7 +296,7 @@ func TestPlanFaults(t *testing.T) {
 	}
 }
 
-// TestPlanCut shows that a body that breaks off is neither sent as whole nor stored.
+// TestPlanCut checks that a body that breaks off is neither sent as whole, nor stored.
 func TestPlanCut(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		a.say("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
@@ -310,8 +310,8 @@ func TestPlanCut(t *testing.T) {
 	}
 }
 
-// TestFaultLetsOriginGo shows that a fault of ours while an answer is looked at leaves no
-// connection to the origin behind.
+// TestFaultLetsOriginGo checks that a panic during the judgment of an answer leaks no
+// connection to the origin.
 func TestFaultLetsOriginGo(t *testing.T) {
 	left := make(chan error, 1)
 	p := newPlanner(t, func(a *asked) {
@@ -358,8 +358,8 @@ func TestPlanSince(t *testing.T) {
 	}
 }
 
-// TestPlanAlone shows who gets an answer that may not be stored: those who wait for the
-// same too, unless it is right for who asked only.
+// TestPlanAlone checks which requests get an answer that may not be stored: waiting ones
+// too, except with StarterOnly.
 func TestPlanAlone(t *testing.T) {
 	f := func(what string, alone bool, requests int) {
 		t.Run(what, func(t *testing.T) {
@@ -388,7 +388,7 @@ func TestPlanAlone(t *testing.T) {
 	f("for one", true, 2)
 }
 
-// TestPassageSettles shows that the owner learns how it ended before the client does.
+// TestPassageSettles checks that Finished is called before the client is answered.
 func TestPassageSettles(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// What another write has overtaken is not kept.
+// The answer to a POST that another write has overtaken is not stored.
 func TestPostOvertaken(t *testing.T) {
 	var s *site
 	s = newSite(t, func(a *asked) {

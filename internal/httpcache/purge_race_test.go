@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// A purge by a tag that comes while the origin is asked finds what is made of the
-// response that had the tag, also if the answer has taken the tag away.
+// A purge by a tag during a request to the origin affects the response made from the one
+// with the tag, even if the answer has removed the tag.
 func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
 	const part = "HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 0-1/5\nContent-Length: 2\nSurrogate-Key: old\n\nhe"
 	f := func(name, first, second, line string, fields ...string) {

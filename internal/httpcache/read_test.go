@@ -53,8 +53,7 @@ func TestStoredResponseAnswers(t *testing.T) {
 	}
 }
 
-// A request for a range that nothing stored answers goes on as it is; what comes
-// is stored as the part that it is.
+// A request for a range that is not stored is forwarded unchanged, and the part is stored.
 func TestServiceKeepsParts(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		if strings.Contains(a.head, "Range: bytes=2-5\n") {
@@ -77,7 +76,7 @@ func TestServiceKeepsParts(t *testing.T) {
 	f(206, "89", 2, "Range: bytes=8-9")
 }
 
-// What a 304 says updates what is stored, for this client and later ones.
+// The fields of a 304 update the stored response, for this client and later ones.
 func TestServiceValidates(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch a.n {
@@ -103,7 +102,7 @@ func TestServiceValidates(t *testing.T) {
 	}
 }
 
-// A 304 that speaks of something else is not believed: the whole is asked for.
+// A 304 for another response is not used: the whole is fetched.
 func TestValidationOfSomethingElse(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch a.n {
@@ -121,7 +120,7 @@ func TestValidationOfSomethingElse(t *testing.T) {
 	}
 }
 
-// When the origin fails, what is stored stands in where that is allowed.
+// When the origin fails, the stored response is used where that is allowed.
 func TestOriginFails(t *testing.T) {
 	type script = func(*asked)
 	died := func(a *asked) { a.conn.Close() }
@@ -171,7 +170,7 @@ func TestOnlyIfCached(t *testing.T) {
 	}
 }
 
-// What a forwarded HEAD says of what is stored counts.
+// The answer to a forwarded HEAD updates the stored response.
 func TestHeadTells(t *testing.T) {
 	f := func(name, head string, requests int, field string, fields ...string) {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +196,7 @@ func TestHeadTells(t *testing.T) {
 	f("the same", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nX-A: new\nContent-Length: 5\n\n", 2, "new")
 	f("another", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"2\"\nContent-Length: 5\n\n", 3, "")
 	f("another length", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 6\n\n", 3, "")
-	// What may not be stored of a GET, is not stored of a HEAD either.
+	// A response that may not be stored for a GET is not stored for a HEAD either.
 	f("private now", "HTTP/1.1 200 OK\nCache-Control: private, max-age=60\nETag: \"1\"\nX-A: mine\n\n", 3, "")
 	f("not stored now", "HTTP/1.1 200 OK\nCache-Control: no-store\nETag: \"1\"\nX-A: mine\n\n", 3, "")
 	const same = "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nX-A: mine\n\n"
@@ -205,8 +204,8 @@ func TestHeadTells(t *testing.T) {
 	f("for one request", same, 3, "", "Cache-Control: no-store")
 }
 
-// What one user got, or one request that is not to be stored, takes nothing from
-// others, and leaves nothing to them.
+// The answer to one user, or to a request with no-store, removes nothing from the cache for
+// others and adds nothing.
 func TestOneUsersValidation(t *testing.T) {
 	choice := asByDefault
 	f := func(say, want string, fields ...string) {
@@ -236,8 +235,8 @@ func TestOneUsersValidation(t *testing.T) {
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nCache-Control: max-age=60\nSet-Cookie: ours\n\n", "allours")
 }
 
-// Clients have no say where the configuration takes it away, and no cookie is
-// answered from memory where it says so.
+// Client directives are ignored, and cookies bypass the cache, where the configuration
+// requires it.
 func TestClientsChoices(t *testing.T) {
 	f := func(change func(*policy.Options), field string, requests int) {
 		t.Helper()

@@ -26,8 +26,8 @@ func TestMissThenHit(t *testing.T) {
 	}
 }
 
-// TestWholeLifetime has a response used until the last microsecond of its lifetime, in
-// whatever part of a second it came, and no longer.
+// TestWholeLifetime checks that a response is used until the last microsecond of its
+// lifetime, and no longer, in whichever part of a second it was received.
 func TestWholeLifetime(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	before := time.Now()

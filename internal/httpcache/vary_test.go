@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// value is what a request's head says in a field.
+// value returns a field of a request's head.
 func value(head, name string) string {
 	for line := range strings.Lines(head) {
 		if n, v, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.EqualFold(n, name) {
@@ -19,11 +19,11 @@ func value(head, name string) string {
 	return "nothing"
 }
 
-// An answer was chosen by what its origin got. A client that says one thing to us and
-// has another one said to the origin can't leave its answer to others.
+// An answer varies by the fields that its origin got. A client that sends fields which are
+// forwarded differently cannot leave its answer to others.
 func TestChosenByWhatOriginGot(t *testing.T) {
 	const trusted, other, third = "10.0.0.1:5", "192.0.2.1:5", "192.0.2.2:5"
-	// Each request is its client's address and its fields; want is what each got.
+	// Each request is its client's address and its fields; want are the answers.
 	f := func(field string, want []string, requests ...string) {
 		t.Helper()
 		s := newSite(t, func(a *asked) { a.ok(value(a.head, field), "Vary: "+field) }, func(c *Config) {
@@ -52,8 +52,8 @@ func TestChosenByWhatOriginGot(t *testing.T) {
 	f("Accept-Language, X-Lang", []string{"nothing", "nothing"}, other+" Accept-Language: de", other+" Connection: X-Any|Accept-Language: de")
 }
 
-// What a trusted proxy says of the site is another site, whether the origin says that
-// it goes by it or not.
+// The site that a trusted proxy names is part of the variant, even if the origin's Vary does
+// not list the field.
 func TestTrustedProxysSites(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(value(a.head, "X-Forwarded-Proto") + "://" + value(a.head, "X-Forwarded-Host")) }, func(c *Config) {
 		c.Forwarding = Forwarding{X: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
@@ -80,13 +80,14 @@ func TestTrustedProxysSites(t *testing.T) {
 	f("http://evil", 4, trusted, "\nX-Forwarded-Host: evil")
 }
 
-// The same goes for what it says in Forwarded, wherever and however that stands there.
+// The same is true of the elements of Forwarded.
 func TestTrustedProxysForwarded(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(value(a.head, "Forwarded")) }, func(c *Config) {
 		c.Forwarding = Forwarding{Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	})
 	const ours = `host="site";proto=http`
-	// Each client's Forwarded comes by 10.0.0.1; what it gets was made for who said want.
+	// Each client's Forwarded is sent by 10.0.0.1; its answer was made for the client with
+	// want.
 	f := func(want, forwarded string) {
 		t.Helper()
 		head := "GET /a HTTP/1.1\nHost: site"
@@ -135,8 +136,8 @@ func TestProxiedHitAllocatesNothing(t *testing.T) {
 	s.allocatesNothing(t, x)
 }
 
-// Nothing is stored of what a client may have had the origin take for another
-// method, nor answered from the store.
+// A request with a method override is neither answered from the store, nor is its answer
+// stored.
 func TestMethodOverride(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	f := func(requests int, fields ...string) {
@@ -155,8 +156,8 @@ func TestMethodOverride(t *testing.T) {
 	f(5)
 }
 
-// The origin sees the host as the key has it: what it makes of the host is stored for
-// all who ask for the key.
+// The origin gets the host of the key, since its answer is stored for all requests with that
+// key.
 func TestHostAsInTheKey(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(value(a.head, "Host")) })
 	f := func(line, host, want string) {
@@ -173,7 +174,7 @@ func TestHostAsInTheKey(t *testing.T) {
 	f("GET /d", "[2001:DB8::1]:80", "[2001:db8::1]")
 }
 
-// A flight is for those alone who would have had the origin asked the same.
+// Only requests that the origin would get alike share a flight.
 func TestFlightsByWhatOriginGets(t *testing.T) {
 	came, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {

@@ -19,8 +19,8 @@ func storeCookies(c *Config) { c.Policy.SetCookie = policy.StoreCookies }
 
 func asByDefault(*Config) {}
 
-// An answer with a cookie is for the client that it was sent to: one that waits for the
-// same asks for itself, and gets a cookie of its own.
+// An answer with a cookie is for one client: a waiting one asks itself and gets its own
+// cookie.
 func TestCookieIsNotForWaiters(t *testing.T) {
 	f := func(framed string) {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestCookieIsNotForWaiters(t *testing.T) {
 	f("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
 }
 
-// forAll says what is wrong with an answer that must have nothing of alice's.
+// forAll checks that an answer has no field of alice's.
 func (g *got) forAll(t *testing.T, how string) {
 	t.Helper()
 	if strings.Contains(written(g.fields), "alice") || g.get("X-Turn") != "" || g.get("X-All") != "yes" {
@@ -54,9 +54,8 @@ func (g *got) forAll(t *testing.T, how string) {
 	}
 }
 
-// What the origin or the configuration keeps back from hits reaches nobody but whom
-// it was said to: not who gets a stored response that was confirmed, and not who
-// waited for another's answer.
+// A field that the origin or the configuration hides from hits is sent to the client that
+// fetched it only, even after a validation or to a waiting request.
 func TestWithheldFields(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch {
@@ -140,7 +139,8 @@ func withheldOfValidation(t *testing.T, choice func(*Config)) {
 	}
 }
 
-// A range that waits for the validation of what is no longer stored gets it.
+// A range request that waits for the validation of a response that is no longer stored gets
+// its answer.
 func TestRangeWaitsForValidation(t *testing.T) {
 	came, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {

@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// inCall is what a body is in a call of name, told without jsonp's own means.
+// inCall returns a wrapped body, made without package jsonp.
 func inCall(name, body string) string {
 	body = strings.TrimRight(strings.TrimPrefix(body, "\ufeff"), " \t\r\n")
 	body = strings.ReplaceAll(strings.ReplaceAll(body, "\u2028", `\u2028`), "\u2029", `\u2029`)
@@ -54,7 +54,7 @@ func inCoding(name, body string) string {
 // shipment is how an origin sends a body.
 type shipment struct {
 	body, coding string
-	pieces       []int // lengths of chunks; nil: it comes at once with its length
+	pieces       []int // lengths of chunks; nil: it is sent at once with its length
 	fields       []string
 }
 
@@ -100,8 +100,9 @@ func drawShipment(t *rapid.T) *shipment {
 	return p
 }
 
-// TestWrappedAnyWay holds that a call is the same whichever way it is made: of an answer
-// that comes, of a stored one, in gzip, in HTTP/1.0, and whatever coding the origin sends.
+// TestWrappedAnyWay checks that a wrapped answer is the same however it is made: of a
+// streamed answer, of a stored one, in gzip, in HTTP/1.0, and for each content coding of the
+// origin.
 func TestWrappedAnyWay(t *testing.T) {
 	var mu sync.Mutex
 	goods := map[string]*shipment{}
@@ -168,7 +169,7 @@ func ungzip(t *rapid.T, body string) string {
 	return ""
 }
 
-// old asks in HTTP/1.0, without keep-alive.
+// old sends a request in HTTP/1.0 without keep-alive.
 func (s *site) old(line string) *got {
 	c := s.visit()
 	defer c.Close()
@@ -176,7 +177,7 @@ func (s *site) old(line string) *got {
 	return c.rest(c.head(), "GET")
 }
 
-// TestWrappedTogether has two callbacks wait for one fetch, while it comes.
+// TestWrappedTogether lets two callbacks wait for one fetch.
 func TestWrappedTogether(t *testing.T) {
 	half, joined := strings.Repeat("x\u2028", 50_000), make(chan struct{})
 	s := newSite(t, func(a *asked) {
@@ -200,8 +201,8 @@ func TestWrappedTogether(t *testing.T) {
 	}
 }
 
-// TestWrappedBroken tells of a body that breaks off: as an error while nothing has been
-// sent, and then by cutting the call.
+// TestWrappedBroken checks a body that breaks off: the answer is an error if nothing has
+// been sent, and is cut otherwise.
 func TestWrappedBroken(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		long := 10
@@ -223,7 +224,7 @@ func TestWrappedBroken(t *testing.T) {
 	}
 }
 
-// TestEncodedOrigin undoes what can be undone, and sends no script what it can't run.
+// TestEncodedOrigin checks that supported content codings are decoded, and others refused.
 func TestEncodedOrigin(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		if strings.Contains(a.head, "Accept-Encoding: gzip") {
@@ -273,8 +274,8 @@ func TestEncodedOrigin(t *testing.T) {
 	}
 }
 
-// TestWrappedFromDisk wraps what lies on disk, after a restart too, and fetches anew what is
-// damaged there.
+// TestWrappedFromDisk wraps bodies on disk, also after a restart, and fetches damaged ones
+// again.
 func TestWrappedFromDisk(t *testing.T) {
 	dir := t.TempDir()
 	body := `["` + strings.Repeat("abc\u2029", 60_000) + "\"]\n"
@@ -307,7 +308,7 @@ func TestWrappedFromDisk(t *testing.T) {
 	}
 }
 
-// TestWrappedForm sends what was compressed once to every callback that takes gzip.
+// TestWrappedForm sends one encoded variant to every callback that accepts gzip.
 func TestWrappedForm(t *testing.T) {
 	for _, body := range []string{`["` + strings.Repeat("abcd", 20_000) + "\"]\n", `["` + strings.Repeat("ab\u2028", 20_000) + `"]`} {
 		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling(), func(c *Config) { c.Codings = coding.Names })
@@ -360,8 +361,7 @@ var wrappedHits = map[string]string{
 	"credentials": "GET /s?callback=f HTTP/1.1\r\nHost: site\r\nCookie: a=b\r\n\r\n",
 }
 
-// wrappedSite is a site with what wrappedHits ask for, and a function that has one of them
-// answered in an exchange.
+// wrappedSite returns an exchange that is a wrapped hit, and a function that answers it.
 func wrappedSite(t testing.TB, text string, change ...func(*Config)) (*edge.Exchange, func()) {
 	s := newSite(t, func(a *asked) {
 		switch a.head[5] {
@@ -414,7 +414,7 @@ func TestWrappedHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkWrappedHit tells what a call costs beside the same answer without one.
+// BenchmarkWrappedHit measures a wrapped hit, to be compared with BenchmarkHit.
 func BenchmarkWrappedHit(b *testing.B) {
 	for name, text := range wrappedHits {
 		line, rest, _ := strings.Cut(text, "callback=")
