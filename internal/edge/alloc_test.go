@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// ready answers with what is prepared, as a hit does.
+// ready answers with a prepared reply, as a hit does.
 type ready struct {
 	lines, body []byte
 	run         *pages.Run
@@ -33,7 +33,7 @@ func newReady(size int) *ready {
 	return &ready{lines: []byte("Content-Type: application/json\r\n"), body: []byte(strings.Repeat("b", size))}
 }
 
-// loop asks again and again without allocating on its own.
+// loop repeats a request without allocating.
 type loop struct {
 	nc      net.Conn
 	request []byte

@@ -63,7 +63,7 @@ func TestAnswerShapes(t *testing.T) {
 	c.ended()
 }
 
-// TestOwnHead has a handler that knows Date and length of what it does not send.
+// TestOwnHead has a handler that sets Date and length for a body that it does not send.
 func TestOwnHead(t *testing.T) {
 	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
 	for _, streaming := range []bool{false, true} {

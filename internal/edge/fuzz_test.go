@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// played is a connection whose client has said all that it says, at most so many
-// bytes a read, and then ends its side.
+// played is a connection whose client has sent everything, of which each read returns so
+// many bytes at most, and then ends its side.
 type played struct {
 	net.Conn
 	in       []byte
@@ -39,7 +39,7 @@ func (p *played) SetDeadline(time.Time) error      { return nil }
 func (p *played) SetReadDeadline(time.Time) error  { return nil }
 func (p *played) SetWriteDeadline(time.Time) error { return nil }
 
-// calls notes what reaches the handler, which reads bodies so many bytes at a time.
+// calls records the calls of a handler that reads bodies in pieces of a given size.
 type calls struct {
 	read       int
 	all, whole []string
@@ -57,8 +57,8 @@ func (l *calls) Serve(x *Exchange) {
 	x.Reply.Body = []byte("ok")
 }
 
-// changing are the parts of answers that differ from one run to the next; 100
-// Continue depends on what came along with the head.
+// changing matches the parts of answers that differ from one run to the next; 100 Continue
+// depends on the bytes that arrive with the head.
 var changing = regexp.MustCompile(`(Date|X-Request-Id): [^\r]*\r\n|HTTP/1.1 100 Continue\r\n\r\n`)
 
 // stage is a server to play on, with or without streaming.
@@ -71,7 +71,7 @@ func stage(f testing.TB, streaming bool) *Server {
 	return s
 }
 
-// play has a server answer what a client says.
+// play returns a server's answers to a client's bytes.
 func (s *Server) play(said []byte, most, read int) (l *calls, answers string) {
 	l = &calls{read: read}
 	nc := s.perform(l, said, most)

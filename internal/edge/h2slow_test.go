@@ -73,7 +73,7 @@ func TestH2SlowHeaders(t *testing.T) {
 	f("half of a PING", func(w *wire) { _, _ = w.nc.Write([]byte{0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2}) })
 }
 
-// TestH2SlowBody holds that header_timeout bounds neither bodies nor pauses between requests.
+// TestH2SlowBody holds that header_timeout does not bound bodies or pauses between requests.
 func TestH2SlowBody(t *testing.T) {
 	const timeout = 2 * time.Second
 	inMemory(t, Config{Handler: HandlerFunc(back), Streaming: true, Limits: Limits{HeaderTimeout: timeout}}, func(t *testing.T, w *wire) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// h2Asks asks once over a connection of HTTP/2 that exists in memory only.
+// h2Asks makes one request over a connection of HTTP/2 in memory.
 type h2Asks struct {
 	nc   net.Conn // the client's end
 	said string   // the answer, when it is there
@@ -43,7 +43,7 @@ func (a *h2Asks) ask(ctx context.Context, s *Server) {
 }
 
 // TestH2Stop holds that a server which stops waits for requests over HTTP/2: their clients
-// get their answers, and what goes on without a client is finished.
+// get their answers, and work that continues without a client is finished.
 func TestH2Stop(t *testing.T) {
 	id := newIdentity(t, t.TempDir(), 1)
 	certificates, err := NewCertReloader(id.cert, id.key, "")
@@ -96,7 +96,7 @@ func TestH2Stop(t *testing.T) {
 	f("", func(a *h2Asks, _ func()) { _ = a.nc.Close(); synctest.Wait() })
 }
 
-// TestRunning holds that nobody is let in who would not be waited for.
+// TestRunning holds that no request enters a group after wait.
 func TestRunning(t *testing.T) {
 	r := newRequestGroup()
 	if !r.enter() {

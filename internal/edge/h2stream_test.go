@@ -238,7 +238,7 @@ func TestH2ClientGone(t *testing.T) {
 	}
 }
 
-// TestH2Silent has a client that sends nothing of what it announced.
+// TestH2Silent has a client that announces a body and sends nothing.
 func TestH2Silent(t *testing.T) {
 	errs := make(chan error, 1)
 	cl, url, _ := startH2(t, Config{Limits: Limits{BodyTimeout: 30 * time.Millisecond}}, func(x *Exchange) {
@@ -278,7 +278,7 @@ func TestH2TakesNothing(t *testing.T) {
 	}
 }
 
-// TestH2ReaderOutlivesServe goes on reading when Serve has returned.
+// TestH2ReaderOutlivesServe continues to read when Serve has returned.
 func TestH2ReaderOutlivesServe(t *testing.T) {
 	ends, reading := make(chan error, 1), make(chan struct{})
 	cl, url, _ := startH2(t, Config{}, func(x *Exchange) {

@@ -110,8 +110,8 @@ func (w *wire) outcome(id uint32) string {
 	}
 }
 
-// TestH2Malformed sends what is malformed only in the framing of HTTP/2, besides what is
-// well formed and looks much the same.
+// TestH2Malformed sends requests that are malformed only in the framing of HTTP/2, and
+// well-formed ones that are similar.
 func TestH2Malformed(t *testing.T) {
 	const malformed, cut = "400 or reset", "without the body"
 	f := func(streaming bool, want, body string, end bool, fields ...string) {
@@ -223,8 +223,8 @@ func TestH2RapidReset(t *testing.T) {
 	})
 }
 
-// TestH2Cancel holds that a client which cancels now and then goes on: a browser that
-// leaves two pages with a hundred images each.
+// TestH2Cancel holds that a client which cancels now and then is still served: a browser
+// that leaves two pages with a hundred images each.
 func TestH2Cancel(t *testing.T) {
 	s, _ := startTLS(t, Config{Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
 		if string(x.Request.Method) == "POST" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// goodHosts and badHosts are what docs/http-reference.md says of Host and of :authority.
+// goodHosts and badHosts are the values of Host and :authority in docs/http-reference.md.
 var (
 	goodHosts = []string{"a", "a.example", "A.Example.", "a-b_c.example:8080", "-a-", "a:", "a:0", "127.0.0.1:65535", "xn--bcher-kva.example",
 		"[::]", "[::1]", "[2001:db8::1]:80", "[1:2:3:4:5:6:7:8]", "[::ffff:1.2.3.4]", "[fe80::1%25eth0]:80", strings.Repeat("a", 63) + ".b"}

@@ -84,8 +84,8 @@ func TestLingers(t *testing.T) {
 	f(reader, head("Connection: close\r\n"), false)
 }
 
-// TestExpectUnread answers a client that waits to be told to send: it is not told,
-// and nobody knows whether what it sends next is the body.
+// TestExpectUnread answers a client that waits for "100 Continue" without sending that: its
+// next bytes may be the body or not.
 func TestExpectUnread(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		c := dial(t, startStream(t, Config{}, func(x *Exchange) {
@@ -105,8 +105,8 @@ func TestExpectUnread(t *testing.T) {
 	}
 }
 
-// TestReaderOutlivesServe goes on reading when Serve has returned, as whoever sends
-// the body to an origin may.
+// TestReaderOutlivesServe continues to read when Serve has returned, as a goroutine may that
+// sends the body to an origin.
 func TestReaderOutlivesServe(t *testing.T) {
 	ends := make(chan error, 1)
 	waiting := make(chan struct{})
@@ -238,8 +238,8 @@ func TestSentTrailer(t *testing.T) {
 	f("TE: gzip, Trailers\r\n", "X-Sum: 1\r\n")
 }
 
-// TestPace has clients of all speeds: what they send buys them time, up to what
-// they started with.
+// TestPace has clients of all speeds: the bytes that they send earn time, up to the credit
+// with which they started.
 func TestPace(t *testing.T) {
 	p := newPace(30 * time.Second)
 	f := func(n int, waited, want time.Duration) {

@@ -47,8 +47,8 @@ func TestDribble(t *testing.T) {
 	f(streams, chunked("0\r\nX-Slow: "))
 }
 
-// dribble sends begin and then one byte after the other, until the client is told
-// that it is too slow.
+// dribble sends begin and then one byte after the other, until the server answers that the
+// client is too slow.
 func dribble(t *testing.T, c *client, begin string) {
 	t.Helper()
 	c.send(begin)
@@ -137,7 +137,7 @@ func TestRateLimit(t *testing.T) {
 	s.SetLimits(Limits{})
 	f(get, 200, "GET / a\n")
 	s.SetLimits(slow)
-	f(get, 200, "GET / a\n") // a new table knows nobody
+	f(get, 200, "GET / a\n") // a new table has no clients
 	c = dial(t, s)           // the address counts, not the connection
 	if a := f(post("x"), 429, "slow down /"); !a.Close {
 		t.Error("a body was left to come and the connection stays")
@@ -178,8 +178,7 @@ func bodyTooLarge(t *testing.T, s *Server) {
 	}
 }
 
-// TestPromisedBody announces a gigabyte and sends little: memory is spent for
-// what has come.
+// TestPromisedBody announces a gigabyte and sends little: memory is used for received bytes.
 func TestPromisedBody(t *testing.T) {
 	var in input
 	in.release()

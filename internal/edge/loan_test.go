@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// lender lends a body, and counts how many of its loans are out.
+// lender is the owner of a body, and counts the loans that are not returned.
 type lender struct {
 	body  []byte
 	out   atomic.Int64
@@ -60,7 +60,8 @@ func (l *lender) settled(t *testing.T) {
 	}
 }
 
-// TestLoan holds that what lends a body is told once when that has been written, or will not be.
+// TestLoan holds that a loan is returned once when the body has been written, or will not
+// be.
 func TestLoan(t *testing.T) {
 	for _, l := range []*lender{{body: make([]byte, 3<<20)}, {body: make([]byte, 100)}, {body: make([]byte, 1<<20), twice: true}} {
 		for _, streaming := range []bool{false, true} {
@@ -91,7 +92,7 @@ func TestLoan(t *testing.T) {
 	}
 }
 
-// TestLoanOfStream holds that what lends a streamed answer is told when that has ended,
+// TestLoanOfStream holds that the loan of a streamed answer is returned when that has ended,
 // while the connection waits for the next request.
 func TestLoanOfStream(t *testing.T) {
 	l := &lender{}
@@ -131,8 +132,8 @@ func TestLoanOfStream(t *testing.T) {
 	}
 }
 
-// TestLoanIsReturnedWithoutAnAnswer has clients that are gone or take nothing, and a handler
-// that panics.
+// TestLoanIsReturnedWithoutAnAnswer has clients that have disconnected or read nothing, and
+// a handler that panics.
 func TestLoanIsReturnedWithoutAnAnswer(t *testing.T) {
 	l, log := &lender{body: make([]byte, 64<<20)}, newRecords()
 	dial(t, start(t, Config{Handler: l, Log: log, Limits: Limits{WriteTimeout: 30 * time.Millisecond}})).send(get)

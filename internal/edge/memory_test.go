@@ -113,7 +113,7 @@ func TestH2Stalled(t *testing.T) {
 	}
 }
 
-// TestSlowIsCut holds that the budget learns of a client that takes nothing, and can cut its
+// TestSlowIsCut holds that the budget lists a client that reads nothing, and can cut its
 // answer, on all kinds of connections and answers.
 func TestSlowIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("x"), 64*mib) // more than the system takes

@@ -45,8 +45,8 @@ func (m *miser) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// miserSocket is the same for what is sent without being copied: it has room whenever the
-// client takes something.
+// miserSocket is the same for bytes that are sent without being copied: it has room whenever
+// the client reads some.
 type miserSocket struct{ *miser }
 
 func (m miserSocket) Read(func(uintptr) bool) error { return nil }
@@ -119,8 +119,8 @@ func (d *dear) Pace() int64 {
 	return d.pace
 }
 
-// TestPaceOfLoans holds that an answer whose memory is needed has to be taken as fast as its
-// lender says when it is waited for, in one piece or in several.
+// TestPaceOfLoans holds that an answer whose memory is needed has to be read at the pace of
+// its Loan when the client is waited for, in one piece or in several.
 func TestPaceOfLoans(t *testing.T) {
 	const ever = 0
 	body := []byte(strings.Repeat("x", 4<<20))
@@ -197,7 +197,7 @@ func TestPaceOfLoansH2(t *testing.T) {
 	f(1<<9, 0, false)
 }
 
-// TestPaceIsOfOneAnswer holds that what was waited for one answer is not held against the next.
+// TestPaceIsOfOneAnswer holds that waiting for one answer does not count for the next.
 func TestPaceIsOfOneAnswer(t *testing.T) {
 	x := &Exchange{}
 	x.pace = pace{-1, time.Second}

@@ -229,9 +229,9 @@ func (r *reads) Serve(x *Exchange) {
 	r.echo.Serve(x)
 }
 
-// TestProbes sends what attackers, old clients and broken proxies send, and
-// holds the answers to the strict reading: nothing that could be understood in
-// two ways reaches a handler, and after a refusal the connection ends.
+// TestProbes sends requests of attackers, old clients and broken proxies, and holds the
+// answers to the strict reading: no ambiguous request reaches a handler, and after a refusal
+// the connection ends.
 func TestProbes(t *testing.T) {
 	for _, p := range slices.Concat(framingProbes, fieldProbes, chunkProbes, lineProbes, messageProbes) {
 		t.Run(p.name, func(t *testing.T) {
@@ -263,9 +263,9 @@ func (p probe) run(t *testing.T, s *Server, e *echo) {
 	p.check(t, dribbled, e)
 }
 
-// TestProbesUnread has a handler that leaves bodies alone. It is then called for
-// requests whose body is malformed, but never for what is hidden in one, and after
-// such a body nothing is.
+// TestProbesUnread has a handler that does not read bodies. It is then called for requests
+// whose body is malformed, but never for a request hidden in one, and for none after such a
+// body.
 func TestProbesUnread(t *testing.T) {
 	for _, p := range slices.Concat(framingProbes, chunkProbes, messageProbes) {
 		t.Run(p.name, func(t *testing.T) {

@@ -39,7 +39,7 @@ const (
 	tcp6 = "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x01\x01\xbb"
 )
 
-// own stands for a connection that the proxy has opened for itself.
+// own represents a connection that the proxy has opened for itself.
 const own = "own"
 
 // goodHeaders are headers and the clients they name.
@@ -97,7 +97,7 @@ var badHeaders = []string{
 	block(0x21, 0x11, tcp4)[:20],
 }
 
-// readHeader reads a header and says what it names and what was left.
+// readHeader reads a header and returns the client that it names and the bytes after it.
 func readHeader(r io.Reader) (client string, rest []byte, err error) {
 	named, err := readProxyHeader(r)
 	if err != nil {
@@ -215,8 +215,8 @@ func TestProxyProtocolOverTLS(t *testing.T) {
 	f(block(0x21, 0x31, strings.Repeat("\x00", 216)), "invalid AddrPort", "h2")
 }
 
-// TestProxyHeaderWaited has proxies that say nothing: they hold a connection no
-// longer than a client that does not finish its head, and don't delay a stop.
+// TestProxyHeaderWaited has proxies that send nothing: they hold a connection no longer than
+// a client that does not finish its head, and don't delay a stop.
 func TestProxyHeaderWaited(t *testing.T) {
 	silent := func(s *Server) func() {
 		c := dial(t, s)

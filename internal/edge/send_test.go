@@ -68,7 +68,7 @@ func TestWritePatience(t *testing.T) {
 	f([]int{100, 2, 0}, 7, false, "hello", "world", "again")
 }
 
-// TestStreamToOneWhoTakesNothing ends a streamed answer that nobody reads.
+// TestStreamToOneWhoTakesNothing ends a streamed answer that is not read.
 func TestStreamToOneWhoTakesNothing(t *testing.T) {
 	errs := make(chan error, 2)
 	log := newRecords()
@@ -96,7 +96,7 @@ func TestStreamToOneWhoTakesNothing(t *testing.T) {
 	}
 }
 
-// written keeps what each Write was given.
+// written keeps the bytes of each Write.
 type written struct {
 	net.Conn
 	pieces []string
@@ -109,8 +109,8 @@ func (w *written) Write(b []byte) (int, error) {
 
 func (w *written) SetWriteDeadline(time.Time) error { return nil }
 
-// TestFirstPieceLeavesWithTheHead holds that what is there of a streamed body when it
-// begins takes no write of its own.
+// TestFirstPieceLeavesWithTheHead holds that the first piece of a streamed body needs no
+// write of its own if it is available when the body begins.
 func TestFirstPieceLeavesWithTheHead(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	f := func(method string, length int64, first, want string) {
@@ -152,8 +152,8 @@ func TestFirstPieceLeavesWithTheHead(t *testing.T) {
 	}
 }
 
-// overhears is a connection that looks, while it is written to, whether a reader of the body
-// could say something.
+// overhears is a connection that checks, while it is written to, whether a reader of the
+// body could send an interim answer.
 type overhears struct {
 	written
 	x    *Exchange
@@ -169,9 +169,9 @@ func (o *overhears) Write(b []byte) (int, error) {
 	return o.written.Write(b)
 }
 
-// TestBeginningHoldsNobodyUp holds that who reads the body need not wait until the client has
-// taken the first piece of its answer, and says nothing any more.
-func TestBeginningHoldsNobodyUp(t *testing.T) {
+// TestFirstPieceBlocksNoReader holds that a reader of the body need not wait until the
+// client has read the first piece of its answer, and sends no interim answer any more.
+func TestFirstPieceBlocksNoReader(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	nc := &overhears{}
 	c := &conn{srv: s}

@@ -17,7 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// extendWriteDeadline is how long a test waits for what must happen before it gives up.
+// patience is how long a test waits before it gives up.
 const patience = 10 * time.Second
 
 // echo answers with method, target, host and body, and counts.
@@ -34,7 +34,7 @@ func (e *echo) Serve(x *Exchange) {
 	x.Reply.Build(b)
 }
 
-// records keeps copies of what is logged.
+// records keeps copies of the records that are logged.
 type records struct {
 	mu   sync.Mutex
 	all  []telemetry.Record

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// gate is a handler that waits to be let go, and says when it is reached.
+// gate is a handler that blocks until it is opened, and reports when it is reached.
 type gate struct{ reached, open chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 16), make(chan struct{})} }
@@ -70,7 +70,7 @@ func TestShutdownHard(t *testing.T) {
 		causes <- ctx.Err()
 	})})
 	half, stuck := dial(t, s), dial(t, s)
-	half.send(target("/quick") + "GET / HTTP/1.1\r\n") // one answer says that both were read
+	half.send(target("/quick") + "GET / HTTP/1.1\r\n") // one answer means that both were read
 	half.read("GET")
 	log.next(t)
 	stuck.send(get)
@@ -115,7 +115,7 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// What is to go on without its client does so until the server no longer waits.
+// Work that outlives its client continues until the server no longer waits.
 func TestLasting(t *testing.T) {
 	came, causes := make(chan error, 1), make(chan error, 1)
 	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {

@@ -26,7 +26,7 @@ func startStream(t testing.TB, cfg Config, f HandlerFunc) *Server {
 	return start(t, cfg)
 }
 
-// back streams the request's body back as it comes, behind its target.
+// back streams the request's body back as it arrives, behind its target.
 func back(x *Exchange) {
 	x.Reply.Status = http.StatusOK
 	x.Reply.Field("Content-Type", "text/plain")
@@ -271,7 +271,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 // TestUpgradeAndStop holds that an upgraded connection, here over TLS, outlives the
-// beginning of a stop, is told of it, and ends with the stop.
+// beginning of a stop, is notified of it, and ends with the stop.
 func TestUpgradeAndStop(t *testing.T) {
 	told := make(chan struct{}, 1)
 	s, id := startTLS(t, Config{Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
@@ -347,7 +347,7 @@ func TestUpgradeHalfClosed(t *testing.T) {
 	}
 }
 
-// TestUpgradeRefused has requests whose connection can't be had.
+// TestUpgradeRefused has requests whose connection can't be upgraded.
 func TestUpgradeRefused(t *testing.T) {
 	handler := HandlerFunc(func(x *Exchange) {
 		x.Reply.Status = http.StatusOK

@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// inPages answers with a text that lies in pages, where the system has them.
+// inPages answers with a text that is in pages, where the system has them.
 type inPages struct {
 	text string
 	run  *pages.Run
@@ -48,8 +48,8 @@ func (p *inPages) Serve(x *Exchange) {
 	}
 }
 
-// asks sends requests over one connection, and holds their answers against what they
-// should be.
+// asks sends requests over one connection, and compares their answers with the expected
+// ones.
 func (p *inPages) asks(t *testing.T, c *client) {
 	t.Helper()
 	f := func(request, method, want string) {
@@ -140,8 +140,8 @@ func TestPagesToOneWhoTakesNothing(t *testing.T) {
 	}
 }
 
-// resetWriter is HTTP/2's writer of a stream that is reset: Write has returned, and what
-// it was given is still read.
+// resetWriter is HTTP/2's writer of a stream that is reset: Write has returned, and its
+// bytes are still read.
 type resetWriter struct {
 	http.ResponseWriter
 	given []byte
@@ -157,8 +157,8 @@ type discardWriter struct{ http.ResponseWriter }
 
 func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestWriteCopy holds that what a writer goes on reading after its error is no answer's
-// memory, and is not used again.
+// TestWriteCopy holds that the bytes that a writer reads after its error are not an answer's
+// memory, and are not reused.
 func TestWriteCopy(t *testing.T) {
 	x := &Exchange{srv: &Server{}}
 	for _, length := range []int{smallPiece, tlsPiece} {

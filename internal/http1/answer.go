@@ -56,8 +56,7 @@ type Response struct {
 type Framing uint8
 
 const (
-	// NoBody is the framing of a message that has only a head.
-	NoBody Framing = iota
+	NoBody Framing = iota // only a head
 	// Length means that the body has ContentLength bytes.
 	Length
 	// Chunks means that the body is to be decoded by Chunked.

@@ -66,7 +66,7 @@ func TestParseResponse(t *testing.T) {
 	f("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", `200 "OK" minor 0, length 1, close|Content-Length=1`)
 	f("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\n", `200 "OK" minor 0, length 1|Connection=Keep-Alive|Content-Length=1`)
 	f("HTTP/1.1 200 OK\r\nConnection: a b, ,Close\r\nContent-Length: 1\r\n\r\n", `200 "OK" minor 1, length 1, close|Connection=a b, ,Close|Content-Length=1`)
-	// Lengths said twice.
+	// Repeated lengths.
 	f("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 05\r\n\r\n", `200 "OK" minor 1, length 5|Content-Length=5`)
 	// Without a body by their status.
 	f("HTTP/1.1 100 Continue\r\n\r\n", `100 "Continue" minor 1, no body`)
@@ -143,7 +143,8 @@ func TestParseResponseRefuses(t *testing.T) {
 	f(ok+strings.Repeat("X: y\r\n", 1000)+"\r\n", errFieldCount)
 }
 
-// TestAnswerLimits reads what the default limits refuse, and refuses what they take.
+// TestAnswerLimits reads answers that the default limits refuse, and refuses some that they
+// accept.
 func TestAnswerLimits(t *testing.T) {
 	f := func(lim AnswerLimits, head, want string) {
 		t.Helper()

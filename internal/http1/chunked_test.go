@@ -60,8 +60,8 @@ func TestChunkedReset(t *testing.T) {
 	}
 }
 
-// TestChunkedTrailer decodes in place and cut at every byte; what was given out stays
-// as it is when the decoder goes on.
+// TestChunkedTrailer decodes in place and cut at every byte; returned fields remain
+// unchanged when the decoder continues.
 func TestChunkedTrailer(t *testing.T) {
 	const src = "2\r\nab\r\n0\r\nX-Sum : no\r\n\r\n"
 	var c Chunked

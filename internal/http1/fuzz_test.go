@@ -41,7 +41,7 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// agree compares an accepted head with what net/http makes of it.
+// agree compares an accepted head with the result of net/http.
 func agree(t *testing.T, head []byte, r *Request) {
 	theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(bytes.TrimPrefix(head, []byte("\r\n")))))
 	if err != nil {
@@ -119,8 +119,7 @@ func FuzzChunked(f *testing.F) {
 	})
 }
 
-// agreeOnAnswer compares the accepted head of an answer with what net/http makes
-// of it.
+// agreeOnAnswer compares the accepted head of an answer with the result of net/http.
 func agreeOnAnswer(t *testing.T, head []byte, r *Response) {
 	theirs, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), nil)
 	if err != nil {
@@ -149,7 +148,7 @@ func agreeOnAnswer(t *testing.T, head []byte, r *Response) {
 			continue // taken out of the header there, or made one
 		}
 		found := false
-		for name, values := range theirs.Header { // white space before the colon stays in the name there
+		for name, values := range theirs.Header { // white space before the colon is a part of the name there
 			found = found || strings.EqualFold(strings.TrimRight(name, " \t"), string(f.Name)) && slices.Contains(values, string(f.Value))
 		}
 		if !found {

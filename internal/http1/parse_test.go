@@ -171,8 +171,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestDribbleIsLinear counts what a head costs that comes a byte at a time: no
-// byte may be searched for a line end more than once.
+// TestDribbleIsLinear counts the cost of a head that arrives a byte at a time: no byte may
+// be searched for a line end more than once.
 func TestDribbleIsLinear(t *testing.T) {
 	head := []byte("GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("v", 20000) + "\r\n\r\n")
 	var r Request

@@ -186,7 +186,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// What is beyond the upper bound has clients cut too, although no request waits.
+// Above the upper bound clients are cut although no request waits.
 func TestCutBeyond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
@@ -201,7 +201,7 @@ func TestCutBeyond(t *testing.T) {
 	})
 }
 
-// What follows the Budget learns of changes, and of the last one in any case.
+// The function given to Follow is called for changes, and for the last one in any case.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()

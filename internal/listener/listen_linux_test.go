@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// TestKeptAlive looks at what an accepted connection has of the listener.
+// TestKeptAlive checks the options that an accepted connection inherits from the listener.
 func TestKeptAlive(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		ln, err := Listen("tcp", address)

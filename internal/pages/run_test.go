@@ -82,7 +82,7 @@ func TestHolds(t *testing.T) {
 	runtime.KeepAlive(other)
 }
 
-// What nobody can reach any more is given back.
+// Unreachable Runs are returned to the system.
 func TestRunEnds(t *testing.T) {
 	kept := run(t, pattern(100_000, 1))
 	if kept == nil {

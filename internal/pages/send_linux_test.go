@@ -55,7 +55,7 @@ func send(nc net.Conn, head, p []byte) error {
 	return err
 }
 
-// TestSend has a peer read what was sent, at once or as slowly as it can.
+// TestSend has a peer read the sent bytes, at once or as slowly as it can.
 func TestSend(t *testing.T) {
 	f := func(network, address string, head, from, n, most int) {
 		t.Helper()
@@ -93,10 +93,10 @@ func TestSend(t *testing.T) {
 }
 
 // TestSentOutlivesItsRun ends a Run while a socket still has its bytes to send. They must
-// arrive as they were, whoever has memory after that.
+// arrive unchanged, whatever the memory is used for after that.
 func TestSentOutlivesItsRun(t *testing.T) {
 	near, far := pair(t, "tcp", "127.0.0.1:0")
-	far.(*net.TCPConn).SetReadBuffer(4 << 10) // so that most of it stays here
+	far.(*net.TCPConn).SetReadBuffer(4 << 10) // so that most of it is kept here
 	before := runs.Load()
 	const n = 256 << 10
 	sent := 0
@@ -129,7 +129,7 @@ func TestSentOutlivesItsRun(t *testing.T) {
 	runtime.KeepAlive(others)
 }
 
-// TestSendErrors tells a peer that has gone from a system that can't.
+// TestSendErrors distinguishes a peer that has disconnected from a system that can't.
 func TestSendErrors(t *testing.T) {
 	r := run(t, pattern(100_000, 6))
 	near, far := pair(t, "tcp", "127.0.0.1:0")
@@ -158,7 +158,7 @@ func TestSendErrors(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// Pipes that nobody uses are closed.
+// Unused pipes are closed.
 func TestPipesEnd(t *testing.T) {
 	count := func() int {
 		files, err := os.ReadDir("/proc/self/fd")

@@ -1,5 +1,5 @@
-// Package await lets tests wait for what they can't be told of: by looking again and
-// again, for as long as the test binary has time.
+// Package await lets tests wait for conditions that they can't be notified of: it polls for
+// as long as the test binary has time.
 package await
 
 import (
@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Until returns true when reached does. When nine tenths of the time that is left to the
-// test binary have gone by, it fails the test instead and returns false, so that the
-// failure names who has waited. Any goroutine of the test may call it; it ends with the
-// test.
+// Until returns true when reached does. After nine tenths of the time that is left to the
+// test binary, it fails the test instead and returns false, so that the failure names the
+// test. Any goroutine of the test may call it; it ends with the test.
 func Until(t testing.TB, reached func() bool) bool {
 	t.Helper()
 	over, stop := patience(t)
@@ -24,7 +23,7 @@ func Until(t testing.TB, reached func() bool) bool {
 		case <-t.Context().Done():
 			return false
 		case <-over.Done():
-			t.Error("what is waited for has not come about, and the time is nearly over")
+			t.Error("the condition is not true, and the time is nearly over")
 			return false
 		}
 	}

@@ -2,17 +2,17 @@ package forwardtest
 
 import "time"
 
-// Behaviour says how the receiver treats a connection; the zero value is well.
-// It is fixed when the connection is accepted.
+// Behaviour specifies how the receiver treats a connection; the zero value is an ordinary
+// server. It is fixed when the connection is accepted.
 type Behaviour struct {
 	Refuse     bool // closes the connection at once
 	CloseAfter int  // closes it when so many bytes have been read, mid-message too; 0: never
 	Reset      bool // where it closes a connection, resets it
 
 	Stall    bool // reads nothing, ever
-	HalfOpen bool // reads but neither decodes nor answers, as if the machine behind were gone
+	HalfOpen bool // reads without decoding or answering, as if the machine behind were down
 
-	AckDelay time.Duration // each acknowledgement comes so much after its message
+	AckDelay time.Duration // each acknowledgement is sent so long after its message
 	AckWrong bool          // acknowledges another chunk
 	AckNever bool          // acknowledges nothing
 	AckClose bool          // closes instead of acknowledging, the events having been taken
@@ -21,16 +21,15 @@ type Behaviour struct {
 	Deny  string // a reason with which PONG refuses every PING
 }
 
-// Behave sets how connections from now on are treated; connections that there
-// are stay as they are.
+// Behave sets how connections are treated from now on; existing connections are unchanged.
 func (r *Receiver) Behave(b Behaviour) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.behaviour = b
 }
 
-// Script sets how the next connections are treated, one behaviour each; the
-// ones after them as Behave said.
+// Script sets how the next connections are treated, one behaviour each; Behave applies to
+// those after them.
 func (r *Receiver) Script(b ...Behaviour) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

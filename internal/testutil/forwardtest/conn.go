@@ -18,7 +18,7 @@ import (
 type conn struct {
 	r         *Receiver
 	raw       net.Conn // below TLS
-	net.Conn           // what is read and written
+	net.Conn           // for reading and writing
 	behaviour Behaviour
 	number    int
 	read      int // bytes so far
@@ -46,7 +46,7 @@ func newConn(r *Receiver, nc net.Conn, b Behaviour, number int) *conn {
 	return c
 }
 
-// close ends the connection, by a reset if that is asked for.
+// close ends the connection, optionally by a reset.
 func (c *conn) close(reset bool) {
 	c.once.Do(func() {
 		c.cancel()
@@ -60,7 +60,7 @@ func (c *conn) close(reset bool) {
 	c.end()
 }
 
-// end lets acknowledgements that are held go: nobody may release them.
+// end releases the acknowledgements that are held, in case no test does.
 func (c *conn) end() {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *conn) end() {
 	c.r.changed.Broadcast()
 }
 
-// Read counts, and ends the connection where its behaviour says so.
+// Read counts, and ends the connection where its behaviour requires it.
 func (c *conn) Read(b []byte) (int, error) {
 	limit := c.behaviour.CloseAfter
 	if limit > 0 {
@@ -103,7 +103,8 @@ func (c *conn) run() {
 	c.acking.Wait()
 }
 
-// gone tells errors of a connection that has ended from errors of its bytes.
+// gone reports whether err means that the connection has ended, and not that its bytes are
+// wrong.
 func gone(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) ||
@@ -134,7 +135,8 @@ func (c *conn) serve() error {
 	}
 }
 
-// acknowledge writes what is due; it ends when acks is closed and empty.
+// acknowledge writes acknowledgements when they are due; it ends when acks is closed and
+// empty.
 func (c *conn) acknowledge() {
 	for a := range c.acks {
 		if c.behaviour.AckNever || !c.mayAck(a.after) {
@@ -146,7 +148,7 @@ func (c *conn) acknowledge() {
 		b := msgp.AppendMapHeader(nil, 1)
 		b = msgp.AppendString(b, "ack")
 		b = msgp.AppendString(b, a.chunk)
-		_, _ = c.Conn.Write(b) // the reading side notices what is wrong
+		_, _ = c.Conn.Write(b) // the reading side notices errors
 	}
 }
 

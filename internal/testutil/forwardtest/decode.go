@@ -236,8 +236,7 @@ func skipEvent(b []byte) (rest []byte, err error) {
 	return msgp.Skip(b)
 }
 
-// inflate undoes the compression, of several members too, and counts those of
-// gzip.
+// inflate decompresses b, also of several members, and counts those of gzip.
 func (m *Message) inflate(b []byte) ([]byte, error) {
 	if m.Algo == "zstd" {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))

@@ -1,15 +1,15 @@
-// Package forwardtest is a small receiver of the Fluentd forward protocol for
-// tests. It speaks TCP, TLS and unix sockets, does the handshake, reads all
-// four modes, acknowledges, and misbehaves on command. It decodes with an
-// encoder-independent library, so that what it saw is evidence.
+// Package forwardtest is a small receiver of the Fluentd forward protocol for tests. It
+// speaks TCP, TLS and unix sockets, does the handshake, reads all four modes, acknowledges,
+// and misbehaves on command. It decodes with a library that is independent of the encoder,
+// so that its results are evidence.
 //
 //	r := forwardtest.New(t, forwardtest.Options{})
 //	... connect to r.Address() ...
 //	r.Wait(t, 3)
 //	events := r.Events()
 //
-// In a testing/synctest bubble, where sockets do not work, make it with
-// Detached and let clients dial with its Dial: each connection is a net.Pipe.
+// In a testing/synctest bubble, where sockets do not work, make it with Detached and let
+// clients dial with its Dial: each connection is a net.Pipe.
 package forwardtest
 
 import (
@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// Options say what a Receiver is; its zero value is a TCP server on a free
-// port of 127.0.0.1, without security, that keeps every event.
+// Options configure a Receiver; the zero value is a TCP server on a free port of 127.0.0.1,
+// without security, that keeps every event.
 type Options struct {
 	Network string      // "tcp" (default) or "unix"
 	Address string      // default a free port of 127.0.0.1; of "unix" a file in a temporary folder
@@ -33,15 +33,15 @@ type Options struct {
 	UDP     bool        // answers heartbeats by UDP on the same port number
 
 	Security    *Security // nil: no handshake
-	NoKeepalive bool      // closes after one message, and says so in HELO
+	NoKeepalive bool      // closes after one message, as announced in HELO
 
 	OnEvent   func(Event)   // called for each event, from the connection's goroutine; Events then has none
 	OnMessage func(Message) // the same for each message, after its events
-	Count     bool          // only counts events by tag: neither decodes, keeps nor calls back
+	Count     bool          // only counts events by tag: it does not decode, keep or call back
 }
 
-// A Receiver is a server and what it received. Its methods may be called from
-// several goroutines.
+// A Receiver is a server with the messages that it has received. Its methods may be called
+// from several goroutines.
 type Receiver struct {
 	opt Options
 
@@ -82,8 +82,8 @@ func New(t testing.TB, opt Options) *Receiver {
 	return r
 }
 
-// Detached makes a receiver that does not listen: it serves what Serve or Dial
-// is called for. The caller closes it.
+// Detached makes a receiver that does not listen: Serve and Dial make its connections. The
+// caller closes it.
 func Detached(opt Options) *Receiver {
 	r := &Receiver{opt: opt, conns: map[*conn]bool{}}
 	r.changed = sync.NewCond(&r.mu)
@@ -91,8 +91,8 @@ func Detached(opt Options) *Receiver {
 	return r
 }
 
-// Address is where the receiver listens, "host:port" or a file's name. It stays
-// the same when the receiver is stopped and started again.
+// Address returns where the receiver listens, "host:port" or a file's name. It is the same
+// when the receiver is stopped and started again.
 func (r *Receiver) Address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

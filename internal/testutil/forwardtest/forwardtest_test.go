@@ -143,13 +143,13 @@ func TestAcknowledges(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	message := packed(unhex(t, entry), "chunk", "AA==")
-	// f sends a message and tells what came back until the connection ended.
+	// f sends a message and returns the answer until the connection ended.
 	f := func(b Behaviour, answer string, events int) {
 		t.Helper()
 		r := New(t, Options{})
 		r.Behave(b)
 		var got []byte
-		if c, err := net.Dial("tcp", r.Address()); err == nil { // a reset may come before Dial returns
+		if c, err := net.Dial("tcp", r.Address()); err == nil { // a reset may arrive before Dial returns
 			defer c.Close()
 			_, _ = c.Write(message)
 			_ = c.(*net.TCPConn).CloseWrite()

@@ -10,11 +10,11 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// Security makes the receiver ask for a handshake.
+// Security makes the receiver require a handshake.
 type Security struct {
 	SharedKey string
 	Hostname  string            // the server's own name; default "server.test"
-	Users     map[string]string // names and passwords; nil: no user is asked for
+	Users     map[string]string // names and passwords; nil: no user is required
 
 	// Text behaves like Fluent Bit: nonce and auth are str rather than bin,
 	// HELO has no keepalive, the PING must be below 1,024 bytes with a salt
@@ -80,7 +80,7 @@ func hello(s *Security, nonce, auth []byte, keepalive bool) []byte {
 	return msgp.AppendBool(b, keepalive)
 }
 
-// ping is what a client sent.
+// ping is a client's PING.
 type ping struct {
 	hostname, user           string
 	keyDigest, userDigest    string

@@ -19,8 +19,7 @@ func TestDigests(t *testing.T) {
 }
 
 func TestHandshake(t *testing.T) {
-	// f greets as a client that knows key and password, and returns PONG's
-	// verdict and reason.
+	// f authenticates with key and password, and compares PONG's verdict and reason.
 	f := func(s *Security, key, user, password, wantReason string) {
 		t.Helper()
 		r := New(t, Options{Security: s})

@@ -42,13 +42,13 @@ type Message struct {
 	Members int    // gzip members, in ModeCompressed
 }
 
-// store is what was received. Receiver.mu guards it.
+// store holds the received messages. Receiver.mu guards it.
 type store struct {
 	events   []Event
 	messages []Message
 	counts   map[string]int
 	total    int
-	chunks   map[string]int // how often each came
+	chunks   map[string]int // how often each was received
 	errs     []error
 }
 
@@ -56,7 +56,7 @@ func (s *store) init() {
 	s.counts, s.chunks = map[string]int{}, map[string]int{}
 }
 
-// take keeps what one message brought.
+// take stores one message and its events.
 func (r *Receiver) take(m Message, events []Event) {
 	for _, e := range events {
 		if r.opt.OnEvent != nil {
@@ -89,14 +89,14 @@ func (r *Receiver) fail(err error) {
 	r.changed.Broadcast()
 }
 
-// Events returns all events in the order in which they came.
+// Events returns all events in the order of their arrival.
 func (r *Receiver) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-// Messages returns all messages in the order in which they came.
+// Messages returns all messages in the order of their arrival.
 func (r *Receiver) Messages() []Message {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,23 +117,23 @@ func (r *Receiver) Total() int {
 	return r.total
 }
 
-// Chunks returns how often each chunk came.
+// Chunks returns how often each chunk was received.
 func (r *Receiver) Chunks() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.chunks)
 }
 
-// Errors returns what clients did wrong: bytes that are no message, a bad PING.
-// A connection that ended between two messages is not an error.
+// Errors returns the errors of clients: bytes that are no message, a bad PING. A connection
+// that ended between two messages is not an error.
 func (r *Receiver) Errors() []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.errs)
 }
 
-// Wait waits until at least n events have come. It has no limit of its own:
-// the test's does.
+// Wait waits until at least n events were received. It has no limit of its own: the test's
+// applies.
 func (r *Receiver) Wait(t testing.TB, n int) {
 	t.Helper()
 	r.await(func() bool { return r.total >= n })

@@ -1,5 +1,5 @@
-// Package hostile has input that says it is much longer than it is, and measures what
-// that costs whoever reads it.
+// Package hostile has input that announces a much larger length than it has, and measures
+// how much its readers allocate.
 package hostile
 
 import (
@@ -12,7 +12,7 @@ import (
 const most = 64 << 10
 
 // heads are CBOR that announces much: 2^40 or 2^62 items or bytes of each kind that has a
-// length, and more levels than anybody reads.
+// length, and more levels than any reader accepts.
 var heads = [][]byte{
 	{0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xbb, 0, 0, 1, 0, 0, 0, 0, 0}, {0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x7b, 0, 0, 1, 0, 0, 0, 0, 0},
 	{0x9b, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0xbb, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0x5b, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0x7b, 0x40, 0, 0, 0, 0, 0, 0, 0},
@@ -24,9 +24,9 @@ var heads = [][]byte{
 	bytes.Repeat([]byte{0x81}, 100), bytes.Repeat([]byte{0x9f}, 100), bytes.Repeat([]byte{0xbf, 0x00}, 100), bytes.Repeat([]byte{0xc4}, 100),
 }
 
-// Reads has read take the heads, alone and behind each of the prefixes, and fails the test
-// if that allocates much. What read allocates for good is its own affair: it is called
-// once before.
+// Reads calls read with the heads, alone and behind each of the prefixes, and fails the test
+// if that allocates much. It calls read once before, so that permanent allocations don't
+// count.
 func Reads(t *testing.T, read func(b []byte), prefixes ...[]byte) {
 	t.Helper()
 	for _, prefix := range append(prefixes, nil) {
@@ -40,7 +40,7 @@ func Reads(t *testing.T, read func(b []byte), prefixes ...[]byte) {
 	}
 }
 
-// allocated is how many bytes f allocates. It is what the process allocates meanwhile.
+// allocated returns how many bytes the process allocates while f runs.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -116,12 +116,12 @@ func (s *Server) store(words []string, data string) string {
 	return "STORED\r\n"
 }
 
-// metaGet is mg. Of R, one reader is told that it is to renew the value, others that
-// somebody is.
+// metaGet is mg. With R, one reader is informed that it has to renew the value, others that
+// another one does.
 func (s *Server) metaGet(words []string) string {
 	it := s.find(words[1])
 	if it == nil {
-		return "EN k" + words[1] + "\r\n" // as 1.6.18 says it
+		return "EN k" + words[1] + "\r\n" // in the format of 1.6.18
 	}
 	ttl := int64(-1)
 	if !it.Expires.IsZero() {

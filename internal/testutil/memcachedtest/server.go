@@ -31,7 +31,7 @@ type Server struct {
 	cas      uint64
 }
 
-// Item is what is stored under a key.
+// Item is the value under a key.
 type Item struct {
 	Value string
 	Flags uint32
@@ -40,7 +40,7 @@ type Item struct {
 	CAS     uint64
 
 	Stale bool // marked as such
-	won   bool // somebody is to renew it
+	won   bool // a client renews it
 }
 
 // Start starts a server, which ends with the test. With meta it understands the meta
@@ -67,7 +67,7 @@ func start(t testing.TB, s *Server) *Server {
 // Address is where it listens: host:port. A Restart keeps it.
 func (s *Server) Address() string { return s.address }
 
-// Restart listens again after a Stop. What was stored is there still.
+// Restart listens again after a Stop. The items are kept.
 func (s *Server) Restart() {
 	s.t.Helper()
 	l, err := net.Listen("tcp", s.address)
@@ -104,14 +104,14 @@ func (s *Server) Set(key, value string, flags uint32, ttl time.Duration) {
 	s.put(key, it)
 }
 
-// Delete removes what has a key.
+// Delete removes the item under a key.
 func (s *Server) Delete(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.items, key)
 }
 
-// Item returns what has a key.
+// Item returns the item under a key.
 func (s *Server) Item(key string) (Item, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,15 +128,16 @@ func (s *Server) Advance(d time.Duration) {
 	s.ahead += d
 }
 
-// Script is asked about each command's line before it is executed. What it returns with
-// true is sent in place of an answer; nothing at all if it is empty.
+// Script sets a function that is called with each command's line before it is executed. If
+// scripted is true, reply is sent in place of an answer, and nothing if it is empty.
 func (s *Server) Script(f func(command string) (reply string, scripted bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = f
 }
 
-// Commands are the lines of those that came and begin with prefix, in their order.
+// Commands returns the lines of the received commands that begin with prefix, in their
+// order.
 func (s *Server) Commands(prefix string) (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,13 +172,13 @@ func (s *Server) serve(nc net.Conn) {
 			break
 		}
 	}
-	_ = out.Flush() // the client may be gone
+	_ = out.Flush() // the client may have disconnected
 }
 
-// now is the server's time, which stands still but for Advance; mu is held.
+// now returns the server's time, which only Advance changes; mu is held.
 func (s *Server) now() time.Time { return s.began.Add(s.ahead) }
 
-// find finds what has a key and has not expired; mu is held.
+// find returns the item under a key if it has not expired; mu is held.
 func (s *Server) find(key string) *Item {
 	it := s.items[key]
 	if it != nil && !it.Expires.IsZero() && !s.now().Before(it.Expires) {

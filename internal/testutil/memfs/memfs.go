@@ -1,5 +1,5 @@
-// Package memfs is a file system in memory for tests of what survives: it fails on
-// command, ends at any step, and knows what a crash of the machine would leave.
+// Package memfs is a file system in memory for tests of durability: it fails on command,
+// ends at any step, and returns the state after a crash of the machine.
 package memfs
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 )
 
-// ErrDead is what everything fails with after the end.
+// ErrDead is the error of every call after the end.
 var ErrDead = errors.New("memfs: the process has ended")
 
 // FS is a disk.FS. Its zero value is of no use; see New.
@@ -42,7 +42,7 @@ func New() *FS {
 // EndAfter has everything end with the n-th change from now on, which is done in part.
 func (m *FS) EndAfter(n int) { m.set(func() { m.left = n }) }
 
-// Ended tells whether the end has come.
+// Ended reports whether the file system has ended.
 func (m *FS) Ended() (ended bool) {
 	m.set(func() { ended = m.left == 0 })
 	return ended
@@ -72,7 +72,7 @@ func (m *FS) set(f func()) {
 	f()
 }
 
-// change counts one change; mu is held. half says that it is the last one.
+// change counts one change; mu is held. half is set for the last one.
 func (m *FS) change(op, name string) (half bool, err error) {
 	if m.left == 0 {
 		return false, ErrDead
@@ -88,7 +88,7 @@ func (m *FS) change(op, name string) (half bool, err error) {
 	return m.left == 0, nil
 }
 
-// look is change for what changes nothing.
+// look is change for calls that change nothing.
 func (m *FS) look(op, name string) error {
 	if m.left == 0 {
 		return ErrDead
@@ -105,7 +105,7 @@ func (m *FS) look(op, name string) error {
 // MkdirAll does nothing: directories are there.
 func (m *FS) MkdirAll(string) error { return nil }
 
-// Names are those of the files and directories in dir.
+// Names returns the names of the files and directories in dir.
 func (m *FS) Names(dir string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -285,9 +285,9 @@ func (h *handle) Size() (int64, error) {
 
 func (h *handle) Close() error { return nil }
 
-// Crash returns what the next process finds: everything, if only the process ended;
-// else, for each name and each file that was not synced, what choose says: choose(n)
-// gives a number below n.
+// Crash returns the state that the next process finds: everything, if only the process
+// ended; otherwise, for each name and each file that was not synced, choose decides:
+// choose(n) returns a number below n.
 func (m *FS) Crash(machine bool, choose func(n int) int) *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -316,8 +316,8 @@ func (m *FS) Crash(machine bool, choose func(n int) int) *FS {
 	return after
 }
 
-// left is what a crash of the machine leaves of the bytes: behind what was synced they
-// are lost from some place on, or zeros.
+// left returns the bytes that a crash of the machine leaves: after the synced ones they are
+// lost from some place on, or zeros.
 func (d *data) left(choose func(n int) int) []byte {
 	if slices.Equal(d.bytes, d.synced) {
 		return slices.Clone(d.bytes)

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Package race tells tests whether the race detector is on: it allocates on its
-// own, so allocation budgets are only asserted without it.
+// Package race reports to tests whether the race detector is on: it allocates on its own, so
+// allocation budgets are only asserted without it.
 package race
 
 // Enabled is true in builds with -race.
