@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"math"
+)
 
 // NumberFault describes the error in the text of a number.
 type NumberFault uint8
@@ -37,7 +40,10 @@ const (
 	minExponent = -130
 	// farExponent limits an exponent while it is parsed. It exceeds the range of numbers by
 	// more than the digits of any body.
-	farExponent = 1 << 40
+	farExponent = math.MaxInt / 16
+
+	// Parsing a further digit does not overflow an int, whatever its size.
+	_ uint = math.MaxInt - (10*farExponent + 9)
 )
 
 // Number is a DynamoDB number: digits[0].digits[1]digits[2]... times ten to the power of
