@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -123,20 +122,4 @@ func (r *Result) pace(l *Logger, record func(int) any, n, rate int) {
 	}
 	slices.Sort(took)
 	r.P50, r.P999, r.Longest = took[n/2], took[n-1-n/1000], took[n-1]
-}
-
-func processTime() time.Duration {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// peak is the most memory that the process has had.
-func peak() uint64 {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	if runtime.GOOS == "darwin" {
-		return uint64(u.Maxrss)
-	}
-	return uint64(u.Maxrss) << 10
 }
