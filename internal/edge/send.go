@@ -18,7 +18,7 @@ import (
 func (c *conn) write(a, b, d []byte) error {
 	x := c.x
 	if c.FD >= 0 && len(b) == 0 {
-		n, err := socket.Write(c.FD, a)
+		n, err := socket.Write(int(c.FD), a)
 		x.sent += max(n, 0)
 		if n == len(a) {
 			return nil

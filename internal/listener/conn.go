@@ -57,25 +57,27 @@ type Conn struct {
 	NC     net.Conn        // the same, or TLS over it
 	Raw    syscall.RawConn // of the socket; nil where there is none
 	Client netip.AddrPort  // zero for Unix sockets
-	Secure bool            // TLS is spoken
 
-	// FD is the socket while the goroutine is inside Raw.Read, -1 otherwise.
-	FD int
 	// Armed is the read deadline that is set, counted from the server's epoch; 0: none.
 	Armed time.Duration
 
+	// FD is the socket while the goroutine is inside Raw.Read, -1 otherwise.
+	FD int32
+
+	Secure bool // TLS is spoken
 	Drain  bool // read until nothing is left before waiting
 	Served bool // a request was answered
 	Unsure bool // the end of the stream may have arrived with the last read
 	Aside  bool // leave Raw.Read and call Resume, for a request that reads the connection
 
+	counted bool    // for its client
+	first   [1]byte // of a request, where idling needs a byte to read into
+	state   atomic.Uint32
+
 	server   *Server
 	protocol Protocol
-	counted  netip.Addr // the client for which the server counts the connection
-	state    atomic.Uint32
 	rates    Rates         // that limiter is of
 	limiter  *rate.Limiter // of the client, looked up once for each Rates
-	first    [1]byte       // of a request, where idling needs a byte to read into
 }
 
 // Init prepares c for a connection that s has accepted.
@@ -105,8 +107,16 @@ func (c *Conn) CountClient() bool {
 		s.cfg.PerClient.Inc()
 		return false
 	}
-	c.counted = c.Client.Addr()
+	c.counted = true
 	return true
+}
+
+// uncountClient reverses CountClient. Client has not changed since.
+func (c *Conn) uncountClient() {
+	if c.counted {
+		c.counted = false
+		c.server.clients.Remove(c.Client.Addr())
+	}
 }
 
 // Allow reports whether the client may make another request under r. Clients without an
@@ -124,7 +134,7 @@ func (c *Conn) Allow(r Rates, now time.Time) bool {
 // Forget removes a closed connection from its server.
 func (c *Conn) Forget() {
 	s := c.server
-	s.clients.Remove(c.counted)
+	c.uncountClient()
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
@@ -184,10 +194,10 @@ func (c *Conn) readRaw() {
 // EAGAIN. Only where Drain is set reads are repeated, for example up to the first answer: the
 // end of the stream may have arrived with them, and it is not notified twice.
 func (c *Conn) readable(fd uintptr) bool {
-	c.FD = int(fd)
+	c.FD = int32(fd)
 	for {
 		space := c.protocol.Buffer()
-		n, err := socket.Read(c.FD, space)
+		n, err := socket.Read(int(c.FD), space)
 		if err == syscall.EAGAIN {
 			c.Drain, c.Unsure = !c.Served, false
 			return !c.protocol.Rest()

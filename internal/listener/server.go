@@ -134,7 +134,7 @@ func (s *Server) Accept(nc net.Conn) {
 		return
 	}
 	if !s.Track(c) {
-		s.clients.Remove(c.counted)
+		c.uncountClient()
 		s.cfg.Refused.Inc()
 		s.cfg.Refuse(nc)
 		return

@@ -35,7 +35,7 @@ const maxChunk = 64 << 10
 // buffer is full.
 func (c *conn) write(b []byte) error {
 	if c.FD >= 0 {
-		n, err := socket.Write(c.FD, b)
+		n, err := socket.Write(int(c.FD), b)
 		if n == len(b) {
 			return nil
 		}
