@@ -48,7 +48,6 @@ var notYetPlain = map[string]bool{
 	"bench/internal/proc":          true,
 	"bench/loggers/fluent":         true,
 	"bench/origin":                 true,
-	"docs/architecture.md":         true,
 	"docs/bbpd.md":                 true,
 	"docs/benchmarks.md":           true,
 	"docs/cli.md":                  true,
