@@ -51,7 +51,6 @@ var notYetPlain = map[string]bool{
 	"bench/origin":                 true,
 	"docs/bbpd.md":                 true,
 	"docs/benchmarks.md":           true,
-	"docs/coherence.md":            true,
 	"docs/configuration.md":        true,
 	"docs/couchdb.md":              true,
 	"docs/dax.md":                  true,
