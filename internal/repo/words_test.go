@@ -76,7 +76,6 @@ var notYetPlain = map[string]bool{
 	"docs/fluent.md":                                              true,
 	"docs/http-reference.md":                                      true,
 	"docs/jsonp.md":                                               true,
-	"docs/memcached.md":                                           true,
 	"docs/observability.md":                                       true,
 	"integration/memcached":                                       true,
 	"internal/config":                                             true,
