@@ -62,7 +62,6 @@ var notYetPlain = map[string]bool{
 	"docs/development.md":             true,
 	"docs/fluent.md":                  true,
 	"docs/http-reference.md":          true,
-	"docs/jsonp.md":                   true,
 	"docs/observability.md":           true,
 	"integration/memcached":           true,
 	"internal/config":                 true,
