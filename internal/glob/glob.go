@@ -1,13 +1,13 @@
-// Package glob has the patterns by which a configuration names tables: `*` stands
-// for any text, `?` for one letter, and everything else for itself.
+// Package glob matches names against patterns: `*` matches any text, `?` matches one byte,
+// and every other byte matches itself. For example, "app-*" matches "app-orders".
 package glob
 
 import "strings"
 
 // Match reports whether name fits the pattern. It does not allocate.
 func Match[T string | []byte](pattern string, name T) bool {
-	// back and again are where to try once more when what follows the last star
-	// does not fit: with the star standing for one letter more.
+	// back and again are where to retry when the text after the last star does not match:
+	// the star then matches one more byte.
 	back, again := -1, 0
 	p, t := 0, 0
 	for t < len(name) {

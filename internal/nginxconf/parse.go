@@ -1,24 +1,24 @@
-// Package nginxconf reads nginx's configuration files into directives. It knows nginx's
-// grammar and none of its directives, so that what is written in a file can be told with
-// its line whether or not anybody understands it.
+// Package nginxconf parses nginx's configuration files into directives. It implements
+// nginx's grammar and none of its directives, so that a caller can report any directive of a
+// file with its line.
 package nginxconf
 
 import "fmt"
 
 // Directive is one directive of a file.
 type Directive struct {
-	Line  int // where its name stands, from 1
+	Line  int // of its name, from 1
 	Name  string
-	Args  []string // without quotes and with escapes undone
-	Block Block    // what stands in braces behind it; nil if it ends with a semicolon
-	// Raw is what stands in the braces of a *_by_lua_block, which is not nginx's grammar.
+	Args  []string // with quotes removed and escapes decoded
+	Block Block    // the directives in its braces; nil if it ends with a semicolon
+	// Raw is the text in the braces of a *_by_lua_block, which is not nginx's grammar.
 	Raw string
 }
 
-// Block is a list of directives. A block without any is empty and not nil.
+// Block is a list of directives. A block without directives is empty and not nil.
 type Block []*Directive
 
-// Arg is the argument of that index, or "" if there is none.
+// Arg returns the i-th argument, or "" if there is none.
 func (d *Directive) Arg(i int) string {
 	if i >= 0 && i < len(d.Args) {
 		return d.Args[i]
@@ -26,7 +26,7 @@ func (d *Directive) Arg(i int) string {
 	return ""
 }
 
-// Named lists b's own directives with one of the names, in their order.
+// Named returns the directives of b itself that have one of the names, in order.
 func (b Block) Named(names ...string) (list []*Directive) {
 	for _, d := range b {
 		for _, name := range names {
@@ -38,7 +38,7 @@ func (b Block) Named(names ...string) (list []*Directive) {
 	return list
 }
 
-// Last is b's own last directive of that name, or nil.
+// Last returns the last directive of b itself with the name, or nil.
 func (b Block) Last(name string) *Directive {
 	list := b.Named(name)
 	if len(list) == 0 {
@@ -47,7 +47,7 @@ func (b Block) Last(name string) *Directive {
 	return list[len(list)-1]
 }
 
-// Error is a mistake in a file.
+// Error is a syntax error in a file.
 type Error struct {
 	File string
 	Line int
@@ -56,16 +56,16 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.What) }
 
-// deepest bounds how deep blocks may stand in each other.
-const deepest = 32
+// maxDepth is how deep blocks may be nested.
+const maxDepth = 32
 
-// parser reads directives off a scanner.
+// parser builds directives from the tokens of a scanner.
 type parser struct {
 	scanner
 	file string
 }
 
-// Parse reads a file, or a part of one. The error is an *Error.
+// Parse parses a file or a part of one. The error is an *Error.
 func Parse(file string, data []byte) (Block, error) {
 	p := &parser{scanner: scanner{text: string(data), line: 1}, file: file}
 	return p.block(0, 0)
@@ -75,11 +75,11 @@ func (p *parser) fail(line int, format string, args ...any) error {
 	return &Error{p.file, line, fmt.Sprintf(format, args...)}
 }
 
-// block reads directives until the brace that ends it or, outside of any, the file's end.
-// opened is the line of the brace that began it.
+// block parses directives up to the closing brace or, at depth 0, the end of the file.
+// opened is the line of the opening brace.
 func (p *parser) block(depth, opened int) (Block, error) {
-	if depth > deepest {
-		return nil, p.fail(opened, "blocks stand more than %d deep in each other", deepest)
+	if depth > maxDepth {
+		return nil, p.fail(opened, "blocks are nested more than %d deep", maxDepth)
 	}
 	list := Block{}
 	for {
@@ -105,7 +105,7 @@ func (p *parser) block(depth, opened int) (Block, error) {
 	}
 }
 
-// directive reads what follows a directive's name.
+// directive parses the rest of a directive after its name.
 func (p *parser) directive(name token, depth int) (*Directive, error) {
 	d := &Directive{Line: name.line, Name: name.text}
 	for {

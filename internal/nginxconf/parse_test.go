@@ -73,10 +73,10 @@ func TestParseRefuses(t *testing.T) {
 	f(";", 1, `";" where`)
 	f("a {{}}", 1, `"{" where`)
 	f("a\n'b;", 2, "is not closed")
-	f("a 'b'c;", 1, "right behind the closing quote")
+	f("a 'b'c;", 1, "no separator follows the closing quote")
 	f("a { b }", 1, "b ends neither")
 	f("x_by_lua_block {\n{}", 1, "does not end")
-	f(strings.Repeat("a{", deepest+2), 1, "more than 32 deep")
+	f(strings.Repeat("a{", maxDepth+2), 1, "more than 32 deep")
 }
 
 func TestBlock(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind is what a token is.
+// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -16,14 +16,14 @@ const (
 	closing
 )
 
-// token is a word with its quotes and escapes undone, or a sign.
+// token is a sign, or a word with its quotes removed and its escapes decoded.
 type token struct {
 	kind kind
 	text string
-	line int // where it begins
+	line int // of its first byte
 }
 
-// scanner cuts text into tokens.
+// scanner splits text into tokens.
 type scanner struct {
 	text string
 	at   int
@@ -32,7 +32,7 @@ type scanner struct {
 
 const blanks = " \t\r\n"
 
-// next reads a token. At an error its line is where the token began.
+// next returns the next token. On an error its line is the line where the token begins.
 func (s *scanner) next() (token, error) {
 	s.skip()
 	t := token{line: s.line}
@@ -54,7 +54,7 @@ func (s *scanner) next() (token, error) {
 	return t, err
 }
 
-// skip passes blanks and comments.
+// skip skips blanks and comments.
 func (s *scanner) skip() {
 	for s.at < len(s.text) {
 		switch c := s.text[s.at]; {
@@ -75,7 +75,7 @@ func (s *scanner) skip() {
 	}
 }
 
-// quoted reads a word in quotes. Something has to separate it from the next one.
+// quoted scans a word in quotes. A separator must follow the closing quote.
 func (s *scanner) quoted(quote byte) (string, error) {
 	s.at++
 	var b strings.Builder
@@ -88,7 +88,7 @@ func (s *scanner) quoted(quote byte) (string, error) {
 		case c == quote:
 			s.at++
 			if s.at < len(s.text) && strings.IndexByte(blanks+";{)", s.text[s.at]) < 0 {
-				return "", errors.New("something stands right behind the closing quote")
+				return "", errors.New("no separator follows the closing quote")
 			}
 			return b.String(), nil
 		case c == '\n':
@@ -100,7 +100,7 @@ func (s *scanner) quoted(quote byte) (string, error) {
 	return "", errors.New("the quote that opens here is not closed")
 }
 
-// bare reads a word without quotes. A brace behind a dollar is part of it: ${name}.
+// bare scans a word without quotes. A brace after a dollar is part of the word: ${name}.
 func (s *scanner) bare() (string, error) {
 	var b strings.Builder
 	for s.at < len(s.text) {
@@ -124,7 +124,7 @@ func (s *scanner) bare() (string, error) {
 	return b.String(), nil
 }
 
-// variable is what stands behind the last dollar, unless its brace is closed.
+// variable returns the text after the last dollar, unless its brace is closed.
 func variable(text string) string {
 	i := strings.LastIndexByte(text, '$')
 	if i < 0 || strings.IndexByte(text[i:], '}') >= 0 {
@@ -133,8 +133,9 @@ func variable(text string) string {
 	return text[i:]
 }
 
-// escape reads a backslash with what follows. nginx drops the backslash before quotes and
-// itself, knows three letters, and leaves it elsewhere: regular expressions need it.
+// escape scans a backslash and the byte after it. nginx drops the backslash before quotes
+// and backslashes, decodes \t, \r and \n, and keeps it elsewhere, because regular
+// expressions need it.
 func (s *scanner) escape(b *strings.Builder) {
 	c := s.text[s.at+1]
 	s.at += 2
@@ -156,10 +157,10 @@ func (s *scanner) escape(b *strings.Builder) {
 	}
 }
 
-// isLua tells directives whose block is a program.
+// isLua reports whether the block of a directive is a Lua program.
 func isLua(name string) bool { return strings.HasSuffix(name, "_by_lua_block") }
 
-// raw reads up to the brace that closes a program, whose own braces come in pairs. The
+// raw scans up to the brace that closes a program, whose own braces are balanced. The
 // opening brace has been read.
 func (s *scanner) raw() (string, error) {
 	from, depth := s.at, 1

@@ -9,13 +9,13 @@ import (
 
 var timePart = regexp.MustCompile(`^(\d{1,9})(ms|[smhdwMy]?) ?`)
 
-// units are nginx's. A number without one is of seconds.
+// units are nginx's units of time. A number without a unit is in seconds.
 var units = map[string]time.Duration{
 	"": time.Second, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
 	"d": 24 * time.Hour, "w": 7 * 24 * time.Hour, "M": 30 * 24 * time.Hour, "y": 365 * 24 * time.Hour,
 }
 
-// duration reads a time as nginx writes it, such as 60, 250ms or 1m30s.
+// duration parses a time as nginx writes it, for example 60, 250ms or 1m30s.
 func duration(text string) (sum time.Duration, ok bool) {
 	for text != "" {
 		m := timePart.FindStringSubmatch(text)
@@ -32,7 +32,7 @@ func duration(text string) (sum time.Duration, ok bool) {
 	return sum, ok && sum > 0 && sum < 100*365*24*time.Hour
 }
 
-// short is d without what is zero at its end: 1m, not 1m0s.
+// short formats d without trailing zero units: 1m, not 1m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -7,12 +7,12 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// fallback is who answers what memcached has not.
+// fallback is a group of HTTP servers that answer requests that miss in memcached.
 type fallback struct {
 	line    int
 	origins []origin
-	host    bool   // they get the client's own Host
-	connect string // nginx's times, or ""
+	host    bool   // they receive the client's own Host
+	connect string // a time as nginx writes it, or ""
 	read    string
 }
 
@@ -26,10 +26,10 @@ func (f *fallback) same(o *fallback) bool {
 	return f == o || f != nil && o != nil && slices.Equal(f.origins, o.origins)
 }
 
-// missStatus is what nginx says for a miss; troubles are what it says when a server fails.
+// missStatus is the status with which nginx answers a miss.
 const missStatus = "404"
 
-// fallback finds where a location's misses go. It is nil where nobody gets them.
+// fallback returns where a location sends its misses, or nil if they are answered with 404.
 func (t *translator) fallback(s scope, server scope) *fallback {
 	codes := map[string]bool{}
 	var target string
@@ -48,7 +48,7 @@ func (t *translator) fallback(s scope, server scope) *fallback {
 			t.note(d.Line, "error_page without =: nginx keeps the status %s; here the fallback's own is sent", d.Arg(0))
 		}
 		if target != "" && to != target {
-			t.note(d.Line, "error_page: one fallback is possible, and %s is taken", target)
+			t.note(d.Line, "error_page: only one fallback is possible, and %s is taken", target)
 			continue
 		}
 		target, line = to, d.Line
@@ -58,29 +58,29 @@ func (t *translator) fallback(s scope, server scope) *fallback {
 	}
 	f := t.target(target, line, server)
 	if f == nil {
-		return nil // which has been told
+		return nil // already noted
 	}
 	switch {
 	case !codes[missStatus]:
-		t.note(line, "error_page: nginx answers a miss with 404, and goes to %s only when a server fails; here a server's trouble is a miss, and both go there", target)
+		t.note(line, "error_page: nginx answers a miss with 404, and sends requests to %s only when a server fails; here a server's failure is a miss, and both are sent there", target)
 	case !codes["502"] || !codes["504"]:
-		t.note(line, "error_page: nginx answers with 502 or 504 when a server fails; here that is a miss, which goes to %s", target)
+		t.note(line, "error_page: nginx answers with 502 or 504 when a server fails; here that is a miss, which is sent to %s", target)
 	}
 	if !codes["405"] {
-		t.note(line, "error_page: nginx refuses methods other than GET and HEAD with 405; here they go to %s", target)
+		t.note(line, "error_page: nginx refuses methods other than GET and HEAD with 405; here they are sent to %s", target)
 	}
 	return f
 }
 
-// target finds who answers for the target of an error_page.
+// target returns the servers behind the target of an error_page.
 func (t *translator) target(target string, line int, server scope) *fallback {
 	if !strings.HasPrefix(target, "@") {
-		t.note(line, "error_page: %s is another path, and a fallback is asked for the same one; only @names have a counterpart", target)
+		t.note(line, "error_page: %s is another path, but a request keeps its path when it is sent to a fallback; only @names have a counterpart", target)
 		return nil
 	}
 	for _, d := range server.own().Named("location") {
 		if d.Arg(0) == target {
-			return t.proxied(d, server.in(d.Block), "")
+			return t.proxyFallback(d, server.in(d.Block), "")
 		}
 	}
 	t.note(line, "error_page: there is no location %s in this server", target)
@@ -89,12 +89,12 @@ func (t *translator) target(target string, line int, server scope) *fallback {
 
 const proxyKnown = "internal proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout proxy_next_upstream proxy_next_upstream_tries proxy_next_upstream_timeout set "
 
-// proxied reads a location that hands requests on. path is what nginx replaces by a URI in
-// proxy_pass: as long as both are the same nothing is replaced.
-func (t *translator) proxied(d *nginxconf.Directive, s scope, path string) *fallback {
+// proxyFallback reads a location with proxy_pass. path is the part that nginx replaces by a URI in
+// proxy_pass: if both are equal nothing is replaced.
+func (t *translator) proxyFallback(d *nginxconf.Directive, s scope, path string) *fallback {
 	pass := s.own().Last("proxy_pass")
 	if pass == nil {
-		t.note(d.Line, "location %s: a fallback speaks HTTP (proxy_pass); what this location does has no counterpart", d.Arg(len(d.Args)-1))
+		t.note(d.Line, "location %s: a fallback is an HTTP server (proxy_pass); this location has no counterpart", d.Arg(len(d.Args)-1))
 		return nil
 	}
 	f := &fallback{line: pass.Line}
@@ -123,11 +123,11 @@ func (t *translator) proxied(d *nginxconf.Directive, s scope, path string) *fall
 	return f
 }
 
-// origins reads a proxy_pass.
+// origins adds the servers of a proxy_pass to f.
 func (t *translator) origins(f *fallback, pass *nginxconf.Directive, path string) bool {
 	scheme, rest, ok := strings.Cut(pass.Arg(0), "://")
 	if !ok || scheme != "http" && scheme != "https" {
-		t.note(pass.Line, "proxy_pass %s: no address of an HTTP server", pass.Arg(0))
+		t.note(pass.Line, "proxy_pass %s: not the address of an HTTP server", pass.Arg(0))
 		return false
 	}
 	for _, same := range []string{"$request_uri", "$uri$is_args$args"} {
@@ -154,19 +154,19 @@ func (t *translator) origins(f *fallback, pass *nginxconf.Directive, path string
 		f.origins = []origin{{url: scheme + "://" + host, weight: 1}}
 		return true
 	}
-	return t.members(f, u, scheme)
+	return t.addMembers(f, u, scheme)
 }
 
 func (t *translator) sameURI(pass *nginxconf.Directive, uri, path string) bool {
 	if uri == "" || uri == path {
 		return true
 	}
-	t.note(pass.Line, "proxy_pass %s: a fallback is asked for the path that the client has asked for", pass.Arg(0))
+	t.note(pass.Line, "proxy_pass %s: a request keeps its path when it is sent to a fallback", pass.Arg(0))
 	return false
 }
 
-// members takes an upstream's servers for a fallback's.
-func (t *translator) members(f *fallback, u *upstream, scheme string) bool {
+// addMembers adds the servers of an upstream to f.
+func (t *translator) addMembers(f *fallback, u *upstream, scheme string) bool {
 	for i := range u.servers {
 		s := &u.servers[i]
 		o := origin{url: scheme + "://" + s.address, weight: s.weight, drain: s.down}

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// fields finds what the answers say besides the value.
+// fields sets the header fields of a location's answers.
 func (t *translator) fields(l *location, s scope) {
 	l.contentType = "text/plain"
 	if d := s.last("default_type"); d != nil {
@@ -32,19 +32,19 @@ func (t *translator) fields(l *location, s scope) {
 		name, value := d.Arg(0), d.Arg(1)
 		switch {
 		case !fieldName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl):
-			t.note(d.Line, "add_header %q: this is no field", name)
+			t.note(d.Line, "add_header %q: this is not a header field", name)
 		case strings.Contains(value, "$"):
 			t.note(d.Line, "add_header %s: a field made of variables has no counterpart", name)
 		case strings.EqualFold(name, "Cache-Control"):
 			l.cacheControl = value
 		case contains("content-type etag date vary age connection content-length content-encoding transfer-encoding set-cookie cache-status x-request-id", strings.ToLower(name)):
-			t.note(d.Line, "add_header %s: this field can't be given to answers here", name)
+			t.note(d.Line, "add_header %s: this field can't be added to answers here", name)
 		default:
 			l.headers = append(l.headers, [2]string{name, value})
 		}
 	}
 	if d := s.last("memcached_gzip_flag"); d != nil {
-		t.note(d.Line, "memcached_gzip_flag: what is compressed is known by its first bytes, or by the client that wrote it (values), and sent decoded to who does not take it")
+		t.note(d.Line, "memcached_gzip_flag: compressed values are recognized by their first bytes, or by the client that wrote them (values), and are sent decoded to clients that do not accept them")
 	}
 }
 

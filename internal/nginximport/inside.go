@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// inside notes every memcached_pass that stands in a block of a location, which is not
-// translated, with what to do about it.
+// inside notes every memcached_pass in a block inside a location, which is not translated,
+// and the way to rewrite it.
 func (t *translator) inside(location *nginxconf.Directive) {
 	where := strings.Join(location.Args, " ")
 	for _, block := range location.Block {
@@ -18,17 +18,17 @@ func (t *translator) inside(location *nginxconf.Directive) {
 			t.inside(block)
 		case pass == nil:
 		case block.Name == "if" && strings.Contains(strings.Join(block.Args, " "), "$request_method"):
-			t.note(pass.Line, "location %s: memcached_pass stands in if %s (line %d) and is not translated. Kasoku asks memcached for GET and HEAD only, and passes other methods to the fallback: move it out of the if", where, strings.Join(block.Args, " "), block.Line)
+			t.note(pass.Line, "location %s: memcached_pass is in if %s (line %d) and is not translated. Kasoku reads from memcached for GET and HEAD only, and passes other methods to the fallback: move it out of the if", where, strings.Join(block.Args, " "), block.Line)
 		case block.Name == "location":
-			t.note(pass.Line, "location %s: memcached_pass stands in location %s (line %d) inside it and is not translated: move that location out, into the server", where, strings.Join(block.Args, " "), block.Line)
+			t.note(pass.Line, "location %s: memcached_pass is in location %s (line %d) inside it and is not translated: move that location out, into the server", where, strings.Join(block.Args, " "), block.Line)
 		default:
-			t.note(pass.Line, "location %s: memcached_pass stands in %s %s (line %d) and is not translated, because conditions have no counterpart. If it may be asked for every request of the location, move it out; "+
+			t.note(pass.Line, "location %s: memcached_pass is in %s %s (line %d) and is not translated, because conditions have no counterpart. If memcached may be read for every request of the location, move it out; "+
 				"else keep nginx in front for that", where, block.Name, strings.Join(block.Args, " "), block.Line)
 		}
 	}
 }
 
-// makers are the directives that make variables, by the variable's name.
+// makers returns the directives that define variables, by the variable's name.
 func makers(b nginxconf.Block) map[string]*nginxconf.Directive {
 	made := map[string]*nginxconf.Directive{}
 	for _, d := range b.Named("map", "geo", "split_clients") {
@@ -39,10 +39,10 @@ func makers(b nginxconf.Block) map[string]*nginxconf.Directive {
 	return made
 }
 
-// maxCases is the number of cases of a map that are named.
+// maxCases is how many cases of a map a note lists.
 const maxCases = 4
 
-// cases are those of a map, as it has them.
+// cases returns the cases of a map as they are written.
 func cases(d *nginxconf.Directive) string {
 	var list []string
 	for _, c := range d.Block {
@@ -55,7 +55,7 @@ func cases(d *nginxconf.Directive) string {
 	return strings.Join(list, ", ")
 }
 
-// found tells what a file has, for one that nothing is made of.
+// found describes the content of a file for which no service was made.
 func found(b nginxconf.Block) string {
 	passes := 0
 	var walk func(b nginxconf.Block)

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// call is what is wrapped for scripts.
+// call is the configuration of JSONP for a location.
 type call struct {
 	line  int
 	param string
 	types []string
 }
 
-// jsonp finds out whether a location wraps its answers.
+// jsonp returns how a location wraps its answers in calls, or nil.
 func (t *translator) jsonp(s scope, contentType string) *call {
-	c := t.called(s)
+	c := t.findCall(s)
 	contentType, _, _ = strings.Cut(contentType, ";")
 	switch {
 	case c == nil:
@@ -22,14 +22,14 @@ func (t *translator) jsonp(s scope, contentType string) *call {
 		t.note(c.line, "only %s is wrapped there, and answers are %s: JSONP is left out", strings.Join(c.types, " "), contentType)
 		return nil
 	default:
-		t.note(c.line, "nginx wraps answers for everybody; here a request with a Cookie or Authorization gets none, unless jsonp says public: true")
+		t.note(c.line, "nginx wraps answers for all clients; here a request with a Cookie or Authorization gets no wrapped answer, unless jsonp has public: true")
 	}
 	return c
 }
 
-// called finds a call that is made in one of the three ways that there are: by the module of
-// 2009, by the module xss, and by echo.
-func (t *translator) called(s scope) *call {
+// findCall finds a call that is made in one of the three supported ways: by the module
+// jsonp_callback of 2009, by the module xss, or by echo.
+func (t *translator) findCall(s scope) *call {
 	if d := s.last("jsonp_callback"); d != nil && d.Arg(0) != "off" {
 		c := &call{line: d.Line, param: d.Arg(0), types: []string{"text/html"}}
 		if types := s.last("jsonp_callback_types"); types != nil {
@@ -40,7 +40,7 @@ func (t *translator) called(s scope) *call {
 	if s.on("xss_get") {
 		d := s.last("xss_callback_arg")
 		if d == nil {
-			return nil // as the module itself: without a name nothing is wrapped
+			return nil // as in the module itself: without a name nothing is wrapped
 		}
 		c := &call{line: d.Line, param: d.Arg(0), types: []string{"application/json"}}
 		if types := s.last("xss_input_types"); types != nil {
@@ -51,11 +51,11 @@ func (t *translator) called(s scope) *call {
 		}
 		return c
 	}
-	return t.echoed(s)
+	return t.findEchoCall(s)
 }
 
-// echoed finds a call that is put around the body by echo_before_body and echo_after_body.
-func (t *translator) echoed(s scope) *call {
+// findEchoCall finds a call that echo_before_body and echo_after_body put around the body.
+func (t *translator) findEchoCall(s scope) *call {
 	before, after := s.own().Last("echo_before_body"), s.own().Last("echo_after_body")
 	if before == nil && after == nil {
 		return nil
@@ -64,7 +64,7 @@ func (t *translator) echoed(s scope) *call {
 		head, tail := strings.TrimPrefix(strings.Join(before.Args, " "), "-n "), strings.TrimPrefix(strings.Join(after.Args, " "), "-n ")
 		param, ok := strings.CutSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(head), "$arg_"), "${arg_"), "(")
 		if param = strings.TrimSuffix(param, "}"); ok && param != "" && strings.Contains(head, "arg_") && strings.HasPrefix(strings.TrimSpace(tail), ")") {
-			t.note(before.Line, "echo around the body: taken for JSONP; names are checked now, which echo did not do")
+			t.note(before.Line, "echo around the body: taken for JSONP; names are now checked, which echo did not do")
 			return &call{line: before.Line, param: param, types: t.contentTypes(s)}
 		}
 	}
@@ -74,7 +74,7 @@ func (t *translator) echoed(s scope) *call {
 	return nil
 }
 
-// contentTypes is the location's own type, which echo does not ask for.
+// contentTypes returns the location's own type: echo wraps any type.
 func (t *translator) contentTypes(s scope) []string {
 	if d := s.last("default_type"); d != nil {
 		return []string{d.Arg(0)}

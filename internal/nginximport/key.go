@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// keys makes templates of texts with nginx's variables.
+// keys translates texts with nginx's variables into key templates.
 type keys struct {
 	*translator
 	line       int
@@ -15,23 +15,23 @@ type keys struct {
 	serverName string
 	scheme     string
 
-	decoded bool // something was taken that nginx decodes
-	raw     bool // something was taken that nginx leaves as it came
-	args    bool // of that, arguments
-	taken   int  // texts looked at
+	decoded bool // a part was used that nginx decodes
+	raw     bool // a part was used that nginx keeps as received
+	args    bool // an argument was used, which is such a part
+	taken   int  // texts translated so far
 }
 
-// How deep, and how often in all, variables may be made of variables.
+// Bounds on the definition of variables by other variables.
 const (
-	deepestVariable = 8
-	mostVariables   = 100
+	maxVariableDepth = 8
+	maxVariables     = 100
 )
 
-// template is text with the variables' counterparts. It fails, and has told why, if one has
-// none.
+// template returns text with each variable replaced by its counterpart. It fails, after
+// noting the reason, if a variable has none.
 func (k *keys) template(text string, depth int) (string, bool) {
-	if k.taken++; depth > deepestVariable || k.taken > mostVariables {
-		k.note(k.line, "variables are made of each other without end")
+	if k.taken++; depth > maxVariableDepth || k.taken > maxVariables {
+		k.note(k.line, "variables are defined by each other without end")
 		return "", false
 	}
 	text = strings.ReplaceAll(text, "$uri$is_args$args", "$request_uri")
@@ -53,7 +53,7 @@ func (k *keys) template(text string, depth int) (string, bool) {
 	return b.String(), true
 }
 
-// variableName cuts off the name that stands behind a dollar.
+// variableName splits off the name that follows a dollar.
 func variableName(s string) (name, rest string) {
 	if strings.HasPrefix(s, "{") {
 		if end := strings.IndexByte(s, '}'); end > 0 {
@@ -72,7 +72,7 @@ func variableName(s string) (name, rest string) {
 	return s[:n], s[n:]
 }
 
-// variable is the counterpart of one variable.
+// variable returns the counterpart of one variable.
 func (k *keys) variable(name string, depth int) (string, bool) {
 	if source, ok := k.captured[name]; ok {
 		k.decoded = true
@@ -89,7 +89,7 @@ func (k *keys) variable(name string, depth int) (string, bool) {
 	case kind == "cookie" && of != "":
 		return "${cookie." + of + "}", true
 	case name == "http_host":
-		k.note(k.line, "$http_host: the host is taken without its port, in lower case")
+		k.note(k.line, "$http_host: the host is used without its port, in lower case")
 		return "${host}", true
 	case kind == "http" && of != "":
 		return "${header." + strings.ReplaceAll(of, "_", "-") + "}", true
@@ -115,6 +115,6 @@ func (k *keys) variable(name string, depth int) (string, bool) {
 		k.note(k.line, "$%s is made by %s in line %d, and keys can't be: %s; write a location for each case, with its own key", name, d.Name, d.Line, cases(d))
 		return "", false
 	}
-	k.note(k.line, "$%s: keys can have nothing like it", name)
+	k.note(k.line, "$%s: it has no counterpart in keys", name)
 	return "", false
 }

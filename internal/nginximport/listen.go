@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// guess is where to listen when a file does not say it.
-const guess = "127.0.0.1:10080"
+// defaultAddress is where to listen if a file does not specify it.
+const defaultAddress = "127.0.0.1:10080"
 
-// listen is the first address that a server listens on.
+// listen returns the first address that a server listens on.
 func (t *translator) listen(s scope) string {
 	list := s.own().Named("listen")
 	if len(list) == 0 {
 		if len(s) == 1 {
-			return guess
+			return defaultAddress
 		}
 		return ":80"
 	}
@@ -28,13 +28,13 @@ func (t *translator) listen(s scope) string {
 		case at == "":
 			at = a
 		case a != at:
-			t.note(d.Line, "listen %s: a service has one address; make a second service, or let something forward", d.Arg(0))
+			t.note(d.Line, "listen %s: a service has one address; make a second service, or forward the other one", d.Arg(0))
 		}
 		if slices.Contains(d.Args, "ssl") {
-			t.note(d.Line, "listen ... ssl: give the service its certificate with tls: {cert: ..., key: ...}; it is not taken over")
+			t.note(d.Line, "listen ... ssl: give the service its certificate with tls: {cert: ..., key: ...}; it is not translated")
 		}
 		if slices.Contains(d.Args, "proxy_protocol") {
-			t.note(d.Line, "listen ... proxy_protocol: say proxy_protocol: true")
+			t.note(d.Line, "listen ... proxy_protocol: set proxy_protocol: true")
 		}
 	}
 	return at
@@ -57,7 +57,8 @@ func listenAddress(a string) string {
 	return host + ":" + port
 }
 
-// address is the one that was asked for or, if it is taken, the next one on this machine.
+// address returns the requested address or, if it is taken, the next free one on this
+// machine.
 func (t *translator) address(asked string) string {
 	for port := 10081; t.listening[asked]; port++ {
 		asked = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
@@ -79,8 +80,8 @@ func (t *translator) serverName(s scope) string {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// name is a name for a service: its servers' or that of the server, as far as those can be
-// one.
+// name returns a name for a service: the name of its upstream or of the server, if it is a
+// valid service name.
 func (t *translator) name(s scope, u *upstream) string {
 	name := strings.Trim(notInNames.ReplaceAllString(u.name, "-"), "-")
 	if _, port := splitAddress(u.name); port != "" || name == "" || strings.HasPrefix(u.name, "unix:") {

@@ -9,14 +9,14 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// route is what the paths of a location are in the configuration.
+// route is the configuration of a location's paths.
 type route struct {
 	paths    []string
-	captured map[string]string // nginx's variable to the capture's name
+	captured map[string]string // nginx's variable -> name of the capture
 }
 
-// route reads a location's arguments. It fails, and has told why, if there are no such
-// paths here.
+// route translates a location's arguments. It fails, after noting the reason, if the paths
+// can't be expressed.
 func (t *translator) route(d *nginxconf.Directive) (route, bool) {
 	sign, text := "", d.Arg(0)
 	if len(d.Args) > 1 {
@@ -34,7 +34,7 @@ func (t *translator) route(d *nginxconf.Directive) (route, bool) {
 		return t.plainPath(d, text, true)
 	case "~", "~*":
 		if sign == "~*" {
-			t.note(d.Line, "location ~* %s: paths are compared as they are written, upper and lower case apart", text)
+			t.note(d.Line, "location ~* %s: paths are compared with upper and lower case distinguished", text)
 		}
 		return t.pattern(d, text)
 	}
@@ -61,7 +61,7 @@ func (t *translator) plainPath(d *nginxconf.Directive, text string, prefix bool)
 	case strings.HasSuffix(path, "/"):
 		return route{paths: []string{path + "{rest...}"}}, true
 	}
-	t.note(d.Line, "location %s: nginx takes every path that begins so, %sx as well; here it is %s and what follows a slash", text, text, text)
+	t.note(d.Line, "location %s: nginx matches every path with this prefix, %sx as well; here it is %s and the paths below it", text, text, text)
 	return route{paths: []string{path, path + "/{rest...}"}}, true
 }
 
@@ -71,10 +71,11 @@ var (
 	special  = regexp.MustCompile(`[][()|*+?^$.{}\\]`)
 )
 
-// pattern reads a regular expression all of whose segments are either plain or one group.
+// pattern translates a regular expression whose segments are each either plain text or one
+// group.
 func (t *translator) pattern(d *nginxconf.Directive, text string) (route, bool) {
 	refuse := func(why string) (route, bool) {
-		t.note(d.Line, "location ~ %s: %s; give its paths by hand, with {name} for a segment and {name...} for the rest", text, why)
+		t.note(d.Line, "location ~ %s: %s; write its paths by hand, with {name} for a segment and {name...} for the rest", text, why)
 		return route{}, false
 	}
 	if !strings.HasPrefix(text, "^/") || !strings.HasSuffix(text, "$") {
@@ -119,7 +120,7 @@ func (t *translator) pattern(d *nginxconf.Directive, text string) (route, bool) 
 	return r, true
 }
 
-// cutSegments cuts at slashes that stand in no group and no class.
+// cutSegments splits at slashes outside groups and classes.
 func cutSegments(text string) (list []string) {
 	from, depth, class := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -144,7 +145,7 @@ func cutSegments(text string) (list []string) {
 
 var escapedSign = regexp.MustCompile(`\\([^A-Za-z0-9])`)
 
-// literal is the text that an expression without any choice stands for.
+// literal returns the only text that an expression matches, if there is only one.
 func literal(s string) (string, bool) {
 	if special.MatchString(escapedSign.ReplaceAllString(s, "")) {
 		return "", false

@@ -6,15 +6,16 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// scope is a block with those that it stands in, the outermost first.
+// scope is a block and the blocks that enclose it, the outermost first.
 type scope []nginxconf.Block
 
 func (s scope) in(b nginxconf.Block) scope { return append(s[:len(s):len(s)], b) }
 
-// own is the innermost block.
+// own returns the innermost block.
 func (s scope) own() nginxconf.Block { return s[len(s)-1] }
 
-// last is the directive of that name that holds in the scope: nginx takes the innermost.
+// last returns the directive of that name that applies in the scope: that of the innermost
+// block with one.
 func (s scope) last(name string) *nginxconf.Directive {
 	for i := len(s) - 1; i >= 0; i-- {
 		if d := s[i].Last(name); d != nil {
@@ -24,8 +25,8 @@ func (s scope) last(name string) *nginxconf.Directive {
 	return nil
 }
 
-// all lists directives of which one more adds to others: those of the innermost block that
-// has any.
+// all returns the directives of a name that adds up within a block: those of the innermost
+// block that has any.
 func (s scope) all(name string) []*nginxconf.Directive {
 	for i := len(s) - 1; i >= 0; i-- {
 		if list := s[i].Named(name); len(list) > 0 {
@@ -35,7 +36,8 @@ func (s scope) all(name string) []*nginxconf.Directive {
 	return nil
 }
 
-// variables are what set gives names to, the dollar left out. A block's own come last.
+// variables returns the directives set by the name of their variable, without the dollar. A
+// block overrides the blocks around it.
 func (s scope) variables() map[string]*nginxconf.Directive {
 	vars := map[string]*nginxconf.Directive{}
 	for _, b := range s {
@@ -46,7 +48,7 @@ func (s scope) variables() map[string]*nginxconf.Directive {
 	return vars
 }
 
-// on tells whether a directive that is on or off is on.
+// on reports whether an on/off directive is on.
 func (s scope) on(name string) bool {
 	d := s.last(name)
 	return d != nil && d.Arg(0) == "on"

@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// service is a service of type memcached: a server of nginx, or as much of it as has the
-// same memcached servers and namespace.
+// service is a service of type memcached: a server of nginx, or the part of it whose
+// locations have the same memcached servers and namespace.
 type service struct {
 	line      int
 	name      string
@@ -17,13 +17,13 @@ type service struct {
 	upstream  *upstream
 	servers   []server
 	namespace string
-	connect   string // nginx's times, or ""
+	connect   string // a time as nginx writes it, or ""
 	read      string
-	fallback  *fallback // of everything that has no location
+	fallback  *fallback // of all paths without a location
 	locations []location
 }
 
-// location is one of a service's.
+// location is one location of a service.
 type location struct {
 	line         int
 	paths        []string
@@ -36,8 +36,8 @@ type location struct {
 	fallback     *fallback
 }
 
-// server translates a server's locations with memcached_pass. Others are handed on, or
-// noted.
+// server translates a server's locations with memcached_pass. Other locations become the
+// fallback, or are noted.
 func (t *translator) server(line int, s scope) {
 	var list []*service
 	listen := t.listen(s)
@@ -48,8 +48,8 @@ func (t *translator) server(line int, s scope) {
 			t.note(line, "server: no location has memcached_pass; nothing of it is translated")
 			return
 		}
-		t.note(line, "server: memcached_pass stands only inside blocks of its locations; nothing of it is translated")
-		t.handedOn(locations, s)
+		t.note(line, "server: memcached_pass is only inside blocks of its locations; nothing of it is translated")
+		t.mainFallback(locations, s)
 		return
 	}
 	for _, d := range locations {
@@ -57,7 +57,7 @@ func (t *translator) server(line int, s scope) {
 			list = t.location(list, d, s)
 		}
 	}
-	rest := t.handedOn(locations, s)
+	rest := t.mainFallback(locations, s)
 	if len(s) > 1 {
 		t.unknown(s.own(), serverKnown)
 	}
@@ -66,28 +66,28 @@ func (t *translator) server(line int, s scope) {
 		v.name = t.name(s, v.upstream)
 		switch v.listen = t.address(listen); {
 		case i == 0 && v.listen != listen:
-			t.note(line, "another server of this file has %s already, and whose host is asked for does not choose one here: service %s is at an address of its own", listen, v.name)
+			t.note(line, "another server of this file has %s already, and the request's host does not select a server here: service %s is at an address of its own", listen, v.name)
 		case i > 0:
-			t.note(v.locations[0].line, "a service has one set of servers and one namespace, so this location and what is like it is service %s, at an address of its own", v.name)
+			t.note(v.locations[0].line, "a service has one set of servers and one namespace, so this location and others like it are service %s, at an address of its own", v.name)
 		}
-		t.oneBackend(v)
+		t.noteOtherBackends(v)
 	}
 	t.services = append(t.services, list...)
 }
 
-// location adds what d translates to, to the service that has its servers and namespace.
+// location translates d and adds it to the service with its servers and namespace.
 func (t *translator) location(list []*service, d *nginxconf.Directive, server scope) []*service {
 	s := server.in(d.Block)
 	if i := d.Block.Last("internal"); i != nil {
-		t.note(i.Line, "location %s is internal: clients can't ask for it, so it is not translated", d.Arg(len(d.Args)-1))
+		t.note(i.Line, "location %s is internal: clients can't request it, so it is not translated", d.Arg(len(d.Args)-1))
 		return list
 	}
-	u := t.passed(d.Block.Last("memcached_pass"))
+	u := t.passUpstream(d.Block.Last("memcached_pass"))
 	r, ok := t.route(d)
 	if u == nil || !ok {
 		return list
 	}
-	l, namespace, ok := t.answered(d, s, r, u)
+	l, namespace, ok := t.keyAndAnswer(d, s, r, u)
 	if !ok {
 		return list
 	}
@@ -109,8 +109,8 @@ func (t *translator) location(list []*service, d *nginxconf.Directive, server sc
 	return list
 }
 
-// add takes a location whose paths are not there already. nginx takes the first of several
-// expressions that fit, Kasoku the most definite path.
+// add adds a location whose paths v does not have yet. nginx uses the first of several
+// expressions that match, Kasoku the most specific path.
 func (v *service) add(t *translator, l location) {
 	same := func(a, b string) bool {
 		return captures.ReplaceAllString(a, "{$1}") == captures.ReplaceAllString(b, "{$1}")
@@ -121,7 +121,7 @@ func (v *service) add(t *translator, l location) {
 			return slices.ContainsFunc(o.paths, func(p string) bool { return same(p, path) })
 		}
 		if i := slices.IndexFunc(v.locations, there); i >= 0 {
-			t.note(l.line, "%s is there already, of line %d", path, v.locations[i].line)
+			t.note(l.line, "%s is already translated, from line %d", path, v.locations[i].line)
 			continue
 		}
 		paths = append(paths, path)
@@ -133,18 +133,18 @@ func (v *service) add(t *translator, l location) {
 
 var captures = regexp.MustCompile(`\{[^}.]*(\.\.\.)?\}`)
 
-// oneBackend notes fallbacks that are reached in another way than the one that is taken.
-func (t *translator) oneBackend(v *service) {
+// noteOtherBackends notes fallbacks whose settings differ from those that are used.
+func (t *translator) noteOtherBackends(v *service) {
 	f := t.fallbackTimes(v)
 	for i := range v.locations {
 		if o := v.locations[i].fallback; o != nil && (o.host != f.host || o.connect != f.connect || o.read != f.read) {
-			t.note(o.line, "a service reaches all its fallbacks in one way (backend), and that of line %d is taken", f.line)
+			t.note(o.line, "a service has one backend section for all fallbacks, and that of line %d is taken", f.line)
 		}
 	}
 }
 
-// passed is the upstream that a memcached_pass names, or one made of its address.
-func (t *translator) passed(d *nginxconf.Directive) *upstream {
+// passUpstream returns the upstream that a memcached_pass names, or one made from its address.
+func (t *translator) passUpstream(d *nginxconf.Directive) *upstream {
 	name := d.Arg(0)
 	if strings.Contains(name, "$") {
 		t.note(d.Line, "memcached_pass %s: an address made of variables has no counterpart", name)
@@ -162,8 +162,8 @@ func (t *translator) passed(d *nginxconf.Directive) *upstream {
 	return u
 }
 
-// answered is how a location's answers are made.
-func (t *translator) answered(d *nginxconf.Directive, s scope, r route, u *upstream) (l location, namespace string, ok bool) {
+// keyAndAnswer returns how requests for a location are answered.
+func (t *translator) keyAndAnswer(d *nginxconf.Directive, s scope, r route, u *upstream) (l location, namespace string, ok bool) {
 	vars := s.variables()
 	k := keys{translator: t, line: d.Line, vars: vars, captured: r.captured, serverName: t.serverName(s), scheme: "http"}
 	text := setting(s, vars, "memcached_key")
@@ -179,19 +179,19 @@ func (t *translator) answered(d *nginxconf.Directive, s scope, r route, u *upstr
 	if n := setting(s, vars, "memcached_namespace"); n != nil {
 		k.line = n.Line
 		if namespace, ok = k.template(n.Args[len(n.Args)-1], 0); !ok || strings.Contains(namespace, "${") {
-			t.note(n.Line, "a namespace made of what requests have has no counterpart; it could be a part of the key, if that is not spread over servers")
+			t.note(n.Line, "a namespace made of variables has no counterpart; it can be part of the key if keys are not distributed over servers")
 			return l, "", false
 		}
 	}
 	key, namespace = t.hashed(u, &k, key, namespace)
 	if d.Block.Last("rewrite") != nil && k.decoded {
-		t.note(d.Block.Last("rewrite").Line, "rewrite: the key is made of the path as it is before")
+		t.note(d.Block.Last("rewrite").Line, "rewrite: the key is made of the path before it")
 	}
 	if k.decoded && k.raw {
-		t.note(text.Line, "the key has arguments, which nginx leaves as they came, and a path or parts of it, which it decodes; here all is as it came (key_decode)")
+		t.note(text.Line, "the key has arguments, which nginx keeps as received, and a path or parts of it, which it decodes; here both are kept as received (key_decode)")
 	}
 	if k.args {
-		t.note(0, "An argument that is not there: nginx takes it for empty text, here such a request is a miss. ${arg.NAME:-} does as nginx.")
+		t.note(0, "A missing argument: nginx treats it as empty text; here such a request is a miss. ${arg.NAME:-} behaves as in nginx.")
 	}
 	l = location{line: d.Line, paths: r.paths, key: key, decoded: k.decoded && !k.raw}
 	t.fields(&l, s)
@@ -199,8 +199,8 @@ func (t *translator) answered(d *nginxconf.Directive, s scope, r route, u *upstr
 	return l, namespace, true
 }
 
-// setting is the directive that gives one of the module's variables its value: set, or a
-// directive of the variable's name.
+// setting returns the directive that sets one of the module's variables: set, or a directive
+// with the variable's name.
 func setting(s scope, vars map[string]*nginxconf.Directive, name string) *nginxconf.Directive {
 	d := vars[name]
 	if d == nil {
@@ -212,8 +212,8 @@ func setting(s scope, vars map[string]*nginxconf.Directive, name string) *nginxc
 	return d
 }
 
-// hashed compares what chooses a server with the key. Where the key begins with text that is
-// not hashed, that is what a client calls its namespace.
+// hashed compares the hashed text with the key. If the key has a prefix that is not hashed,
+// clients of memcached call that prefix the namespace.
 func (t *translator) hashed(u *upstream, k *keys, key, namespace string) (string, string) {
 	if u.hashed == "" || !u.spreads() {
 		return key, namespace
@@ -232,35 +232,36 @@ func (t *translator) hashed(u *upstream, k *keys, key, namespace string) (string
 	case ok && by != "" && found && namespace == "" && !strings.Contains(before, "$"):
 		return by, before
 	default:
-		t.note(u.hashLine, "hash %s: nginx chooses the server by something else than the key (line %d). Kasoku goes by the key, and does not find what is stored so", text, line)
+		t.note(u.hashLine, "hash %s: nginx selects the server by another text than the key (line %d). Kasoku selects it by the key, and does not find values stored that way", text, line)
 	}
 	return key, namespace
 }
 
-// handedOn finds who answers everything else, and notes other locations.
-func (t *translator) handedOn(locations []*nginxconf.Directive, s scope) *fallback {
+// mainFallback returns the fallback for all other paths, and notes other locations.
+func (t *translator) mainFallback(locations []*nginxconf.Directive, s scope) *fallback {
 	var rest *fallback
 	for _, d := range locations {
 		path := d.Arg(len(d.Args) - 1)
 		switch {
 		case d.Block.Last("memcached_pass") != nil || strings.HasPrefix(path, "@"):
 		case path == "/" && len(d.Args) == 1 && d.Block.Last("proxy_pass") != nil:
-			rest = t.proxied(d, s.in(d.Block), "/")
+			rest = t.proxyFallback(d, s.in(d.Block), "/")
 		case nested(d.Block):
 			t.inside(d)
 		default:
-			t.note(d.Line, "location %s is not about memcached and is not translated: its paths are answered by a location below that fits, or else by the service's fallback", strings.Join(d.Args, " "))
+			t.note(d.Line, "location %s is not about memcached and is not translated: its paths are answered by a location below that matches, or else by the service's fallback", strings.Join(d.Args, " "))
 		}
 	}
 	return rest
 }
 
-// nested tells whether there is a memcached_pass in a block.
+// nested reports whether there is a memcached_pass anywhere in a block.
 func nested(b nginxconf.Block) bool {
 	return b.Last("memcached_pass") != nil || slices.ContainsFunc(b, func(d *nginxconf.Directive) bool { return nested(d.Block) })
 }
 
-// fallbackTimes are those of the service's first fallback: there is one set of them.
+// fallbackTimes returns the first fallback of v, whose times apply to all: a service has one
+// set of them.
 func (t *translator) fallbackTimes(v *service) *fallback {
 	if v.fallback != nil {
 		return v.fallback

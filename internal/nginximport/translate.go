@@ -1,7 +1,7 @@
-// Package nginximport makes a configuration of Kasoku of what a configuration of nginx says
-// about memcached: which servers there are and how keys are spread over them, which paths
-// are answered with which keys, where misses go, and what is wrapped for scripts. What it
-// can't translate it tells with the line.
+// Package nginximport translates the parts of an nginx configuration that concern memcached
+// into a configuration of Kasoku: the servers and how keys are distributed over them, the
+// paths and their keys, the servers that answer misses, and JSONP calls. What it can't
+// translate it notes with the line.
 package nginximport
 
 import (
@@ -12,33 +12,33 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// Result is what became of a file.
+// Result is the result of translating a file.
 type Result struct {
 	YAML     string // the configuration, with the notes as comments
 	Notes    []Note // in the order of lines
 	Services int    // in YAML; with none there is nothing to run
-	Found    string // what the file has of what is looked for, for the case of none
+	Found    string // describes the file if there are no services
 }
 
-// Note tells what is not translated, or not quite the same.
+// Note reports a directive that is not translated, or whose translation differs.
 type Note struct {
-	Line int // of the file; 0 for what is true of all of it
+	Line int // of the file; 0 if it concerns the whole file
 	Text string
 }
 
-// translator goes through a file once. Everything that it finds is added to it.
+// translator translates a file in one pass and collects the results.
 type translator struct {
 	file      string
 	upstreams map[string]*upstream
 	services  []*service
-	listening map[string]bool                 // addresses that are taken
-	named     map[string]bool                 // names of services
-	made      map[string]*nginxconf.Directive // variables made by map, geo and the like
+	listening map[string]bool                 // addresses in use
+	named     map[string]bool                 // names in use
+	made      map[string]*nginxconf.Directive // variables defined by map, geo and similar directives
 	notes     []Note
 }
 
-// Translate makes a configuration of the directives of a file, which may be a part of a
-// configuration only: what stands in http, in server, or a server with its upstreams.
+// Translate translates the directives of a file, which may be a whole configuration or a
+// part of one: the content of http, the content of server, or a server with its upstreams.
 func Translate(file string, conf nginxconf.Block) Result {
 	t := &translator{file: file, upstreams: map[string]*upstream{}, listening: map[string]bool{}, named: map[string]bool{}}
 	top := scope{}.in(t.flatten(conf))
@@ -50,7 +50,7 @@ func Translate(file string, conf nginxconf.Block) Result {
 		t.server(d.Line, top.in(d.Block))
 	}
 	if loose := top.own().Named("location", "memcached_pass"); len(loose) > 0 {
-		t.note(loose[0].Line, "it stands in no server, so where to listen is a guess")
+		t.note(loose[0].Line, "it is in no server, so the address to listen on is a guess")
 		t.server(loose[0].Line, top)
 	}
 	t.unknown(top.own(), topKnown)
@@ -58,7 +58,7 @@ func Translate(file string, conf nginxconf.Block) Result {
 	return Result{YAML: t.yaml(), Notes: t.notes, Services: len(t.services), Found: found(top.own())}
 }
 
-// flatten puts what stands in http beside it: a file may be the whole or what is in there.
+// flatten replaces http blocks by their content, because a file may be either.
 func (t *translator) flatten(conf nginxconf.Block) nginxconf.Block {
 	list := nginxconf.Block{}
 	for _, d := range conf {
@@ -77,7 +77,7 @@ func (t *translator) note(line int, format string, args ...any) {
 	}
 }
 
-// unknown notes what stands in a block and is none of the known directives.
+// unknown notes the directives of a block that are not among the known ones.
 func (t *translator) unknown(b nginxconf.Block, known string) {
 	for _, d := range b {
 		switch {
@@ -85,24 +85,24 @@ func (t *translator) unknown(b nginxconf.Block, known string) {
 		case d.Name == "include":
 			t.include(d)
 		case contains(guards, d.Name):
-			t.note(d.Line, "%s: NOT TAKEN OVER. Who may ask is not restricted by Kasoku; keep something in front of it that does", d.Name)
+			t.note(d.Line, "%s: NOT TRANSLATED. Kasoku does not restrict access; keep something in front of it that does", d.Name)
 		default:
 			t.note(d.Line, "%s has no counterpart here", d.Name)
 		}
 	}
 }
 
-// include notes a file that is not read: what it says about memcached would be missing.
+// include notes a file that is not read: its settings for memcached are missing.
 func (t *translator) include(d *nginxconf.Directive) {
 	name := d.Arg(0)
 	if name[strings.LastIndexByte(name, '/')+1:] != "mime.types" {
-		t.note(d.Line, "include %s: other files are not read; if they say something about memcached, give what nginx -T prints, which has them all", name)
+		t.note(d.Line, "include %s: other files are not read; if they have settings for memcached, pass the output of nginx -T, which includes them", name)
 	}
 }
 
 func contains(words, word string) bool { return slices.Contains(strings.Fields(words), word) }
 
-// Directives that are looked at somewhere, by the block that they stand in.
+// Directives that are translated or noted elsewhere, by the block that they appear in.
 const (
 	topKnown      = "http server upstream location set memcached_pass " + inherited
 	serverKnown   = "listen server_name location set " + inherited
@@ -112,10 +112,10 @@ const (
 		proxy_set_header proxy_connect_timeout proxy_read_timeout
 		jsonp_callback jsonp_callback_types xss_get xss_callback_arg xss_input_types xss_output_type
 		echo_before_body echo_after_body`
-	// guards keep people out.
+	// guards restrict access.
 	guards = "allow deny auth_basic auth_basic_user_file auth_request auth_jwt satisfy limit_req limit_conn limit_except secure_link valid_referers access_by_lua access_by_lua_block access_by_lua_file"
-	// harmless say nothing about which answer a request gets, or what they ask for is so
-	// anyway.
+	// harmless have no influence on which answer a request gets, or have no counterpart
+	// because Kasoku always behaves that way.
 	harmless = `user pid events worker_processes worker_rlimit_nofile worker_connections daemon master_process error_log access_log log_format
 		log_not_found log_subrequest open_log_file_cache types types_hash_max_size types_hash_bucket_size sendfile sendfile_max_chunk tcp_nopush tcp_nodelay aio directio
 		keepalive_timeout keepalive_requests keepalive_disable reset_timedout_connection send_timeout client_header_timeout client_body_timeout

@@ -16,8 +16,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the code says into testdat
 
 const dashes = "----------\n"
 
-// TestCases runs testdata/*.txt: a file of nginx, dashes, and what is made of it, or the
-// notes if nothing is. What is made has to be a configuration.
+// TestCases runs testdata/*.txt: a file of nginx, dashes, and the expected result, or the
+// notes if no service is made. The result must be a valid configuration.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -60,7 +60,7 @@ func translate(t *testing.T, input string) string {
 	}
 	c, err := config.Parse("k.yaml", []byte(made.YAML), os.LookupEnv)
 	if err != nil {
-		t.Errorf("what is made is no configuration: %v\n%s", err, made.YAML)
+		t.Errorf("the result is not a valid configuration: %v\n%s", err, made.YAML)
 	} else if len(c.Services) != made.Services {
 		t.Errorf("%d services, not %d", len(c.Services), made.Services)
 	}
@@ -108,7 +108,7 @@ func FuzzTranslate(f *testing.F) {
 		if (made.YAML == "") != (made.Services == 0) {
 			t.Fatalf("%d services, and %q", made.Services, made.YAML)
 		}
-		// It may have mistakes, such as a port that is none, but is read as what it is.
+		// Its values may be invalid, for example a port out of range, but it must parse.
 		_, err = config.Parse("k.yaml", []byte(made.YAML), os.LookupEnv)
 		if err != nil && made.Services > 0 && strings.Contains(err.Error(), "YAML syntax") {
 			t.Fatalf("%v\n%s", err, made.YAML)

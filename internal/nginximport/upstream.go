@@ -9,26 +9,26 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-// upstream is a group of servers, of memcached or of HTTP.
+// upstream is a group of servers, either memcached or HTTP.
 type upstream struct {
 	line     int
 	name     string
 	servers  []server
 	method   method
-	hashed   string // the text whose hash chooses, for hash and consistentHash
+	hashed   string // the text whose hash selects the server, for hash and consistent_hash
 	hashLine int
 	points   int // memcached_hash's ketama_points
 	scale    int // memcached_hash's weight_scale
 }
 
-// method is how an upstream chooses.
+// method is how an upstream selects a server.
 type method uint8
 
 const (
-	turns          method = iota // or by load: whatever does not look at the request
+	turns          method = iota // round robin or by load: any method that ignores the request
 	memcachedHash                // the module memcached_hash
-	hash                         // nginx's own
-	hashConsistent               // the same with a ring
+	hash                         // nginx's own hash
+	hashConsistent               // nginx's own hash with a ring
 	peclHash                     // the module consistent_hash
 )
 
@@ -104,10 +104,10 @@ func (t *translator) memcachedHash(u *upstream, d *nginxconf.Directive) {
 	}
 }
 
-// hashesKey tells whether an upstream spreads keys so that it matters which are where.
+// spreads reports whether the key selects the server.
 func (u *upstream) spreads() bool { return u.method != turns && len(u.servers) > 1 }
 
-// distribution is what the configuration calls the way in which u spreads keys.
+// distribution returns the configuration's name for the way in which u distributes keys.
 func (u *upstream) distribution() string {
 	switch {
 	case u.method == memcachedHash && u.points > 0:
@@ -122,11 +122,11 @@ func (u *upstream) distribution() string {
 	return ""
 }
 
-// weight is s's share as the configuration has it.
+// weight returns the weight of s in the configuration.
 func (u *upstream) weight(s *server) float64 { return float64(s.weight) / float64(u.scale) }
 
-// memcached notes what of u is different with memcached servers, and gives those that are
-// asked.
+// memcached notes the differences of u with memcached servers, and returns the servers in
+// use.
 func (t *translator) memcached(u *upstream) []server {
 	var list []server
 	for i := range u.servers {
@@ -136,23 +136,23 @@ func (t *translator) memcached(u *upstream) []server {
 			t.note(s.line, "server %s: there are no backups: keys of a server that is down are misses", s.address)
 			continue
 		case s.down:
-			t.note(s.line, "server %s is down: it stays in the list, or other keys would move, and its keys are misses", s.address)
+			t.note(s.line, "server %s is down: it is kept in the list, because other keys would move otherwise, and its keys are misses", s.address)
 		}
 		list = append(list, *s)
 	}
 	if u.method == turns && len(list) > 1 {
-		t.note(max(u.line, u.hashLine), "upstream %s takes any of its servers for any key. Kasoku has nothing like that: a key is on one server. Only the first is "+
-			"asked below; if their data is spread by a client, list all and name its distribution", u.name)
+		t.note(max(u.line, u.hashLine), "upstream %s uses any of its servers for any key. This has no counterpart: a key is on one server. Only the first is "+
+			"used below; if a client distributes the data over them, list all and name its distribution", u.name)
 		list = list[:1]
 	}
 	if u.method == hash || u.method == hashConsistent {
-		t.note(u.hashLine, "when a server fails, nginx looks for its keys on others. Kasoku takes them for missing, so that nothing is stored twice")
+		t.note(u.hashLine, "when a server fails, nginx reads its keys from others. Kasoku treats them as misses, so that no value is stored twice")
 		t.resolved(u)
 	}
 	return list
 }
 
-// resolved notes names: nginx's hash counts the addresses that they have.
+// resolved notes host names: nginx's hash counts each of their addresses as a server.
 func (t *translator) resolved(u *upstream) {
 	for i := range u.servers {
 		s := &u.servers[i]
@@ -163,7 +163,7 @@ func (t *translator) resolved(u *upstream) {
 	}
 }
 
-// splitAddress splits off a port; there may be none.
+// splitAddress splits off a port, which may be missing.
 func splitAddress(a string) (host, port string) {
 	i := strings.LastIndexByte(a, ':')
 	if i < 0 || strings.HasPrefix(a, "unix:") || strings.HasSuffix(a, "]") {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writer writes the file. Comments stand in one column where lines are short.
+// writer builds the file. Comments on short lines begin in one column.
 type writer struct{ strings.Builder }
 
 const commentColumn = 56
@@ -26,17 +26,17 @@ func (t *translator) yaml() string {
 		return ""
 	}
 	w := &writer{}
-	w.line("", "# In place of what %s tells nginx about memcached. In general:", oneLine(t.file))
+	w.line("", "# Translated from %s. In general:", oneLine(t.file))
 	w.line("", "# - A server that does not answer is a miss after connect_timeout (100ms) or first_byte_timeout (250ms); nginx waits for 60s.")
-	w.line("", "# - Values are sent as they are, or decoded if they begin as gzip, zlib and zstd do. If you know the client that wrote them,")
-	w.line("", "#   name it with values, and serialised ones are misses.")
+	w.line("", "# - Values are sent as they are, or decoded if they begin like gzip, zlib or zstd data. If the client that wrote them is known,")
+	w.line("", "#   name it in values; serialized values are then misses.")
 	for _, n := range t.notes {
 		if n.Line == 0 {
 			w.line("", "# - %s", oneLine(n.Text))
 		}
 	}
 	if t.notes != nil && t.notes[len(t.notes)-1].Line > 0 {
-		w.line("", "# What has no counterpart, or is not quite the same:")
+		w.line("", "# Directives without an exact counterpart:")
 	}
 	for _, n := range t.notes {
 		if n.Line > 0 {
@@ -81,8 +81,8 @@ func (t *translator) service(w *writer, v *service) {
 	}
 }
 
-// entry is a server as the configuration has it. Rings are made of the address as it is
-// written, so where a port is added that stands apart.
+// entry returns a server as written in the configuration. Rings are computed from the
+// address as it is written in nginx's, so if a port is added the original is the label.
 func (u *upstream) entry(s *server) string {
 	address, label := s.address, ""
 	if host, port := splitAddress(address); port == "" && !strings.HasPrefix(address, "unix:") {
@@ -103,8 +103,8 @@ func (u *upstream) entry(s *server) string {
 	return text + "}"
 }
 
-// escape is how the nginx escapes keys that has such an upstream: memcached_hash was for
-// those that did it in small digits.
+// escape returns how an nginx with such an upstream escapes keys: memcached_hash was made
+// for versions that use lower-case hexadecimal digits.
 func (u *upstream) escape() string {
 	if u.method == memcachedHash {
 		return "nginx-lower"
@@ -112,7 +112,7 @@ func (u *upstream) escape() string {
 	return "nginx-upper"
 }
 
-// times are the service's own for memcached.
+// times writes the service's own times for memcached.
 func (t *translator) times(w *writer, v *service) {
 	if d, ok := duration(v.connect); ok {
 		w.line("memcached_connect_timeout", "    connect_timeout: %s", short(d))
@@ -151,7 +151,7 @@ func (t *translator) fallbackLines(w *writer, indent string, f *fallback) {
 	}
 }
 
-// backend is how fallbacks are reached.
+// backend writes how fallbacks are reached.
 func (t *translator) backend(w *writer, f *fallback) {
 	var list []string
 	if !f.host {
@@ -199,10 +199,10 @@ func (t *translator) locationLines(w *writer, v *service, l *location, path stri
 	}
 }
 
-// oneLine keeps text from breaking out of its comment.
+// oneLine replaces line breaks, so that text can't end its comment.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// quoted is text as YAML has it, which takes JSON's.
+// quoted returns text as a YAML string, in JSON's notation.
 func quoted(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
