@@ -52,7 +52,6 @@ var notYetPlain = map[string]bool{
 	"docs/bbpd.md":           true,
 	"docs/benchmarks.md":     true,
 	"docs/configuration.md":  true,
-	"docs/couchdb.md":        true,
 	"docs/dax.md":            true,
 	"docs/decisions/0014-verify-a-store-before-it-is-opened.md":   true,
 	"docs/decisions/0016-expired-items-as-the-origin-has-them.md": true,

@@ -75,7 +75,7 @@ const pollInterval = 5 * time.Millisecond
 
 // AwaitCurrent waits until some node has all changes that are now recorded, and returns
 // those nodes. Their answers may be cached like those of Current. It returns no node after a
-// timeout of at timeout a tenth of MaxLag, or when ctx ends.
+// timeout of at most a tenth of MaxLag, or when ctx ends.
 //
 // It waits in two cases: two nodes have recently taken writes in turn, or writer, the
 // alternative, lacks a change for longer than the timeout and another node does not.

@@ -120,7 +120,7 @@ func results(rows []string, last int) string {
 	return fmt.Sprintf("{\"results\":[\n%s\n],\n\"last_seq\":\"%d-x\",\"pending\":0}\n", strings.Join(rows, ",\r\n"), last)
 }
 
-// unsyncedAt returns the rows behind a position as text, and the last position. A
+// since returns the rows behind a position as text, and the last position. A
 // document has one row, the last.
 func (n *node) since(seq int) (rows []string, last int, changed, cut chan struct{}) {
 	n.mu.Lock()
@@ -175,7 +175,7 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 	return n.feed(ctx, since)
 }
 
-// nodeWatcher begins a continuous feed.
+// feed begins a continuous feed.
 func (n *node) feed(ctx context.Context, since int) (int, io.ReadCloser, error) {
 	r, w := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
@@ -221,7 +221,7 @@ func (n *node) quiet() bool {
 	return n.mute
 }
 
-// request answers all other requests.
+// do answers all other requests.
 func (n *node) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 	n.mu.Lock()
 	stalls := n.stalls
