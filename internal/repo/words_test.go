@@ -49,7 +49,6 @@ var notYetPlain = map[string]bool{
 	"bench/internal/proc":    true,
 	"bench/loggers/fluent":   true,
 	"bench/origin":           true,
-	"docs/bbpd.md":           true,
 	"docs/benchmarks.md":     true,
 	"docs/configuration.md":  true,
 	"docs/dax.md":            true,
