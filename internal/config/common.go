@@ -81,7 +81,7 @@ type Limits struct {
 	// accept an answer; each KiB accepted adds a second. A client that is slower than that
 	// in the long run is disconnected.
 	WriteTimeout Duration `yaml:"write_timeout" default:"30s" min:"1ms"`
-	// Maximum time that a connection stays open without a request; at least half of it is
+	// Maximum time that a connection is open without a request; at least half of it is
 	// granted. It should be longer than the clients' own limit, or they now and then send a
 	// request on a connection that is being closed: SDKs keep idle connections for about
 	// 90s.
@@ -146,7 +146,7 @@ type Breaker struct {
 	Requests int `yaml:"requests" default:"20" min:"1"`
 	// Time over which attempts are counted.
 	Window Duration `yaml:"window" default:"10s" min:"1s"`
-	// Time that the breaker stays open after the last failure before some requests are let
+	// Time that the breaker is open after the last failure before some requests are let
 	// through as probes, even if there is another origin.
 	OpenFor Duration `yaml:"open_for" default:"5s" min:"1ms"`
 	// Successful probes in a row that close the breaker. It is also the maximum number of

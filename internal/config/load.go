@@ -15,7 +15,7 @@ import (
 func Load(file string) (*Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		// PathError says "open", which the user did not ask for.
+		// The text of PathError is "open", which the user did not ask for.
 		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pe.Err
 		}

@@ -218,7 +218,7 @@ type Location struct {
 	// Whether answers are the same for all clients: requests to the fallback then have no
 	// Authorization and Cookie. With false, a request with credentials (an Authorization, or
 	// a Cookie that the key does not use) is answered from memcached like any other, and on
-	// a miss by the fallback alone: that answer is neither shared nor stored.
+	// a miss by the fallback alone: that answer is not shared and not stored.
 	Public bool `yaml:"public" default:"false"`
 	// JSONP callbacks around answers; left out: the callback is an argument like any other.
 	JSONP *JSONP `yaml:"jsonp"`

@@ -134,11 +134,11 @@ func TestCallbackLeaves(t *testing.T) {
 		case strings.Contains(a.head, "/empty"):
 			a.ok(" \n", jsonType)
 		case strings.Contains(a.head, "/none"):
-			a.say("HTTP/1.1 204 No Content\n\n")
+			a.respond("HTTP/1.1 204 No Content\n\n")
 		case strings.Contains(a.head, "/404"):
-			a.say("HTTP/1.1 404 Not Found\nContent-Length: 4\n" + jsonType + "\n\nnull")
+			a.respond("HTTP/1.1 404 Not Found\nContent-Length: 4\n" + jsonType + "\n\nnull")
 		case strings.Contains(a.head, "/500"):
-			a.say("HTTP/1.1 500 Oops\nContent-Length: 4\n" + jsonType + "\n\nnull")
+			a.respond("HTTP/1.1 500 Oops\nContent-Length: 4\n" + jsonType + "\n\nnull")
 		default:
 			a.ok("{}", jsonType, "Cache-Control: public")
 		}
@@ -175,13 +175,13 @@ func TestCallbackErrors(t *testing.T) {
 	script := func(a *asked) {
 		switch {
 		case strings.Contains(a.head, "/text"):
-			a.say("HTTP/1.1 503 Oops\nContent-Length: 2\nContent-Type: text/plain\n\nno")
+			a.respond("HTTP/1.1 503 Oops\nContent-Length: 2\nContent-Type: text/plain\n\nno")
 		case strings.Contains(a.head, "/empty"):
 			a.ok("", jsonType)
 		case strings.Contains(a.head, "/gone"):
 			a.conn.Close()
 		default:
-			a.say("HTTP/1.1 404 Not Found\nContent-Length: 7\nCache-Control: max-age=60\nETag: \"e\"\n" + jsonType + "\n\n{\"e\":1}")
+			a.respond("HTTP/1.1 404 Not Found\nContent-Length: 7\nCache-Control: max-age=60\nETag: \"e\"\n" + jsonType + "\n\n{\"e\":1}")
 		}
 	}
 	f := func(s *site, path string, status int, body, original string) {

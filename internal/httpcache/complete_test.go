@@ -17,9 +17,9 @@ func TestPartIsCompleted(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				switch {
 				case strings.Contains(a.head, "Range: bytes=0-3\n"):
-					a.say(partial + part)
+					a.respond(partial + part)
 				case strings.Contains(a.head, "Range: bytes=4-\n"):
-					a.say(rest)
+					a.respond(rest)
 				default:
 					a.ok("whole")
 				}
@@ -54,10 +54,10 @@ func TestPartIsCompleted(t *testing.T) {
 func TestCompletedHead(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
-			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nX-A: old\nX-B: stays\nContent-Range: bytes 0-3/6\nContent-Length: 4\n\n0123")
+			a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nX-A: old\nX-B: stays\nContent-Range: bytes 0-3/6\nContent-Length: 4\n\n0123")
 			return
 		}
-		a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=90\nETag: \"1\"\nX-A: new\nContent-Range: bytes 4-5/6\nContent-Length: 2\n\n45")
+		a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=90\nETag: \"1\"\nX-A: new\nContent-Range: bytes 4-5/6\nContent-Length: 2\n\n45")
 	})
 	s.ask("GET /a", "Range: bytes=0-3")
 	g := s.ask("GET /a")
@@ -74,7 +74,7 @@ func TestCompletedHead(t *testing.T) {
 func TestPurgedPartIsNotCompleted(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
-			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 0-3/6\nContent-Length: 4\n\n0123")
+			a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 0-3/6\nContent-Length: 4\n\n0123")
 			return
 		}
 		a.ok("whole")

@@ -48,11 +48,11 @@ func TestOneRequestForAll(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				if before != "" && a.n == 1 {
-					a.say(before)
+					a.respond(before)
 					return
 				}
 				<-gate
-				a.say(say)
+				a.respond(say)
 			})
 			asked := 1
 			if before != "" {
@@ -85,7 +85,7 @@ func TestOneRequestBesideAPart(t *testing.T) {
 		gate := make(chan struct{})
 		s := newSite(t, func(a *asked) {
 			if a.n == 1 {
-				a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 2\n" + part)
+				a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 2\n" + part)
 				return
 			}
 			<-gate
@@ -152,7 +152,7 @@ func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 			gates := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 			s := newSite(t, func(a *asked) {
 				<-gates[min(a.n-1, 1)+a.n/(most+1)]
-				a.say(say)
+				a.respond(say)
 			})
 			// Only when all the others are at the origin at once is one of them answered.
 			go func() {
@@ -186,7 +186,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
-			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60, stale-while-revalidate=3600\nAge: 100\nETag: \"1\"\nContent-Length: 5\n\nolder")
+			a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60, stale-while-revalidate=3600\nAge: 100\nETag: \"1\"\nContent-Length: 5\n\nolder")
 			return
 		}
 		<-gate
@@ -252,7 +252,7 @@ func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
 	s = newSite(t, func(a *asked) {
 		<-ready
 		if a.n == 1 {
-			a.say(stale + "\nhello")
+			a.respond(stale + "\nhello")
 			return
 		}
 		await.Until(t, func() bool { return s.Stats().Joined == most-1 })
@@ -278,7 +278,7 @@ func TestStarterLeaves(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				<-gate
-				a.say(say)
+				a.respond(say)
 			})
 			starter := s.visit()
 			starter.send("GET /a HTTP/1.1\nHost: site")

@@ -45,7 +45,7 @@ func TestWritersWhoLeave(t *testing.T) {
 					close(gate)
 				default:
 					<-gate
-					a.say(say)
+					a.respond(say)
 					a.conn.Close()
 				}
 			})
@@ -146,7 +146,7 @@ func TestStoppingWithOrphans(t *testing.T) {
 				return
 			}
 			<-gate
-			a.say("HTTP/1.1 200 OK\nContent-Length: 0\n\n")
+			a.respond("HTTP/1.1 200 OK\nContent-Length: 0\n\n")
 			ended <- io.EOF
 		})
 		c := s.visit()

@@ -293,7 +293,7 @@ const hugeBody = 13 << 24 // 208 MiB
 func TestHugeBody(t *testing.T) {
 	dir, block := t.TempDir(), []byte(longBody(1<<24))
 	huge := func(a *asked) {
-		a.say(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=600\nContent-Length: %d\n\n", hugeBody))
+		a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=600\nContent-Length: %d\n\n", hugeBody))
 		for range hugeBody >> 24 {
 			if _, err := a.conn.Write(block); err != nil {
 				return

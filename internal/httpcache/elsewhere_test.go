@@ -102,8 +102,8 @@ func (k *keyedSite) had() string {
 	return strings.Join(k.bodies, ", ")
 }
 
-// What the filler lets all have, all have, whatever it says of caching; what it does not,
-// nobody else has. Nothing is stored.
+// TestByKey checks that the filler alone decides whether waiters share an answer, whatever
+// its caching directives are, and that nothing is stored.
 func TestByKey(t *testing.T) {
 	const most = 100
 	f := func(name, head string, does kept, requests int, how, after string) {
@@ -113,7 +113,7 @@ func TestByKey(t *testing.T) {
 				if a.n == 1 {
 					<-gate
 				}
-				a.say("HTTP/1.1 " + head + "\nContent-Length: 5\n\nhello")
+				a.respond("HTTP/1.1 " + head + "\nContent-Length: 5\n\nhello")
 			})
 			k.kept = does
 			opens(t, gate, func() bool { return k.Stats().Joined == most-1 })
@@ -148,7 +148,8 @@ func TestByKey(t *testing.T) {
 	f("neither", "200 OK\nCache-Control: max-age=60", kept{why: policy.SetsCookie}, most, "detail=set-cookie", "")
 }
 
-// However many ask, and however late they come to it, the origin is asked once.
+// TestOneRequestForLateOnes checks that the origin gets one request for all clients, late
+// ones included.
 func TestOneRequestForLateOnes(t *testing.T) {
 	const most = 1000
 	f := func(name, head string, requests int, body string) {
@@ -158,7 +159,7 @@ func TestOneRequestForLateOnes(t *testing.T) {
 					a.conn.Close()
 					return
 				}
-				a.say("HTTP/1.1 " + head + "\n\nhello")
+				a.respond("HTTP/1.1 " + head + "\n\nhello")
 			})
 			k.arrived.Store(k.space.Cache().Now())
 			for _, g := range k.crowd(most, "GET /a") {
@@ -179,8 +180,8 @@ func TestOneRequestForLateOnes(t *testing.T) {
 	f("error", "503 Oops\nContent-Length: 5", 1, "hello")
 }
 
-// A fault is passed on to all who wait and to those who come late, after one more try for
-// those who had not started the first.
+// TestFaultForLateOnes checks that all waiters and late requests get a fault, after one more
+// attempt for all except the starter.
 func TestFaultForLateOnes(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.conn.Close() })
 	k.arrived.Store(k.space.Cache().Now())
@@ -196,9 +197,10 @@ func TestFaultForLateOnes(t *testing.T) {
 	}
 }
 
-// An answer that is to be remembered is given to those who come then, and says so.
+// TestRememberedAnswer checks that later requests get a remembered answer, with its own
+// Cache-Status.
 func TestRememberedAnswer(t *testing.T) {
-	k := newKeyed(t, func(a *asked) { a.say("HTTP/1.1 404 Not Found\nContent-Length: 4\n\nnone") })
+	k := newKeyed(t, func(a *asked) { a.respond("HTTP/1.1 404 Not Found\nContent-Length: 4\n\nnone") })
 	k.kept = kept{share: true, why: policy.NegativeKept, remember: time.Hour}
 	for i, how := range []string{"fwd=miss; detail=negative", "hit; detail=negative", "hit; detail=negative"} {
 		g := k.ask("GET /a")
@@ -243,10 +245,10 @@ func TestRefreshByKey(t *testing.T) {
 	}
 }
 
-// Its owner is told of a refresh whose body does not come.
+// TestRefreshThatIsCut checks that OnBody is called without a body when a refresh is cut.
 func TestRefreshThatIsCut(t *testing.T) {
 	k := newKeyed(t, func(a *asked) {
-		a.say("HTTP/1.1 200 OK\nContent-Length: 50\n\nhello")
+		a.respond("HTTP/1.1 200 OK\nContent-Length: 50\n\nhello")
 		a.conn.Close()
 	})
 	k.refresh = true

@@ -79,7 +79,7 @@ func TestSilentOrigins(t *testing.T) {
 		t.Helper()
 		gate := make(chan struct{})
 		s := newSite(t, func(a *asked) {
-			a.say(say)
+			a.respond(say)
 			<-gate
 		}, func(c *Config) { change(&c.Group.Transport) })
 		defer close(gate)

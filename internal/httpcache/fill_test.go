@@ -14,7 +14,7 @@ import (
 func dripping(t *testing.T, head string) (s *site, more chan string) {
 	more = make(chan string)
 	s = newSite(t, func(a *asked) {
-		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\n" + head + "\n\n")
+		a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\n" + head + "\n\n")
 		for text := range more {
 			if text == "cut" {
 				a.conn.Close()

@@ -191,7 +191,7 @@ func TestLoops(t *testing.T) {
 func TestViaTellsVersionOfOrigin(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		version := a.head[strings.Index(a.head, "/")+1:][:3]
-		a.say("HTTP/" + version + " 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
+		a.respond("HTTP/" + version + " 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
 	})
 	for _, version := range []string{"1.0", "1.1"} {
 		for _, line := range []string{"GET /", "GET /", "HEAD /", "PUT /"} {

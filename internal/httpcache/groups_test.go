@@ -14,7 +14,7 @@ func TestGroupsAreInvalidated(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				path := strings.Fields(a.head)[1]
 				if !strings.HasPrefix(a.head, "GET ") {
-					a.say(say)
+					a.respond(say)
 					return
 				}
 				a.ok("hello", "Cache-Groups: "+groups[path])

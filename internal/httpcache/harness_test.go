@@ -209,8 +209,8 @@ func readMessage(r *bufio.Reader) (head, body string, err error) {
 	}
 }
 
-// say sends text, with CRLF as line ends up to the first empty line.
-func (a *asked) say(text string) {
+// respond sends text, with CRLF as line ends up to the first empty line.
+func (a *asked) respond(text string) {
 	head, body, found := strings.Cut(text, "\n\n")
 	head = strings.ReplaceAll(head, "\n", "\r\n")
 	if found {
@@ -224,7 +224,7 @@ func (a *asked) raw(text string) { io.WriteString(a.conn, text) }
 
 // ok answers with a body that is fresh for a minute, and with more fields.
 func (a *asked) ok(body string, fields ...string) {
-	a.say(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: %d\n%s\n%s", len(body), joined(fields), body))
+	a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: %d\n%s\n%s", len(body), joined(fields), body))
 }
 
 func joined(fields []string) string {

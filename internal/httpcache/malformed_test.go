@@ -106,7 +106,7 @@ func TestMalformedAnswers(t *testing.T) {
 func TestResetIsNoEnd(t *testing.T) {
 	taken := make(chan struct{})
 	s := newSite(t, func(a *asked) {
-		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=600\n\nhello")
+		a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=600\n\nhello")
 		if a.n == 1 {
 			<-taken
 			a.conn.(*net.TCPConn).SetLinger(0)
@@ -133,7 +133,7 @@ func TestResetIsNoEnd(t *testing.T) {
 // An interim answer reaches the client that is there, and no later one.
 func TestInterimAnswersAreNotStored(t *testing.T) {
 	s := newSite(t, func(a *asked) {
-		a.say("HTTP/1.1 103 Early Hints\nLink: </a.css>\nConnection: X-Hop\nX-Hop: 1\n\n")
+		a.respond("HTTP/1.1 103 Early Hints\nLink: </a.css>\nConnection: X-Hop\nX-Hop: 1\n\n")
 		a.ok("hello")
 	})
 	c := s.visit()

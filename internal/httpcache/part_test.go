@@ -25,7 +25,7 @@ func TestOneRequestForARange(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				<-gate
-				a.say(say)
+				a.respond(say)
 			}, change...)
 			opens(t, gate, func() bool { return s.Stats().Joined == most-1 })
 			for i, g := range s.crowd(most, "GET /a", "Range: bytes=2-5") {
@@ -56,7 +56,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 				<-gate
 				var from, to int
 				fmt.Sscanf(rangeOf(a.head), "bytes=%d-%d", &from, &to)
-				a.say(fmt.Sprintf("HTTP/1.1 206 Partial Content\nETag: \"1\"\nCache-Control: %s\nContent-Range: bytes %d-%d/10\nContent-Length: %d\n\n%s",
+				a.respond(fmt.Sprintf("HTTP/1.1 206 Partial Content\nETag: \"1\"\nCache-Control: %s\nContent-Range: bytes %d-%d/10\nContent-Length: %d\n\n%s",
 					control, from, to, to-from+1, "0123456789"[from:to+1]))
 			})
 			all := make([]*visitor, len(asks))
@@ -91,7 +91,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 // A part that was not requested is forwarded, and stored under its own range.
 func TestAnotherPartThanAskedFor(t *testing.T) {
 	s := newSite(t, func(a *asked) {
-		a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-4/10\nContent-Length: 5\n\n01234")
+		a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-4/10\nContent-Length: 5\n\n01234")
 	})
 	for range 2 {
 		if g := s.ask("GET /a", "Range: bytes=5-9"); g.status != 206 || g.body != "01234" || g.get("Content-Range") != "bytes 0-4/10" {
@@ -110,12 +110,12 @@ func TestPartsAreNoWhole(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch rangeOf(a.head) {
 		case "":
-			a.say("HTTP/1.1 200 OK\nCache-Control: no-store\nContent-Length: 10\n\n0123456789")
+			a.respond("HTTP/1.1 200 OK\nCache-Control: no-store\nContent-Length: 10\n\n0123456789")
 		case "bytes=0-1":
 			<-gate
-			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-1/10\nContent-Length: 2\n\n01")
+			a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-1/10\nContent-Length: 2\n\n01")
 		default:
-			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 8-9/10\nContent-Length: 2\n\n89")
+			a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 8-9/10\nContent-Length: 2\n\n89")
 		}
 	})
 	c := s.visit()
@@ -151,7 +151,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 				a.ok(body, "Content-Location: /b")
 				return
 			}
-			a.say(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
+			a.respond(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
 		})
 		s.flights.SetLimits(flight.Limits{Flying: flying})
 		part := func() *got {

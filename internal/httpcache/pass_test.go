@@ -20,7 +20,7 @@ func TestUnsafeMethods(t *testing.T) {
 					a.ok("hello")
 					return
 				}
-				a.say(say)
+				a.respond(say)
 			})
 			for _, path := range []string{"/a", "/b", "/c"} {
 				s.ask("GET " + path)
@@ -59,7 +59,7 @@ func TestPostIsStored(t *testing.T) {
 					a.ok("older")
 					return
 				}
-				a.say(say)
+				a.respond(say)
 			})
 			s.ask("GET /a")
 			c := s.visit()
@@ -122,7 +122,7 @@ func TestBodiesStreamBothWays(t *testing.T) {
 // Trailers are sent to clients that accept them, if the answer is not shared.
 func TestTrailers(t *testing.T) {
 	s := newSite(t, func(a *asked) {
-		a.say("HTTP/1.1 200 OK\nCache-Control: no-store\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\nContent-Length: 9\r\n\r\n")
+		a.respond("HTTP/1.1 200 OK\nCache-Control: no-store\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\nContent-Length: 9\r\n\r\n")
 	})
 	f := func(want string, fields ...string) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestTrailers(t *testing.T) {
 func TestTrailersOfSharedAnswers(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
-		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
+		a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
 		<-gate
 		a.raw("0\r\nX-T: 1\r\nContent-Length: 9\r\nX-Secret: 2\r\n\r\n")
 	}, func(c *Config) { c.Policy.Strip = []string{"x-secret"} })
@@ -169,7 +169,7 @@ func TestTrailersOfWholeAnswers(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		<-gate
-		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
+		a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
 	})
 	all := make([]*visitor, most)
 	for i := range all {
@@ -225,7 +225,7 @@ func TestUpgrade(t *testing.T) {
 
 // An origin that does not switch has its answer passed on.
 func TestUpgradeRefused(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.say("HTTP/1.1 426 Upgrade Required\nContent-Length: 2\n\nno") })
+	s := newSite(t, func(a *asked) { a.respond("HTTP/1.1 426 Upgrade Required\nContent-Length: 2\n\nno") })
 	c := s.visit()
 	for range 2 {
 		if g := c.ask("GET /a", "Connection: Upgrade", "Upgrade: websocket"); g.status != 426 || g.body != "no" {

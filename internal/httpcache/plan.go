@@ -299,9 +299,9 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	}
 }
 
-// Refresh has what p reads, which needs Fill.Answer, fetched for its OnBody to take, unless
-// somebody does already. It answers nothing: the exchange's request only says what to ask
-// for. It tells whether it has begun to.
+// Refresh starts a background fetch of the answer that p reads, unless one is in flight,
+// and reports whether it did. p's Fill needs Answer, whose OnBody gets the body. The
+// exchange only provides the request; it is not answered.
 func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 	c := s.startCall(x)
 	defer func() {

@@ -102,11 +102,11 @@ func (p *planner) Fill() *Fill {
 // move puts everything out of reach.
 func (p *planner) move() { p.space.Cache().Apply(cache.Change{Tags: []cache.Tag{theTag}}) }
 
-// says returns a script that answers with the present body.
-func says(body *atomic.Value, fields ...string) func(*asked) {
+// answering returns a script that answers with the present body.
+func answering(body *atomic.Value, fields ...string) func(*asked) {
 	return func(a *asked) {
 		text := body.Load().(string)
-		a.say("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n" + joined(fields) + "\n" + text)
+		a.respond("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n" + joined(fields) + "\n" + text)
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *planner) asked(what string, n int) {
 func TestPlanKey(t *testing.T) {
 	var body atomic.Value
 	body.Store("hello")
-	p := newPlanner(t, says(&body))
+	p := newPlanner(t, answering(&body))
 	p.expect("first", "GET /a?x=1", 200, "hello", "fwd=uri-miss; stored", "Authorization: Basic eA==")
 	g := p.expect("another URL with the same key", "GET /b", 200, "hello", "hit; detail=followed")
 	if g.get("Age") != "" || g.get("Date") == "" || g.get("ETag") == "" {
@@ -147,10 +147,10 @@ func TestPlanKey(t *testing.T) {
 func TestPlanTags(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		if strings.Contains(a.head, "If-None-Match: \"7\"") {
-			a.say("HTTP/1.1 304 Not Modified\nETag: \"7\"\n\n")
+			a.respond("HTTP/1.1 304 Not Modified\nETag: \"7\"\n\n")
 			return
 		}
-		a.say("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"7\"\n\nhello")
+		a.respond("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"7\"\n\nhello")
 	})
 	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
 	p.move()
@@ -170,7 +170,7 @@ func TestPlanMade(t *testing.T) {
 			var body atomic.Value
 			one, two := strings.Repeat("a", length), strings.Repeat("b", length)
 			body.Store(one)
-			p := newPlanner(t, says(&body, "Content-Type: text/plain"))
+			p := newPlanner(t, answering(&body, "Content-Type: text/plain"))
 			first := p.expect("first", "GET /", 200, one, "fwd=uri-miss; stored")
 			if length <= maxEarly && first.get("ETag") == "" {
 				t.Error("the first answer has no ETag")
@@ -213,10 +213,10 @@ func (p *planner) stored() *store.Object {
 func TestPlanMadeUnannounced(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		if a.n > 1 {
-			a.say("HTTP/1.1 304 Not Modified\n\n")
+			a.respond("HTTP/1.1 304 Not Modified\n\n")
 			return
 		}
-		a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+		a.respond("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
 	})
 	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
 	p.move()
@@ -230,7 +230,7 @@ func TestPlanNotStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var body atomic.Value
 			body.Store("hello")
-			p := newPlanner(t, says(&body))
+			p := newPlanner(t, answering(&body))
 			change(p)
 			p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; "+how)
 			p.expect("second", "GET /", 200, "hello", "fwd=uri-miss; "+how)
@@ -252,7 +252,7 @@ func TestPlanNotStored(t *testing.T) {
 func TestPlanOwn(t *testing.T) {
 	var body atomic.Value
 	body.Store("hello")
-	p := newPlanner(t, says(&body))
+	p := newPlanner(t, answering(&body))
 	p.admits = func(_ int, f http1.Fields) Admission {
 		return Admission{Fields: f, ClientFields: http1.FieldsOf("Set-Cookie", "a=b"), Store: true}
 	}
@@ -267,7 +267,7 @@ func TestPlanOwn(t *testing.T) {
 func TestPlanPost(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		text := a.head[:4] + a.body
-		a.say("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n\n" + text)
+		a.respond("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n\n" + text)
 	})
 	p.post = true
 	c := p.visit()
@@ -287,7 +287,7 @@ func TestPlanFaults(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			var body atomic.Value
 			body.Store("hello")
-			p := newPlanner(t, says(&body, `ETag: "1"`))
+			p := newPlanner(t, answering(&body, `ETag: "1"`))
 			p.panics = where
 			p.expect("with a fault", "GET /", 200, "hello", "fwd=bypass; detail=cache-fault")
 			p.panics = ""
@@ -296,10 +296,10 @@ func TestPlanFaults(t *testing.T) {
 	}
 }
 
-// TestPlanCut checks that a body that breaks off is neither sent as whole, nor stored.
+// TestPlanCut checks that a body that breaks off is not sent as complete and not stored.
 func TestPlanCut(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
-		a.say("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
+		a.respond("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
 		a.conn.Close()
 	})
 	if g := p.ask("GET /"); g.status != 502 {
@@ -316,10 +316,10 @@ func TestFaultLetsOriginGo(t *testing.T) {
 	left := make(chan error, 1)
 	p := newPlanner(t, func(a *asked) {
 		if a.n > 1 {
-			a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+			a.respond("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
 			return
 		}
-		a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhe")
+		a.respond("HTTP/1.1 200 OK\nContent-Length: 5\n\nhe")
 		_, err := a.conn.Read(make([]byte, 1))
 		left <- err
 	})
@@ -339,7 +339,7 @@ func TestPlanSince(t *testing.T) {
 	p.origin.script = func(a *asked) {
 		came <- struct{}{}
 		<-release
-		a.say("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"1\"\n\nhello")
+		a.respond("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"1\"\n\nhello")
 	}
 	p.server.SetHandler(edge.HandlerFunc(func(x *edge.Exchange) {
 		p.Service.Read(x, &Plan{Key: []byte("k"), Since: late.Load(), Options: planOptions, Filler: p})
@@ -368,7 +368,7 @@ func TestPlanAlone(t *testing.T) {
 			release := make(chan struct{})
 			p.origin.script = func(a *asked) {
 				<-release
-				a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+				a.respond("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
 			}
 			answers := make(chan *got, 2)
 			go func() { answers <- p.ask("GET /") }()
@@ -393,9 +393,9 @@ func TestPassageSettles(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		switch {
 		case strings.Contains(a.head, "/whole"):
-			a.say("HTTP/1.1 201 Created\nContent-Length: 5\n\nhello")
+			a.respond("HTTP/1.1 201 Created\nContent-Length: 5\n\nhello")
 		case strings.Contains(a.head, "/cut"):
-			a.say("HTTP/1.1 201 Created\nContent-Length: 5\n\nhe")
+			a.respond("HTTP/1.1 201 Created\nContent-Length: 5\n\nhe")
 			a.conn.Close()
 		default:
 			a.conn.Close()
@@ -428,7 +428,7 @@ func TestPlannedHitAllocatesNothing(t *testing.T) {
 	}
 	var body atomic.Value
 	body.Store("hello")
-	p := newPlanner(t, says(&body))
+	p := newPlanner(t, answering(&body))
 	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
 	var r http1.Request
 	text := "GET / HTTP/1.1\r\nHost: site\r\nAuthorization: Basic eA==\r\n\r\n"

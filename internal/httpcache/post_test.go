@@ -13,7 +13,7 @@ func TestPostOvertaken(t *testing.T) {
 	s = newSite(t, func(a *asked) {
 		if strings.HasPrefix(a.head, "POST ") {
 			s.store.Invalidate(store.AppendKey(nil, "http", []byte("site"), []byte("/a"), nil))
-			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /a\nContent-Length: 7\n\nwritten")
+			a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /a\nContent-Length: 7\n\nwritten")
 			return
 		}
 		a.ok("read")

@@ -16,11 +16,11 @@ func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				switch a.n {
 				case 1:
-					a.say(first)
+					a.respond(first)
 				case 2:
 					came <- struct{}{}
 					<-gate
-					a.say(second)
+					a.respond(second)
 				default:
 					a.ok("newer")
 				}

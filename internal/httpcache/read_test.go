@@ -57,7 +57,7 @@ func TestStoredResponseAnswers(t *testing.T) {
 func TestServiceKeepsParts(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		if strings.Contains(a.head, "Range: bytes=2-5\n") {
-			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 2-5/10\nContent-Length: 4\n\n2345")
+			a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 2-5/10\nContent-Length: 4\n\n2345")
 			return
 		}
 		a.ok("0123456789", `ETag: "1"`)
@@ -81,11 +81,11 @@ func TestServiceValidates(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch a.n {
 		case 1:
-			a.say(stale + "X-A: old\nX-B: stays\n\nhello")
+			a.respond(stale + "X-A: old\nX-B: stays\n\nhello")
 		case 2:
-			a.say("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nX-A: new\nContent-Length: 99\n\n")
+			a.respond("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nX-A: new\nContent-Length: 99\n\n")
 		default:
-			a.say("HTTP/1.1 500 Internal Server Error\nContent-Length: 0\n\n")
+			a.respond("HTTP/1.1 500 Internal Server Error\nContent-Length: 0\n\n")
 		}
 	})
 	s.ask("GET /a")
@@ -107,9 +107,9 @@ func TestValidationOfSomethingElse(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch a.n {
 		case 1:
-			a.say(stale + "\nhello")
+			a.respond(stale + "\nhello")
 		case 2:
-			a.say("HTTP/1.1 304 Not Modified\nETag: \"2\"\n\n")
+			a.respond("HTTP/1.1 304 Not Modified\nETag: \"2\"\n\n")
 		default:
 			a.ok("newer")
 		}
@@ -124,15 +124,15 @@ func TestValidationOfSomethingElse(t *testing.T) {
 func TestOriginFails(t *testing.T) {
 	type script = func(*asked)
 	died := func(a *asked) { a.conn.Close() }
-	broken := func(a *asked) { a.say("HTTP/1.1 503 Service Unavailable\nContent-Length: 3\n\nbad") }
+	broken := func(a *asked) { a.respond("HTTP/1.1 503 Service Unavailable\nContent-Length: 3\n\nbad") }
 	fresh := func(a *asked) {
-		a.say("HTTP/1.1 503 Service Unavailable\nCache-Control: max-age=60\nContent-Length: 3\n\nbad")
+		a.respond("HTTP/1.1 503 Service Unavailable\nCache-Control: max-age=60\nContent-Length: 3\n\nbad")
 	}
 	f := func(name, control string, fails script, status int, body, cache string) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				if a.n == 1 && control != "" {
-					a.say("HTTP/1.1 200 OK\nAge: 100\nETag: \"1\"\nContent-Length: 5\nCache-Control: max-age=60" + control + "\n\nhello")
+					a.respond("HTTP/1.1 200 OK\nAge: 100\nETag: \"1\"\nContent-Length: 5\nCache-Control: max-age=60" + control + "\n\nhello")
 					return
 				}
 				fails(a)
@@ -177,9 +177,9 @@ func TestHeadTells(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				switch {
 				case strings.HasPrefix(a.head, "HEAD "):
-					a.say(head)
+					a.respond(head)
 				case a.n == 1:
-					a.say(stale + "X-A: old\n\nhello")
+					a.respond(stale + "X-A: old\n\nhello")
 				default:
 					a.ok("newer")
 				}
@@ -215,7 +215,7 @@ func TestOneUsersValidation(t *testing.T) {
 				a.ok("hello", `ETag: "1"`, "X-A: all")
 				return
 			}
-			a.say(say)
+			a.respond(say)
 		}, choice)
 		s.ask("GET /a")
 		s.ask("GET /a", append([]string{"Cache-Control: no-cache"}, fields...)...)

@@ -136,8 +136,8 @@ func TestProxiedHitAllocatesNothing(t *testing.T) {
 	s.allocatesNothing(t, x)
 }
 
-// A request with a method override is neither answered from the store, nor is its answer
-// stored.
+// A request with a method override is not answered from the store, and its answer is
+// not stored.
 func TestMethodOverride(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	f := func(requests int, fields ...string) {

@@ -60,11 +60,11 @@ func TestWithheldFields(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch {
 		case a.n == 1:
-			a.say(personal + "Content-Length: 5\n\nhello")
+			a.respond(personal + "Content-Length: 5\n\nhello")
 		case strings.HasPrefix(a.head, "HEAD"):
-			a.say("HTTP/1.1 200 OK\nETag: \"1\"\n\n")
+			a.respond("HTTP/1.1 200 OK\nETag: \"1\"\n\n")
 		default:
-			a.say("HTTP/1.1 304 Not Modified\nETag: \"1\"\n\n")
+			a.respond("HTTP/1.1 304 Not Modified\nETag: \"1\"\n\n")
 		}
 	}, strip)
 	if g := s.ask("GET /a"); g.get("X-User") != "alice" || g.get("Set-Cookie") != "id=alice" {
@@ -115,12 +115,12 @@ func withheldOfValidation(t *testing.T, choice func(*Config)) {
 	came, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
-			a.say(stale + "X-All: yes\n\nhello")
+			a.respond(stale + "X-All: yes\n\nhello")
 			return
 		}
 		came <- struct{}{}
 		<-gate
-		a.say("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nSet-Cookie: id=alice\n\n")
+		a.respond("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nSet-Cookie: id=alice\n\n")
 	}, choice)
 	s.ask("GET /a")
 	alice, bob := s.visit(), s.visit()
@@ -145,12 +145,12 @@ func TestRangeWaitsForValidation(t *testing.T) {
 	came, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
-			a.say(stale + "\nhello")
+			a.respond(stale + "\nhello")
 			return
 		}
 		came <- struct{}{}
 		<-gate
-		a.say("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\n\n")
+		a.respond("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\n\n")
 	})
 	s.ask("GET /a")
 	first, second := s.visit(), s.visit()

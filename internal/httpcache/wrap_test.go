@@ -68,10 +68,10 @@ func (p *shipment) send(a *asked) {
 		head += "Content-Encoding: " + strings.Replace(p.coding, "raw", "deflate", 1) + "\n"
 	}
 	if p.pieces == nil {
-		a.say(fmt.Sprintf("HTTP/1.1 200 OK\n%sContent-Length: %d\n\n%s", head, len(sent), sent))
+		a.respond(fmt.Sprintf("HTTP/1.1 200 OK\n%sContent-Length: %d\n\n%s", head, len(sent), sent))
 		return
 	}
-	a.say("HTTP/1.1 200 OK\n" + head + "Transfer-Encoding: chunked\n\n")
+	a.respond("HTTP/1.1 200 OK\n" + head + "Transfer-Encoding: chunked\n\n")
 	for i := 0; len(sent) > 0; i++ {
 		n := min(p.pieces[i%len(p.pieces)], len(sent))
 		a.raw(fmt.Sprintf("%x\r\n%s\r\n", n, sent[:n]))
@@ -181,7 +181,7 @@ func (s *site) old(line string) *got {
 func TestWrappedTogether(t *testing.T) {
 	half, joined := strings.Repeat("x\u2028", 50_000), make(chan struct{})
 	s := newSite(t, func(a *asked) {
-		a.say(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=60\n%s\nContent-Length: %d\n\n[\"%s", jsonType, 2*len(half)+4, half))
+		a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=60\n%s\nContent-Length: %d\n\n[\"%s", jsonType, 2*len(half)+4, half))
 		<-joined
 		a.raw(half + `"]`)
 	}, calling())
@@ -213,7 +213,7 @@ func TestWrappedBroken(t *testing.T) {
 		if strings.Contains(a.head, "own") {
 			store = "private"
 		}
-		a.say(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: %s\n%s\nContent-Length: %d\n\n[%s", store, jsonType, 2*long, strings.Repeat(" ", long)))
+		a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: %s\n%s\nContent-Length: %d\n\n[%s", store, jsonType, 2*long, strings.Repeat(" ", long)))
 		a.conn.Close()
 	}, calling())
 	for _, path := range []string{"/short", "/shortown", "/long", "/longown"} {

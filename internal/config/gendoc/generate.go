@@ -25,7 +25,7 @@ that survives.
 - Addresses are ` + "`host:port`" + `; ` + "`:8000`" + ` is every interface, ` + "`unix:/path`" + ` a Unix socket.
 - Relative paths start at the directory of the file.
 - Secrets are never in the file: it names an environment variable or another file.
-- In a value, ` + "`${NAME}`" + ` stands for an environment variable, ` + "`${NAME:-text}`" + ` for text where that is not set or empty. Names are capital
+- In a value, ` + "`${NAME}`" + ` is replaced by an environment variable, ` + "`${NAME:-text}`" + ` for text where that is not set or empty. Names are capital
   letters, digits and ` + "`_`" + `, so that a key such as ` + "`${arg.id}`" + ` of a memcached service is not one. ` + "`$${NAME}`" + ` are these characters.
   Between braces or brackets such a value needs quotes. Secrets belong in the keys that end in ` + "`_env`" + ` and ` + "`_file`" + `; of a variable whose name has SECRET,
   PASSW, TOKEN, CREDENTIAL or KEY in it, the name is shown instead of the value.

@@ -106,7 +106,7 @@ var Reasons = []ReasonInfo{
 	{StaleDisconnected, "stale-if-disconnected", "fwd=stale; detail=disconnected", telemetry.HitStale, "The origin gave no answer at all, and the stored response allows to be used then. Many of these: the origin is down or unreachable."},
 
 	{URIMiss, "uri-miss", "fwd=uri-miss", telemetry.Miss, "Nothing is stored for the URI. Many of these with a full cache: give it more memory."},
-	{VaryMiss, "vary-miss", "fwd=vary-miss", telemetry.MissVary, "Responses of the URI are stored, but for other values of the fields that its Vary names. Many of these: let the origin vary by less."},
+	{VaryMiss, "vary-miss", "fwd=vary-miss", telemetry.MissVary, "Responses of the URI are stored, but with other values of the fields that its Vary names. Many of these: let the origin vary by less."},
 	{KnownUncacheable, "uncacheable", "fwd=uri-miss; detail=uncacheable", telemetry.BypassUncacheable, "The last response of the URI could not be shared, so this request did not wait for another's answer."},
 	{PartMissing, "partial", "fwd=partial", telemetry.Partial, "A part of the response is stored, but not all of the requested range."},
 	{Expired, "stale", "fwd=stale", telemetry.MissExpired, "A stored response was past its freshness. Many of these: a longer max-age, or stale-while-revalidate, would save the wait."},
@@ -117,7 +117,7 @@ var Reasons = []ReasonInfo{
 	{RequestMaxAge, "request-max-age", "fwd=request; detail=max-age", telemetry.BypassRequest, "The stored response was older than the client's max-age allows. With max-age=0 that is a browser's reload."},
 	{RequestMinFresh, "request-min-fresh", "fwd=request; detail=min-fresh", telemetry.BypassRequest, "The stored response is not fresh for as long as the client's min-fresh requires."},
 	{PreconditionPassed, "precondition", "fwd=request; detail=precondition", telemetry.BypassRequest, "The request has If-Match or If-Unmodified-Since, which only the origin can evaluate."},
-	{NotReading, "method", "fwd=method", telemetry.Write, "The method is neither GET nor HEAD: the request is forwarded to the origin unchanged."},
+	{NotReading, "method", "fwd=method", telemetry.Write, "The method is not GET or HEAD: the request is forwarded to the origin unchanged."},
 	{CookiePassed, "cookie", "fwd=bypass; detail=cookie", telemetry.BypassUncacheable, "The request has a Cookie, and the configuration sends such requests to the origin."},
 	{HeuristicPassed, "cookie-heuristic", "fwd=request; detail=cookie-heuristic", telemetry.BypassRequest, "The request has a Cookie, and the stored response has no explicit freshness: it was validated at the origin for this client."},
 	{OnlyIfCachedMissed, "only-if-cached", "", telemetry.Local, "The request has only-if-cached and no stored response could be used: 504, without a request to the origin."},
