@@ -30,11 +30,11 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	}
 	return &metrics{
 		by: by, registry: r, service: service,
-		asked: r.Counter("kasoku_http_origin_requests_total", "Requests to origins, repeated ones once.", "service", service),
+		asked: r.Counter("kasoku_http_origin_requests_total", "Requests to origins; a retried request counts once.", "service", service),
 		faults: r.Counter("kasoku_http_cache_faults_total",
 			"Faults inside the cache; the requests were passed through where that was safe. Always worth a bug report.", "service", service),
 		cut: r.Counter("kasoku_http_cut_total",
-			"Answers that were cut because the origin's body ended before its end, or their reader fell too far behind.", "service", service),
+			"Answers that were cut because the origin's body was incomplete, or their client was too slow.", "service", service),
 	}
 }
 
@@ -81,23 +81,23 @@ func (s *Service) observe() {
 		value      func(Stats) uint64
 	}{
 		{"stored_total", "Responses stored.", func(t Stats) uint64 { return t.Stored }},
-		{"overtaken_total", "Responses not stored because a write or a purge came while they were fetched.", func(t Stats) uint64 { return t.Overtaken }},
-		{"flights_total", "Requests to origins on behalf of whoever wanted their answer.", func(t Stats) uint64 { return t.Flights }},
-		{"joined_total", "Requests that took the answer that another had asked for.", func(t Stats) uint64 { return t.Joined }},
-		{"released_total", "Requests that waited for another's answer, which could not be shared. Many of these: uncacheable_ttl may be too short.", func(t Stats) uint64 { return t.Released }},
-		{"behind_total", "Clients cut off because they read a body too large to be kept more slowly than others can wait for.", func(t Stats) uint64 { return t.Behind }},
-		{"abandoned_total", "Fetches ended because all who wanted them had left.", func(t Stats) uint64 { return t.Abandoned }},
-		{"encoded_total", "Responses of which coded forms were made, or found not worth it (compress).", func(t Stats) uint64 { return t.Encoded }},
-		{"unencoded_total", "Responses that stay without coded forms because too many waited for theirs.", func(t Stats) uint64 { return t.Unencoded }},
-		{"undisked_total", "Bodies that were to go to disk and did not: it was full of bodies under way, or has failed.", func(t Stats) uint64 { return t.Undisked }},
+		{"overtaken_total", "Responses not stored because a write or a purge was made while they were fetched.", func(t Stats) uint64 { return t.Overtaken }},
+		{"flights_total", "Fetches: requests to origins whose answers concurrent clients can share.", func(t Stats) uint64 { return t.Flights }},
+		{"joined_total", "Requests that joined the fetch of another client.", func(t Stats) uint64 { return t.Joined }},
+		{"released_total", "Requests that waited for another client's answer, which could not be shared. Many of these: uncacheable_ttl may be too short.", func(t Stats) uint64 { return t.Released }},
+		{"behind_total", "Clients disconnected because they read a body that is too large to be stored more slowly than others can wait for.", func(t Stats) uint64 { return t.Behind }},
+		{"abandoned_total", "Fetches ended because all their clients had disconnected.", func(t Stats) uint64 { return t.Abandoned }},
+		{"encoded_total", "Responses that were encoded, or found not to be worth it (compress).", func(t Stats) uint64 { return t.Encoded }},
+		{"unencoded_total", "Responses that were not encoded because too many others waited for it.", func(t Stats) uint64 { return t.Unencoded }},
+		{"undisked_total", "Bodies not written to disk although they should be: it was full of bodies in flight, or has failed.", func(t Stats) uint64 { return t.Undisked }},
 		{"purges_total", "Purges.", func(t Stats) uint64 { return t.Purges }},
 	} {
 		s.registry.CounterFunc("kasoku_http_"+m.name, m.help, func() float64 { return float64(m.value(s.Stats())) }, "service", s.name)
 	}
-	s.registry.Gauge("kasoku_http_flights", "Requests to origins on behalf of whoever wants their answer that are under way.",
+	s.registry.Gauge("kasoku_http_flights", "Fetches in flight.",
 		func() float64 { return float64(s.Stats().Running) }, "service", s.name)
-	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that are being fetched and held for who wants them.",
+	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that fetches in flight hold.",
 		func() float64 { return float64(s.Stats().Flying) }, "service", s.name)
-	s.registry.Gauge("kasoku_http_lent_bytes", "Bytes of bodies that are still being sent but not stored, any more or at all. The cache may hold so much less.",
+	s.registry.Gauge("kasoku_http_lent_bytes", "Bytes of bodies that are still being sent but are not stored, either no longer or never. The cache may hold this much less.",
 		func() float64 { return float64(s.Stats().InFlight) }, "service", s.name)
 }
