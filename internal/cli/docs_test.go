@@ -95,7 +95,7 @@ func runAll(t *testing.T) *running {
 func metricsTable(t *testing.T) string {
 	r := runAll(t)
 	var b strings.Builder
-	b.WriteString("| metric | type | labels | what it tells |\n|---|---|---|---|\n")
+	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, f := range r.registry.Families() {
 		labels := "-"
 		if len(f.Labels) > 0 {
