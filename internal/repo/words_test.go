@@ -57,7 +57,6 @@ var notYetPlain = map[string]bool{
 	"docs/decisions/0018-security-on-all-nodes.md":                true,
 	"docs/decisions/0019-no-refusal-without-another-origin.md":    true,
 	"docs/development.md":             true,
-	"docs/fluent.md":                  true,
 	"integration/memcached":           true,
 	"internal/repo":                   true,
 	"internal/testutil/await":         true,
