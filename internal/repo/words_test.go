@@ -50,7 +50,6 @@ var notYetPlain = map[string]bool{
 	"bench/loggers/fluent":            true,
 	"bench/origin":                    true,
 	"docs/benchmarks.md":              true,
-	"docs/development.md":             true,
 	"integration/memcached":           true,
 	"internal/repo":                   true,
 	"internal/testutil/await":         true,
