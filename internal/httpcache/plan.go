@@ -75,7 +75,7 @@ type Fill struct {
 	Admit func(status int, fields http1.Fields) Admission
 	// CheckBody reports whether a whole body may be stored; nil: any may.
 	CheckBody func(*store.Body) bool
-	// Answer, if set, replaces Admit and Sound. The service makes the flight's answer, which
+	// Answer, if set, replaces Admit and CheckBody. The service makes the flight's answer, which
 	// decides alone which requests share it, and keeps it elsewhere: nothing is stored here,
 	// and no rules of HTTP for caches apply. The reason is reported in Cache-Status. Answer
 	// owns in.
