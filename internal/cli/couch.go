@@ -64,7 +64,7 @@ func couchConfig(s *config.Service) couch.Config {
 		cc.Replicate = couch.Replicate{Databases: r.Databases, Both: r.Direction == "both"}
 	}
 	g := &cc.HTTP.Group
-	g.Algorithm, g.Transport.HeadTimeout, g.Transport.StallTimeout = c.Balance, c.FirstByteTimeout.Std(), c.StallTimeout.Std()
+	g.Transport.HeadTimeout, g.Transport.StallTimeout = c.FirstByteTimeout.Std(), c.StallTimeout.Std()
 	setPassing(&cc.HTTP, &c.Passing)
 	return cc
 }

@@ -124,7 +124,7 @@ func stripped(h *config.HTTP) (names []string) {
 func groupConfig(s *config.Service) balance.Config {
 	h := s.HTTP
 	g := reachConfig(s, &h.Reach)
-	g.Algorithm, g.Retry.Statuses = h.Balance, h.RetryStatuses
+	g.Retry.Statuses = h.RetryStatuses
 	g.Transport.HeadTimeout, g.Transport.StallTimeout = h.FirstByteTimeout.Std(), h.StallTimeout.Std()
 	for _, o := range h.Origins {
 		g.Members = append(g.Members, balance.Member{URL: address(o), Weight: float64(o.Weight)})

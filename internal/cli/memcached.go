@@ -181,7 +181,7 @@ func (b *backends) config(list []config.HTTPOrigin) httpcache.Config {
 	hc := httpcache.Config{Group: reachConfig(b.service, &h.Reach), Drained: map[string]bool{}, OriginHost: h.Host == "origin"}
 	setPassing(&hc, &m.Passing)
 	g := &hc.Group
-	g.Algorithm, g.Retry.Statuses = h.Balance, h.RetryStatuses
+	g.Retry.Statuses = h.RetryStatuses
 	g.Transport.HeadTimeout, g.Transport.StallTimeout = h.FirstByteTimeout.Std(), h.StallTimeout.Std()
 	for _, o := range list {
 		g.Members = append(g.Members, balance.Member{URL: address(o), Weight: float64(o.Weight)})

@@ -19,6 +19,7 @@ func setStreaming(ec *edge.Config, proxied bool) {
 func reachConfig(s *config.Service, r *config.Reach) balance.Config {
 	e := &r.Ejection
 	g := balance.Config{
+		Algorithm: r.Balance,
 		SlowStart: r.SlowStart.Std(),
 		Ejection: balance.Ejection{
 			Disabled: !e.Enabled, Consecutive: e.Consecutive, FailureRate: e.Failures, Window: e.Window.Std(), MinRequests: e.Requests,

@@ -19,10 +19,6 @@ type CouchDB struct {
 	// Clients use their own credentials. Left out: such requests have none, which is enough
 	// for public databases.
 	Auth CouchAuth `yaml:"auth"`
-	// Selection of the node for a read, among the nodes that are up to date: `round_robin`
-	// in turn, `least_requests` the one with the fewest requests in flight, `p2c_ewma` the
-	// faster of two drawn at random, `consistent_hash` the same one for the same URL.
-	Balance string `yaml:"balance" default:"round_robin" enum:"round_robin|least_requests|p2c_ewma|consistent_hash"`
 	// Selection of the node for writes: `first` is the first healthy one in the order of
 	// nodes; `any` spreads them, with all writes of a document to one node. With any, every
 	// node must replicate to every other.

@@ -18,11 +18,6 @@ type HTTP struct {
 	// The origins: a list of URLs, or of mappings with a URL and a weight. All of them must
 	// give the same answers.
 	Origins []HTTPOrigin `yaml:"origins" required:"there is nothing to accelerate without one"`
-	// Selection of the origin for a request: `round_robin` in turn, by weight;
-	// `least_requests` the one with the fewest requests in flight; `p2c_ewma` the faster of
-	// two drawn at random; `consistent_hash` the same one for the same URL, for origins with
-	// caches of their own.
-	Balance string `yaml:"balance" default:"round_robin" enum:"round_robin|least_requests|p2c_ewma|consistent_hash"`
 	Reach   `yaml:",inline"`
 	// Statuses of answers, for example [502, 503], after which a read is repeated at another
 	// origin. If that fails too, the client gets the first answer. Left out: none; every

@@ -161,9 +161,7 @@ type ServerTLS struct {
 // Backend specifies the selection of fallbacks and the connections to them. They are called
 // origins below.
 type Backend struct {
-	// Selection of the fallback where there are several; see type http.
-	Balance string `yaml:"balance" default:"round_robin" enum:"round_robin|least_requests|p2c_ewma|consistent_hash"`
-	Reach   `yaml:",inline"`
+	Reach `yaml:",inline"`
 	// Statuses of answers, for example [502, 503], after which a read is repeated at another
 	// fallback. Left out: none.
 	RetryStatuses []int `yaml:"retry_statuses" min:"400" max:"599"`

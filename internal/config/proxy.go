@@ -10,6 +10,12 @@ import (
 // Reach specifies connections to origins, for services with several of them: types http,
 // couchdb and memcached.
 type Reach struct {
+	// Selection of the origin for a request: `round_robin` in turn, by weight;
+	// `least_requests` the one with the fewest requests in flight; `p2c_ewma` the faster of
+	// two drawn at random; `consistent_hash` the same one for the same URL, for origins with
+	// caches of their own. With type couchdb it applies to reads, among the nodes that are up
+	// to date.
+	Balance string `yaml:"balance" default:"round_robin" enum:"round_robin|least_requests|p2c_ewma|consistent_hash"`
 	// Time over which an origin that has recovered is ramped up to its full share. 0s: at
 	// once.
 	SlowStart Duration `yaml:"slow_start" default:"0s"`
