@@ -49,7 +49,6 @@ var notYetPlain = map[string]bool{
 	"bench/internal/proc":             true,
 	"bench/loggers/fluent":            true,
 	"bench/origin":                    true,
-	"docs/benchmarks.md":              true,
 	"integration/memcached":           true,
 	"internal/repo":                   true,
 	"internal/testutil/await":         true,
