@@ -2,8 +2,8 @@
 // http, and compares every result with the expected one.
 package httpcache
 
-// notPassed are the tests of http-cache-tests 0.4.5 that are not passed, each with
-// its reason. docs/http-reference.md lists for users the ones that are deliberate.
+// notPassed is the list of tests of http-cache-tests 0.4.5 that are not passed, each with
+// its reason. docs/http-reference.md lists the deliberate ones for users.
 var notPassed = map[string]string{}
 
 func init() {

@@ -21,16 +21,16 @@ type Test struct {
 	Name    string
 	Kind    string   // required, optimal or check
 	Depends []string // tests that must pass for this one to be meaningful
-	// Result is empty if the test passed, or the kind of the failure, and
-	// its details.
+	// Result is empty if the test passed; otherwise it is the kind of the failure and its
+	// details.
 	Result []string
 }
 
-// Report holds every test by its id.
+// Report is the result of a run: every test by its id.
 type Report map[string]Test
 
-// Verdict is what the suite makes of a test: "pass" or "yes" if all is well, and
-// else "fail", "no", "dependency", "setup" or "retry".
+// Verdict returns the suite's verdict on a test: "pass" or "yes" if it passed, and otherwise
+// "fail", "no", "dependency", "setup" or "retry".
 func (r Report) Verdict(id string) string {
 	t := r[id]
 	for _, d := range t.Depends {
@@ -53,7 +53,7 @@ func (r Report) Verdict(id string) string {
 	return "pass"
 }
 
-// Passed are the ids of the required and optional tests that passed, in order.
+// Passed returns the ids of the tests of a kind that passed, in order.
 func (r Report) Passed(kind string) (ids []string) {
 	for id, t := range r {
 		if t.Kind == kind && r.Verdict(id) == "pass" {
@@ -70,7 +70,7 @@ func script(name string) string {
 	return filepath.Join(harness.Root(), "integration", "httpcache", "js", name)
 }
 
-// attempts is how often a port may turn out to be taken.
+// attempts is how often Origin tries another port if one is in use.
 const attempts = 20
 
 // Origin starts the suite's own origin server and returns its URL.
@@ -94,11 +94,11 @@ func Origin(t testing.TB) string {
 			t.Fatalf("the suite's origin: %v\n%s", err, log.Bytes())
 		}
 	}
-	t.Fatal("every port was taken")
+	t.Fatal("no free port was found")
 	return ""
 }
 
-// Run runs the suite's client against a URL, with so many tests at a time.
+// Run runs the suite's client against a URL, with atATime tests in parallel.
 func Run(ctx context.Context, url string, atATime int) (Report, error) {
 	cmd := exec.CommandContext(ctx, "node", "--no-warnings", script("run.mjs"), home(), url, strconv.Itoa(atATime))
 	cmd.Env = append(os.Environ(), "NODE_OPTIONS=")

@@ -38,8 +38,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestFullScore runs the suite with the profile that includes what default settings omit by
-// choice.
+// TestFullScore runs the suite with the profile that enables the features that are off by
+// default.
 func TestFullScore(t *testing.T) {
 	t.Parallel()
 	node := harness.Start(t, harness.Options{Type: "http", Origin: Origin(t), Service: []string{"profile: full-score"}})

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
-// asks makes a client that is patient, so that only the server's answers matter.
+// asks returns a client with long timeouts, so that only the server's answers matter.
 func asks(t *testing.T, cfg client.Config, server client.Server) (*client.Client, *client.Call) {
 	t.Helper()
 	cfg.Servers = []client.Server{server}
@@ -74,19 +74,19 @@ func TestClientProtocols(t *testing.T) {
 	}
 }
 
-// TestClientSizes finds the limit that the server tells of to be the real one.
+// TestClientSizes checks that the item size limit that the server reports is exact.
 func TestClientSizes(t *testing.T) {
-	f := func(most int, arguments ...string) {
+	f := func(limit int, arguments ...string) {
 		t.Helper()
 		s := Start(t, arguments...)
 		for _, p := range []client.Protocol{client.Text, client.Meta, client.Binary} { // of text the limit is not known
 			c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: s.Addr})
 			c.Get(x, 0, []byte("key"), client.GetOptions{})
-			if r := c.Store(x, 0, []byte("key"), make([]byte, most), 7, 0, client.Set, 0); r != client.Stored {
-				t.Errorf("%s: %d bytes: %s", p, most, r)
+			if r := c.Store(x, 0, []byte("key"), make([]byte, limit), 7, 0, client.Set, 0); r != client.Stored {
+				t.Errorf("%s: %d bytes: %s", p, limit, r)
 			}
-			if r := c.Store(x, 0, []byte("key"), make([]byte, most+1), 7, 0, client.Set, 0); r != client.TooLarge {
-				t.Errorf("%s: %d bytes: %s", p, most+1, r)
+			if r := c.Store(x, 0, []byte("key"), make([]byte, limit+1), 7, 0, client.Set, 0); r != client.TooLarge {
+				t.Errorf("%s: %d bytes: %s", p, limit+1, r)
 			}
 			if r := c.Store(x, 0, []byte("key"), []byte("small"), 7, 0, client.Set, 0); r != client.Stored {
 				t.Errorf("%s: then: %s", p, r)
@@ -97,7 +97,7 @@ func TestClientSizes(t *testing.T) {
 	f(4*1_048_576-66, "-I", "4m")
 }
 
-// TestClientRefresh agrees with another client who refreshes.
+// TestClientRefresh coordinates a refresh with another client.
 func TestClientRefresh(t *testing.T) {
 	s := Start(t)
 	a, x := asks(t, client.Config{}, client.Server{Address: s.Addr})
@@ -173,8 +173,7 @@ func TestClientLogin(t *testing.T) {
 	f(nil, client.Down, "unauthenticated")
 }
 
-// TestClientProxy asks through twemproxy, which closes the connection upon what it does not
-// know.
+// TestClientProxy reads through twemproxy, which closes the connection on unknown commands.
 func TestClientProxy(t *testing.T) {
 	f := func(p client.Protocol) {
 		t.Helper()
@@ -199,7 +198,7 @@ func TestClientProxy(t *testing.T) {
 	f(client.Text)
 }
 
-// together asks for many keys at once, which a proxy gets from several servers.
+// together reads many keys at once, which a proxy fetches from several servers.
 func together(t *testing.T, c *client.Client) {
 	t.Helper()
 	var wg sync.WaitGroup

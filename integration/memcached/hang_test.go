@@ -37,7 +37,7 @@ func TestHangingServer(t *testing.T) {
 	load.fromMemory.Store(0)
 	load.goOn(t)
 	if n := load.fromMemory.Load(); n > 0 {
-		t.Errorf("while it hung %d answers for its keys came from nowhere", n)
+		t.Errorf("while the server hung %d answers for its keys were hits", n)
 	}
 	signal(syscall.SIGCONT)
 	Await(t, "hits after it goes on", hits)

@@ -10,14 +10,14 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// answer is what came back for a request.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// ask makes a request whose header has the given names and values, in turn.
+// ask sends a request with the given header: names and values alternate.
 func ask(ctx context.Context, client *http.Client, method, url string, header ...string) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
@@ -35,7 +35,7 @@ func ask(ctx context.Context, client *http.Client, method, url string, header ..
 	return answer{resp.StatusCode, resp.Header, string(body)}, err
 }
 
-// mustAsk is ask for a request that has to be answered somehow.
+// mustAsk is ask, and fails the test if there is no answer.
 func mustAsk(t testing.TB, method, url string, header ...string) answer {
 	t.Helper()
 	got, err := ask(t.Context(), http.DefaultClient, method, url, header...)
@@ -51,6 +51,6 @@ func before(t testing.TB, servers []*Server, service ...string) *harness.Node {
 	return harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(Addrs(servers), ", "), Service: service})
 }
 
-// patient are bounds that no healthy server reaches, however slow the machine: what is
-// taken for trouble then is trouble.
+// patient are timeouts that a working server never reaches, even on a slow machine, so that
+// every failure that a test sees is a real one.
 var patient = []string{"connect_timeout: 20s", "first_byte_timeout: 30s", "timeout: 30s"}

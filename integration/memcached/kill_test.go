@@ -32,7 +32,7 @@ func TestKilledServer(t *testing.T) {
 	load.goOn(t)
 	Await(t, "hits of the server that will be killed", hitsAgain)
 	if n := load.fromFallback.Load(); n > 0 {
-		t.Errorf("before the kill %d answers for its keys came from the fallback", n)
+		t.Errorf("before the kill %d answers for keys of the server were from the fallback", n)
 	}
 	servers[0].Kill()
 	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
@@ -40,7 +40,7 @@ func TestKilledServer(t *testing.T) {
 	load.fromMemory.Store(0)
 	load.goOn(t)
 	if n := load.fromMemory.Load(); n > 0 {
-		t.Errorf("while it was away %d answers for its keys came from nowhere", n)
+		t.Errorf("while the server was down %d answers for its keys were hits", n)
 	}
 	servers[0].Restart(t)
 	fill(t, servers[0], own)
@@ -54,8 +54,8 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// spread fills servers with keys, by the ring, and returns those of the first one and
-// those of the others.
+// spread fills servers with keys according to the ring, and returns the keys of the first
+// server and those of the others.
 func spread(t *testing.T, servers []*Server) (own, others []string) {
 	t.Helper()
 	var list []string
@@ -95,7 +95,7 @@ func fill(t *testing.T, s *Server, keys []string) {
 // loadClients is how many clients each kind of key has.
 const loadClients = 8
 
-// load is clients that ask for keys again and again.
+// load is a group of clients that request keys in a loop.
 type load struct {
 	client *http.Client
 	cancel context.CancelFunc
@@ -139,11 +139,11 @@ func (l *load) ask(ctx context.Context, address, key string) (answer, error) {
 	return ask(ctx, l.client, "GET", address+"/v?k="+url.QueryEscape(key))
 }
 
-// goOn waits until every client has asked again and was answered.
+// goOn waits until every client has received further answers.
 func (l *load) goOn(t *testing.T) {
 	t.Helper()
 	for i := range l.answers {
-		target := l.answers[i].Load() + 20 // the first may have been asked for before
+		target := l.answers[i].Load() + 20 // the first may belong to an earlier request
 		Await(t, "more answers", func() bool { return l.answers[i].Load() >= target })
 	}
 }
@@ -154,7 +154,7 @@ func (l *load) stop() {
 	l.client.CloseIdleConnections()
 }
 
-// all asks for each key once and returns how many are answered from memory.
+// all requests each key once and returns how many answers are hits.
 func (l *load) all(t *testing.T, address string, keys []string) (hits int) {
 	t.Helper()
 	for _, key := range keys {

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// StartProxy starts a twemproxy before servers, which Kill ends.
+// StartProxy starts a twemproxy in front of servers. Kill stops it.
 func StartProxy(t testing.TB, servers []*Server) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "proxy.yml")
@@ -36,8 +36,8 @@ func StartProxy(t testing.TB, servers []*Server) *Server {
 	return s
 }
 
-// forwards says whether a proxy answers. Memcached's statistics, by which own knows a
-// process, are not for asking through it.
+// forwards reports whether a proxy answers. own can't be used: a proxy does not answer the
+// statistics command.
 func forwards(s *Server, _ int) bool {
 	nc, err := net.Dial("tcp", s.Addr)
 	if err != nil {

@@ -40,8 +40,8 @@ func startProxy(t *testing.T, servers []*Server) *Server {
 	return proxy
 }
 
-// TestTwemproxy reads through a proxy as if it were a server, which has a ring of its
-// own: whatever protocol Kasoku is told to speak or finds out that it can.
+// TestTwemproxy reads through a proxy, which distributes keys by its own ring, with each
+// configured protocol and with detection.
 func TestTwemproxy(t *testing.T) {
 	servers := StartMany(t, 3)
 	proxy := startProxy(t, servers)
@@ -57,7 +57,7 @@ func TestTwemproxy(t *testing.T) {
 				`  - {path: /value, key: "${arg.key}", key_decode: decoded, fallback: "`+back.url+`", store: `+store+`}`)...)
 			servesAll(t, node.URL, items)
 			if n := back.asked.Load(); n > 0 {
-				t.Errorf("the fallback was asked %d times for what is there", n)
+				t.Errorf("the fallback received %d requests for values that exist", n)
 			}
 			missing := "missing-" + protocol
 			if got := mustAsk(t, "GET", node.URL+"/value?key="+missing); got.status != http.StatusOK || got.body != `{"n":1}` {

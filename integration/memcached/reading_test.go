@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// TestClientsReadStrings has each client read a string that was stored with the flags
-// that its profile says. It must get the same bytes, of no other type.
+// TestClientsReadStrings reads a string with each client library that was stored with the
+// flags of its profile. The result must have the same bytes and be a string.
 func TestClientsReadStrings(t *testing.T) {
 	s := Start(t)
 	f := func(profile, want, program, script string, args ...string) {

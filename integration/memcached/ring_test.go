@@ -21,7 +21,7 @@ import (
 // ringKeys is how many keys a writer sets in each setting.
 const ringKeys = 10_000
 
-// setting is how a writer and Kasoku are told the same thing.
+// setting is one setting in the configuration of a writer and of Kasoku.
 type setting struct {
 	name         string
 	weights      []float64 // of the servers; 0 is none given
@@ -65,7 +65,7 @@ func TestRingOfPerl(t *testing.T) {
 	}
 }
 
-// client is what the setting is called in Perl.
+// client returns the setting as options of Perl's client.
 func (s *setting) client(servers []*Server) Options {
 	list := make([]any, len(servers))
 	for i, server := range servers {
@@ -81,7 +81,7 @@ func (s *setting) client(servers []*Server) Options {
 	return o
 }
 
-// servers is what the setting's servers are called in a kasoku.yaml.
+// servers returns the setting's servers as written in a kasoku.yaml.
 func (s *setting) servers(servers []*Server) []string {
 	list := Addrs(servers)
 	for i, weight := range s.weights {
@@ -97,7 +97,7 @@ func (s *setting) service() []string {
 		"locations:", `  - {path: /value, key: "${arg.key}", key_decode: decoded, content_type: application/json}`)
 }
 
-// holdsWhatRingSays asks every server for all keys.
+// holdsWhatRingSays checks that each server holds the keys that `kasoku ring` assigns to it.
 func (s *setting) holdsWhatRingSays(t *testing.T, node *harness.Node, servers []*Server, items map[string]string) {
 	t.Helper()
 	said := ringOf(t, node.Config(), items)
@@ -111,7 +111,7 @@ func (s *setting) holdsWhatRingSays(t *testing.T, node *harness.Node, servers []
 		for key := range held {
 			if bare := strings.TrimPrefix(key, s.namespace); said[bare] != server.Addr {
 				misrouted++
-				t.Logf("%s is on %s; kasoku ring says %s", bare, server.Addr, said[bare])
+				t.Logf("%s is on %s; kasoku ring prints %s", bare, server.Addr, said[bare])
 			}
 		}
 		found += len(held)
@@ -122,7 +122,7 @@ func (s *setting) holdsWhatRingSays(t *testing.T, node *harness.Node, servers []
 	}
 }
 
-// ringOf asks `kasoku ring` for the server of each key.
+// ringOf runs `kasoku ring` and returns the server of each key.
 func ringOf(t *testing.T, config string, items map[string]string) map[string]string {
 	t.Helper()
 	binary, err := harness.Binary("")
@@ -150,7 +150,7 @@ func ringOf(t *testing.T, config string, items map[string]string) map[string]str
 	return servers
 }
 
-// servesAll asks a node for every key, from a few clients at once.
+// servesAll requests every key from a node, with a few clients in parallel.
 func servesAll(t *testing.T, address string, items map[string]string) {
 	t.Helper()
 	const clients = 8
@@ -182,8 +182,8 @@ func servesAll(t *testing.T, address string, items map[string]string) {
 	}
 }
 
-// keysToHash are keys as applications make them: short pairs, paths, identifiers, text
-// of other scripts, what is escaped in URLs, and long ones. They are the same in each run.
+// keysToHash returns keys as applications make them: short pairs, paths, identifiers, text
+// of other scripts, bytes that URLs escape, and long ones. They are the same in each run.
 func keysToHash() []string {
 	dice := rand.New(rand.NewPCG(2009, 10))
 	keys := make([]string, ringKeys)

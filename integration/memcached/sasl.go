@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// login is a user of SASL.
+// login is a user name and password for SASL.
 type login struct{ user, password string }
 
-// StartSASL starts a memcached that takes commands only from a user who has logged in by
-// SASL, and only in the binary protocol. Its list of users is the test's own. A user
-// without a realm, which follows @, gets the host's name for one, as memcached takes it.
+// StartSASL starts a memcached that accepts commands only after a SASL login, and only in
+// the binary protocol. The test has its own list of users. A user without a realm, the part
+// after @, gets the host's name as realm, as in memcached.
 func StartSASL(t testing.TB, user, password string) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func StartSASL(t testing.TB, user, password string) *Server {
 	return s.memcached(t, "-S")
 }
 
-// loginEnv is the environment in which a service finds the password of a server with SASL.
+// loginEnv returns the environment variables from which a service reads the password.
 func (s *Server) loginEnv() []string {
 	if s.sasl == nil {
 		return nil
@@ -52,7 +52,7 @@ func (s *Server) loginEnv() []string {
 	return []string{"MC_PASSWORD=" + s.sasl.password}
 }
 
-// The commands of the binary protocol that are used here.
+// Opcodes of the binary protocol.
 const (
 	opGetK  = 0x0c
 	opStat  = 0x10
@@ -65,8 +65,8 @@ type frame struct {
 	extras, key, value []byte
 }
 
-// talkBinary connects, logs in and has a conversation by ask, which sends a command with a
-// key and a value, and by next, which reads a reply.
+// talkBinary connects, logs in and calls talk with two functions: ask sends a command with a
+// key and a value, and next reads a reply.
 func (s *Server) talkBinary(talk func(ask func(opcode byte, key, value string) (frame, error), next func() (frame, error)) error) error {
 	c, err := net.DialTimeout("tcp", s.Addr, 5*time.Second)
 	if err != nil {
@@ -107,7 +107,7 @@ func readFrame(r io.Reader) (f frame, err error) {
 	return frame{binary.BigEndian.Uint16(head[6:]), body[:extras], body[extras : extras+key], body[extras+key:]}, nil
 }
 
-// heldBinary is Held.
+// heldBinary is Held over the binary protocol.
 func (s *Server) heldBinary(t testing.TB, keys []string) map[string]Item {
 	t.Helper()
 	held := map[string]Item{}
@@ -124,12 +124,12 @@ func (s *Server) heldBinary(t testing.TB, keys []string) map[string]Item {
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("ask %s: %v", s.Addr, err)
+		t.Fatalf("query %s: %v", s.Addr, err)
 	}
 	return held
 }
 
-// statsBinary is stats.
+// statsBinary is Stats over the binary protocol.
 func (s *Server) statsBinary() (map[string]string, error) {
 	stats := map[string]string{}
 	return stats, s.talkBinary(func(ask func(byte, string, string) (frame, error), next func() (frame, error)) error {

@@ -10,12 +10,12 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
-// saslPassword has what a password in text could not have.
+// saslPassword has a space, which is not possible in the text protocol.
 const saslPassword = "s3cret pass"
 
-// TestSASLValues has client libraries that know SASL write to a server that wants a login, and
-// Kasoku serve what they have written. pylibmc is not among them: its wheel has a libsasl2 of
-// its own, which finds no mechanism in Debian's.
+// TestSASLValues stores values with the client libraries that support SASL, to a server that
+// requires a login, and serves them. pylibmc is not among them: its wheel has a libsasl2 of
+// its own, which does not find Debian's mechanisms.
 func TestSASLValues(t *testing.T) {
 	some := 0
 	for _, w := range writers() {
@@ -28,7 +28,7 @@ func TestSASLValues(t *testing.T) {
 		})
 	}
 	if some != 2 {
-		t.Errorf("there are %d such libraries", some)
+		t.Errorf("%d libraries support SASL", some)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestSASL(t *testing.T) {
 				lines = 1
 			}
 			if n := node.Logged(t, "memcached server down"); n != lines || node.Logged(t, trouble) < lines {
-				t.Errorf("%d lines of the log tell of it, want %d with %q", n, lines, trouble)
+				t.Errorf("%d lines of the log report it, want %d with %q", n, lines, trouble)
 			}
 			if node.Logged(t, password) > 0 {
 				t.Error("the password is in the log")
@@ -99,6 +99,6 @@ func TestSASLStore(t *testing.T) {
 	s.Restart(t)
 	Await(t, "the stored answer after a restart", hits)
 	if node.Logged(t, "memcached server up again") == 0 {
-		t.Error("the log does not tell that the server is back")
+		t.Error("the log does not report that the server is back")
 	}
 }

@@ -1,5 +1,5 @@
-// Package memcached tests services of type memcached with real memcached servers, and
-// with the clients that write to them.
+// Package memcached tests services of type memcached with real memcached servers, and with
+// client libraries that write to them.
 package memcached
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Server is a memcached process, or what speaks its text protocol.
+// Server is a memcached process, or another one with memcached's text protocol.
 type Server struct {
-	// Addr is host:port, or unix: and the path of a socket. It is the same through
-	// restarts.
+	// Addr is host:port, or unix: and the path of a socket. Restart keeps it.
 	Addr string
 
 	login   string      // "name password", or empty
-	sasl    *login      // or nil; it then speaks only the binary protocol
-	env     []string    // beside the test's own
+	sasl    *login      // if not nil, the server accepts only the binary protocol
+	env     []string    // in addition to the test's own
 	tls     *tls.Config // or nil
 	log     string
-	args    []string // program first
+	args    []string // the program first
 	program *harness.Program
 }
 
-// Start starts a memcached on loopback that the test owns, with further arguments.
+// Start starts a memcached on the loopback interface with additional arguments. It ends with
+// the test.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return new(Server).memcached(t, args...)
 }
 
-// StartMany starts so many of them.
+// StartMany starts n servers.
 func StartMany(t testing.TB, n int) []*Server {
 	t.Helper()
 	servers := make([]*Server, n)
@@ -51,7 +51,7 @@ func StartMany(t testing.TB, n int) []*Server {
 // StartSocket starts a memcached that listens on a Unix socket.
 func StartSocket(t testing.TB) *Server {
 	t.Helper()
-	// A test's own folder may have a longer name than a socket's path may be.
+	// The test's own folder may exceed the length allowed for a socket's path.
 	dir, err := os.MkdirTemp("", "mc")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func StartSocket(t testing.TB) *Server {
 	return s
 }
 
-// StartAuth starts a memcached that takes commands only from that user.
+// StartAuth starts a memcached that accepts commands only from the user.
 func StartAuth(t testing.TB, name, password string) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "auth")
@@ -73,8 +73,7 @@ func StartAuth(t testing.TB, name, password string) *Server {
 	return (&Server{login: name + " " + password}).memcached(t, "-Y", file)
 }
 
-// StartTLS starts a memcached that speaks TLS, with a certificate for localhost that
-// vouches for itself.
+// StartTLS starts a memcached with TLS and a self-signed certificate for localhost.
 func StartTLS(t testing.TB, cert, key string) *Server {
 	t.Helper()
 	text, err := os.ReadFile(cert)
@@ -96,30 +95,30 @@ func (s *Server) memcached(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// program is memcached with arguments.
+// program returns the command line of memcached with arguments.
 func program(args ...string) []string {
 	args = append([]string{tool("memcached"), "-m", "64", "-c", "4096", "-t", "2"}, args...)
 	if os.Geteuid() == 0 {
-		args = append(args, "-u", "root") // which it wants to be told
+		args = append(args, "-u", "root") // required to run as root
 	}
 	return args
 }
 
-// tool is the path of a script that scripts/setup-memcached.sh has made.
+// tool returns the path of a script installed by scripts/setup-memcached.sh.
 func tool(name string) string { return filepath.Join(harness.Tools(), "memcached", "bin", name) }
 
-// own says whether what answers at a server's address is the process of that number, and
-// not somebody who was faster to take the port.
+// own reports whether the process at a server's address is the one with that id, and not
+// another process that has taken the port first.
 func own(s *Server, pid int) bool {
 	stats, err := s.stats()
 	return err == nil && stats["pid"] == strconv.Itoa(pid)
 }
 
-// attempts is how often a port may turn out to be taken.
+// attempts is how often launch tries another port if one is in use.
 const attempts = 20
 
-// launch starts a server at an address that next gives, with the arguments that are made
-// for it.
+// launch starts a server at an address returned by next, with the arguments that args
+// returns for it.
 func (s *Server) launch(t testing.TB, next func() (string, error), args func(addr string) []string, serves func(s *Server, pid int) bool) {
 	t.Helper()
 	s.log = filepath.Join(t.TempDir(), "log")
@@ -160,10 +159,10 @@ func (s *Server) output() string {
 	return string(text)
 }
 
-// Kill ends the server at once, as kill -9 does. What it held is lost.
+// Kill ends the server immediately, as kill -9 does. Its values are lost.
 func (s *Server) Kill() { s.program.Kill() }
 
-// Restart starts it again after Kill, empty, at the same address.
+// Restart starts the server again after Kill, empty and at the same address.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	if err := s.start(own); err != nil {
@@ -171,7 +170,7 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// Addrs are the addresses of servers, as a list of a configuration has them.
+// Addrs returns the addresses of servers for a list in a configuration.
 func Addrs(servers []*Server) (list []string) {
 	for _, s := range servers {
 		list = append(list, strconv.Quote(s.Addr))
@@ -179,8 +178,8 @@ func Addrs(servers []*Server) (list []string) {
 	return list
 }
 
-// Await polls until done says so. It fails the test if that takes a minute, which only
-// what will never happen does.
+// Await polls until done returns true. It fails the test after a minute, which is far longer
+// than any correct run takes.
 func Await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)

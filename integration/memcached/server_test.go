@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// TestServer holds the servers and the writer to what other tests take them for.
+// TestServer checks the test servers and the writer, on which other tests rely.
 func TestServer(t *testing.T) {
 	s := Start(t)
 	WritePerl(t, Options{"servers": []string{s.Addr}, "namespace": "n:"}, map[string]string{"ключ": "значение", "k": "v\r\nEND\r\n"})

@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// plainly is a client that says nothing on its own about codings, and undoes none.
+// plainly is a client that sends no Accept-Encoding of its own and decodes nothing.
 var plainly = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
 
 // page is an answer.
@@ -23,7 +23,7 @@ type page struct {
 	body   []byte
 }
 
-// fetch asks a node; fields are names and values of the request's header.
+// fetch sends a request; fields are names and values of its header.
 func fetch(t testing.TB, method, url string, fields ...string) page {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -45,8 +45,8 @@ func fetch(t testing.TB, method, url string, fields ...string) page {
 	return page{resp.StatusCode, resp.Header, body}
 }
 
-// TestServedValues has the client libraries write, and Kasoku serve what they have
-// written: as it was before they compressed it, or compressed to who asks for that.
+// TestServedValues stores values with the client libraries and serves them: uncompressed, or
+// compressed for clients that accept it.
 func TestServedValues(t *testing.T) {
 	for _, w := range writers() {
 		t.Run(w.profile, func(t *testing.T) {
@@ -85,7 +85,7 @@ func keysOf(values []written) (keys []string) {
 	return keys
 }
 
-// check asks for a value in each way that clients have.
+// check requests a value in each way that clients do.
 func (x *written) check(t *testing.T, url string, item Item) {
 	t.Helper()
 	if x.reason != value.OK {
@@ -127,7 +127,7 @@ func (x *written) hit(t *testing.T, p page, coding string, want []byte) {
 	}
 }
 
-// again asks with HEAD, and then whether the page is still good.
+// again sends HEAD, and then a conditional request for the page.
 func (x *written) again(t *testing.T, url string, p page, accept string) {
 	t.Helper()
 	head := fetch(t, http.MethodHead, url, "Accept-Encoding", accept)
@@ -142,7 +142,8 @@ func (x *written) again(t *testing.T, url string, p page, accept string) {
 	}
 }
 
-// missed wants a value that can't be sent to be one that is not there, and the reason told.
+// missed checks that a value that can't be sent is answered like a missing one, with the
+// reason in Cache-Status.
 func (x *written) missed(t *testing.T, p page) {
 	t.Helper()
 	if status := p.header.Get("Cache-Status"); p.status != http.StatusNotFound || !strings.Contains(status, "detail="+x.reason.String()) {
@@ -150,7 +151,7 @@ func (x *written) missed(t *testing.T, p page) {
 	}
 }
 
-// call asks for the value in a callback.
+// call requests the value as a JSONP call.
 func (x *written) call(t *testing.T, url string) {
 	t.Helper()
 	if x.reason != value.OK || !x.json {

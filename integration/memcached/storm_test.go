@@ -15,7 +15,7 @@ import (
 
 const clients = 1000
 
-// backend counts what it is asked, and answers when it is let.
+// backend counts its requests, and holds its answers while the gate is closed.
 type backend struct {
 	url   string
 	gate  fault.Injector
@@ -36,9 +36,9 @@ func startBackend(t *testing.T, body string) *backend {
 	return b
 }
 
-// TestOneFlight has 1,000 clients ask for a key that is not there, while the fallback
-// holds its answer back: it is asked once, everybody gets its answer, and with store the
-// server has it then.
+// TestOneFlight requests a missing key from 1,000 clients while the fallback holds its
+// answer. The fallback must receive one request, every client must get its answer, and with
+// store the server must hold it afterwards.
 func TestOneFlight(t *testing.T) {
 	for _, store := range []bool{false, true} {
 		t.Run(fmt.Sprintf("store %v", store), func(t *testing.T) {
@@ -51,18 +51,18 @@ func TestOneFlight(t *testing.T) {
 			node := before(t, []*Server{server}, append(patient, "locations:", location)...)
 			release := back.gate.Hold()
 			results := storm(t, node.URL+"/v?k=cold")
-			// A request has missed once the server was asked for it; one that is told so
-			// after the flight's end gets its answer all the same.
+			// Once the server has received all gets, every request is a miss. A request that
+			// handles its miss after the flight's end gets the flight's answer too.
 			Await(t, "1,000 gets", func() bool { return gets(t, server) >= clients })
 			release()
 			checkStorm(t, results(), `{"n":1}`)
 			if n := back.asked.Load(); n != 1 {
-				t.Errorf("the fallback was asked %d times", n)
+				t.Errorf("the fallback received %d requests", n)
 			}
 			if store {
 				Await(t, "the value in memcached", func() bool { return string(server.Held(t, "cold")["cold"].Value) == `{"n":1}` })
 				if left := server.TTL(t, "cold"); left < 1 || left > 100 {
-					t.Errorf("it is there for %d s, not 100", left)
+					t.Errorf("the value expires in %d s, not 100", left)
 				}
 				return
 			}
@@ -73,8 +73,8 @@ func TestOneFlight(t *testing.T) {
 	}
 }
 
-// storm has as many clients as there are ask the URLs in turn. The function that it
-// returns waits for their answers.
+// storm sends a request from each client, to the URLs in turn. The returned function waits
+// for the answers.
 func storm(t *testing.T, urls ...string) func() []answer {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	t.Cleanup(client.CloseIdleConnections)
@@ -110,7 +110,7 @@ func checkStorm(t *testing.T, answers []answer, want string) {
 	}
 }
 
-// gets is how many values a server was asked for.
+// gets returns the number of values requested from a server.
 func gets(t *testing.T, s *Server) int {
 	t.Helper()
 	n, err := strconv.Atoi(s.Stats(t)["cmd_get"])
@@ -120,9 +120,8 @@ func gets(t *testing.T, s *Server) int {
 	return n
 }
 
-// TestOneRefresher has two processes serve an item that is past its time, but not past
-// that for which it may be stale: one of them asks the fallback, once, and everybody is
-// answered meanwhile.
+// TestOneRefresher has two processes serve an item that is stale but still usable: one of
+// them must fetch it from the fallback, once, and all clients are answered meanwhile.
 func TestOneRefresher(t *testing.T) {
 	server := Start(t)
 	back := startBackend(t, `{"n":2}`)
@@ -133,10 +132,10 @@ func TestOneRefresher(t *testing.T) {
 	server.Set(t, "k", 0, 999, `{"n":1}`) // as it is a second after its time
 	release := back.gate.Hold()
 	answers := storm(t, one.URL+"/v?k=k", other.URL+"/v?k=k")()
-	// A process that has not renewed a value for 15 s may have died: another one takes over.
-	most := int64(1)
+	// A process that has not renewed a value for 15 s may have died: another process takes over.
+	limit := int64(1)
 	if time.Since(began) > 12*time.Second {
-		most = 2
+		limit = 2
 	}
 	checkStorm(t, answers, `{"n":1}`)
 	Await(t, "the refresh", func() bool { return back.asked.Load() > 0 })
@@ -144,10 +143,10 @@ func TestOneRefresher(t *testing.T) {
 	for _, node := range []*harness.Node{one, other} {
 		Await(t, "the new value", func() bool { return mustAsk(t, "GET", node.URL+"/v?k=k").body == `{"n":2}` })
 	}
-	if n := back.asked.Load(); n > most {
-		t.Errorf("the fallback was asked %d times", n)
+	if n := back.asked.Load(); n > limit {
+		t.Errorf("the fallback received %d requests", n)
 	}
 	if left := server.TTL(t, "k"); left <= 1000 || left > 2000 {
-		t.Errorf("the new value is there for %d s, not 2000", left)
+		t.Errorf("the new value expires in %d s, not 2000", left)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Item is what a server holds for a key.
+// Item is a value held by a server.
 type Item struct {
 	Value []byte
 	Flags uint32
 }
 
-// This client of the text protocol is for looking into servers, and shares no code with
-// the one that is tested.
+// This client of the text protocol inspects servers, and shares no code with the client
+// under test.
 
-// errAnswer says that a server answered something else than is understood here.
+// errAnswer reports an unexpected answer of a server.
 var errAnswer = errors.New("unexpected answer")
 
-// talk sends a command on a connection of its own and has its answer read.
+// talk sends a command on a new connection and calls answer to read the reply.
 func (s *Server) talk(command string, answer func(r *bufio.Reader) error) error {
 	c, err := s.dial()
 	if err != nil {
@@ -61,24 +61,24 @@ func (s *Server) dial() (net.Conn, error) {
 	return d.Dial("tcp", s.Addr)
 }
 
-// line reads a line, without its end.
+// line reads a line and returns it without the line end.
 func line(r *bufio.Reader) (string, error) {
 	text, err := r.ReadString('\n')
 	return strings.TrimSuffix(text, "\r\n"), err
 }
 
-// Held returns which of the keys the server holds, and what for.
+// Held returns the items that the server holds for the keys.
 func (s *Server) Held(t testing.TB, keys ...string) map[string]Item {
 	t.Helper()
 	if s.sasl != nil {
 		return s.heldBinary(t, keys)
 	}
-	const most = 100 // keys of a command
+	const maxKeys = 100 // of a command
 	held := map[string]Item{}
 	for len(keys) > 0 {
-		n := min(most, len(keys))
+		n := min(maxKeys, len(keys))
 		if err := s.talk("get "+strings.Join(keys[:n], " ")+"\r\n", func(r *bufio.Reader) error { return readItems(r, held) }); err != nil {
-			t.Fatalf("ask %s: %v", s.Addr, err)
+			t.Fatalf("query %s: %v", s.Addr, err)
 		}
 		keys = keys[n:]
 	}
@@ -106,7 +106,7 @@ func readItems(r *bufio.Reader, held map[string]Item) error {
 	}
 }
 
-// readLine reads an answer of one line.
+// readLine returns a function that reads a reply of one line.
 func readLine(answer *string) func(r *bufio.Reader) error {
 	return func(r *bufio.Reader) (err error) {
 		*answer, err = line(r)
@@ -114,13 +114,13 @@ func readLine(answer *string) func(r *bufio.Reader) error {
 	}
 }
 
-// Set stores a value, for so many seconds; 0 is for ever.
+// Set stores a value for the given number of seconds; 0 means without expiry.
 func (s *Server) Set(t testing.TB, key string, flags uint32, seconds int, value string) {
 	t.Helper()
 	s.must(t, fmt.Sprintf("set %s %d %d %d\r\n%s\r\n", key, flags, seconds, len(value), value), "STORED")
 }
 
-// Delete removes a key, which has to be there.
+// Delete removes a key, which must exist.
 func (s *Server) Delete(t testing.TB, key string) {
 	t.Helper()
 	s.must(t, "delete "+key+"\r\n", "DELETED")
@@ -134,7 +134,7 @@ func (s *Server) must(t testing.TB, command, want string) {
 	}
 }
 
-// Ask sends a command and returns the first line of its answer.
+// Ask sends a command and returns the first line of the reply.
 func (s *Server) Ask(t testing.TB, command string) (answer string) {
 	t.Helper()
 	if err := s.talk(command, readLine(&answer)); err != nil {
@@ -143,7 +143,7 @@ func (s *Server) Ask(t testing.TB, command string) (answer string) {
 	return answer
 }
 
-// TTL is how many seconds a key has left, -1 for ever.
+// TTL returns the remaining seconds of a key, or -1 if it does not expire.
 func (s *Server) TTL(t testing.TB, key string) (seconds int) {
 	t.Helper()
 	answer := s.Ask(t, "mg "+key+" t\r\n")
@@ -153,7 +153,7 @@ func (s *Server) TTL(t testing.TB, key string) (seconds int) {
 	return seconds
 }
 
-// Stats are the server's counters.
+// Stats returns the server's statistics.
 func (s *Server) Stats(t testing.TB) map[string]string {
 	t.Helper()
 	stats, err := s.stats()

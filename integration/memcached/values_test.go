@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// storedText is what the writers of the tests below store. It has letters outside of
-// ASCII, and is long enough for each of them to compress it.
+// storedText returns the text that the writers below store. It has characters outside ASCII,
+// and is long enough for each writer to compress it.
 func storedText() string {
 	var b strings.Builder
 	for i := range 200 {
@@ -36,7 +36,7 @@ type written struct {
 	reason value.Reason // of one that cannot be sent
 }
 
-// writers are the programs that store values, and what each stores.
+// writers returns the programs that store values, and the values of each.
 func writers() []writer {
 	const (
 		gzip, zlib, fastlz = value.Gzip, value.Zlib, value.FastLZ
@@ -136,8 +136,8 @@ func writers() []writer {
 	}
 }
 
-// writer is a client library: the profile that reads what it stores, and the program and
-// script that have it store.
+// writer is a client library: the profile that reads its values, and the program and script
+// that store them.
 type writer struct {
 	profile, program, script string
 	values                   []written
@@ -157,8 +157,8 @@ func (w *writer) run(t testing.TB, s *Server) {
 	runWriter(t, &bytes.Buffer{}, w.program, w.script, args...)
 }
 
-// TestWrittenValues has the client libraries themselves write to a memcached, and reads
-// what it holds then: each value is the one that was stored, byte for byte, or refused.
+// TestWrittenValues stores values with the client libraries and reads them from memcached:
+// each must be equal to the stored one, byte for byte, or be refused.
 func TestWrittenValues(t *testing.T) {
 	for _, w := range writers() {
 		t.Run(w.profile, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// counts is the service of 2009: nginx with memcached_hash and jsonp_callback. Its data
-// came from Perl.
+// counts returns the service of 2009: nginx with memcached_hash and jsonp_callback. Its data
+// was written by Perl.
 func counts(fallback string, more ...string) []string {
 	return append([]string{
 		"distribution: {name: cmf-ketama, points: 150}",
@@ -29,9 +29,9 @@ const (
 	countValue = `{"status":"success", "count":1000}`
 )
 
-// TestWalkThrough does what the article of 2009 did: three servers, a value written by
-// Perl, asked for with a callback, again and again by ab; and what a miss then did, which
-// went to a backend.
+// TestWalkThrough repeats the steps of the article of 2009: three servers, a value written
+// by Perl and requested with a callback, many requests by ab, and a miss, which is sent to a
+// backend.
 func TestWalkThrough(t *testing.T) {
 	servers := StartMany(t, 3)
 	var list []string
@@ -57,11 +57,11 @@ func TestWalkThrough(t *testing.T) {
 	f(countPath, "text/javascript", `cb_func_hoge({"status":"success", "count":1000});`)
 	f("/count?user_id=100&entry_id=100", "text/javascript", countValue)
 	if len(asked) > 0 {
-		t.Errorf("for hits the backend was asked for %q", asked)
+		t.Errorf("for hits the backend received requests for %q", asked)
 	}
 	f("/count?user_id=7&entry_id=100&callback=cb_func_hoge", "text/javascript", `cb_func_hoge({"status":"success", "count":0});`)
 	if want := []string{"/count 7 100"}; strings.Join(asked, ",") != strings.Join(want, ",") {
-		t.Errorf("for the miss the backend was asked for %q, not %q", asked, want)
+		t.Errorf("for the miss the backend received requests for %q, not %q", asked, want)
 	}
 	runAB(t, node.URL+countPath)
 }

@@ -11,18 +11,17 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Options are those of Cache::Memcached::Fast, by the names that it has for them:
-// servers, namespace, ketama_points, hash_namespace, compress_threshold and so on.
+// Options are options of Cache::Memcached::Fast by their names, for example servers,
+// namespace, ketama_points, hash_namespace or compress_threshold.
 type Options map[string]any
 
-// Weighted is a server of Options, with its weight.
+// Weighted is a server with its weight, for Options.
 type Weighted struct {
 	Address string  `json:"address"`
 	Weight  float64 `json:"weight"`
 }
 
-// WritePerl has Perl's Cache::Memcached::Fast set keys to values. All of them must be
-// stored.
+// WritePerl stores items with Perl's Cache::Memcached::Fast. All of them must be stored.
 func WritePerl(t testing.TB, client Options, items map[string]string) {
 	t.Helper()
 	list := make([][2]string, 0, len(items))
@@ -40,8 +39,8 @@ func WritePerl(t testing.TB, client Options, items map[string]string) {
 	}
 }
 
-// runWriter runs a program of .tools/memcached with a script of this folder and its
-// arguments, and returns what it prints.
+// runWriter runs a script of this folder with a program of .tools/memcached, and returns its
+// output.
 func runWriter(t testing.TB, input *bytes.Buffer, program, script string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(harness.Root(), "integration", "memcached", filepath.FromSlash(script))

@@ -108,14 +108,14 @@ func (s *site) recovers() {
 // bounded holds the process to twice the memory of the cache and 64 MiB.
 func (s *site) bounded() {
 	s.t.Helper()
-	peak, most := s.peak(), (2*s.memory+64)*mib
-	s.t.Logf("peak: %d MiB of %d", peak/mib, most/mib)
-	if peak > most {
-		s.t.Errorf("the process has taken %d MiB; at most %d are allowed", peak/mib, most/mib)
+	peak, limit := s.peak(), (2*s.memory+64)*mib
+	s.t.Logf("peak: %d MiB of %d", peak/mib, limit/mib)
+	if peak > limit {
+		s.t.Errorf("the process used %d MiB; at most %d are allowed", peak/mib, limit/mib)
 	}
 }
 
-// peak is the most memory that the process has taken, in bytes.
+// peak returns the largest resident memory of the process, in bytes.
 func (s *site) peak() int {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.node.Process()))

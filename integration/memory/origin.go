@@ -1,6 +1,5 @@
-// Package memory attacks a running node with clients that take nothing of what they ask
-// for, and compares what the process took of the machine's memory with what its
-// configuration allows.
+// Package memory attacks a running node with clients that do not read their answers, and
+// compares the process's use of memory with the configured bound.
 package memory
 
 import (
@@ -11,12 +10,12 @@ import (
 	"strings"
 )
 
-// filler is what all bodies consist of.
+// filler is the content of all bodies.
 var filler = make([]byte, 1<<20)
 
 // serveObjects answers GET /KIND/SIZE/NAME with a body of SIZE bytes. An answer of kind
 // "kept" may be stored, one of kind "passed" may not, and one of kind "chunked" may be
-// stored and has no announced length. A body that is sent is read and dropped.
+// stored and has no Content-Length. Request bodies are read and discarded.
 func serveObjects(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	part := strings.SplitN(r.URL.Path, "/", 4)
@@ -47,7 +46,7 @@ func serveObjects(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// target is the path of an object.
+// target returns the path of an object.
 func target(kind string, size int, name string) string {
 	return fmt.Sprintf("/%s/%d/%s", kind, size, name)
 }

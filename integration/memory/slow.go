@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// slow are HTTP/1.1 clients that take a little of their answers every second.
+// slow is a group of HTTP/1.1 clients that read their answers slowly.
 type slow struct {
 	conns []net.Conn
 	done  chan struct{}
 	wg    sync.WaitGroup
-	begun atomic.Int64 // clients that have got a first byte
+	begun atomic.Int64 // clients that have received a first byte
 	ended atomic.Int64 // clients whose connection has ended
 }
 
-// receiveBuffer keeps what the kernel takes for a client small.
+// receiveBuffer keeps the kernel's buffer for a client small.
 const receiveBuffer = 4 << 10
 
-// read opens a connection for each path and takes pace bytes a second of its answer.
+// read opens a connection for each path and reads pace bytes a second of its answer.
 func read(t testing.TB, addr string, clients, pace int, path func(client int) string) *slow {
 	t.Helper()
 	s := &slow{done: make(chan struct{})}

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// stalled are HTTP/2 connections whose clients have no window for any answer: not a byte
-// of a body can be sent to them.
+// stalled is a group of HTTP/2 connections with a flow control window of zero: the server
+// can't send any byte of a body.
 type stalled struct {
 	conns      []*tls.Conn
-	heads      atomic.Int64 // answers whose head has arrived
-	unanswered atomic.Int64 // streams that were reset before
+	heads      atomic.Int64 // answers whose header has arrived
+	unanswered atomic.Int64 // streams that were reset before that
 }
 
-// stall opens connections and asks on each for as many paths as there are streams.
+// stall opens connections and requests a path on each of their streams.
 func stall(t testing.TB, addr string, connections, streams int, path func(connection, stream int) string) *stalled {
 	t.Helper()
 	s := &stalled{}
@@ -45,7 +45,7 @@ func stall(t testing.TB, addr string, connections, streams int, path func(connec
 	return s
 }
 
-// answered is how many of the requests have an answer, or will have none.
+// answered returns how many requests have an answer or were reset.
 func (s *stalled) answered() int {
 	return int(s.heads.Load() + s.unanswered.Load())
 }
@@ -78,7 +78,7 @@ func (s *stalled) listen(framer *http2.Framer) {
 	}
 }
 
-// request writes requests on one HTTP/2 connection.
+// request encodes requests for one HTTP/2 connection.
 type request struct {
 	authority string
 	framer    *http2.Framer
@@ -86,7 +86,7 @@ type request struct {
 	encoder   *hpack.Encoder
 }
 
-// begin sends the preface. The initial window of a stream is zero.
+// begin sends the preface, with an initial window of zero for streams.
 func (r *request) begin(w io.Writer) error {
 	r.encoder = hpack.NewEncoder(&r.block)
 	if _, err := io.WriteString(w, http2.ClientPreface); err != nil {
