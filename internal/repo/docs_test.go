@@ -27,7 +27,7 @@ func documents(t *testing.T, f func(name, text string)) {
 
 var testName = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)(\\.\\.\\.)?`")
 
-// TestDocsNameTests wants each test that a page names as a proof to be there.
+// TestDocsNameTests checks that each test named in a page exists.
 func TestDocsNameTests(t *testing.T) {
 	var tests []string
 	for _, s := range sources(t) {
@@ -56,8 +56,8 @@ var (
 	dropped = regexp.MustCompile("[^a-z0-9 _-]")
 )
 
-// TestDocsLinks wants each link within the repository to lead somewhere, to the heading
-// as well.
+// TestDocsLinks checks that the targets of links within the repository exist, including
+// headings.
 func TestDocsLinks(t *testing.T) {
 	documents(t, func(page, text string) {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
@@ -78,7 +78,7 @@ func TestDocsLinks(t *testing.T) {
 	})
 }
 
-// anchors are the names by which a page's headings are linked to.
+// anchors returns the names of a page's headings in links.
 func anchors(text string) map[string]bool {
 	list := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {

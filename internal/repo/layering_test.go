@@ -7,43 +7,42 @@ import (
 
 const module = "github.com/kasoku/kasoku/"
 
-// layer says what a package of ours may import of ours; everything else is
-// forbidden, for the reason given.
+// layer lists the packages of ours that a package may import, and the reason why it may not
+// import others.
 type layer struct {
 	may []string
 	why string
 }
 
-// layers holds a row for every package but those that only run or measure: a
-// new package needs a row here, and with it a thought about where it belongs.
-// Imports point one way: cli, services, the cache and what carries requests,
-// telemetry, http1.
+// layers has a row for every package except those that only run or measure. A new package
+// needs a row. Imports point one way: cli, services, the cache and the packages that
+// transport requests, telemetry, http1.
 var layers = map[string]layer{
-	"internal/http1":             {nil, "HTTP/1.1 messages and nothing else: it must stay usable in both directions by whoever needs it"},
-	"internal/telemetry":         {nil, "everything reports to it, so it can depend on nothing"},
-	"internal/telemetry/forward": {[]string{"telemetry", "fluent"}, "a sink among others; nothing that reports knows where records go"},
-	"internal/ascii":             {nil, "functions of bytes, which every package below internal may use"},
-	"internal/glob":              {nil, "a function of two texts"},
-	"internal/jsonp":             {[]string{"http1"}, "a call around a body, decided from a request's and an answer's head: it has no connection and sends nothing"},
-	"internal/config":            {[]string{"glob", "jsonp", "memcached/key", "memcached/ring"}, "the schema is read by commands that start no service; what a key means is known where it is used, but for memcached's keys and rings, which it makes to check them"},
-	"internal/cache":             {[]string{"inflight"}, "it knows no protocol and no sibling, so that every service's coherence is proved once"},
-	"internal/inflight":          {nil, "it counts what everything that carries requests takes, and can depend on none of it"},
-	"internal/pages":             {nil, "memory and system calls: whose bytes these are is known above"},
+	"internal/http1":             {nil, "HTTP/1.1 messages and nothing else: servers and clients share it, so it may depend on neither"},
+	"internal/telemetry":         {nil, "every package reports to it, so it may depend on none"},
+	"internal/telemetry/forward": {[]string{"telemetry", "fluent"}, "one sink of several: packages that report do not depend on the destination"},
+	"internal/ascii":             {nil, "functions on bytes, which every package below internal may use"},
+	"internal/glob":              {nil, "a function of two strings"},
+	"internal/jsonp":             {[]string{"http1"}, "JSONP calls around bodies, decided from the headers of a request and an answer: it has no connection and sends nothing"},
+	"internal/config":            {[]string{"glob", "jsonp", "memcached/key", "memcached/ring"}, "commands that start no service read the schema; packages interpret their own keys, except memcached's key templates and rings, which config builds to check them"},
+	"internal/cache":             {[]string{"inflight"}, "it depends on no protocol and no service, so that coherence is proved once for all services"},
+	"internal/inflight":          {nil, "it counts the memory of all packages that transport requests, and may depend on none of them"},
+	"internal/pages":             {nil, "memory and system calls: callers own the bytes"},
 	"internal/socket":            {nil, "system calls on one connection, for servers and clients alike"},
-	"internal/listener":          {[]string{"socket", "telemetry"}, "connections, whatever protocol is spoken on them"},
-	"internal/edge":              {[]string{"socket", "http1", "inflight", "listener", "pages", "telemetry"}, "it carries requests to a handler and knows no service"},
-	"internal/origin":            {[]string{"telemetry", "http1"}, "it carries requests to an origin; what they mean is told by the service's Classify"},
-	"internal/httpcache/coding":  {nil, "bytes in other bytes: what is encoded when is known above"},
+	"internal/listener":          {[]string{"socket", "telemetry"}, "connections of any protocol"},
+	"internal/edge":              {[]string{"socket", "http1", "inflight", "listener", "pages", "telemetry"}, "it passes requests to a handler and depends on no service"},
+	"internal/origin":            {[]string{"telemetry", "http1"}, "it sends requests to an origin; the service's Classify function interprets them"},
+	"internal/httpcache/coding":  {nil, "encodings of bytes: callers decide what is encoded and when"},
 	"internal/httpcache/store": {[]string{"cache", "http1", "httpcache/coding", "httpcache/disk", "httpcache/policy", "inflight", "jsonp", "pages"},
-		"stored responses, found, purged and kept on disk: it imports neither the connection of a client nor that of an origin"},
+		"stored responses and their lookup, purge and persistence: it imports neither client connections nor origin connections"},
 	"internal/httpcache/flight": {[]string{"cache", "http1", "httpcache/disk", "httpcache/store", "inflight"},
-		"one fetch for many requests; the caller passes in how an origin is asked, and decides what is shared"},
+		"one fetch for many requests; the caller passes in the function that fetches, and decides what is shared"},
 	"internal/httpcache": {[]string{"admin", "cache", "edge", "http1", "httpcache/coding", "httpcache/disk", "httpcache/flight", "httpcache/policy", "httpcache/store", "inflight", "jsonp", "origin", "origin/balance", "pages", "telemetry"},
-		"the HTTP cache that the services for HTTP origins stand on: it knows none of them"},
-	"internal/httpcache/disk":          {nil, "files with keys, checksums and a bound: what is in them, and when it is right, is known above"},
-	"internal/httpcache/policy":        {[]string{"http1", "telemetry"}, "the RFCs as functions of what they are given: no clock, no store, no connection"},
-	"internal/origin/balance":          {[]string{"origin", "telemetry", "http1"}, "it chooses among origins; what is asked of them is the service's matter"},
-	"internal/dynamo/wire":             {nil, "DynamoDB's JSON as text, without its use"},
+		"the HTTP cache that services for HTTP origins use: it depends on none of them"},
+	"internal/httpcache/disk":          {nil, "files with keys, checksums and a size limit: callers interpret the content and its validity"},
+	"internal/httpcache/policy":        {[]string{"http1", "telemetry"}, "the RFCs as functions of their arguments: no clock, no store, no connection"},
+	"internal/origin/balance":          {[]string{"origin", "telemetry", "http1"}, "it selects an origin; the service decides on the requests"},
+	"internal/dynamo/wire":             {nil, "DynamoDB's JSON as text, without its meaning"},
 	"internal/dynamo/value":            {[]string{"dynamo/wire"}, "attribute values as trees, without operations on items"},
 	"internal/dynamo/expr":             {[]string{"dynamo/wire", "dynamo/value"}, "expressions over items, without a cache, a store or a connection"},
 	"internal/dynamo/shape":            {[]string{"dynamo/wire"}, "the API's shapes as data, without the operations"},
@@ -51,54 +50,53 @@ var layers = map[string]layer{
 	"internal/dynamo/embedded/catalog": {[]string{"dynamo/wire", "dynamo/value"}, "tables as data, without their items"},
 	"internal/dynamo/embedded": {[]string{"http1", "origin", "dynamo/wire", "dynamo/value", "dynamo/expr", "dynamo/shape", "dynamo/partiql",
 		"dynamo/embedded/disk", "dynamo/embedded/catalog"}, "an origin inside the process, without the cache and listeners"},
-	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "jsonp", "dynamo/wire", "dynamo/value"}, "routes in front of a dynamodb service, which it uses as a handler"},
+	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "jsonp", "dynamo/wire", "dynamo/value"}, "routes in front of a dynamodb service, which it calls as a handler"},
 	"internal/dynamo/partiql": {[]string{"dynamo/wire", "dynamo/value", "dynamo/expr"}, "statements as text and as commands, without a cache or a store"},
-	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; permissions are the service's"},
+	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; the service checks permissions"},
 	"internal/dynamo/dax": {[]string{"socket", "edge", "http1", "listener", "telemetry", "dynamo/wire", "dynamo/sigv4", "dynamo/accel", "dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/fault",
 		"dynamo/dax/item", "dynamo/dax/key", "dynamo/dax/lists", "dynamo/dax/number", "dynamo/dax/sign", "dynamo/dax/tree"},
-		"another front of a dynamodb service, which it calls in DynamoDB's own protocol; the cache is there"},
+		"another front end of a dynamodb service, which it calls in DynamoDB's own protocol; the service has the cache"},
 	"internal/dynamo/dax/key":    {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/number", "dynamo/wire"}, "keys in two formats, without their tables"},
 	"internal/dynamo/dax/number": {[]string{"dynamo/dax/cbor"}, "decimals in several formats"},
 	"internal/dynamo/dax/attr":   {[]string{"dynamo/dax/cbor", "dynamo/dax/number", "dynamo/wire"}, "values in two formats"},
-	"internal/dynamo/dax/item":   {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/key", "dynamo/wire"}, "items in two formats; lists of names are numbered by its caller"},
+	"internal/dynamo/dax/item":   {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/key", "dynamo/wire"}, "items in two formats; the caller numbers lists of names"},
 	"internal/dynamo/dax/lists":  {nil, "lists of names and their numbers, on disk, without items"},
 	"internal/dynamo/dax/tree":   {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/item", "dynamo/wire"}, "expressions in two formats, without the data"},
-	"internal/dynamo/dax/sign":   {[]string{"dynamo/sigv4"}, "authentication by signature; permissions are the caller's"},
+	"internal/dynamo/dax/sign":   {[]string{"dynamo/sigv4"}, "authentication by signature; the caller checks permissions"},
 	"internal/dynamo/dax/cbor":   {nil, "a format, without the messages in it"},
 	"internal/dynamo/dax/fault":  {[]string{"dynamo/dax/cbor", "dynamo/wire"}, "errors as bytes, without their causes"},
 	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "telemetry",
 		"dynamo/wire", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4"}, "a service imports no other service, and not the commands that start it"},
 	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "jsonp", "origin", "origin/balance", "telemetry",
 		"couch/api", "couch/auth", "couch/feed", "couch/follow"},
-		"the service on the HTTP cache's engine; it imports no other service"},
+		"the service on top of the HTTP cache; it imports no other service"},
 	"internal/couch/api":  {nil, "the CouchDB API as bytes: no connection, no state"},
-	"internal/couch/auth": {[]string{"cache", "http1", "couch/api"}, "who may read a database; the caller passes in the connection"},
+	"internal/couch/auth": {[]string{"cache", "http1", "couch/api"}, "cached read permissions of databases; the caller passes in the connection"},
 	"internal/couch/feed": {[]string{"couch/api", "edge", "http1", "telemetry"}, "live feeds shared by clients; the caller passes in connections and permissions"},
 	"internal/couch/follow": {[]string{"cache", "couch/api", "telemetry"},
-		"which cached answers are valid, from the nodes' feeds; the caller passes in connections"},
-	"internal/memcached/client": {[]string{"socket", "telemetry", "memcached/wire"}, "connections to servers: which server has a key, and what a value means, is known above"},
+		"the validity of cached answers, from the nodes' feeds; the caller passes in connections"},
+	"internal/memcached/client": {[]string{"socket", "telemetry", "memcached/wire"}, "connections to servers: callers select the server of a key and interpret values"},
 	"internal/memcached/wire":   {nil, "memcached's protocol as bytes, without a connection or a clock"},
 	"internal/memcached": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/flight", "httpcache/policy", "httpcache/store", "jsonp", "origin", "origin/balance", "telemetry",
 		"memcached/client", "memcached/key", "memcached/ring", "memcached/value"},
-		"the service that joins what is below it; it stands on the HTTP engine and not on a service beside it"},
-	"internal/memcached/ring":  {nil, "which server has a key, told from the key alone: connections, names and configuration are known above"},
-	"internal/memcached/key":   {[]string{"http1"}, "what a request is called in memcached, told from its head alone"},
-	"internal/memcached/value": {nil, "what a writer's flags mean, without the server they come from or what is sent"},
-	"internal/nginxconf":       {nil, "nginx's grammar, without what its directives mean"},
-	"internal/nginximport":     {[]string{"nginxconf"}, "one text made of another: whether it is a configuration is checked by who reads it"},
-	"internal/admin":           {[]string{"telemetry", "edge", "listener"}, "it sees services through its own interface, so that a new one needs no change here"},
+		"the service that combines the packages below it; it uses the HTTP cache and no other service"},
+	"internal/memcached/ring":  {nil, "the server of a key, computed from the key alone: callers have connections, names and configuration"},
+	"internal/memcached/key":   {[]string{"http1"}, "a request's key in memcached, computed from its header alone"},
+	"internal/memcached/value": {nil, "the meaning of a writer's flags, without the server that holds them or the answer"},
+	"internal/nginxconf":       {nil, "nginx's grammar, without the meaning of its directives"},
+	"internal/nginximport":     {[]string{"nginxconf"}, "a translation of text: the result is checked when it is loaded"},
+	"internal/admin":           {[]string{"telemetry", "edge", "listener"}, "it uses services through its own interface, so that a new service needs no change here"},
 	"internal/cli":             {[]string{"*"}, ""},
 	"internal/repo":            {nil, "rules about the code, not part of it"},
-	"fluent":                   {[]string{"fluent/internal/msgpack", "fluent/internal/encode", "fluent/internal/forward", "fluent/internal/spool"}, "others use it without Kasoku: it imports nothing else of ours"},
-	"fluent/internal/msgpack":  {nil, "a format, without what is said in it"},
-	"fluent/internal/encode":   {[]string{"fluent/internal/msgpack"}, "values as bytes, without who sends them"},
-	"fluent/internal/spool":    {nil, "payloads on disk, without what is in them"},
-	"fluent/internal/forward":  {[]string{"fluent/internal/msgpack"}, "a connection to one server; what is sent when is the sender's matter"},
+	"fluent":                   {[]string{"fluent/internal/msgpack", "fluent/internal/encode", "fluent/internal/forward", "fluent/internal/spool"}, "programs use it without Kasoku: it imports nothing else of ours"},
+	"fluent/internal/msgpack":  {nil, "a format, without the messages in it"},
+	"fluent/internal/encode":   {[]string{"fluent/internal/msgpack"}, "values as bytes, without a connection"},
+	"fluent/internal/spool":    {nil, "payloads on disk, without their content"},
+	"fluent/internal/forward":  {[]string{"fluent/internal/msgpack"}, "a connection to one server; the caller decides what is sent and when"},
 	"cmd/kasoku":               {[]string{"cli"}, "main only calls internal/cli, which tests can import"},
 }
 
-// TestLayering checks every import of ours in code that is not a test; tests
-// may reach for more, but not for what stands above the package they test.
+// TestLayering checks every import of ours in code outside tests. Tests may import more.
 func TestLayering(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() || outside(s.dir()) {
@@ -133,8 +131,8 @@ func (l layer) allows(path string) bool {
 	return false
 }
 
-// outside tells whether a folder is no part of the product: the measurements,
-// the other module, helpers for tests, and programs that generate text.
+// outside reports whether a folder is not part of the product: benchmarks, the other module,
+// packages for tests, and programs that generate text.
 func outside(dir string) bool {
 	for _, prefix := range []string{"bench", "integration", "internal/testutil", "internal/config/gendoc"} {
 		if dir == prefix || strings.HasPrefix(dir, prefix+"/") {
@@ -147,7 +145,7 @@ func outside(dir string) bool {
 // banned are packages of others that a package may not use.
 var banned = []struct{ dir, path, why string }{
 	{"internal/cache", "net", "the core neither listens nor dials"},
-	{"internal/cache", "net/http", "the core knows no protocol"},
+	{"internal/cache", "net/http", "the core depends on no protocol"},
 	{"internal/dynamo/wire", "net/http", "text, not messages"},
 	{"internal/dynamo/wire", "reflect", "scanned as text on the hot path, never turned into trees of objects"},
 	{"internal/dynamo/expr", "net/http", "text, not messages"},

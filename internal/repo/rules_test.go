@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestPackageDocs wants a sentence about every package, beginning as godoc
-// expects it.
+// TestPackageDocs checks that every package has a doc comment in godoc's form.
 func TestPackageDocs(t *testing.T) {
 	doc, name := map[string]string{}, map[string]string{}
 	for _, s := range sources(t) {
@@ -39,16 +38,16 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
-// Longest files and functions that are still read in one go.
+// Limits on the length of files and functions.
 const (
-	mostLines    = 800
-	mostFuncLine = 120
+	maxLines     = 800
+	maxFuncLines = 120
 )
 
 func TestLengths(t *testing.T) {
 	for _, s := range sources(t) {
-		if n := bytes.Count(s.text, []byte("\n")); n > mostLines {
-			t.Errorf("%s has %d lines, more than %d: it holds more than one noun", s.path, n, mostLines)
+		if n := bytes.Count(s.text, []byte("\n")); n > maxLines {
+			t.Errorf("%s has %d lines, more than %d: split it by noun", s.path, n, maxLines)
 		}
 		if s.isTest() {
 			continue
@@ -58,8 +57,8 @@ func TestLengths(t *testing.T) {
 			if !ok || f.Body == nil {
 				continue
 			}
-			if n := s.line(f.End()) - s.line(f.Pos()); n > mostFuncLine {
-				t.Errorf("%s:%d: %s has %d lines, more than %d", s.path, s.line(f.Pos()), f.Name.Name, n, mostFuncLine)
+			if n := s.line(f.End()) - s.line(f.Pos()); n > maxFuncLines {
+				t.Errorf("%s:%d: %s has %d lines, more than %d", s.path, s.line(f.Pos()), f.Name.Name, n, maxFuncLines)
 			}
 		}
 	}
@@ -67,19 +66,19 @@ func TestLengths(t *testing.T) {
 
 // forbiddenCalls are calls that a test may not make.
 var forbiddenCalls = map[string]string{
-	"time.Sleep": "wait for what is awaited: a channel, a condition that is polled, or testing/synctest's clock",
-	"t.Skip":     "a test that does not run proves nothing; make its need part of the set-up",
-	"t.Skipf":    "a test that does not run proves nothing; make its need part of the set-up",
-	"t.SkipNow":  "a test that does not run proves nothing; make its need part of the set-up",
+	"time.Sleep": "wait for a channel, a condition that is polled, or testing/synctest's clock",
+	"t.Skip":     "a test that does not run proves nothing; make its requirement part of the set-up",
+	"t.Skipf":    "a test that does not run proves nothing; make its requirement part of the set-up",
+	"t.SkipNow":  "a test that does not run proves nothing; make its requirement part of the set-up",
 	"b.Skip":     "a benchmark that does not run measures nothing",
-	"os.Exit":    "it hides what other tests had to say and skips their clean-up",
+	"os.Exit":    "it hides the results of other tests and skips their clean-up",
 }
 
-// TestTests looks at each call that the tests make.
+// TestTests checks tests for forbidden calls.
 func TestTests(t *testing.T) {
 	all := sources(t)
 	wrappers := map[string]bool{"synctest.Test": true}
-	programs := map[string]bool{} // folders whose test binary also plays the program
+	programs := map[string]bool{} // folders whose test binary can also run as the program
 	for _, s := range all {
 		if bytes.Contains(s.text, []byte("func TestMain(")) {
 			programs[s.dir()] = true
@@ -104,9 +103,9 @@ func TestTests(t *testing.T) {
 				why, forbidden := forbiddenCalls[name]
 				switch {
 				case !forbidden:
-				case name == "time.Sleep" && s.inBubble(d, call, wrappers): // takes no time
+				case name == "time.Sleep" && s.inBubble(d, call, wrappers): // on a fake clock
 				case name == "os.Exit" && programs[s.dir()]:
-				case strings.HasPrefix(name, "t.Skip") && s.inRapid(call): // draws again
+				case strings.HasPrefix(name, "t.Skip") && s.inRapid(call): // rapid draws new values
 				default:
 					t.Errorf("%s:%d calls %s: %s", s.path, s.line(call.Pos()), name, why)
 				}
@@ -165,7 +164,7 @@ func takesFunc(f *ast.FuncDecl) bool {
 	return false
 }
 
-// inRapid tells whether the call stands in a function whose t is rapid's.
+// inRapid reports whether the call is in a function whose t is rapid's.
 func (s *source) inRapid(call *ast.CallExpr) bool {
 	for _, d := range s.ast.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -197,15 +196,15 @@ func calledName(call *ast.CallExpr) string {
 	return x.Name + "." + sel.Sel.Name
 }
 
-// forbiddenText must not stand in any text file.
+// forbiddenText may not appear in any text file.
 var forbiddenText = []struct {
 	pattern *regexp.Regexp
 	why     string
 }{
-	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), "finish it, or leave it out and say so in the docs"},
-	{regexp.MustCompile(`(?i)not (yet )?imple` + `mented`), "what is not there is not offered"},
-	{regexp.MustCompile(`(^|[\s"'(=:])/(home|root|Users|work)/`), "a path of somebody's own machine"},
-	{regexp.MustCompile(`(?i)proxy\.go` + `lang\.org|registry\.np` + `mjs|files\.python` + `hosted|pypi\.o` + `rg|repo1?\.ma` + `ven`), "which registry is asked is the user's own setting"},
+	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), "finish it, or leave it out and document that"},
+	{regexp.MustCompile(`(?i)not (yet )?imple` + `mented`), "leave out features that do not exist"},
+	{regexp.MustCompile(`(^|[\s"'(=:])/(home|root|Users|work)/`), "a path of a developer's machine"},
+	{regexp.MustCompile(`(?i)proxy\.go` + `lang\.org|registry\.np` + `mjs|files\.python` + `hosted|pypi\.o` + `rg|repo1?\.ma` + `ven`), "users choose their own registry"},
 	{regexp.MustCompile(`AK` + `IA[0-9A-Z]{16}`), "it looks like an AWS access key"},
 	{regexp.MustCompile(`BEGIN (RSA |EC )?PRI` + `VATE KEY`), "keys for tests are made by the tests"},
 	{regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>) `), "a conflict that was not resolved"},

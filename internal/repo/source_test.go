@@ -27,9 +27,8 @@ func (s *source) line(p token.Pos) int { return s.pos.Position(p).Line }
 // root is the repository's root, seen from this package's folder.
 const root = "../.."
 
-// walk calls f for every file of the repository that is not generated or
-// installed: what git ignores, and folders that begin with a dot or hold test
-// data.
+// walk calls f for every file of the repository except generated and installed ones: it
+// skips folders that begin with a dot or that hold test data.
 func walk(t *testing.T, f func(path string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -65,7 +64,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// parsed is what sources has found. The rules only read it, one after the other.
+// parsed is the result of sources. Tests only read it, one after the other.
 var parsed []*source
 
 // sources parses every Go file, once for all rules.

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// bannedWords are words that comments and documentation do without: each has a plainer
-// or more exact alternative.
+// bannedWords may not appear in comments and documentation: each has a plainer or more
+// exact alternative.
 var bannedWords = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -49,8 +49,6 @@ var notYetPlain = map[string]bool{
 	"bench/internal/proc":             true,
 	"bench/loggers/fluent":            true,
 	"bench/origin":                    true,
-	"integration/memcached":           true,
-	"internal/repo":                   true,
 	"internal/testutil/await":         true,
 	"internal/testutil/forwardtest":   true,
 	"internal/testutil/hostile":       true,
@@ -59,7 +57,7 @@ var notYetPlain = map[string]bool{
 	"internal/testutil/race":          true,
 }
 
-// quoted matches text that a comment repeats: a program's output, an identifier.
+// quoted matches quotations in a comment, for example of a program's output.
 var quoted = regexp.MustCompile("(?s)\"[^\"\n]*\"|`[^`]*`")
 
 // TestPlainWords checks the comments of Go files and the pages of the documentation for
@@ -80,7 +78,7 @@ func TestPlainWords(t *testing.T) {
 			}
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && mostName.MatchString(id.Name) && declared(id) {
+			if id, ok := n.(*ast.Ident); ok && oldMaxName.MatchString(id.Name) && declared(id) {
 				report(s.dir(), s.path, s.line(id.Pos()), id.Name, "max")
 			}
 			return true
@@ -97,7 +95,7 @@ func TestPlainWords(t *testing.T) {
 	})
 }
 
-var mostName = regexp.MustCompile(`^[mM]ost[A-Z]`)
+var oldMaxName = regexp.MustCompile(`^[mM]ost[A-Z]`)
 
 // declared reports whether id names a constant, variable, type or function of its own
 // package rather than a use of one.
@@ -118,9 +116,9 @@ var code = regexp.MustCompile("(?ms)^ *```.*?^ *```|^    [^\n]*|`[^`\n]*`|\\]\\(
 // prose returns a page's text with its code and the targets of its links left blank.
 func prose(text string) string { return code.ReplaceAllStringFunc(text, blank) }
 
-// rates are uses per 1,000 words that comments outside tests keep to. They span what
-// was measured for code that is known to read well: pebble, tailscale, caddy,
-// groupcache, VictoriaMetrics.
+// rates bounds the uses of some words per 1,000 words of comments outside tests. The
+// bounds span the rates measured in pebble, tailscale, caddy, groupcache and
+// VictoriaMetrics, which read well.
 var rates = []struct {
 	pattern  *regexp.Regexp
 	min, max float64
@@ -131,8 +129,8 @@ var rates = []struct {
 	{words(`those`), 0, 0.6},
 }
 
-// TestWordRates compares the rates of some words in comments with what other projects
-// have. With KASOKU_WORDS_IN, a list of folders, it logs the rates there instead.
+// TestWordRates compares the rates of some words in comments with those of other projects.
+// With KASOKU_WORDS_IN, a list of folders, it logs the rates there instead.
 func TestWordRates(t *testing.T) {
 	var text strings.Builder
 	if other := os.Getenv("KASOKU_WORDS_IN"); other != "" {
