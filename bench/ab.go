@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ab returns where ApacheBench is: below .tools, or the system's.
+// ab returns the path of ApacheBench: below .tools, or the system's.
 func (l *lab) ab() (string, error) {
 	program := filepath.Join(l.root, ".tools", "ab", "ab")
 	if _, err := os.Stat(program); err == nil {
@@ -20,9 +20,8 @@ func (l *lab) ab() (string, error) {
 	return exec.LookPath("ab")
 }
 
-// contestAB measures the targets in turn with ab -c 30, which opens a connection for
-// each request. Where an answer is missing or of another length than the first the run
-// fails.
+// contestAB measures the targets in turn with ab -c 30, which opens a connection for each
+// request. It fails if an answer is missing or has another length than the first.
 func (l *lab) contestAB(name, path string, targets []target) error {
 	program, err := l.ab()
 	if err != nil {
@@ -31,7 +30,7 @@ func (l *lab) contestAB(name, path string, targets []target) error {
 	}
 	progress("%s", name)
 	samples := make([][]sample, len(targets))
-	own := make([]time.Duration, len(targets)) // of all rounds
+	own := make([]time.Duration, len(targets)) // over all rounds
 	for range l.plan.rounds {
 		for i, t := range targets {
 			s, spent, err := l.measureAB(program, path, t)
@@ -48,8 +47,8 @@ func (l *lab) contestAB(name, path string, targets []target) error {
 	return nil
 }
 
-// measureAB drives one target for one round. spent is ab's own CPU for each request; it
-// has one thread, which no server can make faster.
+// measureAB measures one target for one round. spent is ab's own CPU time for each request:
+// it has one thread, which limits the throughput of any server.
 func (l *lab) measureAB(program, path string, t target) (s sample, spent time.Duration, err error) {
 	before, cpuErr := t.proc.CPU()
 	seconds := max(1, int(l.plan.round/time.Second))
@@ -73,12 +72,12 @@ func (l *lab) measureAB(program, path string, t target) (s sample, spent time.Du
 	return s, spent / time.Duration(r.complete), nil
 }
 
-// abReport is what ab prints. Latencies are whole milliseconds.
+// abReport is the output of ab. Latencies are in whole milliseconds.
 type abReport struct {
 	complete, failed, rate, p50, p99 float64
 }
 
-// readAB reads ab's report. An answer of another status than 2xx has failed too.
+// readAB parses ab's output. An answer with another status than 2xx counts as failed.
 func readAB(out []byte) (r abReport) {
 	var refused float64
 	for pattern, value := range map[string]*float64{

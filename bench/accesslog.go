@@ -21,8 +21,8 @@ func logScenarios() []scenario {
 	return []scenario{{name: loggedHit, conns: 100, traffic: getHits, cached: true}}
 }
 
-// compareLogs measures what an access log adds to a hit. The server that the
-// records go to is a process of its own, whose time is not counted.
+// compareLogs measures the cost that an access log adds to a hit. The server that receives
+// the records is a separate process, whose CPU time is not counted.
 func (l *lab) compareLogs() error {
 	if err := l.compile(filepath.Join(l.dir, "sink"), "./bench/loggers/sink"); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *lab) compareLogs() error {
 		nodes = append(nodes, k)
 		targets = append(targets, target{name: log.name, addr: k.Addr, proc: k.Process})
 	}
-	// The ratio is near 1, so chance must be kept smaller than elsewhere.
+	// The ratio is near 1, so more rounds are needed than elsewhere.
 	defer func(p plan) { l.plan = p }(l.plan)
 	l.plan.rounds *= 3
 	for _, c := range chosen(logScenarios(), "log", l.only) {
@@ -65,8 +65,8 @@ func (l *lab) compareLogs() error {
 	return allLogged(nodes[1:], s)
 }
 
-// allLogged fails if a record was dropped: a log that gives up costs less than
-// one that doesn't.
+// allLogged fails if a record was dropped: a log that drops records costs less than one that
+// keeps them.
 func allLogged(nodes []*kasoku, s *sink) error {
 	for _, k := range nodes {
 		m, err := k.metrics()
@@ -108,7 +108,7 @@ func (l *lab) startLogged(name, log string, origin *proc.Process) (*kasoku, erro
 	return &kasoku{Process: p, admin: addrs[1]}, err
 }
 
-// judgeLogs fills in the goal of the access log.
+// judgeLogs adds the goal of the access log.
 func (r *report) judgeLogs() {
 	if cost, bound := r.ratio(loggedHit, nameToSink, cpu), 1.08; cost > 0 {
 		r.Goals = append(r.Goals, goal{

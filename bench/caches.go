@@ -19,7 +19,7 @@ const (
 	nameNginx   = "nginx, proxy_cache"
 )
 
-// How many objects are asked for, drawn at random.
+// Numbers of objects, which are requested at random.
 const (
 	smallObjects = 2000
 	largeObjects = 50
@@ -40,8 +40,8 @@ func objectHits(size, objects int) func(int) (traffic, error) {
 	}
 }
 
-// compareCaches compares services of type http with other caching reverse proxies
-// before the same origin.
+// compareCaches compares services of type http with other caching reverse proxies in front
+// of the same origin.
 func (l *lab) compareCaches() error {
 	origin, err := l.startOrigin()
 	if err != nil {
@@ -77,8 +77,8 @@ func (l *lab) compareCaches() error {
 	return nil
 }
 
-// probeObjects asks a server for objects, twice because the second answer comes
-// from its cache, and compares the answers.
+// probeObjects requests objects from a server, twice because the second answer is served
+// from its cache, and compares the answers with the expected bodies.
 func probeObjects(addr string) error {
 	for _, size := range []int{dataset.SmallObject, dataset.LargeObject} {
 		for range 2 {
@@ -87,7 +87,7 @@ func probeObjects(addr string) error {
 				return err
 			}
 			if !bytes.Equal(got, dataset.AppendObject(nil, size, 7)) {
-				return fmt.Errorf("another object of %d bytes than asked for: %.100q", len(got), got)
+				return fmt.Errorf("not the requested object, %d bytes: %.100q", len(got), got)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func (l *lab) startSite(origin string) (*proc.Process, error) {
 	return l.startService("site", func(listen, admin string) string { return siteText(listen, admin, origin) })
 }
 
-// startService starts a Kasoku with the configuration that is made for two addresses.
+// startService starts a Kasoku with the configuration that text returns for two addresses.
 func (l *lab) startService(name string, text func(listen, admin string) string) (*proc.Process, error) {
 	var addrs [2]string
 	for i := range addrs {
@@ -115,18 +115,17 @@ func (l *lab) startService(name string, text func(listen, admin string) string) 
 	return l.start(proc.Command{Name: name, Addr: addrs[0], Also: addrs[1:], Args: []string{l.kasoku, "serve", "-c", file}})
 }
 
-// siteText is a kasoku.yaml with a service of type http, otherwise as it is by
-// default.
+// siteText returns a kasoku.yaml with a service of type http and defaults.
 func siteText(listen, admin, origin string) string {
 	return fmt.Sprintf("admin: {listen: %q}\ncache: {memory: 256MiB}\naccess_log: {to: none}\nservices:\n"+
 		"  site:\n    type: http\n    listen: %q\n    origins: [%q]\n", admin, listen, "http://"+origin)
 }
 
-// errNoPeer says that a peer is left out, which is no failure.
+// errNoPeer reports that a peer is not installed. It is left out, which is not a failure.
 var errNoPeer = errors.New("it is not installed below .tools (scripts/setup-peers.sh fetches it, on Debian)")
 
-// peer returns the path of a program below .tools/peers and what it has to have in
-// its environment.
+// peer returns the path of a program below .tools/peers and the environment variables that
+// it needs.
 func (l *lab) peer(program string) (path string, env []string, err error) {
 	root := filepath.Join(l.root, ".tools", "peers", "root")
 	path = filepath.Join(root, "usr", "sbin", program)
@@ -141,7 +140,7 @@ func (l *lab) peer(program string) (path string, env []string, err error) {
 	return path, []string{"LD_LIBRARY_PATH=" + list}, nil
 }
 
-// startVarnish starts Varnish before one origin.
+// startVarnish starts Varnish in front of one origin.
 func (l *lab) startVarnish(origin string) (*proc.Process, error) {
 	host, port, err := net.SplitHostPort(origin)
 	if err != nil {
@@ -150,8 +149,8 @@ func (l *lab) startVarnish(origin string) (*proc.Process, error) {
 	return l.runVarnish("site", fmt.Sprintf("vcl 4.1;\nbackend default { .host = %q; .port = %q; }\n", host, port))
 }
 
-// runVarnish starts Varnish with its own defaults: two thread pools, and as much
-// memory as Debian's service gives it. Its clients' connections may rest longer.
+// runVarnish starts Varnish with its own defaults: two thread pools, and as much memory as
+// Debian's service gives it. Only the idle timeout of clients is longer.
 func (l *lab) runVarnish(name, vcl string) (*proc.Process, error) {
 	program, env, err := l.peer("varnishd")
 	if err != nil {
@@ -174,8 +173,7 @@ func (l *lab) runVarnish(name, vcl string) (*proc.Process, error) {
 	return l.start(proc.Command{Name: "varnish-" + name, Addr: addr, Env: env, Args: args})
 }
 
-// startNginx starts nginx with a cache on disk, which is to say in the system's page
-// cache.
+// startNginx starts nginx with a cache on disk, in practice in the system's page cache.
 func (l *lab) startNginx(origin string) (*proc.Process, error) {
 	return l.runNginx("nginx", "",
 		"proxy_cache_path cache levels=1:2 keys_zone=site:10m max_size=1g inactive=1d use_temp_path=off;\n",
@@ -190,9 +188,9 @@ func (l *lab) startNginx(origin string) (*proc.Process, error) {
 `)
 }
 
-// runNginx starts nginx with what its main, http and server sections have of their own.
-// It has sendfile as Debian has it, two workers, and connections that are not closed
-// after a thousand requests.
+// runNginx starts nginx with additional text for the main, http and server sections. It has
+// sendfile on as in Debian, two workers, and connections that are not closed after a
+// thousand requests.
 func (l *lab) runNginx(name, top, http, server string) (*proc.Process, error) {
 	program, env, err := l.peer("nginx")
 	if err != nil {
@@ -214,10 +212,10 @@ func (l *lab) runNginx(name, top, http, server string) (*proc.Process, error) {
 		program, "-p", home, "-c", file, "-e", filepath.Join(home, "error.log"), "-g", "daemon off;"}})
 }
 
-// nginxText is a configuration whose relative paths are below nginx's own folder.
+// nginxText returns a configuration whose relative paths are below nginx's own folder.
 func nginxText(listen, top, http, server string) string {
 	if os.Geteuid() == 0 {
-		top = "user root;\n" + top // the scratch folder is nobody else's
+		top = "user root;\n" + top // only root can read the scratch folder
 	}
 	return top + `worker_processes 2;
 pid pid;
@@ -240,7 +238,7 @@ listen ` + listen + `;
 `
 }
 
-// write puts a file into the scratch folder.
+// write writes a file to the scratch folder.
 func (l *lab) write(name, text string) (path string, err error) {
 	path = filepath.Join(l.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -249,15 +247,15 @@ func (l *lab) write(name, text string) (path string, err error) {
 	return path, nil
 }
 
-// judgeCaches fills in the goals of hits over HTTP.
-func (r *report) judgeCaches(most func(name string, value, bound float64)) {
+// judgeCaches adds the goals of hits over HTTP.
+func (r *report) judgeCaches(atMost func(name string, value, bound float64)) {
 	against := func(scenario, peer string) float64 {
 		if other := r.ratio(scenario, peer, cpu); other > 0 {
 			return r.ratio(scenario, nameKasoku, cpu) / other
 		}
 		return 0
 	}
-	most("CPU of a hit of 1.5 KB over HTTP, in Varnish's", against(smallHit, nameVarnish), 0.55)
-	most("CPU of a hit of 1.5 KB over HTTP, in nginx's", against(smallHit, nameNginx), 1.1)
-	most("CPU of a hit of 196 KB over HTTP, in nginx's", against(largeHit, nameNginx), 1)
+	atMost("CPU of a hit of 1.5 KB over HTTP, in Varnish's", against(smallHit, nameVarnish), 0.55)
+	atMost("CPU of a hit of 1.5 KB over HTTP, in nginx's", against(smallHit, nameNginx), 1.1)
+	atMost("CPU of a hit of 196 KB over HTTP, in nginx's", against(largeHit, nameNginx), 1)
 }

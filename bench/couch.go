@@ -29,15 +29,15 @@ const (
 	byAB          = ", ab"
 )
 
-// couchPaths are what is asked for. The list has as many rows as make 196 KB.
+// couchPaths are the paths to request. The list has enough rows for 196 KB.
 var couchPaths = map[string]string{
 	couchDocument: "/tweets/t00007",
 	couchView:     "/tweets/_design/tweets/_view/by_date?limit=10&descending=true",
 	couchList:     "/tweets/_design/tweets/_list/html/by_date?limit=565",
 }
 
-// couchScenarios are driven over kept connections, and then by ab, if there is one,
-// with a connection for each request, as in 2010.
+// couchScenarios returns the scenarios. They run over kept connections and then, if ab is
+// installed, with a connection for each request, as in 2010.
 func couchScenarios() (list []scenario) {
 	for _, suffix := range []string{"", byAB} {
 		for _, name := range []string{couchDocument, couchView, couchList} {
@@ -47,14 +47,14 @@ func couchScenarios() (list []scenario) {
 	return list
 }
 
-// compareCouch compares what stands before two CouchDB-like nodes that replicate to
-// each other with one of the nodes itself.
+// compareCouch compares caches in front of two CouchDB-like nodes, which replicate to each
+// other, with one of the nodes itself.
 func (l *lab) compareCouch() error {
 	var nodes [2]*proc.Process
 	var err error
 	for i := range nodes {
 		if nodes[i], err = l.startNode(i); errors.Is(err, errNoNode) {
-			l.report.note("what stands before CouchDB is left out: %v", err)
+			l.report.note("caches in front of CouchDB are left out: %v", err)
 			return nil
 		} else if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (l *lab) contestCouch(c scenario, targets []target) error {
 	for _, t := range targets[1:] {
 		for range 2 {
 			if got, err := get(t.addr, path); err != nil || !bytes.Equal(got, body) {
-				return fmt.Errorf("%s answers something else than the node: %.100q, %w", t.name, got, err)
+				return fmt.Errorf("%s does not answer like the node: %.100q, %w", t.name, got, err)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (l *lab) contestCouch(c scenario, targets []target) error {
 		return l.contestAB(c.name, path, targets)
 	}
 	for i, t := range targets {
-		// A cache may keep an answer for each name of the host.
+		// A cache may store an answer for each host name.
 		request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n", path, t.addr)
 		targets[i].load = traffic{next: func(int, []byte) []byte { return request }, check: exactly(len(body)), all: [][]byte{request}}
 	}
@@ -118,8 +118,8 @@ func (l *lab) contestCouch(c scenario, targets []target) error {
 	return l.contest(c, targets, nil)
 }
 
-// awaitKept asks Kasoku until it answers from memory, which it does once it follows
-// both nodes. It asks as the load does: a list may depend on what is accepted.
+// awaitKept sends requests to Kasoku until it answers from memory, which it does once it
+// follows both nodes. The requests are those of the load: a list may depend on Accept.
 func (l *lab) awaitKept(addr, path string) error {
 	req, err := http.NewRequestWithContext(l.ctx, "GET", "http://"+addr+path, nil)
 	if err != nil {
@@ -138,13 +138,13 @@ func (l *lab) awaitKept(addr, path string) error {
 		}
 		select {
 		case <-l.ctx.Done():
-			return fmt.Errorf("nothing is kept: %w", l.ctx.Err())
+			return fmt.Errorf("nothing is cached: %w", l.ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// exactly accepts answers with a body of that length.
+// exactly returns a check that accepts answers whose body has that length.
 func exactly(length int) func(int, int, []byte) error {
 	return func(_, status int, body []byte) error {
 		if status != http.StatusOK || len(body) != length {
@@ -154,7 +154,8 @@ func exactly(length int) func(int, int, []byte) error {
 	}
 }
 
-// errNoNode says that there is nothing to stand before, which is no failure.
+// errNoNode reports that there is no CouchDB-like node. The group is left out, which is not
+// a failure.
 var errNoNode = errors.New("pouchdb-server is not installed below .tools (make tools fetches it)")
 
 // startNode starts the CouchDB-like node of integration/couch with its data on disk.
@@ -173,7 +174,7 @@ func (l *lab) startNode(i int) (*proc.Process, error) {
 		"node", "--no-deprecation", filepath.Join(l.root, "integration", "couch", "js", "node.js"), port, home, home + "-maintenance"}})
 }
 
-// fillNodes puts the tweets on the first node and has them replicated both ways.
+// fillNodes stores the tweets on the first node and replicates them both ways.
 func (l *lab) fillNodes(nodes [2]*proc.Process) error {
 	for i, n := range nodes {
 		if err := l.tell(n, "PUT", "/tweets", ""); err != nil {
@@ -224,8 +225,8 @@ func (l *lab) awaitReplication(n *proc.Process) error {
 	}
 }
 
-// tell makes a request that may take long and whose answer does not matter, if it is a
-// good one.
+// tell sends a request that may take long and discards its answer, which must have status
+// 2xx.
 func (l *lab) tell(n *proc.Process, method, path, body string) error {
 	ctx, cancel := context.WithTimeout(l.ctx, 5*time.Minute)
 	defer cancel()
@@ -245,8 +246,7 @@ func (l *lab) tell(n *proc.Process, method, path, body string) error {
 	return nil
 }
 
-// startCouch starts a Kasoku with a service of type couchdb, otherwise as it is by
-// default.
+// startCouch starts a Kasoku with a service of type couchdb and defaults.
 func (l *lab) startCouch(nodes [2]*proc.Process) (*proc.Process, error) {
 	return l.startService("kasoku-couch", func(listen, admin string) string { return couchText(listen, admin, nodes[0].Addr, nodes[1].Addr) })
 }
@@ -256,8 +256,8 @@ func couchText(listen, admin, a, b string) string {
 		"  relax:\n    type: couchdb\n    listen: %q\n    nodes: [%q, %q]\n", admin, listen, "http://"+a, "http://"+b)
 }
 
-// startVarnishBefore starts Varnish as users of CouchDB configure it: both nodes in
-// turn, and copies that are good for as long as Varnish thinks by default.
+// startVarnishBefore starts Varnish as users of CouchDB configure it: requests alternate
+// between the nodes, and answers are fresh for Varnish's default time.
 func (l *lab) startVarnishBefore(nodes [2]*proc.Process) (*proc.Process, error) {
 	text := "vcl 4.1;\nimport directors;\n"
 	for i, n := range nodes {
@@ -272,11 +272,11 @@ func (l *lab) startVarnishBefore(nodes [2]*proc.Process) (*proc.Process, error) 
 	return l.runVarnish("couch", text)
 }
 
-// judgeCouch fills in the goals of what stands before CouchDB.
-func (r *report) judgeCouch(least func(name string, value, bound float64)) {
+// judgeCouch adds the goals of caches in front of CouchDB.
+func (r *report) judgeCouch(atLeast func(name string, value, bound float64)) {
 	list := r.ratio(couchList+byAB, nameKasoku, throughput)
-	least("throughput of a CouchDB list of 196 KB by ab, in direct ones", list, 100)
+	atLeast("throughput of a CouchDB list of 196 KB by ab, in direct ones", list, 100)
 	if varnish := r.ratio(couchList+byAB, nameVarnish, throughput); varnish > 0 {
-		least("the same, in Varnish's", list/varnish, 1.5)
+		atLeast("the same, in Varnish's", list/varnish, 1.5)
 	}
 }

@@ -28,16 +28,16 @@ const (
 	nameDAX  = "kasoku, DAX"
 )
 
-// daxStage is the servers that the DAX front is compared with.
+// daxStage holds the servers that the DAX front end is compared with.
 type daxStage struct {
-	origin *proc.Process // counts
+	origin *proc.Process // counts its requests
 	dynamo *proc.Process // may be nil
 	kasoku *proc.Process
-	hits   string // the DAX address before the counting origin
-	proven string // the same of a service that has clients prove who they are
-	signed string // the HTTP address of that service
-	store  string // the DAX address before DynamoDB Local
-	http   string // the HTTP address of the same
+	hits   string // DAX address of the service in front of the counting origin
+	proven string // the same of a service that requires signatures
+	signed string // HTTP address of that service
+	store  string // DAX address of the service in front of DynamoDB Local
+	http   string // HTTP address of that service
 }
 
 func daxScenarios() []scenario {
@@ -50,8 +50,8 @@ func daxScenarios() []scenario {
 	}
 }
 
-// compareDAX compares the DAX front with the HTTP front of the same service, and with
-// DynamoDB Local asked directly.
+// compareDAX compares the DAX front end with the HTTP front end of the same service, and
+// with DynamoDB Local itself.
 func (l *lab) compareDAX() error {
 	s, err := l.setDAXStage()
 	if err != nil {
@@ -81,14 +81,14 @@ func (l *lab) setDAXStage() (*daxStage, error) {
 		return nil, err
 	}
 	if s.dynamo, err = l.startDynamo(); errors.Is(err, errNoDynamo) {
-		l.report.note("%s is left out, and with it what writes by DAX cost: %v", nameDynamo, err)
+		l.report.note("%s is left out, and with it the cost of writes by DAX: %v", nameDynamo, err)
 	} else if err != nil {
 		return nil, err
 	}
 	return &s, l.startDAX(&s)
 }
 
-// startDAX starts a Kasoku with a service before each origin, both with a DAX address.
+// startDAX starts a Kasoku with a service in front of each origin, both with a DAX address.
 func (l *lab) startDAX(s *daxStage) error {
 	var addrs [7]string
 	for i := range addrs {
@@ -119,25 +119,26 @@ func (l *lab) startDAX(s *daxStage) error {
 	return err
 }
 
-// daxListener returns a service's dax key. All connections of a scenario are one client's.
+// daxListener returns a service's dax key. It allows one client all connections of a
+// scenario.
 func daxListener(addr string) string {
 	return fmt.Sprintf("\n    dax: {listen: %q, limits: {connections: %d, connections_per_client: %[2]d}}", addr, scenarioConns)
 }
 
-// overDAX makes traffic of requests of the DAX protocol made beforehand.
+// overDAX returns traffic of prepared DAX requests.
 func overDAX(requests [][]byte, check func(body []byte) bool) traffic {
 	t := hits(requests, 0)
 	t.greeting, t.frame = dataset.DAXGreeting(), dataset.DAXFrame
 	t.check = func(_, _ int, body []byte) error {
 		if !check(body) {
-			return fmt.Errorf("an answer that is not right: %.200x", body)
+			return fmt.Errorf("a wrong answer: %.200x", body)
 		}
 		return nil
 	}
 	return t
 }
 
-// daxHits are reads of items whose answers are not looked at further.
+// daxHits returns reads of cached items. Only the length of the answers is checked.
 func (l *lab) daxHits() traffic {
 	set := dataset.Even
 	return overDAX(prepare(l.plan.items, func(i int) []byte { return set.AppendDAXGet(nil, i) }), func(body []byte) bool {
@@ -145,8 +146,8 @@ func (l *lab) daxHits() traffic {
 	})
 }
 
-// contestDAXSigned has clients prove who they are: by HTTP each request is signed, by DAX
-// the connection.
+// contestDAXSigned measures clients that authenticate: over HTTP each request is signed, in
+// DAX the connection.
 func (l *lab) contestDAXSigned(s *daxStage, c scenario) error {
 	dax := l.daxHits()
 	dax.greeting = dataset.AppendDAXProof(dax.greeting, time.Now())
@@ -183,16 +184,16 @@ func (l *lab) contestDAXPuts(s *daxStage, c scenario) error {
 	}, nil)
 }
 
-// defineList asks for the number of the list of an item's attributes.
+// defineList requests the number of the list of an item's attributes.
 func defineList(addr string) (uint64, error) {
 	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err != nil {
-		return 0, fmt.Errorf("ask %s: %w", addr, err)
+		return 0, fmt.Errorf("query %s: %w", addr, err)
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.Write(dataset.AppendDAXLists(dataset.DAXGreeting())); err != nil {
-		return 0, fmt.Errorf("ask %s: %w", addr, err)
+		return 0, fmt.Errorf("query %s: %w", addr, err)
 	}
 	var answer []byte
 	for {
@@ -213,11 +214,12 @@ func defineList(addr string) (uint64, error) {
 	return list, r.Close()
 }
 
-// errNoDAXClient says that a client is left out, which is no failure.
+// errNoDAXClient reports that a DAX client is not installed. It is left out, which is not a
+// failure.
 var errNoDAXClient = errors.New("its DAX client is not installed below .tools (make tools fetches it)")
 
-// contestPython compares what a Python program sees: its DAX client before Kasoku, and
-// boto3 before DynamoDB Local, each on one connection.
+// contestPython compares the latencies of a Python program: its DAX client with Kasoku, and
+// boto3 with DynamoDB Local, each on one connection.
 func (l *lab) contestPython(s *daxStage, c scenario) error {
 	if s.dynamo == nil {
 		return nil
@@ -281,9 +283,9 @@ func (l *lab) measurePython(t target, dax bool) (s sample, err error) {
 	return s, nil
 }
 
-// judgeDAX fills in the goals of the DAX front.
-func (r *report) judgeDAX(most func(name string, value, bound float64)) {
-	most("CPU of a GetItem hit by DAX, in hits by HTTP", r.ratio(daxHit, nameDAX, cpu), 0.8)
-	most("p50 of a GetItem hit from Python by DAX, in direct ones", r.ratio(daxPython, nameDAX, p50), 0.2)
-	most("p50 of PutItem by DAX on 1 connection, in direct ones", r.ratio(daxPut, nameDAX, p50), 1.2)
+// judgeDAX adds the goals of the DAX front end.
+func (r *report) judgeDAX(atMost func(name string, value, bound float64)) {
+	atMost("CPU of a GetItem hit by DAX, in hits by HTTP", r.ratio(daxHit, nameDAX, cpu), 0.8)
+	atMost("p50 of a GetItem hit from Python by DAX, in direct ones", r.ratio(daxPython, nameDAX, p50), 0.2)
+	atMost("p50 of PutItem by DAX on 1 connection, in direct ones", r.ratio(daxPut, nameDAX, p50), 1.2)
 }

@@ -1,11 +1,11 @@
 package main
 
-// goal is a figure that the project has set itself.
+// goal is a goal of the project for one figure.
 type goal struct {
 	Name  string
 	Value float64
 	Bound float64
-	Least bool // Bound is the least that will do; otherwise the most
+	Least bool // Bound is a minimum; otherwise a maximum
 	Pass  bool
 }
 
@@ -16,50 +16,50 @@ func (g goal) relation() string {
 	return "<="
 }
 
-// judge fills in the goals for which there are measurements.
+// judge adds the goals for which there are measurements.
 func (r *report) judge() {
-	most := func(name string, value, bound float64) {
+	atMost := func(name string, value, bound float64) {
 		if value > 0 {
 			r.Goals = append(r.Goals, goal{Name: name, Value: value, Bound: bound, Pass: value <= bound})
 		}
 	}
-	least := func(name string, value, bound float64) {
+	atLeast := func(name string, value, bound float64) {
 		if value > 0 {
 			r.Goals = append(r.Goals, goal{Name: name, Value: value, Bound: bound, Least: true, Pass: value >= bound})
 		}
 	}
-	most("CPU of a GetItem hit, in floors", r.ratio(getHit, nameKasoku, cpu), 1.5)
-	most("CPU of a GetItem hit with SigV4, in floors", r.ratio(getSigned, nameKasoku, cpu), 2.2)
+	atMost("CPU of a GetItem hit, in floors", r.ratio(getHit, nameKasoku, cpu), 1.5)
+	atMost("CPU of a GetItem hit with SigV4, in floors", r.ratio(getSigned, nameKasoku, cpu), 2.2)
 	if kasoku, dynamo := r.ratio(getHit, nameKasoku, cpu), r.ratio(getHit, nameDynamo, cpu); dynamo > 0 {
-		most("CPU of a GetItem hit, in DynamoDB Locals", kasoku/dynamo, 0.1)
+		atMost("CPU of a GetItem hit, in DynamoDB Locals", kasoku/dynamo, 0.1)
 	}
 	if kasoku, dynamo := r.ratio(getHit, nameKasoku, throughput), r.ratio(getHit, nameDynamo, throughput); dynamo > 0 {
-		least("throughput of GetItem hits, in DynamoDB Locals", kasoku/dynamo, 8)
+		atLeast("throughput of GetItem hits, in DynamoDB Locals", kasoku/dynamo, 8)
 	}
-	most("p50 of PutItem on 1 connection, in direct ones", r.ratio(putOne, nameKasoku, p50), 1.15)
-	most("p50 of PutItem on 8 connections, in direct ones", r.ratio(putEight, nameKasoku, p50), 1.15)
+	atMost("p50 of PutItem on 1 connection, in direct ones", r.ratio(putOne, nameKasoku, p50), 1.15)
+	atMost("p50 of PutItem on 8 connections, in direct ones", r.ratio(putEight, nameKasoku, p50), 1.15)
 	if row := r.find(sizeScenario, sizeName(5_000_000)); row != nil {
-		most("CPU of a hit among 5 million items, in hits among 10 thousand", row.Columns[cpu].Ratio, 1.3)
+		atMost("CPU of a hit among 5 million items, in hits among 10 thousand", row.Columns[cpu].Ratio, 1.3)
 	}
-	most("bytes an entry takes beside key and payload", r.overhead, 250)
-	most("origin requests of 1,000 clients for one cold key", r.storm, 1)
-	most("KiB an idle connection takes", r.idle/1024, 12)
-	least("throughput of GetItem from the embedded store, in DynamoDB Locals", r.ratio(storeGet, nameEmbedded, throughput), 5)
-	most("CPU of a GetItem from the embedded store, in DynamoDB Locals", r.ratio(storeGet, nameEmbedded, cpu), 0.1667)
-	least("throughput of durable PutItem, in DynamoDB Locals in memory", r.ratio(storePut, nameEmbedded, throughput), 3)
-	least("throughput of Query of 25 items, in DynamoDB Locals", r.ratio(storeQuery, nameEmbedded, throughput), 5)
-	most("memory of the embedded store, in DynamoDB Locals", r.memory, 0.5)
-	most("seconds of CPU to the first answer", r.start/1e9, 0.2)
+	atMost("bytes of an entry in addition to key and payload", r.overhead, 250)
+	atMost("origin requests of 1,000 clients for one cold key", r.storm, 1)
+	atMost("KiB of an idle connection", r.idle/1024, 12)
+	atLeast("throughput of GetItem from the embedded store, in DynamoDB Locals", r.ratio(storeGet, nameEmbedded, throughput), 5)
+	atMost("CPU of a GetItem from the embedded store, in DynamoDB Locals", r.ratio(storeGet, nameEmbedded, cpu), 0.1667)
+	atLeast("throughput of durable PutItem, in DynamoDB Locals in memory", r.ratio(storePut, nameEmbedded, throughput), 3)
+	atLeast("throughput of Query of 25 items, in DynamoDB Locals", r.ratio(storeQuery, nameEmbedded, throughput), 5)
+	atMost("memory of the embedded store, in DynamoDB Locals", r.memory, 0.5)
+	atMost("seconds of CPU to the first answer", r.start/1e9, 0.2)
 	r.judgePlain()
-	r.judgeDAX(most)
-	r.judgeCaches(most)
-	r.judgeCouch(least)
-	r.judgeMemcached(most)
+	r.judgeDAX(atMost)
+	r.judgeCaches(atMost)
+	r.judgeCouch(atLeast)
+	r.judgeMemcached(atMost)
 	r.judgeLogs()
-	r.judgeLoggers(most, least)
+	r.judgeLoggers(atMost, atLeast)
 }
 
-// ratio is a target's value of a column as a multiple of its reference's.
+// ratio returns a target's value of a column as a multiple of the reference's.
 func (r *report) ratio(scenario, target string, column int) float64 {
 	if row := r.find(scenario, target); row != nil {
 		return row.Columns[column].Ratio

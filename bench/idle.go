@@ -12,8 +12,8 @@ import (
 
 const idleScenario = "GetItem hit beside idle"
 
-// measureIdle compares a server that has nothing else to do with one that
-// holds many idle connections, for Kasoku and then for the floor.
+// measureIdle compares a server without other connections with one that holds many idle
+// connections, for Kasoku and then for the floor.
 func (l *lab) measureIdle() error {
 	progress("%s connections", idleScenario)
 	origin, err := l.startOrigin()
@@ -40,8 +40,8 @@ func (l *lab) measureIdle() error {
 	return err
 }
 
-// compareIdle measures two servers of a kind while the second holds idle
-// connections, and returns what each of those takes.
+// compareIdle measures two servers of a kind while the second holds idle connections, and
+// returns the memory of one idle connection.
 func (l *lab) compareIdle(pair []target) (each float64, err error) {
 	requests, err := getHits(l.plan.items)
 	if err != nil {
@@ -69,8 +69,8 @@ func (l *lab) compareIdle(pair []target) (each float64, err error) {
 	return each, nil
 }
 
-// crowd opens idle connections, each of which has had one answer, and returns
-// what each adds to the resident memory of the server.
+// crowd opens idle connections, each after one answer, and returns the resident memory that
+// each adds to the server.
 func (l *lab) crowd(p *proc.Process) (crowd []net.Conn, each float64, err error) {
 	before, err := p.RSS()
 	if err != nil {
@@ -96,7 +96,7 @@ func (l *lab) crowd(p *proc.Process) (crowd []net.Conn, each float64, err error)
 	return crowd, float64(after-before) / float64(len(crowd)), err
 }
 
-// oneAnswer reads the answer to a GetItem of item 0, which ends with it.
+// oneAnswer reads the answer to a GetItem of item 0.
 func oneAnswer(c net.Conn, buf []byte) error {
 	n := 0
 	for n < 2 || buf[n-1] != '}' || n < dataset.Even.GotLen(0) {

@@ -13,18 +13,18 @@ import (
 	"github.com/kasoku/kasoku/bench/internal/proc"
 )
 
-// kasoku is a running Kasoku with a service for each use.
+// kasoku is a running Kasoku with a service for each purpose.
 type kasoku struct {
-	*proc.Process        // Addr is the service without signatures, before the counting origin
-	signed        string // verifies signatures, before the counting origin
-	store         string // before DynamoDB Local; empty without one
+	*proc.Process        // Addr is the service without signatures, in front of the counting origin
+	signed        string // service that verifies signatures, in front of the counting origin
+	store         string // service in front of DynamoDB Local; empty without one
 	admin         string
 }
 
-// service is what differs between the services of one configuration.
+// service is the part of a configuration that differs between services.
 type service struct {
 	name, listen, origin, auth string
-	idle                       int // connections that it holds beside those of the scenarios
+	idle                       int // connections in addition to those of the scenarios
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	authSigned = "{mode: sigv4, keys: [{id: " + dataset.AccessKey + ", secret_env: BENCH_SECRET, allow: [read, write]}]}"
 )
 
-// startKasoku starts a Kasoku before origin and, unless it is nil, dynamo.
+// startKasoku starts a Kasoku in front of origin and, unless it is nil, dynamo.
 func (l *lab) startKasoku(name string, memory string, origin, dynamo *proc.Process) (*kasoku, error) {
 	var addrs [4]string
 	for i := range addrs {
@@ -70,11 +70,11 @@ func (l *lab) startKasoku(name string, memory string, origin, dynamo *proc.Proce
 	return k, err
 }
 
-// scenarioConns is how many connections a scenario may have beside idle ones. More would not
-// fit the files that a process may open, since each may need another to the origin.
+// scenarioConns is the number of connections that a scenario may use in addition to idle
+// ones. More would exceed the limit on open files, because each may need one to the origin.
 const scenarioConns = 2000
 
-// configText is a kasoku.yaml whose entries outlive any measurement.
+// configText returns a kasoku.yaml whose entries do not expire during a measurement.
 func configText(admin, memory string, services []service) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "admin: {listen: %q}\ncache: {memory: %s}\naccess_log: {to: none}\nservices:\n", admin, memory)
@@ -87,7 +87,7 @@ func configText(admin, memory string, services []service) []byte {
 	return b.Bytes()
 }
 
-// metrics are the values of the admin page's /metrics that have no labels.
+// metrics are the values without labels in /metrics.
 type metrics map[string]float64
 
 func (k *kasoku) metrics() (metrics, error) {
@@ -108,9 +108,9 @@ func (k *kasoku) metrics() (metrics, error) {
 	return m, nil
 }
 
-// liveHeap waits for a collection that begins after now and returns the bytes
-// that it found in use. Without one the runtime collects after two minutes;
-// asking for the metrics leaves some garbage, which may bring it sooner.
+// liveHeap waits for a garbage collection that begins after now and returns the live bytes
+// that it found. Without allocations the runtime collects every two minutes; requests for
+// the metrics produce garbage, which may start one sooner.
 func (l *lab) liveHeap(k *kasoku) (float64, error) {
 	began := float64(time.Now().UnixMilli()) / 1000
 	for {
@@ -129,9 +129,9 @@ func (l *lab) liveHeap(k *kasoku) (float64, error) {
 	}
 }
 
-// live tells the heap that the last collection found in use from the goal it
-// set for the next one, which is that times 1+GOGC/100. (The allocated bytes
-// would count garbage that isn't swept yet.)
+// live computes the live heap of the last collection from the heap goal for the next one,
+// which is that times 1+GOGC/100. (The allocated bytes would include garbage that is not
+// swept yet.)
 func live(m metrics) float64 {
 	percent, ok := m["go_gc_gogc_percent"]
 	if !ok {

@@ -20,13 +20,13 @@ const (
 
 const fallbackBody = `{"status":"fallback"}`
 
-// killedScenario measures the keys of living servers beside keys of one that is killed,
-// which the fallback answers.
+// killedScenario measures the keys of running servers while other requests are for keys of a
+// killed server, which the fallback answers.
 var killedScenario = scenario{name: "memcached hit at 2000/s", conns: 32, rate: 2000}
 
-// killOne measures hits, kills a server, and measures those of the other servers, round
-// after round. It tells how long after the server's return its keys are hits again, at
-// most.
+// killOne measures hits, kills a server, and measures the hits of the other servers, for
+// several rounds. It reports the longest time from the server's restart until its keys are
+// hits again.
 func (l *lab) killOne(servers []*proc.Process) error {
 	progress("%s", killedScenario.name)
 	fallback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -73,8 +73,8 @@ func (l *lab) killOne(servers []*proc.Process) error {
 	return nil
 }
 
-// parted returns traffic for keys of the first server that it has not, which the fallback
-// answers while the server is there as well, and for those of the others.
+// parted returns traffic for keys of the first server that it does not hold, which the
+// fallback answers even while the server runs, and traffic for keys of the others.
 func parted(servers []*proc.Process) (own, others traffic, err error) {
 	r, err := countRing(servers)
 	if err != nil {
@@ -96,8 +96,8 @@ func parted(servers []*proc.Process) (own, others traffic, err error) {
 	return own, others, nil
 }
 
-// beside measures a target for one round, while another load asks it for something else.
-// Nothing may fail.
+// beside measures a target for one round, while another load sends other requests to it. Any
+// error fails the measurement.
 func (l *lab) beside(b bout, t target, other traffic) (sample, error) {
 	var besides sync.WaitGroup
 	var failed error
@@ -107,12 +107,12 @@ func (l *lab) beside(b bout, t target, other traffic) (sample, error) {
 	s, err := l.measure(b, t)
 	besides.Wait()
 	if failed != nil {
-		failed = fmt.Errorf("keys of the server that is killed: %w", failed)
+		failed = fmt.Errorf("keys of the killed server: %w", failed)
 	}
 	return s, errors.Join(err, failed)
 }
 
-// returned starts the killed server again, and asks for a key of it until that is a hit.
+// returned restarts the killed server, and requests one of its keys until that is a hit.
 func (l *lab) returned(servers []*proc.Process, k *proc.Process) (time.Duration, error) {
 	s, err := l.startMemcached(servers[0].Addr)
 	if err != nil {

@@ -22,16 +22,16 @@ import (
 	"github.com/kasoku/kasoku/bench/internal/proc"
 )
 
-// lab holds the programs, the servers that run, and what was found so far.
+// lab holds the programs, the running servers and the results so far.
 type lab struct {
 	ctx    context.Context
 	plan   plan
 	only   []string
 	report *report
 
-	root   string // the module
-	dir    string // scratch
-	floor  string // programs
+	root   string // of the module
+	dir    string // scratch folder
+	floor  string // paths of the programs
 	origin string
 	kasoku string
 
@@ -72,7 +72,7 @@ func (l *lab) build(binary string) error {
 
 func (l *lab) compile(file, program string) error { return l.compileIn(l.root, file, program) }
 
-// compileIn builds a program of the module that has the folder.
+// compileIn builds a program of the module in folder.
 func (l *lab) compileIn(folder, file, program string) error {
 	progress("building %s", program)
 	cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", file, program)
@@ -113,11 +113,12 @@ func (l *lab) startOrigin() (*proc.Process, error) {
 	return l.start(proc.Command{Name: "origin", Args: []string{l.origin}})
 }
 
-// errNoDynamo says that a peer is left out, which is no failure.
+// errNoDynamo reports that DynamoDB Local is not installed. It is left out, which is not a
+// failure.
 var errNoDynamo = errors.New("DynamoDB Local is not installed below .tools (make tools fetches it)")
 
-// launchDynamo starts an empty DynamoDB Local in memory, with a heap of at most
-// so many bytes as Java writes them.
+// launchDynamo starts an empty DynamoDB Local in memory, with a maximum heap size in Java's
+// notation.
 func (l *lab) launchDynamo(heap string) (*proc.Process, error) {
 	home := filepath.Join(l.root, ".tools", "dynamodb-local")
 	if _, err := os.Stat(filepath.Join(home, "classes")); errors.Is(err, fs.ErrNotExist) {
@@ -134,8 +135,8 @@ func (l *lab) launchDynamo(heap string) (*proc.Process, error) {
 	}})
 }
 
-// startDynamo starts DynamoDB Local with the items to compare peers on, and
-// drives it until Java has compiled what is hot.
+// startDynamo starts DynamoDB Local with the items for comparing peers, and sends requests
+// until Java has compiled the hot code.
 func (l *lab) startDynamo() (*proc.Process, error) {
 	p, err := l.launchDynamo("1g")
 	if err != nil {
@@ -154,8 +155,8 @@ func (l *lab) startDynamo() (*proc.Process, error) {
 	return p, err
 }
 
-// load makes a table and puts n items into it; batch appends the body of a
-// BatchWriteItem of so many items from one on.
+// load creates a table and stores n items in it; batch appends the body of a BatchWriteItem
+// of n items from item i on.
 func (l *lab) load(addr string, table []byte, n int, batch func(dst []byte, i, n int) []byte) error {
 	if _, err := ask(addr, dataset.AppendRequest(nil, "CreateTable", table)); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (l *lab) load(addr string, table []byte, n int, batch func(dst []byte, i, n
 	return nil
 }
 
-// allProcessed accepts the answer to a BatchWriteItem that did everything.
+// allProcessed accepts the answer to a BatchWriteItem without unprocessed items.
 func allProcessed(_, status int, body []byte) error {
 	if status != 200 || !bytes.Contains(body, []byte(`"UnprocessedItems":{}`)) {
 		return fmt.Errorf("status %d: %.200q", status, body)
@@ -182,17 +183,17 @@ func allProcessed(_, status int, body []byte) error {
 	return nil
 }
 
-// ask sends one request on a connection of its own and returns the answer's
-// body, which must be a good one.
+// ask sends one request on a new connection and returns the answer's body. The status must
+// be 200.
 func ask(addr string, request []byte) ([]byte, error) {
 	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", addr, err)
+		return nil, fmt.Errorf("query %s: %w", addr, err)
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := c.Write(request); err != nil {
-		return nil, fmt.Errorf("ask %s: %w", addr, err)
+		return nil, fmt.Errorf("query %s: %w", addr, err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
@@ -213,8 +214,8 @@ func get(addr, path string) ([]byte, error) {
 	return ask(addr, []byte("GET "+path+" HTTP/1.1\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n"))
 }
 
-// originReads is the number of reads that the origin has answered; none without
-// an origin.
+// originReads returns the number of reads that the origin has answered, or 0 without an
+// origin.
 func originReads(origin *proc.Process) (uint64, error) {
 	if origin == nil {
 		return 0, nil

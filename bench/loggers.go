@@ -37,7 +37,7 @@ type client struct {
 	name    string
 	program string // below the scratch folder
 	args    []string
-	maps    bool // takes maps only
+	maps    bool // accepts only maps
 }
 
 var clients = []client{
@@ -49,7 +49,7 @@ var clients = []client{
 	{name: nameCaller, program: "fluent", args: []string{"-mode", "none"}},
 }
 
-// kinds are the records that all clients post, in the table's order.
+// kinds are the kinds of records that all clients post, in the table's order.
 var kinds = []string{"count", "struct", "nested", "access", "access map"}
 
 func loggerScenarios() []scenario {
@@ -60,7 +60,7 @@ func loggerScenarios() []scenario {
 	return append(list, scenario{name: postAcked}, scenario{name: postNormal}, scenario{name: postAway})
 }
 
-// sink is a server that throws records away.
+// sink is a server that discards records.
 type sink struct {
 	*proc.Process
 	counts string
@@ -75,7 +75,7 @@ func (l *lab) startSink(name, addr string) (*sink, error) {
 	return &sink{p, counts}, err
 }
 
-// taken is how many records have come since it was last asked.
+// taken returns the number of records received since the last call.
 func (s *sink) taken() (int, error) {
 	text, err := get(s.counts, "/")
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *sink) taken() (int, error) {
 	return n, nil
 }
 
-// compareLoggers drives each client in a process of its own against one sink.
+// compareLoggers runs each client in a process of its own with the same sink.
 func (l *lab) compareLoggers() error {
 	for _, b := range [][3]string{{"sink", ".", "./bench/loggers/sink"}, {"fluent", ".", "./bench/loggers/fluent"},
 		{"official", "integration", "./loggers/official"}, {"ibm", "integration", "./loggers/ibm"}} {
@@ -124,10 +124,11 @@ func (l *lab) compareLoggers() error {
 	return nil
 }
 
-// warmPosts go before each measurement, and are counted by the sink as well.
+// warmPosts is the number of records posted before each measurement, which the sink counts
+// too.
 const warmPosts = 1000
 
-// drive runs a client once and has its records counted.
+// drive runs a client once and returns the number of its records that the sink received.
 func (l *lab) drive(c client, s *sink, args ...string) (r loggers.Result, delivered int, err error) {
 	args = append(append([]string{"-addr", s.Addr, "-warmup", strconv.Itoa(warmPosts)}, c.args...), args...)
 	cmd := exec.CommandContext(l.ctx, filepath.Join(l.dir, c.program), args...)
@@ -146,7 +147,7 @@ func (l *lab) drive(c client, s *sink, args ...string) (r loggers.Result, delive
 	return r, delivered - warmPosts, nil
 }
 
-// settle asks the sink until it has what was posted, or no more comes.
+// settle polls the sink until it has received all posted records, or no more arrive.
 func (l *lab) settle(s *sink, want int) (taken int, err error) {
 	for still := 0; taken < want && still < 20; {
 		n, err := s.taken()
@@ -167,7 +168,7 @@ func (l *lab) settle(s *sink, want int) (taken int, err error) {
 	return taken, nil
 }
 
-// posts collects the rounds of a client.
+// posts holds the rounds of a client.
 type posts struct {
 	samples                     []sample
 	refused, delivered, offered int
@@ -184,7 +185,7 @@ func (p *posts) add(r loggers.Result, delivered int) error {
 	p.refused, p.delivered, p.offered = p.refused+r.Refused, p.delivered+delivered, p.offered+r.Posted+r.Refused
 	p.allocs = r.Allocs
 	if delivered < r.Posted {
-		return fmt.Errorf("%d records were taken and %d came", r.Posted, delivered)
+		return fmt.Errorf("%d records were accepted and %d delivered", r.Posted, delivered)
 	}
 	return nil
 }
@@ -209,8 +210,8 @@ func (l *lab) comparePosts(s *sink, name string) error {
 	return l.compareClients(s, name, able, "-record", kind, "-n", strconv.Itoa(l.plan.posts))
 }
 
-// compareAcked has each record, or batch of records, acknowledged; the reference
-// does without.
+// compareAcked measures acknowledged records, or batches of records. The reference has no
+// acknowledgements.
 func (l *lab) compareAcked(s *sink) error {
 	return l.compareClients(s, postAcked, []client{
 		{name: nameAsync, program: "official", args: []string{"-mode", "async"}},
@@ -219,7 +220,7 @@ func (l *lab) compareAcked(s *sink) error {
 	}, "-record", "count", "-n", strconv.Itoa(l.plan.posts))
 }
 
-// compareClients drives clients in turn, round after round.
+// compareClients measures clients in turn, in several rounds.
 func (l *lab) compareClients(s *sink, name string, list []client, args ...string) error {
 	found := make([]posts, len(list))
 	for range l.plan.rounds {
@@ -242,7 +243,7 @@ func (l *lab) compareClients(s *sink, name string, list []client, args ...string
 	return nil
 }
 
-// pacePosts times single calls at a rate that is no strain.
+// pacePosts measures single calls at a moderate rate.
 func (l *lab) pacePosts(s *sink) error {
 	r, delivered, err := l.drive(client{name: nameFluent, program: "fluent", args: []string{"-ack", "-mode", "spill=" + filepath.Join(l.dir, "spill-normal")}}, s, l.paceArgs()...)
 	if err == nil {
@@ -267,11 +268,10 @@ func (l *lab) addPaced(name string, r loggers.Result, delivered int) {
 		}
 	}
 	l.report.add(name, nameFluent, nameFluent+" ", []sample{s}, reference,
-		fmt.Sprintf("p99 is p99.9; longest call %v; %d taken, %d refused, %d came", r.Longest.Round(time.Microsecond), r.Posted, r.Refused, delivered))
+		fmt.Sprintf("p99 is p99.9; longest call %v; %d accepted, %d refused, %d delivered", r.Longest.Round(time.Microsecond), r.Posted, r.Refused, delivered))
 }
 
-// measureAway posts while there is no server, for as long as before with one, and
-// starts it then.
+// measureAway posts without a server, for as long as pacePosts, and then starts the server.
 func (l *lab) measureAway() error {
 	addr, err := proc.FreeAddr()
 	if err != nil {
@@ -310,22 +310,22 @@ func (l *lab) measureAway() error {
 	}
 	l.addPaced(postAway, r, delivered-warmPosts)
 	if delivered < r.Posted+warmPosts {
-		return fmt.Errorf("%d records were taken and %d came", r.Posted+warmPosts, delivered)
+		return fmt.Errorf("%d records were accepted and %d delivered", r.Posted+warmPosts, delivered)
 	}
 	return nil
 }
 
-// judgeLoggers fills in the goals for Fluentd clients. The shares for the kinds
-// that others have been measured with are half of what the fastest of five clients
-// takes of the official one's time.
-func (r *report) judgeLoggers(most, least func(name string, value, bound float64)) {
+// judgeLoggers adds the goals for Fluentd clients. The bounds for kinds that are measured
+// with other clients too are half of the time of the fastest of five clients, relative to
+// the official one.
+func (r *report) judgeLoggers(atMost, atLeast func(name string, value, bound float64)) {
 	bounds := map[string]float64{"count": 0.15, "struct": 0.092, "nested": 0.333, "access": 0.141, "access map": 0.153}
 	for _, kind := range kinds {
-		most("time of a call with record "+kind+", in the official client's", r.ratio(postPrefix+kind, nameFluent, p50), bounds[kind])
+		atMost("time of a call with record "+kind+", in the official client's", r.ratio(postPrefix+kind, nameFluent, p50), bounds[kind])
 	}
-	least("records delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluent, throughput), 3)
-	most("CPU of a record delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluent, cpu), 0.333)
+	atLeast("records delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluent, throughput), 3)
+	atMost("CPU of a record delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluent, cpu), 0.333)
 	if row := r.find(postAway, nameFluent); row != nil {
-		most("milliseconds of a call at p99.9 with the server away", row.Columns[p99].Value/1e6, 1)
+		atMost("milliseconds of a call at p99.9 with the server away", row.Columns[p99].Value/1e6, 1)
 	}
 }

@@ -1,7 +1,6 @@
-// Command bench compares Kasoku with what stands beside it, all on this
-// machine and in one run: DynamoDB Local asked directly, and a floor, which is
-// a bare HTTP server that sends the same bytes. It prints one table, and below
-// it how far the project's own goals are met. See docs/benchmarks.md.
+// Command bench compares Kasoku with its alternatives on this machine and in one run:
+// DynamoDB Local itself, and a floor, which is a bare HTTP server that sends the same bytes.
+// It prints one table, and the project's goals with their results. See docs/benchmarks.md.
 package main
 
 import (
@@ -19,19 +18,19 @@ import (
 	"github.com/kasoku/kasoku/bench/internal/proc"
 )
 
-// plan is how much is measured.
+// plan is the extent of the measurements.
 type plan struct {
 	rounds int
 	round  time.Duration // length of one measurement
-	jit    time.Duration // that DynamoDB Local is driven for before it is measured
-	items  int           // that peers are compared on
-	sizes  []int         // cached items
+	jit    time.Duration // time to warm up DynamoDB Local
+	items  int           // for comparing peers
+	sizes  []int         // numbers of cached items
 	stored int           // items in a store whose memory is measured
-	idle   int           // connections
+	idle   int           // idle connections
 	storms int
 	tweets int           // documents on CouchDB-like nodes
-	posts  int           // records that a Fluentd client is timed with
-	away   time.Duration // that a Fluentd is away for
+	posts  int           // records for a Fluentd client
+	away   time.Duration // time without a Fluentd server
 	limit  time.Duration // of the whole run
 }
 
@@ -40,16 +39,16 @@ var (
 	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, tweets: 700, posts: 50_000, away: 3 * time.Second, limit: 5 * time.Minute}
 )
 
-// stormClients ask for the same cold key at once.
+// stormClients is how many clients request the same cold key at once.
 const stormClients = 1000
 
 func main() {
 	var (
 		isQuick = flag.Bool("quick", false, "measure less of everything: a smoke test of about a minute")
-		only    = flag.String("only", "", "measure only what has one of these `names`, separated by commas: "+strings.Join(groupNames(), ", ")+", or part of a scenario's name")
+		only    = flag.String("only", "", "measure only groups or scenarios with these `names`, separated by commas: "+strings.Join(groupNames(), ", ")+", or part of a scenario's name")
 		asJSON  = flag.Bool("json", false, "print JSON instead of the table")
 		binary  = flag.String("kasoku", "", "measure this `binary` instead of building one")
-		cpus    = flag.Int("cpus", 2, "confine all processes, the load generator included, to so many CPUs (Linux)")
+		cpus    = flag.Int("cpus", 2, "confine all processes, the load generator included, to this number of CPUs (Linux)")
 	)
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -59,7 +58,7 @@ func main() {
 	names := splitNames(*only)
 	for _, name := range names {
 		if !slices.ContainsFunc(groups, func(g group) bool { return g.wanted([]string{name}) }) {
-			fmt.Fprintf(os.Stderr, "bench: nothing is called %q; there are %s, and: %s\n", name, strings.Join(groupNames(), ", "), strings.Join(scenarioNames(), ", "))
+			fmt.Fprintf(os.Stderr, "bench: no group or scenario matches %q; there are the groups %s, and the scenarios %s\n", name, strings.Join(groupNames(), ", "), strings.Join(scenarioNames(), ", "))
 			os.Exit(2)
 		}
 	}
@@ -81,11 +80,11 @@ func main() {
 	}
 }
 
-// group is what is measured with the same servers, which it starts itself.
+// group is a group of measurements with the same servers, which it starts itself.
 type group struct {
 	name      string
 	run       func(*lab) error
-	scenarios []scenario // those that are named by parts of their names; may be none
+	scenarios []scenario // those that can be selected by parts of their names; may be empty
 }
 
 var groups = []group{
@@ -105,7 +104,7 @@ var groups = []group{
 	{"loggers", (*lab).compareLoggers, loggerScenarios()},
 }
 
-// splitNames returns the names that -only gives; none for everything.
+// splitNames returns the names in -only; none means everything.
 func splitNames(only string) (names []string) {
 	for name := range strings.SplitSeq(only, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -115,12 +114,12 @@ func splitNames(only string) (names []string) {
 	return names
 }
 
-// wanted tells whether -only names the group or a scenario of it.
+// wanted reports whether -only selects the group or a scenario of it.
 func (g *group) wanted(only []string) bool {
 	return len(only) == 0 || slices.Contains(only, g.name) || len(chosen(g.scenarios, g.name, only)) > 0
 }
 
-// chosen returns the scenarios of a group that -only names.
+// chosen returns the scenarios of a group that -only selects.
 func chosen(all []scenario, group string, only []string) []scenario {
 	if len(only) == 0 || slices.Contains(only, group) {
 		return all
@@ -152,8 +151,7 @@ func scenarioNames() []string {
 	return names
 }
 
-// run measures what is asked for, in groups that each start and stop their own
-// servers.
+// run runs the selected measurements, in groups that each start and stop their own servers.
 func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*report, error) {
 	r := &report{Machine: fmt.Sprintf("%s/%s, %d CPUs used", runtime.GOOS, runtime.GOARCH, min(cpus, runtime.NumCPU()))}
 	if err := proc.Confine(cpus); err != nil {
@@ -163,9 +161,9 @@ func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*
 	if err != nil {
 		return nil, err
 	}
-	if most := files*2/5 - spareFiles; p.idle > most { // one to a client may need one to an origin
-		r.note("%d idle connections instead of %d: a process may open only %d files", most, p.idle, files)
-		p.idle = most
+	if limit := files*2/5 - spareFiles; p.idle > limit { // each client connection may need one to an origin
+		r.note("%d idle connections instead of %d: a process may open only %d files", limit, p.idle, files)
+		p.idle = limit
 	}
 	l, err := newLab(ctx, p, only, binary, r)
 	if err != nil {
@@ -177,7 +175,7 @@ func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*
 			continue
 		}
 		if err := g.run(l); err != nil {
-			if ctx.Err() != nil { // the servers may have been interrupted as well
+			if ctx.Err() != nil { // the interrupt may have stopped the servers too
 				err = context.Cause(ctx)
 			}
 			return nil, fmt.Errorf("%s: %w", g.name, err)
@@ -188,12 +186,12 @@ func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*
 	return r, nil
 }
 
-// spareFiles is what a process needs beside its idle connections.
+// spareFiles is the number of files that a process needs in addition to its idle
+// connections.
 const spareFiles = 300
 
-// raiseFiles lets this process and its servers open as many files as the
-// system allows, and says how many. Setting the limit explicitly makes
-// children inherit it.
+// raiseFiles raises the limit on open files of this process and its servers to the system's
+// maximum, and returns it. Setting the limit explicitly makes children inherit it.
 func raiseFiles() (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -201,7 +199,7 @@ func raiseFiles() (int, error) {
 	}
 	limit.Cur = limit.Max
 	if runtime.GOOS == "darwin" {
-		limit.Cur = min(limit.Cur, 24_000) // the system refuses more whatever it says
+		limit.Cur = min(limit.Cur, 24_000) // the system refuses more, whatever maximum it reports
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, fmt.Errorf("raise limit of open files: %w", err)

@@ -10,8 +10,7 @@ import (
 	"github.com/kasoku/kasoku/bench/internal/proc"
 )
 
-// A sample is what one measurement of one server gives, by column. A value
-// that can't be had is 0.
+// sample is one measurement of one server, by column. A value that can't be measured is 0.
 type sample [columns]float64
 
 const (
@@ -31,7 +30,7 @@ type target struct {
 	load traffic
 }
 
-// bout is how the targets of a scenario are driven.
+// bout describes the load on the targets of a scenario.
 type bout struct {
 	conns  int
 	rate   float64
@@ -39,8 +38,8 @@ type bout struct {
 	round  time.Duration
 }
 
-// interleave measures the targets in turn, round after round, so that what
-// else happens on the machine meets them all alike.
+// interleave measures the targets in turn, in several rounds, so that other activity on the
+// machine affects all of them.
 func (l *lab) interleave(b bout, targets []target) ([][]sample, error) {
 	samples := make([][]sample, len(targets))
 	for range b.rounds {
@@ -55,7 +54,7 @@ func (l *lab) interleave(b bout, targets []target) ([][]sample, error) {
 	return samples, nil
 }
 
-// measure drives one target for one round.
+// measure measures one target for one round.
 func (l *lab) measure(b bout, t target) (sample, error) {
 	before, cpuErr := t.proc.CPU()
 	result, err := load.Run(l.ctx, load.Config{
@@ -66,7 +65,7 @@ func (l *lab) measure(b bout, t target) (sample, error) {
 		return sample{}, err
 	}
 	if result.Requests == 0 {
-		return sample{}, errors.New("nothing was answered")
+		return sample{}, errors.New("there were no answers")
 	}
 	var s sample
 	s[throughput] = result.Throughput()
@@ -81,8 +80,8 @@ func (l *lab) measure(b bout, t target) (sample, error) {
 	return s, nil
 }
 
-// warm sends every request of a target's traffic once, and then drives it for
-// a while, so that what is compiled or cached on first use is.
+// warm sends every request of a target's traffic once, and then sends requests for a while,
+// to fill caches and finish compilation.
 func (l *lab) warm(b bout, t target) error {
 	if len(t.load.all) > 0 {
 		result, err := load.Run(l.ctx, load.Config{
@@ -100,7 +99,7 @@ func (l *lab) warm(b bout, t target) error {
 	return nil
 }
 
-// medians joins the rounds of a target by the median of each column.
+// medians combines the rounds of a target by the median of each column.
 func medians(rounds []sample) sample {
 	var m sample
 	for c := range m {
@@ -109,8 +108,8 @@ func medians(rounds []sample) sample {
 	return m
 }
 
-// ratios is the median, over the rounds, of a target's value divided by the
-// reference's value of the same round.
+// ratios returns the median, over the rounds, of a target's value divided by the reference's
+// value in the same round.
 func ratios(rounds, reference []sample) sample {
 	var m sample
 	for c := range m {

@@ -27,7 +27,7 @@ func TestRatiosPairRounds(t *testing.T) {
 		t.Errorf("ratios are %v, want 2 throughout", got)
 	}
 	if got := ratios(samplesOf(0, 0, 0), reference); got != (sample{}) {
-		t.Errorf("ratios of what wasn't measured are %v", got)
+		t.Errorf("ratios without measurements are %v", got)
 	}
 	if got := medians(samplesOf(3, 1, 2, 10)); got[cpu] != 2.5 {
 		t.Errorf("median is %g, want 2.5", got[cpu])
@@ -68,7 +68,7 @@ func TestReportJudgesWhatWasMeasured(t *testing.T) {
 	}
 	for _, want := range []string{
 		"pass         CPU of a GetItem hit, in floors: 1.4 (goal: <= 1.5)",
-		"pass         KiB an idle connection takes: 10 (goal: <= 12)",
+		"pass         KiB of an idle connection: 10 (goal: <= 12)",
 		"FALLS SHORT  origin requests of 1,000 clients for one cold key: 3 (goal: <= 1)",
 		"note: something was left out",
 		"aside",
@@ -79,7 +79,7 @@ func TestReportJudgesWhatWasMeasured(t *testing.T) {
 		}
 	}
 	if len(r.Goals) != 3 {
-		t.Errorf("%d goals are judged, want the 3 that were measured: %+v", len(r.Goals), r.Goals)
+		t.Errorf("%d goals, want the 3 that were measured: %+v", len(r.Goals), r.Goals)
 	}
 	text.Reset()
 	if err := r.print(&text, true); err != nil || !strings.Contains(text.String(), `"Ratio": 1.4`) {

@@ -24,7 +24,7 @@ const (
 	nameNear          = "kasoku, near_ttl"
 )
 
-// What nginx's "hash ... consistent" is in Kasoku, which its own data is read with.
+// The counterpart of nginx's "hash ... consistent" in Kasoku's configuration.
 const (
 	countPoints    = 160
 	countNamespace = "testapp::"
@@ -39,8 +39,8 @@ func memcachedScenarios() []scenario {
 	}
 }
 
-// countHits asks for values that are there, drawn at random, with a callback if that has
-// a name.
+// countHits returns requests for stored values, drawn at random, as JSONP calls if callback
+// is not empty.
 func countHits(callback string) func(int) (traffic, error) {
 	return func(int) (traffic, error) {
 		requests := prepare(dataset.Counts, func(k int) []byte { return dataset.AppendCountRequest(nil, k, callback) })
@@ -50,12 +50,12 @@ func countHits(callback string) func(int) (traffic, error) {
 	}
 }
 
-// compareMemcached compares Kasoku with nginx before the same memcached servers. nginx
-// wraps values by its echo module.
+// compareMemcached compares Kasoku with nginx in front of the same memcached servers. nginx
+// wraps values with its echo module.
 func (l *lab) compareMemcached() error {
 	servers, err := l.startMemcacheds()
 	if errors.Is(err, errNoMemcached) {
-		l.report.note("what stands before memcached is left out: %v", err)
+		l.report.note("servers in front of memcached are left out: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (l *lab) compareMemcached() error {
 	return nil
 }
 
-// probeCounts asks a server for values, with and without a callback.
+// probeCounts requests values from a server, with and without a callback.
 func probeCounts(addr string) error {
 	for _, callback := range []string{"", "cb_func_hoge"} {
 		for k := range 30 {
@@ -100,17 +100,18 @@ func probeCounts(addr string) error {
 				return err
 			}
 			if want := dataset.AppendCountAnswer(nil, k, callback); !bytes.Equal(got, want) {
-				return fmt.Errorf("it answers %.100q instead of %q", got, want)
+				return fmt.Errorf("the answer is %.100q instead of %q", got, want)
 			}
 		}
 	}
 	return nil
 }
 
-// errNoMemcached says that there is nothing to stand before, which is no failure.
+// errNoMemcached reports that memcached is not installed. The group is left out, which is
+// not a failure.
 var errNoMemcached = errors.New("memcached is not installed below .tools (scripts/setup-memcached.sh fetches it)")
 
-// startMemcacheds starts servers and spreads the values over them.
+// startMemcacheds starts servers and distributes the values over them.
 func (l *lab) startMemcacheds() ([]*proc.Process, error) {
 	servers := make([]*proc.Process, countServers)
 	for i := range servers {
@@ -141,12 +142,12 @@ func (l *lab) startMemcached(addr string) (*proc.Process, error) {
 	}
 	args := []string{program, "-l", host, "-p", port, "-U", "0", "-m", "64", "-c", "4096", "-t", "1"}
 	if os.Geteuid() == 0 {
-		args = append(args, "-u", "root") // which it wants to be told
+		args = append(args, "-u", "root") // required to run as root
 	}
 	return l.start(proc.Command{Name: "memcached-" + port, Addr: addr, Args: args})
 }
 
-// fillCounts stores the values on server i that belong there.
+// fillCounts stores the values of server i on it.
 func fillCounts(servers []*proc.Process, i int) error {
 	keys, err := countsOf(servers, i)
 	if err != nil {
@@ -169,13 +170,13 @@ func fillCounts(servers []*proc.Process, i int) error {
 	answers := bufio.NewReader(conn)
 	for range keys {
 		if line, err := answers.ReadString('\n'); err != nil || line != "STORED\r\n" {
-			return fmt.Errorf("fill memcached: it answers %q, %w", line, err)
+			return fmt.Errorf("fill memcached: answer %q, %w", line, err)
 		}
 	}
 	return nil
 }
 
-// countsOf returns which values belong on server i.
+// countsOf returns the values that belong to server i.
 func countsOf(servers []*proc.Process, i int) (keys []int, err error) {
 	r, err := countRing(servers)
 	if err != nil {
@@ -197,8 +198,8 @@ func countRing(servers []*proc.Process) (*ring.Ring, error) {
 	return ring.New(c)
 }
 
-// startCounts starts a Kasoku with a service of type memcached, otherwise as it is by
-// default.
+// startCounts returns a function that starts a Kasoku with a service of type memcached and
+// defaults.
 func (l *lab) startCounts(near string) func(servers []*proc.Process) (*proc.Process, error) {
 	return func(servers []*proc.Process) (*proc.Process, error) {
 		return l.startService("counts-"+near, func(listen, admin string) string { return countsText(listen, admin, servers, near, "") })
@@ -244,17 +245,17 @@ func (l *lab) startMemcachedPass(servers []*proc.Process) (*proc.Process, error)
 		"location = /count {\n\t"+get+"}\nlocation = /jsonp {\n\techo_before_body -n \"${arg_callback}(\";\n\techo_after_body -n \");\";\n\t"+get+"}\n")
 }
 
-// judgeMemcached fills in the goals of hits from memcached.
-func (r *report) judgeMemcached(most func(name string, value, bound float64)) {
+// judgeMemcached adds the goals of hits from memcached.
+func (r *report) judgeMemcached(atMost func(name string, value, bound float64)) {
 	if r.find(countJSONP, nameMemcachedPass) != nil {
-		most("CPU of a memcached hit with JSONP, in nginx's", r.ratio(countJSONP, nameKasoku, cpu), 0.75)
-		most("the same from the near cache", r.ratio(countJSONP, nameNear, cpu), 0.6)
+		atMost("CPU of a memcached hit with JSONP, in nginx's", r.ratio(countJSONP, nameKasoku, cpu), 0.75)
+		atMost("the same from the near cache", r.ratio(countJSONP, nameNear, cpu), 0.6)
 	}
 	for _, name := range []string{nameKasoku, nameNear} {
 		if row := r.find(countJSONP, name); row != nil {
-			most("MiB of "+name+" under hits from memcached", row.Columns[rss].Value/(1<<20), 64)
+			atMost("MiB of "+name+" under hits from memcached", row.Columns[rss].Value/(1<<20), 64)
 		}
 	}
-	most("p99 of hits while another memcached server is dead, in that before", r.ratio(killedScenario.name, nameOneKilled, p99), 1.25)
-	most("seconds until the keys of a memcached server that returns are hits", r.back/1e9, 2)
+	atMost("p99 of hits while another memcached server is dead, in that before", r.ratio(killedScenario.name, nameOneKilled, p99), 1.25)
+	atMost("seconds until the keys of a memcached server that returns are hits", r.back/1e9, 2)
 }

@@ -17,7 +17,7 @@ const (
 	nameRelay  = "bare relay"
 )
 
-// Names of the scenarios that the goals speak of.
+// Names of the scenarios with goals.
 const (
 	getHit    = "GetItem hit"
 	getSigned = "GetItem hit, SigV4"
@@ -29,18 +29,18 @@ const (
 	putEight  = "PutItem, 8 conns"
 )
 
-// scenario is one kind of request, and who is compared on it. The first of its
-// targets that takes part is the reference.
+// scenario is one kind of request and the targets compared on it. The first target that
+// takes part is the reference.
 type scenario struct {
 	name    string
 	conns   int
 	rate    float64
 	traffic func(items int) (traffic, error)
 	targets func(s *stage) []target
-	cached  bool // Kasoku must answer without asking the origin
+	cached  bool // Kasoku must answer without requests to the origin
 }
 
-// stage is the servers that peers are compared on.
+// stage holds the servers for comparing peers.
 type stage struct {
 	floor, origin, originRelay *proc.Process
 	dynamo, dynamoRelay        *proc.Process // may be nil
@@ -68,7 +68,7 @@ func peerScenarios() []scenario {
 	}
 }
 
-// readers are the targets of requests that a cache answers.
+// readers returns the targets of requests that a cache answers.
 func (s *stage) readers(kasoku string) []target {
 	t := []target{
 		{name: nameFloor, addr: s.floor.Addr, proc: s.floor},
@@ -80,7 +80,7 @@ func (s *stage) readers(kasoku string) []target {
 	return t
 }
 
-// writers are the targets of requests that must reach a store.
+// writers returns the targets of requests that must reach a store.
 func (s *stage) writers() []target {
 	if s.dynamo == nil {
 		return nil
@@ -105,7 +105,7 @@ func (l *lab) comparePeers() error {
 	return nil
 }
 
-// setStage starts the servers and makes sure that they give the same answers.
+// setStage starts the servers and checks that they give the same answers.
 func (l *lab) setStage() (*stage, error) {
 	var s stage
 	var err error
@@ -119,7 +119,7 @@ func (l *lab) setStage() (*stage, error) {
 		return nil, err
 	}
 	if s.dynamo, err = l.startDynamo(); errors.Is(err, errNoDynamo) {
-		l.report.note("%s is left out, and with it what writes cost: %v", nameDynamo, err)
+		l.report.note("%s is left out, and with it the cost of writes: %v", nameDynamo, err)
 	} else if err != nil {
 		return nil, err
 	} else if s.dynamoRelay, err = l.startFloor("dynamo-relay", "-relay", s.dynamo.Addr); err != nil {
@@ -133,7 +133,7 @@ func (l *lab) setStage() (*stage, error) {
 		addrs = append(addrs, s.dynamo.Addr, s.kasoku.store)
 	}
 	for _, addr := range addrs {
-		for range 2 { // the second answer may come from a cache
+		for range 2 { // the second answer may be served from a cache
 			if err := probe(addr, l.plan.items); err != nil {
 				return nil, fmt.Errorf("answers differ: %w", err)
 			}
@@ -150,9 +150,8 @@ func (l *lab) compare(s *stage, c scenario) error {
 	return l.contest(c, targets, s.origin)
 }
 
-// contest measures the targets of a scenario in turn, with the scenario's requests
-// unless they bring their own. The origin, unless it is nil, counts what it is asked
-// meanwhile.
+// contest measures the targets of a scenario in turn, with the scenario's requests unless
+// they have their own. If origin is not nil, it counts the requests that reach it meanwhile.
 func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error {
 	progress("%s", c.name)
 	requests, err := c.traffic(l.plan.items)
@@ -179,7 +178,7 @@ func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error 
 		return err
 	}
 	if c.cached && after != before {
-		return fmt.Errorf("the origin was asked %d times for what should be cached", after-before)
+		return fmt.Errorf("the origin received %d requests for items that should be cached", after-before)
 	}
 	for i, t := range targets {
 		l.report.add(c.name, t.name, targets[0].name, samples[i], samples[0], "")
@@ -187,8 +186,8 @@ func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error 
 	return nil
 }
 
-// provided returns the targets with requests for those that bring none. It leaves
-// the given ones as they are: the next scenario has others for them.
+// provided returns the targets, with requests for those that have none. It copies them: the
+// next scenario has other requests for them.
 func provided(targets []target, requests traffic) []target {
 	targets = slices.Clone(targets)
 	for i := range targets {

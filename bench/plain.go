@@ -17,21 +17,21 @@ const (
 	nameStored = "sign and forward to DynamoDB Local"
 )
 
-// plainStage is the servers that bbpd's routes are compared on.
+// plainStage holds the servers for comparing bbpd's routes.
 type plainStage struct {
-	origin *proc.Process // Kasoku's, which counts
+	origin *proc.Process // Kasoku's, which counts its requests
 	kasoku *proc.Process
 	floor  *proc.Process
-	proxy  *proc.Process // with an origin of its own, which costs next to nothing
-	stored *proc.Process // with DynamoDB Local behind it; may be nil
+	proxy  *proc.Process // with an origin of its own at next to no cost
+	stored *proc.Process // in front of DynamoDB Local; may be nil
 }
 
 func plainScenarios() []scenario {
 	return []scenario{{name: plainHit, conns: 100, traffic: plainHits, cached: true}}
 }
 
-// comparePlain compares hits through bbpd's routes with the same hits in DynamoDB's
-// own protocol, and with a proxy that does what bbpd does.
+// comparePlain compares hits through bbpd's routes with the same hits in DynamoDB's own
+// protocol, and with a proxy that works like bbpd.
 func (l *lab) comparePlain() error {
 	s, err := l.setPlainStage()
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *lab) setPlainStage() (*plainStage, error) {
 	probed := []string{s.kasoku.Addr, s.proxy.Addr}
 	dynamo, err := l.startDynamo()
 	if errors.Is(err, errNoDynamo) {
-		l.report.note("no proxy has %s behind it: %v", nameDynamo, err)
+		l.report.note("no proxy in front of %s: %v", nameDynamo, err)
 	} else if err != nil {
 		return nil, err
 	} else if s.stored, err = l.start(proc.Command{Name: "stored", Args: []string{program, "-origin", dynamo.Addr}}); err != nil {
@@ -101,7 +101,7 @@ func (l *lab) setPlainStage() (*plainStage, error) {
 	return &s, failed
 }
 
-// probePlain asks a server for an item and compares the answer.
+// probePlain requests an item from a server and compares the answer.
 func probePlain(addr string, i int) error {
 	set := dataset.Even
 	got, err := ask(addr, dataset.AppendPlainRequest(nil, "/GetItemJSON", set.AppendGet(nil, i)))
@@ -145,7 +145,7 @@ func plainHits(items int) (traffic, error) {
 	}), len(set.AppendPlain(nil, 0))), nil
 }
 
-// judgePlain fills in the goals of bbpd's routes.
+// judgePlain adds the goals of bbpd's routes.
 func (r *report) judgePlain() {
 	routes := r.find(plainHit, nameKasoku)
 	if routes == nil {

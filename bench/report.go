@@ -9,31 +9,30 @@ import (
 	"time"
 )
 
-// report is what was found. Its exported part is what -json prints.
+// report holds the results. -json prints its exported part.
 type report struct {
 	Machine string
 	Rows    []row
 	Goals   []goal
 	Notes   []string `json:",omitempty"`
 
-	// What the goals need beside the rows; 0 is not measured.
-	overhead float64 // bytes an entry
+	// Values for the goals in addition to the rows; 0 means not measured.
+	overhead float64 // bytes per entry
 	storm    float64 // origin requests
-	idle     float64 // bytes a connection
+	idle     float64 // bytes per connection
 	memory   float64 // of the embedded store, in DynamoDB Locals
 	start    float64 // nanoseconds of CPU to the first answer
-	back     float64 // nanoseconds until a memcached server that returns is read again
+	back     float64 // nanoseconds until the keys of a restarted memcached server are hits
 }
 
-// row is one target in one scenario.
+// row is the result of one target in one scenario.
 type row struct {
 	Scenario, Target, Reference string
 	Columns                     [columns]figure
 	Also                        string `json:",omitempty"`
 }
 
-// figure is the median of a column, and of its ratio to the reference in the
-// same round.
+// figure is the median of a column, and of its ratio to the reference in the same round.
 type figure struct {
 	Name  string
 	Value float64

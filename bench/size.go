@@ -9,11 +9,11 @@ import (
 
 const sizeScenario = "GetItem hit by size"
 
-// perItemBound is the memory to set aside for an item: the heap, garbage that
-// isn't collected yet, and then some.
+// perItemBound is an upper estimate of the memory of an item in bytes: the heap and garbage
+// that is not collected yet.
 const perItemBound = 2600
 
-// measureSizes compares Kasoku with itself holding few and many items.
+// measureSizes compares Kasoku with few and with many items.
 func (l *lab) measureSizes() error {
 	origin, err := l.startOrigin()
 	if err != nil {
@@ -50,7 +50,7 @@ func (l *lab) measureSizes() error {
 		return err
 	}
 	if after != before {
-		return fmt.Errorf("the origin was asked %d times for what should be cached", after-before)
+		return fmt.Errorf("the origin received %d requests for items that should be cached", after-before)
 	}
 	progress("waiting for collections, to see the live heap: up to two minutes")
 	heaps := make([]float64, len(caches))
@@ -71,17 +71,17 @@ func (l *lab) measureSizes() error {
 	return nil
 }
 
-// fits reports whether the machine has the memory for n items.
+// fits reports whether the machine has enough memory for n items.
 func (l *lab) fits(n int) bool {
 	available, err := proc.MemoryAvailable()
 	if err == nil && available < int64(n)*perItemBound {
-		l.report.note("%s are left out: they may take %d MiB, and %d are available", sizeName(n), int64(n)*perItemBound>>20, available>>20)
+		l.report.note("%s are left out: they may need %d MiB, and %d are available", sizeName(n), int64(n)*perItemBound>>20, available>>20)
 		return false
 	}
 	return true
 }
 
-// filled starts a Kasoku and makes it hold n items.
+// filled starts a Kasoku and fills its cache with n items.
 func (l *lab) filled(n int, origin *proc.Process) (*kasoku, error) {
 	k, err := l.startKasoku(fmt.Sprintf("kasoku-%d", n), "16GiB", origin, nil)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *lab) filled(n int, origin *proc.Process) (*kasoku, error) {
 	return k, l.fill(k.Addr, dataset.Mixed, n)
 }
 
-// overheadPerEntry is what an entry of the larger cache takes on the heap in
-// excess of the bytes that it is there to hold.
+// overheadPerEntry returns the heap of an entry of the larger cache in excess of its key and
+// payload, in bytes.
 func overheadPerEntry(smallHeap, largeHeap float64, small, large int) float64 {
 	content := 0
 	for i := small; i < large; i++ {

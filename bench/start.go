@@ -12,11 +12,11 @@ import (
 
 const startScenario = "kasoku serve in an empty folder"
 
-// standardAddrs are where kasoku serves without a file.
+// standardAddrs are the addresses that kasoku listens on without a configuration.
 var standardAddrs = []string{"127.0.0.1:8000", "127.0.0.1:9090"}
 
-// measureStart starts Kasoku in an empty folder without a file, and tells how much
-// CPU time it has taken when it answers its first request.
+// measureStart starts Kasoku in an empty folder without a configuration, and reports the CPU
+// time until the answer to its first request.
 func (l *lab) measureStart() error {
 	for _, addr := range standardAddrs {
 		listener, err := net.Listen("tcp", addr)
@@ -44,7 +44,7 @@ func (l *lab) measureStart() error {
 	return nil
 }
 
-// firstAnswer is one start.
+// firstAnswer measures one start.
 func (l *lab) firstAnswer(round int) (sample, error) {
 	folder := filepath.Join(l.dir, fmt.Sprint("empty-", round))
 	if err := os.Mkdir(folder, 0o700); err != nil {

@@ -21,9 +21,8 @@ const (
 	memoryScenario = "items in a store"
 )
 
-// storeScenarios are what stores are compared on: DynamoDB Local in memory, and
-// Kasoku's own on disk, behind an accelerator that caches nothing. The targets
-// are made by compareStores.
+// storeScenarios returns the scenarios for stores: DynamoDB Local in memory, and Kasoku's
+// own on disk, behind an accelerator that caches nothing. compareStores makes the targets.
 func storeScenarios() []scenario {
 	return []scenario{
 		{name: storeGet, conns: 64, traffic: recordGets},
@@ -47,7 +46,7 @@ func (l *lab) startEmbedded(name string) (p *proc.Process, dir string, err error
 	return p, dir, err
 }
 
-// embeddedText is a kasoku.yaml with a store whose items are never cached.
+// embeddedText returns a kasoku.yaml with a store whose items are never cached.
 func embeddedText(addr, dir string) []byte {
 	return fmt.Appendf(nil, `access_log: {to: none}
 services:
@@ -101,14 +100,14 @@ func (l *lab) compareStores() error {
 	return nil
 }
 
-// storeBound is the memory to set aside for a record in either store.
+// storeBound is an upper estimate of the memory of a record in either store, in bytes.
 const storeBound = 8 << 10
 
-// measureMemory fills both stores and tells how much memory they take then.
+// measureMemory fills both stores and reports their memory.
 func (l *lab) measureMemory() error {
 	n := l.plan.stored
 	if available, err := proc.MemoryAvailable(); err == nil && available < int64(n)*storeBound {
-		l.report.note("the memory of stores with %d items is not measured: that may take %d MiB, and %d are available", n, int64(n)*storeBound>>20, available>>20)
+		l.report.note("the memory of stores with %d items is not measured: that may need %d MiB, and %d are available", n, int64(n)*storeBound>>20, available>>20)
 		return nil
 	}
 	dynamo, err := l.launchDynamo("6g")
@@ -143,8 +142,8 @@ func (l *lab) measureMemory() error {
 	return nil
 }
 
-// filledStore puts n records into a store from several connections at once, and
-// tells what memory it takes when it has answered for a few of them.
+// filledStore stores n records over several connections, and returns the memory of the store
+// after a few reads.
 func (l *lab) filledStore(t target, n int) ([]sample, error) {
 	progress("filling %s with %d records", t.name, n)
 	if err := l.load(t.addr, dataset.CreateRecords(), n, dataset.AppendRecordBatch); err != nil {
@@ -162,7 +161,7 @@ func (l *lab) filledStore(t target, n int) ([]sample, error) {
 	return []sample{s}, nil
 }
 
-// sizeOf is how many bytes the files below dir have.
+// sizeOf returns the size of the files below dir.
 func sizeOf(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -170,7 +169,7 @@ func sizeOf(dir string) (bytes int64, err error) {
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // compacted away
+			return nil // removed by a compaction
 		}
 		if err == nil {
 			bytes += info.Size()

@@ -10,8 +10,8 @@ import (
 
 const stormScenario = "1,000 clients, one cold key"
 
-// measureStorm has many clients ask for the same cold key at once, before an
-// origin that takes its time, and counts what the origin is asked.
+// measureStorm requests the same cold key from many clients at once, in front of a slow
+// origin, and counts the origin's requests.
 func (l *lab) measureStorm() error {
 	progress("%s", stormScenario)
 	origin, err := l.startOrigin()
@@ -22,7 +22,7 @@ func (l *lab) measureStorm() error {
 	if err != nil {
 		return err
 	}
-	// One read of another key: the table is known from here on.
+	// Read another key first, so that Kasoku has the table's description.
 	if err := l.fill(k.Addr, dataset.Even, 1); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (l *lab) measureStorm() error {
 	return nil
 }
 
-// storm is one round, on item i.
+// storm measures one round, on item i.
 func (l *lab) storm(k *kasoku, i int) (sample, error) {
 	request := dataset.AppendRequest(nil, "GetItem", dataset.Even.AppendGet(nil, i))
 	before, cpuErr := k.CPU()

@@ -14,26 +14,26 @@ import (
 	"github.com/kasoku/kasoku/bench/internal/load"
 )
 
-// traffic is the requests of a scenario and what must come back.
+// traffic is the requests of a scenario and the checks of their answers.
 type traffic struct {
 	next  func(conn int, dst []byte) []byte
 	check func(conn, status int, body []byte) error
-	all   [][]byte // every request there is, if they are so few
+	all   [][]byte // all requests, if there are few
 
-	// Of another protocol than HTTP, see load.Config.
+	// For another protocol than HTTP, see load.Config.
 	greeting []byte
 	frame    func(answer []byte) (length int, whole bool, err error)
 }
 
-// maxConns bounds the connections of a run, for state kept by connection.
+// maxConns bounds the connections of a run, for state per connection.
 const maxConns = 1024
 
-// hits makes traffic of requests made beforehand, drawn at random, whose
-// answers all have the same length.
+// hits returns traffic of prepared requests, drawn at random, whose answers all have the
+// same length.
 func hits(requests [][]byte, length int) traffic {
 	var dice [maxConns]struct {
 		state uint64
-		_     [7]uint64 // a cache line each
+		_     [7]uint64 // one cache line each
 	}
 	for i := range dice {
 		dice[i].state = rand.Uint64() | 1
@@ -51,7 +51,7 @@ func hits(requests [][]byte, length int) traffic {
 	}
 }
 
-// ofLength accepts good answers of exactly one length.
+// ofLength returns a check that accepts answers of status 200 and exactly that length.
 func ofLength(want int) func(int, int, []byte) error {
 	return func(_, status int, body []byte) error {
 		if status != 200 || len(body) != want || body[0] != '{' {
@@ -61,8 +61,8 @@ func ofLength(want int) func(int, int, []byte) error {
 	}
 }
 
-// numbered returns a load.Config.Next that makes request 0, 1, 2 and so on,
-// whichever connection asks.
+// numbered returns a load.Config.Next that makes requests 0, 1, 2 and so on, on any
+// connection.
 func numbered(request func(dst []byte, k int) []byte) func(int, []byte) []byte {
 	var serial atomic.Int64
 	return func(_ int, dst []byte) []byte { return request(dst, int(serial.Add(1)-1)) }
@@ -83,7 +83,7 @@ func getHits(items int) (traffic, error) {
 	}), set.GotLen(0)), nil
 }
 
-// signedHits signs anew each time it is called, because signatures expire.
+// signedHits signs again on each call, because signatures expire.
 func signedHits(items int) (traffic, error) {
 	set := dataset.Even
 	now := time.Now()
@@ -111,7 +111,7 @@ func batchHits(items int) (traffic, error) {
 	}), len(set.AppendBatch(nil, make([]int, dataset.BatchSize)))), nil
 }
 
-// puts writes items over with what they hold already.
+// puts returns traffic that overwrites items with equal ones.
 func puts(items int) (traffic, error) {
 	set := dataset.Even
 	return hits(prepare(items, func(i int) []byte {
@@ -125,7 +125,7 @@ func recordGets(items int) (traffic, error) {
 	}), len(dataset.AppendRecordGot(nil, 0))), nil
 }
 
-// recordPuts writes records over with what they hold already.
+// recordPuts returns traffic that overwrites records with equal ones.
 func recordPuts(items int) (traffic, error) {
 	return hits(prepare(items, func(i int) []byte {
 		return dataset.AppendRequest(nil, "PutItem", dataset.AppendRecordPut(nil, i))
@@ -138,7 +138,7 @@ func recordQueries(items int) (traffic, error) {
 	}), len(dataset.AppendRecordsQueried(nil, 0))), nil
 }
 
-// misses never asks for the same item twice, in any call of the run.
+// misses returns traffic that never requests an item twice, in any call of the run.
 func misses() func(int) (traffic, error) {
 	set := dataset.Even
 	var serial atomic.Int64
@@ -154,7 +154,8 @@ func misses() func(int) (traffic, error) {
 	}
 }
 
-// anyOf draws items of the mixed set; each answer must have its item's length.
+// anyOf returns requests for items of the mixed set; each answer must have its item's
+// length.
 func anyOf(items int) traffic {
 	set := dataset.Mixed
 	var asked [maxConns]int
@@ -174,7 +175,7 @@ func anyOf(items int) traffic {
 	}
 }
 
-// fill asks for items 0 to n of set in batches, so that a cache holds them.
+// fill requests items 0 to n of set in batches, so that a cache stores them.
 func (l *lab) fill(addr string, set dataset.Set, n int) error {
 	const each = 100
 	result, err := load.Run(l.ctx, load.Config{
@@ -189,8 +190,8 @@ func (l *lab) fill(addr string, set dataset.Set, n int) error {
 	return nil
 }
 
-// probe asks a server for a few items in each way and compares the answers
-// with the items themselves.
+// probe reads a few items from a server with each operation and compares the answers with
+// the items.
 func probe(addr string, items int) error {
 	set := dataset.Even
 	var failed error
@@ -214,8 +215,8 @@ func probeRecords(addr string, items int) error {
 	return failed
 }
 
-// expect makes a signed request and compares the answer's body with JSON of the
-// same meaning.
+// expect sends a signed request and compares the answer's body with JSON of the same
+// meaning.
 func expect(addr, operation string, body, want []byte) error {
 	request, err := dataset.Signed(operation, body, time.Now())
 	if err != nil {

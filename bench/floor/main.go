@@ -1,10 +1,9 @@
-// Command floor is the least that a server in Go can do for the requests of
-// the measurements: it reads a request, looks at the operation's name and
-// nothing else, and writes an answer made beforehand. The cost of a cache is
-// told as a multiple of this one's.
+// Command floor is a lower bound for the cost of a server in Go: it reads a request, looks
+// only at the operation's name, and writes a prepared answer. The benchmarks report the cost
+// of a cache as a multiple of the floor's.
 //
-// With -relay ADDRESS it is the least that a proxy can do instead: it passes
-// every request on and its answer back.
+// With -relay ADDRESS it is a lower bound for a proxy instead: it forwards every request and
+// returns the answer.
 package main
 
 import (
@@ -47,7 +46,7 @@ func serve(handler fasthttp.RequestHandler) error {
 	return server.Serve(listener)
 }
 
-// relay passes requests on over kept connections.
+// relay returns a handler that forwards requests over kept connections.
 func relay(addr string) fasthttp.RequestHandler {
 	client := &fasthttp.HostClient{Addr: addr, MaxConns: 1000}
 	return func(x *fasthttp.RequestCtx) {
@@ -57,7 +56,7 @@ func relay(addr string) fasthttp.RequestHandler {
 	}
 }
 
-// answerer answers by operation, with as many bytes as a cache sends.
+// answerer returns a handler that answers by operation, with as many bytes as a cache sends.
 func answerer() fasthttp.RequestHandler {
 	set := dataset.Even
 	numbers := make([]int, dataset.BatchSize)

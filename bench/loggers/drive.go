@@ -14,33 +14,33 @@ import (
 // Logger is a client under measurement.
 type Logger struct {
 	Post  func(record any) error
-	Close func() error // sends what is left
+	Close func() error // sends the remaining records
 }
 
-// Options are how a client is to be set up.
+// Options configures a client.
 type Options struct {
 	Addr string // of the server, host:port
-	Ack  bool   // each record is to be acknowledged
-	Mode string // what the client itself offers, such as async
+	Ack  bool   // acknowledge each record
+	Mode string // a mode of the client, for example async
 }
 
-// Result is what a measurement prints, as JSON.
+// Result is the result of a measurement, which is printed as JSON.
 type Result struct {
-	Posted  int           // records that the client took
-	Refused int           // records that it did not take
+	Posted  int           // records that the client accepted
+	Refused int           // records that it refused
 	Elapsed time.Duration // from the first call to the end of Close
-	Calls   time.Duration // of which until the last call returned
-	CPU     time.Duration // of the process in that time
-	Allocs  float64       // objects for each call
-	Bytes   float64       // bytes for each call
+	Calls   time.Duration // until the last call returned
+	CPU     time.Duration // of the process during Elapsed
+	Allocs  float64       // objects per call
+	Bytes   float64       // bytes per call
 	P50     time.Duration // of single calls, if they were timed
 	P999    time.Duration
 	Longest time.Duration
-	Peak    uint64 // bytes of memory that the process has had at most
+	Peak    uint64 // peak memory of the process in bytes
 }
 
-// Main is a measuring program: it reads the command line, drives the client that
-// open makes, and prints a Result.
+// Main is the main function of a measuring program: it parses the command line, runs the
+// client that open returns, and prints a Result.
 func Main(open func(Options) (*Logger, error)) {
 	var (
 		o      Options
@@ -62,7 +62,7 @@ func Main(open func(Options) (*Logger, error)) {
 func run(open func(Options) (*Logger, error), o Options, kind string, n, rate, warmup int) error {
 	records := Records[kind]
 	if records == nil {
-		return fmt.Errorf("no record is called %q", kind)
+		return fmt.Errorf("unknown kind of record %q", kind)
 	}
 	l, err := open(o)
 	if err != nil {
@@ -92,7 +92,7 @@ func run(open func(Options) (*Logger, error), o Options, kind string, n, rate, w
 	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r))
 }
 
-// post posts as fast as the client takes records.
+// post posts records as fast as the client accepts them.
 func (r *Result) post(l *Logger, record func(int) any, n int) {
 	for i := range n {
 		if err := l.Post(record(i)); err != nil {
@@ -103,7 +103,7 @@ func (r *Result) post(l *Logger, record func(int) any, n int) {
 	}
 }
 
-// pace posts at a rate in bursts of a millisecond, and times each call.
+// pace posts at a rate, in bursts every millisecond, and times each call.
 func (r *Result) pace(l *Logger, record func(int) any, n, rate int) {
 	took := make([]time.Duration, 0, n)
 	begin := time.Now()

@@ -1,13 +1,12 @@
-// Package loggers is what the programs have in common that measure Fluentd clients,
-// each in a process of its own: the records that they post and how they are
-// counted and timed.
+// Package loggers is shared by the programs that measure Fluentd clients, each in a process
+// of its own: the records, and the counting and timing of calls.
 package loggers
 
 // Tag is the tag of all records.
 const Tag = "bench.loggers"
 
-// Records are the kinds of records. Each call makes a record anew where that is
-// part of what users do (a map), and fills in the same variable where it is not.
+// Records has the kinds of records. Each call makes a new record if users do that too (a
+// map), and otherwise fills in the same variable.
 var Records = map[string]func() func(i int) any{
 	"count":      count,
 	"struct":     filled,
@@ -16,7 +15,7 @@ var Records = map[string]func() func(i int) any{
 	"access map": accessMap,
 }
 
-// count is the smallest record, as the Go clients' own benchmarks post it.
+// count returns the smallest record, as in the Go clients' own benchmarks.
 func count() func(i int) any {
 	return func(i int) any { return map[string]any{"count": i} }
 }
@@ -58,7 +57,7 @@ func filled() func(i int) any {
 	}
 }
 
-// nested is a map with maps and a list in it.
+// nested returns a map with maps and a list in it.
 func nested() func(i int) any {
 	return func(i int) any {
 		return map[string]any{

@@ -1,9 +1,9 @@
-// Command origin answers like DynamoDB for tables of any size, because it
-// computes each item from its key. It counts what it is asked, and can be told
-// to take its time. It also serves objects for HTTP caches, fresh for a day.
+// Command origin answers like DynamoDB for tables of any size, because it computes each item
+// from its key. It counts its requests, and can delay its answers. It also serves objects
+// for HTTP caches, fresh for a day.
 //
-// GET /counts answers the number of requests by operation as a JSON object;
-// GET /delay?for=200ms makes all later answers wait.
+// GET /counts returns the number of requests by operation as a JSON object; GET
+// /delay?for=200ms delays all later answers.
 package main
 
 import (
@@ -143,7 +143,7 @@ func (o *origin) control(x *fasthttp.RequestCtx) {
 	}
 }
 
-// object serves an object as a web server has it.
+// object serves an object as a web server would.
 func (o *origin) object(x *fasthttp.RequestCtx) {
 	size, k, ok := dataset.ParseObject(x.Path())
 	if !ok {
@@ -159,8 +159,7 @@ func (o *origin) object(x *fasthttp.RequestCtx) {
 	x.Response.SetBody(dataset.AppendObject(nil, size, k))
 }
 
-// table finds the data set whose name stands first in a request's body, as a
-// string of its own.
+// table returns the data set that a request's body names first, with the name copied.
 func table(body []byte) (dataset.Set, bool) {
 	first, found := len(body), dataset.Set{}
 	for _, set := range []dataset.Set{dataset.Even, dataset.Mixed} {

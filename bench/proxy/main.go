@@ -1,8 +1,7 @@
-// Command proxy is a plain sign-and-forward proxy, the peer of bbpd's routes: for each
-// POST /GetItemJSON it reads the request into structures, signs it for DynamoDB,
-// asks the origin over kept connections, reads the answer into structures and
-// writes its item as plain JSON. It does what bbpd does, with the standard library
-// and the AWS SDK's signer, and keeps nothing.
+// Command proxy is a plain sign-and-forward proxy, the peer of bbpd's routes: for each POST
+// /GetItemJSON it decodes the request, signs a request for DynamoDB, sends it to the origin
+// over kept connections, decodes the answer and writes its item as plain JSON. It works like
+// bbpd, with the standard library and the AWS SDK's signer, and caches nothing.
 package main
 
 import (
@@ -99,7 +98,7 @@ func (p *proxy) getItem(w http.ResponseWriter, r *http.Request) {
 	w.Write(text)
 }
 
-// ask signs a request and returns the body of a good answer.
+// ask signs a request and returns the body of the answer, whose status must be 200.
 func (p *proxy) ask(ctx context.Context, operation string, body []byte) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
 	if err != nil {

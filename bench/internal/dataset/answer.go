@@ -7,7 +7,7 @@ func (s Set) AppendGot(dst []byte, i int) []byte {
 	return append(dst, '}')
 }
 
-// GotLen is the length of AppendGot's text, whatever the order of the
+// GotLen returns the length of AppendGot's text, which does not depend on the order of the
 // attributes.
 func (s Set) GotLen(i int) int { return len(`{"Item":}`) + s.ItemLen(i) }
 
@@ -24,7 +24,7 @@ func (s Set) AppendQueried(dst []byte, i int) []byte {
 	return append(dst, `],"ScannedCount":10}`...)
 }
 
-// AppendBatch appends the answer to a BatchGetItem of the items numbered.
+// AppendBatch appends the answer to a BatchGetItem of the numbered items.
 func (s Set) AppendBatch(dst []byte, numbers []int) []byte {
 	dst = append(dst, `{"Responses":{"`...)
 	dst = append(dst, s.Table...)

@@ -2,8 +2,8 @@ package dataset
 
 import "fmt"
 
-// Counts is how many values there are that servers before memcached are compared on:
-// what a counter of 2009 had for each user and entry.
+// Counts is the number of values that servers for memcached are compared on. Each is like a
+// counter of 2009 for a user and an entry.
 const Counts = 2000
 
 // AppendCountKey appends the key of value k, without a namespace.
@@ -11,13 +11,13 @@ func AppendCountKey(dst []byte, k int) []byte {
 	return fmt.Appendf(dst, "%d::%d", 100+k%100, 1000+k)
 }
 
-// AppendCount appends value k. All of them are of the same length.
+// AppendCount appends value k. All values have the same length.
 func AppendCount(dst []byte, k int) []byte {
 	return fmt.Appendf(dst, `{"status":"success", "count":%d}`, 1000+k)
 }
 
-// AppendCountRequest appends a whole GET of value k: of /count, or of /jsonp with a
-// callback if that has a name.
+// AppendCountRequest appends a GET request for value k: for /count, or for /jsonp if
+// callback is not empty.
 func AppendCountRequest(dst []byte, k int, callback string) []byte {
 	path, more := "/count", ""
 	if callback != "" {
@@ -27,7 +27,7 @@ func AppendCountRequest(dst []byte, k int, callback string) []byte {
 		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en\r\n\r\n", path, 100+k%100, 1000+k, more)
 }
 
-// AppendCountAnswer appends the body that such a request is answered with.
+// AppendCountAnswer appends the body of the answer to AppendCountRequest's request.
 func AppendCountAnswer(dst []byte, k int, callback string) []byte {
 	if callback == "" {
 		return AppendCount(dst, k)

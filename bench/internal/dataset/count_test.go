@@ -12,7 +12,7 @@ func TestCounts(t *testing.T) {
 	for k := range Counts {
 		key := string(AppendCountKey(nil, k))
 		if keys[key] {
-			t.Fatalf("%s is the key of two values", key)
+			t.Fatalf("two values have the key %s", key)
 		}
 		keys[key] = true
 		if n := len(AppendCount(nil, k)); n != len(AppendCount(nil, 0)) {
@@ -25,7 +25,7 @@ func TestCounts(t *testing.T) {
 			}
 			q := r.URL.Query()
 			if got := q.Get("user_id") + "::" + q.Get("entry_id"); got != key || q.Get("callback") != callback {
-				t.Fatalf("%v asks for %s with the callback %q", r.URL, got, q.Get("callback"))
+				t.Fatalf("%v requests %s with the callback %q", r.URL, got, q.Get("callback"))
 			}
 		}
 	}

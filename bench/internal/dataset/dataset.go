@@ -1,6 +1,6 @@
-// Package dataset makes the items that the measurements read and write. An
-// item is computed from its number, so that the origin, the floor and the
-// checks on answers agree on it without anything being stored.
+// Package dataset makes the items that the benchmarks read and write. An item is computed
+// from its number, so that the origin, the floor and the checks of answers agree on it
+// without storing it.
 package dataset
 
 import (
@@ -11,28 +11,27 @@ import (
 // i/PerPartition and sort key i%PerPartition.
 const PerPartition = 10
 
-// BatchSize is the number of keys in the BatchGetItem that is measured.
+// BatchSize is the number of keys in a measured BatchGetItem.
 const BatchSize = 25
 
-// Set is a table of items. The attribute that carries the bulk has between
-// Min and Max bytes, depending on the item's number.
+// Set is a table of items. The attribute with most of the data has between Min and Max
+// bytes, depending on the item's number.
 type Set struct {
 	Table    string
 	Min, Max int
 }
 
 var (
-	// Even is the table that the peers are compared on: all answers have the
-	// same length, so that the floor can send it without looking at the key.
+	// Even is the table for comparing peers: all answers have the same length, so that the
+	// floor can send it without reading the key.
 	Even = Set{Table: "bench", Min: 400, Max: 400}
-	// Mixed is the table for costs against size: items of about 170 to 1,070
-	// bytes.
+	// Mixed is the table for measuring the cost by size: items of about 170 to 1,070 bytes.
 	Mixed = Set{Table: "mixed", Min: 100, Max: 1000}
 )
 
 const textLen = 4096
 
-// text is what the bulk attributes are cut from.
+// text is the source of the large attributes.
 var text = func() (t [textLen]byte) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	state := uint64(1)
@@ -50,7 +49,7 @@ func hash(i int) uint64 {
 	return h ^ h>>32
 }
 
-// BulkLen is the length of item i's bulk attribute.
+// BulkLen returns the length of item i's large attribute.
 func (s Set) BulkLen(i int) int {
 	return s.Min + int(hash(i)%uint64(s.Max-s.Min+1))
 }
@@ -86,10 +85,10 @@ func (s Set) AppendItem(dst []byte, i int) []byte {
 	return append(dst, `"}}`...)
 }
 
-// ItemLen is the length of AppendItem's text.
+// ItemLen returns the length of AppendItem's text.
 func (s Set) ItemLen(i int) int { return itemRest + s.BulkLen(i) }
 
-// KeyLen is the number of bytes of an item's key values alone.
+// KeyLen is the number of bytes of an item's key values.
 const KeyLen = len("p00000012") + len("s3")
 
 var itemRest = func() int {
@@ -106,10 +105,10 @@ func appendPadded(dst []byte, n int) []byte {
 	return append(dst, digits[:]...)
 }
 
-// Keys finds all keys in a request's body, in whatever order the members of
-// the JSON text stand: a partition key is any string of p and 8 digits, a sort
-// key any of s and one digit. For each pair the number of its item is
-// appended; a partition key without a sort key counts as one with 0.
+// Keys finds all keys in a request's body, in any order of the JSON members: a partition key
+// is any string of p and 8 digits, a sort key any string of s and one digit. For each pair
+// it appends the number of the item; a partition key without a sort key counts as sort key
+// 0.
 func Keys(dst []int, body []byte) []int {
 	partition, sort := -1, -1
 	for i := 0; i+3 < len(body); i++ {

@@ -18,7 +18,7 @@ func TestItemsAreWhatTheirNumbersSay(t *testing.T) {
 		for i := range 3000 {
 			text := set.AppendItem(nil, i)
 			if len(text) != set.ItemLen(i) {
-				t.Fatalf("%s %d: %d bytes, ItemLen says %d", set.Table, i, len(text), set.ItemLen(i))
+				t.Fatalf("%s %d: %d bytes, ItemLen returns %d", set.Table, i, len(text), set.ItemLen(i))
 			}
 			var item struct {
 				PK, SK, Bulk struct{ S string }
@@ -52,7 +52,7 @@ func TestAnswersAreJSONOfTheLengthExpected(t *testing.T) {
 			}
 		}
 		if got := len(set.AppendGot(nil, 17)); got != set.GotLen(17) {
-			t.Errorf("%s: GetItem's answer has %d bytes, GotLen says %d", set.Table, got, set.GotLen(17))
+			t.Errorf("%s: GetItem's answer has %d bytes, GotLen returns %d", set.Table, got, set.GotLen(17))
 		}
 	}
 }

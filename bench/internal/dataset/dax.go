@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// What DAX calls the methods that are measured.
+// DAX's ids of the measured methods.
 const (
 	daxGetItem     = 263244906
 	daxPutItem     = -2106490455
@@ -18,7 +18,7 @@ const (
 	daxAuthorize   = 1489122155
 )
 
-// DAXGreeting is what a connection of the DAX protocol begins with.
+// DAXGreeting returns the bytes that begin a DAX connection.
 func DAXGreeting() []byte {
 	b := cbor.AppendText(nil, "J7yne5G")
 	b = cbor.AppendUint(b, 0)
@@ -29,8 +29,8 @@ func DAXGreeting() []byte {
 	return cbor.AppendUint(b, 0)
 }
 
-// AppendDAXProof appends what a client proves with who it is, signed at now. It counts for
-// five minutes and is not answered.
+// AppendDAXProof appends the authentication message of a client, signed at now. It is valid
+// for five minutes and has no answer.
 func AppendDAXProof(dst []byte, now time.Time) []byte {
 	at := now.UTC().Format("20060102T150405Z")
 	scope := at[:8] + "/" + Region + "/dax/aws4_request"
@@ -44,31 +44,31 @@ func AppendDAXProof(dst []byte, now time.Time) []byte {
 	}
 	dst = cbor.AppendText(appendDAXMethod(dst, daxAuthorize), AccessKey)
 	dst = cbor.AppendBytes(cbor.AppendText(dst, hex.EncodeToString(key)), text)
-	return cbor.AppendNull(cbor.AppendNull(dst)) // neither a session nor a name
+	return cbor.AppendNull(cbor.AppendNull(dst)) // without session and name
 }
 
-// appendDAXMethod begins a request.
+// appendDAXMethod appends the start of a request.
 func appendDAXMethod(dst []byte, id int64) []byte {
 	return cbor.AppendInt(cbor.AppendUint(dst, 1), id)
 }
 
-// appendDAXKey appends the key of item i: the partition key as a text, then the sort
-// key as it is.
+// appendDAXKey appends the key of item i: the partition key as a text, then the bytes of the
+// sort key.
 func appendDAXKey(dst []byte, i int) []byte {
 	start := len(dst)
 	dst = AppendPartition(cbor.AppendTextHead(dst, len("p00000012")), i)
 	return cbor.WrapBytes(append(dst, 's', byte('0'+i%PerPartition)), start)
 }
 
-// AppendDAXGet appends a whole GetItem of item i.
+// AppendDAXGet appends a GetItem request for item i.
 func (s Set) AppendDAXGet(dst []byte, i int) []byte {
 	dst = appendDAXMethod(dst, daxGetItem)
 	dst = appendDAXKey(cbor.AppendBytes(dst, []byte(s.Table)), i)
 	return cbor.AppendBreak(cbor.AppendMapOpen(dst))
 }
 
-// AppendDAXPut appends a whole PutItem of item i, whose attributes stand in the order
-// of AppendDAXLists, which has been answered with list.
+// AppendDAXPut appends a PutItem request for item i, with attributes in the order of
+// AppendDAXLists. list is the answer to that request.
 func (s Set) AppendDAXPut(dst []byte, i int, list uint64) []byte {
 	dst = appendDAXMethod(dst, daxPutItem)
 	dst = appendDAXKey(cbor.AppendBytes(dst, []byte(s.Table)), i)
@@ -86,7 +86,7 @@ func AppendDAXLists(dst []byte) []byte {
 	return cbor.AppendText(cbor.AppendText(dst, "bulk"), "n")
 }
 
-// DAXFrame finds the end of an answer to one of these requests: a status, then one
+// DAXFrame returns the length of an answer to one of these requests: a status, then one
 // value, or two after an error.
 func DAXFrame(answer []byte) (length int, whole bool, err error) {
 	items := 3

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Sizes of the bodies of objects that HTTP caches are compared on.
+// Sizes of the bodies of objects for comparing HTTP caches.
 const (
 	SmallObject = 1500
 	LargeObject = 196 << 10
@@ -14,14 +14,14 @@ const (
 
 const objectPath = "/object/"
 
-// AppendObjectRequest appends a whole GET of object k of a size, with the fields
-// that a browser sends at least.
+// AppendObjectRequest appends a GET request for object k of a size, with the minimal header
+// of a browser.
 func AppendObjectRequest(dst []byte, size, k int) []byte {
 	return fmt.Appendf(dst, "GET %s%d/%d HTTP/1.1\r\nHost: bench.example\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\n"+
 		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en\r\n\r\n", objectPath, size, k)
 }
 
-// ParseObject tells which object a path names.
+// ParseObject returns the object that a path names.
 func ParseObject(path []byte) (size, k int, ok bool) {
 	rest, ok := bytes.CutPrefix(path, []byte(objectPath))
 	first, second, both := bytes.Cut(rest, []byte{'/'})

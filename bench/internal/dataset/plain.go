@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendPlainRequest appends a whole HTTP request to one of bbpd's routes, with the
-// fields that a program without an SDK sends.
+// AppendPlainRequest appends an HTTP request to one of bbpd's routes, with the header of a
+// program without an SDK.
 func AppendPlainRequest(dst []byte, path string, body []byte) []byte {
 	dst = append(append(append(dst, "POST "...), path...), " HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nContent-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(body)), 10)
@@ -14,14 +14,14 @@ func AppendPlainRequest(dst []byte, path string, body []byte) []byte {
 	return append(dst, body...)
 }
 
-// types are what an attribute value has around its text, and plain JSON has not.
+// types are the texts around an attribute value, and their counterparts in plain JSON.
 var types = []struct{ open, close, plainOpen, plainClose string }{
 	{`{"S":"`, `"}`, `"`, `"`},
 	{`{"N":"`, `"}`, ``, ``},
 }
 
-// AppendPlain appends the plain item that AppendPlainRequest's GetItemJSON is
-// answered with for AppendGet's body.
+// AppendPlain appends the answer to AppendPlainRequest's GetItemJSON with AppendGet's body:
+// a plain item.
 func (s Set) AppendPlain(dst []byte, i int) []byte {
 	rest := s.AppendGot(nil, i)
 	for len(rest) > 0 {

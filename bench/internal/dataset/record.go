@@ -6,11 +6,10 @@ import "strconv"
 // partition key i/RecordsPerPartition and sort key i%RecordsPerPartition.
 const RecordsPerPartition = 25
 
-// Records is the table that stores are compared on: items of 1 KB, as DynamoDB
-// counts it, give or take a few bytes.
+// Records is the table for comparing stores: items of about 1 KB, as DynamoDB counts it.
 const Records = "records"
 
-// recordBulk is the length of a record's bulk attribute.
+// recordBulk is the length of a record's large attribute.
 const recordBulk = 1000
 
 // AppendRecordKey appends the key of record i.
@@ -36,7 +35,7 @@ func AppendRecord(dst []byte, i int) []byte {
 	return append(dst, `"}}`...)
 }
 
-// recordHead begins the body of a request.
+// recordHead is the start of a request's body.
 const recordHead = `{"TableName":"` + Records + `",`
 
 // AppendRecordGet appends the body of a GetItem for record i.
@@ -89,5 +88,5 @@ func AppendRecordGot(dst []byte, i int) []byte {
 	return append(AppendRecord(append(dst, `{"Item":`...), i), '}')
 }
 
-// CreateRecords is the body of the CreateTable for records.
+// CreateRecords returns the body of a CreateTable for the table Records.
 func CreateRecords() []byte { return Set{Table: Records}.CreateTable() }

@@ -15,27 +15,24 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// Credentials that the measurements sign with. Every server that is measured
-// gets the same ones; they guard nothing.
+// Credentials for signing. All measured servers have the same ones; they protect nothing.
 const (
 	AccessKey = "BENCHKEY"
 	SecretKey = "bench-secret-not-a-secret"
 	Region    = "us-east-1"
 )
 
-// TargetPrefix stands before an operation's name in X-Amz-Target.
+// TargetPrefix is the text before an operation's name in X-Amz-Target.
 const TargetPrefix = "DynamoDB_20120810."
 
-// unsigned stands where a signature would: DynamoDB Local insists on one but
-// does not verify it.
+// unsigned replaces the signature: DynamoDB Local requires one but does not verify it.
 const unsigned = "AWS4-HMAC-SHA256 Credential=" + AccessKey + "/20260101/" + Region + "/dynamodb/aws4_request, " +
 	"SignedHeaders=content-length;content-type;host;x-amz-date;x-amz-target, " +
 	"Signature=0000000000000000000000000000000000000000000000000000000000000000"
 
 const agent = "aws-sdk-go-v2/1.47.6 os/linux lang/go#1.26 md/GOOS#linux md/GOARCH#amd64 api/dynamodb#1.73.0"
 
-// AppendRequest appends a whole HTTP request for an operation, with the fields
-// that an SDK sends.
+// AppendRequest appends an HTTP request for an operation, with the header that an SDK sends.
 func AppendRequest(dst []byte, operation string, body []byte) []byte {
 	dst = append(dst, "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: "+agent+"\r\nContent-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(body)), 10)
@@ -46,8 +43,8 @@ func AppendRequest(dst []byte, operation string, body []byte) []byte {
 	return append(dst, body...)
 }
 
-// Signed returns a whole HTTP request for an operation with a true signature
-// made at now. Servers accept it for 15 minutes.
+// Signed returns an HTTP request for an operation with a valid signature made at now.
+// Servers accept it for 15 minutes.
 func Signed(operation string, body []byte, now time.Time) ([]byte, error) {
 	r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1/", bytes.NewReader(body))
 	if err != nil {
@@ -133,7 +130,7 @@ func (s Set) AppendBatchPut(dst []byte, i, n int) []byte {
 	return append(dst, `]}}`...)
 }
 
-// CreateTable is the body of the CreateTable that makes the table.
+// CreateTable returns the body of a CreateTable for s.
 func (s Set) CreateTable() []byte {
 	return []byte(`{"TableName":"` + s.Table + `","BillingMode":"PAY_PER_REQUEST",` + keySchema + `}`)
 }

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// TweetSize is the length of a tweet's JSON as it is put.
+// TweetSize is the length of a tweet's JSON without the revision.
 const TweetSize = 1500
 
-// TweetDesign is the design document "_design/tweets": a view by date and a list that
-// renders it.
+// TweetDesign is the design document "_design/tweets": a view by date and a list function
+// that renders it.
 const TweetDesign = `{"views":{"by_date":{"map":"function(doc) { if (doc.type == 'tweet') emit(doc.created_at, {text: doc.text, user: doc.user.screen_name}); }"}},
 "lists":{"html":"function(head, req) { start({headers: {'Content-Type': 'text/html; charset=utf-8'}}); var row; while (row = getRow()) send('<li><b>' + row.value.user + '</b> ' + row.value.text + '</li>\\n'); return '<hr>'; }"}}`
 
-// AppendTweet appends a document as CouchDB stores it, about what its proxies were
-// measured on in 2010.
+// AppendTweet appends a document as CouchDB stores it, similar to those with which its
+// proxies were measured in 2010.
 func AppendTweet(dst []byte, i int) []byte {
 	begin := len(dst)
 	dst = fmt.Appendf(dst, `{"_id":"t%05d","type":"tweet","created_at":%d,"user":{"screen_name":"user%02d"},"text":"`, i, 1_262_304_000+i*60, i%97)

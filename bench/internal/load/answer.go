@@ -10,19 +10,19 @@ const maxHead = 64 << 10
 
 var errHead = errors.New("load: answer's head is longer than 64 KiB")
 
-// answer is what the generator needs to know of a response: where it ends, and
-// whether the connection outlives it.
+// answer is the framing of a response: where it ends, and whether the connection can be used
+// again.
 type answer struct {
 	status int
-	head   int // length of the head, blank line included
-	length int // length of the body, as it is sent
+	head   int // length of the header, including the blank line
+	length int // length of the body as transferred
 	chunks bool
 	close  bool
 }
 
-// parseAnswer reads the head at the start of buf. It reports false when more
-// bytes are needed. Only what servers of few kinds send is understood: a body with a
-// Content-Length, in chunks, or none. A chunked one must be whole.
+// parseAnswer parses the header at the start of buf. It reports false if more bytes are
+// needed. It supports what the measured servers send: a body with a Content-Length, in
+// chunks, or none. A chunked body must be complete.
 func parseAnswer(buf []byte) (a answer, ok bool, err error) {
 	end := bytes.Index(buf, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -57,7 +57,7 @@ func parseAnswer(buf []byte) (a answer, ok bool, err error) {
 	return a, true, nil
 }
 
-// fields goes through the field lines and picks those that matter.
+// fields parses the field lines that affect framing.
 func (a *answer) fields(lines []byte) error {
 	for len(lines) > 0 {
 		var line []byte
@@ -79,7 +79,7 @@ func (a *answer) fields(lines []byte) error {
 	return nil
 }
 
-// body returns the body of a whole answer, which is at the start of buf.
+// body returns the body of a complete answer at the start of buf.
 func (a *answer) body(buf []byte) []byte {
 	body := buf[a.head : a.head+a.length]
 	if a.chunks {
@@ -88,8 +88,8 @@ func (a *answer) body(buf []byte) []byte {
 	return body
 }
 
-// fieldValue returns the value of a field line if the field is called name,
-// which must be in lower case.
+// fieldValue returns the value of a field line if its name is name, which must be in lower
+// case.
 func fieldValue(line []byte, name string) ([]byte, bool) {
 	if len(line) <= len(name) || line[len(name)] != ':' || line[0]|0x20 != name[0] {
 		return nil, false

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// chunk cuts the first chunk off the start of a chunked body: its data, and how many
-// bytes it takes with what frames it. It reports false when more bytes are needed.
-// The last chunk has no data; fields after it are not understood.
+// chunk splits off the first chunk of a chunked body. It returns the data and the length
+// including framing, and reports false if more bytes are needed. The last chunk has no data;
+// trailer fields are not supported.
 func chunk(body []byte) (data []byte, length int, ok bool, err error) {
 	end := bytes.IndexByte(body, '\n')
 	if end < 0 {
@@ -29,7 +29,7 @@ func chunk(body []byte) (data []byte, length int, ok bool, err error) {
 	return body[end+1 : length-2], length, true, nil
 }
 
-// chunked is the length of a chunked body that is whole.
+// chunked returns the length of a complete chunked body.
 func chunked(body []byte) (length int, ok bool, err error) {
 	for {
 		data, n, ok, err := chunk(body[length:])
@@ -43,7 +43,7 @@ func chunked(body []byte) (length int, ok bool, err error) {
 	}
 }
 
-// join moves the data of a whole chunked body to its start.
+// join moves the data of a complete chunked body to its start.
 func join(body []byte) []byte {
 	joined := body[:0]
 	for len(body) > 0 {

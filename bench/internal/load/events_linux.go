@@ -12,12 +12,12 @@ import (
 
 const eventLoops = true
 
-// socket is a connection taken out of the hands of Go's own poller, which
-// would otherwise be woken by every answer as well.
+// socket is a connection detached from Go's poller, which would otherwise be woken by every
+// answer as well.
 type socket struct {
 	fd   int
 	open bool
-	rest []byte // what the kernel hasn't taken yet of the request
+	rest []byte // the part of the request that the kernel has not accepted yet
 }
 
 func (s *socket) close() {
@@ -27,7 +27,7 @@ func (s *socket) close() {
 	*s = socket{}
 }
 
-// attach makes c own nc's socket; nc itself is closed.
+// attach makes c the owner of nc's socket and closes nc.
 func (c *conn) attach(nc net.Conn) error {
 	defer nc.Close()
 	raw, err := nc.(*net.TCPConn).SyscallConn()
@@ -49,8 +49,8 @@ func (c *conn) attach(nc net.Conn) error {
 	return nil
 }
 
-// events drives many connections from one goroutine. A connection is either
-// busy (a request is out) or in idle.
+// events drives many connections from one goroutine. A connection is either busy (with a
+// request in flight) or in idle.
 type events struct {
 	*tally
 	epoll int
@@ -58,7 +58,7 @@ type events struct {
 	idle  []*conn
 	busy  int
 
-	// The ticket in hand, drawn while a connection was free to carry it.
+	// A ticket that was drawn while a connection was idle, and not used yet.
 	held       bool
 	due, drawn time.Duration
 	over       bool
@@ -66,7 +66,7 @@ type events struct {
 	swept time.Duration
 }
 
-// runEvents drives conns until the run is over.
+// runEvents drives conns until the run ends.
 func runEvents(t *tally, conns []*conn) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *events) loop() {
 	}
 }
 
-// send gives idle connections the requests that are due.
+// send sends the requests that are due on idle connections.
 func (e *events) send() {
 	for len(e.idle) > 0 && !e.over {
 		now := e.pace.now()
@@ -138,8 +138,7 @@ func (e *events) send() {
 	}
 }
 
-// flush writes what is left of c's request; the kernel says when it can take
-// more.
+// flush writes the rest of c's request. The kernel reports when it can accept more.
 func (e *events) flush(c *conn) {
 	n, err := syscall.Write(c.socket.fd, c.socket.rest)
 	if err != nil && !errors.Is(err, syscall.EAGAIN) {
@@ -185,7 +184,7 @@ func (e *events) ready(index int, what uint32) {
 	case n == 0:
 		e.replace(c, io.ErrUnexpectedEOF)
 	case !c.busy:
-		e.replace(c, errors.New("load: bytes that no request asked for"))
+		e.replace(c, errors.New("load: an answer without a request"))
 	default:
 		if done, again := e.arrived(c, n); done && again {
 			e.release(c)
@@ -203,11 +202,11 @@ func (e *events) release(c *conn) {
 	}
 }
 
-// replace connects c anew after cause, which is nil when the server was free
-// to close the connection. A connection that can't be made again is given up.
+// replace reconnects c after cause, which is nil if the server was allowed to close the
+// connection. If that fails the connection is given up.
 func (e *events) replace(c *conn, cause error) {
 	if e.ctx.Err() != nil {
-		return // the run is over, and Run hangs up
+		return // the run is over, and Run closes the connections
 	}
 	if cause != nil {
 		e.fail(fmt.Errorf("load: connection lost: %w", cause))
@@ -237,8 +236,8 @@ func (e *events) replace(c *conn, cause error) {
 	}
 }
 
-// sweep gives up requests that are out for too long. It looks ten times a
-// second, which is close enough.
+// sweep fails requests that exceed the timeout. It runs ten times a second, which is precise
+// enough.
 func (e *events) sweep() {
 	now := e.pace.now()
 	if now-e.swept < 100*time.Millisecond {
@@ -252,8 +251,8 @@ func (e *events) sweep() {
 	}
 }
 
-// wait sleeps until a connection is ready, the ticket in hand is due, or it is
-// time to look for cancellation and timeouts.
+// wait sleeps until a connection is ready, the drawn ticket is due, or cancellation and
+// timeouts must be checked.
 func (e *events) wait(ready []syscall.EpollEvent) (int, error) {
 	timeout := 100 * time.Millisecond
 	if e.held && len(e.idle) > 0 {
@@ -271,6 +270,6 @@ func (e *events) wait(ready []syscall.EpollEvent) (int, error) {
 	return int(n), nil
 }
 
-// sysEpollPwait2 is the number on amd64, arm64 and all newer architectures; the
-// older ones answer ENOSYS to it.
+// sysEpollPwait2 is the system call's number on amd64, arm64 and all newer architectures;
+// the older ones return ENOSYS.
 const sysEpollPwait2 = 441

@@ -6,7 +6,7 @@ import "net"
 
 const eventLoops = false
 
-// socket stands for what only an event loop needs.
+// socket is empty: only event loops need it.
 type socket struct{}
 
 func (*socket) close() {}

@@ -6,15 +6,14 @@ import (
 )
 
 const (
-	subBits    = 6  // 64 buckets an octave: a value is known to within 1.6 %
-	maxBits    = 41 // about 36 minutes; longer is counted as that
+	subBits    = 6  // 64 buckets an octave: values are exact to within 1.6 %
+	maxBits    = 41 // about 36 minutes; longer values count as that
 	numBuckets = (maxBits - subBits + 1) << subBits
 )
 
-// Histogram counts durations in buckets whose width grows with the value, so
-// that a quantile of microseconds and one of seconds are equally exact.
-// It is not safe for concurrent use: every loop fills its own, and Merge joins
-// them when the run is over.
+// Histogram counts durations in buckets whose width grows with the value, so that quantiles
+// of microseconds and of seconds have the same relative precision. It is not safe for
+// concurrent use: every loop has its own, and Merge combines them after the run.
 type Histogram struct {
 	count   uint64
 	max     uint64
@@ -29,7 +28,7 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.buckets[bucketOf(v)]++
 }
 
-// Merge adds what other has counted.
+// Merge adds the counts of other.
 func (h *Histogram) Merge(other *Histogram) {
 	h.count += other.count
 	h.max = max(h.max, other.max)
@@ -38,15 +37,14 @@ func (h *Histogram) Merge(other *Histogram) {
 	}
 }
 
-// Count is the number of durations observed.
+// Count returns the number of observed durations.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Max is the longest duration observed, exactly.
+// Max returns the longest observed duration, exactly.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile is the duration that a share q (0 to 1) of all observations does
-// not exceed: the middle of its bucket, and never more than Max. Zero when
-// nothing was observed.
+// Quantile returns the duration that a share q (0 to 1) of all observations does not exceed:
+// the middle of its bucket, limited by Max. It returns 0 without observations.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0
@@ -61,8 +59,8 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.Max()
 }
 
-// bucketOf numbers the buckets without a gap: below 128 a bucket is one
-// nanosecond wide, and its width doubles with each octave above.
+// bucketOf returns the number of v's bucket. Below 128 a bucket is one nanosecond wide, and
+// the width doubles with each octave above.
 func bucketOf(v uint64) int {
 	if v < 2<<subBits {
 		return int(v)

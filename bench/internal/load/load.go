@@ -1,16 +1,14 @@
-// Package load sends HTTP/1.1 requests over many keep-alive connections and
-// measures how they are answered. It is made to cost little beside the server
-// it drives: request bytes come ready from the caller, of an answer only the
-// status and the length are read, and on Linux a single thread looks after all
-// connections of a plain TCP run. Config.Frame makes it speak another protocol in
-// which a connection carries one request at a time.
+// Package load sends HTTP/1.1 requests over many keep-alive connections and measures the
+// answers. It is made to cost little compared with the server: the caller prepares the
+// request bytes, only the status and the length of an answer are parsed, and on Linux a
+// single thread drives all connections of a plain TCP run. Config.Frame selects another
+// protocol in which a connection carries one request at a time.
 //
-// A run is a closed loop (each connection sends its next request as soon as the
-// last one is answered: this finds the throughput) or, with Config.Rate, an
-// open loop (requests fall due by the clock whatever the server does: this
-// finds the latency that users see). In an open loop a request that had to wait
-// for a free connection is timed from the moment it was due, so that a stalled
-// server can't hide the requests it kept from being sent.
+// A run is a closed loop (each connection sends its next request as soon as the last one is
+// answered: this measures throughput) or, with Config.Rate, an open loop (requests are due
+// at fixed times, independent of the server: this measures the latency that users see). In
+// an open loop the latency of a request that waits for a free connection counts from its due
+// time, so that a stalled server can't hide the requests that it delays.
 package load
 
 import (
@@ -30,55 +28,53 @@ type Config struct {
 	TLS   *tls.Config // nil: plain TCP
 	Conns int
 
-	// Duration ends the run by the clock, Count after so many requests;
-	// whichever comes first. Answers still due at the end are waited for.
+	// Duration ends the run after a time, Count after a number of requests, whichever is
+	// reached first. Run waits for the answers in flight.
 	Duration time.Duration
 	Count    uint64
 
-	// Rate is the number of requests a second of an open loop; 0 is a closed
-	// loop.
+	// Rate is the number of requests a second of an open loop; 0 means a closed loop.
 	Rate float64
 
-	// Next returns the bytes of the next request on a connection, numbered
-	// from 0. It may append to dst, which is the connection's own buffer, or
-	// return bytes that it keeps, which are only read. It is called
-	// concurrently, but never twice at a time for the same connection.
+	// Next returns the bytes of the next request on a connection, numbered from 0. It may
+	// append to dst, which is the connection's own buffer, or return bytes of its own, which
+	// are only read. It is called concurrently, but not for the same connection.
 	Next func(conn int, dst []byte) []byte
 
-	// Check says what is wrong with an answer to the last request on a
-	// connection; it is called like Next, and body is valid until it returns.
-	// Without it every answer of status 200 is right.
+	// Check returns an error if the answer to the last request on a connection is wrong. It
+	// is called like Next, and body is valid until it returns. Without it every answer with
+	// status 200 is right.
 	Check func(conn, status int, body []byte) error
 
-	// Frame finds the end of an answer in another protocol than HTTP: its length, once
-	// it is whole. The answer then has status 200, and all of it is its body. Called like
-	// Next, with all that has come of the answer.
+	// Frame returns the length of an answer in another protocol than HTTP, once it is
+	// complete. The answer then has status 200, and all of it is its body. It is called like
+	// Next, with all received bytes of the answer.
 	Frame func(answer []byte) (length int, whole bool, err error)
 
-	// Greeting is what a connection begins with and what is not answered, in protocols
-	// that have such a thing.
+	// Greeting is sent at the start of a connection and not answered, in protocols that have
+	// such a message.
 	Greeting []byte
 
-	// Timeout is the longest wait for one answer, 10 s when zero.
+	// Timeout is the longest wait for one answer, 10 s if zero.
 	Timeout time.Duration
 }
 
-// Result is what a run has seen.
+// Result is the result of a run.
 type Result struct {
-	Requests uint64 // answered and right
-	Errors   uint64 // answered wrongly, timed out, or lost with the connection
-	Unsent   uint64 // open loop: due, but no connection was free before the end
+	Requests uint64 // with a right answer
+	Errors   uint64 // with a wrong answer, timed out, or lost with the connection
+	Unsent   uint64 // open loop: due, but not sent because no connection was free before the end
 	Err      error  // the first of Errors
 	BytesIn  uint64
 	BytesOut uint64
 	Elapsed  time.Duration // from the first request to the last answer
 
-	// Latency holds an entry for each of Requests, and for each of Unsent the
-	// time it had waited when the run ended, which is less than its latency.
+	// Latency has an entry for each of Requests, and for each of Unsent the time that it had
+	// waited when the run ended, which is less than its latency.
 	Latency Histogram
 }
 
-// Throughput is the number of right answers a second.
+// Throughput returns the number of right answers a second.
 func (r *Result) Throughput() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -86,17 +82,17 @@ func (r *Result) Throughput() float64 {
 	return float64(r.Requests) / r.Elapsed.Seconds()
 }
 
-// Run opens all connections first, then sends until the run is over or ctx is
-// cancelled. The error says that the run could not be made: a bad Config, or no
-// connection. What went wrong later is counted in the Result.
+// Run opens all connections first, then sends until the run ends or ctx is cancelled. It
+// returns an error if the run could not start: a bad Config, or no connection. Later errors
+// are counted in the Result.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	switch {
 	case cfg.Conns <= 0:
-		return Result{}, errors.New("load: no connections asked for")
+		return Result{}, errors.New("load: Conns is not positive")
 	case cfg.Next == nil:
 		return Result{}, errors.New("load: no requests given")
 	case cfg.Duration <= 0 && cfg.Count == 0:
-		return Result{}, errors.New("load: neither duration nor count given")
+		return Result{}, errors.New("load: neither Duration nor Count is set")
 	case cfg.Rate < 0:
 		return Result{}, fmt.Errorf("load: negative rate %g", cfg.Rate)
 	}
@@ -126,7 +122,7 @@ type driver struct {
 	pace pace
 }
 
-// run spreads the connections over the loops and joins what they counted.
+// run distributes the connections over the loops and merges their results.
 func (d *driver) run(conns []*conn) Result {
 	loops := len(conns)
 	if eventLoops && d.cfg.TLS == nil {
@@ -167,10 +163,10 @@ func (r *Result) add(other *Result) {
 	}
 }
 
-// connecting is the longest wait for a connection.
+// connecting is the timeout for a connection.
 const connecting = 10 * time.Second
 
-// dial connects c anew.
+// dial connects c again.
 func (d *driver) dial(c *conn) error {
 	ctx, cancel := context.WithTimeout(d.ctx, connecting)
 	defer cancel()
@@ -203,7 +199,7 @@ func (d *driver) dial(c *conn) error {
 	return c.attach(nc)
 }
 
-// greet sends what a connection begins with.
+// greet sends the greeting.
 func (d *driver) greet(c net.Conn) error {
 	if len(d.cfg.Greeting) == 0 {
 		return nil
@@ -214,20 +210,19 @@ func (d *driver) greet(c net.Conn) error {
 	return nil
 }
 
-// conn is one connection and the request that is out on it. It belongs to the
-// loop that drives it.
+// conn is one connection and its request in flight. It is owned by one loop.
 type conn struct {
 	id     int
 	socket socket   // event loops
-	stream net.Conn // all others
-	out    []byte   // offered to Next
+	stream net.Conn // other loops
+	out    []byte   // passed to Next
 	in     []byte
 	got    int           // bytes of in that hold data
-	since  time.Duration // from when the request that is out is timed, on the run's clock
+	since  time.Duration // start of the latency of the request in flight, on the run's clock
 
 	// Event loops only.
-	sent    time.Duration // when the request went out
-	busy    bool          // a request is out
+	sent    time.Duration // when the request was sent
+	busy    bool          // a request is in flight
 	blocked bool          // waiting to write the rest of it
 }
 
@@ -242,8 +237,7 @@ func (c *conn) hangUp() {
 	c.socket.close()
 }
 
-// room returns space to read into, growing the buffer to hold the answer that
-// is coming in.
+// room returns space to read into. It grows the buffer for the answer being received.
 func (c *conn) room() []byte {
 	if c.got == len(c.in) {
 		c.in = append(c.in, make([]byte, len(c.in))...)
@@ -251,14 +245,14 @@ func (c *conn) room() []byte {
 	return c.in[c.got:]
 }
 
-// tally is what one loop has counted.
+// tally is the counts of one loop.
 type tally struct {
 	*driver
 	Result
 }
 
-// request asks for c's next request. The buffer offered grows to the size of
-// what was sent, so that a caller who appends to it soon allocates nothing.
+// request returns c's next request. The buffer passed to Next grows to the size of the
+// request, so that a caller that appends to it soon allocates nothing.
 func (t *tally) request(c *conn) []byte {
 	request := t.cfg.Next(c.id, c.out[:0])
 	if len(request) > cap(c.out) {
@@ -267,8 +261,8 @@ func (t *tally) request(c *conn) []byte {
 	return request
 }
 
-// arrived takes the n bytes just read into c.room and reports whether they end
-// the answer. again says that the connection may carry another request.
+// arrived handles the n bytes just read into c.room and reports whether they end the answer.
+// again reports whether the connection may carry another request.
 func (t *tally) arrived(c *conn, n int) (done, again bool) {
 	c.got += n
 	t.BytesIn += uint64(n)
@@ -296,7 +290,7 @@ func (t *tally) arrived(c *conn, n int) (done, again bool) {
 	return true, !a.close
 }
 
-// parse finds the end of an answer by the protocol in use.
+// parse returns the framing of an answer in the protocol in use.
 func (t *tally) parse(in []byte) (a answer, ok bool, err error) {
 	if t.cfg.Frame == nil {
 		return parseAnswer(in)

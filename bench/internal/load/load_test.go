@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// echo answers with the path that was asked and counts what it answered.
+// echo answers with the request's path and counts its answers.
 type echo struct {
 	answered atomic.Uint64
 	mu       sync.Mutex
@@ -332,7 +332,7 @@ func TestParseAnswer(t *testing.T) {
 	f("ICY 200 OK\r\n\r\n", answer{}, false, true)
 }
 
-// TestChunksAreJoined checks a body that comes in chunks, and byte by byte.
+// TestChunksAreJoined parses a body in chunks that arrives at once, and byte by byte.
 func TestChunksAreJoined(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for _, b := range []byte("in chunks") {

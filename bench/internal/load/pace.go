@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// pace decides when requests go out. Connections draw tickets from it, one a
-// request; in an open loop the number of the ticket is its place in the
-// schedule, whichever connection draws it.
+// pace decides when requests are sent. Connections draw a ticket from it for each request;
+// in an open loop the number of the ticket is its position in the schedule, whichever
+// connection draws it.
 type pace struct {
 	start    time.Time
-	end      time.Duration // last moment to send, on the clock that now reads
-	interval float64       // nanoseconds from one ticket to the next; 0 in a closed loop
-	count    uint64        // tickets in all
+	end      time.Duration // last moment to send, on the clock of now
+	interval float64       // nanoseconds between tickets; 0 in a closed loop
+	count    uint64        // number of tickets
 	drawn    atomic.Uint64
 }
 
@@ -30,11 +30,11 @@ func (p *pace) begin(cfg *Config) {
 	p.start = time.Now()
 }
 
-// now is the time since the run began.
+// now returns the time since the start of the run.
 func (p *pace) now() time.Duration { return time.Since(p.start) }
 
-// draw takes the next ticket and says when it is due. It reports false when
-// the run is over.
+// draw takes the next ticket and returns its due time. It reports false when the run is
+// over.
 func (p *pace) draw(now time.Duration) (due time.Duration, ok bool) {
 	if now >= p.end {
 		return 0, false
@@ -52,10 +52,9 @@ func (p *pace) due(ticket uint64) time.Duration {
 	return time.Duration(float64(ticket) * p.interval)
 }
 
-// since is the moment from which a request's latency counts: in an open loop
-// the moment it was due if no connection was free then, and otherwise the
-// moment it is sent, because the server isn't to blame for a timer that fired
-// late.
+// since returns the moment from which a request's latency counts. In an open loop that is
+// its due time if no connection was free then. Otherwise it is the moment of sending,
+// because the server is not responsible for a late timer.
 func (p *pace) since(due, drawn, sent time.Duration) time.Duration {
 	if p.interval > 0 && drawn > due {
 		return due
@@ -63,7 +62,7 @@ func (p *pace) since(due, drawn, sent time.Duration) time.Duration {
 	return sent
 }
 
-// finish counts the tickets that were due and that nobody could draw.
+// finish counts the tickets that were due but not drawn.
 func (p *pace) finish(r *Result) {
 	if p.interval == 0 {
 		return

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// runStream drives one connection with blocking reads and writes: TLS, and
-// systems for which there is no event loop.
+// runStream drives one connection with blocking reads and writes: for TLS, and on systems
+// without an event loop.
 func runStream(t *tally, c *conn) {
 	for {
 		stream := c.stream
@@ -24,8 +24,8 @@ func runStream(t *tally, c *conn) {
 	}
 }
 
-// converse sends requests until the connection has to be replaced, or the run
-// is over: then it reports true.
+// converse sends requests until the connection must be replaced or the run is over. It
+// reports whether the run is over.
 func (t *tally) converse(c *conn) (over bool) {
 	for {
 		drawn := t.pace.now()
@@ -40,7 +40,7 @@ func (t *tally) converse(c *conn) (over bool) {
 	}
 }
 
-// sleepUntil waits for a moment on the run's clock; false when ctx ended first.
+// sleepUntil waits for a moment on the run's clock. It reports false if ctx ended first.
 func (t *tally) sleepUntil(due time.Duration) bool {
 	wait := due - t.pace.now()
 	if wait <= 0 {
@@ -56,8 +56,8 @@ func (t *tally) sleepUntil(due time.Duration) bool {
 	}
 }
 
-// exchange sends one request and reads its answer; false when the connection
-// can't be used again.
+// exchange sends one request and reads its answer. It reports whether the connection can be
+// used again.
 func (t *tally) exchange(c *conn) bool {
 	request := t.request(c)
 	c.stream.SetDeadline(time.Now().Add(t.cfg.Timeout))

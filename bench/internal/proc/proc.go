@@ -1,5 +1,5 @@
-// Package proc starts server processes for a measurement, reads what they cost
-// in CPU time and memory, and makes sure that none outlives it.
+// Package proc starts server processes for a measurement, reads their CPU time and memory,
+// and ensures that none outlives the measurement.
 package proc
 
 import (
@@ -17,29 +17,29 @@ import (
 	"time"
 )
 
-// Process is a running server. What it prints goes to a log file.
+// Process is a running server. Its output is written to a log file.
 type Process struct {
 	Name string
-	Addr string // where it serves, host:port
+	Addr string // where it listens, host:port
 
 	cmd   *exec.Cmd
 	log   string
-	stdin io.Closer     // some servers end when their input does
-	gone  chan struct{} // closed when the process has ended
-	err   error         // why; read after gone is closed
+	stdin io.Closer     // some servers exit at the end of their input
+	gone  chan struct{} // closed when the process has exited
+	err   error         // the reason; read after gone is closed
 }
 
-// Command says how to start a server.
+// Command describes how to start a server.
 type Command struct {
 	Name string
-	Args []string // program first
+	Args []string // the program first
 	Env  []string // added to the environment
-	Dir  string   // where the log goes
+	Dir  string   // of the log
 
-	Folder string // that the server works in; this process's if empty
+	Folder string // working directory of the server; this process's if empty
 
-	// Addr is where the server is told to serve. When it is empty the server
-	// chooses a port and says host:port in the first line of its output.
+	// Addr is the address that the server is configured to listen on. If it is empty the
+	// server selects a port and prints host:port in its first line.
 	Addr string
 	Also []string // other addresses that must accept connections
 }
@@ -87,7 +87,7 @@ func Start(c Command) (*Process, error) {
 	}
 	if err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("%s does not serve: %w; it said: %s", c.Name, err, p.tail())
+		return nil, fmt.Errorf("%s does not serve: %w; its output: %s", c.Name, err, p.tail())
 	}
 	return p, nil
 }
@@ -100,7 +100,7 @@ func firstLine(r io.Reader) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// awaitAccept polls until somebody accepts a connection at addr.
+// awaitAccept polls until a connection to addr is accepted.
 func (p *Process) awaitAccept(addr string, deadline time.Time) error {
 	for {
 		c, err := net.DialTimeout("tcp", addr, time.Second)
@@ -118,7 +118,7 @@ func (p *Process) awaitAccept(addr string, deadline time.Time) error {
 	}
 }
 
-// tail is the end of what the process has printed.
+// tail returns the end of the process's output.
 func (p *Process) tail() string {
 	text, _ := os.ReadFile(p.log)
 	if len(text) > 2000 {
@@ -127,26 +127,26 @@ func (p *Process) tail() string {
 	return strings.TrimSpace(string(text))
 }
 
-// PID is the process's number.
+// PID returns the id of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Alive says why the process has ended, if it has.
+// Alive returns an error with the reason if the process has exited.
 func (p *Process) Alive() error {
 	select {
 	case <-p.gone:
-		return fmt.Errorf("%s has ended: %v; it said: %s", p.Name, p.err, p.tail())
+		return fmt.Errorf("%s has exited: %v; its output: %s", p.Name, p.err, p.tail())
 	default:
 		return nil
 	}
 }
 
-// Kill ends the process at once, as kill -9 does, and returns when it is gone.
+// Kill ends the process immediately, as kill -9 does, and returns when it has exited.
 func (p *Process) Kill() {
 	p.cmd.Process.Kill()
 	<-p.gone
 }
 
-// Stop asks the process to end, and kills it when it has not after 5 s.
+// Stop ends the process with a signal, and kills it after 5 s.
 func (p *Process) Stop() {
 	if p == nil {
 		return
@@ -164,8 +164,8 @@ func (p *Process) Stop() {
 var starts = make(chan func())
 
 func init() {
-	// A child is killed when the thread that started it ends, so they are all
-	// started by one that never does.
+	// A child is killed when the thread that started it exits, so one thread that never
+	// exits starts them all.
 	go func() {
 		runtime.LockOSThread()
 		for start := range starts {
@@ -180,7 +180,7 @@ func spawn(start func() error) error {
 	return <-result
 }
 
-// FreeAddr returns a loopback address that nobody listens on at the moment.
+// FreeAddr returns a loopback address that is free at the moment.
 func FreeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,16 +12,15 @@ import (
 	"unsafe"
 )
 
-// measurable says whether CPU can be told.
+// measurable is whether CPU works on this system.
 const measurable = true
 
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// CPU is the time that all threads of the process and of those that it has started
-// have spent on a CPU, in user and system mode. Threads that have ended count,
-// processes that have don't.
+// CPU returns the CPU time of the process and of the processes that it has started, in user
+// and system mode. Threads that have exited count, processes that have exited do not.
 func (p *Process) CPU() (time.Duration, error) {
 	sum := time.Duration(0)
 	for _, pid := range family(p.PID()) {
@@ -34,7 +33,7 @@ func (p *Process) CPU() (time.Duration, error) {
 	return sum, nil
 }
 
-// family is a process and all that it has started, directly or not.
+// family returns a process and its descendants.
 func family(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
@@ -52,8 +51,8 @@ func family(pid int) []int {
 }
 
 func cpuOf(pid int) (time.Duration, error) {
-	// The kernel's clock of another process: its number with all bits turned,
-	// and below it three bits that say "scheduler's clock of the whole process".
+	// The id of the kernel's CPU clock of another process: the inverted process id, and
+	// below it three bits that select the scheduler's clock of the whole process.
 	clock := uintptr(^pid)<<3 | 2
 	var spent syscall.Timespec
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&spent)), 0); errno != 0 {
@@ -62,8 +61,8 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(spent.Nano()), nil
 }
 
-// RSS is the memory of the process, and of those that it has started, that is
-// resident, in bytes. What they share counts for each.
+// RSS returns the resident memory of the process and its descendants, in bytes. Shared
+// memory counts for each.
 func (p *Process) RSS() (int64, error) {
 	sum := int64(0)
 	for _, pid := range family(p.PID()) {
@@ -83,14 +82,13 @@ func rssOf(pid int) (int64, error) {
 	}
 	fields := bytes.Fields(text)
 	if len(fields) < 2 {
-		return 0, fmt.Errorf("statm says %q", text)
+		return 0, fmt.Errorf("statm has %q", text)
 	}
 	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize()), err
 }
 
-// Confine restricts this process, and all that it starts from now on, to n of
-// the CPUs that it may use.
+// Confine restricts this process and its future children to n of its CPUs.
 func Confine(n int) error {
 	var mask [16]uint64 // 1024 CPUs, as in the C library
 	size := unsafe.Sizeof(mask)
@@ -127,7 +125,7 @@ func Confine(n int) error {
 	return nil
 }
 
-// MemoryAvailable is what the system could give to new processes, in bytes.
+// MemoryAvailable returns the memory available to new processes, in bytes.
 func MemoryAvailable() (int64, error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -136,7 +134,7 @@ func MemoryAvailable() (int64, error) {
 	_, rest, _ := bytes.Cut(text, []byte("MemAvailable:"))
 	fields := bytes.Fields(rest)
 	if len(fields) == 0 {
-		return 0, fmt.Errorf("available memory: /proc/meminfo does not say")
+		return 0, fmt.Errorf("available memory is missing in /proc/meminfo")
 	}
 	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
 	if err != nil {

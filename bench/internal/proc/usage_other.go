@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-var errNotHere = errors.New("this system does not tell")
+var errNotHere = errors.New("not supported on this system")
 
-// measurable says whether CPU can be told.
+// measurable is whether CPU works on this system.
 const measurable = false
 
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
-// CPU fails: only Linux shows the CPU time of another process finely enough.
+// CPU fails: only Linux reports the CPU time of another process precisely enough.
 func (p *Process) CPU() (time.Duration, error) { return 0, errNotHere }
 
-// RSS is the memory of the process that is resident, in bytes.
+// RSS returns the resident memory of the process, in bytes.
 func (p *Process) RSS() (int64, error) {
 	text, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(p.PID())).Output()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command fluent measures this project's own client. Its modes: spill=FOLDER keeps
-// on disk what memory has no room for; none calls nothing, which tells what
-// making the records costs the caller.
+// Command fluent measures this project's own client. Its modes: spill=FOLDER writes records
+// to disk when memory is full; none calls no client, which measures the cost of making the
+// records.
 package main
 
 import (

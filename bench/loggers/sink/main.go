@@ -1,6 +1,6 @@
-// Command sink is a Fluentd that throws everything away: it takes the forward
-// protocol in every mode, acknowledges, and counts. GET / at its second address
-// answers with the number of records since it was last asked.
+// Command sink is a Fluentd server that discards records: it accepts the forward protocol in
+// every mode, acknowledges, and counts. GET / at its second address returns the number of
+// records since the last such request.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 var (
 	addr   = flag.String("addr", "127.0.0.1:24224", "where to take records")
-	counts = flag.String("counts", "127.0.0.1:24220", "where to tell their number")
+	counts = flag.String("counts", "127.0.0.1:24220", "where to serve the number of records")
 )
 
 var taken atomic.Uint64
@@ -31,7 +31,7 @@ func main() {
 	go func() { failed <- http.ListenAndServe(*counts, nil) }()
 	go func() { failed <- serve() }()
 	go func() {
-		io.Copy(io.Discard, os.Stdin) // it ends when the measurement does
+		io.Copy(io.Discard, os.Stdin) // the input ends with the measurement
 		os.Exit(0)
 	}()
 	fmt.Fprintln(os.Stderr, "sink:", <-failed)
@@ -63,7 +63,7 @@ func serve() error {
 	}
 }
 
-// stream is what a client sends.
+// stream reads the messages of a client.
 type stream struct {
 	r       *msgp.Reader
 	w       io.Writer
