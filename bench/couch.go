@@ -177,20 +177,20 @@ func (l *lab) startNode(i int) (*proc.Process, error) {
 // fillNodes stores the tweets on the first node and replicates them both ways.
 func (l *lab) fillNodes(nodes [2]*proc.Process) error {
 	for i, n := range nodes {
-		if err := l.tell(n, "PUT", "/tweets", ""); err != nil {
+		if err := l.send(n, "PUT", "/tweets", ""); err != nil {
 			return err
 		}
 		job := fmt.Sprintf(`{"source":"http://%s/tweets","target":"http://%s/tweets","continuous":true}`, nodes[1-i].Addr, n.Addr)
-		if err := l.tell(n, "PUT", "/_replicator/tweets", job); err != nil {
+		if err := l.send(n, "PUT", "/_replicator/tweets", job); err != nil {
 			return err
 		}
 	}
-	if err := l.tell(nodes[0], "PUT", "/tweets/_design/tweets", dataset.TweetDesign); err != nil {
+	if err := l.send(nodes[0], "PUT", "/tweets/_design/tweets", dataset.TweetDesign); err != nil {
 		return err
 	}
 	const batch = 500
 	for i := 0; i < l.plan.tweets; i += batch {
-		if err := l.tell(nodes[0], "POST", "/tweets/_bulk_docs", string(dataset.AppendTweets(nil, i, min(batch, l.plan.tweets-i)))); err != nil {
+		if err := l.send(nodes[0], "POST", "/tweets/_bulk_docs", string(dataset.AppendTweets(nil, i, min(batch, l.plan.tweets-i)))); err != nil {
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func (l *lab) fillNodes(nodes [2]*proc.Process) error {
 		return err
 	}
 	for _, n := range nodes { // builds the views
-		if err := l.tell(n, "GET", couchPaths[couchView], ""); err != nil {
+		if err := l.send(n, "GET", couchPaths[couchView], ""); err != nil {
 			return err
 		}
 	}
@@ -225,9 +225,9 @@ func (l *lab) awaitReplication(n *proc.Process) error {
 	}
 }
 
-// tell sends a request that may take long and discards its answer, which must have status
+// send sends a request that may take long and discards its answer, which must have status
 // 2xx.
-func (l *lab) tell(n *proc.Process, method, path, body string) error {
+func (l *lab) send(n *proc.Process, method, path, body string) error {
 	ctx, cancel := context.WithTimeout(l.ctx, 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+n.Addr+path, bytes.NewReader([]byte(body)))

@@ -30,14 +30,14 @@ const (
 
 // daxStage holds the servers that the DAX front end is compared with.
 type daxStage struct {
-	origin *proc.Process // counts its requests
-	dynamo *proc.Process // may be nil
-	kasoku *proc.Process
-	hits   string // DAX address of the service in front of the counting origin
-	proven string // the same of a service that requires signatures
-	signed string // HTTP address of that service
-	store  string // DAX address of the service in front of DynamoDB Local
-	http   string // HTTP address of that service
+	origin        *proc.Process // counts its requests
+	dynamo        *proc.Process // may be nil
+	kasoku        *proc.Process
+	hits          string // DAX address of the service in front of the counting origin
+	authenticated string // the same of a service that requires signatures
+	signed        string // HTTP address of that service
+	store         string // DAX address of the service in front of DynamoDB Local
+	http          string // HTTP address of that service
 }
 
 func daxScenarios() []scenario {
@@ -97,12 +97,12 @@ func (l *lab) startDAX(s *daxStage) error {
 			return err
 		}
 	}
-	s.hits, s.http, s.store, s.signed, s.proven = addrs[1], addrs[2], addrs[3], addrs[5], addrs[6]
+	s.hits, s.http, s.store, s.signed, s.authenticated = addrs[1], addrs[2], addrs[3], addrs[5], addrs[6]
 	services := []service{
 		{name: "hits", listen: addrs[0], origin: s.origin.Addr, auth: authNone + daxListener(s.hits)},
-		{name: "signed", listen: s.signed, origin: s.origin.Addr, auth: authSigned + daxListener(s.proven)},
+		{name: "signed", listen: s.signed, origin: s.origin.Addr, auth: authSigned + daxListener(s.authenticated)},
 	}
-	also := []string{s.hits, addrs[4], s.signed, s.proven}
+	also := []string{s.hits, addrs[4], s.signed, s.authenticated}
 	if s.dynamo != nil {
 		services = append(services, service{name: "store", listen: addrs[2], origin: s.dynamo.Addr, auth: authNone + daxListener(s.store)})
 		also = append(also, addrs[2], s.store)
@@ -150,10 +150,10 @@ func (l *lab) daxHits() traffic {
 // DAX the connection.
 func (l *lab) contestDAXSigned(s *daxStage, c scenario) error {
 	dax := l.daxHits()
-	dax.greeting = dataset.AppendDAXProof(dax.greeting, time.Now())
+	dax.greeting = dataset.AppendDAXAuth(dax.greeting, time.Now())
 	return l.contest(c, []target{
 		{name: nameHTTP, addr: s.signed, proc: s.kasoku},
-		{name: nameDAX, addr: s.proven, proc: s.kasoku, load: dax},
+		{name: nameDAX, addr: s.authenticated, proc: s.kasoku, load: dax},
 	}, s.origin)
 }
 

@@ -47,14 +47,14 @@ func (l *lab) compareIdle(pair []target) (each float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	b := bout{conns: 32, rounds: l.plan.rounds, round: l.plan.round}
+	b := loadSpec{conns: 32, rounds: l.plan.rounds, round: l.plan.round}
 	for i := range pair {
 		pair[i].load = requests
 		if err := l.warm(b, pair[i]); err != nil {
 			return 0, err
 		}
 	}
-	crowd, each, err := l.crowd(pair[1].proc)
+	crowd, each, err := l.openIdle(pair[1].proc)
 	defer hangUp(crowd)
 	if err != nil {
 		return 0, err
@@ -69,9 +69,9 @@ func (l *lab) compareIdle(pair []target) (each float64, err error) {
 	return each, nil
 }
 
-// crowd opens idle connections, each after one answer, and returns the resident memory that
+// openIdle opens idle connections, each after one answer, and returns the resident memory that
 // each adds to the server.
-func (l *lab) crowd(p *proc.Process) (crowd []net.Conn, each float64, err error) {
+func (l *lab) openIdle(p *proc.Process) (crowd []net.Conn, each float64, err error) {
 	before, err := p.RSS()
 	if err != nil {
 		return nil, 0, err
@@ -99,7 +99,7 @@ func (l *lab) crowd(p *proc.Process) (crowd []net.Conn, each float64, err error)
 // oneAnswer reads the answer to a GetItem of item 0.
 func oneAnswer(c net.Conn, buf []byte) error {
 	n := 0
-	for n < 2 || buf[n-1] != '}' || n < dataset.Even.GotLen(0) {
+	for n < 2 || buf[n-1] != '}' || n < dataset.Even.GetAnswerLen(0) {
 		if n == len(buf) {
 			return io.ErrShortBuffer
 		}

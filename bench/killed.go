@@ -24,10 +24,10 @@ const fallbackBody = `{"status":"fallback"}`
 // killed server, which the fallback answers.
 var killedScenario = scenario{name: "memcached hit at 2000/s", conns: 32, rate: 2000}
 
-// killOne measures hits, kills a server, and measures the hits of the other servers, for
+// measureKilled measures hits, kills a server, and measures the hits of the other servers, for
 // several rounds. It reports the longest time from the server's restart until its keys are
 // hits again.
-func (l *lab) killOne(servers []*proc.Process) error {
+func (l *lab) measureKilled(servers []*proc.Process) error {
 	progress("%s", killedScenario.name)
 	fallback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
@@ -40,28 +40,28 @@ func (l *lab) killOne(servers []*proc.Process) error {
 	if err != nil {
 		return err
 	}
-	own, others, err := parted(servers)
+	own, others, err := splitKeys(servers)
 	if err != nil {
 		return err
 	}
 	t := target{addr: k.Addr, proc: k, load: others}
-	b := bout{conns: killedScenario.conns, rate: killedScenario.rate, round: l.plan.round}
+	b := loadSpec{conns: killedScenario.conns, rate: killedScenario.rate, round: l.plan.round}
 	if err := l.warm(b, t); err != nil {
 		return err
 	}
 	var there, away []sample
 	back := time.Duration(0)
 	for range l.plan.rounds {
-		before, err := l.beside(b, t, own)
+		before, err := l.measureBeside(b, t, own)
 		if err != nil {
 			return err
 		}
 		servers[0].Kill()
-		after, err := l.beside(b, t, own)
+		after, err := l.measureBeside(b, t, own)
 		if err != nil {
 			return err
 		}
-		took, err := l.returned(servers, k)
+		took, err := l.awaitReturn(servers, k)
 		if err != nil {
 			return err
 		}
@@ -73,9 +73,9 @@ func (l *lab) killOne(servers []*proc.Process) error {
 	return nil
 }
 
-// parted returns traffic for keys of the first server that it does not hold, which the
+// splitKeys returns traffic for keys of the first server that it does not hold, which the
 // fallback answers even while the server runs, and traffic for keys of the others.
-func parted(servers []*proc.Process) (own, others traffic, err error) {
+func splitKeys(servers []*proc.Process) (own, others traffic, err error) {
 	r, err := countRing(servers)
 	if err != nil {
 		return own, others, err
@@ -96,13 +96,13 @@ func parted(servers []*proc.Process) (own, others traffic, err error) {
 	return own, others, nil
 }
 
-// beside measures a target for one round, while another load sends other requests to it. Any
+// measureBeside measures a target for one round, while another load sends other requests to it. Any
 // error fails the measurement.
-func (l *lab) beside(b bout, t target, other traffic) (sample, error) {
+func (l *lab) measureBeside(b loadSpec, t target, other traffic) (sample, error) {
 	var besides sync.WaitGroup
 	var failed error
 	besides.Go(func() {
-		_, failed = l.measure(bout{conns: 8, rate: b.rate / 4, round: b.round}, target{addr: t.addr, proc: t.proc, load: other})
+		_, failed = l.measure(loadSpec{conns: 8, rate: b.rate / 4, round: b.round}, target{addr: t.addr, proc: t.proc, load: other})
 	})
 	s, err := l.measure(b, t)
 	besides.Wait()
@@ -112,8 +112,8 @@ func (l *lab) beside(b bout, t target, other traffic) (sample, error) {
 	return s, errors.Join(err, failed)
 }
 
-// returned restarts the killed server, and requests one of its keys until that is a hit.
-func (l *lab) returned(servers []*proc.Process, k *proc.Process) (time.Duration, error) {
+// awaitReturn restarts the killed server, and requests one of its keys until that is a hit.
+func (l *lab) awaitReturn(servers []*proc.Process, k *proc.Process) (time.Duration, error) {
 	s, err := l.startMemcached(servers[0].Addr)
 	if err != nil {
 		return 0, err

@@ -151,7 +151,7 @@ func (l *lab) startDynamo() (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = l.measure(bout{conns: 32, round: l.plan.jit}, target{addr: p.Addr, proc: p, load: requests})
+	_, err = l.measure(loadSpec{conns: 32, round: l.plan.jit}, target{addr: p.Addr, proc: p, load: requests})
 	return p, err
 }
 

@@ -30,8 +30,8 @@ type target struct {
 	load traffic
 }
 
-// bout describes the load on the targets of a scenario.
-type bout struct {
+// loadSpec describes the load on the targets of a scenario.
+type loadSpec struct {
 	conns  int
 	rate   float64
 	rounds int
@@ -40,7 +40,7 @@ type bout struct {
 
 // interleave measures the targets in turn, in several rounds, so that other activity on the
 // machine affects all of them.
-func (l *lab) interleave(b bout, targets []target) ([][]sample, error) {
+func (l *lab) interleave(b loadSpec, targets []target) ([][]sample, error) {
 	samples := make([][]sample, len(targets))
 	for range b.rounds {
 		for i, t := range targets {
@@ -55,7 +55,7 @@ func (l *lab) interleave(b bout, targets []target) ([][]sample, error) {
 }
 
 // measure measures one target for one round.
-func (l *lab) measure(b bout, t target) (sample, error) {
+func (l *lab) measure(b loadSpec, t target) (sample, error) {
 	before, cpuErr := t.proc.CPU()
 	result, err := load.Run(l.ctx, load.Config{
 		Addr: t.addr, Conns: b.conns, Duration: b.round, Rate: b.rate, Next: t.load.next, Check: t.load.check,
@@ -82,7 +82,7 @@ func (l *lab) measure(b bout, t target) (sample, error) {
 
 // warm sends every request of a target's traffic once, and then sends requests for a while,
 // to fill caches and finish compilation.
-func (l *lab) warm(b bout, t target) error {
+func (l *lab) warm(b loadSpec, t target) error {
 	if len(t.load.all) > 0 {
 		result, err := load.Run(l.ctx, load.Config{
 			Addr: t.addr, Conns: 8, Count: uint64(len(t.load.all)), Check: t.load.check,
@@ -93,7 +93,7 @@ func (l *lab) warm(b bout, t target) error {
 			return fmt.Errorf("warm %s: %w", t.name, err)
 		}
 	}
-	if _, err := l.measure(bout{conns: b.conns, round: b.round}, t); err != nil {
+	if _, err := l.measure(loadSpec{conns: b.conns, round: b.round}, t); err != nil {
 		return fmt.Errorf("warm %s: %w", t.name, err)
 	}
 	return nil

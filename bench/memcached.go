@@ -82,7 +82,7 @@ func (l *lab) compareMemcached() error {
 	for _, c := range chosen(memcachedScenarios(), "memcached", l.only) {
 		run := l.contest
 		if c.name == killedScenario.name {
-			run = func(scenario, []target, *proc.Process) error { return l.killOne(servers) }
+			run = func(scenario, []target, *proc.Process) error { return l.measureKilled(servers) }
 		}
 		if err := run(c, targets, nil); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)

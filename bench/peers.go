@@ -159,7 +159,7 @@ func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error 
 		return err
 	}
 	targets = provided(targets, requests)
-	b := bout{conns: c.conns, rate: c.rate, rounds: l.plan.rounds, round: l.plan.round}
+	b := loadSpec{conns: c.conns, rate: c.rate, rounds: l.plan.rounds, round: l.plan.round}
 	for _, t := range targets {
 		if err := l.warm(b, t); err != nil {
 			return err

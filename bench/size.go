@@ -41,7 +41,7 @@ func (l *lab) measureSizes() error {
 	if err != nil {
 		return err
 	}
-	samples, err := l.interleave(bout{conns: 32, rounds: l.plan.rounds, round: l.plan.round}, targets)
+	samples, err := l.interleave(loadSpec{conns: 32, rounds: l.plan.rounds, round: l.plan.round}, targets)
 	if err != nil {
 		return err
 	}

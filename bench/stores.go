@@ -90,7 +90,7 @@ func (l *lab) compareStores() error {
 		if hot.load, err = c.traffic(l.plan.items); err != nil {
 			return err
 		}
-		if _, err := l.measure(bout{conns: c.conns, round: l.plan.jit}, hot); err != nil {
+		if _, err := l.measure(loadSpec{conns: c.conns, round: l.plan.jit}, hot); err != nil {
 			return err
 		}
 		if err := l.contest(c, stores, nil); err != nil {

@@ -57,7 +57,7 @@ func (l *lab) storm(k *kasoku, i int) (sample, error) {
 	request := dataset.AppendRequest(nil, "GetItem", dataset.Even.AppendGet(nil, i))
 	before, cpuErr := k.CPU()
 	result, err := load.Run(l.ctx, load.Config{
-		Addr: k.Addr, Conns: stormClients, Count: stormClients, Check: ofLength(dataset.Even.GotLen(i)),
+		Addr: k.Addr, Conns: stormClients, Count: stormClients, Check: ofLength(dataset.Even.GetAnswerLen(i)),
 		Next: func(int, []byte) []byte { return request },
 	})
 	if err = errors.Join(err, result.Err); err != nil {

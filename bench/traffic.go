@@ -80,7 +80,7 @@ func getHits(items int) (traffic, error) {
 	set := dataset.Even
 	return hits(prepare(items, func(i int) []byte {
 		return dataset.AppendRequest(nil, "GetItem", set.AppendGet(nil, i))
-	}), set.GotLen(0)), nil
+	}), set.GetAnswerLen(0)), nil
 }
 
 // signedHits signs again on each call, because signatures expire.
@@ -93,14 +93,14 @@ func signedHits(items int) (traffic, error) {
 		failed = errors.Join(failed, err)
 		return request
 	})
-	return hits(requests, set.GotLen(0)), failed
+	return hits(requests, set.GetAnswerLen(0)), failed
 }
 
 func queryHits(items int) (traffic, error) {
 	set := dataset.Even
 	return hits(prepare(items/dataset.PerPartition, func(k int) []byte {
 		return dataset.AppendRequest(nil, "Query", set.AppendQuery(nil, k*dataset.PerPartition))
-	}), len(set.AppendQueried(nil, 0))), nil
+	}), len(set.AppendQueryAnswer(nil, 0))), nil
 }
 
 func batchHits(items int) (traffic, error) {
@@ -108,7 +108,7 @@ func batchHits(items int) (traffic, error) {
 	step := items / dataset.BatchSize
 	return hits(prepare(step, func(k int) []byte {
 		return dataset.AppendRequest(nil, "BatchGetItem", set.AppendBatchGet(nil, k, dataset.BatchSize, step))
-	}), len(set.AppendBatch(nil, make([]int, dataset.BatchSize)))), nil
+	}), len(set.AppendBatchAnswer(nil, make([]int, dataset.BatchSize)))), nil
 }
 
 // puts returns traffic that overwrites items with equal ones.
@@ -122,7 +122,7 @@ func puts(items int) (traffic, error) {
 func recordGets(items int) (traffic, error) {
 	return hits(prepare(items, func(i int) []byte {
 		return dataset.AppendRequest(nil, "GetItem", dataset.AppendRecordGet(nil, i))
-	}), len(dataset.AppendRecordGot(nil, 0))), nil
+	}), len(dataset.AppendRecordGetAnswer(nil, 0))), nil
 }
 
 // recordPuts returns traffic that overwrites records with equal ones.
@@ -135,7 +135,7 @@ func recordPuts(items int) (traffic, error) {
 func recordQueries(items int) (traffic, error) {
 	return hits(prepare(items/dataset.RecordsPerPartition, func(k int) []byte {
 		return dataset.AppendRequest(nil, "Query", dataset.AppendRecordQuery(nil, k*dataset.RecordsPerPartition))
-	}), len(dataset.AppendRecordsQueried(nil, 0))), nil
+	}), len(dataset.AppendRecordQueryAnswer(nil, 0))), nil
 }
 
 // misses returns traffic that never requests an item twice, in any call of the run.
@@ -149,7 +149,7 @@ func misses() func(int) (traffic, error) {
 				var body [256]byte
 				return dataset.AppendRequest(dst, "GetItem", set.AppendGet(body[:0], int(serial.Add(1))))
 			},
-			check: ofLength(set.GotLen(0)),
+			check: ofLength(set.GetAnswerLen(0)),
 		}, nil
 	}
 }
@@ -166,9 +166,9 @@ func anyOf(items int) traffic {
 			return dataset.AppendRequest(dst, "GetItem", set.AppendGet(body[:0], asked[conn]))
 		},
 		check: func(conn, status int, body []byte) error {
-			if status != 200 || len(body) != set.GotLen(asked[conn]) {
+			if status != 200 || len(body) != set.GetAnswerLen(asked[conn]) {
 				return fmt.Errorf("item %d: status %d with %d bytes instead of 200 with %d: %.200q",
-					asked[conn], status, len(body), set.GotLen(asked[conn]), body)
+					asked[conn], status, len(body), set.GetAnswerLen(asked[conn]), body)
 			}
 			return nil
 		},
@@ -197,11 +197,11 @@ func probe(addr string, items int) error {
 	var failed error
 	for _, i := range []int{0, items / 3, items - 1} {
 		failed = errors.Join(failed,
-			expect(addr, "GetItem", set.AppendGet(nil, i), set.AppendGot(nil, i)),
-			expect(addr, "Query", set.AppendQuery(nil, i), set.AppendQueried(nil, i)))
+			expect(addr, "GetItem", set.AppendGet(nil, i), set.AppendGetAnswer(nil, i)),
+			expect(addr, "Query", set.AppendQuery(nil, i), set.AppendQueryAnswer(nil, i)))
 	}
 	return errors.Join(failed,
-		expect(addr, "BatchGetItem", set.AppendBatchGet(nil, 7, 1, 1), set.AppendBatch(nil, []int{7})))
+		expect(addr, "BatchGetItem", set.AppendBatchGet(nil, 7, 1, 1), set.AppendBatchAnswer(nil, []int{7})))
 }
 
 // probeRecords is probe for the records of a store.
@@ -209,8 +209,8 @@ func probeRecords(addr string, items int) error {
 	var failed error
 	for _, i := range []int{0, items / 3, items - 1} {
 		failed = errors.Join(failed,
-			expect(addr, "GetItem", dataset.AppendRecordGet(nil, i), dataset.AppendRecordGot(nil, i)),
-			expect(addr, "Query", dataset.AppendRecordQuery(nil, i), dataset.AppendRecordsQueried(nil, i)))
+			expect(addr, "GetItem", dataset.AppendRecordGet(nil, i), dataset.AppendRecordGetAnswer(nil, i)),
+			expect(addr, "Query", dataset.AppendRecordQuery(nil, i), dataset.AppendRecordQueryAnswer(nil, i)))
 	}
 	return failed
 }

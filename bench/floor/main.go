@@ -61,9 +61,9 @@ func answerer() fasthttp.RequestHandler {
 	set := dataset.Even
 	numbers := make([]int, dataset.BatchSize)
 	answers := map[string][]byte{
-		"GetItem":      set.AppendGot(nil, 0),
-		"Query":        set.AppendQueried(nil, 0),
-		"BatchGetItem": set.AppendBatch(nil, numbers),
+		"GetItem":      set.AppendGetAnswer(nil, 0),
+		"Query":        set.AppendQueryAnswer(nil, 0),
+		"BatchGetItem": set.AppendBatchAnswer(nil, numbers),
 	}
 	plain := set.AppendPlain(nil, 0)
 	objects := map[int][]byte{}

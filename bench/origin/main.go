@@ -93,18 +93,18 @@ func (o *origin) operate(x *fasthttp.RequestCtx, name string, set dataset.Set, b
 	out := x.Response.Body()[:0]
 	switch {
 	case name == "DescribeTable":
-		out = set.AppendTable(out)
+		out = set.AppendTableAnswer(out)
 	case name == "PutItem":
 		out = append(out, "{}"...)
 	case len(numbers) == 0:
 		o.answer(x, 400, []byte(`{"__type":"com.amazon.coral.validate#ValidationException","message":"no key of this data set"}`))
 		return
 	case name == "GetItem":
-		out = set.AppendGot(out, numbers[0])
+		out = set.AppendGetAnswer(out, numbers[0])
 	case name == "Query":
-		out = set.AppendQueried(out, numbers[0])
+		out = set.AppendQueryAnswer(out, numbers[0])
 	case name == "BatchGetItem":
-		out = set.AppendBatch(out, numbers)
+		out = set.AppendBatchAnswer(out, numbers)
 	}
 	o.answer(x, 200, out)
 }

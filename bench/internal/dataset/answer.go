@@ -1,18 +1,18 @@
 package dataset
 
-// AppendGot appends the answer to AppendGet's request.
-func (s Set) AppendGot(dst []byte, i int) []byte {
+// AppendGetAnswer appends the answer to AppendGet's request.
+func (s Set) AppendGetAnswer(dst []byte, i int) []byte {
 	dst = append(dst, `{"Item":`...)
 	dst = s.AppendItem(dst, i)
 	return append(dst, '}')
 }
 
-// GotLen returns the length of AppendGot's text, which does not depend on the order of the
+// GetAnswerLen returns the length of AppendGetAnswer's text, which does not depend on the order of the
 // attributes.
-func (s Set) GotLen(i int) int { return len(`{"Item":}`) + s.ItemLen(i) }
+func (s Set) GetAnswerLen(i int) int { return len(`{"Item":}`) + s.ItemLen(i) }
 
-// AppendQueried appends the answer to AppendQuery's request.
-func (s Set) AppendQueried(dst []byte, i int) []byte {
+// AppendQueryAnswer appends the answer to AppendQuery's request.
+func (s Set) AppendQueryAnswer(dst []byte, i int) []byte {
 	dst = append(dst, `{"Count":10,"Items":[`...)
 	first := i / PerPartition * PerPartition
 	for k := range PerPartition {
@@ -24,8 +24,8 @@ func (s Set) AppendQueried(dst []byte, i int) []byte {
 	return append(dst, `],"ScannedCount":10}`...)
 }
 
-// AppendBatch appends the answer to a BatchGetItem of the numbered items.
-func (s Set) AppendBatch(dst []byte, numbers []int) []byte {
+// AppendBatchAnswer appends the answer to a BatchGetItem of the numbered items.
+func (s Set) AppendBatchAnswer(dst []byte, numbers []int) []byte {
 	dst = append(dst, `{"Responses":{"`...)
 	dst = append(dst, s.Table...)
 	dst = append(dst, `":[`...)

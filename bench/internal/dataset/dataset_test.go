@@ -44,15 +44,15 @@ func TestItemsAreWhatTheirNumbersSay(t *testing.T) {
 func TestAnswersAreJSONOfTheLengthExpected(t *testing.T) {
 	for _, set := range []Set{Even, Mixed} {
 		for _, text := range [][]byte{
-			set.AppendGot(nil, 17), set.AppendQueried(nil, 17), set.AppendBatch(nil, []int{1, 17}), set.AppendTable(nil), set.CreateTable(),
+			set.AppendGetAnswer(nil, 17), set.AppendQueryAnswer(nil, 17), set.AppendBatchAnswer(nil, []int{1, 17}), set.AppendTableAnswer(nil), set.CreateTable(),
 			set.AppendGet(nil, 17), set.AppendPut(nil, 17), set.AppendQuery(nil, 17), set.AppendBatchGet(nil, 3, 4, 5), set.AppendBatchPut(nil, 3, 4),
 		} {
 			if !json.Valid(text) {
 				t.Errorf("not JSON: %s", text)
 			}
 		}
-		if got := len(set.AppendGot(nil, 17)); got != set.GotLen(17) {
-			t.Errorf("%s: GetItem's answer has %d bytes, GotLen returns %d", set.Table, got, set.GotLen(17))
+		if got := len(set.AppendGetAnswer(nil, 17)); got != set.GetAnswerLen(17) {
+			t.Errorf("%s: GetItem's answer has %d bytes, GotLen returns %d", set.Table, got, set.GetAnswerLen(17))
 		}
 	}
 }

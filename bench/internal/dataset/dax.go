@@ -29,9 +29,9 @@ func DAXGreeting() []byte {
 	return cbor.AppendUint(b, 0)
 }
 
-// AppendDAXProof appends the authentication message of a client, signed at now. It is valid
+// AppendDAXAuth appends the authentication message of a client, signed at now. It is valid
 // for five minutes and has no answer.
-func AppendDAXProof(dst []byte, now time.Time) []byte {
+func AppendDAXAuth(dst []byte, now time.Time) []byte {
 	at := now.UTC().Format("20060102T150405Z")
 	scope := at[:8] + "/" + Region + "/dax/aws4_request"
 	request := sha256.Sum256(fmt.Appendf(nil, "POST\n/\n\nhost:dax.amazonaws.com\nx-amz-date:%s\n\nhost;x-amz-date\n%x", at, sha256.Sum256(nil)))

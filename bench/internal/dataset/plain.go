@@ -23,7 +23,7 @@ var types = []struct{ open, close, plainOpen, plainClose string }{
 // AppendPlain appends the answer to AppendPlainRequest's GetItemJSON with AppendGet's body:
 // a plain item.
 func (s Set) AppendPlain(dst []byte, i int) []byte {
-	rest := s.AppendGot(nil, i)
+	rest := s.AppendGetAnswer(nil, i)
 	for len(rest) > 0 {
 		at, typ := len(rest), -1
 		for k := range types {

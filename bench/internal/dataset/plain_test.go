@@ -23,7 +23,7 @@ func TestPlainAnswersHoldTheItems(t *testing.T) {
 		if err := d.Decode(&plain); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if err := json.Unmarshal(Even.AppendGot(nil, i), &typed); err != nil {
+		if err := json.Unmarshal(Even.AppendGetAnswer(nil, i), &typed); err != nil {
 			t.Fatal(err)
 		}
 		if len(plain.Item) != len(typed.Item) || len(plain.Item) < 3 {

@@ -70,8 +70,8 @@ func AppendRecordBatch(dst []byte, i, n int) []byte {
 	return append(dst, `]}}`...)
 }
 
-// AppendRecordsQueried appends the answer to AppendRecordQuery's request.
-func AppendRecordsQueried(dst []byte, i int) []byte {
+// AppendRecordQueryAnswer appends the answer to AppendRecordQuery's request.
+func AppendRecordQueryAnswer(dst []byte, i int) []byte {
 	dst = append(dst, `{"Items":[`...)
 	first := i / RecordsPerPartition * RecordsPerPartition
 	for k := range RecordsPerPartition {
@@ -83,8 +83,8 @@ func AppendRecordsQueried(dst []byte, i int) []byte {
 	return append(dst, `],"Count":25,"ScannedCount":25}`...)
 }
 
-// AppendRecordGot appends the answer to AppendRecordGet's request.
-func AppendRecordGot(dst []byte, i int) []byte {
+// AppendRecordGetAnswer appends the answer to AppendRecordGet's request.
+func AppendRecordGetAnswer(dst []byte, i int) []byte {
 	return append(AppendRecord(append(dst, `{"Item":`...), i), '}')
 }
 

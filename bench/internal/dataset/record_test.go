@@ -7,7 +7,7 @@ import (
 
 func TestRecordsAreWhatTheirNumbersSay(t *testing.T) {
 	seen := map[string]bool{}
-	length := len(AppendRecordGot(nil, 0))
+	length := len(AppendRecordGetAnswer(nil, 0))
 	for i := range 3000 {
 		var item struct {
 			PK, SK, Bulk struct{ S string }
@@ -21,7 +21,7 @@ func TestRecordsAreWhatTheirNumbersSay(t *testing.T) {
 		if size < 1000 || size > 1048 {
 			t.Errorf("record %d has %d bytes", i, size)
 		}
-		if got := len(AppendRecordGot(nil, i)); got != length {
+		if got := len(AppendRecordGetAnswer(nil, i)); got != length {
 			t.Fatalf("answers for records 0 and %d have %d and %d bytes", i, length, got)
 		}
 		seen[item.PK.S+item.SK.S] = true
@@ -34,14 +34,14 @@ func TestRecordsAreWhatTheirNumbersSay(t *testing.T) {
 func TestRecordRequestsAreJSON(t *testing.T) {
 	for _, text := range [][]byte{
 		AppendRecordKey(nil, 17), AppendRecordGet(nil, 17), AppendRecordPut(nil, 17), AppendRecordQuery(nil, 17), AppendRecordBatch(nil, 3, 4),
-		AppendRecordGot(nil, 17), AppendRecordsQueried(nil, 17), CreateRecords(),
+		AppendRecordGetAnswer(nil, 17), AppendRecordQueryAnswer(nil, 17), CreateRecords(),
 	} {
 		if !json.Valid(text) {
 			t.Errorf("not JSON: %s", text)
 		}
 	}
 	var reply struct{ Items []any }
-	if err := json.Unmarshal(AppendRecordsQueried(nil, 60), &reply); err != nil || len(reply.Items) != RecordsPerPartition {
+	if err := json.Unmarshal(AppendRecordQueryAnswer(nil, 60), &reply); err != nil || len(reply.Items) != RecordsPerPartition {
 		t.Errorf("a partition has %d records: %v", len(reply.Items), err)
 	}
 }

@@ -135,8 +135,8 @@ func (s Set) CreateTable() []byte {
 	return []byte(`{"TableName":"` + s.Table + `","BillingMode":"PAY_PER_REQUEST",` + keySchema + `}`)
 }
 
-// AppendTable appends the answer to a DescribeTable.
-func (s Set) AppendTable(dst []byte) []byte {
+// AppendTableAnswer appends the answer to a DescribeTable.
+func (s Set) AppendTableAnswer(dst []byte) []byte {
 	return append(dst, `{"Table":{"TableName":"`+s.Table+`","TableStatus":"ACTIVE","ItemCount":0,"TableSizeBytes":0,`+
 		`"CreationDateTime":1767225600,"TableArn":"arn:aws:dynamodb:us-east-1:000000000000:table/`+s.Table+`",`+
 		`"ProvisionedThroughput":{"NumberOfDecreasesToday":0,"ReadCapacityUnits":0,"WriteCapacityUnits":0},`+
