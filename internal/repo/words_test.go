@@ -42,13 +42,6 @@ func words(alternatives string) *regexp.Regexp {
 // notYetPlain lists the folders and pages that still have banned words.
 var notYetPlain = map[string]bool{
 	"CHANGELOG.md":                    true,
-	"bench":                           true,
-	"bench/floor":                     true,
-	"bench/internal/dataset":          true,
-	"bench/internal/load":             true,
-	"bench/internal/proc":             true,
-	"bench/loggers/fluent":            true,
-	"bench/origin":                    true,
 	"internal/testutil/await":         true,
 	"internal/testutil/forwardtest":   true,
 	"internal/testutil/hostile":       true,

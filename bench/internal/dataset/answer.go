@@ -7,8 +7,7 @@ func (s Set) AppendGetAnswer(dst []byte, i int) []byte {
 	return append(dst, '}')
 }
 
-// GetAnswerLen returns the length of AppendGetAnswer's text, which does not depend on the order of the
-// attributes.
+// GetAnswerLen returns the length of AppendGetAnswer's text, in any order of the attributes.
 func (s Set) GetAnswerLen(i int) int { return len(`{"Item":}`) + s.ItemLen(i) }
 
 // AppendQueryAnswer appends the answer to AppendQuery's request.
