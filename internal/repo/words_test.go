@@ -39,39 +39,27 @@ func words(alternatives string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(alternatives, " ", `\s+`) + `)\b`)
 }
 
-// notYetPlain lists the folders and pages that still have banned words.
-var notYetPlain = map[string]bool{
-	"internal/testutil/await":         true,
-	"internal/testutil/forwardtest":   true,
-	"internal/testutil/hostile":       true,
-	"internal/testutil/memcachedtest": true,
-	"internal/testutil/memfs":         true,
-	"internal/testutil/race":          true,
-}
-
 // quoted matches quotations in a comment, for example of a program's output.
 var quoted = regexp.MustCompile("(?s)\"[^\"\n]*\"|`[^`]*`")
 
 // TestPlainWords checks the comments of Go files and the pages of the documentation for
 // banned words, and the declarations for names of the form mostX.
 func TestPlainWords(t *testing.T) {
-	report := func(place, file string, line int, text, instead string) {
-		if !notYetPlain[place] {
-			t.Errorf("%s:%d: %q: write %s", file, line, text, instead)
-		}
+	report := func(file string, line int, text, instead string) {
+		t.Errorf("%s:%d: %q: write %s", file, line, text, instead)
 	}
 	for _, s := range sources(t) {
 		for _, g := range s.ast.Comments {
 			text := quoted.ReplaceAllStringFunc(g.Text(), blank)
 			for _, w := range bannedWords {
 				if m := w.pattern.FindString(text); m != "" {
-					report(s.dir(), s.path, s.line(g.Pos()), m, w.instead)
+					report(s.path, s.line(g.Pos()), m, w.instead)
 				}
 			}
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && oldMaxName.MatchString(id.Name) && declared(id) {
-				report(s.dir(), s.path, s.line(id.Pos()), id.Name, "max")
+				report(s.path, s.line(id.Pos()), id.Name, "max")
 			}
 			return true
 		})
@@ -80,7 +68,7 @@ func TestPlainWords(t *testing.T) {
 		for i, line := range strings.Split(prose(text), "\n") {
 			for _, w := range bannedWords {
 				if m := w.pattern.FindString(line); m != "" && w.docs {
-					report(page, page, i+1, m, w.instead)
+					report(page, i+1, m, w.instead)
 				}
 			}
 		}
@@ -145,7 +133,7 @@ func TestWordRates(t *testing.T) {
 	for _, r := range rates {
 		got := float64(len(r.pattern.FindAllString(all, -1))) / n
 		t.Logf("  %-40s %.2f (%.2f to %.2f)", r.pattern, got, r.min, r.max)
-		if os.Getenv("KASOKU_WORDS_IN") == "" && len(notYetPlain) == 0 && (got < r.min || got > r.max) {
+		if os.Getenv("KASOKU_WORDS_IN") == "" && (got < r.min || got > r.max) {
 			t.Errorf("%s: %.2f uses per 1,000 words of comments, want %.2f to %.2f", r.pattern, got, r.min, r.max)
 		}
 	}
