@@ -1,16 +1,15 @@
-# Everything that these targets install goes below .tools/. See docs/development.md.
+# These targets install everything below .tools/. See docs/development.md.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# In `make soak`: the history check's size and the time that each check may take,
-# how often the embedded store is killed and how often its files are damaged, the scenes that it is compared with
-# DynamoDB Local in, the examples drawn for each property, the lists of requests
-# sent through random configurations, the records posted to a faulty Fluentd, how often
-# nodes are restarted that replicate to each other, and how often CouchDB-like nodes go
-# through their faults, how many values are asked of faulty memcached servers, six
-# times, and for how long each parser of what DAX clients send is fuzzed.
+# Extent of `make soak`: operations of the history check, the time limit of each check,
+# kills of the embedded store and damages of its files, seeds for its comparison with
+# DynamoDB Local, examples for each property test, random configurations, records posted to
+# a faulty Fluentd server, restarts of CouchDB nodes that replicate, rounds of faults of
+# CouchDB-like nodes, values read from faulty memcached servers (six times), and the time
+# for fuzzing each parser of DAX requests.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
@@ -29,23 +28,23 @@ SOAK_FUZZ ?= 1h
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
-build: ## bin/kasoku
+build: ## build bin/kasoku
 	go build -trimpath -o bin/kasoku ./cmd/kasoku
 
-run: ## a DynamoDB-compatible store of your own on 127.0.0.1:8000; ctrl-C ends it
+run: ## run a DynamoDB-compatible store on 127.0.0.1:8000; ctrl-C ends it
 	@scripts/run.sh
 
 check: ## formatting, vet, staticcheck and the unit tests without the race detector: about two minutes
 	@$(MAKE) --no-print-directory lint
 	RAPID_SEED=1 go test -vet=off ./...
 
-# What the integration tests need is fetched while the unit tests run.
+# The tools for the integration tests are fetched while the unit tests run.
 test: ## all checks and tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory -j2 test-unit fetch
 	@$(MAKE) --no-print-directory test-integration
 
-# fetch is tools for beside something else: it says in one go what they had to say.
+# fetch runs tools beside another target: it prints their output when they are done.
 fetch:
 	@mkdir -p .tools
 	@$(MAKE) --no-print-directory tools >.tools/log 2>&1 || { cat .tools/log; exit 1; }
@@ -55,14 +54,14 @@ lint: ## gofmt, go vet, staticcheck, in both modules
 	@scripts/setup-go.sh
 	@scripts/lint.sh
 
-# Properties get the same examples in every run: it tells of the code, not of luck. The
-# race detector has each program end after 50 ms instead of a second. All of go vet is
-# in lint.
+# Property tests use the same examples in every run, so that a failure is due to a change.
+# With the race detector each program exits after 50 ms instead of a second. go vet runs in
+# lint.
 test-unit:
 	@scripts/setup-go.sh
 	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -vet=off -race ./...
 
-# One build of Kasoku is for all packages.
+# All packages use one build of Kasoku.
 test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures and prints the table; see docs/benchmarks.md for the flags.
+# Runs the benchmarks and prints the table; see docs/benchmarks.md for the flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec go run ./bench "$@"

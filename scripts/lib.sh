@@ -1,5 +1,5 @@
-# Shared by the set-up scripts; sourced, never run. Everything that a script
-# installs goes below .tools/, which git ignores: deleting that folder undoes it.
+# Functions for the set-up scripts, which source this file. They install everything below
+# .tools/, which git ignores: deleting that folder removes it.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 TOOLS=$ROOT/.tools
@@ -9,15 +9,15 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# need PROGRAM DEBIAN-PACKAGE BREW-PACKAGE WHY makes sure that PROGRAM is there:
-# as root on Debian it installs the package, elsewhere it says how to.
+# need PROGRAM DEBIAN-PACKAGE BREW-PACKAGE WHY ensures that PROGRAM is installed: as root
+# on Debian it installs the package, elsewhere it prints how to.
 need() {
 	have "$1" && return 0
 	install_package "$@"
 	have "$1" || die "$1 is still not found after installing $2"
 }
 
-# install_package has the same arguments as need but does not look first.
+# install_package is need without the check for an installed program.
 install_package() {
 	local program=$1 debian=$2 brew=$3 why=$4
 	if have apt-get && [ "$(id -u)" = 0 ]; then
@@ -38,14 +38,14 @@ apt_install() {
 	DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$1" >&2
 }
 
-# need_go checks for a Go that can fetch or already is the version in go.mod.
+# need_go ensures that Go is installed, in the version of go.mod or one that can fetch it.
 need_go() {
 	have go && return 0
 	[ -x /usr/local/go/bin/go ] && { PATH=$PATH:/usr/local/go/bin; return 0; }
 	die "Go is needed: the version named in go.mod, from https://go.dev/dl or 'brew install go'"
 }
 
-# need_java WHY makes sure of the compiler of Java 17 or newer.
+# need_java WHY ensures that the compiler of Java 17 or newer is installed.
 need_java() {
 	if ! java_is_new_enough; then
 		# Homebrew keeps its JDK out of the PATH.
@@ -65,8 +65,8 @@ java_is_new_enough() {
 	[ "$version" -ge 17 ] 2>/dev/null
 }
 
-# fresh STAMP FILE... succeeds if STAMP records exactly the content of FILEs,
-# that is, if what was made from them needs no remaking.
+# fresh STAMP FILE... succeeds if STAMP records the current content of the FILEs, so that
+# their products need not be made again.
 fresh() {
 	local stamp=$1
 	shift
@@ -75,16 +75,16 @@ fresh() {
 
 digest() { cat "$@" | cksum; }
 
-# free_port prints a TCP port of the loopback interface that nobody listens on.
+# free_port prints a free TCP port of the loopback interface.
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# on_debian succeeds where packages can be fetched and unpacked.
+# on_debian succeeds if Debian packages can be fetched and unpacked.
 on_debian() { have apt-get && have dpkg-deb; }
 
-# unpack HOME PACKAGE... makes HOME/root of Debian packages and of what they need that
-# the system has not. Nothing is installed, and no server starts.
+# unpack HOME PACKAGE... unpacks Debian packages and their missing dependencies in
+# HOME/root. Nothing is installed, and no server starts.
 unpack() {
 	local home=$1 new=$1.new
 	shift
@@ -100,13 +100,13 @@ unpack() {
 	mv "$new" "$home"
 }
 
-# download FOLDER PACKAGE... asks apt-get what it would install, which is the packages'
-# dependencies under the names that this release has for them.
+# download FOLDER PACKAGE... downloads packages and their missing dependencies. apt-get's
+# plan of an installation has the dependencies' names in this release.
 download() {
 	local folder=$1 plan
 	shift
 	plan=$(apt-get -s --no-install-recommends install "$@") || return 1
-	# A version in brackets is of a package that is there and would be replaced.
+	# A version in brackets is that of an installed package that would be replaced.
 	plan=$(awk '$1 == "Inst" && $3 !~ /^\[/ { print $2 }' <<<"$plan")
 	(cd "$folder" && apt-get -q -o APT::Sandbox::User=root download $(printf '%s\n' "$@" $plan | sort -u) >&2)
 }

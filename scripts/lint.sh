@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gofmt, go vet and staticcheck over both modules; the rules that are this
-# project's own are tests in internal/repo.
+# Runs gofmt, go vet and staticcheck in both modules. The project's own rules are tests in
+# internal/repo.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
@@ -16,4 +16,4 @@ for module in . integration; do
 		"$TOOLS/bin/staticcheck" ./...
 	)
 done
-say "lint: gofmt, go vet and staticcheck have nothing to say"
+say "lint: gofmt, go vet and staticcheck found nothing"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds Kasoku and runs it as `kasoku serve` runs without a file: a
-# DynamoDB-compatible store of one's own, which prints commands to paste. Its
-# tables are kept below .tools/run. LISTEN, DAX and ADMIN choose other addresses.
+# Builds Kasoku and runs it like `kasoku serve` without a file: a DynamoDB-compatible
+# store that prints commands to paste. Its tables are stored below .tools/run. LISTEN, DAX
+# and ADMIN select other addresses.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -24,6 +24,6 @@ services:
     origin: embedded:./kasoku-data
     auth: {mode: none}
 END
-	say "answering on http://${LISTEN:-127.0.0.1:8000}, as .tools/run/kasoku.yaml says"
+	say "answering on http://${LISTEN:-127.0.0.1:8000}, as configured in .tools/run/kasoku.yaml"
 fi
 exec "$ROOT/bin/kasoku" serve

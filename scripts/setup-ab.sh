@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that there is an ab (ApacheBench), which tests of services of type couchdb
-# measure with as a blog of 2010 did: the system's own, or that of Debian, unpacked
-# below .tools/ab and not installed.
+# Provides ab (ApacheBench), with which tests of services of type couchdb measure as a blog
+# of 2010 did: the system's own, or Debian's, unpacked below .tools/ab and not installed.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

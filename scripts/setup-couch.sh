@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Makes .tools/couch with the pinned packages that the CouchDB-like node of
-# integration/couch is made of. The node's own files stay where they are and find
-# the packages by NODE_PATH.
+# Installs the pinned packages of the CouchDB-like node of integration/couch in
+# .tools/couch. The node's own files are not copied and find the packages by NODE_PATH.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -13,6 +12,6 @@ say "installing pouchdb-server below .tools/couch"
 rm -rf "$home"
 mkdir -p "$home"
 cp "$pins/package.json" "$pins/package-lock.json" "$home"
-# Nothing is compiled: what has to be native comes prebuilt.
+# Nothing is compiled: native code is prebuilt.
 (cd "$home" && npm ci --silent --ignore-scripts --no-audit --no-fund --no-update-notifier </dev/null >&2)
 digest "$pins/package.json" "$pins/package-lock.json" >"$home/.stamp"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes .tools/dax-java: the DAX client for Java with what it needs, fetched with Maven, and
-# the test's program compiled against it. Those for Python and JavaScript come with
-# setup-python.sh and setup-node.sh.
+# Makes .tools/dax-java: the DAX client for Java with its dependencies, fetched with Maven,
+# and the test's program. setup-python.sh and setup-node.sh install the clients for Python
+# and JavaScript.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches DynamoDB Local with Maven into .tools/dynamodb-local and compiles the
-# class that keeps it on loopback. Prints nothing when all is there already.
+# Fetches DynamoDB Local with Maven into .tools/dynamodb-local and compiles the class that
+# binds it to loopback. Prints nothing if it is installed already.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure of Go and a C compiler (the race detector needs one) and builds the
-# pinned staticcheck into .tools/bin.
+# Ensures that Go and a C compiler (for the race detector) are installed, and builds the
+# pinned staticcheck in .tools/bin.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

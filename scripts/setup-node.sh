@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Makes .tools/node with the pinned AWS SDK for JavaScript, and
-# .tools/node-fluentd with another Fluentd client, whose receiver is a peer, and
-# .tools/node-httpcache with the public HTTP caching suite, and .tools/node-dax with the
-# DAX clients.
+# Installs pinned JavaScript packages: the AWS SDK in .tools/node, another Fluentd client,
+# whose receiver is a peer, in .tools/node-fluentd, the public HTTP caching suite in
+# .tools/node-httpcache, and the DAX clients in .tools/node-dax.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# install NAME PINS WHAT makes .tools/NAME from the two files in PINS.
+# install NAME PINS WHAT makes .tools/NAME from the two files in the folder PINS.
 install() {
 	local home=$TOOLS/$1 pins=$ROOT/$2 what=$3
 	fresh "$home/.stamp" "$pins/package.json" "$pins/package-lock.json" && return 0

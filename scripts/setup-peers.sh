@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes .tools/peers with Varnish and nginx, with its echo module, as Debian has them,
-# which bench/ compares services of types http, couchdb and memcached with. Nothing is
-# installed into the system: the packages are unpacked, and no server starts. On other
-# systems the benchmarks do without them.
+# Makes .tools/peers with Varnish and with nginx and its echo module, in Debian's versions.
+# bench/ compares services of types http, couchdb and memcached with them. Nothing is
+# installed in the system: the packages are unpacked, and no server starts. On other
+# systems the benchmarks run without them.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints how often certain words are used per 1,000 words of comments, tests excepted:
-# of this repository, or of the Go code below the folders given, for comparison.
+# Prints the uses of certain words per 1,000 words of comments outside tests: in this
+# repository or, for comparison, in the Go code below the given folders.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go

@@ -1,5 +1,5 @@
-// Package await lets tests wait for conditions that they can't be notified of: it polls for
-// as long as the test binary has time.
+// Package await waits in tests for conditions without notification: it polls until the test
+// binary's time is nearly over.
 package await
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Until returns true when reached does. After nine tenths of the time that is left to the
-// test binary, it fails the test instead and returns false, so that the failure names the
+// Until returns true when reached returns true. After nine tenths of the time left to the
+// test binary it fails the test instead and returns false, so that the failure names the
 // test. Any goroutine of the test may call it; it ends with the test.
 func Until(t testing.TB, reached func() bool) bool {
 	t.Helper()
@@ -30,7 +30,7 @@ func Until(t testing.TB, reached func() bool) bool {
 	return true
 }
 
-// patience ends when a test has waited long enough.
+// patience returns a context that ends when a test has waited long enough.
 func patience(t testing.TB) (context.Context, context.CancelFunc) {
 	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := t.Deadline(); ok {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// patient is a test that has some time left, and takes its failure down.
+// patient is a test with some time left that records its failure.
 type patient struct {
 	testing.TB
 	ctx    context.Context

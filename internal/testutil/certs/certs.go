@@ -1,5 +1,4 @@
-// Package certs makes certificates for tests, so that no private key has to be
-// in the repository.
+// Package certs makes certificates for tests, so that the repository has no private keys.
 package certs
 
 import (
@@ -14,8 +13,8 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate for localhost and 127.0.0.1 that is its own
-// authority, and its key, both as PEM.
+// SelfSigned returns a self-signed certificate for localhost and 127.0.0.1 and its key, both
+// as PEM.
 func SelfSigned(t testing.TB, serial int64) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

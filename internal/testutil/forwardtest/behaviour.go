@@ -5,41 +5,41 @@ import "time"
 // Behaviour specifies how the receiver treats a connection; the zero value is an ordinary
 // server. It is fixed when the connection is accepted.
 type Behaviour struct {
-	Refuse     bool // closes the connection at once
-	CloseAfter int  // closes it when so many bytes have been read, mid-message too; 0: never
-	Reset      bool // where it closes a connection, resets it
+	Refuse     bool // closes the connection immediately
+	CloseAfter int  // closes it after this number of bytes, even within a message; 0: never
+	Reset      bool // resets connections instead of closing them
 
-	Stall    bool // reads nothing, ever
-	HalfOpen bool // reads without decoding or answering, as if the machine behind were down
+	Stall    bool // never reads
+	HalfOpen bool // reads without decoding or answering, like a proxy whose backend is down
 
-	AckDelay time.Duration // each acknowledgement is sent so long after its message
+	AckDelay time.Duration // delay of each acknowledgement
 	AckWrong bool          // acknowledges another chunk
 	AckNever bool          // acknowledges nothing
-	AckClose bool          // closes instead of acknowledging, the events having been taken
+	AckClose bool          // accepts the events and closes the connection instead of acknowledging
 
-	Hello []byte // sent instead of HELO, without security too
-	Deny  string // a reason with which PONG refuses every PING
+	Hello []byte // sent instead of HELO, even without security
+	Deny  string // reason in a PONG that refuses every PING
 }
 
-// Behave sets how connections are treated from now on; existing connections are unchanged.
+// Behave sets the behaviour of future connections; existing ones are unchanged.
 func (r *Receiver) Behave(b Behaviour) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.behaviour = b
 }
 
-// Script sets how the next connections are treated, one behaviour each; Behave applies to
-// those after them.
+// Script sets the behaviours of the next connections, one each; Behave applies to later
+// ones.
 func (r *Receiver) Script(b ...Behaviour) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.script = append(r.script, b...)
 }
 
-// HoldAcks keeps acknowledgements of all connections back until ReleaseAcks.
+// HoldAcks delays the acknowledgements of all connections until ReleaseAcks.
 func (r *Receiver) HoldAcks() { r.hold(true) }
 
-// ReleaseAcks sends the acknowledgements that HoldAcks kept back.
+// ReleaseAcks sends the acknowledgements delayed by HoldAcks.
 func (r *Receiver) ReleaseAcks() { r.hold(false) }
 
 func (r *Receiver) hold(held bool) {

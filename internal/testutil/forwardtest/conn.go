@@ -13,25 +13,25 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// conn is one connection. Its serving goroutine reads; another one writes
-// acknowledgements, in order.
+// conn is one connection. One goroutine reads; another one writes acknowledgements, in
+// order.
 type conn struct {
 	r         *Receiver
 	raw       net.Conn // below TLS
 	net.Conn           // for reading and writing
 	behaviour Behaviour
 	number    int
-	read      int // bytes so far
+	read      int // bytes read so far
 
 	once   sync.Once
-	ctx    context.Context // ends when the connection is closed
+	ctx    context.Context // cancelled when the connection is closed
 	cancel context.CancelFunc
-	ended  bool // nothing more will be read; Receiver.mu guards it
+	ended  bool // reading has ended; guarded by Receiver.mu
 	acks   chan ack
 	acking sync.WaitGroup
 }
 
-// ack is one that is due.
+// ack is a pending acknowledgement.
 type ack struct {
 	chunk string
 	after time.Time
@@ -60,7 +60,7 @@ func (c *conn) close(reset bool) {
 	c.end()
 }
 
-// end releases the acknowledgements that are held, in case no test does.
+// end releases held acknowledgements at the end of the test.
 func (c *conn) end() {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *conn) end() {
 	c.r.changed.Broadcast()
 }
 
-// Read counts, and ends the connection where its behaviour requires it.
+// Read counts bytes, and ends the connection if its behaviour requires it.
 func (c *conn) Read(b []byte) (int, error) {
 	limit := c.behaviour.CloseAfter
 	if limit > 0 {
@@ -103,8 +103,8 @@ func (c *conn) run() {
 	c.acking.Wait()
 }
 
-// gone reports whether err means that the connection has ended, and not that its bytes are
-// wrong.
+// gone reports whether err means that the connection has ended, rather than that its bytes
+// are invalid.
 func gone(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) ||
@@ -135,7 +135,7 @@ func (c *conn) serve() error {
 	}
 }
 
-// acknowledge writes acknowledgements when they are due; it ends when acks is closed and
+// acknowledge writes acknowledgements when they are due. It returns when acks is closed and
 // empty.
 func (c *conn) acknowledge() {
 	for a := range c.acks {
@@ -152,7 +152,7 @@ func (c *conn) acknowledge() {
 	}
 }
 
-// mayAck waits while acknowledgements are held, and until the time; false when
+// mayAck waits while acknowledgements are held, and until their time. It reports false if
 // the connection has ended meanwhile.
 func (c *conn) mayAck(after time.Time) bool {
 	c.r.mu.Lock()

@@ -14,8 +14,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// readMessage reads one message of any mode. With count, events are walked
-// over rather than made.
+// readMessage reads one message of any mode. With count, events are skipped and counted.
 func readMessage(in *msgp.Reader, count bool) (m Message, events []Event, err error) {
 	n, err := in.ReadArrayHeader()
 	if err != nil {
@@ -140,8 +139,8 @@ func newEvent(tag string, at, record any) (e Event, err error) {
 	return e, nil
 }
 
-// plain gives integers one type whatever their form on the wire: int64, or
-// uint64 above that. It changes v.
+// plain converts integers to one type, whatever their wire format: int64, or uint64 for
+// larger ones. It changes v.
 func plain(v any) any {
 	switch v := v.(type) {
 	case uint64:
@@ -178,7 +177,7 @@ func (m *Message) readOption(in *msgp.Reader) error {
 	return nil
 }
 
-// unpack takes the entries of the packed modes apart.
+// unpack decodes the entries of the packed modes.
 func (m *Message) unpack(packed []byte, count bool) (events []Event, err error) {
 	switch algo := m.Option["compressed"]; algo {
 	case nil, "text":
@@ -236,7 +235,7 @@ func skipEvent(b []byte) (rest []byte, err error) {
 	return msgp.Skip(b)
 }
 
-// inflate decompresses b, also of several members, and counts those of gzip.
+// inflate decompresses b, which may have several members, and counts the members of gzip.
 func (m *Message) inflate(b []byte) ([]byte, error) {
 	if m.Algo == "zstd" {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))

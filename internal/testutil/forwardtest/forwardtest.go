@@ -1,15 +1,15 @@
 // Package forwardtest is a small receiver of the Fluentd forward protocol for tests. It
-// speaks TCP, TLS and unix sockets, does the handshake, reads all four modes, acknowledges,
-// and misbehaves on command. It decodes with a library that is independent of the encoder,
-// so that its results are evidence.
+// supports TCP, TLS and unix sockets, the handshake, all four modes, acknowledgements, and
+// configurable misbehaviour. It decodes with a library that is independent of the encoder
+// under test.
 //
 //	r := forwardtest.New(t, forwardtest.Options{})
 //	... connect to r.Address() ...
 //	r.Wait(t, 3)
 //	events := r.Events()
 //
-// In a testing/synctest bubble, where sockets do not work, make it with Detached and let
-// clients dial with its Dial: each connection is a net.Pipe.
+// In a testing/synctest bubble, where sockets do not work, make it with Detached and pass
+// its Dial to clients: each connection is a net.Pipe.
 package forwardtest
 
 import (
@@ -24,38 +24,38 @@ import (
 	"time"
 )
 
-// Options configure a Receiver; the zero value is a TCP server on a free port of 127.0.0.1,
-// without security, that keeps every event.
+// Options configures a Receiver. The zero value is a TCP server on a free port of 127.0.0.1,
+// without security, that stores every event.
 type Options struct {
 	Network string      // "tcp" (default) or "unix"
-	Address string      // default a free port of 127.0.0.1; of "unix" a file in a temporary folder
+	Address string      // default: a free port of 127.0.0.1, or for "unix" a file in a temporary folder
 	TLS     *tls.Config // nil: plain text
 	UDP     bool        // answers heartbeats by UDP on the same port number
 
 	Security    *Security // nil: no handshake
 	NoKeepalive bool      // closes after one message, as announced in HELO
 
-	OnEvent   func(Event)   // called for each event, from the connection's goroutine; Events then has none
+	OnEvent   func(Event)   // called for each event, by the connection's goroutine; events are then not stored
 	OnMessage func(Message) // the same for each message, after its events
-	Count     bool          // only counts events by tag: it does not decode, keep or call back
+	Count     bool          // only counts events by tag: it does not decode, store or call back
 }
 
-// A Receiver is a server with the messages that it has received. Its methods may be called
-// from several goroutines.
+// A Receiver is a server that stores the received messages. Its methods may be called
+// concurrently.
 type Receiver struct {
 	opt Options
 
 	mu        sync.Mutex
-	changed   *sync.Cond // something below has changed
+	changed   *sync.Cond // signals a change of the fields below
 	listener  net.Listener
 	packets   net.PacketConn
 	address   string
 	conns     map[*conn]bool
 	accepted  int
 	behaviour Behaviour
-	script    []Behaviour // for the next connections, before behaviour
-	held      bool        // acknowledgements wait
-	stopped   bool        // since Stop: connections are refused
+	script    []Behaviour // of the next connections, before behaviour applies
+	held      bool        // acknowledgements are held
+	stopped   bool        // by Stop: connections are refused
 
 	store
 	running sync.WaitGroup
@@ -82,7 +82,7 @@ func New(t testing.TB, opt Options) *Receiver {
 	return r
 }
 
-// Detached makes a receiver that does not listen: Serve and Dial make its connections. The
+// Detached returns a receiver that does not listen: Serve and Dial make its connections. The
 // caller closes it.
 func Detached(opt Options) *Receiver {
 	r := &Receiver{opt: opt, conns: map[*conn]bool{}}
@@ -91,16 +91,15 @@ func Detached(opt Options) *Receiver {
 	return r
 }
 
-// Address returns where the receiver listens, "host:port" or a file's name. It is the same
-// when the receiver is stopped and started again.
+// Address returns the address that the receiver listens on, "host:port" or a file's name.
+// Stop and Start do not change it.
 func (r *Receiver) Address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.address
 }
 
-// Start listens, again after Stop. One that was made with Detached is only
-// dialled again.
+// Start listens again after Stop. A receiver made with Detached accepts dials again.
 func (r *Receiver) Start() error {
 	r.mu.Lock()
 	r.stopped = false
@@ -126,7 +125,7 @@ func (r *Receiver) Start() error {
 	return nil
 }
 
-// Stop closes the listener and every connection: dials are refused then.
+// Stop closes the listener and every connection. Dials are refused afterwards.
 func (r *Receiver) Stop() {
 	r.mu.Lock()
 	l, packets := r.listener, r.packets
@@ -147,15 +146,14 @@ func (r *Receiver) Close() {
 	r.running.Wait()
 }
 
-// CloseConns closes every connection there is, as a server that ends does.
+// CloseConns closes every connection, like a server that exits.
 func (r *Receiver) CloseConns() {
 	for _, c := range r.live() {
 		c.close(false)
 	}
 }
 
-// ResetConns resets every connection there is: the client's kernel gets RST
-// rather than FIN.
+// ResetConns resets every connection: the client receives RST instead of FIN.
 func (r *Receiver) ResetConns() {
 	for _, c := range r.live() {
 		c.close(true)
@@ -172,23 +170,22 @@ func (r *Receiver) live() []*conn {
 	return all
 }
 
-// Accepted is the number of connections so far.
+// Accepted returns the number of connections accepted so far.
 func (r *Receiver) Accepted() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.accepted
 }
 
-// Open is the number of connections now.
+// Open returns the number of open connections.
 func (r *Receiver) Open() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.conns)
 }
 
-// Dial makes a connection without a socket: it returns one end of a net.Pipe
-// and serves the other in a goroutine. Network and address are not looked at.
-// Between Stop and Start it is refused, as a socket would be.
+// Dial connects without a socket: it returns one end of a net.Pipe and serves the other in a
+// goroutine. It ignores network and address. Between Stop and Start it fails like a socket.
 func (r *Receiver) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -241,7 +238,7 @@ func (r *Receiver) accept(l net.Listener) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // the machine is short of something: it may pass
+		case err != nil: // a shortage of resources, which may pass
 			time.Sleep(time.Millisecond)
 		default:
 			r.running.Go(func() { r.Serve(nc) })

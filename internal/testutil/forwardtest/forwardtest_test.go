@@ -31,7 +31,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// packed makes [tag, entries, option] from option's pairs of name and value.
+// packed returns [tag, entries, option] with the pairs of names and values in option.
 func packed(entries []byte, option ...any) []byte {
 	b := msgp.AppendArrayHeader(nil, 3)
 	b = msgp.AppendString(b, "t")
@@ -143,7 +143,7 @@ func TestAcknowledges(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	message := packed(unhex(t, entry), "chunk", "AA==")
-	// f sends a message and returns the answer until the connection ended.
+	// f sends a message and compares the received answers until the connection ends.
 	f := func(b Behaviour, answer string, events int) {
 		t.Helper()
 		r := New(t, Options{})

@@ -14,11 +14,11 @@ import (
 type Security struct {
 	SharedKey string
 	Hostname  string            // the server's own name; default "server.test"
-	Users     map[string]string // names and passwords; nil: no user is required
+	Users     map[string]string // names and passwords; nil: without users
 
-	// Text behaves like Fluent Bit: nonce and auth are str rather than bin,
-	// HELO has no keepalive, the PING must be below 1,024 bytes with a salt
-	// that is str, and a wrong key closes the connection without a PONG.
+	// Text behaves like Fluent Bit: nonce and auth are str rather than bin, HELO has no
+	// keepalive, the PING must be shorter than 1,024 bytes with a salt of type str, and a
+	// wrong key closes the connection without a PONG.
 	Text bool
 }
 
@@ -29,7 +29,7 @@ func (s *Security) hostname() string {
 	return s.Hostname
 }
 
-// greet does the handshake, if there is one.
+// greet performs the handshake, if one is configured.
 func (c *conn) greet(in *msgp.Reader) error {
 	s := c.r.opt.Security
 	if c.behaviour.Hello != nil {
@@ -117,7 +117,7 @@ func readPing(in *msgp.Reader) (p ping, err error) {
 	return p, nil
 }
 
-// answer sends PONG; its error ends the connection.
+// answer sends PONG. An error ends the connection.
 func (c *conn) answer(s *Security, p ping, nonce, auth []byte) error {
 	reason := ""
 	switch {
@@ -158,7 +158,7 @@ func (s *Security) knows(p ping, auth []byte) bool {
 	return ok && p.userDigest == digest(string(auth), p.user, password)
 }
 
-// digest is the hex of SHA-512 of the parts, one after the other.
+// digest returns the SHA-512 of the concatenated parts in hexadecimal.
 func digest(parts ...string) string {
 	h := sha512.New()
 	for _, p := range parts {

@@ -6,7 +6,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// The digests of the protocol's description, with short parts.
+// TestDigests checks the digests of the protocol's description, with short parts.
 func TestDigests(t *testing.T) {
 	const key = "3e248aa088bb87580dd4d9dadb22c4a0335df68b0741d007d17ec8005aeb9998e843e2a85c37bd98d796ff5e2bd5e616e2c5fa1c72deb0a074e05ece1705ecba"
 	const user = "2afe4837de10158d3f7348594e36052dda8b604fe7d58927a4ad32d3aef82a39d170b8b7fc5f7ac42b64e8e37edc18d5a4d871c4fb13080a6ac69a36b5c7f798"

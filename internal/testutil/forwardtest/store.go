@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Mode is the form in which a message carried its events.
+// Mode is the format of a message's events.
 type Mode int
 
 // The modes of the protocol.
@@ -18,8 +18,7 @@ const (
 	ModeCompressed
 )
 
-// Event is one event. Integers in it are int64, or uint64 where they are above
-// that.
+// Event is one event. Its integers are int64, or uint64 for larger ones.
 type Event struct {
 	Tag    string
 	Time   time.Time
@@ -29,14 +28,14 @@ type Event struct {
 
 // Message is one message of the wire.
 type Message struct {
-	Conn    int // which connection brought it, from 1
+	Conn    int // number of the connection, from 1
 	Mode    Mode
 	Tag     string
 	Elems   int            // elements of the outer array
-	Option  map[string]any // nil when the element was not there
-	Chunk   string         // the option of that name, "" when not there
+	Option  map[string]any // nil without the element
+	Chunk   string         // the option of that name, or ""
 	Events  int
-	Packed  int    // bytes of entries on the wire, in the packed modes
+	Packed  int    // bytes of the entries as sent, in the packed modes
 	Algo    string // "gzip" or "zstd" of ModeCompressed
 	Binary  bool   // entries were bin rather than str, in the packed modes
 	Members int    // gzip members, in ModeCompressed
@@ -48,7 +47,7 @@ type store struct {
 	messages []Message
 	counts   map[string]int
 	total    int
-	chunks   map[string]int // how often each was received
+	chunks   map[string]int // receptions of each chunk
 	errs     []error
 }
 
@@ -89,14 +88,14 @@ func (r *Receiver) fail(err error) {
 	r.changed.Broadcast()
 }
 
-// Events returns all events in the order of their arrival.
+// Events returns all events in order of arrival.
 func (r *Receiver) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-// Messages returns all messages in the order of their arrival.
+// Messages returns all messages in order of arrival.
 func (r *Receiver) Messages() []Message {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,7 @@ func (r *Receiver) Counts() map[string]int {
 	return maps.Clone(r.counts)
 }
 
-// Total is the number of events, repeated ones too.
+// Total returns the number of events, including repeated ones.
 func (r *Receiver) Total() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,16 +123,15 @@ func (r *Receiver) Chunks() map[string]int {
 	return maps.Clone(r.chunks)
 }
 
-// Errors returns the errors of clients: bytes that are no message, a bad PING. A connection
-// that ended between two messages is not an error.
+// Errors returns the errors of clients: invalid messages, a bad PING. A connection that ends
+// between two messages is not an error.
 func (r *Receiver) Errors() []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.errs)
 }
 
-// Wait waits until at least n events were received. It has no limit of its own: the test's
-// applies.
+// Wait waits until at least n events were received. Its only limit is the test's time.
 func (r *Receiver) Wait(t testing.TB, n int) {
 	t.Helper()
 	r.await(func() bool { return r.total >= n })

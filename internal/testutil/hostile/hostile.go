@@ -1,5 +1,5 @@
-// Package hostile has input that announces a much larger length than it has, and measures
-// how much its readers allocate.
+// Package hostile has inputs that announce a much larger length than they have, and measures
+// the memory that their readers allocate.
 package hostile
 
 import (
@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// most is how many bytes may be allocated to find out that an input is cut off.
-const most = 64 << 10
+// maxAllocated is how many bytes a reader may allocate for a truncated input.
+const maxAllocated = 64 << 10
 
-// heads are CBOR that announces much: 2^40 or 2^62 items or bytes of each kind that has a
-// length, and more levels than any reader accepts.
+// heads are starts of CBOR items that announce a large length: 2^40 or 2^62 items or bytes
+// of each kind with a length, and more nesting than any reader accepts.
 var heads = [][]byte{
 	{0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xbb, 0, 0, 1, 0, 0, 0, 0, 0}, {0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x7b, 0, 0, 1, 0, 0, 0, 0, 0},
 	{0x9b, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0xbb, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0x5b, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0x7b, 0x40, 0, 0, 0, 0, 0, 0, 0},
@@ -20,21 +20,21 @@ var heads = [][]byte{
 	{0xc2, 0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xc3, 0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, // large integers
 	{0xc4, 0x82, 0x1b, 0, 0, 1, 0, 0, 0, 0, 0, 1}, {0xc4, 0x82, 0x3b, 0, 0, 1, 0, 0, 0, 0, 0, 1}, // decimals of many digits
 	{0xd9, 0x0c, 0xf9, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xd9, 0x0c, 0xfa, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xd9, 0x0c, 0xfb, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, // sets
-	{0x1b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x3b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x19, 0xff, 0xf0}, {0x1a, 0, 0xff, 0xff, 0xf0}, // numbers of something
+	{0x1b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x3b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x19, 0xff, 0xf0}, {0x1a, 0, 0xff, 0xff, 0xf0}, // numbers
 	bytes.Repeat([]byte{0x81}, 100), bytes.Repeat([]byte{0x9f}, 100), bytes.Repeat([]byte{0xbf, 0x00}, 100), bytes.Repeat([]byte{0xc4}, 100),
 }
 
-// Reads calls read with the heads, alone and behind each of the prefixes, and fails the test
-// if that allocates much. It calls read once before, so that permanent allocations don't
-// count.
+// Reads calls read with the heads, alone and after each of the prefixes, and fails the test
+// if a call allocates too much. It calls read once before, so that permanent allocations do
+// not count.
 func Reads(t *testing.T, read func(b []byte), prefixes ...[]byte) {
 	t.Helper()
 	for _, prefix := range append(prefixes, nil) {
 		for _, head := range heads {
 			in := append(bytes.Clone(prefix), head...)
 			read(in)
-			if n := allocated(func() { read(in) }); n > most {
-				t.Errorf("%x: %d bytes are allocated, and %d are the most", in, n, most)
+			if n := allocated(func() { read(in) }); n > maxAllocated {
+				t.Errorf("%x: %d bytes are allocated, more than %d", in, n, maxAllocated)
 			}
 		}
 	}

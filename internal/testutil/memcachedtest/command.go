@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// once executes one command; false ends the connection.
+// once executes one command. It reports false to end the connection.
 func (s *Server) once(in *bufio.Reader, out *bufio.Writer) bool {
 	line, err := in.ReadString('\n')
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Server) once(in *bufio.Reader, out *bufio.Writer) bool {
 	return err == nil
 }
 
-// block reads the data of a command that stores.
+// block reads the data block of a storage command.
 func block(in *bufio.Reader, words []string) (string, error) {
 	if len(words) < 5 {
 		return "", io.ErrUnexpectedEOF
@@ -92,7 +92,7 @@ func (s *Server) get(keys []string) string {
 	return b.String() + "END\r\n"
 }
 
-// store is set, add and cas.
+// store executes set, add and cas.
 func (s *Server) store(words []string, data string) string {
 	key := words[1]
 	flags, _ := strconv.ParseUint(words[2], 10, 32)
@@ -116,8 +116,8 @@ func (s *Server) store(words []string, data string) string {
 	return "STORED\r\n"
 }
 
-// metaGet is mg. With R, one reader is informed that it has to renew the value, others that
-// another one does.
+// metaGet executes mg. With R, one reader must renew the value, and others are informed of
+// that.
 func (s *Server) metaGet(words []string) string {
 	it := s.find(words[1])
 	if it == nil {
@@ -157,7 +157,7 @@ func (s *Server) metaGet(words []string) string {
 	return b + "\r\n" + it.Value + "\r\n"
 }
 
-// markStale is md with I.
+// markStale executes md with I.
 func (s *Server) markStale(words []string) string {
 	it := s.find(words[1])
 	if it == nil {

@@ -1,5 +1,5 @@
-// Package memcachedtest is a memcached in a test's process: text commands, those of the
-// meta protocol that clients of ours send, and a script by which it misbehaves.
+// Package memcachedtest is a memcached server in the test's process: text commands, the meta
+// commands that our clients send, and scripted misbehaviour.
 package memcachedtest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Server is a memcached on loopback. Its time is its own, so that a slow machine ends no
-// value's life: see Advance.
+// Server is a memcached server on loopback. It has a clock of its own, so that no value
+// expires on a slow machine: see Advance.
 type Server struct {
 	t       testing.TB
 	meta    bool
@@ -31,7 +31,7 @@ type Server struct {
 	cas      uint64
 }
 
-// Item is the value under a key.
+// Item is the item stored under a key.
 type Item struct {
 	Value string
 	Flags uint32
@@ -40,17 +40,16 @@ type Item struct {
 	CAS     uint64
 
 	Stale bool // marked as such
-	won   bool // a client renews it
+	won   bool // a client is renewing it
 }
 
-// Start starts a server, which ends with the test. With meta it understands the meta
-// protocol.
+// Start starts a server, which ends with the test. With meta it supports the meta protocol.
 func Start(t testing.TB, meta bool) *Server {
 	t.Helper()
 	return start(t, &Server{meta: meta})
 }
 
-// StartTLS starts a server that speaks TLS.
+// StartTLS starts a server with TLS.
 func StartTLS(t testing.TB, secure *tls.Config) *Server {
 	t.Helper()
 	return start(t, &Server{meta: true, secure: secure})
@@ -64,7 +63,7 @@ func start(t testing.TB, s *Server) *Server {
 	return s
 }
 
-// Address is where it listens: host:port. A Restart keeps it.
+// Address returns the address that the server listens on, host:port. Restart keeps it.
 func (s *Server) Address() string { return s.address }
 
 // Restart listens again after a Stop. The items are kept.
@@ -83,7 +82,7 @@ func (s *Server) Restart() {
 	go s.accept(l)
 }
 
-// Stop closes the listener and all connections, as a server does that is killed.
+// Stop closes the listener and all connections, like a killed server.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +92,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Set stores a value for a time; 0 is for ever.
+// Set stores a value for a duration; 0 means without expiry.
 func (s *Server) Set(key, value string, flags uint32, ttl time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +120,7 @@ func (s *Server) Item(key string) (Item, bool) {
 	return Item{}, false
 }
 
-// Advance puts the server's clock forward.
+// Advance advances the server's clock.
 func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,15 +128,14 @@ func (s *Server) Advance(d time.Duration) {
 }
 
 // Script sets a function that is called with each command's line before it is executed. If
-// scripted is true, reply is sent in place of an answer, and nothing if it is empty.
+// scripted is true, reply is sent instead of the regular reply, or nothing if it is empty.
 func (s *Server) Script(f func(command string) (reply string, scripted bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = f
 }
 
-// Commands returns the lines of the received commands that begin with prefix, in their
-// order.
+// Commands returns the received command lines that begin with prefix, in order.
 func (s *Server) Commands(prefix string) (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +186,7 @@ func (s *Server) find(key string) *Item {
 	return it
 }
 
-// put stores it; mu is held.
+// put stores an item; mu is held.
 func (s *Server) put(key string, it *Item) {
 	s.cas++
 	it.CAS = s.cas

@@ -1,5 +1,5 @@
-// Package memfs is a file system in memory for tests of durability: it fails on command,
-// ends at any step, and returns the state after a crash of the machine.
+// Package memfs is an in-memory file system for tests of durability: it can fail on demand,
+// stop at any step, and return the state after a crash of the machine.
 package memfs
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 )
 
-// ErrDead is the error of every call after the end.
+// ErrDead is returned by every call after the end.
 var ErrDead = errors.New("memfs: the process has ended")
 
-// FS is a disk.FS. Its zero value is of no use; see New.
+// FS is a disk.FS. Create it with New.
 type FS struct {
 	mu      sync.Mutex
 	files   map[string]*data
-	durable map[string]*data // names as they were synced
+	durable map[string]*data // the names at the last sync
 	locked  map[string]bool
-	left    int   // changes until the end, the last of them half done; < 0: no end
-	room    int64 // bytes that can still be written
+	left    int   // changes until the end, the last of which is partial; < 0: no end
+	room    int64 // free space in bytes
 	fail    func(op, name string) error
 }
 
@@ -34,25 +34,25 @@ type data struct {
 	synced []byte
 }
 
-// New makes an empty file system.
+// New returns an empty file system.
 func New() *FS {
 	return &FS{files: map[string]*data{}, durable: map[string]*data{}, locked: map[string]bool{}, left: -1, room: 1 << 40}
 }
 
-// EndAfter has everything end with the n-th change from now on, which is done in part.
+// EndAfter stops the file system at the n-th change from now on, which is done in part.
 func (m *FS) EndAfter(n int) { m.set(func() { m.left = n }) }
 
-// Ended reports whether the file system has ended.
+// Ended reports whether the file system has stopped.
 func (m *FS) Ended() (ended bool) {
 	m.set(func() { ended = m.left == 0 })
 	return ended
 }
 
-// Room sets how many bytes can still be written.
+// Room sets the free space in bytes.
 func (m *FS) Room(n int64) { m.set(func() { m.room = n }) }
 
-// Fail has f decide which operations fail: "create", "open", "read", "write", "sync",
-// "rename", "remove", "syncdir". Nil: none.
+// Fail sets a function that decides which operations fail: "create", "open", "read",
+// "write", "sync", "rename", "remove", "syncdir". Nil means none.
 func (m *FS) Fail(f func(op, name string) error) { m.set(func() { m.fail = f }) }
 
 // Change changes the bytes of a file.
@@ -60,7 +60,7 @@ func (m *FS) Change(name string, f func([]byte) []byte) {
 	m.set(func() { m.files[name].bytes = f(m.files[name].bytes) })
 }
 
-// Files are the names of all files, sorted.
+// Files returns the names of all files, sorted.
 func (m *FS) Files() (names []string) {
 	m.set(func() { names = slices.Sorted(maps.Keys(m.files)) })
 	return names
@@ -72,7 +72,7 @@ func (m *FS) set(f func()) {
 	f()
 }
 
-// change counts one change; mu is held. half is set for the last one.
+// change counts one change; mu is held. half reports whether it is the last one.
 func (m *FS) change(op, name string) (half bool, err error) {
 	if m.left == 0 {
 		return false, ErrDead
@@ -88,7 +88,7 @@ func (m *FS) change(op, name string) (half bool, err error) {
 	return m.left == 0, nil
 }
 
-// look is change for calls that change nothing.
+// look is change for calls that do not change anything.
 func (m *FS) look(op, name string) error {
 	if m.left == 0 {
 		return ErrDead
@@ -102,7 +102,7 @@ func (m *FS) look(op, name string) error {
 	return nil
 }
 
-// MkdirAll does nothing: directories are there.
+// MkdirAll does nothing: all directories exist.
 func (m *FS) MkdirAll(string) error { return nil }
 
 // Names returns the names of the files and directories in dir.
@@ -153,7 +153,7 @@ func (m *FS) Open(name string) (disk.Handle, error) {
 	return &handle{m, name, m.files[name]}, nil
 }
 
-// Rename puts a file in the place of another.
+// Rename renames a file and replaces the target.
 func (m *FS) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +179,7 @@ func (m *FS) Remove(name string) error {
 	return nil
 }
 
-// SyncDir makes the names in dir last.
+// SyncDir makes the names in dir durable.
 func (m *FS) SyncDir(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -286,7 +286,7 @@ func (h *handle) Size() (int64, error) {
 func (h *handle) Close() error { return nil }
 
 // Crash returns the state that the next process finds: everything, if only the process
-// ended; otherwise, for each name and each file that was not synced, choose decides:
+// crashed; otherwise choose decides for each name and each file that was not synced:
 // choose(n) returns a number below n.
 func (m *FS) Crash(machine bool, choose func(n int) int) *FS {
 	m.mu.Lock()
@@ -301,7 +301,7 @@ func (m *FS) Crash(machine bool, choose func(n int) int) *FS {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		d := m.files[name]
 		if machine && m.durable[name] != d && choose(2) == 0 {
-			d = m.durable[name] // the change of this name was lost
+			d = m.durable[name] // the change of this name is lost
 		}
 		if d == nil {
 			continue
@@ -316,8 +316,8 @@ func (m *FS) Crash(machine bool, choose func(n int) int) *FS {
 	return after
 }
 
-// left returns the bytes that a crash of the machine leaves: after the synced ones they are
-// lost from some place on, or zeros.
+// left returns the bytes of a file after a crash of the machine: after the synced ones they
+// are lost from some offset on, or zeros.
 func (d *data) left(choose func(n int) int) []byte {
 	if slices.Equal(d.bytes, d.synced) {
 		return slices.Clone(d.bytes)
