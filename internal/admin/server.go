@@ -134,8 +134,11 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 
 // guard admits only requests that are allowed to reach the routes.
 //
-//   - Requests from web pages in the administrator's browser are refused: a request from another origin by its Sec-Fetch-Site or Origin field, and a form because bodies must be JSON.
-//   - A page whose name resolves to this machine (DNS rebinding) has the same origin for the browser. On a loopback listener, Host must therefore be a loopback name.
+//   - Requests from web pages in the administrator's browser are refused: a request from
+//     another origin by its Sec-Fetch-Site or Origin field, and a form because bodies must
+//     be JSON.
+//   - A page whose name resolves to this machine (DNS rebinding) has the same origin for
+//     the browser. On a loopback listener, Host must therefore be a loopback name.
 //   - With a token, everything except the health checks requires it.
 func (s *Server) guard(next http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()

@@ -10,7 +10,10 @@
 // makes single exchanges with streamed bodies; package balance adds retries over several
 // origins.
 //
-//	c, err := origin.New(origin.Config{Name: "orders", URL: "https://dynamodb.eu-west-1.amazonaws.com"})
+//	c, err := origin.New(origin.Config{
+//		Name: "orders",
+//		URL:  "https://dynamodb.eu-west-1.amazonaws.com",
+//	})
 //	...
 //	resp, err := c.Do(ctx, &origin.Request{Method: "POST", Path: "/", Header: header, Body: body})
 package origin

@@ -13,8 +13,11 @@ import (
 // Log encodes into the buffer of a shard, nearly always that of the current processor; one
 // goroutine, the writer, collects the buffers and writes them.
 //
-//   - A shard's buffer is guarded by the shard's lock. The writer swaps the filled buffer for the empty one of its last round under the lock, and owns it until the next swap of that shard.
-//   - A shard holds at most queue/shards records. Beyond that Log drops the record and counts it: a hanging disk costs records, never requests.
+//   - A shard's buffer is guarded by the shard's lock. The writer swaps the filled buffer
+//     for the empty one of its last round under the lock, and owns it until the next swap
+//     of that shard.
+//   - A shard holds at most queue/shards records. Beyond that Log drops the record and
+//     counts it: a hanging disk costs records, never requests.
 type JSONLines struct {
 	w      io.WriteCloser
 	fields FieldSet

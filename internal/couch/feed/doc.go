@@ -15,7 +15,10 @@
 //
 //   - at the ring's end, with since=now,
 //   - after the row whose position it names, if that row is in the ring,
-//   - and otherwise by catching up: it gets pages of a normal feed from its position on. The ring's end is read before a page is requested, so changes during the request are in the ring after that mark, and the client continues there when the page is complete. Rows that were in the page as well, byte for byte, are skipped.
+//   - and otherwise by catching up: it gets pages of a normal feed from its position on.
+//     The ring's end is read before a page is requested, so changes during the request are
+//     in the ring after that mark, and the client continues there when the page is
+//     complete. Rows that were in the page as well, byte for byte, are skipped.
 //
 // So a client gets every change after its position at least once, as it would from the node,
 // and the last row of a document has its newest state. A client that reads so slowly that

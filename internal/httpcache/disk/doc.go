@@ -8,10 +8,10 @@
 // ".lock". Each [Part] has a subdirectory. A body has a random, unique name of 16
 // hexadecimal digits and two files:
 //
-//   - name.body: the body; a CRC-32C (Castagnoli) for each 64 KiB of it; and a CRC-32C of these, the
-//     name and the length.
-//   - name.head: the description of the body, in an envelope with its length, its name and a CRC-32C
-//     over everything.
+//   - name.body: the body; a CRC-32C (Castagnoli) for each 64 KiB of it; and a CRC-32C of
+//     these, the name and the length.
+//   - name.head: the description of the body, in an envelope with its length, its name and
+//     a CRC-32C over everything.
 //
 // Integers are little-endian. The head is written to name.tmp and renamed, as the last step:
 // a body without a head does not exist. So after a crash at any point a body is either

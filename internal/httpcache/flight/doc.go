@@ -26,11 +26,11 @@
 //
 // # Callers that keep answers elsewhere
 //
-// A cache in front of another store, for example memcached, leaves Request.Seen and Answer.Keep unset and takes the
-// body in Answer.OnBody. Its look-up elsewhere may find nothing just before another flight
-// ends that has put the answer there. Request.Arrived and Request.Linger close that gap: a
-// request joins a flight that ended after it had arrived. Answer.Remember is for answers
-// that are put nowhere.
+// A cache in front of another store, for example memcached, leaves Request.Seen and
+// Answer.Keep unset and takes the body in Answer.OnBody. Its look-up elsewhere may find
+// nothing just before another flight ends that has put the answer there. Request.Arrived
+// and Request.Linger close that gap: a request joins a flight that ended after it had
+// arrived. Answer.Remember is for answers that are put nowhere.
 //
 // # Memory
 //

@@ -6,5 +6,7 @@
 // specific. Clients map the codes to an exception, or unknown codes to the error's name in
 // the details.
 //
-//	[4, 37, 38, 39, 43] "The conditional request failed" [request id, "ConditionalCheckFailedException", 400]
+//	[4, 37, 38, 39, 43]
+//	"The conditional request failed"
+//	[request id, "ConditionalCheckFailedException", 400]
 package fault
