@@ -22,8 +22,9 @@ func (r *round) awaitSpare(ctx context.Context, remove bool) error {
 	return err
 }
 
-// maxPolls is the maximum number of polls of a table.
-const maxPolls = 2000
+// maxPolls is the maximum number of polls of a table: one minute, since DynamoDB Local fills
+// an index slowly on a busy machine.
+const maxPolls = 12000
 
 // remove deletes a table if it exists. It repeats the request until the table is gone, since
 // a change in progress may prevent it.
