@@ -141,14 +141,14 @@ func (l *lab) drive(c client, s *sink, args ...string) (r loggers.Result, delive
 	if err := json.Unmarshal(out, &r); err != nil {
 		return r, 0, fmt.Errorf("%s: %w", c.name, err)
 	}
-	if delivered, err = l.settle(s, r.Posted+warmPosts); err != nil {
+	if delivered, err = l.awaitDelivery(s, r.Posted+warmPosts); err != nil {
 		return r, 0, err
 	}
 	return r, delivered - warmPosts, nil
 }
 
-// settle polls the sink until it has received all posted records, or no more arrive.
-func (l *lab) settle(s *sink, want int) (taken int, err error) {
+// awaitDelivery polls the sink until it has received all posted records, or no more arrive.
+func (l *lab) awaitDelivery(s *sink, want int) (taken int, err error) {
 	for still := 0; taken < want && still < 20; {
 		n, err := s.taken()
 		if err != nil {
@@ -304,7 +304,7 @@ func (l *lab) measureAway() error {
 	if err := json.Unmarshal(out, &r); err != nil {
 		return err
 	}
-	delivered, err := l.settle(late.s, r.Posted+warmPosts)
+	delivered, err := l.awaitDelivery(late.s, r.Posted+warmPosts)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
-// asks returns a client with long timeouts, so that only the server's answers matter.
-func asks(t *testing.T, cfg client.Config, server client.Server) (*client.Client, *client.Call) {
+// newClient returns a client with long timeouts, so that only the server's answers matter.
+func newClient(t *testing.T, cfg client.Config, server client.Server) (*client.Client, *client.Call) {
 	t.Helper()
 	cfg.Servers = []client.Server{server}
 	cfg.ConnectTimeout, cfg.FirstByteTimeout, cfg.Timeout = time.Minute, time.Minute, time.Minute
@@ -32,7 +32,7 @@ func asks(t *testing.T, cfg client.Config, server client.Server) (*client.Client
 func TestClientProtocols(t *testing.T) {
 	for _, p := range []client.Protocol{client.Auto, client.Text, client.Meta, client.Binary} {
 		t.Run(p.String(), func(t *testing.T) {
-			c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: Start(t).Addr})
+			c, x := newClient(t, client.Config{Protocol: p}, client.Server{Address: Start(t).Addr})
 			store := func(key, value string, mode client.Mode, cas uint64, want client.StoreResult) {
 				t.Helper()
 				if r := c.Store(x, 0, []byte(key), []byte(value), 5, time.Minute, mode, cas); r != want {
@@ -80,7 +80,7 @@ func TestClientSizes(t *testing.T) {
 		t.Helper()
 		s := Start(t, arguments...)
 		for _, p := range []client.Protocol{client.Text, client.Meta, client.Binary} { // of text the limit is not known
-			c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: s.Addr})
+			c, x := newClient(t, client.Config{Protocol: p}, client.Server{Address: s.Addr})
 			c.Get(x, 0, []byte("key"), client.GetOptions{})
 			if r := c.Store(x, 0, []byte("key"), make([]byte, limit), 7, 0, client.Set, 0); r != client.Stored {
 				t.Errorf("%s: %d bytes: %s", p, limit, r)
@@ -100,8 +100,8 @@ func TestClientSizes(t *testing.T) {
 // TestClientRefresh coordinates a refresh with another client.
 func TestClientRefresh(t *testing.T) {
 	s := Start(t)
-	a, x := asks(t, client.Config{}, client.Server{Address: s.Addr})
-	b, y := asks(t, client.Config{}, client.Server{Address: s.Addr})
+	a, x := newClient(t, client.Config{}, client.Server{Address: s.Addr})
+	b, y := newClient(t, client.Config{}, client.Server{Address: s.Addr})
 	key := []byte("k")
 	get := func(name string, c *client.Client, x *client.Call, result client.Result, won, stale, waiting bool) {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestClientLogin(t *testing.T) {
 	s := StartAuth(t, "ann", "secret")
 	f := func(auth *client.Auth, want client.Result, trouble string) {
 		t.Helper()
-		c, x := asks(t, client.Config{Auth: auth}, client.Server{Address: s.Addr})
+		c, x := newClient(t, client.Config{Auth: auth}, client.Server{Address: s.Addr})
 		if r := c.Get(x, 0, []byte("k"), client.GetOptions{}); r != want || !strings.Contains(c.State()[0].Trouble, trouble) {
 			t.Errorf("%v: %s: %s", auth, r, c.State()[0].Trouble)
 		}
@@ -177,7 +177,7 @@ func TestClientLogin(t *testing.T) {
 func TestClientProxy(t *testing.T) {
 	f := func(p client.Protocol) {
 		t.Helper()
-		c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: StartProxy(t, StartMany(t, 2)).Addr})
+		c, x := newClient(t, client.Config{Protocol: p}, client.Server{Address: StartProxy(t, StartMany(t, 2)).Addr})
 		for _, key := range []string{"a", "b", "c"} {
 			if r := c.Store(x, 0, []byte(key), []byte("value of "+key), 3, time.Minute, client.Set, 0); r != client.Stored {
 				t.Errorf("%s: store %s: %s", p, key, r)
@@ -192,14 +192,14 @@ func TestClientProxy(t *testing.T) {
 		if s := c.State()[0]; s.Protocol != "text" || s.Connections != 1 || s.Trouble != "" {
 			t.Errorf("%s: %+v", p, s)
 		}
-		together(t, c)
+		readMany(t, c)
 	}
 	f(client.Auto)
 	f(client.Text)
 }
 
-// together reads many keys at once, which a proxy fetches from several servers.
-func together(t *testing.T, c *client.Client) {
+// readMany reads many keys at once, which a proxy fetches from several servers.
+func readMany(t *testing.T, c *client.Client) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for range 20 {

@@ -21,7 +21,7 @@ func TestHangingServer(t *testing.T) {
 		"distribution: {name: cmf-ketama, points: 150}",
 		"locations:",
 		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)
-	own, others := spread(t, servers)
+	own, others := fillServers(t, servers)
 	load := startLoad(t, node.URL, own, others, true)
 	signal := func(sig syscall.Signal) {
 		if err := syscall.Kill(servers[0].program.PID(), sig); err != nil {
@@ -33,9 +33,9 @@ func TestHangingServer(t *testing.T) {
 	load.fromFallback.Store(0)
 	signal(syscall.SIGSTOP)
 	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
-	load.goOn(t)
+	load.awaitAnswers(t)
 	load.fromMemory.Store(0)
-	load.goOn(t)
+	load.awaitAnswers(t)
 	if n := load.fromMemory.Load(); n > 0 {
 		t.Errorf("while the server hung %d answers for its keys were hits", n)
 	}

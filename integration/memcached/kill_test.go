@@ -21,24 +21,24 @@ const fromFallback = "from the fallback"
 func TestKilledServer(t *testing.T) {
 	servers := StartMany(t, 3)
 	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
-	node := before(t, servers, append(patient,
+	node := before(t, servers, append(longTimeouts,
 		"distribution: {name: cmf-ketama, points: 150}",
 		"locations:",
 		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)...)
-	own, others := spread(t, servers)
+	own, others := fillServers(t, servers)
 	load := startLoad(t, node.URL, own, others, false)
 	hitsAgain := func() bool { return load.fromMemory.Load() > 0 }
 
-	load.goOn(t)
+	load.awaitAnswers(t)
 	Await(t, "hits of the server that will be killed", hitsAgain)
 	if n := load.fromFallback.Load(); n > 0 {
 		t.Errorf("before the kill %d answers for keys of the server were from the fallback", n)
 	}
 	servers[0].Kill()
 	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
-	load.goOn(t)
+	load.awaitAnswers(t)
 	load.fromMemory.Store(0)
-	load.goOn(t)
+	load.awaitAnswers(t)
 	if n := load.fromMemory.Load(); n > 0 {
 		t.Errorf("while the server was down %d answers for its keys were hits", n)
 	}
@@ -48,15 +48,15 @@ func TestKilledServer(t *testing.T) {
 	Await(t, "hits after the return", hitsAgain)
 	t.Logf("the first hit came %v after the server was back and filled", time.Since(back).Round(time.Millisecond))
 	load.stop()
-	every := load.all(t, node.URL, own)
+	every := load.countHits(t, node.URL, own)
 	if every != len(own) {
 		t.Errorf("after the return %d of %d keys are hits", every, len(own))
 	}
 }
 
-// spread fills servers with keys according to the ring, and returns the keys of the first
+// fillServers fills servers with keys according to the ring, and returns the keys of the first
 // server and those of the others.
-func spread(t *testing.T, servers []*Server) (own, others []string) {
+func fillServers(t *testing.T, servers []*Server) (own, others []string) {
 	t.Helper()
 	var list []string
 	for _, s := range servers {
@@ -139,8 +139,8 @@ func (l *load) ask(ctx context.Context, address, key string) (answer, error) {
 	return ask(ctx, l.client, "GET", address+"/v?k="+url.QueryEscape(key))
 }
 
-// goOn waits until every client has received further answers.
-func (l *load) goOn(t *testing.T) {
+// awaitAnswers waits until every client has received further answers.
+func (l *load) awaitAnswers(t *testing.T) {
 	t.Helper()
 	for i := range l.answers {
 		target := l.answers[i].Load() + 20 // the first may belong to an earlier request
@@ -154,8 +154,8 @@ func (l *load) stop() {
 	l.client.CloseIdleConnections()
 }
 
-// all requests each key once and returns how many answers are hits.
-func (l *load) all(t *testing.T, address string, keys []string) (hits int) {
+// countHits requests each key once and returns how many answers are hits.
+func (l *load) countHits(t *testing.T, address string, keys []string) (hits int) {
 	t.Helper()
 	for _, key := range keys {
 		got, err := l.ask(t.Context(), address, key)

@@ -16,7 +16,7 @@ import (
 func TestUnixSocket(t *testing.T) {
 	s := StartSocket(t)
 	s.Set(t, "k", 0, 0, "v")
-	node := before(t, []*Server{s}, append(patient, "locations:", `  - {path: /v, key: "${arg.k}"}`)...)
+	node := before(t, []*Server{s}, append(longTimeouts, "locations:", `  - {path: /v, key: "${arg.k}"}`)...)
 	if got := mustAsk(t, "GET", node.URL+"/v?k=k"); got.status != http.StatusOK || got.body != "v" {
 		t.Errorf("answered with %+v", got)
 	}
@@ -32,7 +32,7 @@ func TestAuthentication(t *testing.T) {
 	f := func(password, want string) {
 		t.Helper()
 		node := harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(Addrs([]*Server{s}), ", "), Env: []string{"MC_PASSWORD=" + password},
-			Service: append(append(patient, "auth: {username: reader, password_env: MC_PASSWORD}"), location...)})
+			Service: append(append(longTimeouts, "auth: {username: reader, password_env: MC_PASSWORD}"), location...)})
 		if got := mustAsk(t, "GET", node.URL+"/v?k=k"); got.status != http.StatusOK || got.body != want {
 			t.Errorf("with the password %q: %+v", password, got)
 		}
@@ -52,7 +52,7 @@ func TestTLS(t *testing.T) {
 	f := func(ca, want string) {
 		t.Helper()
 		node := harness.Start(t, harness.Options{Type: "memcached", Origin: fmt.Sprintf("{address: %q, tls: true}", s.Addr),
-			Service: append(patient, fmt.Sprintf("server_tls: {ca: %q, server_name: localhost}", ca),
+			Service: append(longTimeouts, fmt.Sprintf("server_tls: {ca: %q, server_name: localhost}", ca),
 				"locations:", `  - {path: /v, key: "${arg.k}", fallback: "`+back.url+`"}`)})
 		if got := mustAsk(t, "GET", node.URL+"/v?k=k"); got.status != http.StatusOK || got.body != want {
 			t.Errorf("answered with %+v, not with %q", got, want)

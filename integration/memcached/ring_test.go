@@ -59,7 +59,7 @@ func TestRingOfPerl(t *testing.T) {
 			}
 			WritePerl(t, s.client(servers), items)
 			node := harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(s.servers(servers), ", "), Service: s.service()})
-			s.holdsWhatRingSays(t, node, servers, items)
+			s.checkServers(t, node, servers, items)
 			servesAll(t, node.URL, sevenths)
 		})
 	}
@@ -93,12 +93,12 @@ func (s *setting) servers(servers []*Server) []string {
 }
 
 func (s *setting) service() []string {
-	return append(slices.Clone(patient), "distribution: "+s.distribution, fmt.Sprintf("namespace: %q", s.namespace),
+	return append(slices.Clone(longTimeouts), "distribution: "+s.distribution, fmt.Sprintf("namespace: %q", s.namespace),
 		"locations:", `  - {path: /value, key: "${arg.key}", key_decode: decoded, content_type: application/json}`)
 }
 
-// holdsWhatRingSays checks that each server holds the keys that `kasoku ring` assigns to it.
-func (s *setting) holdsWhatRingSays(t *testing.T, node *harness.Node, servers []*Server, items map[string]string) {
+// checkServers checks that each server holds the keys that `kasoku ring` assigns to it.
+func (s *setting) checkServers(t *testing.T, node *harness.Node, servers []*Server, items map[string]string) {
 	t.Helper()
 	said := ringOf(t, node.Config(), items)
 	wired := make([]string, 0, len(items))

@@ -40,7 +40,7 @@ func TestSASL(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := StartSASL(t, user, saslPassword)
 			put(t, s)
-			config := append([]string{service, "auth: {username: " + user + ", password_env: MC_PASSWORD}", "server_breaker: {failures: 1, retry_every: 100ms}"}, patient...)
+			config := append([]string{service, "auth: {username: " + user + ", password_env: MC_PASSWORD}", "server_breaker: {failures: 1, retry_every: 100ms}"}, longTimeouts...)
 			node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Env: []string{"MC_PASSWORD=" + password},
 				Service: append(config, "locations:", `  - {path: /v, key: "${arg.k}", fallback: "`+back.url+`"}`)})
 			for range 20 {
@@ -69,7 +69,7 @@ func TestSASL(t *testing.T) {
 // put stores k in a server with SASL.
 func put(t *testing.T, s *Server) {
 	t.Helper()
-	c, x := asks(t, client.Config{Protocol: client.Binary, Auth: &client.Auth{User: s.sasl.user, Password: s.sasl.password}}, client.Server{Address: s.Addr})
+	c, x := newClient(t, client.Config{Protocol: client.Binary, Auth: &client.Auth{User: s.sasl.user, Password: s.sasl.password}}, client.Server{Address: s.Addr})
 	if r := c.Store(x, 0, []byte("k"), []byte("v"), 0, time.Minute, client.Set, 0); r != client.Stored {
 		t.Fatalf("%s: %s", r, c.State()[0].Trouble)
 	}
@@ -79,7 +79,7 @@ func put(t *testing.T, s *Server) {
 func TestSASLStore(t *testing.T) {
 	s := StartSASL(t, "reader@counts", saslPassword)
 	back := startBackend(t, fromFallback)
-	node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Env: s.loginEnv(), Service: append(patient,
+	node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Env: s.loginEnv(), Service: append(longTimeouts,
 		"protocol: binary", "auth: {username: reader@counts, password_env: MC_PASSWORD}", "server_breaker: {failures: 1, retry_every: 50ms}",
 		"locations:", `  - {path: /v, key: "${arg.k}", fallback: "`+back.url+`", store: {ttl: 100s}}`)})
 	asked := func() string {

@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// plainly is a client that sends no Accept-Encoding of its own and decodes nothing.
-var plainly = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
+// rawClient is a client that sends no Accept-Encoding of its own and decodes nothing.
+var rawClient = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
 
 // page is an answer.
 type page struct {
@@ -33,7 +33,7 @@ func fetch(t testing.TB, method, url string, fields ...string) page {
 	for i := 0; i < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}
-	resp, err := plainly.Do(req)
+	resp, err := rawClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (w *writer) served(t *testing.T, s *Server, service ...string) {
 		x.check(t, node.URL+"/value/"+x.key, held[x.key])
 		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // first the one that is fetched
 		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // then the copy
-		x.call(t, node.URL+"/call/"+x.key)
+		x.checkCall(t, node.URL+"/call/"+x.key)
 	}
 }
 
@@ -89,20 +89,20 @@ func keysOf(values []written) (keys []string) {
 func (x *written) check(t *testing.T, url string, item Item) {
 	t.Helper()
 	if x.reason != value.OK {
-		x.missed(t, fetch(t, http.MethodGet, url, "Accept-Encoding", "gzip"))
-		x.missed(t, fetch(t, http.MethodGet, url))
+		x.checkMiss(t, fetch(t, http.MethodGet, url, "Accept-Encoding", "gzip"))
+		x.checkMiss(t, fetch(t, http.MethodGet, url))
 		return
 	}
 	plain := fetch(t, http.MethodGet, url)
-	x.hit(t, plain, "", []byte(x.want))
-	x.hit(t, fetch(t, http.MethodGet, url, "Accept-Encoding", "br, deflate"), "", []byte(x.want))
+	x.checkHit(t, plain, "", []byte(x.want))
+	x.checkHit(t, fetch(t, http.MethodGet, url, "Accept-Encoding", "br, deflate"), "", []byte(x.want))
 	zipped := fetch(t, http.MethodGet, url, "Accept-Encoding", "br, gzip")
 	switch x.coding {
 	case value.Gzip:
-		x.hit(t, zipped, "gzip", item.Value)
+		x.checkHit(t, zipped, "gzip", item.Value)
 		fallthrough
 	case value.Zlib:
-		x.hit(t, zipped, "gzip", nil)
+		x.checkHit(t, zipped, "gzip", nil)
 		if got := unzip(t, zipped.body); string(got) != x.want {
 			t.Errorf("%s in gzip is %.100q", url, got)
 		}
@@ -110,14 +110,14 @@ func (x *written) check(t *testing.T, url string, item Item) {
 			t.Errorf("%s: the two forms can be confused: %v, %v", url, zipped.header, plain.header)
 		}
 	default:
-		x.hit(t, zipped, "", []byte(x.want))
+		x.checkHit(t, zipped, "", []byte(x.want))
 	}
-	x.again(t, url, plain, "")
-	x.again(t, url, zipped, "gzip")
+	x.checkRevalidation(t, url, plain, "")
+	x.checkRevalidation(t, url, zipped, "gzip")
 }
 
-// hit wants the body of an answer made of the value; any with nil.
-func (x *written) hit(t *testing.T, p page, coding string, want []byte) {
+// checkHit wants the body of an answer made of the value; any with nil.
+func (x *written) checkHit(t *testing.T, p page, coding string, want []byte) {
 	t.Helper()
 	if p.status != http.StatusOK || p.header.Get("Content-Encoding") != coding || !strings.HasPrefix(p.header.Get("Cache-Status"), "kasoku; hit") {
 		t.Errorf("%s is answered with %d and %v", x.key, p.status, p.header)
@@ -127,8 +127,8 @@ func (x *written) hit(t *testing.T, p page, coding string, want []byte) {
 	}
 }
 
-// again sends HEAD, and then a conditional request for the page.
-func (x *written) again(t *testing.T, url string, p page, accept string) {
+// checkRevalidation sends HEAD, and then a conditional request for the page.
+func (x *written) checkRevalidation(t *testing.T, url string, p page, accept string) {
 	t.Helper()
 	head := fetch(t, http.MethodHead, url, "Accept-Encoding", accept)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "ETag"} {
@@ -142,17 +142,17 @@ func (x *written) again(t *testing.T, url string, p page, accept string) {
 	}
 }
 
-// missed checks that a value that can't be sent is answered like a missing one, with the
+// checkMiss checks that a value that can't be sent is answered like a missing one, with the
 // reason in Cache-Status.
-func (x *written) missed(t *testing.T, p page) {
+func (x *written) checkMiss(t *testing.T, p page) {
 	t.Helper()
 	if status := p.header.Get("Cache-Status"); p.status != http.StatusNotFound || !strings.Contains(status, "detail="+x.reason.String()) {
 		t.Errorf("%s is answered with %d, %q; Cache-Status is %q", x.key, p.status, p.body, status)
 	}
 }
 
-// call requests the value as a JSONP call.
-func (x *written) call(t *testing.T, url string) {
+// checkCall requests the value as a JSONP call.
+func (x *written) checkCall(t *testing.T, url string) {
 	t.Helper()
 	if x.reason != value.OK || !x.json {
 		return

@@ -48,7 +48,7 @@ func TestOneFlight(t *testing.T) {
 			if store {
 				location = location[:len(location)-1] + ", store: {ttl: 100s}}"
 			}
-			node := before(t, []*Server{server}, append(patient, "locations:", location)...)
+			node := before(t, []*Server{server}, append(longTimeouts, "locations:", location)...)
 			release := back.gate.Hold()
 			results := storm(t, node.URL+"/v?k=cold")
 			// Once the server has received all gets, every request is a miss. A request that
@@ -125,7 +125,7 @@ func gets(t *testing.T, s *Server) int {
 func TestOneRefresher(t *testing.T) {
 	server := Start(t)
 	back := startBackend(t, `{"n":2}`)
-	service := append(patient, "locations:",
+	service := append(longTimeouts, "locations:",
 		`  - {path: /v, key: "${arg.k}", content_type: application/json, fallback: "`+back.url+`", store: {ttl: 1000s, stale: 1000s}}`)
 	one, other := before(t, []*Server{server}, service...), before(t, []*Server{server}, service...)
 	began := time.Now()

@@ -36,13 +36,13 @@ func read(t testing.TB, addr string, clients, pace int, path func(client int) st
 		if _, err := fmt.Fprintf(nc, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path(i), addr); err != nil {
 			t.Fatal(err)
 		}
-		s.wg.Go(func() { s.take(nc, pace) })
+		s.wg.Go(func() { s.readSlowly(nc, pace) })
 	}
 	return s
 }
 
-// take reads at the pace until the connection or the attack ends.
-func (s *slow) take(nc net.Conn, pace int) {
+// readSlowly reads at the pace until the connection or the attack ends.
+func (s *slow) readSlowly(nc net.Conn, pace int) {
 	defer s.ended.Add(1)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
