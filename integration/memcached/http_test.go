@@ -51,6 +51,6 @@ func before(t testing.TB, servers []*Server, service ...string) *harness.Node {
 	return harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(Addrs(servers), ", "), Service: service})
 }
 
-// longTimeouts are timeouts that a working server never reaches, even on a slow machine, so that
-// every failure that a test sees is a real one.
+// longTimeouts are timeouts that a working server never reaches, even on a slow machine, so
+// that every failure that a test sees is a real one.
 var longTimeouts = []string{"connect_timeout: 20s", "first_byte_timeout: 30s", "timeout: 30s"}

@@ -116,7 +116,7 @@ func (x *written) check(t *testing.T, url string, item Item) {
 	x.checkRevalidation(t, url, zipped, "gzip")
 }
 
-// checkHit wants the body of an answer made of the value; any with nil.
+// checkHit checks that p is a hit with the coding and, unless want is nil, the body want.
 func (x *written) checkHit(t *testing.T, p page, coding string, want []byte) {
 	t.Helper()
 	if p.status != http.StatusOK || p.header.Get("Content-Encoding") != coding || !strings.HasPrefix(p.header.Get("Cache-Status"), "kasoku; hit") {

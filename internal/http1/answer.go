@@ -18,7 +18,7 @@ type AnswerLimits struct {
 	// and remains in those codings. A coding that compresses, or has a name like chunked, is
 	// never accepted.
 	ForeignCoding bool
-	// BothFramings takes an answer with chunks and a Content-Length for one with
+	// BothFramings accepts an answer with both chunks and a Content-Length as one with
 	// chunks (RFC 9112, 6.3), drops the length, and closes the connection afterwards.
 	BothFramings bool
 }
@@ -30,8 +30,8 @@ var (
 	errInterim    = &Error{502, "interim answer with a body"}
 )
 
-// Response is the parsed head of one answer, interim ones included. All slices
-// alias the buffer given to ParseResponse.
+// Response is the parsed head of one answer, including interim ones. All slices alias the
+// buffer passed to ParseResponse.
 type Response struct {
 	// Status is from 100 to 999.
 	Status int
@@ -80,8 +80,7 @@ func (r *Response) Body(head bool) Framing {
 	return UntilClose
 }
 
-// Reset forgets the head, and any half-parsed one, but keeps the storage of
-// Fields.
+// Reset clears the head, even if it is partly parsed, but keeps the storage of Fields.
 func (r *Response) Reset() { *r = Response{Fields: r.Fields[:0], ContentLength: -1} }
 
 // ParseResponse is ParseAnswer with the default limits.
@@ -235,7 +234,7 @@ func (r *Response) note(f Field) error {
 	return nil
 }
 
-// noteLength takes a length that is announced twice for one, if it is the same.
+// noteLength accepts repeated lengths if they are equal.
 func (r *Response) noteLength(v []byte) error {
 	n, ok := lengthOf(v)
 	switch {

@@ -121,7 +121,7 @@ func (c *Chunked) framing(b byte) error {
 	return nil
 }
 
-// size takes one byte of a chunk's size line before any extension.
+// size parses one byte of a chunk's size line before any extension.
 func (c *Chunked) size(b byte) error {
 	if digit, ok := ascii.HexDigit(b); ok {
 		if c.digits++; c.digits > maxChunkDigits || c.left > math.MaxInt64>>4 {
@@ -148,7 +148,7 @@ func (c *Chunked) size(b byte) error {
 	return nil
 }
 
-// trail takes bytes of the trailer up to the end of a line.
+// trail parses bytes of the trailer up to the end of a line.
 func (c *Chunked) trail(src []byte) (int, error) {
 	k := bytes.IndexByte(src, '\n') + 1
 	if k == 0 {
@@ -177,6 +177,6 @@ func (c *Chunked) trail(src []byte) (int, error) {
 	return k, err
 }
 
-// Trailer returns the fields after the body, in memory of their own, without those that are
-// not allowed there. It is complete once Decode has returned done.
+// Trailer returns the permitted fields after the body, in memory of their own. It is
+// complete once Decode has returned done.
 func (c *Chunked) Trailer() Fields { return c.fields }

@@ -35,7 +35,7 @@ func (f Fields) Get(name string) []byte {
 	return nil
 }
 
-// without takes the fields called name, which is in lower case, out of f in place.
+// without removes the fields with the name, which is in lower case, from f in place.
 func (f Fields) without(name string) Fields {
 	return slices.DeleteFunc(f, func(x Field) bool { return x.Is(name) })
 }

@@ -22,7 +22,7 @@ var (
 	errExpect       = &Error{417, "unknown expectation"}
 )
 
-// headState holds what the fields so far specify about framing and connection.
+// headState holds the framing and connection properties of the fields parsed so far.
 type headState struct {
 	host      []byte // of the Host field
 	hasHost   bool
@@ -127,9 +127,9 @@ func (h *headState) noteCoding(v []byte) error {
 	return nil
 }
 
-// alters reports whether a transfer coding changes the bytes of a body, without a sign of
-// that for clients: the codings that compress, and those with names like that of chunked,
-// such as xchunked, by which chunks are hidden from a proxy.
+// alters reports whether a transfer coding changes the bytes of a body without an indication
+// for clients: codings that compress, and names similar to chunked, for example xchunked, by
+// which chunks are hidden from a proxy.
 func alters(coding []byte) bool {
 	const like = "chunk"
 	for i := 0; i+len(like) <= len(coding); i++ {
@@ -173,7 +173,7 @@ func (r *Request) noteConnection(v []byte) error {
 	return nil
 }
 
-// cutList takes the first element off a comma-separated list.
+// cutList splits off the first element of a comma-separated list.
 func cutList(v []byte) (first, rest []byte, more bool) {
 	first, rest, more = bytes.Cut(v, comma)
 	return ascii.Trim(first), rest, more

@@ -26,8 +26,8 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Request is one parsed head. All slices alias the buffer given to
-// ParseRequest and live as long as that buffer is left alone.
+// Request is one parsed head. All slices alias the buffer passed to ParseRequest and are
+// valid until that buffer changes.
 type Request struct {
 	// Method is as sent, upper case by construction.
 	Method []byte
@@ -56,8 +56,7 @@ type Request struct {
 	scan scanState
 }
 
-// Reset forgets the head, and any half-parsed one, but keeps the storage of
-// Fields.
+// Reset clears the head, even if it is partly parsed, but keeps the storage of Fields.
 func (r *Request) Reset() { *r = Request{Fields: r.Fields[:0]} }
 
 // Get returns the value of the first field called name, in any case, or nil.
@@ -75,8 +74,8 @@ type Limits struct {
 	// is 431.
 	Fields int
 	// Underscores keeps fields whose names have an underscore. By default they are dropped:
-	// CGI, WSGI and PHP give an application one variable for X_Real_IP and X-Real-IP, so
-	// that the one could be sent in place of the other.
+	// CGI, WSGI and PHP map X_Real_IP and X-Real-IP to the same variable, so a client could
+	// use one to forge the other.
 	Underscores bool
 	// Secure is set if the connection is TLS: an absolute-form target must then have the
 	// scheme https, and otherwise http.

@@ -82,7 +82,7 @@ func (r *Request) absolute(t []byte, secure bool) ([]byte, error) {
 	return t[end:], nil
 }
 
-// split checks the bytes of path and query and takes them apart.
+// split checks the bytes of path and query and separates them.
 func (r *Request) split(t []byte) error {
 	query, dots := -1, false
 	for i := 0; i < len(t); i++ {

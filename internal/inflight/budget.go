@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// maxWaiting is how many requests wait at a time. One more makes the oldest give up,
-	// which has the least chance of a client that still wants the answer.
+	// maxWaiting is the maximum number of waiting requests. One more makes the oldest fail,
+	// whose client is the least likely to still want the answer.
 	maxWaiting = 1024
 	// maxWait bounds the wait of a request for its share.
 	maxWait = 5 * time.Second
@@ -93,7 +93,7 @@ func New(cache int64) *Budget {
 // before the Budget is used.
 func (b *Budget) Follow(f func(held int64)) { b.follow = f }
 
-// reportChange starts a call of the function given to Follow, if one is due.
+// reportChange starts a call of the function passed to Follow, if one is due.
 func (b *Budget) reportChange(held int64) {
 	if b.follow == nil || held/b.step == b.lastReported.Load() || !b.reporting.CompareAndSwap(false, true) {
 		return
@@ -101,7 +101,7 @@ func (b *Budget) reportChange(held int64) {
 	go b.report()
 }
 
-// report calls the function given to Follow. A change after its last check starts another
+// report calls the function passed to Follow. A change after its last check starts another
 // call.
 func (b *Budget) report() {
 	for {
@@ -213,16 +213,15 @@ func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, most time.D
 	return <-w.done
 }
 
-// waiter is a request that waits for n bytes. done gets its one value from the goroutine
-// that has taken the waiter out of its queue.
+// waiter is a request that waits for n bytes. done receives one value, from the goroutine
+// that has removed the waiter from its queue.
 type waiter struct {
 	n    int64
 	done chan bool
 }
 
 // queue holds waiters, the newest last. The newest is served first: a client that has waited
-// for long is the most likely to have disconnected, or to be one of those that cause the
-// shortage.
+// for long is the most likely to have disconnected, or to cause the shortage itself.
 type queue struct {
 	mu   sync.Mutex // a leaf
 	list []*waiter
@@ -243,7 +242,7 @@ func (q *queue) push(w *waiter) {
 	q.n.Store(int32(len(q.list)))
 }
 
-// remove takes w out; false if it is not there any more.
+// remove removes w. It reports false if w is not in the queue any more.
 func (q *queue) remove(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

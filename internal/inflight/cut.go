@@ -33,7 +33,7 @@ const (
 	cutPart = 16
 )
 
-// Register adds the clients of s to those that can be cut, until the returned function is
+// Register makes the clients of s candidates for being cut, until the returned function is
 // called.
 func (b *Budget) Register(s *Source) (remove func()) {
 	if b == nil {
@@ -94,5 +94,5 @@ func slowest(sources []*Source) []Client {
 	return all[:(len(all)+cutPart-1)/cutPart]
 }
 
-// pace is how many bytes a second the client takes.
+// pace returns how many bytes a second the client accepts.
 func (c *Client) pace() float64 { return float64(c.Taken) / c.Waited.Seconds() }

@@ -70,10 +70,10 @@ func release(mem []byte) {
 	runs.Add(-1)
 }
 
-// Bytes are the bytes, valid while r is reachable. They must not be changed.
+// Bytes returns the bytes, valid while r is reachable. They must not be changed.
 func (r *Run) Bytes() []byte { return r.mem[:r.length:r.length] }
 
-// SizeOf is how much memory a Run of so many bytes takes.
+// SizeOf returns the memory that a Run of length bytes occupies.
 func SizeOf(length int64) int64 {
 	page := int64(os.Getpagesize())
 	return (length + page - 1) / page * page

@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// Send sends head, which is copied, and then p, which must lie in a Run and is not, to a
-// socket that does not block. It returns how much of both together the socket has taken,
-// which may be less than all without an error; EAGAIN if it takes nothing now; ErrUnsupported.
+// Send sends head, which is copied, and then p, which must be in a Run and is not copied, to
+// a non-blocking socket. It returns how much of both together the socket has accepted, which
+// may be less than all without an error; EAGAIN if it accepts nothing now; ErrUnsupported.
 func Send(fd int, head, p []byte) (int, error) {
 	if unable.Load() {
 		return 0, ErrUnsupported
@@ -26,7 +26,7 @@ func Send(fd int, head, p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := q.drain(fd, held, held < len(head)+len(p))
-	if n < held { // the rest is filled in anew when the socket takes it
+	if n < held { // the rest is filled in again when the socket accepts it
 		q.close()
 	} else {
 		pipes.Put(q)
@@ -47,11 +47,11 @@ type pipe struct {
 	cleanup runtime.Cleanup
 }
 
-// pipes holds unused pipes. Those that are dropped from here are closed.
+// pipes holds unused pipes. Pipes dropped by the pool are closed.
 var pipes sync.Pool
 
-// pipeSize is how many bytes of pages a pipe takes at once, if the system gives it so many:
-// a user without privileges may have 256 such pipes, and then smaller ones.
+// pipeSize is the number of bytes of pages in a pipe, if the system permits it: a user
+// without privileges may have 256 such pipes; further ones are smaller.
 const pipeSize = 256 << 10
 
 // take returns an empty pipe, nil if there is none to be had.
@@ -75,13 +75,13 @@ func closePipe(fds [2]int) {
 	_ = syscall.Close(fds[1])
 }
 
-// close closes the pipe with its contents.
+// close closes the pipe and drops its contents.
 func (q *pipe) close() {
 	q.cleanup.Stop()
 	closePipe([2]int{q.out, q.in})
 }
 
-// fill puts as much of head and p into the pipe as it takes.
+// fill puts as much of head and p into the pipe as fits.
 func (q *pipe) fill(head, p []byte) (held int, err error) {
 	if len(head) > 0 {
 		held, err = syscall.Write(q.in, head)
