@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // documents calls f for every page of the documentation.
@@ -85,4 +86,21 @@ func anchors(text string) map[string]bool {
 		list[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
 	}
 	return list
+}
+
+// maxColumns is the maximum length of a line of prose. Tables and code are exempt.
+const maxColumns = 100
+
+func TestDocsWrap(t *testing.T) {
+	documents(t, func(page, text string) {
+		code := false
+		for i, line := range strings.Split(text, "\n") {
+			fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+			code = code != fence
+			exempt := code || fence || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--")
+			if n := utf8.RuneCountInString(strings.TrimRight(line, " ")); n > maxColumns && !exempt && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s:%d has %d characters, more than %d", page, i+1, n, maxColumns)
+			}
+		}
+	})
 }

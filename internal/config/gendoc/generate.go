@@ -8,7 +8,9 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 const preface = `# Configuration
@@ -16,19 +18,21 @@ const preface = `# Configuration
 <!-- Made by "go generate ./internal/config" from the comments in internal/config; edit those. -->
 
 Kasoku reads one YAML file, ` + "`kasoku.yaml`" + ` in the working directory or the one named with ` + "`-c`" + `.
-` + "`kasoku check -c FILE`" + ` reports every mistake in it with its line, and ` + "`SIGHUP`" + ` makes a running server read it
-again; a file with a mistake changes nothing. A key takes effect then, unless its description requires a restart; [cli.md](cli.md) lists the state
-that survives.
+` + "`kasoku check -c FILE`" + ` reports every mistake in it with its line, and ` + "`SIGHUP`" + ` makes a running
+server read it again; a file with a mistake changes nothing. A key takes effect then, unless its
+description requires a restart; [cli.md](cli.md) lists the state that survives.
 
 - Lengths of time are written with a unit: ` + "`250ms`, `30s`, `5m`, `1h30m`, `7d`" + `.
 - Sizes are bytes, or have a unit: ` + "`512KiB`, `256MiB`, `1GiB`" + `, or in powers of ten ` + "`2GB`" + `.
 - Addresses are ` + "`host:port`" + `; ` + "`:8000`" + ` is every interface, ` + "`unix:/path`" + ` a Unix socket.
 - Relative paths start at the directory of the file.
 - Secrets are never in the file: it names an environment variable or another file.
-- In a value, ` + "`${NAME}`" + ` is replaced by an environment variable, ` + "`${NAME:-text}`" + ` for text where that is not set or empty. Names are capital
-  letters, digits and ` + "`_`" + `, so that a key such as ` + "`${arg.id}`" + ` of a memcached service is not one. ` + "`$${NAME}`" + ` are these characters.
-  Between braces or brackets such a value needs quotes. Secrets belong in the keys that end in ` + "`_env`" + ` and ` + "`_file`" + `; of a variable whose name has SECRET,
-  PASSW, TOKEN, CREDENTIAL or KEY in it, the name is shown instead of the value.
+- In a value, ` + "`${NAME}`" + ` is replaced by an environment variable, ` + "`${NAME:-text}`" + ` for text where that
+  is not set or empty. Names are capital letters, digits and ` + "`_`" + `, so that a key such as ` + "`${arg.id}`" + `
+  of a memcached service is not one. ` + "`$${NAME}`" + ` are these characters. Between braces or brackets
+  such a value needs quotes. Secrets belong in the keys that end in ` + "`_env`" + ` and ` + "`_file`" + `; of a
+  variable whose name has SECRET, PASSW, TOKEN, CREDENTIAL or KEY in it, the name is shown instead
+  of the value.
 - YAML anchors, aliases and merge keys work. An unknown key, or one given twice, is an error.
 
 A minimal file:
@@ -119,6 +123,32 @@ func flat(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
+// word matches a word with the code spans in it, which are not broken.
+var word = regexp.MustCompile("(?:`[^`]*`|[^ `])+")
+
+// wrap breaks each paragraph of text into lines of at most 100 characters. The first line
+// of a paragraph is indented by first, the others by rest.
+func wrap(text, first, rest string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		var out strings.Builder
+		line := first
+		for _, w := range word.FindAllString(p, -1) {
+			if line != first && line != rest {
+				if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > 100 {
+					out.WriteString(line + "\n")
+					line = rest
+				} else {
+					line += " "
+				}
+			}
+			line += w
+		}
+		paragraphs[i] = out.String() + line
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
 type key struct {
 	name, typ, doc string
 	tag            reflect.StructTag
@@ -197,7 +227,7 @@ func (g *generator) section(name, path, intro string) {
 	g.children(keys, path)
 	for _, v := range variants {
 		own, _ := g.keys(v[1])
-		fmt.Fprintf(&g.out, "\n## `%s` with `type: %s`\n\n%s\n\n", path, v[0], g.docs[v[1]])
+		fmt.Fprintf(&g.out, "\n## `%s` with `type: %s`\n\n%s\n\n", path, v[0], wrap(g.docs[v[1]], "", ""))
 		g.entries(own, path)
 		g.children(own, path)
 	}
@@ -214,7 +244,7 @@ func (g *generator) entries(keys []key, path string) {
 				continue
 			}
 		}
-		fmt.Fprintf(&g.out, "- **`%s`** (%s)  \n  %s\n", k.name, g.traits(k), strings.ReplaceAll(k.doc, "\n\n", "\n\n  "))
+		fmt.Fprintf(&g.out, "%s  \n%s\n", wrap(fmt.Sprintf("- **`%s`** (%s)", k.name, g.traits(k)), "", "  "), wrap(k.doc, "  ", "  "))
 	}
 }
 
@@ -305,6 +335,6 @@ func (g *generator) children(keys []key, path string) {
 		if sharedStructs[elem] {
 			g.described[elem] = child
 		}
-		g.section(elem, child, g.docs[elem]+"\n\n")
+		g.section(elem, child, wrap(g.docs[elem], "", "")+"\n\n")
 	}
 }
