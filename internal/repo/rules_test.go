@@ -77,15 +77,18 @@ var forbiddenCalls = map[string]string{
 // TestTests checks tests for forbidden calls.
 func TestTests(t *testing.T) {
 	all := sources(t)
-	wrappers := map[string]bool{"synctest.Test": true}
-	programs := map[string]bool{} // folders whose test binary can also run as the program
+	wrappers := map[string]map[string]bool{} // by folder: functions that run their argument in a bubble
+	programs := map[string]bool{}            // folders whose test binary can also run as the program
 	for _, s := range all {
 		if bytes.Contains(s.text, []byte("func TestMain(")) {
 			programs[s.dir()] = true
 		}
 		for _, d := range s.ast.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && s.isTest() && calls(f, wrappers) && takesFunc(f) {
-				wrappers[f.Name.Name] = true
+			if wrappers[s.dir()] == nil {
+				wrappers[s.dir()] = map[string]bool{"synctest.Test": true}
+			}
+			if f, ok := d.(*ast.FuncDecl); ok && s.isTest() && takesFunc(f) && calls(f, wrappers[s.dir()]) {
+				wrappers[s.dir()][f.Name.Name] = true
 			}
 		}
 	}
@@ -103,7 +106,7 @@ func TestTests(t *testing.T) {
 				why, forbidden := forbiddenCalls[name]
 				switch {
 				case !forbidden:
-				case name == "time.Sleep" && s.inBubble(d, call, wrappers): // on a fake clock
+				case name == "time.Sleep" && s.inBubble(d, call, wrappers[s.dir()]): // on a fake clock
 				case name == "os.Exit" && programs[s.dir()]:
 				case strings.HasPrefix(name, "t.Skip") && s.inRapid(call): // rapid draws new values
 				default:
