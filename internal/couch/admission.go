@@ -7,6 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // admit returns whether and how an answer to a read is cached. A missing document is cached
@@ -41,7 +42,7 @@ const maxChecked = 1 << 20
 // the answer has sent status 200 already: it writes an error instead of the next row and
 // ends. docs reports whether rows may include documents. A document in a revision that its
 // row names may lose its body by compaction, which no feed announces.
-func isWhole(b *httpcache.Body, docs bool) bool {
+func isWhole(b *store.Body, docs bool) bool {
 	text, ok := b.Bytes()
 	switch {
 	case docs && !ok:
@@ -88,7 +89,7 @@ const maxError = 16 << 10
 
 // endsWithoutError reports whether a body does not end with an error. A node writes an error
 // on a line of its own after a body of any type.
-func endsWithoutError(b *httpcache.Body) bool {
+func endsWithoutError(b *store.Body) bool {
 	var end bytes.Buffer
 	n := min(b.Len(), maxError)
 	if b.WriteRange(&end, b.Len()-n, n) != nil {

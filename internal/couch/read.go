@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -207,7 +208,7 @@ func (c *call) Fill() *httpcache.Fill {
 	}
 	switch kind {
 	case api.Result:
-		f.CheckBody = func(b *httpcache.Body) bool { return isWhole(b, docs) }
+		f.CheckBody = func(b *store.Body) bool { return isWhole(b, docs) }
 	case api.Rendering:
 		f.CheckBody = endsWithoutError
 	}

@@ -27,14 +27,17 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 		}
 	}
 	req := flight.Request{Query: &c.query, Seen: seen, Alone: apart, Fill: f.run}
-	if c.plan != nil {
+	if f.fill != nil {
 		req.Tags, req.Since = f.fill.Tags, c.plan.Since
-		req.Arrived, req.Linger, req.KeepFailure = f.fill.Arrived, f.fill.Linger, isOriginFault
 	}
 	if !apart {
 		req.RetryOf = c.joined.retryOf
 	}
-	next := c.join(c.svc.flights.Join(&req), f, why)
+	join := c.svc.flights.Join
+	if f.shared != nil {
+		join = f.shared.Join
+	}
+	next := c.join(join(&req), f, why)
 	switch {
 	case next == fetchAlone, next == retryShared && c.joined.mismatches >= maxMismatches:
 		c.fetch(seen, why, true)
@@ -58,12 +61,6 @@ func (c *call) mayRetry(t *flight.Waiter, seen *store.Object, err error) bool {
 	return f.Kind == origin.Dial || f.Kind == origin.Reset || f.Kind == origin.Garbage
 }
 
-// isOriginFault reports whether an error is a failure of the origin, and not one of ours.
-func isOriginFault(err error) bool {
-	_, ok := errors.AsType[*origin.Fault](err)
-	return ok
-}
-
 // mayUseStale reports whether seen may be used if there is no answer.
 func (c *call) mayUseStale(seen *store.Object) bool {
 	d := policy.AfterFailure(&c.req, &seen.Head.Response, seen.Mark(), policy.Disconnected, c.now, c.opt)
@@ -83,7 +80,7 @@ const (
 	fetchAlone           // the answer is for another request alone
 )
 
-// splice follows a flight and leaves it, also after a panic: other members must not wait for a
+// join follows a flight and leaves it, also after a panic: other members must not wait for a
 // reader that is gone.
 func (c *call) join(t *flight.Waiter, f *originFetch, why policy.Reason) nextStep {
 	defer t.Leave()
@@ -153,7 +150,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 
 // usable reports whether the response to another client's request answers this one.
 func (c *call) usable(h *store.Head) bool {
-	if c.planFill != nil && c.planFill.Answer != nil {
+	if c.shared() != nil {
 		return true
 	}
 	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, c.opt)

@@ -27,7 +27,8 @@ type originFetch struct {
 	seen       *store.Object // the object to validate; nil if there is none
 	part       *store.Object // the part to complete; nil if there is none
 	background bool          // no client waits for it
-	fill       *Fill         // nil for type http
+	fill       *Fill         // nil for type http, and with shared
+	shared     *Shared       // nil unless another service keeps the answer
 }
 
 // fetchRequest is the request that is sent to the origin.
@@ -57,7 +58,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 	q := c.outbound(c.forOrigin())
 	client := q.Header.Clone()
 	f := &originFetch{
-		svc: c.svc, set: c.set, opt: c.opt, seen: seen, fill: c.fill(),
+		svc: c.svc, set: c.set, opt: c.opt, seen: seen, fill: c.fill(), shared: c.shared(),
 		fetchRequest: fetchRequest{
 			key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...), target: append([]byte(nil), q.Target...),
 			header: policy.Unconditional(nil, client), client: client, wantTrailer: c.connection.trailers,
@@ -76,7 +77,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 
 // stale returns the object that may be used if the origin fails; nil if there is none.
 func (f *originFetch) stale() *store.Object {
-	if f == nil || f.fill != nil {
+	if f == nil || f.fill != nil || f.shared != nil {
 		return nil
 	}
 	return f.seen
@@ -148,7 +149,10 @@ func (f *originFetch) attempt(ctx context.Context, fl *flight.Flight, seen *stor
 		in.Close()
 		return nil, &origin.Fault{Kind: origin.Garbage, Reached: true, Attempts: 1, Err: errUnasked}
 	}
-	if f.fill != nil {
+	switch {
+	case f.shared != nil:
+		return f.answerShared(in, fields, asked)
+	case f.fill != nil:
 		return f.admit(fl, in, fields, asked)
 	}
 	return f.answer(in, fields, asked), nil
@@ -156,11 +160,14 @@ func (f *originFetch) attempt(ctx context.Context, fl *flight.Flight, seen *stor
 
 // ask sends q to an origin.
 func (f *originFetch) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, fault *origin.Fault) {
-	if f.fill == nil {
-		return f.set.group.Do(ctx, q, &balance.Choice{Key: f.key})
+	switch {
+	case f.shared != nil:
+		return f.shared.Ask(ctx, q)
+	case f.fill != nil:
+		in, f.keep, fault = f.fill.Ask(ctx, q)
+		return in, fault
 	}
-	in, f.keep, fault = f.fill.Ask(ctx, q)
-	return in, fault
+	return f.set.group.Do(ctx, q, &balance.Choice{Key: f.key})
 }
 
 var errUnasked = errors.New("an answer to conditions or ranges that were not in the request")

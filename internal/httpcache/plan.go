@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"log/slog"
-	"runtime/debug"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -39,8 +36,10 @@ type Plan struct {
 	ClientFields http1.Fields
 	// JSONP replaces the service's own filter; nil: that one applies.
 	JSONP *jsonp.Filter
-	// Filler is called once if no stored answer is used.
+	// Filler is called once if no stored answer is used. Nil if Shared is set.
 	Filler Filler
+	// Shared is set by a service that keeps answers by itself, and stores none here.
+	Shared *Shared
 	// Why, if not 0, is the reason in Cache-Status when nothing is stored, with Detail,
 	// which may be empty.
 	Why    policy.Reason
@@ -53,9 +52,6 @@ type Filler interface {
 	// must not refer to it.
 	Fill() *Fill
 }
-
-// Body is the body of a stored response.
-type Body = store.Body
 
 // Fill is a request to the origin for an answer that may be stored.
 type Fill struct {
@@ -75,22 +71,6 @@ type Fill struct {
 	Admit func(status int, fields http1.Fields) Admission
 	// CheckBody reports whether a whole body may be stored; nil: any may.
 	CheckBody func(*store.Body) bool
-	// Answer, if set, replaces Admit and CheckBody. The service makes the flight's answer, which
-	// decides alone which requests share it, and keeps it elsewhere: nothing is stored here,
-	// and no rules of HTTP for caches apply. The reason is reported in Cache-Status. Answer
-	// owns in.
-	Answer func(in *origin.Inbound, r *Received) (*flight.Answer, policy.Reason, error)
-	// Arrived and Linger are those of the flight.Request, with Answer. A failure of the
-	// origin lingers too.
-	Arrived int64
-	Linger  time.Duration
-}
-
-// Received is a response for Fill.Answer.
-type Received struct {
-	Fields  http1.Fields  // end-to-end, in memory of their own
-	Request http1.Fields  // of the client's request, as forwarded
-	Asked   policy.Moment // when the origin was asked
 }
 
 // Admission is the judgment about an answer.
@@ -224,9 +204,9 @@ func (p *Plan) reason(d *policy.Decision) policy.Reason {
 	return d.Reason
 }
 
-// fill returns the plan's Fill, nil if there is no plan.
+// fill returns the plan's Fill, nil if there is no plan with one.
 func (c *call) fill() *Fill {
-	if c.planFill == nil && c.plan != nil {
+	if c.planFill == nil && c.plan != nil && c.plan.Filler != nil {
 		c.planFill = c.plan.Filler.Fill()
 	}
 	return c.planFill
@@ -238,6 +218,8 @@ func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *
 	case c.progress.faulty:
 	case c.passThrough != nil && c.passThrough.Ask != nil:
 		return c.passThrough.Ask(ctx, q)
+	case c.shared() != nil:
+		return c.plan.Shared.Ask(ctx, q)
 	case c.plan != nil:
 		in, _, f := c.fill().Ask(ctx, q)
 		return in, f
@@ -297,33 +279,4 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 			c.copyRest(out, &eofReader{in: in, got: int64(len(body))}, nil, body, nil)
 		}
 	}
-}
-
-// Refresh starts a background fetch of the answer that p reads, unless one is in flight,
-// and reports whether it did. p's Fill needs Answer, whose OnBody gets the body. The
-// exchange only provides the request; it is not answered.
-func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
-	c := s.startCall(x)
-	defer func() {
-		if v := recover(); v != nil {
-			s.metrics.faults.Inc()
-			s.log.Error("a fault inside the cache", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
-			return // a call that panicked is not used again
-		}
-		c.end()
-		s.calls.Put(c)
-	}()
-	if !c.connection.read(x.Request.Fields) || isLoop(x.Request.Fields, s.id) {
-		return false
-	}
-	c.plan, c.opt = p, p.Options
-	if f := cmp.Or(p.JSONP, c.set.cfg.JSONP); f != nil {
-		target, query := x.Request.Target, x.Request.RawQuery
-		defer func() { x.Request.Target, x.Request.RawQuery = target, query }() // the exchange continues
-		c.callback.strip(f, &x.Request)
-	}
-	c.parse()
-	f := c.newFetch(nil)
-	f.method, f.req.Method = []byte("GET"), policy.GET
-	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: f.fill.Arrived, Linger: f.fill.Linger, KeepFailure: isOriginFault, Fill: f.run})
 }

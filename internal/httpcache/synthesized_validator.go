@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
-	"log/slog"
-	"runtime/debug"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/flight"
@@ -22,9 +20,6 @@ const maxEarly = 256 << 10
 // admit judges a new response by the plan's Fill. If the origin gave no validator, it makes
 // one of the body: before the answer is sent if the body is short, else at its end.
 func (f *originFetch) admit(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
-	if f.fill.Answer != nil {
-		return f.elsewhere(in, fields, asked)
-	}
 	adm := f.fill.Admit(in.Status, fields)
 	f.own = adm.ClientFields
 	storable := f.judge(fl, in, &adm, asked)
@@ -64,37 +59,6 @@ func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admissio
 		f.why = policy.TooLarge
 	}
 	return true
-}
-
-// elsewhere returns the answer that the service on top makes of a response and keeps by itself.
-func (f *originFetch) elsewhere(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
-	a, why, err := f.fill.Answer(in, &Received{fields, f.client, asked})
-	if why == policy.Stored && in.Length > f.svc.store.Limits().MaxObject {
-		why = policy.TooLarge // to be held as a whole
-	}
-	f.why = why
-	f.svc.metrics.stored(why)
-	if err != nil {
-		return nil, err
-	}
-	a.OnBody = f.guarded(a.OnBody)
-	return a, nil
-}
-
-// guarded returns a flight's OnBody that recovers from a panic: the answer was sent already.
-func (f *originFetch) guarded(do func(*store.Body)) func(*store.Body) {
-	if do == nil {
-		return nil
-	}
-	return func(b *store.Body) {
-		defer func() {
-			if p := recover(); p != nil {
-				f.svc.metrics.faults.Inc()
-				f.svc.log.Error("a fault inside the cache", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			}
-		}()
-		do(b)
-	}
 }
 
 // head returns the head of a response.

@@ -247,7 +247,8 @@ func (c *call) share(engine *httpcache.Service, why Reason) {
 // plan returns the plan by which an engine answers with the result of f.
 func (c *call) plan(f *filling) *httpcache.Plan {
 	return &httpcache.Plan{
-		Key: c.loc.appendNear(nil, c.wire), Options: byKey, Why: policy.NoValue, Filler: f, JSONP: c.loc.JSONP,
+		Key: c.loc.appendNear(nil, c.wire), Options: byKey, Why: policy.NoValue, JSONP: c.loc.JSONP,
+		Shared: &httpcache.Shared{Ask: f.ask, Answer: f.answer, Join: f.join},
 	}
 }
 

@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// filling fetches the value of a key from a fallback. It is the Filler of one plan and
-// refers to nothing of an exchange. While the flight runs, its goroutine owns it.
+// filling fetches the value of a key from a fallback, for one request or renewal. It refers
+// to nothing of an exchange. While the flight runs, its goroutine owns it.
 type filling struct {
 	svc     *Service
 	set     *settings
@@ -36,13 +39,36 @@ func (c *call) fill(engine *httpcache.Service) *filling {
 	}
 }
 
-// Fill implements httpcache.Filler.
-func (f *filling) Fill() *httpcache.Fill {
-	return &httpcache.Fill{Ask: f.ask, Answer: f.answer, Arrived: f.arrived, Linger: f.set.linger()}
+// describe completes the description of the flight: a request that has found nothing in
+// memcached may join one that has ended since the request arrived, also if the fallback
+// failed.
+func (f *filling) describe(r *flight.Request) {
+	r.Arrived, r.Linger, r.KeepFailure = f.arrived, f.set.linger(), isFallbackFault
+}
+
+// isFallbackFault reports whether an error is a failure of the fallback.
+func isFallbackFault(err error) bool {
+	_, ok := errors.AsType[*origin.Fault](err)
+	return ok
+}
+
+// join joins a flight to the fallback, or starts one.
+func (f *filling) join(r *flight.Request) *flight.Waiter {
+	f.describe(r)
+	return f.engine.Flights().Join(r)
+}
+
+// refresh starts a flight in the background for the plan p, and reports whether it did.
+func (f *filling) refresh(x *edge.Exchange, p *httpcache.Plan) (begun bool) {
+	f.engine.Prepare(x, p, func(r *flight.Request) {
+		f.describe(r)
+		begun = f.engine.Flights().Refresh(r)
+	})
+	return begun
 }
 
 // ask calls the fallback for all requests that want the same.
-func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
+func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	if f.loc.NearTTL > 0 {
 		f.stamp = f.svc.space.Cache().Note(f.svc.tags.of(f.wire)...)
 	}
@@ -51,7 +77,7 @@ func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	if fault != nil || in.Status == http.StatusNotModified || in.Status == http.StatusPartialContent {
 		f.renewal.end(false) // answer is not called for an answer to conditions that were not sent
 	}
-	return in, true, fault
+	return in, fault
 }
 
 // linger returns how long after a flight a request may join it that has queried memcached

@@ -73,7 +73,7 @@ func (c *call) renew(won bool, cas uint64, l lifetime) {
 	}
 	f.renewal = r
 	hash := c.x.Record.KeyHash
-	if !engine.Refresh(c.x, c.plan(f)) {
+	if !f.refresh(c.x, c.plan(f)) {
 		r.end(false)
 	}
 	c.x.Record.Service, c.x.Record.KeyHash = c.svc.name, hash

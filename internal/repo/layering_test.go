@@ -67,7 +67,7 @@ var layers = map[string]layer{
 	"internal/dynamo/dax/fault":  {[]string{"dynamo/dax/cbor", "dynamo/wire"}, "errors as bytes, without their causes"},
 	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "telemetry",
 		"dynamo/wire", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4"}, "a service imports no other service, and not the commands that start it"},
-	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "jsonp", "origin", "origin/balance", "telemetry",
+	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "httpcache/store", "jsonp", "origin", "origin/balance", "telemetry",
 		"couch/api", "couch/auth", "couch/feed", "couch/follow"},
 		"the service on top of the HTTP cache; it imports no other service"},
 	"internal/couch/api":  {nil, "the CouchDB API as bytes: no connection, no state"},

@@ -3,6 +3,7 @@ package httpcache
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -45,45 +46,50 @@ func newKeyed(t testing.TB, script func(*asked)) *keyedSite {
 }
 
 func (k *keyedSite) Serve(x *edge.Exchange) {
-	f := &keyedFill{keyedSite: k, arrived: k.arrived.Load()}
-	if f.arrived == 0 {
-		f.arrived = k.space.Cache().At(x.Now())
+	arrived := k.arrived.Load()
+	if arrived == 0 {
+		arrived = k.space.Cache().At(x.Now())
 	}
-	p := &Plan{Key: []byte("k"), Options: planOptions, Filler: f, Why: policy.NoValue}
-	if k.refresh {
-		if k.Service.Refresh(x, p) {
-			k.begun.Add(1)
+	describe := func(r *flight.Request) {
+		r.Arrived, r.Linger = arrived, time.Hour
+		r.KeepFailure = func(err error) bool {
+			_, ok := errors.AsType[*origin.Fault](err)
+			return ok
 		}
+	}
+	p := &Plan{Key: []byte("k"), Options: planOptions, Why: policy.NoValue, Shared: &Shared{
+		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+			return k.Service.Ask(ctx, q, &balance.Choice{})
+		},
+		Answer: k.answer,
+		Join: func(r *flight.Request) *flight.Waiter {
+			describe(r)
+			return k.Flights().Join(r)
+		},
+	}}
+	if k.refresh {
+		k.Prepare(x, p, func(r *flight.Request) {
+			describe(r)
+			if k.Flights().Refresh(r) {
+				k.begun.Add(1)
+			}
+		})
 		x.Reply.Status = 204
 		return
 	}
 	k.Read(x, p)
 }
 
-// keyedFill is the Filler of one request.
-type keyedFill struct {
-	*keyedSite
-	arrived int64
-}
-
-func (k *keyedFill) Fill() *Fill {
-	return &Fill{
-		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
-			in, f := k.Service.Ask(ctx, q, &balance.Choice{})
-			return in, true, f
-		},
-		Answer: func(in *origin.Inbound, r *Received) (*flight.Answer, policy.Reason, error) {
-			p := policy.ParseResponse(in.Status, r.Fields, r.Asked, r.Asked, planOptions)
-			a := &flight.Answer{Head: store.NewHead(p, r.Fields, r.Request, planOptions), Length: in.Length, Body: in, Share: k.kept.share}
-			status := in.Status
-			if a.Share {
-				a.Remember = k.kept.remember
-				a.OnBody = func(b *store.Body) { k.keepBody(status, b) }
-			}
-			return a, cmp.Or(k.kept.why, policy.Stored), nil
-		},
-		Arrived: k.arrived, Linger: time.Hour,
+// answer makes the flight's answer that k.kept describes.
+func (k *keyedSite) answer(in *origin.Inbound, r *Received) (*flight.Answer, policy.Reason, error) {
+	p := policy.ParseResponse(in.Status, r.Fields, r.Asked, r.Asked, planOptions)
+	a := &flight.Answer{Head: store.NewHead(p, r.Fields, r.Request, planOptions), Length: in.Length, Body: in, Share: k.kept.share}
+	status := in.Status
+	if a.Share {
+		a.Remember = k.kept.remember
+		a.OnBody = func(b *store.Body) { k.keepBody(status, b) }
 	}
+	return a, cmp.Or(k.kept.why, policy.Stored), nil
 }
 
 func (k *keyedSite) keepBody(status int, b *store.Body) {
