@@ -34,11 +34,11 @@ type tagTable struct {
 // before tail may have missed one.
 type purgeLog struct {
 	tail    uint64
-	entries []*purge // by number
+	entries []*loggedPurge // by number
 }
 
-// purge is an entry of the log.
-type purge struct {
+// loggedPurge is an entry of the log.
+type loggedPurge struct {
 	scope
 	number uint64
 	soft   bool
@@ -102,7 +102,7 @@ func (p *purges) addScope(s scope, soft bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := p.log.Load()
-	next := &purgeLog{tail: old.tail, entries: make([]*purge, 0, len(old.entries)+1)}
+	next := &purgeLog{tail: old.tail, entries: make([]*loggedPurge, 0, len(old.entries)+1)}
 	for _, e := range old.entries {
 		if e.scope != s || e.soft != soft {
 			next.entries = append(next.entries, e)
@@ -113,7 +113,7 @@ func (p *purges) addScope(s scope, soft bool) int {
 		next.entries = next.entries[over:]
 	}
 	number := p.head.Load() + 1
-	next.entries = append(next.entries, &purge{scope: s, number: number, soft: soft})
+	next.entries = append(next.entries, &loggedPurge{scope: s, number: number, soft: soft})
 	p.log.Store(next)
 	p.head.Store(number)
 	return len(next.entries)
