@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// PurgeRequest selects the entries to drop: everything of the service, or the selection by
+// one of the other members. Table, Partition and Key are for services with tables, the
+// others for services with URLs.
+type PurgeRequest struct {
+	Service string `json:"service"`
+	// Table is the name of a table; with a partition or a key, only that.
+	Table string `json:"table,omitempty"`
+	// Partition is the value of a partition key: text, which is parsed as the key's type in
+	// the table's schema, or an attribute value such as {"N":"42"}.
+	Partition json.RawMessage `json:"partition,omitempty"`
+	// Key is an item's key, as in a GetItem request; for a service of type memcached a text,
+	// in the form that the application uses.
+	Key json.RawMessage `json:"key,omitempty"`
+	// URL is one URL with its query, as requested by clients: http://host/path?query.
+	URL string `json:"url,omitempty"`
+	// Prefix is the prefix of the URLs: http://host/path.
+	Prefix string `json:"prefix,omitempty"`
+	// Pattern is matched with whole URLs; * matches any text, ? one byte.
+	Pattern string `json:"pattern,omitempty"`
+	// Tag is a tag from the origin's Surrogate-Key or Cache-Tag.
+	Tag string `json:"tag,omitempty"`
+	// Soft marks the entries as stale instead of dropping them: they are fetched again on
+	// the next request, and still served if the origin fails.
+	Soft bool `json:"soft,omitempty"`
+}
+
+// ByTable reports whether the request has members for tables.
+func (r *PurgeRequest) ByTable() bool { return r.Table != "" || r.Partition != nil || r.Key != nil }
+
+// ByURL reports whether the request has members for URLs.
+func (r *PurgeRequest) ByURL() bool {
+	return r.URL != "" || r.Prefix != "" || r.Pattern != "" || r.Tag != "" || r.Soft
+}
+
+// PurgeResult describes the dropped selection. Entries are not counted: a purge takes the
+// same time however many there are.
+type PurgeResult struct {
+	Dropped string `json:"dropped"` // "everything of table orders"
+	Tags    int    `json:"tags"`    // generations moved
+}
+
+func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
+	var body purgeBody
+	if !take(w, r, &body) {
+		return
+	}
+	req, err := body.request()
+	if err != nil {
+		fail(w, http.StatusBadRequest, "%v", err)
+		return
+	}
+	svc := s.find(w, req.Service)
+	if svc == nil {
+		return
+	}
+	result, err := svc.Purge(r.Context(), req)
+	if err != nil {
+		s.failed(w, "purge", err)
+		return
+	}
+	s.log.Info("purged", "service", req.Service, "dropped", result.Dropped, "by", r.RemoteAddr)
+	answer(w, http.StatusOK, result)
+}
+
+// purgeBody is a [PurgeRequest] as sent. A member that is present but empty, for example
+// from a script with an unset variable, must not mean the whole service.
+type purgeBody struct {
+	PurgeRequest
+	Table   json.RawMessage `json:"table"`
+	URL     json.RawMessage `json:"url"`
+	Prefix  json.RawMessage `json:"prefix"`
+	Pattern json.RawMessage `json:"pattern"`
+	Tag     json.RawMessage `json:"tag"`
+}
+
+func (b *purgeBody) request() (PurgeRequest, error) {
+	r := b.PurgeRequest
+	named := 0
+	for _, m := range []struct {
+		name string
+		sent json.RawMessage
+		to   *string
+	}{{"table", b.Table, &r.Table}, {"url", b.URL, &r.URL}, {"prefix", b.Prefix, &r.Prefix}, {"pattern", b.Pattern, &r.Pattern}, {"tag", b.Tag, &r.Tag}} {
+		if m.sent == nil {
+			continue
+		}
+		if err := json.Unmarshal(m.sent, m.to); err != nil {
+			return r, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if *m.to == "" {
+			return r, fmt.Errorf("%s is empty; leave it out to drop everything of the service", m.name)
+		}
+		named++
+	}
+	switch {
+	case named > 1:
+		return r, errors.New("give one of table, url, prefix, pattern and tag")
+	case len(r.Partition) > 0 && len(r.Key) > 0:
+		return r, errors.New("give a partition or a key, not both")
+	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0 && r.Key[0] != '"'): // a text may be a memcached key
+		return r, errors.New("a partition or a key needs the table that it is in")
+	}
+	return r, nil
+}
