@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // A request for the whole of a response that is stored in part fetches only the rest, and
@@ -80,7 +81,7 @@ func TestPurgedPartIsNotCompleted(t *testing.T) {
 		a.ok("whole")
 	})
 	s.ask("GET /a", "Range: bytes=0-3")
-	if err := s.store.Purge(store.Purge{Prefix: "http://site/"}); err != nil {
+	if err := s.store.Purge(store.Purge{Selector: purge.By(purge.Prefix, "http://site/")}); err != nil {
 		t.Fatal(err)
 	}
 	s.ask("GET /a")

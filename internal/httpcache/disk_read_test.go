@@ -14,6 +14,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -195,20 +196,20 @@ func TestDroppedStaysDropped(t *testing.T) {
 			}
 		})
 	}
-	purge := func(p store.Purge) func(*site) {
+	drop := func(p store.Purge) func(*site) {
 		return func(s *site) {
 			if err := s.store.Purge(p); err != nil {
 				s.t.Error(err)
 			}
 		}
 	}
-	f("URL", purge(store.Purge{URL: "http://site/a"}), "fwd=uri-miss; stored")
-	f("prefix", purge(store.Purge{Prefix: "/"}), "fwd=uri-miss; stored")
-	f("tag", purge(store.Purge{Tag: "all"}), "fwd=uri-miss; stored")
-	f("all", purge(store.Purge{All: true}), "fwd=uri-miss; stored")
-	f("soft URL", purge(store.Purge{URL: "http://site/a", Soft: true}), "fwd=stale; detail=soft-purged; stored")
-	f("soft tag", purge(store.Purge{Tag: "a", Soft: true}), "fwd=stale; detail=soft-purged; stored")
-	f("soft all", purge(store.Purge{All: true, Soft: true}), "fwd=stale; detail=soft-purged; stored")
+	f("URL", drop(store.Purge{Selector: purge.By(purge.URL, "http://site/a")}), "fwd=uri-miss; stored")
+	f("prefix", drop(store.Purge{Selector: purge.By(purge.Prefix, "/")}), "fwd=uri-miss; stored")
+	f("tag", drop(store.Purge{Selector: purge.By(purge.Tag, "all")}), "fwd=uri-miss; stored")
+	f("all", drop(store.Purge{}), "fwd=uri-miss; stored")
+	f("soft URL", drop(store.Purge{Selector: purge.By(purge.URL, "http://site/a"), Soft: true}), "fwd=stale; detail=soft-purged; stored")
+	f("soft tag", drop(store.Purge{Selector: purge.By(purge.Tag, "a"), Soft: true}), "fwd=stale; detail=soft-purged; stored")
+	f("soft all", drop(store.Purge{Soft: true}), "fwd=stale; detail=soft-purged; stored")
 	f("POST", func(s *site) { s.ask("POST /a", "Content-Length: 0") }, "fwd=uri-miss; stored")
 	f("unknown outcome", func(s *site) { s.store.Begin([]byte("http://site/a")).Unknown() }, "fwd=uri-miss; stored")
 	f("PURGE", func(s *site) {

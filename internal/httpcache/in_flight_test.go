@@ -76,7 +76,7 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 		wantPace(t, loan, 0)
 		if stored {
 			s.store.SetLimits(store.Limits{MaxObject: 8 << 20, MaxInFlight: 1})
-			if err := s.store.Purge(store.Purge{All: true}); err != nil {
+			if err := s.store.Purge(store.Purge{}); err != nil {
 				t.Fatal(err)
 			}
 			s.store.Sweep()

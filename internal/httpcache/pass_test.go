@@ -274,7 +274,7 @@ func TestServicePurges(t *testing.T) {
 	f(admin.PurgeRequest{Tag: "three"}, "all that is tagged three", "5")
 	f(admin.PurgeRequest{Soft: true}, "everything of service site, by marking it as stale", "6")
 	f(admin.PurgeRequest{}, "everything of service site", "7")
-	for _, r := range []admin.PurgeRequest{{Table: "t"}, {URL: "/a"}, {URL: "http://site/a", Tag: "x"}} {
+	for _, r := range []admin.PurgeRequest{{Table: "t"}, {URL: "/a"}} {
 		if _, err := s.Purge(t.Context(), r); err == nil {
 			t.Errorf("%+v is taken", r)
 		}

@@ -11,22 +11,25 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // Purge drops stored responses, or marks them as stale. When it has returned, no later
 // request gets an older response.
 func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	if r.ByTable() {
-		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name a url, a prefix, a pattern or a tag", admin.ErrInput, s.name)
+		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name %s", admin.ErrInput, s.name, purge.List("a ", " or "))
 	}
-	cfg := &s.settings.Load().cfg
-	for _, what := range []string{r.URL, r.Prefix, r.Pattern} {
-		if err := cfg.checkScheme(what); err != nil {
+	cfg, selector := &s.settings.Load().cfg, selectorOf(&r)
+	p := store.Purge{Selector: selector, Soft: r.Soft}
+	if selector.Kind.InURL() {
+		if err := cfg.checkScheme(selector.Text); err != nil {
 			return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 		}
 	}
-	p := store.Purge{URL: bareURL(cfg.JSONP, r.URL), Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
-	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
+	if selector.Kind == purge.URL {
+		p.Selector.Text = bareURL(cfg.JSONP, selector.Text)
+	}
 	err := s.store.Purge(p)
 	if errors.Is(err, store.ErrNotDurable) {
 		return admin.PurgeResult{}, err
@@ -35,6 +38,21 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return admin.PurgeResult{Dropped: describePurge(p, s.name), Tags: 1}, nil
+}
+
+// selectorOf returns the selector of a request; of several, the narrowest.
+func selectorOf(r *admin.PurgeRequest) purge.Selector {
+	switch {
+	case r.URL != "":
+		return purge.By(purge.URL, r.URL)
+	case r.Prefix != "":
+		return purge.By(purge.Prefix, r.Prefix)
+	case r.Pattern != "":
+		return purge.By(purge.Pattern, r.Pattern)
+	case r.Tag != "":
+		return purge.By(purge.Tag, r.Tag)
+	}
+	return purge.Selector{}
 }
 
 // checkScheme returns an error if no client can request a URL, prefix or pattern, because
@@ -50,16 +68,9 @@ func (c *Config) checkScheme(url string) error {
 
 // describePurge returns the result of a purge in words.
 func describePurge(p store.Purge, service string) string {
-	what := "everything of service " + service
-	switch {
-	case p.URL != "":
-		what = p.URL
-	case p.Prefix != "":
-		what = "all that begins with " + p.Prefix
-	case p.Pattern != "":
-		what = "all that matches " + p.Pattern
-	case p.Tag != "":
-		what = "all that is tagged " + p.Tag
+	what := p.Selector.String()
+	if p.Selector.Kind == purge.All {
+		what += " of service " + service
 	}
 	if p.Soft {
 		what += ", by marking it as stale"

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // A purge by a tag during a request to the origin affects the response made from the one
@@ -29,7 +30,7 @@ func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
 			c := s.visit()
 			c.send(line + " /a HTTP/1.1\nHost: site")
 			<-came
-			if err := s.store.Purge(store.Purge{Tag: "old"}); err != nil {
+			if err := s.store.Purge(store.Purge{Selector: purge.By(purge.Tag, "old")}); err != nil {
 				t.Fatal(err)
 			}
 			close(gate)

@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
@@ -156,10 +157,10 @@ func (m *diskModel) Store(t *rapid.T) {
 func (m *diskModel) Purge(t *rapid.T) {
 	what := slices.Clone(modelWhat)
 	for _, tag := range modelTags {
-		what = append(what, store.Purge{Tag: tag})
+		what = append(what, store.Purge{Selector: purge.By(purge.Tag, tag)})
 	}
 	for _, url := range modelURLs {
-		what = append(what, store.Purge{URL: url})
+		what = append(what, store.Purge{Selector: purge.By(purge.URL, url)})
 	}
 	p := rapid.SampledFrom(what).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
@@ -205,7 +206,7 @@ func (m *diskModel) Write(t *rapid.T) {
 			m.s.Invalidate(get(url).Key)
 		}
 		// The writer gets no error of the disk.
-		m.out(modelPurge{Purge: store.Purge{URL: url}, write: true}, !m.fs.Ended())
+		m.out(modelPurge{Purge: store.Purge{Selector: purge.By(purge.URL, url)}, write: true}, !m.fs.Ended())
 	})
 }
 

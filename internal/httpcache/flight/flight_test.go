@@ -15,6 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 const url = "http://h/a"
@@ -457,7 +458,7 @@ func TestValidation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		old := fill(t, s, get(url), "body", "ETag", `"1"`, "X", "1")
-		s.Purge(store.Purge{URL: url, Soft: true})
+		s.Purge(store.Purge{Selector: purge.By(purge.URL, url), Soft: true})
 		if s.Find(get(url)).Object.Mark() != policy.Outdated {
 			t.Fatal("not outdated")
 		}
@@ -548,7 +549,13 @@ func TestOvertakenFlight(t *testing.T) {
 	}
 	f("write", func(s *engine) { s.Invalidate(get(url).Key) }, false)
 	f("strict write", func(s *engine) { s.Begin(get(url).Key).Commit(cache.Change{}) }, false)
-	for _, p := range []store.Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "/*"}, {Tag: "t"}, {All: true}} {
+	for _, p := range []store.Purge{
+		{Selector: purge.By(purge.URL, url)},
+		{Selector: purge.By(purge.Prefix, "/a")},
+		{Selector: purge.By(purge.Pattern, "/*")},
+		{Selector: purge.By(purge.Tag, "t")},
+		{},
+	} {
 		f(p.String(), func(s *engine) { s.Purge(p) }, false)
 		p.Soft = true
 		f(p.String(), func(s *engine) { s.Purge(p) }, true)

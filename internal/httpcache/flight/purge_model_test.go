@@ -13,6 +13,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // purgeModel records every purge and every write in lists.
@@ -51,7 +52,13 @@ var (
 	modelURLs = []string{"http://h/a", "http://h/a?x=1", "http://h/b/c.png", "http://i/a"}
 	modelTags = []string{"t1", "t2", "t3"}
 	modelWhat = []store.Purge{
-		{Prefix: "http://h/"}, {Prefix: "/a"}, {Pattern: "/*.png"}, {Pattern: "http://*/a"}, {Pattern: "/a?*"}, {Prefix: "/none"}, {All: true},
+		{Selector: purge.By(purge.Prefix, "http://h/")},
+		{Selector: purge.By(purge.Prefix, "/a")},
+		{Selector: purge.By(purge.Pattern, "/*.png")},
+		{Selector: purge.By(purge.Pattern, "http://*/a")},
+		{Selector: purge.By(purge.Pattern, "/a?*")},
+		{Selector: purge.By(purge.Prefix, "/none")},
+		{},
 	}
 )
 
@@ -59,17 +66,17 @@ var (
 func (e modelPurge) fits(url string, tags []string) bool {
 	path := url[strings.Index(url, "/")+2:]
 	path = path[strings.Index(path, "/"):]
-	switch {
-	case e.URL != "":
-		return e.URL == url
-	case e.Tag != "":
-		return slices.Contains(tags, e.Tag)
-	case e.All:
+	switch text := e.Selector.Text; e.Selector.Kind {
+	case purge.URL:
+		return text == url
+	case purge.Tag:
+		return slices.Contains(tags, text)
+	case purge.All:
 		return true
-	case e.Prefix != "":
-		return strings.HasPrefix(url, e.Prefix) || strings.HasPrefix(path, e.Prefix)
+	case purge.Prefix:
+		return strings.HasPrefix(url, text) || strings.HasPrefix(path, text)
 	}
-	switch e.Pattern {
+	switch e.Selector.Text {
 	case "/*.png":
 		return strings.HasSuffix(url, ".png")
 	case "http://*/a":
@@ -80,7 +87,7 @@ func (e modelPurge) fits(url string, tags []string) bool {
 
 // numbered reports whether the event gets a number: hard purges of URLs and writes move
 // generations instead.
-func (e modelPurge) numbered() bool { return !e.write && (e.URL == "" || e.Soft) }
+func (e modelPurge) numbered() bool { return !e.write && (e.Selector.Kind != purge.URL || e.Soft) }
 
 // fate is the state of an object after events. The greater one counts.
 type fate uint8
@@ -182,10 +189,10 @@ func (m *purgeModel) End(t *rapid.T) {
 func (m *purgeModel) Purge(t *rapid.T) {
 	what := slices.Clone(modelWhat)
 	for _, tag := range append(modelTags, "none") {
-		what = append(what, store.Purge{Tag: tag})
+		what = append(what, store.Purge{Selector: purge.By(purge.Tag, tag)})
 	}
 	for _, url := range modelURLs {
-		what = append(what, store.Purge{URL: url})
+		what = append(what, store.Purge{Selector: purge.By(purge.URL, url)})
 	}
 	p := rapid.SampledFrom(what).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
@@ -198,7 +205,7 @@ func (m *purgeModel) Purge(t *rapid.T) {
 func (m *purgeModel) Write(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	m.s.Invalidate(get(url).Key)
-	m.events = append(m.events, modelPurge{Purge: store.Purge{URL: url}, write: true})
+	m.events = append(m.events, modelPurge{Purge: store.Purge{Selector: purge.By(purge.URL, url)}, write: true})
 }
 
 func (m *purgeModel) Sweep(t *rapid.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // A request after a completed purge gets what the origin had when the purge began, or newer,
@@ -50,14 +51,20 @@ func TestPurgedIsNotSeen(t *testing.T) {
 			}
 		})
 	}
-	kinds := []store.Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "http://*/a*"}, {Tag: "t"}, {All: true}}
+	kinds := []store.Purge{
+		{Selector: purge.By(purge.URL, url)},
+		{Selector: purge.By(purge.Prefix, "/a")},
+		{Selector: purge.By(purge.Pattern, "http://*/a*")},
+		{Selector: purge.By(purge.Tag, "t")},
+		{},
+	}
 	for i := range 400 {
 		now := version.Add(1)
 		switch i % 7 {
 		case 5:
 			s.Invalidate(get(url).Key)
 		case 6:
-			s.Purge(store.Purge{Tag: "t"})
+			s.Purge(store.Purge{Selector: purge.By(purge.Tag, "t")})
 			s.Sweep()
 		default:
 			if err := s.Purge(kinds[i%7]); err != nil {

@@ -304,7 +304,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 	f("left", func(_ *sending, ticket *Waiter) { ticket.Leave() })
 	f("closed", func(b *sending, _ *Waiter) { b.s.Close() })
 	f("purged", func(b *sending, _ *Waiter) {
-		if err := b.s.Purge(store.Purge{All: true}); err != nil {
+		if err := b.s.Purge(store.Purge{}); err != nil {
 			b.t.Error(err)
 		}
 		b.upTo(spilledBody)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
@@ -73,7 +74,7 @@ func BenchmarkPurgeOnDisk(b *testing.B) {
 		s.Put(q.Key, NewObject(head(q, "Surrogate-Key", "some tags"), onDisk(f), at), nil)
 	}
 	for b.Loop() {
-		if err := s.Purge(Purge{Prefix: "/none"}); err != nil {
+		if err := s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")}); err != nil {
 			b.Fatal(err)
 		}
 	}

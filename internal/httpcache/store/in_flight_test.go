@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // wantInFlight fails unless this many bytes are in flight, and taken out of the space.
@@ -52,7 +54,10 @@ func TestInFlightAfterRemoval(t *testing.T) {
 		})
 	}
 	f(func(t *testing.T, s *Store, o *Object) { s.Drop(get(url).Key, o) })
-	f(func(t *testing.T, s *Store, o *Object) { s.Purge(Purge{Prefix: "/"}); s.Find(get(url)) })
+	f(func(t *testing.T, s *Store, o *Object) {
+		s.Purge(Purge{Selector: purge.By(purge.Prefix, "/")})
+		s.Find(get(url))
+	})
 	f(func(t *testing.T, s *Store, o *Object) {
 		s.Update(get(url).Key, o, head(get(url), "X", "1"))
 		s.Drop(get(url).Key, s.Find(get(url)).Object)

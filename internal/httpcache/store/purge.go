@@ -6,60 +6,83 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
-// Purge is a request to invalidate stored responses. Exactly one of URL, Prefix, Pattern,
-// Tag and All is set.
+// Purge is a request to invalidate stored responses.
 type Purge struct {
-	// URL is one URL with all its variants: http://host/path?query.
-	URL string
-	// Prefix is the beginning of URLs: http://host/path, or /path on any host.
-	Prefix string
-	// Pattern matches whole URLs, with * for any bytes, for example http://host/img/*.png,
-	// or /img/*?size=* on any host. A star in the host matches no slash.
-	Pattern string
-	// Tag is a tag of the response, from Surrogate-Key or Cache-Tag.
-	Tag string
-	// All matches everything.
-	All bool
+	Selector purge.Selector
 	// Soft marks responses as stale instead: they may be validated, and served where stale
 	// responses may.
 	Soft bool
 }
 
-var errPurgeWhat = errors.New("httpcache: a purge needs exactly one of URL, prefix, pattern, tag and all")
+var (
+	errSelector = errors.New("httpcache: a purge needs exactly one of " + purge.List("", ", ") + " and all")
+	errKind     = errors.New("httpcache: no purge by")
+)
 
 // String describes the purge, for logs.
 func (p Purge) String() string {
-	words := "purge"
 	if p.Soft {
-		words = "soft purge"
+		return "soft purge of " + p.Selector.String()
 	}
-	switch {
-	case p.URL != "":
-		return words + " of URL " + p.URL
-	case p.Prefix != "":
-		return words + " of prefix " + p.Prefix
-	case p.Pattern != "":
-		return words + " of pattern " + p.Pattern
-	case p.Tag != "":
-		return words + " of tag " + p.Tag
-	}
-	return words + " of all"
+	return "purge of " + p.Selector.String()
 }
 
-func (p Purge) valid() error {
-	n := 0
-	for _, given := range []bool{p.URL != "", p.Prefix != "", p.Pattern != "", p.Tag != "", p.All} {
-		if given {
-			n++
+// Purge invalidates the responses that p matches, or marks them as stale. When it has
+// returned, no look-up finds older ones, or it finds them stale; no fill that began before
+// is stored as new; and no request joins one. An error that is not about p means that
+// responses on disk may be back after a restart.
+func (s *Store) Purge(p Purge) error {
+	if !p.Selector.Valid() {
+		return errSelector
+	}
+	switch text := p.Selector.Text; p.Selector.Kind {
+	case purge.URL:
+		key, err := ParseURL(text)
+		if err != nil {
+			return err
 		}
+		return s.PurgeKey(key, p.Soft)
+	case purge.Prefix, purge.Pattern:
+		sc, err := parseScope(text, p.Selector.Kind == purge.Prefix)
+		if err != nil {
+			return err
+		}
+		return s.purgeScope(sc, p.Soft)
+	case purge.Tag:
+		s.purges.addTag(text, p.Soft)
+	case purge.All:
+		s.purges.addAll(p.Soft)
+	default:
+		return fmt.Errorf("%w %s", errKind, p.Selector.Kind)
 	}
-	if n != 1 {
-		return errPurgeWhat
+	s.stats.purges.Add(1)
+	return s.applyToWholeDisk()
+}
+
+// PurgeKey purges one URL by its primary key. An error means that responses on disk may be
+// back after a restart.
+func (s *Store) PurgeKey(key []byte, soft bool) error {
+	s.stats.purges.Add(1)
+	if soft {
+		s.purges.addURL(key)
+	} else {
+		s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
 	}
-	return nil
+	return s.applyToDisk(key)
+}
+
+// purgeScope purges the keys that a scope matches.
+func (s *Store) purgeScope(sc scope, soft bool) error {
+	if s.purges.addScope(sc, soft) >= sweepAt {
+		s.sweepSoon()
+	}
+	s.stats.purges.Add(1)
+	return s.applyToWholeDisk()
 }
 
 // scope is the set of keys that a purge matches.
@@ -69,7 +92,7 @@ type scope struct {
 	prefix bool
 }
 
-// parseScope reads a Prefix or Pattern.
+// parseScope reads the text of a selector by prefix or by pattern.
 func parseScope(text string, prefix bool) (scope, error) {
 	if strings.HasPrefix(text, "/") {
 		return scope{target: text, prefix: prefix}, nil

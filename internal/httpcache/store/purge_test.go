@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 func TestScopeFits(t *testing.T) {
@@ -157,16 +159,16 @@ func TestPurge(t *testing.T) {
 			}
 		}
 	}
-	f(Purge{URL: "http://h/a"}, "http://h/a")
-	f(Purge{URL: "http://h/a?x=1"}, "http://h/a?x=1")
-	f(Purge{URL: "http://h/nothing"})
-	f(Purge{Prefix: "/a"}, "http://h/a", "http://h/a?x=1", "http://i/a")
-	f(Purge{Prefix: "http://h"}, "http://h/a", "http://h/a?x=1", "http://h/img/1.png")
-	f(Purge{Pattern: "/*.png"}, "http://h/img/1.png")
-	f(Purge{Tag: "n1"}, "http://h/a?x=1")
-	f(Purge{Tag: "all"}, urls...)
-	f(Purge{Tag: "none"})
-	f(Purge{All: true}, urls...)
+	f(Purge{Selector: purge.By(purge.URL, "http://h/a")}, "http://h/a")
+	f(Purge{Selector: purge.By(purge.URL, "http://h/a?x=1")}, "http://h/a?x=1")
+	f(Purge{Selector: purge.By(purge.URL, "http://h/nothing")})
+	f(Purge{Selector: purge.By(purge.Prefix, "/a")}, "http://h/a", "http://h/a?x=1", "http://i/a")
+	f(Purge{Selector: purge.By(purge.Prefix, "http://h")}, "http://h/a", "http://h/a?x=1", "http://h/img/1.png")
+	f(Purge{Selector: purge.By(purge.Pattern, "/*.png")}, "http://h/img/1.png")
+	f(Purge{Selector: purge.By(purge.Tag, "n1")}, "http://h/a?x=1")
+	f(Purge{Selector: purge.By(purge.Tag, "all")}, urls...)
+	f(Purge{Selector: purge.By(purge.Tag, "none")})
+	f(Purge{}, urls...)
 }
 
 func TestPurgeFailure(t *testing.T) {
@@ -174,23 +176,40 @@ func TestPurgeFailure(t *testing.T) {
 	f := func(p Purge) {
 		t.Helper()
 		if s.Purge(p) == nil {
-			t.Fatalf("%+v is taken", p)
+			t.Fatalf("%#v is taken", p)
 		}
 		if st := s.Stats(); st.Purges != 0 || st.Generation != 0 {
-			t.Fatalf("%+v was refused and counted: %+v", p, st)
+			t.Fatalf("%#v was refused and counted: %+v", p, st)
 		}
 	}
-	f(Purge{})
-	f(Purge{Soft: true})
-	f(Purge{URL: "http://h/", Tag: "x"})
-	f(Purge{URL: "/a"})
-	f(Purge{Prefix: "a"})
-	f(Purge{Pattern: "*"})
+	f(Purge{Selector: purge.By(purge.All, "x")})
+	f(Purge{Selector: purge.By(purge.Kind(255), "x")})
+	for _, k := range purge.Kinds() {
+		f(Purge{Selector: purge.By(k, "")})
+	}
+	f(Purge{Selector: purge.By(purge.URL, "/a")})
+	f(Purge{Selector: purge.By(purge.Prefix, "a")})
+	f(Purge{Selector: purge.By(purge.Pattern, "*")})
+}
+
+// Every kind of selector has a meaning in the store.
+func TestPurgeKinds(t *testing.T) {
+	s := open(t, Limits{})
+	for _, k := range purge.Kinds() {
+		if err := s.Purge(Purge{Selector: purge.By(k, "http://h/")}); errors.Is(err, errKind) {
+			t.Error(err)
+		}
+	}
 }
 
 // A response that is stored after a purge is not purged.
 func TestFillAfterPurge(t *testing.T) {
-	for _, p := range []Purge{{URL: "http://h/a"}, {Prefix: "/"}, {Tag: "t"}, {All: true}} {
+	for _, p := range []Purge{
+		{Selector: purge.By(purge.URL, "http://h/a")},
+		{Selector: purge.By(purge.Prefix, "/")},
+		{Selector: purge.By(purge.Tag, "t")},
+		{},
+	} {
 		for _, p.Soft = range []bool{false, true} {
 			s := open(t, Limits{})
 			fill(t, s, get("http://h/a"), "old", "Cache-Tag", "t")
@@ -215,11 +234,11 @@ func TestTooManyTags(t *testing.T) {
 	}
 	fill(t, s, get("http://h/a"), "a", "Surrogate-Key", strings.Join(tags, " "))
 	fill(t, s, get("http://h/b"), "b", "Surrogate-Key", strings.Join(tags[:maxTags], " "))
-	s.Purge(Purge{Prefix: "/none"})
+	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")})
 	if s.Find(get("http://h/a")).Object == nil {
 		t.Error("a prefix that does not fit took it away")
 	}
-	s.Purge(Purge{Tag: "other"})
+	s.Purge(Purge{Selector: purge.By(purge.Tag, "other")})
 	if s.Find(get("http://h/a")).Object != nil {
 		t.Error("it outlived the purge of a tag that it may have")
 	}
@@ -256,15 +275,15 @@ func TestSamePurgeAgain(t *testing.T) {
 	s := open(t, Limits{})
 	for range 10 {
 		fill(t, s, get("http://h/a"), "a")
-		if err := s.Purge(Purge{Prefix: "/a"}); err != nil {
+		if err := s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a")}); err != nil {
 			t.Fatal(err)
 		}
 		if s.Find(get("http://h/a")).Object != nil {
 			t.Fatal("it outlived its purge")
 		}
 	}
-	s.Purge(Purge{Prefix: "/a", Soft: true})
-	s.Purge(Purge{Pattern: "/a"})
+	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a"), Soft: true})
+	s.Purge(Purge{Selector: purge.By(purge.Pattern, "/a")})
 	if n := s.Stats().Log; n != 3 {
 		t.Errorf("%d purges are remembered; want 3", n)
 	}
@@ -276,8 +295,8 @@ func TestSweep(t *testing.T) {
 	fill(t, s, get("http://h/a"), "a")
 	fill(t, s, get("http://h/b"), "b")
 	soft := fill(t, s, get("http://h/c"), "c")
-	s.Purge(Purge{Prefix: "/a"})
-	s.Purge(Purge{Prefix: "/c", Soft: true})
+	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a")})
+	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/c"), Soft: true})
 	s.Sweep()
 	if st := s.Stats(); st.Log != 0 || st.Purged != 1 || st.Softened != 1 {
 		t.Errorf("after the sweep: %+v", st)
@@ -299,7 +318,7 @@ func TestPurgesStartSweep(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), "a")
 	for i := range sweepAt {
-		if err := s.Purge(Purge{Prefix: fmt.Sprint("/x", i)}); err != nil {
+		if err := s.Purge(Purge{Selector: purge.By(purge.Prefix, fmt.Sprint("/x", i))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
@@ -275,8 +276,8 @@ func TestFindAllocates(t *testing.T) {
 	plain, varied := get("http://h/a"), get("http://h/b", "Accept-Encoding", "gzip, br", "Accept-Language", "de, en;q=0.5")
 	fill(t, s, plain, "a", "Surrogate-Key", "x y z")
 	fill(t, s, varied, "b", "Vary", "Accept-Encoding, Accept-Language")
-	s.Purge(Purge{Tag: "none"})
-	s.Purge(Purge{Prefix: "/none"})
+	s.Purge(Purge{Selector: purge.By(purge.Tag, "none")})
+	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")})
 	for name, q := range map[string]*Query{
 		"hit": plain, "variant": varied, "miss": get("http://h/c"),
 		"vary miss": get("http://h/b", "Accept-Encoding", "zstd"),
