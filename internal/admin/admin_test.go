@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -196,7 +197,7 @@ func TestRoutes(t *testing.T) {
 	f("POST", "/api/v1/purge", `{"service":"orders","tag":"a","url":"b"}`, 400, "give one of")
 	f("POST", "/api/v1/purge", strings.Repeat(" ", maxBody)+"{}", 413, "too large")
 	f("POST", "/api/v1/purge", `{"service":"orders","tag":"a","soft":true}`, 200, "")
-	if len(orders.purged) != 2 || orders.purged[0].Table != "t" || orders.purged[1].Tag != "a" || !orders.purged[1].Soft {
+	if len(orders.purged) != 2 || orders.purged[0].Table != "t" || orders.purged[1].Selector != purge.By(purge.Tag, "a") || !orders.purged[1].Soft {
 		t.Errorf("purged %v", orders.purged)
 	}
 

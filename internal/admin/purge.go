@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // PurgeRequest selects the entries to drop: everything of the service, or the selection by
@@ -20,14 +22,9 @@ type PurgeRequest struct {
 	// Key is an item's key, as in a GetItem request; for a service of type memcached a text,
 	// in the form that the application uses.
 	Key json.RawMessage `json:"key,omitempty"`
-	// URL is one URL with its query, as requested by clients: http://host/path?query.
-	URL string `json:"url,omitempty"`
-	// Prefix is the prefix of the URLs: http://host/path.
-	Prefix string `json:"prefix,omitempty"`
-	// Pattern is matched with whole URLs; * matches any text, ? one byte.
-	Pattern string `json:"pattern,omitempty"`
-	// Tag is a tag from the origin's Surrogate-Key or Cache-Tag.
-	Tag string `json:"tag,omitempty"`
+	// Selector is sent as one of the members of [purge.Members], and as none to select
+	// everything.
+	Selector purge.Selector `json:"-"`
 	// Soft marks the entries as stale instead of dropping them: they are fetched again on
 	// the next request, and still served if the origin fails.
 	Soft bool `json:"soft,omitempty"`
@@ -37,8 +34,23 @@ type PurgeRequest struct {
 func (r *PurgeRequest) ByTable() bool { return r.Table != "" || r.Partition != nil || r.Key != nil }
 
 // ByURL reports whether the request has members for URLs.
-func (r *PurgeRequest) ByURL() bool {
-	return r.URL != "" || r.Prefix != "" || r.Pattern != "" || r.Tag != "" || r.Soft
+func (r *PurgeRequest) ByURL() bool { return r.Selector.Kind != purge.All || r.Soft }
+
+// MarshalJSON implements json.Marshaler.
+func (r PurgeRequest) MarshalJSON() ([]byte, error) {
+	type plain PurgeRequest // without this method
+	body := struct {
+		plain
+		purge.Members
+	}{plain: plain(r)}
+	if r.Selector.Kind != purge.All {
+		text, err := json.Marshal(r.Selector.Text)
+		if err != nil {
+			return nil, err
+		}
+		*body.Of(r.Selector.Kind) = text
+	}
+	return json.Marshal(body)
 }
 
 // PurgeResult describes the dropped selection. Entries are not counted: a purge takes the
@@ -75,39 +87,51 @@ func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
 // from a script with an unset variable, must not mean the whole service.
 type purgeBody struct {
 	PurgeRequest
-	Table   json.RawMessage `json:"table"`
-	URL     json.RawMessage `json:"url"`
-	Prefix  json.RawMessage `json:"prefix"`
-	Pattern json.RawMessage `json:"pattern"`
-	Tag     json.RawMessage `json:"tag"`
+	Table json.RawMessage `json:"table"`
+	purge.Members
 }
 
 func (b *purgeBody) request() (PurgeRequest, error) {
 	r := b.PurgeRequest
 	named := 0
-	for _, m := range []struct {
-		name string
-		sent json.RawMessage
-		to   *string
-	}{{"table", b.Table, &r.Table}, {"url", b.URL, &r.URL}, {"prefix", b.Prefix, &r.Prefix}, {"pattern", b.Pattern, &r.Pattern}, {"tag", b.Tag, &r.Tag}} {
-		if m.sent == nil {
+	if b.Table != nil {
+		text, err := nonEmpty("table", b.Table)
+		if err != nil {
+			return r, err
+		}
+		r.Table = text
+		named++
+	}
+	for _, kind := range purge.Kinds() {
+		sent := *b.Of(kind)
+		if sent == nil {
 			continue
 		}
-		if err := json.Unmarshal(m.sent, m.to); err != nil {
-			return r, fmt.Errorf("%s: %w", m.name, err)
+		text, err := nonEmpty(kind.String(), sent)
+		if err != nil {
+			return r, err
 		}
-		if *m.to == "" {
-			return r, fmt.Errorf("%s is empty; leave it out to drop everything of the service", m.name)
-		}
+		r.Selector = purge.By(kind, text)
 		named++
 	}
 	switch {
 	case named > 1:
-		return r, errors.New("give one of table, url, prefix, pattern and tag")
+		return r, errors.New("give one of table, " + purge.List("", " and "))
 	case len(r.Partition) > 0 && len(r.Key) > 0:
 		return r, errors.New("give a partition or a key, not both")
 	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0 && r.Key[0] != '"'): // a text may be a memcached key
 		return r, errors.New("a partition or a key needs the table that it is in")
 	}
 	return r, nil
+}
+
+// nonEmpty returns the text of a member, which must not be empty.
+func nonEmpty(name string, sent json.RawMessage) (text string, err error) {
+	if err := json.Unmarshal(sent, &text); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	if text == "" {
+		return "", fmt.Errorf("%s is empty; leave it out to drop everything of the service", name)
+	}
+	return text, nil
 }

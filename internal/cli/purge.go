@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 type purgeCommand struct {
@@ -26,13 +27,11 @@ type purgeCommand struct {
 // Validate is called by kong after parsing. It refuses a flag with an empty value, for
 // example from an unset variable in a script, which would purge more than was meant.
 func (c *purgeCommand) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value *string
-	}{
-		{"table", c.Table}, {"partition", c.Partition}, {"key", c.Key},
-		{"url", c.URL}, {"prefix", c.Prefix}, {"pattern", c.Pattern}, {"tag", c.Tag},
-	} {
+	flags := []purgeFlag{{"table", c.Table}, {"partition", c.Partition}, {"key", c.Key}}
+	for _, kind := range purge.Kinds() {
+		flags = append(flags, purgeFlag{kind.String(), c.selectors()[kind]})
+	}
+	for _, f := range flags {
 		if f.value != nil && *f.value == "" {
 			return fmt.Errorf("--%s is empty", f.name)
 		}
@@ -46,27 +45,26 @@ func (c *purgeCommand) Validate() error {
 	return nil
 }
 
+// purgeFlag is a flag that selects entries.
+type purgeFlag struct {
+	name  string
+	value *string
+}
+
+// selectors returns the flag of each kind of selector, nil if it is not set.
+func (c *purgeCommand) selectors() map[purge.Kind]*string {
+	return map[purge.Kind]*string{
+		purge.URL: c.URL, purge.Prefix: c.Prefix, purge.Pattern: c.Pattern, purge.Tag: c.Tag,
+	}
+}
+
 func (c *purgeCommand) Run(env *Environment) error {
-	request := admin.PurgeRequest{
-		Service: c.Service, Table: text(c.Table), URL: text(c.URL), Prefix: text(c.Prefix), Pattern: text(c.Pattern),
-		Tag: text(c.Tag), Soft: c.Soft,
-	}
-	switch {
-	case c.Key == nil:
-	case c.Table == nil:
-		request.Key = quoted(*c.Key)
-	default:
-		request.Key = json.RawMessage(*c.Key)
-	}
-	if c.Partition != nil {
-		request.Partition = partition(*c.Partition)
-	}
 	client, err := c.client(env)
 	if err != nil {
 		return err
 	}
 	var result admin.PurgeResult
-	if err := client.post("/api/v1/purge", request, &result); err != nil {
+	if err := client.post("/api/v1/purge", c.request(), &result); err != nil {
 		return fail(codeInput, err)
 	}
 	if c.JSON {
@@ -76,12 +74,28 @@ func (c *purgeCommand) Run(env *Environment) error {
 	return nil
 }
 
-// text returns the value of a flag, empty if it is not set.
-func text(flag *string) string {
-	if flag == nil {
-		return ""
+// request returns the request that the flags describe.
+func (c *purgeCommand) request() admin.PurgeRequest {
+	r := admin.PurgeRequest{Service: c.Service, Soft: c.Soft}
+	if c.Table != nil {
+		r.Table = *c.Table
 	}
-	return *flag
+	if c.Partition != nil {
+		r.Partition = partition(*c.Partition)
+	}
+	switch {
+	case c.Key == nil:
+	case c.Table == nil:
+		r.Key = quoted(*c.Key)
+	default:
+		r.Key = json.RawMessage(*c.Key)
+	}
+	for kind, text := range c.selectors() {
+		if text != nil {
+			r.Selector = purge.By(kind, *text)
+		}
+	}
+	return r
 }
 
 // partition returns an attribute value unchanged, and other text as a string value.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // TestPurge checks which copies a purge drops, and that it drops no others.
@@ -15,14 +16,14 @@ func TestPurge(t *testing.T) {
 	s.nodes[0].store("y", "1")
 	s.follow()
 	all := []string{"/db/x", revision, "/db/y", "/db/_all_docs", "/db/_design/d/_view/v"}
-	f := func(url, dropped string, gone ...string) {
+	f := func(selector purge.Selector, dropped string, gone ...string) {
 		t.Helper()
 		for _, path := range all {
 			s.ask("GET", path, "")
 		}
-		got, err := s.Purge(t.Context(), admin.PurgeRequest{URL: url})
+		got, err := s.Purge(t.Context(), admin.PurgeRequest{Selector: selector})
 		if err != nil || got.Dropped != dropped {
-			t.Errorf("%s: dropped %q, %v; want %q", url, got.Dropped, err, dropped)
+			t.Errorf("%s: dropped %q, %v; want %q", selector, got.Dropped, err, dropped)
 		}
 		var asked []string
 		for _, path := range all {
@@ -31,17 +32,24 @@ func TestPurge(t *testing.T) {
 			}
 		}
 		if strings.Join(asked, " ") != strings.Join(gone, " ") {
-			t.Errorf("%s: asked again for %v; want %v", url, asked, gone)
+			t.Errorf("%s: asked again for %v; want %v", selector, asked, gone)
 		}
 	}
-	f("/db/x", "document x of database db, with its attachments", "/db/x", revision)
-	f("http://relax.example/db/x/file", "document x of database db, with its attachments", "/db/x", revision)
-	f("/db/_all_docs?limit=1", "all views, lists and queries of database db", "/db/_all_docs", "/db/_design/d/_view/v")
-	f(revision, "document x of database db, with its attachments", "/db/x", revision)
-	f("/db", "everything of database db", all...)
-	f("", "everything of service couch", all...)
+	f(purge.By(purge.URL, "/db/x"), "document x of database db, with its attachments", "/db/x", revision)
+	f(purge.By(purge.URL, "http://relax.example/db/x/file"), "document x of database db, with its attachments", "/db/x", revision)
+	f(purge.By(purge.URL, "/db/_all_docs?limit=1"), "all views, lists and queries of database db", "/db/_all_docs", "/db/_design/d/_view/v")
+	f(purge.By(purge.URL, revision), "document x of database db, with its attachments", "/db/x", revision)
+	f(purge.By(purge.URL, "/db"), "everything of database db", all...)
+	f(purge.Selector{}, "everything of service couch", all...)
 	for _, r := range []admin.PurgeRequest{
-		{URL: "/"}, {URL: "http://relax.example"}, {URL: "db"}, {URL: "/_session"}, {Prefix: "/db/"}, {Pattern: "/db/*"}, {URL: "/db", Soft: true}, {Table: "db"},
+		{Selector: purge.By(purge.URL, "/")},
+		{Selector: purge.By(purge.URL, "http://relax.example")},
+		{Selector: purge.By(purge.URL, "db")},
+		{Selector: purge.By(purge.URL, "/_session")},
+		{Selector: purge.By(purge.Prefix, "/db/")},
+		{Selector: purge.By(purge.Pattern, "/db/*")},
+		{Selector: purge.By(purge.URL, "/db"), Soft: true},
+		{Table: "db"},
 	} {
 		if _, err := s.Purge(t.Context(), r); !errors.Is(err, admin.ErrInput) {
 			t.Errorf("%+v: %v", r, err)

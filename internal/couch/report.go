@@ -8,6 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // Name is the service's name in the configuration.
@@ -31,19 +32,22 @@ func (s *Service) Report() admin.Report {
 // document that includes its attachments, for a view all views, lists and queries, and for a
 // database everything.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+	kind := r.Selector.Kind
+	known := kind == purge.All || kind == purge.URL || kind == purge.Tag
 	switch {
-	case r.ByTable() || r.Prefix != "" || r.Pattern != "" || r.Soft:
+	case r.ByTable() || !known || r.Soft:
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s is purged as a whole, by the URL of a database, a document or a view, or by a tag", admin.ErrInput, s.name)
-	case r.URL == "":
+	case kind != purge.URL:
 		return s.engine.Purge(ctx, r)
 	}
-	path, query, err := splitURL(r.URL)
+	url := r.Selector.Text
+	path, query, err := splitURL(url)
 	if err != nil {
 		return admin.PurgeResult{}, err
 	}
 	rt := api.Classify([]byte("GET"), nil, path, query)
 	if len(rt.DB) == 0 {
-		return admin.PurgeResult{}, fmt.Errorf("%w: %s names no database", admin.ErrInput, r.URL)
+		return admin.PurgeResult{}, fmt.Errorf("%w: %s names no database", admin.ErrInput, url)
 	}
 	tag, what := s.purgeTag(&rt)
 	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{tag}})

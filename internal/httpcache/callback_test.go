@@ -11,6 +11,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // calling gives a service a filter, of the defaults as changed.
@@ -274,11 +275,11 @@ func TestCallbackPurge(t *testing.T) {
 	}
 	f("1")
 	f("1")
-	if _, err := s.Purge(t.Context(), admin.PurgeRequest{URL: "http://site/a?x=1&callback=other&_=3"}); err != nil {
+	if _, err := s.Purge(t.Context(), admin.PurgeRequest{Selector: purge.By(purge.URL, "http://site/a?x=1&callback=other&_=3")}); err != nil {
 		t.Fatal(err)
 	}
 	f("2")
-	if _, err := s.Purge(t.Context(), admin.PurgeRequest{URL: "http://site/a?x=1"}); err != nil {
+	if _, err := s.Purge(t.Context(), admin.PurgeRequest{Selector: purge.By(purge.URL, "http://site/a?x=1")}); err != nil {
 		t.Fatal(err)
 	}
 	f("3")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // A successful unsafe method invalidates its target and the URLs that its answer names.
@@ -265,16 +266,16 @@ func TestServicePurges(t *testing.T) {
 		}
 	}
 	path()
-	f(admin.PurgeRequest{URL: "http://site/a"}, "http://site/a", "1")
-	f(admin.PurgeRequest{URL: "http://SITE:80/a?b"}, "http://SITE:80/a?b", "2")
-	f(admin.PurgeRequest{Prefix: "http://site/"}, "all that begins with http://site/", "3")
-	f(admin.PurgeRequest{Prefix: "/b"}, "all that begins with /b", "3")
-	f(admin.PurgeRequest{Pattern: "*://s*/*?b"}, "all that matches *://s*/*?b", "4")
-	f(admin.PurgeRequest{Tag: "two"}, "all that is tagged two", "5")
-	f(admin.PurgeRequest{Tag: "three"}, "all that is tagged three", "5")
+	f(admin.PurgeRequest{Selector: purge.By(purge.URL, "http://site/a")}, "http://site/a", "1")
+	f(admin.PurgeRequest{Selector: purge.By(purge.URL, "http://SITE:80/a?b")}, "http://SITE:80/a?b", "2")
+	f(admin.PurgeRequest{Selector: purge.By(purge.Prefix, "http://site/")}, "all that begins with http://site/", "3")
+	f(admin.PurgeRequest{Selector: purge.By(purge.Prefix, "/b")}, "all that begins with /b", "3")
+	f(admin.PurgeRequest{Selector: purge.By(purge.Pattern, "*://s*/*?b")}, "all that matches *://s*/*?b", "4")
+	f(admin.PurgeRequest{Selector: purge.By(purge.Tag, "two")}, "all that is tagged two", "5")
+	f(admin.PurgeRequest{Selector: purge.By(purge.Tag, "three")}, "all that is tagged three", "5")
 	f(admin.PurgeRequest{Soft: true}, "everything of service site, by marking it as stale", "6")
 	f(admin.PurgeRequest{}, "everything of service site", "7")
-	for _, r := range []admin.PurgeRequest{{Table: "t"}, {URL: "/a"}} {
+	for _, r := range []admin.PurgeRequest{{Table: "t"}, {Selector: purge.By(purge.URL, "/a")}, {Selector: purge.By(purge.URL, "")}} {
 		if _, err := s.Purge(t.Context(), r); err == nil {
 			t.Errorf("%+v is taken", r)
 		}

@@ -20,15 +20,15 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	if r.ByTable() {
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name %s", admin.ErrInput, s.name, purge.List("a ", " or "))
 	}
-	cfg, selector := &s.settings.Load().cfg, selectorOf(&r)
-	p := store.Purge{Selector: selector, Soft: r.Soft}
-	if selector.Kind.InURL() {
-		if err := cfg.checkScheme(selector.Text); err != nil {
+	cfg := &s.settings.Load().cfg
+	p := store.Purge{Selector: r.Selector, Soft: r.Soft}
+	if r.Selector.Kind.InURL() {
+		if err := cfg.checkScheme(r.Selector.Text); err != nil {
 			return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 		}
 	}
-	if selector.Kind == purge.URL {
-		p.Selector.Text = bareURL(cfg.JSONP, selector.Text)
+	if r.Selector.Kind == purge.URL {
+		p.Selector.Text = bareURL(cfg.JSONP, r.Selector.Text)
 	}
 	err := s.store.Purge(p)
 	if errors.Is(err, store.ErrNotDurable) {
@@ -38,21 +38,6 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return admin.PurgeResult{Dropped: describePurge(p, s.name), Tags: 1}, nil
-}
-
-// selectorOf returns the selector of a request; of several, the narrowest.
-func selectorOf(r *admin.PurgeRequest) purge.Selector {
-	switch {
-	case r.URL != "":
-		return purge.By(purge.URL, r.URL)
-	case r.Prefix != "":
-		return purge.By(purge.Prefix, r.Prefix)
-	case r.Pattern != "":
-		return purge.By(purge.Pattern, r.Pattern)
-	case r.Tag != "":
-		return purge.By(purge.Tag, r.Tag)
-	}
-	return purge.Selector{}
 }
 
 // checkScheme returns an error if no client can request a URL, prefix or pattern, because

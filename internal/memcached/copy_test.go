@@ -11,6 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
@@ -163,7 +164,7 @@ func TestPurge(t *testing.T) {
 			s.in(0, hit("detail=near", "old"), k)
 		}
 	}
-	purge := func(want string, r admin.PurgeRequest) {
+	drop := func(want string, r admin.PurgeRequest) {
 		t.Helper()
 		got, err := s.svc.Purge(context.Background(), r)
 		if text := got.Dropped; err == nil && text != want || err != nil && !strings.Contains(err.Error(), want) {
@@ -171,29 +172,29 @@ func TestPurge(t *testing.T) {
 		}
 	}
 	fill()
-	purge("all copies in this process; values in memcached are kept", admin.PurgeRequest{})
+	drop("all copies in this process; values in memcached are kept", admin.PurgeRequest{})
 	s.in(0, hit("detail=memcached", "new"), "a")
 	s.in(0, hit("detail=memcached", "new"), "b")
 	s.svc.forgetAll()
 	fill()
-	purge("key n:a, also from "+s.server("a").Address(), admin.PurgeRequest{Key: []byte(`"a"`)})
+	drop("key n:a, also from "+s.server("a").Address(), admin.PurgeRequest{Key: []byte(`"a"`)})
 	gone := "404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n" + nothing
 	s.in(0, gone, "a")
 	s.in(0, hit("detail=near", "old"), "b")
-	purge("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{URL: "http://host/k?callback=x&k=b"})
+	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "http://host/k?callback=x&k=b")})
 	s.in(0, gone, "b")
-	purge("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{URL: "/k?k=b"}) // nothing is there any more
+	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "/k?k=b")}) // nothing is there any more
 
-	purge("purged as a whole", admin.PurgeRequest{Table: "t"})
-	purge("purged as a whole", admin.PurgeRequest{Prefix: "/k"})
-	purge("a key is a text", admin.PurgeRequest{Key: []byte(`{}`)})
-	purge("can be no key", admin.PurgeRequest{Key: []byte(`"a b"`)})
-	purge("no location", admin.PurgeRequest{URL: "/x"})
-	purge("lacks a part of the key", admin.PurgeRequest{URL: "/h"})
+	drop("purged as a whole", admin.PurgeRequest{Table: "t"})
+	drop("purged as a whole", admin.PurgeRequest{Selector: purge.By(purge.Prefix, "/k")})
+	drop("a key is a text", admin.PurgeRequest{Key: []byte(`{}`)})
+	drop("can be no key", admin.PurgeRequest{Key: []byte(`"a b"`)})
+	drop("no location", admin.PurgeRequest{Selector: purge.By(purge.URL, "/x")})
+	drop("lacks a part of the key", admin.PurgeRequest{Selector: purge.By(purge.URL, "/h")})
 	s.set("a", "old", 0, 0)
 	s.ask(nil, "GET /k?k=a")
 	s.server("a").Stop()
-	purge("maybe not from memcached: down", admin.PurgeRequest{Key: []byte(`"a"`)})
+	drop("maybe not from memcached: down", admin.PurgeRequest{Key: []byte(`"a"`)})
 	s.in(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n", "a")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
+	"github.com/kasoku/kasoku/internal/purge"
 )
 
 // Purge drops copies in this process: all, or the copies of a key or of a URL. The value
@@ -17,17 +18,18 @@ import (
 // application's and are not changed.
 func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	set := s.settings.Load()
+	kind, byKey := r.Selector.Kind, r.Key != nil
 	switch {
-	case r.Table != "" || r.Partition != nil || r.Prefix != "" || r.Pattern != "" || r.Tag != "" || r.Soft || r.Key != nil && r.URL != "":
+	case r.Table != "" || r.Partition != nil || r.Soft || kind != purge.All && (kind != purge.URL || byKey):
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s is purged as a whole, by a key, or by a URL", admin.ErrInput, s.name)
-	case r.Key != nil:
+	case byKey:
 		var bare string
 		if err := json.Unmarshal(r.Key, &bare); err != nil {
 			return admin.PurgeResult{}, fmt.Errorf("%w: a key is a text without the namespace: %w", admin.ErrInput, err)
 		}
 		return s.purgeKey(set, []byte(bare))
-	case r.URL != "":
-		bare, err := set.keyOf(r.URL)
+	case kind == purge.URL:
+		bare, err := set.keyOf(r.Selector.Text)
 		if err != nil {
 			return admin.PurgeResult{}, err
 		}
