@@ -200,7 +200,7 @@ func (d *diskIndex) drop(old, next *Resource) {
 // overtaken it. The store's lock of the key is held.
 func (d *diskIndex) write(key []byte, o *Object) bool {
 	s := d.store
-	v, _ := s.purges.since(o.purgeSeen.Load(), key, &o.Head.Tags)
+	v, _ := s.purges.since(o.purgeSeen.Load(), subject{key, o.Head})
 	if v == purged || !s.isCurrent(o) {
 		s.stats.overtaken.Add(1)
 		return false

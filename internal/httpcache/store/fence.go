@@ -18,16 +18,12 @@ func (s *Store) Fence(key []byte, more ...cache.Tag) Fence {
 }
 
 // Overtaken reports whether a write or a purge has touched the response under key since at
-// was noted. h is its head, or nil before it is known: then every purge by a tag counts.
+// was noted. h is its head, or nil before it is known: then every purge that depends on it counts.
 func (s *Store) Overtaken(at *Fence, key []byte, h *Head) bool {
 	if !s.space.Cache().Current(&at.Stamp) {
 		return true
 	}
-	tags := &Tags{all: true}
-	if h != nil {
-		tags = &h.Tags
-	}
-	v, _ := s.purges.since(at.purge, key, tags)
+	v, _ := s.purges.since(at.purge, subject{key, h})
 	return v != untouched
 }
 

@@ -76,7 +76,7 @@ func (s *Store) PurgeKey(key []byte, soft bool) error {
 	return s.applyToDisk(key)
 }
 
-// purgeScope purges the keys that a scope matches.
+// purgeScope purges the responses that a scope matches.
 func (s *Store) purgeScope(sc scope, soft bool) error {
 	if s.purges.addScope(sc, soft) >= sweepAt {
 		s.sweepSoon()
@@ -85,7 +85,7 @@ func (s *Store) purgeScope(sc scope, soft bool) error {
 	return s.applyToWholeDisk()
 }
 
-// scope is the set of keys that a purge matches.
+// scope is the set of responses that a purge matches.
 type scope struct {
 	site   string // a pattern for scheme://host; empty for any
 	target string // for path and query: a prefix or a pattern
@@ -125,11 +125,28 @@ func hostPattern(host string) bool {
 	return false
 }
 
-// fits reports whether s contains the primary key.
-func (s *scope) fits(key []byte) bool {
-	target := TargetOf(key)
+// subject is a response that is compared with purges.
+type subject struct {
+	key  []byte // the primary key
+	head *Head  // nil before it is known
+}
+
+// anyTags are the tags of a response whose head is not known yet.
+var anyTags = Tags{all: true}
+
+// tags returns the tags of the response.
+func (r subject) tags() *Tags {
+	if r.head == nil {
+		return &anyTags
+	}
+	return &r.head.Tags
+}
+
+// fits reports whether s contains the response, or may contain it once its head is known.
+func (s *scope) fits(r subject) bool {
+	target := TargetOf(r.key)
 	switch {
-	case s.site != "" && !wild(s.site, key[:len(key)-len(target)]):
+	case s.site != "" && !wild(s.site, r.key[:len(r.key)-len(target)]):
 		return false
 	case s.prefix:
 		return len(target) >= len(s.target) && string(target[:len(s.target)]) == s.target

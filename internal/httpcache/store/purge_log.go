@@ -134,25 +134,26 @@ func (p *purges) forget(number uint64) {
 	p.log.Store(next)
 }
 
-// since returns the effect of the purges after mark on a response under key, and the number
-// of the newest purge that it compared.
-func (p *purges) since(mark uint64, key []byte, tags *Tags) (verdict, uint64) {
+// since returns the effect of the purges after mark on a response, and the number of the
+// newest purge that it compared.
+func (p *purges) since(mark uint64, r subject) (verdict, uint64) {
 	head := p.head.Load()
 	if mark >= head {
 		return untouched, mark
 	}
 	log := p.log.Load()
+	tags := r.tags()
 	if mark < log.tail || tags.purgedAfter(p.hard.Load(), mark) {
 		return purged, head
 	}
 	worst := untouched
 	urls := p.urls.Load()
-	if tags.purgedAfter(p.soft.Load(), mark) || urls != nil && urls.slots[tagSlot(key)].Load() > mark {
+	if tags.purgedAfter(p.soft.Load(), mark) || urls != nil && urls.slots[tagSlot(r.key)].Load() > mark {
 		worst = softened
 	}
 	for i := len(log.entries) - 1; i >= 0 && log.entries[i].number > mark; i-- {
 		e := log.entries[i]
-		if e.soft && worst == softened || !e.fits(key) {
+		if e.soft && worst == softened || !e.fits(r) {
 			continue
 		}
 		if !e.soft {

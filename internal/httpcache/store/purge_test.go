@@ -19,7 +19,7 @@ func TestScopeFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.fits([]byte(url)); got != want {
+		if got := s.fits(subject{key: []byte(url)}); got != want {
 			t.Fatalf("%s (prefix %v) fits %s: %v", text, prefix, url, got)
 		}
 	}

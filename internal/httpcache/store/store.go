@@ -185,7 +185,7 @@ func (s *Store) survivesPurges(key []byte, o *Object) bool {
 	if mark >= s.purges.head.Load() {
 		return true
 	}
-	v, upTo := s.purges.since(mark, key, &o.Head.Tags)
+	v, upTo := s.purges.since(mark, subject{key, o.Head})
 	switch v {
 	case purged:
 		s.stats.purgedObjects.Add(1)
@@ -206,7 +206,7 @@ func (s *Store) survivesPurges(key []byte, o *Object) bool {
 // Put stores o under key in place of old, which may be nil, unless a write or a purge has
 // overtaken its fill. It reports whether o is stored.
 func (s *Store) Put(key []byte, o, old *Object) bool {
-	if v, _ := s.purges.since(o.purgeSeen.Load(), key, &o.Head.Tags); v == purged || !s.isCurrent(o) {
+	if v, _ := s.purges.since(o.purgeSeen.Load(), subject{key, o.Head}); v == purged || !s.isCurrent(o) {
 		s.stats.overtaken.Add(1)
 		return false
 	}

@@ -40,7 +40,7 @@ func TestInheritedTags(t *testing.T) {
 		t.Helper()
 		p := newPurges()
 		p.addTag(tag, false)
-		if v, _ := p.since(0, []byte(url), &h.Tags); (v == purged) != want {
+		if v, _ := p.since(0, subject{[]byte(url), h}); (v == purged) != want {
 			t.Errorf("tag %s: purged %v", tag, v == purged)
 		}
 	}
