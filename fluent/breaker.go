@@ -20,15 +20,12 @@ const (
 	HalfOpen
 )
 
+var stateNames = [...]string{Closed: "closed", Open: "open", HalfOpen: "half-open"}
+
 // String returns "closed", "open" or "half-open".
 func (s State) String() string {
-	switch s {
-	case Closed:
-		return "closed"
-	case Open:
-		return "open"
-	case HalfOpen:
-		return "half-open"
+	if s >= 0 && int(s) < len(stateNames) {
+		return stateNames[s]
 	}
 	return fmt.Sprintf("State(%d)", int(s))
 }

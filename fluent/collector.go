@@ -3,6 +3,7 @@ package fluent
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -212,12 +213,7 @@ func (c *collector) batch(h *head, tag string) *batch {
 
 // seal passes a full batch to the queue before the ones that are still open.
 func (c *collector) seal(b *batch) {
-	for i := range c.order {
-		if c.order[i] == b {
-			c.order = append(c.order[:i], c.order[i+1:]...)
-			break
-		}
-	}
+	c.order = slices.DeleteFunc(c.order, func(o *batch) bool { return o == b })
 	c.push(b)
 }
 

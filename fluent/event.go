@@ -36,23 +36,13 @@ const (
 	HandlerFailed
 )
 
+var kindNames = [...]string{Fail: "fail", Tripped: "tripped", Ready: "ready", Reset: "reset",
+	Dropped: "dropped", SpillFailed: "spill failed", HandlerFailed: "handler failed"}
+
 // String returns the kind's name in lower case.
 func (k EventKind) String() string {
-	switch k {
-	case Fail:
-		return "fail"
-	case Tripped:
-		return "tripped"
-	case Ready:
-		return "ready"
-	case Reset:
-		return "reset"
-	case Dropped:
-		return "dropped"
-	case SpillFailed:
-		return "spill failed"
-	case HandlerFailed:
-		return "handler failed"
+	if k > 0 && int(k) < len(kindNames) {
+		return kindNames[k]
 	}
 	return fmt.Sprintf("EventKind(%d)", int(k))
 }

@@ -3,6 +3,7 @@ package fluent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,12 +34,7 @@ func (q *queue) await() *waiter {
 func (q *queue) forget(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := range q.waiters {
-		if q.waiters[i] == w {
-			q.waiters = append(q.waiters[:i], q.waiters[i+1:]...)
-			return
-		}
-	}
+	q.waiters = slices.DeleteFunc(q.waiters, func(o *waiter) bool { return o == w })
 }
 
 // resolved records that b is no longer in memory, and how many of its records were dropped.
@@ -47,8 +43,7 @@ func (q *queue) forget(w *waiter) {
 func (q *queue) resolved(b *batch, dropped int) {
 	q.limits.release(int64(len(b.entries))+b.extra, int64(b.records))
 	q.memory--
-	rest := q.waiters[:0]
-	for _, w := range q.waiters {
+	q.waiters = slices.DeleteFunc(q.waiters, func(w *waiter) bool {
 		if b.seq <= w.mark {
 			w.left--
 			if w.dropped += dropped; dropped > 0 {
@@ -57,12 +52,9 @@ func (q *queue) resolved(b *batch, dropped int) {
 		}
 		if w.left == 0 {
 			close(w.reached)
-		} else {
-			rest = append(rest, w)
 		}
-	}
-	clear(q.waiters[len(rest):])
-	q.waiters = rest
+		return w.left == 0
+	})
 }
 
 // flushGrace is how long Flush leaves batches to the senders, while a server is up, before

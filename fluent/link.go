@@ -265,14 +265,6 @@ func (l *link) pause() bool {
 	return l.broken() == nil
 }
 
-// rouse wakes the writer, now or when it next pauses.
-func (l *link) rouse() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
 // broken returns the reason for the end of the connection, as far as it is known.
 func (l *link) broken() error {
 	l.mu.Lock()

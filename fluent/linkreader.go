@@ -34,7 +34,7 @@ func (l *link) read() {
 	l.s.tally.connected.Store(false)
 	l.conn.Abort()
 	l.stop()
-	l.rouse()
+	signal(l.wake)
 }
 
 // acked handles one acknowledgement. They arrive in the order of the batches.
@@ -60,7 +60,7 @@ func (l *link) acked(id string) error {
 	l.setDeadline()
 	l.mu.Unlock()
 	l.s.delivered(b)
-	l.rouse()
+	signal(l.wake)
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (l *link) settle() {
 	for _, b := range done {
 		l.s.delivered(b)
 	}
-	l.rouse()
+	signal(l.wake)
 }
 
 // setDeadline sets the reader's deadline. mu is held.

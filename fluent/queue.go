@@ -1,6 +1,7 @@
 package fluent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -266,12 +267,7 @@ func (q *queue) putBack(bs []*batch) {
 	signal(q.spill) // it could not be written while it was held
 }
 
-func byOrder(a, b *batch) int {
-	if a.order < b.order {
-		return -1
-	}
-	return 1
-}
+func byOrder(a, b *batch) int { return cmp.Compare(a.order, b.order) }
 
 // dropOldest drops the oldest batch that is not held, and returns its number of records: 0
 // if there is none.

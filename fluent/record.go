@@ -249,9 +249,3 @@ func (r *Record) MarshalMsg(b []byte) ([]byte, error) {
 	}
 	return append(b, p...), nil
 }
-
-// text is Str for bytes.
-func (r *Record) text(key string, v []byte) {
-	r.field(key)
-	r.buf = append(msgpack.AppendStringLen(r.buf, len(v)), v...)
-}

@@ -2,6 +2,7 @@ package fluent
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -48,15 +49,7 @@ func (r *roster) turn(ctx context.Context, rank int) (context.Context, context.C
 
 // isTurn is called with mu held.
 func (r *roster) isTurn(rank int) bool {
-	if r.balance {
-		return true
-	}
-	for _, down := range r.down[:rank] {
-		if !down {
-			return false
-		}
-	}
-	return true
+	return r.balance || !slices.Contains(r.down[:rank], false)
 }
 
 // set sets the server at rank down or up, and ends the turns that are over.
@@ -81,10 +74,5 @@ func (r *roster) set(rank int, down bool) {
 func (r *roster) allDown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, down := range r.down {
-		if !down {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(r.down, false)
 }

@@ -132,7 +132,7 @@ func (w *Writer) post(line []byte, partial bool) error {
 	if len(line) == 0 {
 		return nil
 	}
-	w.record.Reset().text(w.key, line)
+	w.record.Reset().ByteString(w.key, line)
 	if partial {
 		w.record.Bool("partial", true)
 	}
