@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -50,29 +51,19 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults(streaming bool) Limits {
-	number := func(v *int, def int) {
-		if *v <= 0 {
-			*v = def
-		}
-	}
-	span := func(v *time.Duration, def time.Duration) {
-		if *v <= 0 {
-			*v = def
-		}
-	}
-	number(&l.Connections, 16384)
-	number(&l.HeaderBytes, 32<<10)
-	span(&l.HeaderTimeout, 10*time.Second)
-	span(&l.BodyTimeout, 30*time.Second)
-	span(&l.WriteTimeout, 30*time.Second)
-	span(&l.IdleTimeout, 3*time.Minute)
-	span(&l.UnauthenticatedIdle, 10*time.Second)
+	l.Connections = cmp.Or(max(l.Connections, 0), 16384)
+	l.HeaderBytes = cmp.Or(max(l.HeaderBytes, 0), 32<<10)
+	l.HeaderTimeout = cmp.Or(max(l.HeaderTimeout, 0), 10*time.Second)
+	l.BodyTimeout = cmp.Or(max(l.BodyTimeout, 0), 30*time.Second)
+	l.WriteTimeout = cmp.Or(max(l.WriteTimeout, 0), 30*time.Second)
+	l.IdleTimeout = cmp.Or(max(l.IdleTimeout, 0), 3*time.Minute)
+	l.UnauthenticatedIdle = cmp.Or(max(l.UnauthenticatedIdle, 0), 10*time.Second)
 	if streaming {
-		number(&l.BodyBytes, math.MaxInt)
+		l.BodyBytes = cmp.Or(max(l.BodyBytes, 0), math.MaxInt)
 		l.RequestTimeout = max(l.RequestTimeout, 0)
 		return l
 	}
-	number(&l.BodyBytes, 16<<20)
-	span(&l.RequestTimeout, defaultRequestTimeout)
+	l.BodyBytes = cmp.Or(max(l.BodyBytes, 0), 16<<20)
+	l.RequestTimeout = cmp.Or(max(l.RequestTimeout, 0), defaultRequestTimeout)
 	return l
 }

@@ -103,7 +103,7 @@ func verdictOf(f *Fault) verdict {
 }
 
 // permit allows one attempt.
-type permit struct {
+type Permit struct {
 	epoch uint64
 	probe bool // it holds one of the places of half-open
 }
@@ -132,17 +132,17 @@ func (b *breaker) admits(now time.Time) bool {
 }
 
 // acquire requests a permit for one attempt, which must end with release.
-func (b *breaker) acquire(now time.Time) (permit, bool) { return b.enter(now, false) }
+func (b *breaker) acquire(now time.Time) (Permit, bool) { return b.enter(now, false) }
 
 // force is acquire for a request that no other origin can answer.
-func (b *breaker) force(now time.Time) permit {
+func (b *breaker) force(now time.Time) Permit {
 	t, _ := b.enter(now, true)
 	return t
 }
 
-func (b *breaker) enter(now time.Time, always bool) (permit, bool) {
+func (b *breaker) enter(now time.Time, always bool) (Permit, bool) {
 	if b.cfg.Disabled {
-		return permit{}, true
+		return Permit{}, true
 	}
 	b.mu.Lock()
 	defer b.unlock(b.state)
@@ -155,11 +155,11 @@ func (b *breaker) enter(now time.Time, always bool) (permit, bool) {
 	if probe {
 		b.probes++
 	}
-	return permit{b.epoch, probe}, admitted || always
+	return Permit{b.epoch, probe}, admitted || always
 }
 
 // release ends the attempt of t. request is its requestHash.
-func (b *breaker) release(t permit, v verdict, request uint64, now time.Time) {
+func (b *breaker) release(t Permit, v verdict, request uint64, now time.Time) {
 	if b.cfg.Disabled {
 		return
 	}
@@ -187,7 +187,7 @@ func (b *breaker) release(t permit, v verdict, request uint64, now time.Time) {
 }
 
 // endProbe records an attempt that began while the breaker was not closed.
-func (b *breaker) endProbe(t permit, v verdict, now time.Time) {
+func (b *breaker) endProbe(t Permit, v verdict, now time.Time) {
 	if t.probe {
 		b.probes--
 	}

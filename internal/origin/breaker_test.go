@@ -230,7 +230,7 @@ func TestBreakerOnChange(t *testing.T) {
 
 // TestBreakerProbes checks the bookkeeping of half-open directly.
 func TestBreakerProbes(t *testing.T) {
-	newOpen := func() (*breaker, time.Time, permit) {
+	newOpen := func() (*breaker, time.Time, Permit) {
 		b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 2})
 		now := time.Unix(1000, 0)
 		late, _ := b.acquire(now)
@@ -261,7 +261,7 @@ func TestBreakerProbes(t *testing.T) {
 	})
 	t.Run("requests without another origin take no place", func(t *testing.T) {
 		b, now, _ := newOpen()
-		var insisting []permit
+		var insisting []Permit
 		for range 10 {
 			insisting = append(insisting, b.force(now))
 		}

@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// budget bounds retries by a token bucket: each request adds a fraction of a token, time
+// Budget bounds retries by a token bucket: each request adds a fraction of a token, time
 // adds a minimum, and a retry takes a whole token. When everything fails, the load of the
 // origin therefore grows by that fraction and not by a multiple.
 //
-// The capacity is the share of a hundred requests and of one second.
-type budget struct {
+// The capacity is the share of a hundred requests and of one second. A Budget is safe for
+// concurrent use.
+type Budget struct {
 	ratio    int64   // millionths of a token per request
 	minimum  float64 // millionths of a token per second
 	capacity int64
@@ -28,22 +29,25 @@ type budget struct {
 
 const token = 1_000_000
 
-func newBudget(r Retry, now time.Time) *budget {
-	b := &budget{ratio: int64(r.BudgetRatio * token), minimum: r.BudgetMin * token, filled: now}
+// NewBudget returns a full budget. Only the budget fields of r are used; zero ones have
+// defaults.
+func NewBudget(r Retry, now time.Time) *Budget {
+	r.fill()
+	b := &Budget{ratio: int64(r.BudgetRatio * token), minimum: r.BudgetMin * token, filled: now}
 	b.capacity = 100*b.ratio + int64(b.minimum)
 	b.tokens.Store(b.capacity)
 	return b
 }
 
-// deposit is called for each request.
-func (b *budget) deposit() {
+// Deposit is called for each request.
+func (b *Budget) Deposit() {
 	if b.tokens.Load() < b.capacity {
 		b.tokens.Add(b.ratio)
 	}
 }
 
-// withdraw takes the token for a retry and reports whether there was one.
-func (b *budget) withdraw(now time.Time) bool {
+// Withdraw takes the token for a retry and reports whether there was one.
+func (b *Budget) Withdraw(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refill(now)
@@ -55,7 +59,7 @@ func (b *budget) withdraw(now time.Time) bool {
 }
 
 // available returns the number of retries that could be made at once.
-func (b *budget) available(now time.Time) float64 {
+func (b *Budget) available(now time.Time) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refill(now)
@@ -63,7 +67,7 @@ func (b *budget) available(now time.Time) float64 {
 }
 
 // refill adds the tokens for the time since the last refill. The caller holds mu.
-func (b *budget) refill(now time.Time) {
+func (b *Budget) refill(now time.Time) {
 	passed := now.Sub(b.filled).Seconds()
 	if passed <= 0 {
 		return

@@ -12,7 +12,7 @@ type Client struct {
 	host     []byte // the Host field
 	prefix   string // of all paths
 	pool     *pool
-	budget   *budget
+	budget   *Budget
 	breaker  *breaker
 	limiter  *limiter
 	metrics  *metrics
@@ -31,7 +31,7 @@ func New(cfg Config) (*Client, error) {
 		host:    []byte(at.host),
 		prefix:  at.prefix,
 		pool:    newPool(at, poolConfig{cfg.Timeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
-		budget:  newBudget(cfg.Retry, time.Now()),
+		budget:  NewBudget(cfg.Retry, time.Now()),
 		breaker: newBreaker(cfg.Breaker, m.opened, cfg.OnBreakerChange),
 		limiter: newLimiter(cfg.Concurrency),
 		metrics: m,
@@ -53,7 +53,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	start := time.Now()
 	c.inflight.Add(1)
 	defer c.inflight.Add(-1)
-	c.budget.deposit()
+	c.budget.Deposit()
 	var last outcome
 	attempts, reached, spent := 0, false, false
 	for {
@@ -80,7 +80,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 		if end, ok := ctx.Deadline(); ok && !end.After(now.Add(wait)) {
 			break
 		}
-		if spent = !c.budget.withdraw(now); spent {
+		if spent = !c.budget.Withdraw(now); spent {
 			c.metrics.spent.Inc()
 			break
 		}

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -18,10 +19,10 @@ func (cfg *Config) complete() (address, error) {
 	if at.socket != "" {
 		return address{}, fmt.Errorf("origin %s: %q: the scheme must be http or https", cfg.Name, cfg.URL)
 	}
-	setDefault(&cfg.Timeout, 5*time.Second)
-	setDefault(&cfg.MaxIdleConns, 256)
-	setDefault(&cfg.IdleTimeout, 25*time.Second)
-	setDefault(&cfg.MaxBody, 64<<20)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
+	cfg.MaxIdleConns = cmp.Or(cfg.MaxIdleConns, 256)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 25*time.Second)
+	cfg.MaxBody = cmp.Or(cfg.MaxBody, 64<<20)
 	if cfg.Classify == nil {
 		cfg.Classify = ClassifyStatus
 	}
@@ -34,36 +35,28 @@ func (cfg *Config) complete() (address, error) {
 	return at, cfg.check()
 }
 
-// setDefault sets a zero field to value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 func (r *Retry) fill() {
-	setDefault(&r.Attempts, 3)
-	setDefault(&r.BudgetRatio, 0.2)
-	setDefault(&r.BudgetMin, 10)
-	setDefault(&r.Base, 25*time.Millisecond)
-	setDefault(&r.Cap, time.Second)
+	r.Attempts = cmp.Or(r.Attempts, 3)
+	r.BudgetRatio = cmp.Or(r.BudgetRatio, 0.2)
+	r.BudgetMin = cmp.Or(r.BudgetMin, 10)
+	r.Base = cmp.Or(r.Base, 25*time.Millisecond)
+	r.Cap = cmp.Or(r.Cap, time.Second)
 }
 
 func (b *Breaker) fill() {
-	setDefault(&b.FailureRate, 0.5)
-	setDefault(&b.MinRequests, 20)
-	setDefault(&b.Window, 10*time.Second)
-	setDefault(&b.Delay, 5*time.Second)
-	setDefault(&b.Probes, 3)
+	b.FailureRate = cmp.Or(b.FailureRate, 0.5)
+	b.MinRequests = cmp.Or(b.MinRequests, 20)
+	b.Window = cmp.Or(b.Window, 10*time.Second)
+	b.Delay = cmp.Or(b.Delay, 5*time.Second)
+	b.Probes = cmp.Or(b.Probes, 3)
 }
 
 func (c *Concurrency) fill() {
-	setDefault(&c.Max, 1024)
-	setDefault(&c.Min, min(32, c.Max))
-	setDefault(&c.Initial, min(max(128, c.Min), c.Max))
-	setDefault(&c.Queue, 2)
-	setDefault(&c.MaxWait, time.Second)
+	c.Max = cmp.Or(c.Max, 1024)
+	c.Min = cmp.Or(c.Min, min(32, c.Max))
+	c.Initial = cmp.Or(c.Initial, min(max(128, c.Min), c.Max))
+	c.Queue = cmp.Or(c.Queue, 2)
+	c.MaxWait = cmp.Or(c.MaxWait, time.Second)
 }
 
 // check returns an error if a setting is out of range.

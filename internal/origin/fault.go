@@ -30,24 +30,12 @@ const (
 	kinds // number of kinds
 )
 
+var kindNames = [kinds]string{Dial: "dial", Timeout: "timeout", Reset: "reset", Garbage: "garbage",
+	BreakerOpen: "breaker-open", Overload: "overload", Canceled: "canceled", Unprepared: "unprepared"}
+
 func (k FaultKind) String() string {
-	switch k {
-	case Dial:
-		return "dial"
-	case Timeout:
-		return "timeout"
-	case Reset:
-		return "reset"
-	case Garbage:
-		return "garbage"
-	case BreakerOpen:
-		return "breaker-open"
-	case Overload:
-		return "overload"
-	case Canceled:
-		return "canceled"
-	case Unprepared:
-		return "unprepared"
+	if k < kinds {
+		return kindNames[k]
 	}
 	return "fault-" + strconv.Itoa(int(k))
 }

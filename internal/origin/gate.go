@@ -10,9 +10,6 @@ import (
 // concurrent use.
 type Gate struct{ breaker *breaker }
 
-// Permit allows one exchange.
-type Permit struct{ permit permit }
-
 // NewGate returns a closed breaker; zero fields of cfg have defaults. opened counts how
 // often it opens; moved, which may be nil, is called with the old and the new state:
 // "closed", "open" or "half-open".
@@ -23,13 +20,12 @@ func NewGate(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)
 
 // Enter requests a permit for one exchange, which must end with Leave.
 func (g *Gate) Enter(now time.Time) (Permit, bool) {
-	t, ok := g.breaker.acquire(now)
-	return Permit{t}, ok
+	return g.breaker.acquire(now)
 }
 
 // Force is Enter for a request that no other origin can answer. It never refuses, but the
 // exchange fails if the Transport that g guards can make no connection at present.
-func (g *Gate) Force(now time.Time) Permit { return Permit{g.breaker.force(now)} }
+func (g *Gate) Force(now time.Time) Permit { return g.breaker.force(now) }
 
 // Leave ends the exchange of q. f is nil if it was answered.
 func (g *Gate) Leave(p Permit, q *Outbound, f *Fault, now time.Time) {
@@ -37,7 +33,7 @@ func (g *Gate) Leave(p Permit, q *Outbound, f *Fault, now time.Time) {
 	if v == unanswered {
 		request = requestHash(q.Method, q.Target, q.Content)
 	}
-	g.breaker.release(p.permit, v, request, now)
+	g.breaker.release(p, v, request, now)
 }
 
 // Guard limits the concurrent connection attempts of t while g is not closed and connecting
@@ -56,19 +52,3 @@ func (g *Gate) State(now time.Time) string {
 	}
 	return g.breaker.stateAt(now).String()
 }
-
-// Budget bounds retries as in a Client. It is safe for concurrent use.
-type Budget struct{ budget *budget }
-
-// NewBudget returns a full budget. Only the budget fields of r are used; zero ones have
-// defaults.
-func NewBudget(r Retry, now time.Time) *Budget {
-	r.fill()
-	return &Budget{newBudget(r, now)}
-}
-
-// Deposit is called for each request.
-func (b *Budget) Deposit() { b.budget.deposit() }
-
-// Withdraw takes the cost of one retry and reports whether there was enough.
-func (b *Budget) Withdraw(now time.Time) bool { return b.budget.withdraw(now) }

@@ -136,16 +136,11 @@ const (
 	Failed
 )
 
+var classNames = [...]string{Good: "good", Refused: "refused", Throttled: "throttled", Failed: "failed"}
+
 func (c Class) String() string {
-	switch c {
-	case Good:
-		return "good"
-	case Refused:
-		return "refused"
-	case Throttled:
-		return "throttled"
-	case Failed:
-		return "failed"
+	if int(c) < len(classNames) {
+		return classNames[c]
 	}
 	return "class-" + strconv.Itoa(int(c))
 }

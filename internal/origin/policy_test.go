@@ -188,7 +188,7 @@ func TestPoliciesAllocateLittle(t *testing.T) {
 	}
 	now := time.Now()
 	n := testing.AllocsPerRun(1000, func() {
-		c.budget.deposit()
+		c.budget.Deposit()
 		p, _ := c.limiter.acquire(context.Background())
 		k, _ := c.breaker.acquire(now)
 		c.breaker.release(k, healthy, 0, now)

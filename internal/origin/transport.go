@@ -99,13 +99,13 @@ func (cfg *TransportConfig) complete() error {
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
-	setDefault(&cfg.ConnectTimeout, 2*time.Second)
-	setDefault(&cfg.HeadTimeout, time.Minute)
-	setDefault(&cfg.StallTimeout, time.Minute)
-	setDefault(&cfg.ExpectTimeout, time.Second)
-	setDefault(&cfg.MaxIdleConns, 256)
-	setDefault(&cfg.IdleTimeout, 25*time.Second)
-	setDefault(&cfg.MaxHead, 32<<10)
+	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 2*time.Second)
+	cfg.HeadTimeout = cmp.Or(cfg.HeadTimeout, time.Minute)
+	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, time.Minute)
+	cfg.ExpectTimeout = cmp.Or(cfg.ExpectTimeout, time.Second)
+	cfg.MaxIdleConns = cmp.Or(cfg.MaxIdleConns, 256)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 25*time.Second)
+	cfg.MaxHead = cmp.Or(cfg.MaxHead, 32<<10)
 	switch {
 	case min(cfg.ConnectTimeout, cfg.HeadTimeout, cfg.StallTimeout, cfg.ExpectTimeout, cfg.IdleTimeout) < 0:
 		return errors.New("timeouts must be above zero")

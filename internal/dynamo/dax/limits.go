@@ -1,6 +1,9 @@
 package dax
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits limits the use of one server by clients. Zero values select the defaults.
 type Limits struct {
@@ -38,23 +41,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	number := func(v *int, def int) {
-		if *v <= 0 {
-			*v = def
-		}
-	}
-	span := func(v *time.Duration, def time.Duration) {
-		if *v <= 0 {
-			*v = def
-		}
-	}
-	number(&l.Connections, 16384)
-	number(&l.RequestBytes, 20<<20)
-	number(&l.BufferedBytes, 256<<20)
-	span(&l.PreambleTimeout, 10*time.Second)
-	span(&l.RequestTime, time.Minute)
-	span(&l.UnauthenticatedIdle, 10*time.Second)
-	span(&l.AnswerTimeout, 30*time.Second)
-	span(&l.WriteTimeout, 30*time.Second)
+	l.Connections = cmp.Or(max(l.Connections, 0), 16384)
+	l.RequestBytes = cmp.Or(max(l.RequestBytes, 0), 20<<20)
+	l.BufferedBytes = cmp.Or(max(l.BufferedBytes, 0), 256<<20)
+	l.PreambleTimeout = cmp.Or(max(l.PreambleTimeout, 0), 10*time.Second)
+	l.RequestTime = cmp.Or(max(l.RequestTime, 0), time.Minute)
+	l.UnauthenticatedIdle = cmp.Or(max(l.UnauthenticatedIdle, 0), 10*time.Second)
+	l.AnswerTimeout = cmp.Or(max(l.AnswerTimeout, 0), 30*time.Second)
+	l.WriteTimeout = cmp.Or(max(l.WriteTimeout, 0), 30*time.Second)
 	return l
 }

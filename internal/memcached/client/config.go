@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -113,13 +114,13 @@ type Config struct {
 
 // complete sets the defaults, and returns an error for settings that are impossible.
 func (cfg *Config) complete() error {
-	setDefault(&cfg.Connections, max(1, runtime.GOMAXPROCS(0)/4))
-	setDefault(&cfg.ConnectTimeout, 100*time.Millisecond)
-	setDefault(&cfg.FirstByteTimeout, 250*time.Millisecond)
-	setDefault(&cfg.Timeout, 500*time.Millisecond)
-	setDefault(&cfg.Breaker.Failures, 3)
-	setDefault(&cfg.Breaker.RetryEvery, 500*time.Millisecond)
-	setDefault(&cfg.MaxValue, 8<<20)
+	cfg.Connections = cmp.Or(cfg.Connections, max(1, runtime.GOMAXPROCS(0)/4))
+	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 100*time.Millisecond)
+	cfg.FirstByteTimeout = cmp.Or(cfg.FirstByteTimeout, 250*time.Millisecond)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 500*time.Millisecond)
+	cfg.Breaker.Failures = cmp.Or(cfg.Breaker.Failures, 3)
+	cfg.Breaker.RetryEvery = cmp.Or(cfg.Breaker.RetryEvery, 500*time.Millisecond)
+	cfg.MaxValue = cmp.Or(cfg.MaxValue, 8<<20)
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
@@ -130,14 +131,6 @@ func (cfg *Config) complete() error {
 		cfg.dial = &net.Dialer{}
 	}
 	return cfg.check()
-}
-
-// setDefault sets a field that is zero to its default.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (cfg *Config) check() error {

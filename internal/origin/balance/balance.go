@@ -20,6 +20,7 @@
 package balance
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ type Hedge struct {
 
 // complete sets the defaults and validates cfg.
 func (cfg *Config) complete() error {
-	setDefault(&cfg.Algorithm, RoundRobin)
+	cfg.Algorithm = cmp.Or(cfg.Algorithm, RoundRobin)
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
@@ -185,14 +186,14 @@ func (cfg *Config) complete() error {
 	copy(members, cfg.Members)
 	cfg.Members = members
 	for i := range members {
-		setDefault(&members[i].Name, members[i].URL)
-		setDefault(&members[i].Weight, 1)
+		members[i].Name = cmp.Or(members[i].Name, members[i].URL)
+		members[i].Weight = cmp.Or(members[i].Weight, 1)
 	}
 	cfg.Check.fill()
 	cfg.Ejection.fill()
-	setDefault(&cfg.Retry.Attempts, 3)
-	setDefault(&cfg.Retry.BudgetRatio, 0.2)
-	setDefault(&cfg.Retry.BudgetMin, 10)
+	cfg.Retry.Attempts = cmp.Or(cfg.Retry.Attempts, 3)
+	cfg.Retry.BudgetRatio = cmp.Or(cfg.Retry.BudgetRatio, 0.2)
+	cfg.Retry.BudgetMin = cmp.Or(cfg.Retry.BudgetMin, 10)
 	if err := errors.Join(cfg.check()...); err != nil {
 		return fmt.Errorf("group %s: %w", cfg.Name, err)
 	}
@@ -200,31 +201,23 @@ func (cfg *Config) complete() error {
 }
 
 func (c *Check) fill() {
-	setDefault(&c.Method, "GET")
-	setDefault(&c.Interval, 5*time.Second)
-	setDefault(&c.Timeout, 2*time.Second)
-	setDefault(&c.Window, 5)
-	setDefault(&c.Threshold, min(3, c.Window))
+	c.Method = cmp.Or(c.Method, "GET")
+	c.Interval = cmp.Or(c.Interval, 5*time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.Window = cmp.Or(c.Window, 5)
+	c.Threshold = cmp.Or(c.Threshold, min(3, c.Window))
 }
 
 func (e *Ejection) fill() {
-	setDefault(&e.Consecutive, 5)
-	setDefault(&e.FailureRate, 0.5)
-	setDefault(&e.Window, 10*time.Second)
-	setDefault(&e.MinRequests, 20)
-	setDefault(&e.Time, 10*time.Second)
-	setDefault(&e.MaxTime, max(5*time.Minute, e.Time))
-	setDefault(&e.MaxShare, 0.5)
+	e.Consecutive = cmp.Or(e.Consecutive, 5)
+	e.FailureRate = cmp.Or(e.FailureRate, 0.5)
+	e.Window = cmp.Or(e.Window, 10*time.Second)
+	e.MinRequests = cmp.Or(e.MinRequests, 20)
+	e.Time = cmp.Or(e.Time, 10*time.Second)
+	e.MaxTime = cmp.Or(e.MaxTime, max(5*time.Minute, e.Time))
+	e.MaxShare = cmp.Or(e.MaxShare, 0.5)
 	if e.Statuses == nil {
 		e.Statuses = []int{500, 502, 503, 504}
-	}
-}
-
-// setDefault sets a zero field to value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
 	}
 }
 

@@ -3,6 +3,7 @@ package balance
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,10 +72,5 @@ func (r *request) awaitHead(m *member, permit origin.Permit) (*origin.Inbound, *
 // hasOther reports whether a member other than m is available.
 func (g *Group) hasOther(m *member) bool {
 	now := time.Now()
-	for _, o := range g.table.Load().members {
-		if o != m && o.available(now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.table.Load().members, func(o *member) bool { return o != m && o.available(now) })
 }
