@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,7 +126,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, errors.New("edge: no handler")
 	}
 	network, address := "tcp", cfg.Listen
-	if path, ok := cutUnix(cfg.Listen); ok {
+	if path, ok := strings.CutPrefix(cfg.Listen, "unix:"); ok && path != "" {
 		network, address = "unix", path
 	}
 	ln, err := listener.Listen(network, address)
@@ -158,15 +159,6 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s.unregister = cfg.Budget.Register(&inflight.Source{Clients: s.slowClients})
 	return s, nil
-}
-
-// cutUnix returns the path of a unix:/path address.
-func cutUnix(listen string) (string, bool) {
-	const prefix = "unix:"
-	if len(listen) > len(prefix) && listen[:len(prefix)] == prefix {
-		return listen[len(prefix):], true
-	}
-	return "", false
 }
 
 func newSettings(cfg *Config) *settings {

@@ -11,6 +11,7 @@ package inflight
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -246,14 +247,13 @@ func (q *queue) push(w *waiter) {
 func (q *queue) remove(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := range q.list {
-		if q.list[i] == w {
-			q.list = append(q.list[:i], q.list[i+1:]...)
-			q.n.Store(int32(len(q.list)))
-			return true
-		}
+	i := slices.Index(q.list, w)
+	if i < 0 {
+		return false
 	}
-	return false
+	q.list = slices.Delete(q.list, i, i+1)
+	q.n.Store(int32(len(q.list)))
+	return true
 }
 
 // grant serves the waiters that bound allows, the newest first.

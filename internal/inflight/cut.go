@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -62,10 +63,7 @@ func (b *Budget) startCutting() {
 // round cuts the slowest clients, and is called again while that is needed.
 func (b *Budget) round() {
 	b.mu.Lock()
-	sources := make([]*Source, 0, len(b.sources))
-	for s := range b.sources {
-		sources = append(sources, s)
-	}
+	sources := slices.Collect(maps.Keys(b.sources))
 	if b.shares.len() == 0 && b.held.Load() <= b.upper {
 		b.timer = nil
 		b.mu.Unlock()
