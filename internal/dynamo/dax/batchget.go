@@ -149,7 +149,7 @@ func (k *call) appendBatch(dst []byte, tables []batchTable, body []byte) (_ []by
 
 // appendResponses appends a table's items, each after its key unless they are projected.
 func (k *call) appendResponses(dst []byte, t *batchTable, items []byte) (_ []byte, err error) {
-	n := count(items)
+	n := wire.Array(items).Count()
 	if t.paths == nil {
 		n *= 2
 	}
@@ -181,7 +181,7 @@ func appendCapacities(dst []byte, arrays ...[]byte) ([]byte, error) {
 func appendEach(dst []byte, arrays [][]byte, one func(dst, v []byte) ([]byte, error)) (_ []byte, err error) {
 	n := 0
 	for _, a := range arrays {
-		n += count(a)
+		n += wire.Array(a).Count()
 	}
 	dst = cbor.AppendArray(dst, n)
 	for _, a := range arrays {
@@ -195,29 +195,34 @@ func appendEach(dst []byte, arrays [][]byte, one func(dst, v []byte) ([]byte, er
 }
 
 // appendUnprocessedKeys appends the keys that DynamoDB hasn't processed, by table.
-func appendUnprocessedKeys(dst []byte, tables []batchTable, left []byte) (_ []byte, err error) {
+func appendUnprocessedKeys(dst []byte, tables []batchTable, left []byte) ([]byte, error) {
+	return appendByTable(dst, tables, left, func(dst []byte, t *batchTable, rest []byte) (_ []byte, err error) {
+		keys := wire.Array(memberOf(rest, "Keys"))
+		dst = cbor.AppendArray(dst, keys.Count())
+		for keys.Next() && err == nil {
+			dst, err = appendKeyOf(dst, &t.schema, keys.Value())
+		}
+		return dst, err
+	})
+}
+
+// appendByTable appends a map of the tables that have a member in object, with the values
+// that one appends for their members.
+func appendByTable(dst []byte, tables []batchTable, object []byte, one func(dst []byte, t *batchTable, v []byte) ([]byte, error)) (_ []byte, err error) {
 	n := 0
 	for i := range tables {
-		if memberOf(left, string(tables[i].name)) != nil {
+		if memberOf(object, string(tables[i].name)) != nil {
 			n++
 		}
 	}
 	dst = cbor.AppendMap(dst, n)
 	for i := range tables {
 		t := &tables[i]
-		rest := memberOf(left, string(t.name))
-		if rest == nil {
-			continue
-		}
-		keys := memberOf(rest, "Keys")
-		dst = cbor.AppendArray(cbor.AppendText(dst, t.name), count(keys))
-		for it := wire.Array(keys); it.Next(); {
-			if dst, err = appendKeyOf(dst, &t.schema, it.Value()); err != nil {
-				return dst, err
-			}
+		if v := memberOf(object, string(t.name)); v != nil && err == nil {
+			dst, err = one(cbor.AppendText(dst, t.name), t, v)
 		}
 	}
-	return dst, nil
+	return dst, err
 }
 
 // memberOf returns a member of a response, or nil if it is absent or null.

@@ -143,7 +143,7 @@ func (b *batchWrite) nextRequest() {
 // countWrites returns the number of writes in UnprocessedItems.
 func countWrites(tables []byte) (n int) {
 	for it := wire.Object(tables); it.Next(); {
-		n += count(it.Value())
+		n += wire.Array(it.Value()).Count()
 	}
 	return n
 }
@@ -183,34 +183,20 @@ func (b *batchWrite) appendReply(dst []byte, tables []batchTable) (_ []byte, err
 }
 
 // appendUnprocessed appends the unprocessed writes in the format of the request.
-func (b *batchWrite) appendUnprocessed(dst []byte, tables []batchTable) (_ []byte, err error) {
-	n := 0
-	for i := range tables {
-		if memberOf(b.unprocessed, string(tables[i].name)) != nil {
-			n++
-		}
-	}
-	dst = cbor.AppendMap(dst, n)
-	for i := range tables {
-		t := &tables[i]
-		writes := memberOf(b.unprocessed, string(t.name))
-		if writes == nil {
-			continue
-		}
-		dst = cbor.AppendArray(cbor.AppendText(dst, t.name), 2*count(writes))
-		for it := wire.Array(writes); it.Next(); {
-			if put := memberOf(it.Value(), "PutRequest"); put != nil {
+func (b *batchWrite) appendUnprocessed(dst []byte, tables []batchTable) ([]byte, error) {
+	return appendByTable(dst, tables, b.unprocessed, func(dst []byte, t *batchTable, v []byte) (_ []byte, err error) {
+		writes := wire.Array(v)
+		dst = cbor.AppendArray(dst, 2*writes.Count())
+		for writes.Next() && err == nil {
+			if put := memberOf(writes.Value(), "PutRequest"); put != nil {
 				dst, err = b.k.appendKeyed(dst, &t.schema, nil, memberOf(put, "Item"))
 			} else {
-				dst, err = appendKeyOf(dst, &t.schema, memberOf(memberOf(it.Value(), "DeleteRequest"), "Key"))
+				dst, err = appendKeyOf(dst, &t.schema, memberOf(memberOf(writes.Value(), "DeleteRequest"), "Key"))
 				dst = cbor.AppendNull(dst)
 			}
-			if err != nil {
-				return dst, err
-			}
 		}
-	}
-	return dst, nil
+		return dst, err
+	})
 }
 
 // appendMetricsByTable appends the ItemCollectionMetrics of all responses by table. For a

@@ -164,7 +164,7 @@ func appendCount(dst, v []byte) ([]byte, error) {
 
 // appendItems appends the items of a page, each after its key unless they are projected.
 func (k *call) appendItems(dst []byte, paths []item.Path, items []byte) (_ []byte, err error) {
-	dst = cbor.AppendArray(dst, count(items))
+	dst = cbor.AppendArray(dst, wire.Array(items).Count())
 	for it := wire.Array(items); it.Next(); {
 		if paths == nil {
 			dst = cbor.AppendArray(dst, 2)
@@ -201,12 +201,4 @@ func (k *call) appendLastKey(dst, object []byte, indexed bool) (_ []byte, err er
 	start := len(dst)
 	dst, err = key.AppendStart(dst, object)
 	return cbor.WrapBytes(dst, start), err
-}
-
-// count returns the number of elements of an array.
-func count(array []byte) (n int) {
-	for it := wire.Array(array); it.Next(); {
-		n++
-	}
-	return n
 }

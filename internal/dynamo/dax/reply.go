@@ -78,8 +78,7 @@ func appendCapacity(dst, json []byte) ([]byte, error) {
 		dst, err = appendUnits(dst, c.units)
 	}
 	if err == nil && c.own != nil {
-		units, _ := wire.Lookup(c.own, "CapacityUnits")
-		dst, err = appendUnits(dst, units)
+		dst, err = appendTotal(dst, c.own)
 	} else {
 		dst = cbor.AppendNull(dst)
 	}
@@ -91,21 +90,20 @@ func appendCapacity(dst, json []byte) ([]byte, error) {
 			dst = cbor.AppendNull(dst)
 			continue
 		}
-		dst, err = appendIndexes(dst, indexes, func(dst, of []byte) ([]byte, error) {
-			units, _ := wire.Lookup(of, "CapacityUnits")
-			return appendUnits(dst, units)
-		})
+		dst, err = appendIndexes(dst, indexes, appendTotal)
 	}
 	return cbor.WrapBytes(dst, start), err
 }
 
+// appendTotal appends the units that a table or an index has consumed.
+func appendTotal(dst, of []byte) ([]byte, error) {
+	units, _ := wire.Lookup(of, "CapacityUnits")
+	return appendUnits(dst, units)
+}
+
 // appendIndexes translates an object with the consumption of each index.
 func appendIndexes(dst, json []byte, one func(dst, of []byte) ([]byte, error)) (_ []byte, err error) {
-	n := 0
-	for it := wire.Object(json); it.Next(); {
-		n++
-	}
-	dst = cbor.AppendMap(dst, n)
+	dst = cbor.AppendMap(dst, wire.Object(json).Count())
 	it := wire.Object(json)
 	for it.Next() && err == nil {
 		if dst, err = attr.AppendString(dst, it.QuotedName()); err == nil {

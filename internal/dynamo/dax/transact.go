@@ -6,6 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/key"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // maxTransactItems is the maximum number of items in a transaction. DynamoDB accepts 100 and
@@ -98,22 +99,40 @@ func (k *call) loadSchemas(list []transactItem) bool {
 	return true
 }
 
-// transactOptions reads the last argument of a transaction, and appends its options and the
-// end of the request.
-func (k *call) transactOptions(body []byte) []byte {
-	body = k.appendCommon(body, optionSet(optCapacity, optMetrics, optToken))
-	token, ok := k.scratch.options.bytes(&k.args, optToken)
-	if !ok {
-		return body
+// transactOptions reads the last argument of a transaction and looks up the schemas of its
+// tables. It returns the options and the end of the request, or false if it has failed the
+// call.
+func (k *call) transactOptions(list []transactItem) (options []byte, ok bool) {
+	options = k.appendCommon(nil, optionSet(optCapacity, optMetrics, optToken))
+	if token, ok := k.scratch.options.bytes(&k.args, optToken); ok {
+		options = append(options[:len(options)-1], `,"ClientRequestToken":`...)
+		options = append(wire.AppendQuoted(options, token), '}')
 	}
-	body = wire.AppendQuoted(append(body[:len(body)-1], `,"ClientRequestToken":`...), token)
-	return append(body, '}')
+	if err := k.args.Close(); err != nil {
+		k.failRequest(err)
+		return nil, false
+	}
+	return options, k.loadSchemas(list)
+}
+
+// transact sends the transaction in scratch.body, and replies with what appendReply makes
+// of the response.
+func (k *call) transact(head *http1.Request, list []transactItem, appendReply func(dst []byte, list []transactItem, body []byte) ([]byte, error)) {
+	x, ok := k.roundTrip(head, k.scratch.body)
+	if !ok {
+		k.fail(k.addReasons(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
+		return
+	}
+	var err error
+	if k.out, err = appendReply(append(k.out, success), list, x.Reply.Body); err != nil {
+		k.failResponse(err)
+	}
 }
 
 // addReasons adds the reason for each item to the error of a cancelled transaction.
 func (k *call) addReasons(e *fault.Error, list []transactItem, body []byte) *fault.Error {
 	reasons := memberOf(body, "CancellationReasons")
-	if e.Type != "TransactionCanceledException" || count(reasons) != len(list) {
+	if e.Type != "TransactionCanceledException" || wire.Array(reasons).Count() != len(list) {
 		return e
 	}
 	b := cbor.AppendArray(nil, 3*len(list))

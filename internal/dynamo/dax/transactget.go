@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
-	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -15,27 +14,15 @@ func (k *call) transactGetItems() {
 	list := k.firstColumn(func(p *transactItem) { p.table = k.args.String() })
 	k.column(list, func(p *transactItem) { p.key = k.args.Bytes() })
 	k.column(list, func(p *transactItem) { p.projection = k.bytesOrNull() })
-	options := k.transactOptions(nil)
-	if err := k.args.Close(); err != nil {
-		k.failRequest(err)
-		return
-	}
-	if !k.loadSchemas(list) {
+	options, ok := k.transactOptions(list)
+	if !ok {
 		return
 	}
 	if err := k.transactGetBody(list, options); err != nil {
 		k.failRequest(err)
 		return
 	}
-	x, ok := k.roundTrip(&headTransactGetItems, k.scratch.body)
-	if !ok {
-		k.fail(k.addReasons(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
-		return
-	}
-	var err error
-	if k.out, err = k.appendGetReply(append(k.out, success), list, x.Reply.Body); err != nil {
-		k.failResponse(err)
-	}
+	k.transact(&headTransactGetItems, list, k.appendGetReply)
 }
 
 func (k *call) transactGetBody(list []transactItem, options []byte) (err error) {
@@ -73,7 +60,7 @@ var errResponses = errors.New("the origin's response does not have the requested
 // appendGetReply appends the items in order, with null for missing ones.
 func (k *call) appendGetReply(dst []byte, list []transactItem, body []byte) (_ []byte, err error) {
 	responses := memberOf(body, "Responses")
-	if count(responses) != len(list) {
+	if wire.Array(responses).Count() != len(list) {
 		return dst, errResponses
 	}
 	dst = cbor.AppendArray(cbor.AppendArray(dst, 2), len(list))

@@ -1,10 +1,11 @@
 package dax
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
-	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -34,27 +35,15 @@ func (k *call) transactWriteItems() {
 	k.column(list, func(p *transactItem) { p.onFailure = k.args.Int() })
 	k.column(list, func(p *transactItem) { p.condition = k.bytesOrNull() })
 	k.column(list, func(p *transactItem) { p.update = k.bytesOrNull() })
-	options := k.transactOptions(nil)
-	if err := k.args.Close(); err != nil {
-		k.failRequest(err)
-		return
-	}
-	if !k.loadSchemas(list) {
+	options, ok := k.transactOptions(list)
+	if !ok {
 		return
 	}
 	if err := k.transactWriteBody(list, options); err != nil {
 		k.failItem(err)
 		return
 	}
-	x, ok := k.roundTrip(&headTransactWriteItems, k.scratch.body)
-	if !ok {
-		k.fail(k.addReasons(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
-		return
-	}
-	var err error
-	if k.out, err = appendWriteReply(append(k.out, success), list, x.Reply.Body); err != nil {
-		k.failResponse(err)
-	}
+	k.transact(&headTransactWriteItems, list, appendWriteReply)
 }
 
 func (k *call) transactWriteBody(list []transactItem, options []byte) (err error) {
@@ -114,7 +103,8 @@ func appendWriteReply(dst []byte, list []transactItem, body []byte) (_ []byte, e
 	}
 	var tables []batchTable
 	for i := range list {
-		if !hasTable(tables, list[i].table) {
+		known := func(t batchTable) bool { return bytes.Equal(t.name, list[i].table) }
+		if !slices.ContainsFunc(tables, known) {
 			tables = append(tables, batchTable{name: list[i].table, schema: list[i].schema})
 		}
 	}
@@ -122,13 +112,4 @@ func appendWriteReply(dst []byte, list []transactItem, body []byte) (_ []byte, e
 		return appendMetricsByTable(dst, tables, v)
 	}
 	return cbor.AppendMap(dst, 0), nil
-}
-
-func hasTable(tables []batchTable, name []byte) bool {
-	for i := range tables {
-		if string(tables[i].name) == string(name) {
-			return true
-		}
-	}
-	return false
 }

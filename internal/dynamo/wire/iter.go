@@ -36,6 +36,14 @@ func (it *Iter) open(c byte) {
 	it.pos++
 }
 
+// Count returns the number of members or elements from the next one on.
+func (it Iter) Count() (n int) {
+	for it.Next() {
+		n++
+	}
+	return n
+}
+
 // Next advances to the next member or element. It returns false after the last.
 func (it *Iter) Next() bool {
 	if it.bad {

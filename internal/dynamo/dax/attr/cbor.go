@@ -86,11 +86,7 @@ func AppendNumber(dst, quoted []byte) ([]byte, error) {
 
 // appendElements appends a JSON array. The number of elements precedes them.
 func appendElements(dst, json []byte, depth int, element func(dst, v []byte, depth int) ([]byte, error)) (_ []byte, err error) {
-	n := 0
-	for it := wire.Array(json); it.Next(); {
-		n++
-	}
-	dst = cbor.AppendArray(dst, n)
+	dst = cbor.AppendArray(dst, wire.Array(json).Count())
 	for it := wire.Array(json); it.Next(); {
 		if dst, err = element(dst, it.Value(), depth); err != nil {
 			return dst, err
@@ -105,11 +101,7 @@ func appendDigits(dst, v []byte, _ int) ([]byte, error) { return AppendNumber(ds
 func appendBinary(dst, v []byte, _ int) ([]byte, error) { return AppendBinary(dst, v) }
 
 func appendMembers(dst, json []byte, depth int) (_ []byte, err error) {
-	n := 0
-	for it := wire.Object(json); it.Next(); {
-		n++
-	}
-	dst = cbor.AppendMap(dst, n)
+	dst = cbor.AppendMap(dst, wire.Object(json).Count())
 	for it := wire.Object(json); it.Next(); {
 		if dst, err = AppendString(dst, it.QuotedName()); err != nil {
 			return dst, err

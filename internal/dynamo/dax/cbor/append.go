@@ -3,6 +3,7 @@ package cbor
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // AppendUint appends a non-negative integer.
@@ -66,26 +67,14 @@ func AppendDouble(dst []byte, v float64) []byte {
 
 // WrapBytes turns dst[start:] into the content of a byte string. It is for content that is
 // built in place before its length is known.
-func WrapBytes(dst []byte, start int) []byte {
-	var head [9]byte
-	h := AppendBytesHead(head[:0], len(dst)-start)
-	return insert(dst, start, h)
-}
+func WrapBytes(dst []byte, start int) []byte { return wrap(dst, start, majorBytes) }
 
 // WrapText turns dst[start:] into the content of a text, like WrapBytes.
-func WrapText(dst []byte, start int) []byte {
-	var head [9]byte
-	h := AppendTextHead(head[:0], len(dst)-start)
-	return insert(dst, start, h)
-}
+func WrapText(dst []byte, start int) []byte { return wrap(dst, start, majorText) }
 
-// insert inserts h at dst[at:].
-func insert(dst []byte, at int, h []byte) []byte {
-	n := len(dst)
-	dst = append(dst, h...)
-	copy(dst[at+len(h):], dst[at:n])
-	copy(dst[at:], h)
-	return dst
+func wrap(dst []byte, start int, major byte) []byte {
+	var head [9]byte
+	return slices.Insert(dst, start, appendHead(head[:0], major, uint64(len(dst)-start))...)
 }
 
 // appendHead appends the shortest head with the argument arg.

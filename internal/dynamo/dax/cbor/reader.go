@@ -100,18 +100,14 @@ func (r *Reader) Int() int64 {
 func (r *Reader) Bytes() []byte { return r.content(r.next(Bytes, Bytes)) }
 
 // Text reads a text, which must be UTF-8.
-func (r *Reader) Text() []byte {
-	s := r.content(r.next(Text, Text))
-	if !utf8.Valid(s) {
-		r.Fail("a text is not UTF-8")
-		return nil
-	}
-	return s
-}
+func (r *Reader) Text() []byte { return r.text(r.next(Text, Text)) }
 
 // String reads a byte string or a text, which must be UTF-8 in either case.
-func (r *Reader) String() []byte {
-	s := r.content(r.next(Text, Bytes))
+func (r *Reader) String() []byte { return r.text(r.next(Text, Bytes)) }
+
+// text is content for a string that must be UTF-8.
+func (r *Reader) text(h head) []byte {
+	s := r.content(h)
 	if !utf8.Valid(s) {
 		r.Fail("a text is not UTF-8")
 		return nil
