@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/socket"
@@ -64,30 +63,19 @@ func (x *Exchange) Deadline() time.Time {
 	return x.start.Add(x.set.limits.RequestTimeout)
 }
 
-// The intervals at which the client is checked while its request is served: short at first,
-// then longer. A client that disconnects right after its request costs the origin little.
+// The longest intervals at which the client is checked while its request is served.
 const (
-	watchFirst  = 25 * time.Millisecond
 	watchLast   = 250 * time.Millisecond
 	watchStream = time.Second // of a streaming server: thousands of requests may wait for long
 )
 
-// watch checks from time to time whether a client is still connected. It requests the state
-// of the connection from the kernel and reads nothing, so that no byte of a pipelined
-// request is lost.
+// watch ends the context of an exchange.
 type watch struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	conn   *conn
-
-	// mu orders look and stop: after stop has returned, no look runs or starts.
-	mu      sync.Mutex
-	stopped bool
-	timer   *time.Timer
-	pause   time.Duration
-	longest time.Duration // the maximum of pause
-	limit   *time.Timer   // ends the time until the answer begins; nil where ctx has a deadline
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
 	release context.CancelFunc
+	peer    socket.Watch
+	limit   *time.Timer // ends the time until the answer begins; nil where ctx has a deadline
 }
 
 func newWatch(x *Exchange) *watch {
@@ -95,10 +83,10 @@ func newWatch(x *Exchange) *watch {
 	if base == nil {
 		base = x.srv.hard
 	}
-	w := &watch{conn: x.conn, pause: watchFirst, longest: watchLast}
+	w, longest := &watch{}, watchLast
 	base, w.cancel = context.WithCancelCause(base)
 	if x.srv.cfg.Streaming {
-		w.longest = watchStream
+		longest = watchStream
 		w.ctx, w.release = base, func() {}
 		if until := x.Deadline(); !until.IsZero() && !x.answer.begun {
 			w.limit = time.AfterFunc(time.Until(until), func() { w.cancel(ErrRequestTimeout) })
@@ -106,26 +94,10 @@ func newWatch(x *Exchange) *watch {
 	} else {
 		w.ctx, w.release = context.WithDeadlineCause(base, x.Deadline(), ErrRequestTimeout)
 	}
-	if w.conn != nil && w.conn.Raw != nil {
-		w.mu.Lock()
-		w.timer = time.AfterFunc(w.pause, w.look)
-		w.mu.Unlock()
+	if x.conn != nil {
+		w.peer.Start(x.conn.Raw, longest, func() { w.cancel(ErrClientGone) })
 	}
 	return w
-}
-
-func (w *watch) look() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.stopped {
-		return
-	}
-	if socket.PeerClosed(w.conn.Raw) {
-		w.cancel(ErrClientGone)
-		return
-	}
-	w.pause = min(2*w.pause, w.longest)
-	w.timer.Reset(w.pause)
 }
 
 // answerBegun stops the request timeout.
@@ -138,12 +110,7 @@ func (w *watch) answerBegun() {
 // stopLooking stops the watch: from now on the handler notices when the client disconnects.
 func (w *watch) stopLooking() {
 	w.answerBegun()
-	w.mu.Lock()
-	w.stopped = true
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.mu.Unlock()
+	w.peer.Stop()
 }
 
 // stop ends the context and the watch.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // gate is a handler that blocks until it is opened, and reports when it is reached.
@@ -186,7 +187,9 @@ func TestWatchLosesNothing(t *testing.T) {
 	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
 		ctx := x.Context()
 		for range 3 {
-			x.watch.look()
+			if socket.PeerClosed(x.conn.Raw) {
+				t.Error("closed while the client is there")
+			}
 		}
 		if ctx.Err() != nil {
 			t.Errorf("cancelled while the client is there: %v", context.Cause(ctx))

@@ -15,28 +15,22 @@ var (
 	errTooLate    = errors.New("dax: the deadline of the reply passed")
 )
 
-// The bounds of the interval between checks of the client's connection.
-const (
-	minPoll = 25 * time.Millisecond
-	maxPoll = 250 * time.Millisecond
-)
+// maxPoll is the longest interval between checks of the client's connection.
+const maxPoll = 250 * time.Millisecond
 
 // requestContext is the context of a request. It does nothing until one of its methods is
-// called; from then on it checks periodically whether the client is still connected. The
-// check queries the kernel for the state of the connection and reads nothing, so that no
-// byte of the next request is lost.
+// called; from then on it checks periodically whether the client is still connected.
 type requestContext struct {
 	conn     *conn
 	deadline time.Time
 
-	// mu serialises context, poll and stop: after stop no poll runs.
+	// mu serialises context and stop.
 	mu      sync.Mutex
 	inner   context.Context // nil until it is needed
 	cancel  context.CancelCauseFunc
 	release context.CancelFunc
 	stopped bool
-	timer   *time.Timer
-	pause   time.Duration
+	peer    socket.Watch
 }
 
 var _ context.Context = (*requestContext)(nil)
@@ -60,29 +54,13 @@ func (a *requestContext) context() context.Context {
 		base, cancel := context.WithCancelCause(a.conn.srv.hard)
 		a.cancel = cancel
 		a.inner, a.release = context.WithDeadlineCause(base, a.deadline, errTooLate)
-		switch {
-		case a.stopped:
+		if a.stopped {
 			a.end()
-		case a.conn.Raw != nil:
-			a.pause = minPoll
-			a.timer = time.AfterFunc(a.pause, a.poll)
+		} else {
+			a.peer.Start(a.conn.Raw, maxPoll, func() { a.cancel(errClientGone) })
 		}
 	}
 	return a.inner
-}
-
-func (a *requestContext) poll() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stopped {
-		return
-	}
-	if socket.PeerClosed(a.conn.Raw) {
-		a.cancel(errClientGone)
-		return
-	}
-	a.pause = min(2*a.pause, maxPoll)
-	a.timer.Reset(a.pause)
 }
 
 // stop ends the context after the request has been answered.
@@ -90,9 +68,7 @@ func (a *requestContext) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stopped = true
-	if a.timer != nil {
-		a.timer.Stop()
-	}
+	a.peer.Stop()
 	if a.inner != nil {
 		a.end()
 	}

@@ -1,0 +1,52 @@
+package socket
+
+import (
+	"sync"
+	"syscall"
+	"time"
+)
+
+// firstCheck is the first interval of a Watch. It is short: a client that disconnects right
+// after its request costs the origin little.
+const firstCheck = 25 * time.Millisecond
+
+// Watch checks periodically whether the peer of a connection has closed its end, while a
+// request of the peer is served. It queries the kernel for the state of the connection and
+// reads nothing, so that no byte of the next request is lost. The zero value is ready.
+type Watch struct {
+	mu    sync.Mutex  // held by a check, so that none runs when Stop has returned
+	timer *time.Timer // nil unless checks are due
+}
+
+// Start begins the checks of raw, and calls closed if the peer has closed its end. The
+// interval doubles with each check, up to longest. If raw is nil, Start does nothing.
+func (w *Watch) Start(raw syscall.RawConn, longest time.Duration, closed func()) {
+	if raw == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	interval := firstCheck
+	w.timer = time.AfterFunc(interval, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch {
+		case w.timer == nil: // stopped
+		case PeerClosed(raw):
+			closed()
+		default:
+			interval = min(2*interval, longest)
+			w.timer.Reset(interval)
+		}
+	})
+}
+
+// Stop ends the checks: after it has returned, none runs or starts.
+func (w *Watch) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+}

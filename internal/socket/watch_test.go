@@ -1,0 +1,43 @@
+package socket
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestWatch checks that closed is called when the peer has closed its end, and not before.
+func TestWatch(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	peer, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	raw := Raw(nc)
+	if raw == nil {
+		t.Skip("the system can't look at a socket")
+	}
+	var w, stopped Watch
+	closing, gone := false, make(chan bool, 1)
+	stopped.Start(raw, time.Second, func() { t.Error("called after Stop") })
+	stopped.Stop()
+	stopped.Stop()
+	w.Start(raw, firstCheck, func() { gone <- closing })
+	w.mu.Lock() // orders closing before the checks that follow
+	closing = true
+	w.mu.Unlock()
+	_ = peer.Close()
+	if !<-gone {
+		t.Error("called while the peer was there")
+	}
+	w.Stop()
+}
