@@ -1,8 +1,6 @@
 package http1
 
 import (
-	"bytes"
-
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
@@ -31,7 +29,7 @@ var (
 )
 
 // Response is the parsed head of one answer, including interim ones. All slices alias the
-// buffer passed to ParseResponse.
+// buffer passed to ParseAnswer.
 type Response struct {
 	// Status is from 100 to 999.
 	Status int
@@ -83,11 +81,6 @@ func (r *Response) Body(head bool) Framing {
 // Reset clears the head, even if it is partly parsed, but keeps the storage of Fields.
 func (r *Response) Reset() { *r = Response{Fields: r.Fields[:0], ContentLength: -1} }
 
-// ParseResponse is ParseAnswer with the default limits.
-func ParseResponse(buf []byte, r *Response) (n int, err error) {
-	return ParseAnswer(buf, &AnswerLimits{}, r)
-}
-
 // ParseAnswer reads the head at the beginning of buf as ParseRequest does, with the same
 // rules for further calls. Every error is an *Error with the status 502.
 func ParseAnswer(buf []byte, lim *AnswerLimits, r *Response) (n int, err error) {
@@ -114,21 +107,14 @@ func (r *Response) parse(buf []byte, lim *AnswerLimits) (int, error) {
 	maxHead := or(lim.Head, 64<<10)
 	b := buf[:min(len(buf), maxHead)]
 	for {
-		lf := bytes.IndexByte(b[s.seen:], '\n')
-		if lf < 0 {
-			s.seen = len(b)
-			if !s.begun && !hasPrefix(b, "HTTP/") {
-				return 0, errStatusLine
-			}
-			if len(b) == maxHead {
-				return 0, errHeadSize
-			}
-			return 0, nil
-		}
-		lf += s.seen
-		line := b[s.line : lf+1]
-		s.line, s.seen = lf+1, lf+1
+		line := s.next(b)
 		switch {
+		case line == nil && !s.begun && !hasPrefix(b, "HTTP/"):
+			return 0, errStatusLine
+		case line == nil && len(b) == maxHead:
+			return 0, errHeadSize
+		case line == nil:
+			return 0, nil
 		case !s.begun:
 			if err := r.statusLine(line); err != nil {
 				return 0, err
@@ -138,7 +124,7 @@ func (r *Response) parse(buf []byte, lim *AnswerLimits) (int, error) {
 			if err := r.finish(lim); err != nil {
 				return 0, err
 			}
-			return lf + 1, nil
+			return s.line, nil
 		default:
 			if err := r.field(line, lim); err != nil {
 				return 0, err

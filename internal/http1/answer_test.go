@@ -45,7 +45,7 @@ func TestParseResponse(t *testing.T) {
 	f := func(head, want string) {
 		t.Helper()
 		var r, slow Response
-		n, err := ParseResponse([]byte(head+"rest"), &r)
+		n, err := ParseAnswer([]byte(head+"rest"), &AnswerLimits{}, &r)
 		if err != nil || n != len(head) || r.dump() != want {
 			t.Errorf("%q:\n got %d, %v, %s\nwant %s", head, n, err, r.dump(), want)
 		}
@@ -89,7 +89,7 @@ func TestParseResponseRefuses(t *testing.T) {
 	f := func(head string, want *Error) {
 		t.Helper()
 		var r, slow Response
-		n, err := ParseResponse([]byte(head), &r)
+		n, err := ParseAnswer([]byte(head), &AnswerLimits{}, &r)
 		if e, ok := err.(*Error); !ok || n != 0 || e.Reason != want.Reason || e.Status != 502 {
 			t.Errorf("%.80q: %d, %v; want %v as 502", head, n, err, want)
 		}
@@ -183,7 +183,7 @@ func TestAnswerLimits(t *testing.T) {
 func TestHeadAnswers(t *testing.T) {
 	for _, field := range []string{"", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"} {
 		var r Response
-		if _, err := ParseResponse([]byte("HTTP/1.1 200 OK\r\n"+field+"\r\n"), &r); err != nil || r.Body(true) != NoBody || r.Close {
+		if _, err := ParseAnswer([]byte("HTTP/1.1 200 OK\r\n"+field+"\r\n"), &AnswerLimits{}, &r); err != nil || r.Body(true) != NoBody || r.Close {
 			t.Errorf("%q: %v, body %d, close %t", field, err, r.Body(true), r.Close)
 		}
 	}
@@ -198,7 +198,7 @@ func TestParseResponseAllocs(t *testing.T) {
 	}
 	var r Response
 	if n := testing.AllocsPerRun(1000, func() {
-		if n, err := ParseResponse(originHead, &r); n != len(originHead) || err != nil {
+		if n, err := ParseAnswer(originHead, &AnswerLimits{}, &r); n != len(originHead) || err != nil {
 			t.Fatal(n, err)
 		}
 	}); n != 0 {
@@ -211,7 +211,7 @@ func BenchmarkParseResponse(b *testing.B) {
 	b.SetBytes(int64(len(originHead)))
 	var r Response
 	for b.Loop() {
-		if _, err := ParseResponse(originHead, &r); err != nil {
+		if _, err := ParseAnswer(originHead, &AnswerLimits{}, &r); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -265,7 +265,7 @@ func FuzzParseResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, head []byte) {
 		var r, slow Response
-		n, err := ParseResponse(head, &r)
+		n, err := ParseAnswer(head, &AnswerLimits{}, &r)
 		n2, err2 := feedAnswer(head, &slow)
 		if n != n2 || fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Fatalf("%q at once: %d, %v; byte by byte: %d, %v", head, n, err, n2, err2)

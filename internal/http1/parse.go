@@ -41,6 +41,19 @@ type scanState struct {
 	head  headState
 }
 
+// next returns the next line of b, or nil if it has not ended yet.
+func (s *scanState) next(b []byte) (line []byte) {
+	n := bytes.IndexByte(b[s.seen:], '\n') + 1
+	if n == 0 {
+		s.seen = len(b)
+		return nil
+	}
+	line = b[s.line : s.seen+n]
+	s.seen += n
+	s.line = s.seen
+	return line
+}
+
 // ParseRequest reads the head at the beginning of buf and returns its length. n == 0 without
 // an error means that more bytes are needed: append them to buf and call again with the same
 // r. As long as buf is not moved, each byte is scanned once, however slowly the head
@@ -70,29 +83,24 @@ func (r *Request) parse(buf []byte, lim *Limits) (int, error) {
 	maxHead := or(lim.Head, 32<<10)
 	b := buf[:min(len(buf), maxHead)]
 	for {
-		lf := bytes.IndexByte(b[s.seen:], '\n')
-		if lf < 0 {
-			s.seen = len(b)
-			return 0, r.incomplete(b, lim, maxHead)
-		}
-		lf += s.seen
-		line := b[s.line : lf+1]
 		start := s.line
-		s.line, s.seen = lf+1, lf+1
-		if !s.begun {
+		line := s.next(b)
+		switch {
+		case line == nil:
+			return 0, r.incomplete(b, lim, maxHead)
+		case !s.begun:
 			if err := r.firstLine(line, start, lim); err != nil {
 				return 0, err
 			}
-			continue
-		}
-		if len(line) == 2 && line[0] == '\r' {
+		case len(line) == 2 && line[0] == '\r':
 			if err := r.finish(); err != nil {
 				return 0, err
 			}
-			return lf + 1, nil
-		}
-		if err := r.field(line, lim); err != nil {
-			return 0, err
+			return s.line, nil
+		default:
+			if err := r.field(line, lim); err != nil {
+				return 0, err
+			}
 		}
 	}
 }

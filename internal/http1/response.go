@@ -29,16 +29,7 @@ func AppendStatus(dst []byte, code int) []byte {
 
 // AppendField appends a header line. Bytes that could end the line become
 // blanks, so that no value can smuggle in a line of its own.
-func AppendField(dst []byte, name, value string) []byte {
-	dst = append(append(dst, name...), ": "...)
-	mark := len(dst)
-	dst = append(dst, value...)
-	defuse(dst[mark:])
-	return append(dst, "\r\n"...)
-}
-
-// AppendFieldBytes is AppendField for a value in bytes.
-func AppendFieldBytes(dst []byte, name string, value []byte) []byte {
+func AppendField[T string | []byte](dst []byte, name string, value T) []byte {
 	dst = append(append(dst, name...), ": "...)
 	mark := len(dst)
 	dst = append(dst, value...)
