@@ -1,3 +1,5 @@
+//go:build unix
+
 package socket
 
 import (
@@ -23,9 +25,6 @@ func TestWatch(t *testing.T) {
 	}
 	defer nc.Close()
 	raw := Raw(nc)
-	if raw == nil {
-		t.Skip("the system can't look at a socket")
-	}
 	var w, stopped Watch
 	closing, gone := false, make(chan bool, 1)
 	stopped.Start(raw, time.Second, func() { t.Error("called after Stop") })
