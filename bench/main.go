@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,7 +36,7 @@ type plan struct {
 }
 
 var (
-	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, tweets: 5000, posts: 200_000, away: time.Minute, limit: 40 * time.Minute}
+	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, tweets: 5000, posts: 200_000, away: time.Minute, limit: time.Hour}
 	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, tweets: 700, posts: 50_000, away: 3 * time.Second, limit: 5 * time.Minute}
 )
 
@@ -71,8 +72,8 @@ func main() {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("not done within %v", p.limit))
 	defer cancel()
 	report, err := run(ctx, p, names, *binary, *cpus)
-	if err == nil {
-		err = report.print(os.Stdout, *asJSON)
+	if report != nil {
+		err = errors.Join(err, report.print(os.Stdout, *asJSON))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -178,7 +179,7 @@ func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*
 			if ctx.Err() != nil { // the interrupt may have stopped the servers too
 				err = context.Cause(ctx)
 			}
-			return nil, fmt.Errorf("%s: %w", g.name, err)
+			return r, fmt.Errorf("%s: %w", g.name, err)
 		}
 		l.stopAll()
 	}

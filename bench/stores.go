@@ -37,7 +37,9 @@ func (l *lab) startEmbedded(name string) (p *proc.Process, dir string, err error
 	if err != nil {
 		return nil, "", err
 	}
-	dir = filepath.Join(l.dir, name+"-data")
+	if dir, err = os.MkdirTemp(l.dir, name+"-data-"); err != nil {
+		return nil, "", err
+	}
 	file := filepath.Join(l.dir, name+".yaml")
 	if err := os.WriteFile(file, embeddedText(addr, dir), 0o600); err != nil {
 		return nil, "", fmt.Errorf("configure %s: %w", name, err)
