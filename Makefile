@@ -23,7 +23,7 @@ SOAK_ROUNDS ?= 20
 SOAK_GETS ?= 5000000
 SOAK_FUZZ ?= 1h
 
-.PHONY: help build run check test test-unit test-integration lint soak bench tools fetch
+.PHONY: help build run check test test-unit test-integration lint vuln soak bench tools fetch
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -41,6 +41,7 @@ check: ## formatting, vet, staticcheck and the unit tests without the race detec
 # The tools for the integration tests are fetched while the unit tests run.
 test: ## all checks and tests
 	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory vuln
 	@$(MAKE) --no-print-directory -j2 test-unit fetch
 	@$(MAKE) --no-print-directory test-integration
 
@@ -50,9 +51,12 @@ fetch:
 	@$(MAKE) --no-print-directory tools >.tools/log 2>&1 || { cat .tools/log; exit 1; }
 	@cat .tools/log
 
-lint: ## gofmt, go vet, staticcheck, in both modules
+lint: ## gofmt, go vet, staticcheck in both modules, and whether they compile on other systems
 	@scripts/setup-go.sh
 	@scripts/lint.sh
+
+vuln: ## known vulnerabilities of the dependencies, if their database can be reached
+	@scripts/vuln.sh
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
 # With the race detector each program exits after 50 ms instead of a second. go vet runs in

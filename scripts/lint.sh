@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs gofmt, go vet and staticcheck in both modules. The project's own rules are tests in
-# internal/repo.
+# Runs gofmt, go vet and staticcheck in both modules, and checks that they compile on other
+# systems. The project's own rules are tests in internal/repo.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
@@ -16,4 +16,6 @@ for module in . integration; do
 		"$TOOLS/bin/staticcheck" ./...
 	)
 done
-say "lint: gofmt, go vet and staticcheck found nothing"
+go run ./scripts/crosscheck darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64 linux/386 linux/arm64
+go run ./scripts/crosscheck -C integration darwin/arm64 linux/arm64
+say "lint: gofmt, go vet, staticcheck and crosscheck found nothing"

@@ -133,9 +133,9 @@ func (l layer) allows(path string) bool {
 }
 
 // outside reports whether a folder is not part of the product: benchmarks, the other module,
-// packages for tests, and programs that generate text.
+// packages for tests, and programs that generate text or check the repository.
 func outside(dir string) bool {
-	for _, prefix := range []string{"bench", "integration", "internal/testutil", "internal/config/gendoc"} {
+	for _, prefix := range []string{"bench", "integration", "scripts", "internal/testutil", "internal/config/gendoc"} {
 		if dir == prefix || strings.HasPrefix(dir, prefix+"/") {
 			return true
 		}

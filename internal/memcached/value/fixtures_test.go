@@ -32,7 +32,7 @@ func shortText() string {
 // can refer, and a run of one pattern.
 func longText() string {
 	var b strings.Builder
-	x := 12345
+	x := int64(12345)
 	for range 30 {
 		x = (x*1103515245 + 12345) % (1 << 31)
 		fmt.Fprintf(&b, "%x", x)

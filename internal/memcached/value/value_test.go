@@ -249,7 +249,7 @@ func TestUndecodable(t *testing.T) {
 	f("pylibmc", 8, zlibbed(long), int64(len(long))-1, ErrTooLarge)
 	f("raw", 0, zstded(long), int64(len(long))-1, ErrTooLarge)
 	f("php", 0x30, php(len(long), zlibbed(long)), int64(len(long))-1, ErrTooLarge)
-	f("php", 0x50, php(1<<32-1, stored(t, "php-fastlz1.bin")[4:]), limit, ErrTooLarge)
+	f("php", 0x50, php(-1, stored(t, "php-fastlz1.bin")[4:]), limit, ErrTooLarge)
 	f("spymemcached", 0x200, "\x03\xe8", 3, ErrTooLarge)
 
 	for _, packed := range []string{gzipped(long), zlibbed(long), zstded(long)} {
@@ -313,7 +313,7 @@ func TestRatio(t *testing.T) {
 	f(strings.Repeat("0", free+1), ErrTooLarge)
 	var digits strings.Builder
 	for i := range free / 4 {
-		fmt.Fprintf(&digits, "%08x", i*0x9e3779b1)
+		fmt.Fprintf(&digits, "%08x", uint64(i)*0x9e3779b1)
 	}
 	f(digits.String(), nil)
 }
