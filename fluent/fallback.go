@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/kasoku/kasoku/fluent/internal/forward"
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
@@ -135,26 +136,11 @@ func (f *fallback) call(h ErrorHandler, cause error, b *batch) (err error) {
 			f.logger.events.report(Event{Kind: HandlerFailed, Records: b.records, Err: err})
 		}
 	}()
-	f.buffer, err = appendMessages(f.buffer[:0], b)
+	f.buffer, err = forward.AppendSingles(f.buffer[:0], &forward.Message{Tag: b.tag, Entries: b.entries})
 	if err != nil {
-		return err
+		return fmt.Errorf("fluent: reading a batch: %w", err)
 	}
 	return h.HandleError(cause, f.buffer)
-}
-
-// appendMessages appends each event of b as a message: tag, time, record.
-func appendMessages(dst []byte, b *batch) ([]byte, error) {
-	for rest := b.entries; len(rest) > 0; {
-		n, err := msgpack.Skip(rest)
-		if err != nil {
-			return dst, fmt.Errorf("fluent: reading a batch: %w", err)
-		}
-		dst = append(dst, 0x93)
-		dst = msgpack.AppendString(dst, b.tag)
-		dst = append(dst, rest[1:n]...)
-		rest = rest[n:]
-	}
-	return dst, nil
 }
 
 // adopt accepts all or none of the records of another Logger: messages of one tag, which is

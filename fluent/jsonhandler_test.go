@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/fluent/internal/forward"
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
@@ -22,7 +23,7 @@ func TestFallbackJSON(t *testing.T) {
 		b.entries = append(append(b.entries, entry...), r...)
 		b.records++
 	}
-	data, err := appendMessages(nil, b)
+	data, err := forward.AppendSingles(nil, &forward.Message{Tag: b.tag, Entries: b.entries})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -323,23 +323,16 @@ func (o *options) resolve() error {
 }
 
 func (o *options) check() error {
-	positive := func(name string, n int64) error {
-		if n > 0 {
+	require := func(ok bool, format string, args ...any) error {
+		if ok {
 			return nil
 		}
-		return fmt.Errorf("%s must be above 0, is %d", name, n)
+		return fmt.Errorf(format, args...)
 	}
-	notNegative := func(name string, n int64) error {
-		if n >= 0 {
-			return nil
-		}
-		return fmt.Errorf("%s must not be negative, is %d", name, n)
-	}
+	positive := func(name string, n int64) error { return require(n > 0, "%s must be above 0, is %d", name, n) }
+	notNegative := func(name string, n int64) error { return require(n >= 0, "%s must not be negative, is %d", name, n) }
 	within := func(name string, n, last int) error {
-		if n >= 0 && n <= last {
-			return nil
-		}
-		return fmt.Errorf("%s has no value %d", name, n)
+		return require(n >= 0 && n <= last, "%s has no value %d", name, n)
 	}
 	return errors.Join(
 		positive("MaxRecord", int64(o.maxRecord)),

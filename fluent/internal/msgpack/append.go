@@ -175,11 +175,8 @@ func AppendMapLen(dst []byte, n int) []byte {
 	return append(dst, codeMap32, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// EventTimeSize is the number of bytes that AppendEventTime appends.
-const EventTimeSize = 10
-
 // AppendEventTime appends a time as Fluentd's EventTime: extension type 0 with unsigned
-// seconds since 1970 and nanoseconds, always EventTimeSize bytes. A time out of range
+// seconds since 1970 and nanoseconds, always ten bytes. A time out of range
 // becomes the nearest one in range: the start of 1970, or the last nanosecond of the 32-bit
 // seconds, in February 2106.
 func AppendEventTime(dst []byte, t time.Time) []byte {

@@ -16,9 +16,6 @@ type Reader struct {
 // NewReader returns a Reader of b, which must not change while it is in use.
 func NewReader(b []byte) Reader { return Reader{b: b} }
 
-// Pos returns the number of bytes read.
-func (r *Reader) Pos() int { return r.pos }
-
 // Rest returns the unread bytes, which still belong to the reader.
 func (r *Reader) Rest() []byte { return r.b[r.pos:] }
 
@@ -50,12 +47,6 @@ func (r *Reader) next(want Kind) (head, []byte, error) {
 // mismatch is separate from next, which would be slower with it.
 func (r *Reader) mismatch(want Kind, found head) error {
 	return fmt.Errorf("msgpack: found %v at byte %d where %v was expected", found.kind, r.pos, want)
-}
-
-// Nil reads nil.
-func (r *Reader) Nil() error {
-	_, _, err := r.next(Nil)
-	return err
 }
 
 // Bool reads true or false.
@@ -116,29 +107,17 @@ func (r *Reader) integer() (v uint64, negative bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	switch h.code {
-	case codeUint8:
-		return uint64(p[0]), false, nil
-	case codeUint16:
-		return uint64(binary.BigEndian.Uint16(p)), false, nil
-	case codeUint32:
-		return uint64(binary.BigEndian.Uint32(p)), false, nil
-	case codeUint64:
-		return binary.BigEndian.Uint64(p), false, nil
+	if len(p) == 0 { // the code is the number
+		p = []byte{h.code}
 	}
-	var i int64
-	switch h.code {
-	case codeInt8:
-		i = int64(int8(p[0]))
-	case codeInt16:
-		i = int64(int16(binary.BigEndian.Uint16(p)))
-	case codeInt32:
-		i = int64(int32(binary.BigEndian.Uint32(p)))
-	case codeInt64:
-		i = int64(binary.BigEndian.Uint64(p))
-	default: // the code is the number
-		i = int64(int8(h.code))
+	for _, c := range p {
+		v = v<<8 | uint64(c)
 	}
+	if h.code >= codeUint8 && h.code <= codeUint64 {
+		return v, false, nil
+	}
+	unused := 64 - 8*len(p)
+	i := int64(v<<unused) >> unused // extends the sign
 	return uint64(i), i < 0, nil
 }
 

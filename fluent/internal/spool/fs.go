@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // fsys is the file system used by a spool. Names are paths.
@@ -44,7 +45,6 @@ func (f osFile) Size() (int64, error) {
 func (osFS) MkdirAll(dir string) error                 { return os.MkdirAll(dir, 0o700) }
 func (osFS) ReadDir(dir string) ([]fs.DirEntry, error) { return os.ReadDir(dir) }
 func (osFS) Remove(name string) error                  { return os.Remove(name) }
-func (osFS) SyncDir(dir string) error                  { return syncDir(dir) }
 func (osFS) Lock(name string) (io.Closer, error)       { return lockFile(filepath.Clean(name)) }
 
 func (osFS) Create(name string) (file, error) {
@@ -59,4 +59,18 @@ func openFile(name string, flags int) (file, error) {
 		return nil, err
 	}
 	return osFile{f}, nil
+}
+
+// SyncDir does nothing on Windows: it has no such call, and NTFS journals the changes of its
+// directories.
+func (osFS) SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
 }

@@ -31,12 +31,3 @@ func lockFile(name string) (io.Closer, error) {
 	}
 	return nil, &os.PathError{Op: "flock", Path: name, Err: err}
 }
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}

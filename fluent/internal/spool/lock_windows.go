@@ -27,7 +27,3 @@ func lockFile(name string) (io.Closer, error) {
 	}
 	return os.NewFile(uintptr(h), name), nil
 }
-
-// syncDir does nothing: Windows has no such call, and NTFS journals the changes of its
-// directories.
-func syncDir(string) error { return nil }

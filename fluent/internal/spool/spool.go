@@ -116,14 +116,6 @@ func (s *Spool) Lost() (payloads, records int, bytes int64) {
 	return s.lost.payloads, s.lost.records, s.lost.bytes
 }
 
-// DiskBytes returns the size of all files. It is at most Options.MaxBytes, unless an earlier
-// Open had a higher bound.
-func (s *Spool) DiskBytes() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.disk
-}
-
 // Close syncs, except with SyncNever, and releases the directory. Payloads that were taken
 // but not done are kept on disk. A second call does nothing.
 func (s *Spool) Close() error {

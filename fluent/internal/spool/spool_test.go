@@ -596,3 +596,11 @@ func BenchmarkOpen(b *testing.B) {
 		s.Close()
 	}
 }
+
+// DiskBytes returns the size of all files. It is at most Options.MaxBytes, unless an earlier
+// Open had a higher bound.
+func (s *Spool) DiskBytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.disk
+}

@@ -3,6 +3,7 @@ package disk
 import (
 	"io"
 	"os"
+	"runtime"
 )
 
 // FS is the file system of a tier. Tests replace it to inject failures and crashes at any
@@ -71,5 +72,18 @@ func (osFS) Open(name string) (Handle, error) {
 
 func (osFS) Rename(from, to string) error        { return os.Rename(from, to) }
 func (osFS) Remove(name string) error            { return os.Remove(name) }
-func (osFS) SyncDir(dir string) error            { return syncDir(dir) }
 func (osFS) Lock(name string) (io.Closer, error) { return lockFile(name) }
+
+// SyncDir does nothing on Windows: it has no such call, and NTFS journals the changes of its
+// directories.
+func (osFS) SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

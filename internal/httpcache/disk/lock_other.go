@@ -4,7 +4,6 @@ package disk
 
 import (
 	"io"
-	"os"
 	"sync"
 )
 
@@ -24,13 +23,4 @@ func lockFile(name string) (io.Closer, error) {
 func (l lockedName) Close() error {
 	locked.Delete(string(l))
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -29,12 +29,3 @@ func lockFile(name string) (io.Closer, error) {
 	f.Close()
 	return nil, err
 }
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}

@@ -27,6 +27,3 @@ func lockFile(name string) (io.Closer, error) {
 	}
 	return os.NewFile(uintptr(h), name), nil
 }
-
-// syncDir does nothing: NTFS journals changes of directories.
-func syncDir(string) error { return nil }
