@@ -79,15 +79,6 @@ func (r *CertReloader) modified() (stamps [3]time.Time) {
 	return stamps
 }
 
-// Expires returns when the certificate in use expires.
-func (r *CertReloader) Expires() time.Time {
-	cert := r.cur.Load().cert
-	if cert.Leaf == nil {
-		return time.Time{}
-	}
-	return cert.Leaf.NotAfter
-}
-
 // Config returns a TLS configuration that follows the reloader.
 func (r *CertReloader) Config() *tls.Config {
 	cfg := &tls.Config{

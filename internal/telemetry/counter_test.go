@@ -47,29 +47,6 @@ func TestHistogramBuckets(t *testing.T) {
 	f(time.Hour, len(Buckets))
 }
 
-func TestHistogramQuantile(t *testing.T) {
-	h := NewHistogram()
-	f := func(q float64, want time.Duration) {
-		t.Helper()
-		s := h.Snapshot()
-		if got := s.Quantile(q); got != want {
-			t.Fatalf("Quantile(%v) = %s; want %s", q, got, want)
-		}
-	}
-	f(0.5, 0)
-	for range 50 {
-		h.Observe(15 * time.Microsecond) // 10..20us
-	}
-	for range 50 {
-		h.Observe(700 * time.Microsecond) // 500us..1ms
-	}
-	f(0.25, 15*time.Microsecond)
-	f(0.5, 20*time.Microsecond)
-	f(0.75, 750*time.Microsecond)
-	h.Observe(time.Hour)
-	f(1, 50*time.Second)
-}
-
 func TestCountingDoesNotAllocate(t *testing.T) {
 	if race.Enabled {
 		return // the detector makes sync.Pool drop items at random

@@ -78,28 +78,3 @@ func (h *Histogram) Snapshot() Snapshot {
 	}
 	return s
 }
-
-// Quantile estimates the q-quantile (0 to 1) by linear interpolation within its bucket.
-// Beyond the last bound it returns the last bound, and 0 if nothing was observed.
-func (s *Snapshot) Quantile(q float64) time.Duration {
-	if s.Count == 0 {
-		return 0
-	}
-	rank := q * float64(s.Count)
-	seen := 0.0
-	for b, n := range s.Counts {
-		if n == 0 || seen+float64(n) < rank {
-			seen += float64(n)
-			continue
-		}
-		if b == len(Buckets) {
-			break
-		}
-		low := time.Duration(0)
-		if b > 0 {
-			low = Buckets[b-1]
-		}
-		return low + time.Duration((rank-seen)/float64(n)*float64(Buckets[b]-low))
-	}
-	return Buckets[len(Buckets)-1]
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -216,17 +215,12 @@ func Sample(s Sink, share float64) Sink {
 type sampler struct {
 	Sink
 	step uint64
-	sum  []sampleLine
+	sum  []counterLine
 	init sync.Once
 }
 
-type sampleLine struct {
-	n atomic.Uint64
-	_ [120]byte
-}
-
 func (s *sampler) Log(r *Record) {
-	s.init.Do(func() { s.sum = make([]sampleLine, shardCount) })
+	s.init.Do(func() { s.sum = make([]counterLine, shardCount) })
 	after := s.sum[shard()].n.Add(s.step)
 	if after>>32 != (after-s.step)>>32 {
 		s.Sink.Log(r)

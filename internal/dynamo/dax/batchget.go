@@ -27,14 +27,10 @@ func (k *call) batchGetItem() {
 	if !ok {
 		return
 	}
-	body, ok := k.request(&headBatchGetItem, k.scratch.body)
-	if !ok {
-		return
-	}
-	var err error
-	if k.out, err = k.appendBatch(append(k.out, success), tables, body); err != nil {
-		k.failResponse(err)
-	}
+	k.request(&headBatchGetItem, k.scratch.body, func(answer []byte) (err error) {
+		k.out, err = k.appendBatch(append(k.out, success), tables, answer)
+		return err
+	})
 }
 
 // batchGetBody builds the request in DynamoDB's JSON. It returns false if it has failed the

@@ -84,14 +84,8 @@ func (k *call) change(head *http1.Request, body []byte) {
 		k.failRequest(err)
 		return
 	}
-	answer, ok := k.request(head, w.body)
-	if !ok {
-		return
-	}
 	partial := returns == "UPDATED_OLD" || returns == "UPDATED_NEW"
-	if err := k.changeReply(answer, partial); err != nil {
-		k.failResponse(err)
-	}
+	k.request(head, w.body, func(answer []byte) error { return k.changeReply(answer, partial) })
 }
 
 // empty reports whether an object has no members.

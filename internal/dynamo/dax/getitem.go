@@ -58,11 +58,7 @@ func (k *call) getItem() {
 		k.failRequest(err)
 		return
 	}
-	if answer, ok := k.request(&headGetItem, w.body); ok {
-		if err := k.itemReply(answer, paths); err != nil {
-			k.failResponse(err)
-		}
-	}
+	k.request(&headGetItem, w.body, func(answer []byte) error { return k.itemReply(answer, paths) })
 }
 
 // serveHit serves the item from the cache. It returns false, without any effect, if that

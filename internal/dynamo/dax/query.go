@@ -69,13 +69,7 @@ func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
 		k.failRequest(err)
 		return
 	}
-	answer, ok := k.request(head, w.body)
-	if !ok {
-		return
-	}
-	if err := k.pageReply(answer, paths, indexed); err != nil {
-		k.failResponse(err)
-	}
+	k.request(head, w.body, func(answer []byte) error { return k.pageReply(answer, paths, indexed) })
 }
 
 // appendStart appends the start position of the page, if the option is present.

@@ -64,18 +64,18 @@ func requestHead(operation string) http1.Request {
 	}
 }
 
-// request sends a request to the service on behalf of the client. If it fails, request fails
-// the call and returns false.
-func (k *call) request(head *http1.Request, body []byte) (answer []byte, ok bool) {
+// request sends a request to the service on behalf of the client, and calls reply with the
+// answer. If either fails, it fails the call.
+func (k *call) request(head *http1.Request, body []byte, reply func(answer []byte) error) {
 	x, ok := k.roundTrip(head, body)
 	if !ok {
 		k.fail(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)))
-		return nil, false
+	} else if err := reply(x.Reply.Body); err != nil {
+		k.failResponse(err)
 	}
-	return x.Reply.Body, true
 }
 
-// roundTrip is like request, but doesn't fail the call.
+// roundTrip sends a request, and reports whether it succeeded.
 func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
 	x = edge.Detached(k.ctx(), *head, body, k.now)
 	k.client.Serve(x)

@@ -47,7 +47,6 @@ type Registry struct {
 	max   int64
 	log   *slog.Logger
 	known [shards]atomic.Pointer[map[uint64]*list]
-	count atomic.Int64
 
 	mu       sync.Mutex // guards the fields below
 	used     usage
@@ -87,7 +86,6 @@ func (r *Registry) load(l *list) {
 		return
 	}
 	shard[l.id] = l
-	r.count.Add(1)
 	r.charge(l, 1)
 }
 
@@ -97,9 +95,6 @@ func (r *Registry) Close() error {
 	defer r.fileMu.Unlock()
 	return r.file.close()
 }
-
-// Len returns the number of lists, without the empty one.
-func (r *Registry) Len() int { return int(r.count.Load()) }
 
 // Names returns the names of the list with the given number, in order. They must not be
 // modified.
@@ -189,5 +184,4 @@ func (r *Registry) publish(l *list) {
 	maps.Copy(next, old)
 	next[l.id] = l
 	shard.Store(&next)
-	r.count.Add(1)
 }

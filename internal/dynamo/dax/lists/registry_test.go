@@ -30,6 +30,15 @@ func open(t testing.TB, dir string) *Registry {
 	return r
 }
 
+// Len returns the number of lists, without the empty one.
+func (r *Registry) Len() int {
+	n := -1
+	for i := range r.known {
+		n += len(*r.known[i].Load())
+	}
+	return n
+}
+
 func number(t testing.TB, r *Registry, list ...string) uint64 {
 	t.Helper()
 	id, err := r.ID(names(list...), Owner{})
