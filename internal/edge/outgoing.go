@@ -197,9 +197,7 @@ var te, trailers = []byte("te"), []byte("trailers")
 
 // lists reports whether a comma-separated list has the element, in any case.
 func lists(list, element []byte) bool {
-	for more := true; more; {
-		var e []byte
-		e, list, more = bytes.Cut(list, []byte{','})
+	for e := range bytes.SplitSeq(list, []byte{','}) {
 		if bytes.EqualFold(bytes.Trim(e, " \t"), element) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -31,15 +32,15 @@ func (c Compression) append(dst, b []byte) ([]byte, error) {
 	if c == Zstd {
 		return zstdEncoder().EncodeAll(b, dst), nil
 	}
-	out := sink(dst)
+	out := bytes.NewBuffer(dst)
 	z := gzips.Get().(*gzip.Writer)
 	defer gzips.Put(z)
-	z.Reset(&out)
+	z.Reset(out)
 	if _, err := z.Write(b); err != nil {
 		return dst, err
 	}
 	err := z.Close()
-	return out, err
+	return out.Bytes(), err
 }
 
 // The fastest level compresses repetitive text such as logs well enough; a slower one would
@@ -60,11 +61,3 @@ var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	}
 	return z
 })
-
-// sink is a slice that implements io.Writer.
-type sink []byte
-
-func (s *sink) Write(p []byte) (int, error) {
-	*s = append(*s, p...)
-	return len(p), nil
-}

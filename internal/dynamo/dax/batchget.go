@@ -1,6 +1,8 @@
 package dax
 
 import (
+	"strconv"
+
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
@@ -40,7 +42,7 @@ func (k *call) batchGetBody() (tables []batchTable, ok bool) {
 	defer func() { k.scratch.body = b }()
 	n := k.args.Map()
 	for k.args.More(&n) {
-		t, ok := k.batchTable(len(tables), wire.Read)
+		t, ok := k.readTable(len(tables), wire.Read)
 		if !ok {
 			return nil, false
 		}
@@ -64,8 +66,9 @@ func (k *call) batchGetBody() (tables []batchTable, ok bool) {
 	return tables, true
 }
 
-// batchTable reads a table name. before is the number of tables already read.
-func (k *call) batchTable(before int, access wire.Access) (t batchTable, ok bool) {
+// readTable reads a table name and looks up its key schema. before is the number of tables
+// already read. It returns false if it has failed the call.
+func (k *call) readTable(before int, access wire.Access) (t batchTable, ok bool) {
 	t.name = k.args.String()
 	switch err := k.args.Err(); {
 	case err != nil:
@@ -94,11 +97,7 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 	if n := k.args.Array(); n != 3 {
 		k.args.Fail("the request for a table has %d parts, not 3", n)
 	}
-	if k.args.Bool() {
-		b = append(b, `"ConsistentRead":true`...)
-	} else {
-		b = append(b, `"ConsistentRead":false`...)
-	}
+	b = strconv.AppendBool(append(b, `"ConsistentRead":`...), k.args.Bool())
 	if !k.args.Null() {
 		w := &k.scratch.words
 		w.Reset()

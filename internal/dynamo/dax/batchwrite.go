@@ -55,7 +55,7 @@ func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
 	defer func() { k.scratch.body = b }()
 	n := k.args.Map()
 	for k.args.More(&n) {
-		t, ok := k.batchTable(len(tables), wire.Write)
+		t, ok := k.readTable(len(tables), wire.Write)
 		if !ok {
 			return nil, 0, false
 		}

@@ -121,23 +121,9 @@ func keySchema(s *accel.Schema) key.Schema {
 // table reads the table name at the beginning of the arguments and looks up its key schema.
 // It returns false if it has failed the call.
 func (k *call) table(access wire.Access) (table []byte, ok bool) {
-	table = k.args.String()
-	if err := k.args.Err(); err != nil {
-		k.failRequest(err)
-		return nil, false
-	}
-	if !k.checkTableName(table) {
-		return nil, false
-	}
-	k.line.Table = table
-	if !k.authorize(access, table) {
-		return nil, false
-	}
-	s, ok := k.schema(table)
-	if ok {
-		k.scratch.keys = keySchema(s)
-	}
-	return table, ok
+	t, ok := k.readTable(0, access)
+	k.scratch.keys = t.schema
+	return t.name, ok
 }
 
 // appendKey appends a Key member with the key object encoded by b.

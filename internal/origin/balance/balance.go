@@ -182,8 +182,7 @@ func (cfg *Config) complete() error {
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
-	members := make([]Member, len(cfg.Members))
-	copy(members, cfg.Members)
+	members := slices.Clone(cfg.Members)
 	cfg.Members = members
 	for i := range members {
 		members[i].Name = cmp.Or(members[i].Name, members[i].URL)

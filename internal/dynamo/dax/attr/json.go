@@ -3,6 +3,7 @@ package attr
 import (
 	"encoding/base64"
 	"errors"
+	"strconv"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/number"
@@ -35,10 +36,7 @@ func appendJSON(dst []byte, r *cbor.Reader, depth int) ([]byte, error) {
 	case cbor.Bytes:
 		dst = appendBase64(append(dst, `{"B":`...), r.Bytes())
 	case cbor.True, cbor.False:
-		dst = append(dst, `{"BOOL":false`...)
-		if r.Bool() {
-			dst = append(dst[:len(dst)-len("false")], "true"...)
-		}
+		dst = strconv.AppendBool(append(dst, `{"BOOL":`...), r.Bool())
 	case cbor.Null:
 		r.Null()
 		dst = append(dst, `{"NULL":true`...)

@@ -143,21 +143,16 @@ func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 func (r *Registry) lookupOrAdd(names [][]byte, encoded []byte, by Owner) (uint64, error) {
 	id := idOf(encoded)
 	if l := r.find(id); l != nil {
-		return l.check(names)
+		if !l.hasNames(names) {
+			return 0, ErrCollision
+		}
+		return id, nil
 	}
 	if !validNames(names) {
 		return 0, ErrNames
 	}
 	by.Key = by.Key[:min(len(by.Key), maxOwner)]
 	return r.add(id, names, encoded, by)
-}
-
-// check returns the number of l if it consists of names.
-func (l *list) check(names [][]byte) (uint64, error) {
-	if !l.hasNames(names) {
-		return 0, ErrCollision
-	}
-	return l.id, nil
 }
 
 // validNames reports whether names are within the limits and unique.
