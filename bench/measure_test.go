@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -164,5 +166,32 @@ func TestScenariosKeepTheirRequests(t *testing.T) {
 		if want := []string{"own", scenario}; !slices.Equal(got, want) {
 			t.Errorf("%s: the targets are sent %q; want %q", scenario, got, want)
 		}
+	}
+}
+
+// TestReadme checks the table of figures in README.md: each command selects a group, and each
+// ratio is one of docs/benchmarks.md.
+func TestReadme(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	results := read("../docs/benchmarks.md")
+	rows := regexp.MustCompile("(?m)^\\| (.*) \\| ([0-9., to]+) \\| `go run ./bench -only (\\w+)` \\|$").FindAllStringSubmatch(read("../README.md"), -1)
+	for _, row := range rows {
+		if !slices.Contains(groupNames(), row[3]) {
+			t.Errorf("README.md: %s: there is no group %s", row[1], row[3])
+		}
+		for _, figure := range regexp.MustCompile(`[0-9.]+`).FindAllString(row[2], -1) {
+			if !regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(figure) + `($|[^0-9.]|\.\D)`).MatchString(results) {
+				t.Errorf("README.md: %s: docs/benchmarks.md has no %s", row[1], figure)
+			}
+		}
+	}
+	if len(rows) < 5 {
+		t.Errorf("got %d rows with figures, want at least 5", len(rows))
 	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds Kasoku and runs it like `kasoku serve` without a file: a DynamoDB-compatible
 # store that prints commands to paste. Its tables are stored below .tools/run. LISTEN, DAX
-# and ADMIN select other addresses.
+# and ADMIN select other addresses, DIR another folder.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -10,8 +10,9 @@ need_go
 say "building bin/kasoku"
 (cd "$ROOT" && go build -o bin/kasoku ./cmd/kasoku)
 
-mkdir -p "$TOOLS/run"
-cd "$TOOLS/run"
+dir=${DIR:-$TOOLS/run}
+mkdir -p "$dir"
+cd "$dir"
 rm -f kasoku.yaml
 if [ -n "${LISTEN:-}${DAX:-}${ADMIN:-}" ]; then
 	cat >kasoku.yaml <<END
@@ -24,6 +25,6 @@ services:
     origin: embedded:./kasoku-data
     auth: {mode: none}
 END
-	say "answering on http://${LISTEN:-127.0.0.1:8000}, as configured in .tools/run/kasoku.yaml"
+	say "answering on http://${LISTEN:-127.0.0.1:8000}, as configured in $dir/kasoku.yaml"
 fi
 exec "$ROOT/bin/kasoku" serve
