@@ -1,8 +1,8 @@
 package edge
 
-// close ends the connection. Closing a socket with unread bytes resets the connection, which
-// may take the answer away from the client, so what a refused client still sends is read for
-// a while.
+// close ends the connection. Closing a socket with unread bytes resets the connection, and
+// the client may lose the answer. So the bytes that a refused client still sends are read
+// for a while.
 func (c *conn) close() {
 	if c.linger {
 		c.Linger(c.currentExchange().in.buf)

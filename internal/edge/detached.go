@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Detached returns an exchange without a connection, to explain what a service would do with
+// Detached returns an exchange without a connection, to explain how a service would answer
 // a request and to test handlers. Its context is ctx.
 func Detached(ctx context.Context, r http1.Request, body []byte, now time.Time) *Exchange {
 	return &Exchange{Request: r, Body: body, start: now, watch: &watch{ctx: ctx}}

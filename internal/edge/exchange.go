@@ -42,7 +42,7 @@ type Exchange struct {
 	held  int  // bytes of the answer's body that are counted
 
 	in        input
-	body      *incoming   // what the handler reads from Body or the connection
+	body      *incoming   // read by the handler, from Body or the connection
 	out       []byte      // the head of the answer, and its body if that is small; a chunk
 	vec       [3][]byte   // the pieces to write
 	left      net.Buffers // of vec
@@ -198,7 +198,7 @@ func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	x.set.log.Log(r)
 }
 
-// end stops what Context has begun.
+// end stops the goroutine that Context has started.
 func (x *Exchange) end() {
 	if x.watch != nil {
 		x.watch.stop()

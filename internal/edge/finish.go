@@ -44,7 +44,7 @@ func (c *conn) finishAnswer(x *Exchange) bool {
 	return false
 }
 
-// discardBody reads what the handler left of the body, and reports whether the next request
+// discardBody reads the rest of the body, and reports whether the next request
 // can be read then. The connection is idle meanwhile, so that a server that stops does not
 // wait for it.
 func (c *conn) discardBody(x *Exchange) bool {

@@ -114,7 +114,7 @@ func (s *h2Stream) begin(o *Outgoing, length int64, first []byte) error {
 	return s.piece(o, first) // flushes
 }
 
-// flush sends what the library has buffered.
+// flush sends the bytes that the library has buffered.
 func (s *h2Stream) flush(x *Exchange) error {
 	s.writing.start(x.set.limits.WriteTimeout)
 	defer s.writing.stop()

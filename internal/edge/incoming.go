@@ -67,7 +67,7 @@ func (x *Exchange) StopBody() {
 	}
 }
 
-// BodyTrailer returns the fields after the body, without those that are not allowed there.
+// BodyTrailer returns the fields after the body that are allowed there.
 // It is complete once BodyReader has returned io.EOF.
 func (x *Exchange) BodyTrailer() http1.Fields {
 	if x.body == nil {

@@ -11,7 +11,7 @@ import (
 
 // Errors of answering.
 var (
-	// ErrBegun is returned by what must be called before the answer begins.
+	// ErrBegun is returned by methods that must be called before the answer begins.
 	ErrBegun = errors.New("edge: the answer has begun")
 	// ErrLength is returned if a body does not have its announced length.
 	ErrLength = errors.New("edge: the answer's body has not the announced length")
@@ -31,7 +31,7 @@ type Outgoing struct {
 	left int64 // of the announced length; -1: none was
 
 	begun, ended bool
-	bodiless     bool // HEAD, 204 and 304: what is written is dropped
+	bodiless     bool // HEAD, 204 and 304: written bytes are dropped
 	chunked      bool
 	err          error
 	fields       http1.Fields // behind the body
@@ -42,7 +42,7 @@ type answerer interface {
 	// begin sends the head, and first if there is any, as piece would.
 	begin(o *Outgoing, length int64, first []byte) error
 	piece(o *Outgoing, p []byte) error
-	// end sends what marks the end of the body.
+	// end sends the mark of the end of the body.
 	end(o *Outgoing) error
 	interim(x *Exchange, status int, h http1.Fields) error
 }

@@ -120,7 +120,7 @@ func (r *Reply) fixStatus() {
 const maxJoined = 16 << 10
 
 // render writes the head of the answer, the bytes before its body, and the rest of it if the
-// body is small, to x.out. It returns what is still to be sent after that.
+// body is small, to x.out. It returns the bytes that are still to be sent after that.
 func (x *Exchange) render() (body, after []byte) {
 	r := &x.Reply
 	r.fixStatus()

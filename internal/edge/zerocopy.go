@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// zeroCopySend is what a connection sends from pages without copying.
+// zeroCopySend holds the pages that a connection sends without copying.
 type zeroCopySend struct {
 	head, body []byte
 	err        error

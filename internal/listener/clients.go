@@ -24,7 +24,7 @@ type Clients struct {
 }
 
 // Add counts a connection of ip, unless it has limit connections already; a limit of 0 or
-// less is none. Clients without an address, those of Unix sockets, are not counted.
+// less is none. Clients of Unix sockets have no address and are not counted.
 func (c *Clients) Add(ip netip.Addr, limit int) bool {
 	if !ip.IsValid() {
 		return true

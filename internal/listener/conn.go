@@ -46,14 +46,14 @@ type Protocol interface {
 	Resume() bool
 }
 
-// Conn is one connection of a Server: what does not depend on the protocol. It belongs to
+// Conn is the part of a Server's connection that does not depend on the protocol. It belongs to
 // the goroutine that serves it, except for its state, which Kick changes from idle to kicked,
 // and the deadlines of Sock, which others move into the past to wake that goroutine.
 //
-// An idle connection has no memory but its goroutine's: it waits for a plain socket without a
+// An idle connection has no memory except its goroutine's: it waits for a plain socket without a
 // buffer, and otherwise reads a single byte.
 type Conn struct {
-	Sock   net.Conn        // the socket; what other goroutines may use
+	Sock   net.Conn        // the socket; other goroutines may use it
 	NC     net.Conn        // the same, or TLS over it
 	Raw    syscall.RawConn // of the socket; nil where there is none
 	Client netip.AddrPort  // zero for Unix sockets
@@ -120,7 +120,7 @@ func (c *Conn) uncountClient() {
 }
 
 // Allow reports whether the client may make another request under r. Clients without an
-// address, those of Unix sockets, have no limit.
+// address, for example of Unix sockets, have no limit.
 func (c *Conn) Allow(r Rates, now time.Time) bool {
 	if r.table == nil || !c.Client.IsValid() {
 		return true
@@ -153,7 +153,7 @@ func (c *Conn) Handshake(cfg *tls.Config, timeout time.Duration) (*tls.Conn, err
 	return tc, err
 }
 
-// ReadLoop reads the connection and lets the protocol handle what was read, until one of
+// ReadLoop reads the connection and lets the protocol handle the bytes, until one of
 // them ends it.
 func (c *Conn) ReadLoop() {
 	if !c.protocol.Rest() {
@@ -213,7 +213,7 @@ func (c *Conn) readable(fd uintptr) bool {
 }
 
 // readStream is readRaw for connections that are not plain sockets. While idle it reads into
-// a single byte, and what follows into a buffer.
+// a single byte, and the following bytes into a buffer.
 func (c *Conn) readStream() {
 	for {
 		begun, n, err := false, 0, error(nil)
@@ -284,7 +284,7 @@ func (c *Conn) cut() {
 // lingerTime is how long a client whose connection is being closed may still send.
 const lingerTime = 2 * time.Second
 
-// Linger reads what the client still sends, into buf, before a connection with unread
+// Linger reads the bytes that the client still sends, into buf, before a connection with unread
 // requests is closed, see discard. It returns at once if the server stops.
 func (c *Conn) Linger(buf []byte) {
 	c.SetIdle()

@@ -26,7 +26,7 @@ type Guard struct {
 }
 
 // NewGuard returns a guard of ln that holds size descriptors, one at least. refuse answers
-// and closes a connection that can't be served. name is what the log calls the listener.
+// and closes a connection that can't be served. name is the listener's name in the log.
 func NewGuard(ln net.Listener, name string, size int, refuse func(net.Conn)) *Guard {
 	g := &Guard{Listener: ln, name: name, size: max(size, 1), refuse: refuse}
 	g.Refill()

@@ -8,8 +8,8 @@ import (
 // listenConfig returns a configuration whose connections are kept alive as Go's are by
 // default: a probe after 15 s of silence and every 15 s from then on, and the end after nine
 // probes without an answer. They inherit that from the listener, which saves four system
-// calls for each connection. They use plain TCP: what packages socket and pages assume of
-// sockets does not hold for Multipath TCP.
+// calls for each connection. They use plain TCP: the assumptions of packages socket and
+// pages do not hold for Multipath TCP.
 func listenConfig() *net.ListenConfig {
 	lc := &net.ListenConfig{KeepAlive: -1, Control: func(network, _ string, raw syscall.RawConn) (err error) {
 		if network == "unix" {

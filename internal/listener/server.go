@@ -32,7 +32,7 @@ type Config struct {
 	CountLater bool
 	// Logger returns where to log, or nil for the default logger.
 	Logger func() *slog.Logger
-	// Accepted and Refused count connections. PerClient counts those over the limit of one
+	// Accepted and Refused count connections. PerClient counts the ones over the limit of one
 	// client.
 	Accepted, Refused, PerClient *telemetry.Counter
 }
