@@ -168,32 +168,23 @@ func (b *Budget) take(n, bound int64) bool {
 // AwaitBuffer is Buffer that waits for a short time. The bytes pass through if it returns
 // false.
 func (b *Budget) AwaitBuffer(ctx context.Context, n int64) bool {
-	if b.Buffer(n) {
-		return true
-	}
-	b.stats.waits.Add(1)
-	if b.wait(ctx, &b.buffers, n, b.lower, maxWaitBuffer) {
-		return true
-	}
-	b.stats.unbuffered.Add(1)
-	return false
+	return b.Buffer(n) || b.wait(ctx, &b.buffers, n, b.lower, maxWaitBuffer, &b.stats.unbuffered)
 }
 
 // Await is Take that waits, while the slowest clients are cut. If it returns false the
 // request is to be refused.
 func (b *Budget) Await(ctx context.Context, n int64) bool {
-	if b.Take(n) {
-		return true
-	}
-	b.stats.waits.Add(1)
-	if b.wait(ctx, &b.shares, n, b.upper, maxWait) {
-		return true
-	}
-	b.stats.refused.Add(1)
-	return false
+	return b.Take(n) || b.wait(ctx, &b.shares, n, b.upper, maxWait, &b.stats.refused)
 }
 
-func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, most time.Duration) bool {
+// wait waits in q until n bytes are within bound, and counts a failure in failed.
+func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, most time.Duration, failed *atomic.Uint64) (ok bool) {
+	b.stats.waits.Add(1)
+	defer func() {
+		if !ok {
+			failed.Add(1)
+		}
+	}()
 	w := &waiter{n: n, done: make(chan bool, 1)}
 	q.push(w)
 	q.grant(b, bound) // bytes that were returned before w was in the queue

@@ -72,12 +72,8 @@ func (p *progress) decode() (generation uint64, at position, version uint32, ok 
 // reserve allocates the disk space of both slots, so that progress can be stored when the
 // disk is full. If it already is, store tries again.
 func (p *progress) reserve(fs fsys) {
-	if p.f == nil {
-		f, err := fs.Create(p.path)
-		if err != nil {
-			return
-		}
-		p.f = f
+	if p.create(fs) != nil {
+		return
 	}
 	var empty [progressSize]byte
 	if size, err := p.f.Size(); err == nil && size < progressSize {
@@ -85,14 +81,18 @@ func (p *progress) reserve(fs fsys) {
 	}
 }
 
+// create creates the file if it is missing.
+func (p *progress) create(fs fsys) (err error) {
+	if p.f == nil {
+		p.f, err = fs.Create(p.path)
+	}
+	return err
+}
+
 // store writes the older slot.
 func (p *progress) store(fs fsys, at position) error {
-	if p.f == nil {
-		f, err := fs.Create(p.path)
-		if err != nil {
-			return err
-		}
-		p.f = f
+	if err := p.create(fs); err != nil {
+		return err
 	}
 	generation := p.generation + 1
 	le, b := binary.LittleEndian, p.buf[:]

@@ -35,7 +35,7 @@ func appendCBOR(dst, json []byte, depth int) ([]byte, error) {
 	case "L":
 		return appendElements(dst, v, depth-1, appendCBOR)
 	case "M":
-		return appendMembers(dst, v, depth)
+		return appendMembers(cbor.AppendMap(dst, wire.Object(v).Count()), v, depth)
 	case "SS":
 		return appendElements(cbor.AppendTag(dst, TagStrings), v, 0, appendString)
 	case "NS":
@@ -100,8 +100,10 @@ func appendString(dst, v []byte, _ int) ([]byte, error) { return AppendString(ds
 func appendDigits(dst, v []byte, _ int) ([]byte, error) { return AppendNumber(dst, v) }
 func appendBinary(dst, v []byte, _ int) ([]byte, error) { return AppendBinary(dst, v) }
 
+// AppendMembers appends the names and values of a JSON object's members.
+func AppendMembers(dst, json []byte) ([]byte, error) { return appendMembers(dst, json, maxDepth+1) }
+
 func appendMembers(dst, json []byte, depth int) (_ []byte, err error) {
-	dst = cbor.AppendMap(dst, wire.Object(json).Count())
 	for it := wire.Object(json); it.Next(); {
 		if dst, err = AppendString(dst, it.QuotedName()); err != nil {
 			return dst, err

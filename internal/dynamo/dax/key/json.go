@@ -156,15 +156,7 @@ func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
 
 // AppendStart appends the map of a JSON object, for example LastEvaluatedKey. It has
 // indefinite length, because some clients accept no other.
-func AppendStart(dst, object []byte) (_ []byte, err error) {
-	dst = cbor.AppendMapOpen(dst)
-	for it := wire.Object(object); it.Next(); {
-		if dst, err = attr.AppendString(dst, it.QuotedName()); err != nil {
-			return dst, err
-		}
-		if dst, err = attr.AppendCBOR(dst, it.Value()); err != nil {
-			return dst, err
-		}
-	}
-	return cbor.AppendBreak(dst), nil
+func AppendStart(dst, object []byte) ([]byte, error) {
+	dst, err := attr.AppendMembers(cbor.AppendMapOpen(dst), object)
+	return cbor.AppendBreak(dst), err
 }
