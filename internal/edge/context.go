@@ -95,7 +95,7 @@ func newWatch(x *Exchange) *watch {
 		w.ctx, w.release = context.WithDeadlineCause(base, x.Deadline(), ErrRequestTimeout)
 	}
 	if x.conn != nil {
-		w.peer.Start(x.conn.Raw, longest, func() { w.cancel(ErrClientGone) })
+		w.peer.Start(x.conn.Raw, longest, w.cancel, ErrClientGone)
 	}
 	return w
 }

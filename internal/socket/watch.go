@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"sync"
 	"syscall"
 	"time"
@@ -14,31 +15,39 @@ const firstCheck = 25 * time.Millisecond
 // request of the peer is served. It queries the kernel for the state of the connection and
 // reads nothing, so that no byte of the next request is lost. The zero value is ready.
 type Watch struct {
-	mu    sync.Mutex  // held by a check, so that none runs when Stop has returned
-	timer *time.Timer // nil unless checks are due
+	raw      syscall.RawConn
+	longest  time.Duration
+	cancel   context.CancelCauseFunc
+	cause    error
+	mu       sync.Mutex  // held by a check, so that none runs when Stop has returned
+	timer    *time.Timer // nil unless checks are due
+	interval time.Duration
 }
 
-// Start begins the checks of raw, and calls closed if the peer has closed its end. The
-// interval doubles with each check, up to longest. If raw is nil, Start does nothing.
-func (w *Watch) Start(raw syscall.RawConn, longest time.Duration, closed func()) {
+// Start begins the checks of raw, and calls cancel with the cause if the peer has closed its
+// end. The interval doubles with each check, up to longest. If raw is nil, Start does
+// nothing.
+func (w *Watch) Start(raw syscall.RawConn, longest time.Duration, cancel context.CancelCauseFunc, cause error) {
 	if raw == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	interval := firstCheck
-	w.timer = time.AfterFunc(interval, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		switch {
-		case w.timer == nil: // stopped
-		case PeerClosed(raw):
-			closed()
-		default:
-			interval = min(2*interval, longest)
-			w.timer.Reset(interval)
-		}
-	})
+	w.raw, w.longest, w.cancel, w.cause, w.interval = raw, longest, cancel, cause, firstCheck
+	w.timer = time.AfterFunc(w.interval, w.check)
+}
+
+func (w *Watch) check() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.timer == nil: // stopped
+	case PeerClosed(w.raw):
+		w.cancel(w.cause)
+	default:
+		w.interval = min(2*w.interval, w.longest)
+		w.timer.Reset(w.interval)
+	}
 }
 
 // Stop ends the checks: after it has returned, none runs or starts.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWatch checks that closed is called when the peer has closed its end, and not before.
+// TestWatch checks that cancel is called when the peer has closed its end, and not before.
 func TestWatch(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,10 +27,10 @@ func TestWatch(t *testing.T) {
 	raw := Raw(nc)
 	var w, stopped Watch
 	closing, gone := false, make(chan bool, 1)
-	stopped.Start(raw, time.Second, func() { t.Error("called after Stop") })
+	stopped.Start(raw, time.Second, func(error) { t.Error("called after Stop") }, nil)
 	stopped.Stop()
 	stopped.Stop()
-	w.Start(raw, firstCheck, func() { gone <- closing })
+	w.Start(raw, firstCheck, func(error) { gone <- closing }, nil)
 	w.mu.Lock() // orders closing before the checks that follow
 	closing = true
 	w.mu.Unlock()

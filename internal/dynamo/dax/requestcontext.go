@@ -57,7 +57,7 @@ func (a *requestContext) context() context.Context {
 		if a.stopped {
 			a.end()
 		} else {
-			a.peer.Start(a.conn.Raw, maxPoll, func() { a.cancel(errClientGone) })
+			a.peer.Start(a.conn.Raw, maxPoll, cancel, errClientGone)
 		}
 	}
 	return a.inner
