@@ -10,6 +10,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -258,6 +259,40 @@ func TestAfterAFailure(t *testing.T) {
 		again.want(t, Streaming, "hello", true)
 		if o.asks() != 2 {
 			t.Errorf("asked %d times", o.asks())
+		}
+	})
+}
+
+// A retry that fails while another member of the first flight is about to join it is the
+// last attempt for that member too.
+func TestRetryFailsDuringJoin(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		// As the URL varies, Join compares fields of the request with the retry's.
+		german, french := get(url, "Accept-Language", "de"), get(url, "Accept-Language", "fr")
+		fill(t, s, german, "hallo", "Vary", "Accept-Language")
+		first := o.client(t, s, french)
+		o.fail(errors.New("first"))
+		request := Request{Query: french, RetryOf: first.ticket.Flight(), Fill: o.fill}
+		retry := s.Join(&request)
+		defer retry.Leave()
+		late := get(url, "Accept-Language", "fr")
+		late.OriginFields = func([]string) http1.Fields {
+			if retry.Flight().failure() == nil {
+				o.heads <- func(*Flight) (*Answer, error) { return nil, errors.New("second") }
+			}
+			for retry.Flight().failure() == nil {
+				runtime.Gosched()
+			}
+			return late.Fields
+		}
+		request.Query = late
+		w := s.Join(&request)
+		defer w.Leave()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := w.Wait(ctx); err == nil || err.Error() != "second" || o.asks() != 2 {
+			t.Errorf("%v; asked %d times", err, o.asks())
 		}
 	})
 }

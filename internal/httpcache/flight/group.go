@@ -76,12 +76,6 @@ func (g *Group) Join(r *Request) *Waiter {
 
 // joinOrStart is Join with the shard locked.
 func (g *Group) joinOrStart(sh *shard, r *Request) *Waiter {
-	if r.RetryOf != nil {
-		if err := r.RetryOf.retry.failure(); err != nil {
-			g.stats.joined.Add(1)
-			return &Waiter{query: r.Query, err: err}
-		}
-	}
 	if !r.Alone {
 		if w := g.join(sh, r); w != nil {
 			return w
@@ -90,6 +84,13 @@ func (g *Group) joinOrStart(sh *shard, r *Request) *Waiter {
 		if o := g.storedSince(r); o != nil {
 			g.stats.joined.Add(1)
 			return &Waiter{query: r.Query, object: o}
+		}
+	}
+	// The retry may have failed since join looked at it.
+	if r.RetryOf != nil {
+		if err := r.RetryOf.retry.failure(); err != nil {
+			g.stats.joined.Add(1)
+			return &Waiter{query: r.Query, err: err}
 		}
 	}
 	f := g.newFlight(sh, r)
