@@ -118,7 +118,7 @@ func (r *Response) use(q *Request, m Mark, s *ageState, o *Options) (Action, Rea
 		return Use, r.freshReason()
 	case !o.IgnoreRequestDirectives && q.MaxStale != none && s.late <= q.MaxStale && r.mayBeStale(false):
 		return Use, ClientTakesStale
-	case r.StaleWhileRevalidate > 0 && s.late <= r.StaleWhileRevalidate && r.mayBeStale(r.staleSWR):
+	case r.allows(r.whileRevalidate, s.late):
 		return UseAndRefresh, Refreshing
 	}
 	if m == Outdated {

@@ -41,14 +41,16 @@ func (r *Response) setLifetime(c *control, e *expires, o *Options) {
 	}
 }
 
-// setStaleWindows sets how long r may be used after that.
+// setStaleWindows sets how long r may be used after its lifetime.
 func (r *Response) setStaleWindows(c *control, o *Options) {
-	r.StaleWhileRevalidate, r.staleSWR = c.swr, c.swr != none
-	r.StaleIfError, r.staleSIE = c.sie, c.sie != none
-	if !r.staleSWR {
-		r.StaleWhileRevalidate = o.StaleWhileRevalidate
+	r.whileRevalidate = newStaleWindow(c.swr, o.StaleWhileRevalidate)
+	r.ifError = newStaleWindow(c.sie, o.StaleIfError)
+}
+
+// newStaleWindow returns the window of a directive, or the default if there is none.
+func newStaleWindow(directive, byDefault int64) staleWindow {
+	if directive == none {
+		return staleWindow{seconds: byDefault}
 	}
-	if !r.staleSIE {
-		r.StaleIfError = o.StaleIfError
-	}
+	return staleWindow{seconds: directive, own: true}
 }

@@ -38,9 +38,6 @@ type Response struct {
 	// Lifetime is the freshness in seconds, counted from its creation. It is negative if
 	// Expires is before Date.
 	Lifetime int64
-	// StaleWhileRevalidate and StaleIfError are the times in seconds during which it may be
-	// used after that; as in Options if the response has none.
-	StaleWhileRevalidate, StaleIfError int64
 	// ETag and LastModified are its validators, as received.
 	ETag         ETag
 	LastModified []byte
@@ -59,11 +56,17 @@ type Response struct {
 	// SetCookie reports whether the response has a Set-Cookie field.
 	SetCookie bool
 
-	created     Moment // the time when its age was 0
-	modified    int64  // Last-Modified as a time
-	hasModified bool   // Last-Modified is a valid date
-	staleSWR    bool   // stale-while-revalidate is the response's own
-	staleSIE    bool   // stale-if-error is the response's own
+	created         Moment // the time when its age was 0
+	modified        int64  // Last-Modified as a time
+	hasModified     bool   // Last-Modified is a valid date
+	whileRevalidate staleWindow
+	ifError         staleWindow
+}
+
+// staleWindow is how long a response may be used for one reason after its lifetime.
+type staleWindow struct {
+	seconds int64
+	own     bool // the response has the directive; otherwise the window is an option's
 }
 
 // Explicit reports whether the response has explicit freshness, even a malformed one.

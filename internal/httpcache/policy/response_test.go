@@ -98,7 +98,7 @@ func TestLifetimeOfTargetedField(t *testing.T) {
 	f(FromMaxAge, 60, "CDN-Cache-Control", "", "Cache-Control", "max-age=60")
 	f(FromMaxAge, 60, "Surrogate-Control", "max-age=1", "Cache-Control", "max-age=60")
 	r := response(200, "CDN-Cache-Control", "max-age=1", "Cache-Control", `no-store, private="a", stale-if-error=9`)
-	if r.Directives != 0 || r.Hidden != nil || r.StaleIfError != 0 {
+	if r.Directives != 0 || r.Hidden != nil || r.ifError.seconds != 0 {
 		t.Errorf("Cache-Control counts beside CDN-Cache-Control: %+v", r)
 	}
 }

@@ -54,17 +54,17 @@ func (r *Response) onFailure(q *Request, m Mark, f Failure, late int64, o *Optio
 		return Expired
 	}
 	switch {
-	case r.allows(r.StaleIfError, r.staleSIE, late):
+	case r.allows(r.ifError, late):
 		return StaleError
-	case !o.IgnoreRequestDirectives && r.allows(q.StaleIfError, false, late):
+	case !o.IgnoreRequestDirectives && r.allows(staleWindow{seconds: q.StaleIfError}, late):
 		return StaleError
-	case f == Disconnected && r.allows(o.StaleIfDisconnected, false, late):
+	case f == Disconnected && r.allows(staleWindow{seconds: o.StaleIfDisconnected}, late):
 		return StaleDisconnected
 	}
 	return Expired
 }
 
-// allows reports whether late is within the window and nothing forbids the use.
-func (r *Response) allows(window int64, explicit bool, late int64) bool {
-	return window > 0 && late <= window && r.mayBeStale(explicit)
+// allows reports whether late, in seconds, is within w and nothing forbids the use.
+func (r *Response) allows(w staleWindow, late int64) bool {
+	return w.seconds > 0 && late <= w.seconds && r.mayBeStale(w.own)
 }

@@ -93,7 +93,7 @@ func refusedAsUseless(_ *Request, r *Response, _ *Options) Reason {
 	case r.validates():
 	case r.Directives.Has(NoCache):
 		return NothingToValidate
-	case r.Lifetime <= 0 && r.StaleWhileRevalidate <= 0 && r.StaleIfError <= 0:
+	case r.Lifetime <= 0 && r.whileRevalidate.seconds <= 0 && r.ifError.seconds <= 0:
 		return NeverFresh
 	}
 	return Stored
