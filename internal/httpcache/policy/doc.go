@@ -5,16 +5,15 @@
 //
 // A request is processed in this order:
 //
-// 1. [ParseRequest] parses the request's fields in one pass, without allocating. 2.
-// [Matches] selects the stored responses of the URI that were negotiated alike, and
-//
-//	   [Response.Better] the best of them.
-//	3. [Decide] decides whether the selected one answers the request, and if not, for which reason
-//	   the request is sent to the origin; [Absent] does so when there is none.
-//	4. [Evaluate] turns a usable stored response into 200, 304, 206 or 416.
-//	5. [Validation] builds the fields of a conditional request to the origin; [Updates] and
-//	   [UpdateFields] apply its 304, and [ParseResponse] and [Storable] judge any other answer.
-//	   [AfterFailure] decides what to do if there is no usable answer.
+//  1. [ParseRequest] parses the request's fields in one pass, without allocating.
+//  2. [Matches] selects the stored responses of the URI that were negotiated alike, and
+//     [Response.Better] the best of them.
+//  3. [Decide] decides whether the selected one answers the request, and if not, for which
+//     reason the request is sent to the origin; [Absent] does so when there is none.
+//  4. [Evaluate] turns a usable stored response into 200, 304, 206 or 416.
+//  5. [Validation] builds the fields of a conditional request to the origin; [Updates] and
+//     [UpdateFields] apply its 304, and [ParseResponse] and [Storable] judge any other
+//     answer. [AfterFailure] decides what to do if there is no usable answer.
 //
 // For example, for a stored response r:
 //

@@ -8,15 +8,17 @@
 // memory of its call and wakes the call's goroutine. A Get allocates nothing and uses no
 // timer: the connection has a read deadline that is moved only after it has passed.
 //
-// # A Call is owned, one after the other, by
+// # Ownership of a Call
 //
-// 1. its goroutine, until enqueue; 2. the lane's lock, in lane.pending; 3. the lane's
-// writer, which encodes it: it is not finished meanwhile, because its key and
+// A Call is owned, in this order, by
 //
-//	   value are being read;
-//	4. the connection's reader, from lane.handOver, which precedes the write, until
-//	   Call.finish;
-//	5. its goroutine again.
+//  1. the goroutine of its request, until enqueue;
+//  2. the lane's lock, while it is in lane.pending;
+//  3. the lane's writer, which encodes it. It can't finish meanwhile, because its key and
+//     value are being read;
+//  4. the connection's reader, from lane.handOver, which precedes the write, until
+//     Call.finish;
+//  5. the goroutine of its request again.
 //
 // Replies are trusted only within their frame: a reply that matches no call, has another
 // key, is malformed or lacks its CRLF ends the connection, and the calls of that frame fail.
