@@ -102,11 +102,11 @@ func observeDisk(r *telemetry.Registry, t *disk.Tier) {
 	}{
 		{"written_total", "Bodies written to disk.", func(s disk.Stats) uint64 { return s.Written }},
 		{"evictions_total", "Bodies removed to make room.", func(s disk.Stats) uint64 { return s.Evicted }},
-		{"refused_total", "Bodies found at the start of which not all was there and right. They were removed. A few after a crash are normal.",
+		{"refused_total", "Bodies that were incomplete, damaged or of another version at the start, and were removed. A few after a crash are normal.",
 			func(s disk.Stats) uint64 { return s.Refused }},
-		{"damaged_total", "Bodies removed because a read failed or found other bytes than were written. Look after the disk.",
+		{"damaged_total", "Bodies removed because a read failed or found other bytes than were written. Check the disk.",
 			func(s disk.Stats) uint64 { return s.Damaged }},
-		{"errors_total", "Errors of the file system. After one, nothing is written for 10 s; requests go on without the disk.",
+		{"errors_total", "Errors of the file system. After one, nothing is written for 10 s; requests are served without the disk.",
 			func(s disk.Stats) uint64 { return s.Failed }},
 	} {
 		r.CounterFunc("kasoku_disk_"+c.name, c.help, func() float64 { return float64(c.f(t.Stats())) })

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +76,7 @@ func runAll(t *testing.T) *running {
 	mc := memcachedtest.Start(t, true)
 	mc.Set("k", "{}", 0, 0)
 	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+daxOrders(t.TempDir(), "")+`
-  site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
+  site: {type: http, listen: 127.0.0.1:0, origins: ["%s"], jsonp: {}}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
   counts:
@@ -82,7 +84,7 @@ func runAll(t *testing.T) *running {
 `)
 	r.get("orders")
 	r.dax("orders").nodes()
-	for _, url := range []string{r.ServiceAddr("site").String() + "/", r.ServiceAddr("counts").String() + "/count?callback=f"} {
+	for _, url := range []string{r.ServiceAddr("site").String() + "/?callback=f", r.ServiceAddr("counts").String() + "/count?callback=f"} {
 		resp, err := http.Get("http://" + url)
 		if err != nil {
 			t.Fatal(err)
@@ -144,6 +146,24 @@ func TestHelpOfMetrics(t *testing.T) {
 		}
 		if strings.HasSuffix(f.Name, "_total") != (f.Type == "counter") {
 			t.Errorf("%s is a %s", f.Name, f.Type)
+		}
+	}
+}
+
+var metricName = regexp.MustCompile(`\bkasoku_[a-z0-9_]+[a-z0-9]`)
+
+// TestDocsNameMetrics checks that each metric named in a page exists, or is the beginning of
+// the names of several.
+func TestDocsNameMetrics(t *testing.T) {
+	var names []string
+	for _, f := range runAll(t).registry.Families() {
+		names = append(names, f.Name)
+	}
+	for page, text := range pages(t) {
+		for _, name := range metricName.FindAllString(text, -1) {
+			if !slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, name) }) {
+				t.Errorf("%s names %s, and there is no such metric", page, name)
+			}
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (n *Node) observe() {
 			func(s telemetry.LogStats) float64 { return float64(s.Pending) }},
 		{"spilled_records", "Access-log records for Fluentd that wait in the spill directory.",
 			func(s telemetry.LogStats) float64 { return float64(s.Spilled) }},
-		{"spilled_bytes", "Bytes of them. Near to spill_max, records will be dropped.",
+		{"spilled_bytes", "Bytes of access-log records in the spill directory. At spill_max, further records are dropped.",
 			func(s telemetry.LogStats) float64 { return float64(s.SpillBytes) }},
 	} {
 		r.Gauge("kasoku_access_log_"+g.name, g.help, func() float64 { return g.value(n.accessLogs.stats()) })
@@ -65,14 +65,14 @@ func observeCache(r *telemetry.Registry, c *cache.Cache) {
 	}{
 		{"fills_total", "Reads at the origin in order to fill the cache.", func(s cache.Stats) uint64 { return s.Fills }},
 		{"coalesced_total", "Requests that waited for the fill of another one instead of fetching from the origin.", func(s cache.Stats) uint64 { return s.Coalesced }},
-		{"queued_total", "Requests that waited for the fill after the present one, because a write was in flight.", func(s cache.Stats) uint64 { return s.Queued }},
+		{"queued_total", "Requests that waited for the next fill instead of sharing the present one, because a write was in flight.", func(s cache.Stats) uint64 { return s.Queued }},
 		{"stored_total", "Entries stored.", func(s cache.Stats) uint64 { return s.Stored }},
 		{"overtaken_total", "Fills not stored because of a write in between. Normal for keys that are written often.", func(s cache.Stats) uint64 { return s.Overtaken }},
 		{"unsettled_total", "Fills not stored because a write was in flight or its outcome unknown.", func(s cache.Stats) uint64 { return s.Unsettled }},
-		{"refreshes_total", "Refreshes of hot entries started before their end.", func(s cache.Stats) uint64 { return s.Refreshes }},
+		{"refreshes_total", "Refreshes of entries in use that were started before they expired (refresh_ahead).", func(s cache.Stats) uint64 { return s.Refreshes }},
 		{"raced_writes_total", "Tags on which writes overlapped, so that neither's value was kept.", func(s cache.Stats) uint64 { return s.Raced }},
 		{"generations_moved_total", "Generations moved by writes and purges: the pace of invalidation.", func(s cache.Stats) uint64 { return s.Bumped }},
-		{"fill_panics_total", "Faults inside fills; each is a bug, the log has its stack.", func(s cache.Stats) uint64 { return s.Panics }},
+		{"fill_panics_total", "Panics inside fills; each is a bug, the log has its stack.", func(s cache.Stats) uint64 { return s.Panics }},
 	} {
 		r.CounterFunc("kasoku_cache_"+x.name, x.help, func() float64 { return float64(x.f(c.Stats())) })
 	}
@@ -112,16 +112,16 @@ func observeMemory(r *telemetry.Registry, usage func() cache.Usage, service stri
 		name, help string
 		f          func(cache.Usage) float64
 	}{
-		{"entries", "Entries in memory: of a service with a cap of its own under its name, of all others together without one.",
+		{"entries", "Entries in memory. A service with `memory` of its own has a series; all others share the one without a service.",
 			func(u cache.Usage) float64 { return float64(u.Entries) }},
-		{"bytes", "Bytes of those entries.", func(u cache.Usage) float64 { return float64(u.Bytes) }},
-		{"capacity_bytes", "Maximum bytes of those entries. If it is almost reached and entries are evicted, more memory would increase hits.",
+		{"bytes", "Bytes of the entries in memory.", func(u cache.Usage) float64 { return float64(u.Bytes) }},
+		{"capacity_bytes", "Maximum of kasoku_cache_bytes. If it is almost reached and entries are evicted, more memory would increase hits.",
 			func(u cache.Usage) float64 { return float64(u.Capacity) }},
 	} {
 		r.Gauge("kasoku_cache_"+g.name, g.help, func() float64 { return g.f(usage()) }, "service", service)
 	}
-	r.CounterFunc("kasoku_cache_evictions_total", "Entries thrown out to make room.",
+	r.CounterFunc("kasoku_cache_evictions_total", "Entries evicted to make room.",
 		func() float64 { return float64(usage().Evictions) }, "service", service)
-	r.CounterFunc("kasoku_cache_evicted_bytes_total", "Bytes of the entries thrown out to make room.",
+	r.CounterFunc("kasoku_cache_evicted_bytes_total", "Bytes of the entries evicted to make room.",
 		func() float64 { return float64(usage().EvictedBytes) }, "service", service)
 }

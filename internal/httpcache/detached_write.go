@@ -25,10 +25,10 @@ func (o *detachedWrites) observe(r *telemetry.Registry, service string) {
 	o.started = r.Counter("kasoku_http_orphans_total",
 		"Writes that continued after their clients had disconnected, or broken off their bodies.", "service", service)
 	o.refused = r.Counter("kasoku_http_orphans_refused_total",
-		"Such writes that were given up because there were too many: for a while, nothing that they may have changed is stored.", "service", service)
+		"Writes of disconnected clients that were given up because there were too many: for a while, nothing that they may have changed is stored.", "service", service)
 }
 
-// add lets one more write continue, unless there are too many.
+// take lets one more write continue, unless there are too many.
 func (o *detachedWrites) take() bool {
 	if o.count.Add(1) > maxDetached {
 		o.count.Add(-1)

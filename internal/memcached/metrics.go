@@ -28,7 +28,7 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	}
 	renewal := func(outcome string) *telemetry.Counter {
 		return r.Counter("kasoku_memcached_renewals_total",
-			"Values past their ttl that this process had to renew, by whether it did (renewed) or not (failed: they are answered on until their stale time ends).",
+			"Values past their ttl that this process had to renew, by outcome: renewed, or failed, after which they are still served until their stale time ends.",
 			"service", service, "outcome", outcome)
 	}
 	m.renewed, m.unrenewed = renewal("renewed"), renewal("failed")

@@ -53,7 +53,7 @@ var Reasons = []ReasonInfo{
 	{FromNear, "near", telemetry.Hit, "Answered from the copy in this process (near_ttl)."},
 	{FromStale, "stale", telemetry.HitStale, "Answered from memcached with a value that is past its ttl, while one request of all processes renews it (store.stale)."},
 	{Missing, "missing", telemetry.Miss, "There is no value under the key. If a new configuration has only these, compare the distribution, namespace and order of servers with the writer's; kasoku ring prints the server of a key."},
-	{ServerDown, "down", telemetry.Miss, "The key's server is down, no connection was made in time, or it refused the login (auth). kasoku report has the last cause."},
+	{ServerDown, "down", telemetry.Miss, "The key's server is down, no connection was made in time, or it refused the login (auth). /api/v1/report has the last cause."},
 	{ServerTimeout, "timeout", telemetry.Miss, "The server did not answer in time (first_byte_timeout, timeout)."},
 	{ServerGarbled, "garbled", telemetry.Miss, "The server's answer violated its protocol or was larger than max_value; the connection was closed."},
 	{ServerRefused, "refused", telemetry.Miss, "The server answered with an error, such as being out of memory; the connection was closed."},

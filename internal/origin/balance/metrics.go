@@ -17,7 +17,7 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 		retries: f("kasoku_upstream_retries_total", "Requests that were sent to another member because one failed."),
 		spent:   f("kasoku_upstream_retry_budget_spent_total", "Retries and hedges that the budget did not allow. Growing numbers mean that the group as a whole fails or is slow."),
 		hedges:  f("kasoku_upstream_hedges_total", "Requests that were sent to a second member because the first one took long."),
-		panics:  f("kasoku_upstream_panics_total", "Requests given to a member that was not well because none was."),
+		panics:  f("kasoku_upstream_panics_total", "Requests sent to an unavailable member because no member was available."),
 	}
 }
 
@@ -45,7 +45,7 @@ func newMemberMetrics(r *telemetry.Registry, service, member string) memberMetri
 		opened:    f("kasoku_upstream_breaker_opened_total", "Times the member's circuit breaker opened."),
 		cut:       f("kasoku_upstream_cut_total", "Answers that broke off within the body."),
 		checks:    f("kasoku_upstream_checks_total", "Active checks of the member."),
-		unwell:    f("kasoku_upstream_checks_failed_total", "Active checks that found the member unwell."),
+		unwell:    f("kasoku_upstream_checks_failed_total", "Active checks of the member that failed."),
 	}
 	const help = "Requests sent to the member by outcome: the class of the status, or the kind of the fault if no head arrived."
 	for i := 1; i < len(mm.answered); i++ {
@@ -68,7 +68,7 @@ func (mm *memberMetrics) fault(kind origin.FaultKind) {
 
 // watch registers gauges of the member's state. The member must be complete.
 func (m *member) watch(r *telemetry.Registry, service string) {
-	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained, down, ejected or broken.",
+	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained or ejected, its checks fail or its circuit breaker is open.",
 		func() float64 { return m.availability(time.Now()) }, "service", service, "member", m.name)
 	r.Gauge("kasoku_upstream_inflight", "Exchanges with the member under way, until the end of the body.",
 		func() float64 { return float64(m.inflight.Load()) }, "service", service, "member", m.name)
