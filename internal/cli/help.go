@@ -50,7 +50,9 @@ func manual(w io.Writer, app *kong.Application) error {
 		code int
 		text string
 	}{
-		{codeWell, "Well."}, {codeInput, "Wrong input, or a check that failed."}, {codeUsage, "The command line itself is wrong."},
+		{codeWell, "Success."},
+		{codeInput, "Wrong input, a check that failed, or an embedded store that can no longer write to its disk."},
+		{codeUsage, "An invalid command line."},
 		{codeStart, "The services could not start, for example because a port is taken."},
 	} {
 		line(".TP\n.B %d\n%s", s.code, s.text)
