@@ -29,10 +29,13 @@ description requires a restart; [cli.md](cli.md) lists the state that survives.
 - Secrets are never in the file: it names an environment variable or another file.
 - In a value, ` + "`${NAME}`" + ` is replaced by an environment variable, ` + "`${NAME:-text}`" + ` for text where that
   is not set or empty. Names are capital letters, digits and ` + "`_`" + `, so that a key such as ` + "`${arg.id}`" + `
-  of a memcached service is not one. ` + "`$${NAME}`" + ` are these characters. Between braces or brackets
+  of a memcached service is not one. ` + "`$${NAME}`" + ` is the text ` + "`${NAME}`" + `. Between braces or brackets
   such a value needs quotes. Secrets belong in the keys that end in ` + "`_env`" + ` and ` + "`_file`" + `; of a
   variable whose name has SECRET, PASSW, TOKEN, CREDENTIAL or KEY in it, the name is shown instead
   of the value.
+- A service has the keys of [` + "`services.<name>`" + `](#servicesname) and those of its type:
+  [dynamodb](#servicesname-with-type-dynamodb), [http](#servicesname-with-type-http),
+  [couchdb](#servicesname-with-type-couchdb) or [memcached](#servicesname-with-type-memcached).
 - YAML anchors, aliases and merge keys work. An unknown key, or one given twice, is an error.
 
 A minimal file:
@@ -55,14 +58,17 @@ var typeNames = map[string]string{
 	"[]Advertised": "list of host:port or hosts",
 }
 
-// sharedStructs are long structs that many services use. They are described once.
-var sharedStructs = map[string]bool{"JSONP": true}
+// sharedStructs are structs that several types of services use. They are described once.
+var sharedStructs = map[string]bool{
+	"Ejection": true, "Forwarded": true, "Hedge": true, "HTTPHealth": true, "HTTPOrigin": true, "JSONP": true, "TLS": true,
+}
 
 type generator struct {
 	structs   map[string]*ast.StructType
 	docs      map[string]string
 	later     []string
 	described map[string]string // section of a struct that is used in several places, by its name
+	variant   string            // type of the service whose keys are written, "" for those of all
 	out       bytes.Buffer
 	err       error
 }
@@ -108,10 +114,26 @@ func (g *generator) collect(f *ast.File) {
 			ts := spec.(*ast.TypeSpec)
 			if st, ok := ts.Type.(*ast.StructType); ok {
 				g.structs[ts.Name.Name] = st
-				g.docs[ts.Name.Name] = flat(gen.Doc.Text())
+				g.docs[ts.Name.Name] = withoutName(flat(gen.Doc.Text()), ts.Name.Name)
 			}
 		}
 	}
+}
+
+// withoutName removes the name of a type from the beginning of its comment, because users of
+// the file do not have it, together with a verb that only introduces the rest.
+func withoutName(doc, name string) string {
+	rest, ok := strings.CutPrefix(doc, name+" ")
+	if !ok || rest == "" {
+		return doc
+	}
+	for _, verb := range []string{"is ", "holds ", "specifies "} {
+		if after, ok := strings.CutPrefix(rest, verb); ok {
+			rest = after
+			break
+		}
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
 // flat joins the lines of a comment; blank lines stay paragraphs.
@@ -221,15 +243,20 @@ func (g *generator) section(name, path, intro string) {
 	} else {
 		title = "`" + title + "`"
 	}
+	if g.variant != "" && !sharedStructs[name] {
+		title += " with `type: " + g.variant + "`"
+	}
 	fmt.Fprintf(&g.out, "\n## %s\n\n%s", title, intro)
 	keys, variants := g.keys(name)
 	g.entries(keys, path)
 	g.children(keys, path)
 	for _, v := range variants {
 		own, _ := g.keys(v[1])
+		g.variant = v[0]
 		fmt.Fprintf(&g.out, "\n## `%s` with `type: %s`\n\n%s\n\n", path, v[0], wrap(g.docs[v[1]], "", ""))
 		g.entries(own, path)
 		g.children(own, path)
+		g.variant = ""
 	}
 }
 
@@ -328,7 +355,9 @@ func (g *generator) children(keys []key, path string) {
 		} else if strings.HasPrefix(k.typ, "[]") {
 			child += "[]"
 		}
-		if at := g.described[elem]; at != "" {
+		if at := g.described[elem]; at == child {
+			continue
+		} else if at != "" {
 			fmt.Fprintf(&g.out, "\n## `%s`\n\nThe keys are those of `%s`.\n", child, at)
 			continue
 		}
