@@ -37,8 +37,8 @@ func (f Form) heartbeat() []byte {
 	return []byte("\n")
 }
 
-// unavailable returns the text of an orderly end. last is the client's position as JSON, pending
-// the known number of rows after it.
+// tail returns the end of a feed that ends in order. last is the client's position as JSON,
+// pending the known number of rows after it.
 func (f Form) tail(last string, pending int) []byte {
 	var dst []byte
 	switch f {

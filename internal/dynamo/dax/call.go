@@ -83,7 +83,7 @@ func (k *call) start(args []byte) {
 	}
 }
 
-// reset drops the references to the request.
+// forget drops the references to the request.
 func (k *call) forget() {
 	k.client, k.agent, k.args, k.failed, k.cached = accel.Client{}, nil, cbor.Reader{}, nil, nil
 	k.line = telemetry.Record{}

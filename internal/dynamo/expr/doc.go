@@ -15,10 +15,14 @@
 // reads to the end of the text and keeps the first fault of each class (see faultClass).
 // Only a syntax error ends it at once.
 //
-// A store evaluates a request in this order: 1) Names.Reset and Values.Load. 2) All
-// expressions are parsed. 3) Names.Unused and Values.Unused. 4) Condition.KeyQuery extracts
-// a key condition's comparisons. 5) With the table: KeyQuery.Against, Condition.CheckFilter,
-// CheckScalars. 6) With an item: Condition.Match, Update.Apply, Selection.Of.
+// A store evaluates a request in this order:
+//
+//  1. Names.Reset and Values.Load read the placeholders.
+//  2. All expressions are parsed.
+//  3. Names.Unused and Values.Unused find placeholders that no expression uses.
+//  4. Condition.KeyQuery extracts the comparisons of a key condition.
+//  5. KeyQuery.Against, Condition.CheckFilter and CheckScalars check them with the table.
+//  6. Condition.Match, Update.Apply and Selection.Of are called with an item.
 //
 // # The tree
 //

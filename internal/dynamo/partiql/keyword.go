@@ -175,7 +175,7 @@ func (s *syntax) identifier(complaint string) bool {
 	return true
 }
 
-// on reads ON and a name.
+// execute reads the call of a stored procedure after EXEC.
 func (s *syntax) execute(pos Pos) *node {
 	n := &node{kind: nodeOther, word: "exec", class: "Exec", pos: pos}
 	if s.is(tokenEnd) {

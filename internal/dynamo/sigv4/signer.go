@@ -77,7 +77,7 @@ func (s *Signer) sign(ctx context.Context, r *http1.Request, body []byte, now ti
 	return nil
 }
 
-// originCredentials returns credentials that are valid at now.
+// credentials returns credentials that are valid at now.
 func (s *Signer) credentials(ctx context.Context, now time.Time) (*originCredentials, error) {
 	if g := s.current.Load(); g != nil && !g.expired(now) {
 		return g, nil

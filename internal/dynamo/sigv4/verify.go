@@ -73,7 +73,7 @@ func (v *Verifier) verify(s *scratch, r *http1.Request, body []byte, now time.Ti
 	return key, v.checkSignature(s, r, key)
 }
 
-// verify makes the checks in DynamoDB's order.
+// checkDate checks that the signature is valid at now.
 func checkDate(c *claim, now time.Time) *Error {
 	at, ok := ParseDate(c.date)
 	if !ok {

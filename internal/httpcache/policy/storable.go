@@ -2,7 +2,7 @@ package policy
 
 // Storable reports whether a complete response may be stored for later requests (RFC 9111,
 // section 3), and the reason if not. The caller must check that it is complete and not too
-// large; for a 206 complete means [Part.Whole].
+// large; a 206 is complete if its body has the length of its part ([Part.Fit]).
 func Storable(q *Request, r *Response, o *Options) (bool, Reason) {
 	if q.Method != GET {
 		return false, MethodNotStored

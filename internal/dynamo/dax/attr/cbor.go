@@ -95,7 +95,7 @@ func appendElements(dst, json []byte, depth int, element func(dst, v []byte, dep
 	return dst, nil
 }
 
-// Elements of sets, which have no depth.
+// appendString, appendDigits and appendBinary append an element of a set, which has no depth.
 func appendString(dst, v []byte, _ int) ([]byte, error) { return AppendString(dst, v) }
 func appendDigits(dst, v []byte, _ int) ([]byte, error) { return AppendNumber(dst, v) }
 func appendBinary(dst, v []byte, _ int) ([]byte, error) { return AppendBinary(dst, v) }
