@@ -38,6 +38,25 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// TestFuncDocs checks that the comment of a function begins with its name, if it begins with
+// a name, so that it moves along with the function.
+func TestFuncDocs(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, d := range s.ast.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || s.isTest() {
+				continue
+			}
+			first, _, _ := strings.Cut(strings.TrimSpace(f.Doc.Text()), " ")
+			if identifier.MatchString(first) && first != f.Name.Name {
+				t.Errorf("%s:%d: the comment of %s begins with %q", s.path, s.line(f.Pos()), f.Name.Name, first)
+			}
+		}
+	}
+}
+
 // Limits on the length of files and functions.
 const (
 	maxLines     = 800
