@@ -14,7 +14,7 @@ import (
 )
 
 type serveCommand struct {
-	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, a DynamoDB-compatible store in ./kasoku-data on 127.0.0.1:8000, for clients of DAX on 127.0.0.1:8111." placeholder:"FILE"`
+	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, serve runs a DynamoDB-compatible store in ./kasoku-data, on 127.0.0.1:8000 and for DAX clients on 127.0.0.1:8111." placeholder:"FILE"`
 }
 
 func (c *serveCommand) Run(env *Environment) error {
