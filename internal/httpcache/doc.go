@@ -8,6 +8,7 @@
 // A service for another protocol extends the handler by three methods: [Service.Read]
 // answers a request under the key and the options of a [Plan], [Service.Pass] forwards one
 // without storing the answer, and [Service.Ask] sends a request of its own.
-// A service that keeps answers by itself sets [Plan.Shared]: it joins [Service.Flights] for
-// each request, and makes their answers.
+//
+// A service that keeps answers elsewhere, for example in memcached, sets [Plan.Shared]: its
+// functions join a flight of [Service.Flights] for a request and make the flight's answer.
 package httpcache
