@@ -26,8 +26,8 @@ func (s *Service) Client(id []byte) (c Client, ok bool) {
 	if set.verifier == nil {
 		return Client{s, set.anonymous}, true
 	}
-	who := set.byID[string(id)]
-	return Client{s, who}, who != nil
+	p := set.byID[string(id)]
+	return Client{s, p}, p != nil
 }
 
 // Serve answers x, a request in DynamoDB's own protocol as for Service.Serve, but without a

@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// askAs sends a request on behalf of a client.
-func (f *fixture) askAs(c Client, op, body string) result {
+// doAs sends a request on behalf of a client.
+func (f *fixture) doAs(c Client, op, body string) result {
 	x := edge.Detached(f.t.Context(), request(op), []byte(body), time.Now())
 	c.Serve(x)
 	return result{x.Reply.Status, string(x.Reply.Body), x.Record.Decision, string(x.Reply.Head())}
@@ -31,14 +31,14 @@ func TestClientKeys(t *testing.T) {
 	if !ok || !full.Allowed(wire.Write, []byte("t")) {
 		t.Error("FULL may not")
 	}
-	if got := f.askAs(full, "GetItem", getA); got.status != 200 || got.decision != telemetry.Miss {
+	if got := f.doAs(full, "GetItem", getA); got.status != 200 || got.decision != telemetry.Miss {
 		t.Error(got)
 	}
 	limited, ok := f.svc.Client([]byte("LIMITED"))
 	if !ok || limited.Allowed(wire.Write, []byte("t")) {
 		t.Error("LIMITED may write")
 	}
-	if got := f.askAs(limited, "GetItem", getA); got.status != 400 || !strings.Contains(got.body, "AccessDenied") {
+	if got := f.doAs(limited, "GetItem", getA); got.status != 400 || !strings.Contains(got.body, "AccessDenied") {
 		t.Error(got)
 	}
 	for _, id := range []string{"", "OTHER", "anonymous"} {
@@ -97,9 +97,9 @@ func TestClientSchema(t *testing.T) {
 	if _, err := c.Schema(t.Context(), []byte("away")); !errors.Is(err, ErrUnknownTable) {
 		t.Error(err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Schema(gone, []byte("another away")); err == nil {
+	if _, err := c.Schema(canceled, []byte("another away")); err == nil {
 		t.Error("no error for a client that has left")
 	}
 	if _, ok := c.CachedSchema([]byte("u"), time.Now()); ok {

@@ -29,8 +29,8 @@ func keyOfA(t testing.TB, s int) (object string, canonical []byte, hashLen int) 
 	return object, canonical, hashLen
 }
 
-// drawn is a random conversation of clients that write by one protocol and read by two.
-type drawn struct {
+// randomClients is a random conversation of clients that write by one protocol and read by two.
+type randomClients struct {
 	*script
 	r    *rand.Rand
 	c    Client
@@ -40,10 +40,10 @@ type drawn struct {
 	found, formed, negative int // outcomes of lookups
 }
 
-// TestClientItemDrawn compares lookups with the origin's items, with random operations
+// TestClientItemRandomOperations compares lookups with the origin's items, with random operations
 // between a lookup and the attachment of a form: an item that is found is the origin's, and
 // a form that is found belongs to that item.
-func TestClientItemDrawn(t *testing.T) {
+func TestClientItemRandomOperations(t *testing.T) {
 	var found, formed, negative int
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestClientItemDrawn(t *testing.T) {
 				s := newScript(t)
 				s.cfg.RefreshAhead = 0.5
 				s.start()
-				d := &drawn{script: s, r: rand.New(rand.NewPCG(seed, 1))}
+				d := &randomClients{script: s, r: rand.New(rand.NewPCG(seed, 1))}
 				for range 150 {
 					d.c, _ = s.svc.Client(nil)
 					d.step()
@@ -65,27 +65,27 @@ func TestClientItemDrawn(t *testing.T) {
 	}
 }
 
-func (d *drawn) step() {
+func (d *randomClients) step() {
 	key, canonical, hashLen := keyOfA(d.t, d.r.IntN(3))
 	switch n := d.r.IntN(20); {
 	case n < 3:
 		d.write(key)
 	case n < 7:
-		d.ask("GetItem", `{"TableName":"t","Key":`+key+`}`)
+		d.send("GetItem", `{"TableName":"t","Key":`+key+`}`)
 	case n == 7:
 		d.wait()
 	case n == 8 && len(d.hits) > 0:
 		i := d.r.IntN(len(d.hits))
-		d.keep(&d.hits[i])
+		d.attach(&d.hits[i])
 		d.hits = append(d.hits[:i], d.hits[i+1:]...)
 	case n == 9 && d.r.IntN(8) == 0:
 		d.reload()
 	default:
-		d.look(key, canonical, hashLen)
+		d.lookUp(key, canonical, hashLen)
 	}
 }
 
-func (d *drawn) ask(op, body string) {
+func (d *randomClients) send(op, body string) {
 	x := edge.Detached(context.Background(), request(op), []byte(body), time.Now())
 	if d.r.IntN(2) == 0 {
 		d.svc.Serve(x)
@@ -96,7 +96,7 @@ func (d *drawn) ask(op, body string) {
 }
 
 // write changes an item in one of the ways there are, which may go wrong.
-func (d *drawn) write(key string) {
+func (d *randomClients) write(key string) {
 	d.n++
 	if d.r.IntN(6) == 0 {
 		d.setOrigin([]string{"reset", "done-then-reset", "timeout", "dial"}[d.r.IntN(4)])
@@ -105,22 +105,22 @@ func (d *drawn) write(key string) {
 	update := `{"TableName":"t","Key":` + key + `,"UpdateExpression":"SET v = :v","ExpressionAttributeValues":{":v":{"N":"` + fmt.Sprint(d.n) + `"}}`
 	switch d.r.IntN(7) {
 	case 0, 1:
-		d.ask("PutItem", `{"TableName":"t","Item":`+item+`}`)
+		d.send("PutItem", `{"TableName":"t","Item":`+item+`}`)
 	case 2:
-		d.ask("UpdateItem", update+`}`)
+		d.send("UpdateItem", update+`}`)
 	case 3:
-		d.ask("UpdateItem", update+`,"ReturnValues":"ALL_NEW"}`)
+		d.send("UpdateItem", update+`,"ReturnValues":"ALL_NEW"}`)
 	case 4:
-		d.ask("DeleteItem", `{"TableName":"t","Key":`+key+`}`)
+		d.send("DeleteItem", `{"TableName":"t","Key":`+key+`}`)
 	case 5:
-		d.ask("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+item+`}}]}}`)
+		d.send("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+item+`}}]}}`)
 	case 6:
-		d.ask("TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t","Item":`+item+`}}]}`)
+		d.send("TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t","Item":`+item+`}}]}`)
 	}
 	d.origin.next = nil
 }
 
-func (d *drawn) wait() {
+func (d *randomClients) wait() {
 	for _, of := range []time.Duration{time.Second, time.Minute, 2 * time.Minute, 10 * time.Minute} {
 		if d.r.IntN(3) == 0 {
 			time.Sleep(of) // of the bubble
@@ -130,16 +130,16 @@ func (d *drawn) wait() {
 }
 
 // reload turns the cache of items off, or on again.
-func (d *drawn) reload() {
+func (d *randomClients) reload() {
 	d.run("reload item=" + []string{"0s", "5m", "5m"}[d.r.IntN(3)])
 }
 
 func formOf(item []byte) string { return "form of " + string(item) }
 
-func (d *drawn) keep(h *Hit) { d.c.AttachForm(h, []byte(formOf(h.Item()))) }
+func (d *randomClients) attach(h *Hit) { d.c.AttachForm(h, []byte(formOf(h.Item()))) }
 
-// look looks an item up and checks the result.
-func (d *drawn) look(key string, canonical []byte, hashLen int) {
+// lookUp looks an item up and checks the result.
+func (d *randomClients) lookUp(key string, canonical []byte, hashLen int) {
 	h, ok := d.c.Item([]byte("t"), canonical, hashLen, time.Now())
 	synctest.Wait()
 	if !ok {
@@ -171,7 +171,7 @@ func (d *drawn) look(key string, canonical []byte, hashLen int) {
 	}
 	switch d.r.IntN(3) {
 	case 0:
-		d.keep(&h)
+		d.attach(&h)
 	case 1:
 		d.hits = append(d.hits, h)
 	}
@@ -225,7 +225,7 @@ func TestClientItemReload(t *testing.T) {
 		if !ok {
 			return
 		}
-		f.askAs(c, "GetItem", getA)
+		f.doAs(c, "GetItem", getA)
 		if _, ok := c.Item([]byte("t"), key, hashLen, time.Now()); ok != hit {
 			t.Errorf("a hit for %q: %t", id, ok)
 		}

@@ -34,7 +34,7 @@ func TestClientItem(t *testing.T) {
 		if h, ok := c.Item(table, key, hashLen, time.Now()); ok {
 			t.Fatalf("a hit: %s", h.Item())
 		}
-		if got := f.askAs(c, "GetItem", getA); got.status != 200 {
+		if got := f.doAs(c, "GetItem", getA); got.status != 200 {
 			t.Fatal(got)
 		}
 	}
@@ -54,7 +54,7 @@ func TestClientItem(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { c.Item(table, key, hashLen, time.Now()) }); n > 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
-	f.askAs(c, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
+	f.doAs(c, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
 	c.AttachForm(&h, []byte("late")) // a form of the item before the write
 	if h, ok := c.Item(table, key, hashLen, time.Now()); ok && (string(h.Form()) != "" || string(h.Item()) == item) {
 		t.Errorf("after a write: %s and %q", h.Item(), h.Form())
@@ -70,7 +70,7 @@ func TestClientItemRefresh(t *testing.T) {
 	f := newFixture(t, func(c *Config, _ *cache.Config) { c.RefreshAhead = 0.999 })
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 	c, _ := f.svc.Client(nil)
-	f.askAs(c, "GetItem", getA)
+	f.doAs(c, "GetItem", getA)
 	key, hashLen := canonicalA(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
 	due := 0
@@ -88,12 +88,12 @@ func TestClientItemRefresh(t *testing.T) {
 	}
 }
 
-// TestClientItemNot checks lookups that must miss.
-func TestClientItemNot(t *testing.T) {
+// TestClientItemMisses checks lookups that must miss.
+func TestClientItemMisses(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 	full, _ := f.svc.Client([]byte("FULL"))
-	f.askAs(full, "GetItem", getA)
+	f.doAs(full, "GetItem", getA)
 	key, hashLen := canonicalA(t)
 	if _, ok := full.Item([]byte("t"), key, hashLen, time.Now()); !ok {
 		t.Error("no hit")

@@ -59,9 +59,9 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestPagesHaveIDs checks that replies that aren't JSON also have a request ID and a
+// TestNonJSONRepliesHaveIDs checks that replies that aren't JSON also have a request ID and a
 // checksum.
-func TestPagesHaveIDs(t *testing.T) {
+func TestNonJSONRepliesHaveIDs(t *testing.T) {
 	f := newFixture(t)
 	r := request("GetItem")
 	r.Path = []byte("/x")

@@ -14,7 +14,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	f.svc.log = slog.New(slog.NewTextHandler(&log, nil))
 	f.origin.srv.Close()
-	told := func(want ...string) {
+	wantLog := func(want ...string) {
 		t.Helper()
 		got := log.String()
 		if n := strings.Count(got, "\n"); n != 1 && len(want) > 0 || n != 0 && len(want) == 0 {
@@ -28,8 +28,8 @@ func TestFailuresAreLogged(t *testing.T) {
 		log.Reset()
 	}
 	f.do("GetItem", getA)
-	told("level=WARN", "operation=GetItem", "connection refused", "others_since_last=0")
+	wantLog("level=WARN", "operation=GetItem", "connection refused", "others_since_last=0")
 	f.do("GetItem", getA)
 	f.do("ListTables", "{}")
-	told()
+	wantLog()
 }

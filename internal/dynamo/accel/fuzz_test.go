@@ -26,10 +26,10 @@ import (
 // parrot is an origin with one fixed reply to everything except the service's requests about
 // tables. It is used by one test at a time.
 type parrot struct {
-	classify func(int, http1.Fields, []byte) origin.Class
-	status   int
-	reply    string
-	learning func() // called when the service describes a table
+	classify   func(int, http1.Fields, []byte) origin.Class
+	status     int
+	reply      string
+	onDescribe func() // called when the service describes a table
 }
 
 func (p *parrot) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
@@ -37,8 +37,8 @@ func (p *parrot) Do(_ context.Context, r *origin.Request) (*origin.Response, err
 	switch string(r.Header.Get("X-Amz-Target")) {
 	case targetPrefix + "DescribeTable":
 		status, reply = 200, describeT
-		if p.learning != nil {
-			p.learning()
+		if p.onDescribe != nil {
+			p.onDescribe()
 		}
 	case targetPrefix + "DescribeTimeToLive":
 		status, reply = 200, `{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED","AttributeName":"e"}}`

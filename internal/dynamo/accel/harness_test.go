@@ -22,7 +22,7 @@ import (
 )
 
 // originReturns is a request as the origin got it.
-type asked struct {
+type originRequest struct {
 	op   string
 	body string
 }
@@ -31,7 +31,7 @@ type asked struct {
 // records its requests.
 type fakeOrigin struct {
 	mu      sync.Mutex
-	log     []asked
+	log     []originRequest
 	replies map[string]string
 	handler func(op, body string) (status int, reply string)
 	spy     func(http.Header) // called with the header of each request except DescribeTable
@@ -49,7 +49,7 @@ func (f *fakeOrigin) serve(w http.ResponseWriter, r *http.Request) {
 	op := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "DynamoDB_20120810.")
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
-	f.log = append(f.log, asked{op, string(body)})
+	f.log = append(f.log, originRequest{op, string(body)})
 	reply, handler := f.replies[op], f.handler
 	if f.spy != nil && op != "DescribeTable" {
 		f.spy(r.Header)
@@ -75,10 +75,10 @@ func (f *fakeOrigin) reply(op, body string) {
 
 // take returns the requests since the last call, without the service's own requests about
 // tables.
-func (f *fakeOrigin) take() []asked {
+func (f *fakeOrigin) take() []originRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []asked
+	var out []originRequest
 	for _, a := range f.log {
 		if a.op != "DescribeTable" && a.op != "DescribeTimeToLive" {
 			out = append(out, a)
@@ -184,7 +184,7 @@ func (f *fixture) expect(op, body string, d telemetry.Decision, want string) {
 }
 
 // origins checks the operations sent to the origin since the last check.
-func (f *fixture) origins(want ...string) []asked {
+func (f *fixture) origins(want ...string) []originRequest {
 	f.t.Helper()
 	got := f.origin.take()
 	var ops []string

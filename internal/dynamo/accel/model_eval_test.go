@@ -74,7 +74,7 @@ func keyFilter(op string, r *modelRequest) (func(item) bool, *refusal) {
 	case r.KeyConditions != nil:
 		return func(it item) bool {
 			for name, c := range r.KeyConditions {
-				if c.ComparisonOperator != "EQ" || it[name] == nil || canon(it[name]) != canon(c.AttributeValueList[0]) {
+				if c.ComparisonOperator != "EQ" || it[name] == nil || canonicalValue(it[name]) != canonicalValue(c.AttributeValueList[0]) {
 					return false
 				}
 			}
@@ -120,7 +120,7 @@ func holds(n *expr.Node, it item) bool {
 }
 
 func compares(op expr.Comparator, a, b json.RawMessage) bool {
-	same := a != nil && b != nil && canon(a) == canon(b)
+	same := a != nil && b != nil && canonicalValue(a) == canonicalValue(b)
 	switch op {
 	case expr.Equal:
 		return same
@@ -213,7 +213,7 @@ func updated(r *modelRequest, old item) (it item, touched []string, err *refusal
 		}
 	}
 	if r.UpdateExpression == "" {
-		return normal(it), touched, nil
+		return stored(it), touched, nil
 	}
 	n, v, err := r.scope()
 	if err != nil {
@@ -238,5 +238,5 @@ func updated(r *modelRequest, old item) (it item, touched []string, err *refusal
 			panic("the model does not know DELETE")
 		}
 	}
-	return normal(it), touched, nil
+	return stored(it), touched, nil
 }

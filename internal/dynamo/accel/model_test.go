@@ -17,8 +17,8 @@ type item map[string]json.RawMessage
 // model is a DynamoDB for scripts: it executes requests on a few tables, without a cache and
 // with its own definition of item identity. It must not be used concurrently.
 type model struct {
-	tables map[string]*modelTable
-	made   int // tables made so far
+	tables  map[string]*modelTable
+	created int // tables made so far
 	// lagging makes eventually consistent reads show the tables as they were when
 	// the lag began.
 	lagging bool
@@ -84,7 +84,7 @@ type modelLegacy struct {
 }
 
 // serve executes one request.
-func (m *model) ask(op string, body []byte) (status int, reply []byte) {
+func (m *model) serve(op string, body []byte) (status int, reply []byte) {
 	var r modelRequest
 	if err := json.Unmarshal(body, &r); err != nil {
 		return 400, wire.AppendError(nil, "SerializationException", err.Error())
@@ -144,16 +144,16 @@ func (m *model) lag(on bool) {
 	}
 }
 
-// seen are the items that a read sees.
-func (m *model) seen(t *modelTable, strong bool) map[string]item {
+// visibleItems are the items that a read sees.
+func (m *model) visibleItems(t *modelTable, strong bool) map[string]item {
 	if m.lagging && !strong {
 		return t.past
 	}
 	return t.items
 }
 
-// canon is the form in which the model stores and compares a value.
-func canon(v []byte) string {
+// canonicalValue is the form in which the model stores and compares a value.
+func canonicalValue(v []byte) string {
 	out, ok := wire.AppendCanonical(nil, v)
 	if !ok {
 		panic(fmt.Sprintf("not a value: %s", v))
@@ -161,12 +161,12 @@ func canon(v []byte) string {
 	return string(out)
 }
 
-// normal is an item as DynamoDB stores it: numbers canonical, sets in an order
+// stored is an item as DynamoDB stores it: numbers canonical, sets in an order
 // that is not the client's.
-func normal(in item) item {
+func stored(in item) item {
 	out := make(item, len(in))
 	for name, v := range in {
-		out[name] = json.RawMessage(canon(v))
+		out[name] = json.RawMessage(canonicalValue(v))
 		var set map[string][]json.RawMessage
 		if typ, _, ok := wire.Attribute(v); ok && len(typ) == 2 && json.Unmarshal(out[name], &set) == nil {
 			slices.SortFunc(set[string(typ)], func(a, b json.RawMessage) int { return strings.Compare(string(b), string(a)) })
@@ -183,13 +183,13 @@ func (ix *modelIndex) keyOf(it item) (string, bool) {
 		return "", false
 	}
 	if ix.rng == "" {
-		return canon(h), true
+		return canonicalValue(h), true
 	}
 	r, ok := it[ix.rng]
 	if !ok {
 		return "", false
 	}
-	return canon(h) + canon(r), true
+	return canonicalValue(h) + canonicalValue(r), true
 }
 
 // table finds a table by its name or ARN.
@@ -223,7 +223,7 @@ func (m *model) getItem(r *modelRequest) (any, *refusal) {
 		return nil, err
 	}
 	answer := map[string]any{}
-	it, ok := m.seen(t, r.ConsistentRead)[id]
+	it, ok := m.visibleItems(t, r.ConsistentRead)[id]
 	if ok {
 		if answer["Item"], err = project(r, it); err != nil {
 			return nil, err
@@ -271,7 +271,7 @@ func (m *model) batchGet(r *modelRequest) (any, *refusal) {
 			if err != nil {
 				return nil, err
 			}
-			it, ok := m.seen(t, part.ConsistentRead)[id]
+			it, ok := m.visibleItems(t, part.ConsistentRead)[id]
 			read = append(read, it)
 			if ok {
 				some, err := project(&part, it)
@@ -343,7 +343,7 @@ func (m *model) query(op string, r *modelRequest) (any, *refusal) {
 		return nil, err
 	}
 	var found []item
-	for _, it := range m.seen(t, r.ConsistentRead) {
+	for _, it := range m.visibleItems(t, r.ConsistentRead) {
 		if it = ix.view(t, it); it != nil && inKey(it) {
 			found = append(found, it)
 		}

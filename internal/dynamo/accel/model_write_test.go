@@ -58,7 +58,7 @@ func (m *model) prepare(op string, r *modelRequest) (*modelWrite, *refusal) {
 	}
 	w := &modelWrite{t: t, returns: r.ReturnValues}
 	if op == "PutItem" {
-		w.new = normal(r.Item)
+		w.new = stored(r.Item)
 		var ok bool
 		if w.id, ok = t.keyOf(w.new); !ok {
 			return nil, invalid("One or more parameter values were invalid: Missing the key %s in the item", t.hash)
@@ -77,7 +77,7 @@ func (m *model) prepare(op string, r *modelRequest) (*modelWrite, *refusal) {
 	if op == "UpdateItem" {
 		from := w.old
 		if from == nil {
-			from = normal(r.Key)
+			from = stored(r.Key)
 		}
 		if w.new, w.touched, err = updated(r, from); err != nil {
 			return nil, err
@@ -205,8 +205,8 @@ func (m *model) tableOperation(op string, r *modelRequest, body []byte) (any, *r
 func (m *model) create(body []byte) *modelTable {
 	t := &modelTable{items: make(map[string]item), past: make(map[string]item)}
 	_ = json.Unmarshal(body, &t.raw)
-	m.made++
-	t.raw["TableId"] = json.RawMessage(strconv.Quote(strconv.Itoa(m.made)))
+	m.created++
+	t.raw["TableId"] = json.RawMessage(strconv.Quote(strconv.Itoa(m.created)))
 	t.raw["TableStatus"] = json.RawMessage(`"ACTIVE"`)
 	t.read()
 	m.tables[t.name] = t

@@ -10,7 +10,7 @@ import (
 // A page that an intermediary sends with status 200 isn't a DynamoDB response: clients
 // receive an error that they understand, and for a write one that reports an unknown
 // outcome.
-func TestPageInPlaceOfAnAnswer(t *testing.T) {
+func TestResponseThatIsNotJSON(t *testing.T) {
 	f := newFixture(t)
 	f.origin.handler = func(op, _ string) (int, string) {
 		if op == "DescribeTable" {
@@ -40,7 +40,7 @@ func TestPageInPlaceOfAnAnswer(t *testing.T) {
 }
 
 // A configuration that can't be had changes nothing.
-func TestReconfigureRefuses(t *testing.T) {
+func TestReconfigureKeepsServiceOnError(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 	f.do("GetItem", getA)

@@ -24,9 +24,9 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestOddWritesLeaveNothingStale holds writes in odd shapes to the rule that
+// TestUnusualWritesInvalidate holds writes in odd shapes to the rule that
 // whatever the origin may make of them is dropped.
-func TestOddWritesLeaveNothingStale(t *testing.T) {
+func TestUnusualWritesInvalidate(t *testing.T) {
 	const (
 		itemB = `{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}}}`
 		partB = `{"TableName":"t","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"b"}}}`
@@ -241,9 +241,9 @@ func TestRecordOutlivesCall(t *testing.T) {
 	}
 }
 
-// TestGarbageIsNotKept checks that invalid responses with status 200 are relayed unchanged
+// TestInvalidResponsesAreNotCached checks that invalid responses with status 200 are relayed unchanged
 // to one client and not cached.
-func TestGarbageIsNotKept(t *testing.T) {
+func TestInvalidResponsesAreNotCached(t *testing.T) {
 	f := func(op, body, garbage string) {
 		t.Helper()
 		o := newFixture(t)
@@ -276,9 +276,9 @@ func TestGarbageIsNotKept(t *testing.T) {
 	f("BatchGetItem", batch, `{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[{"p":{"S":"z"},"s":{"N":"9"}}]}}}`)
 }
 
-// TestLeftToOrigin checks that requests that DynamoDB rejects, or with an uncertain
+// TestInvalidReadsAreForwarded checks that requests that DynamoDB rejects, or with an uncertain
 // response, are forwarded although the item is cached.
-func TestLeftToOrigin(t *testing.T) {
+func TestInvalidReadsAreForwarded(t *testing.T) {
 	o := newFixture(t)
 	o.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
 	o.origin.reply("BatchGetItem", `{"Responses":{"t":[]},"UnprocessedKeys":{}}`)
@@ -321,9 +321,9 @@ func TestLeftToOrigin(t *testing.T) {
 	f("BatchGetItem", `{"RequestItems":{"t":{"Keys":[`+strings.Join(keys, ",")+`]}}}`)
 }
 
-// TestLatelyWrittenIsNotMended shows that a read which DynamoDB refuses is not made
+// TestInvalidConsistentReadIsForwardedUnchanged shows that a read which DynamoDB refuses is not made
 // a good one by asking for it strongly.
-func TestLatelyWrittenIsNotMended(t *testing.T) {
+func TestInvalidConsistentReadIsForwardedUnchanged(t *testing.T) {
 	f := newFixture(t, func(_ *Config, cc *cache.Config) { cc.Settle = time.Hour })
 	f.origin.reply("GetItem", `{}`)
 	f.origin.reply("Query", `{}`)
@@ -340,9 +340,9 @@ func TestLatelyWrittenIsNotMended(t *testing.T) {
 	}
 }
 
-// TestRelayedAsItCame shows that an answer of the origin keeps its bytes and the
+// TestErrorsAreRelayedUnchanged shows that an answer of the origin keeps its bytes and the
 // fields that belong to it, on every way through the service.
-func TestRelayedAsItCame(t *testing.T) {
+func TestErrorsAreRelayedUnchanged(t *testing.T) {
 	const odd = `{ "__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException" , "Message":"\u0052equested 1.0" }`
 	for op, body := range map[string]string{
 		"GetItem":            getA,
@@ -376,9 +376,9 @@ func TestRelayedAsItCame(t *testing.T) {
 	}
 }
 
-// TestBatchEnds checks that the reply to a batch is limited like DynamoDB's, and leaves the
+// TestBatchReplyLimit checks that the reply to a batch is limited like DynamoDB's, and leaves the
 // rest unprocessed.
-func TestBatchEnds(t *testing.T) {
+func TestBatchReplyLimit(t *testing.T) {
 	s, p := withParrot(t)
 	var keys, items []string
 	text := strings.Repeat("x", 200<<10)
@@ -403,11 +403,11 @@ func TestBatchEnds(t *testing.T) {
 	}
 }
 
-// TestFaultWhileLearning checks that a panic while describing a table is counted, and that
+// TestPanicWhileDescribing checks that a panic while describing a table is counted, and that
 // its requests are forwarded.
-func TestFaultWhileLearning(t *testing.T) {
+func TestPanicWhileDescribing(t *testing.T) {
 	s, p := withParrot(t)
-	p.learning = func() { panic("injected") }
+	p.onDescribe = func() { panic("injected") }
 	x := edge.Detached(t.Context(), request("GetItem"), []byte(getA), time.Now())
 	s.Serve(x)
 	if x.Record.Decision != telemetry.BypassUncacheable || s.metrics.faults.Value() != 1 {
@@ -419,24 +419,24 @@ func TestFaultWhileLearning(t *testing.T) {
 // any table.
 func TestTablesChangedByCBOR(t *testing.T) {
 	s, p := withParrot(t)
-	learnt := 0
-	p.learning = func() { learnt++ }
+	descriptions := 0
+	p.onDescribe = func() { descriptions++ }
 	get := func() telemetry.Decision {
 		x := edge.Detached(t.Context(), request("GetItem"), []byte(getA), time.Now())
 		s.Serve(x)
 		return x.Record.Decision
 	}
 	get()
-	if d := get(); d != telemetry.HitNegative || learnt != 1 {
-		t.Fatalf("%s, %d lessons", d, learnt)
+	if d := get(); d != telemetry.HitNegative || descriptions != 1 {
+		t.Fatalf("%s, %d lessons", d, descriptions)
 	}
 	for i, op := range []string{"UpdateTable", "Frobnicate"} {
 		path := "/service/DynamoDB_20120810/operation/" + op
 		r := http1.Request{Method: []byte("POST"), Target: []byte(path), Path: []byte(path), Minor: 1}
 		x := edge.Detached(t.Context(), r, []byte("\xa0"), time.Now())
 		s.Serve(x)
-		if d := get(); d == telemetry.HitNegative || learnt != i+2 {
-			t.Errorf("after %s: %s, %d lessons", op, d, learnt)
+		if d := get(); d == telemetry.HitNegative || descriptions != i+2 {
+			t.Errorf("after %s: %s, %d lessons", op, d, descriptions)
 		}
 	}
 }
@@ -473,9 +473,9 @@ func TestTimeLeft(t *testing.T) {
 	f(`{"NS":["1799999999"]}`, false)
 }
 
-// TestManyPathsUpdated shows that an update which can't be projected here gets its
+// TestUpdateOfManyPaths shows that an update which can't be projected here gets its
 // ReturnValues from the origin.
-func TestManyPathsUpdated(t *testing.T) {
+func TestUpdateOfManyPaths(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("UpdateItem", `{"Attributes":{"a0":{"S":"x"}}}`)
 	var sets []string

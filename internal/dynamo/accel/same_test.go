@@ -24,15 +24,15 @@ func TestSameAnswers(t *testing.T) {
 				s.config(config)
 				s.start()
 				services := []*Service{s.svc, s.second(func(cfg *Config) { cfg.ItemTTL, cfg.QueryTTL = time.Minute, 30*time.Second })}
-				shadow := newModel()
-				shadow.create([]byte(tableText(t)))
-				g := &gossip{rand.New(rand.NewPCG(seed, 7))}
+				reference := newModel()
+				reference.create([]byte(tableText(t)))
+				g := &requestGenerator{rand.New(rand.NewPCG(seed, 7))}
 				for n := range 1200 {
 					op, body := g.request()
-					_, want := shadow.ask(op, []byte(body))
+					_, want := reference.serve(op, []byte(body))
 					s.svc = services[g.IntN(2)]
 					x := s.send(op, body)
-					if a, b := settledJSON(op, want), settledJSON(op, x.Reply.Body); a != b {
+					if a, b := sortedJSON(op, want), sortedJSON(op, x.Reply.Body); a != b {
 						t.Fatalf("step %d: %s %s\n%s\nwant %s\n got %s", n, op, body, x.Record.Decision, a, b)
 					}
 					if g.IntN(50) == 0 {
@@ -53,9 +53,9 @@ func tableText(t *testing.T) string {
 	return string(d.Table)
 }
 
-// settledJSON returns a reply without the part that DynamoDB leaves undefined: the order of
+// sortedJSON returns a reply without the part that DynamoDB leaves undefined: the order of
 // a batch's items.
-func settledJSON(op string, body []byte) string {
+func sortedJSON(op string, body []byte) string {
 	if op == "BatchGetItem" {
 		var b struct{ Responses map[string][]json.RawMessage }
 		if json.Unmarshal(body, &b) == nil && b.Responses != nil {
@@ -70,52 +70,52 @@ func settledJSON(op string, body []byte) string {
 	return tidy(body)
 }
 
-// gossip makes up requests about few items, partitions and index partitions, so
+// requestGenerator makes up requests about few items, partitions and index partitions, so
 // that they meet.
-type gossip struct{ *rand.Rand }
+type requestGenerator struct{ *rand.Rand }
 
-func (g *gossip) one(of ...string) string { return of[g.IntN(len(of))] }
+func (g *requestGenerator) oneOf(of ...string) string { return of[g.IntN(len(of))] }
 
-func (g *gossip) key() string {
-	return `{"p":{"S":"` + g.one("a", "b", `\u0061`) + `"},"s":{"N":"` + g.one("1", "2", "1.0", "2e0") + `"}}`
+func (g *requestGenerator) key() string {
+	return `{"p":{"S":"` + g.oneOf("a", "b", `\u0061`) + `"},"s":{"N":"` + g.oneOf("1", "2", "1.0", "2e0") + `"}}`
 }
 
-func (g *gossip) item() string {
+func (g *requestGenerator) item() string {
 	it := strings.TrimSuffix(g.key(), "}")
 	for _, a := range []string{"g", "k", "l"} {
 		if g.IntN(3) > 0 {
-			it += fmt.Sprintf(`,"%s":{"S":"%s"}`, a, g.one("x", "y", `\u0078`))
+			it += fmt.Sprintf(`,"%s":{"S":"%s"}`, a, g.oneOf("x", "y", `\u0078`))
 		}
 	}
 	if g.IntN(2) == 0 {
-		it += `,"v":` + g.one(`{"N":"1.50"}`, `{"N":"3"}`, `{"SS":["b","c"]}`, `{"S":""}`, `{"M":{"i":{"L":[{"NULL":true}]}}}`, `{"B":"YQ=="}`)
+		it += `,"v":` + g.oneOf(`{"N":"1.50"}`, `{"N":"3"}`, `{"SS":["b","c"]}`, `{"S":""}`, `{"M":{"i":{"L":[{"NULL":true}]}}}`, `{"B":"YQ=="}`)
 	}
 	return it + "}"
 }
 
-func (g *gossip) returns() string {
-	return g.one(``, ``, `,"ReturnValues":"NONE"`, `,"ReturnValues":"ALL_OLD"`)
+func (g *requestGenerator) returns() string {
+	return g.oneOf(``, ``, `,"ReturnValues":"NONE"`, `,"ReturnValues":"ALL_OLD"`)
 }
 
 // update is an UpdateItem without its table and key.
-func (g *gossip) update() string {
-	a, b := g.one("g", "k", "l", "v"), g.one("w", "n")
+func (g *requestGenerator) update() string {
+	a, b := g.oneOf("g", "k", "l", "v"), g.oneOf("w", "n")
 	switch g.IntN(6) {
 	case 0:
 		return fmt.Sprintf(`"UpdateExpression":"REMOVE %s"`, a)
 	case 1:
-		return fmt.Sprintf(`"UpdateExpression":"SET #a = :x","ExpressionAttributeNames":{"#a":"%s"},"ExpressionAttributeValues":{":x":{"S":"%s"}}`, a, g.one("x", "y"))
+		return fmt.Sprintf(`"UpdateExpression":"SET #a = :x","ExpressionAttributeNames":{"#a":"%s"},"ExpressionAttributeValues":{":x":{"S":"%s"}}`, a, g.oneOf("x", "y"))
 	case 2:
-		return fmt.Sprintf(`"UpdateExpression":"SET %s = if_not_exists(%s, :x) REMOVE %s","ExpressionAttributeValues":{":x":{"S":"%s"}}`, a, a, b, g.one("x", "y"))
+		return fmt.Sprintf(`"UpdateExpression":"SET %s = if_not_exists(%s, :x) REMOVE %s","ExpressionAttributeValues":{":x":{"S":"%s"}}`, a, a, b, g.oneOf("x", "y"))
 	case 3:
 		return `"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"1"}}`
 	case 4:
-		return fmt.Sprintf(`"UpdateExpression":"SET %s = :x","ConditionExpression":"attribute_exists(%s)","ExpressionAttributeValues":{":x":{"S":"y"}}`, a, g.one("g", "k"))
+		return fmt.Sprintf(`"UpdateExpression":"SET %s = :x","ConditionExpression":"attribute_exists(%s)","ExpressionAttributeValues":{":x":{"S":"y"}}`, a, g.oneOf("g", "k"))
 	}
 	return fmt.Sprintf(`"UpdateExpression":"SET %s = :x, %s = :y","ExpressionAttributeValues":{":x":{"S":"x"},":y":{"N":"2.0"}}`, a, b)
 }
 
-func (g *gossip) request() (op, body string) {
+func (g *requestGenerator) request() (op, body string) {
 	const t = `{"TableName":"t",`
 	kind := g.IntN(24)
 	if kind >= 6 && kind <= 8 && g.IntN(4) > 0 {
@@ -125,10 +125,10 @@ func (g *gossip) request() (op, body string) {
 	case 0, 1:
 		return "PutItem", t + `"Item":` + g.item() + g.returns() + `}`
 	case 2, 3:
-		more := g.one(g.returns(), `,"ReturnValues":"ALL_NEW"`, `,"ReturnValues":"UPDATED_OLD"`, `,"ReturnValues":"UPDATED_NEW"`)
+		more := g.oneOf(g.returns(), `,"ReturnValues":"ALL_NEW"`, `,"ReturnValues":"UPDATED_OLD"`, `,"ReturnValues":"UPDATED_NEW"`)
 		return "UpdateItem", t + `"Key":` + g.key() + `,` + g.update() + more + `}`
 	case 4:
-		return "UpdateItem", t + `"Key":` + g.key() + `,"AttributeUpdates":{"` + g.one("g", "k", "v") + `":` + g.one(`{"Value":{"S":"x"}}`, `{"Action":"DELETE"}`) + `}` + g.returns() + `}`
+		return "UpdateItem", t + `"Key":` + g.key() + `,"AttributeUpdates":{"` + g.oneOf("g", "k", "v") + `":` + g.oneOf(`{"Value":{"S":"x"}}`, `{"Action":"DELETE"}`) + `}` + g.returns() + `}`
 	case 5:
 		return "DeleteItem", t + `"Key":` + g.key() + g.returns() + `}`
 	case 6:
@@ -136,20 +136,20 @@ func (g *gossip) request() (op, body string) {
 	case 7:
 		return "TransactWriteItems", `{"TransactItems":[{"Update":` + t + `"Key":` + g.key() + `,` + g.update() + `}},{"Put":` + t + `"Item":` + g.item() + `}}]}`
 	case 8:
-		return "ExecuteStatement", `{"Statement":"UPDATE \"t\" SET ` + g.one("g", "v") + ` = '` + g.one("x", "y") + `' WHERE p = '` + g.one("a", "b") + `' AND s = 1"}`
+		return "ExecuteStatement", `{"Statement":"UPDATE \"t\" SET ` + g.oneOf("g", "v") + ` = '` + g.oneOf("x", "y") + `' WHERE p = '` + g.oneOf("a", "b") + `' AND s = 1"}`
 	case 9, 10, 11:
-		return "GetItem", t + `"Key":` + g.key() + g.one(``, ``, `,"ConsistentRead":true`, `,"ProjectionExpression":"v, g"`, `,"AttributesToGet":["k"]`) + `}`
+		return "GetItem", t + `"Key":` + g.key() + g.oneOf(``, ``, `,"ConsistentRead":true`, `,"ProjectionExpression":"v, g"`, `,"AttributesToGet":["k"]`) + `}`
 	case 12:
-		return "BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}},{"p":{"S":"b"},"s":{"N":"2.0"}},{"p":{"S":"c"},"s":{"N":"1"}}]` + g.one(``, `,"ConsistentRead":true`, `,"ProjectionExpression":"g"`) + `}}}`
+		return "BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}},{"p":{"S":"b"},"s":{"N":"2.0"}},{"p":{"S":"c"},"s":{"N":"1"}}]` + g.oneOf(``, `,"ConsistentRead":true`, `,"ProjectionExpression":"g"`) + `}}}`
 	case 13:
-		return "Scan", t + g.one(`"Limit":3`, `"IndexName":"byg"`, `"IndexName":"byk"`, `"Select":"COUNT"`) + `}`
+		return "Scan", t + g.oneOf(`"Limit":3`, `"IndexName":"byg"`, `"IndexName":"byk"`, `"Select":"COUNT"`) + `}`
 	}
-	by := g.one("p", "byl", "byg", "byg", "byk", "byk")
+	by := g.oneOf("p", "byl", "byg", "byg", "byk", "byk")
 	if by == "p" {
-		return "Query", t + `"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"` + g.one("a", "b", "c") + `"}}` + g.one(``, `,"ConsistentRead":true`, `,"Limit":1`) + `}`
+		return "Query", t + `"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"` + g.oneOf("a", "b", "c") + `"}}` + g.oneOf(``, `,"ConsistentRead":true`, `,"Limit":1`) + `}`
 	}
 	if by == "byl" {
-		return "Query", t + `"IndexName":"byl","KeyConditionExpression":"p = :p AND l = :l","ExpressionAttributeValues":{":p":{"S":"a"},":l":{"S":"` + g.one("x", "y") + `"}}}`
+		return "Query", t + `"IndexName":"byl","KeyConditionExpression":"p = :p AND l = :l","ExpressionAttributeValues":{":p":{"S":"a"},":l":{"S":"` + g.oneOf("x", "y") + `"}}}`
 	}
-	return "Query", t + `"IndexName":"` + by + `","KeyConditionExpression":"` + by[2:] + ` = :x","ExpressionAttributeValues":{":x":{"S":"` + g.one("x", "y", `\u0079`) + `"}}` + g.one(``, ``, `,"ScanIndexForward":false`, `,"ProjectionExpression":"p, s"`) + `}`
+	return "Query", t + `"IndexName":"` + by + `","KeyConditionExpression":"` + by[2:] + ` = :x","ExpressionAttributeValues":{":x":{"S":"` + g.oneOf("x", "y", `\u0079`) + `"}}` + g.oneOf(``, ``, `,"ScanIndexForward":false`, `,"ProjectionExpression":"p, s"`) + `}`
 }

@@ -336,14 +336,14 @@ func (s *script) addProbe(arg string) string {
 // fresh returns the names of the probes that are served from the cache, using an origin that
 // answers only DescribeTable.
 func (s *script) fresh() (names []string) {
-	was, log := s.origin.deaf, s.origin.log
-	s.origin.deaf = true
+	was, log := s.origin.probing, s.origin.log
+	s.origin.probing = true
 	for _, p := range s.probes {
 		if d := s.send(p.op, p.body).Record.Decision; d == telemetry.Hit || d == telemetry.HitNegative {
 			names = append(names, p.name)
 		}
 	}
-	s.origin.deaf, s.origin.log = was, log
+	s.origin.probing, s.origin.log = was, log
 	return names
 }
 
@@ -420,26 +420,26 @@ func tidy(body []byte) string {
 type scriptOrigin struct {
 	classify func(int, http1.Fields, []byte) origin.Class
 
-	mu     sync.Mutex // refreshes and descriptions run beside the client's request
-	model  *model
-	log    []string
-	down   bool
-	deaf   bool // while probes are looked at
-	settle time.Duration
-	next   []func(ctx context.Context, op string, body []byte) (*origin.Response, error) // faults for the next requests
+	mu      sync.Mutex // refreshes and descriptions run beside the client's request
+	model   *model
+	log     []string
+	down    bool
+	probing bool // while probes are looked at
+	settle  time.Duration
+	next    []func(ctx context.Context, op string, body []byte) (*origin.Response, error) // faults for the next requests
 }
 
-var errAway = errors.New("connection refused")
+var errRefused = errors.New("connection refused")
 
 func (o *scriptOrigin) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
 	op := string(r.Header.Get("X-Amz-Target"))
 	op = op[strings.IndexByte(op, '.')+1:]
-	befall, err := o.note(op, r.Body)
+	fault, err := o.note(op, r.Body)
 	if err != nil {
 		return nil, err
 	}
-	if befall != nil {
-		if resp, err := befall(ctx, op, r.Body); resp != nil || err != nil {
+	if fault != nil {
+		if resp, err := fault(ctx, op, r.Body); resp != nil || err != nil {
 			return resp, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -450,23 +450,23 @@ func (o *scriptOrigin) Do(ctx context.Context, r *origin.Request) (*origin.Respo
 }
 
 // note records a request and returns its fault.
-func (o *scriptOrigin) note(op string, body []byte) (befall func(context.Context, string, []byte) (*origin.Response, error), err error) {
+func (o *scriptOrigin) note(op string, body []byte) (fault func(context.Context, string, []byte) (*origin.Response, error), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.log = append(o.log, "> "+op+" "+tidy(body))
-	if o.down || o.deaf && !strings.HasPrefix(op, "Describe") {
-		return nil, &origin.Fault{Kind: origin.Dial, Err: errAway}
+	if o.down || o.probing && !strings.HasPrefix(op, "Describe") {
+		return nil, &origin.Fault{Kind: origin.Dial, Err: errRefused}
 	}
 	if len(o.next) > 0 && op != "DescribeTable" {
-		befall, o.next = o.next[0], o.next[1:]
+		fault, o.next = o.next[0], o.next[1:]
 	}
-	return befall, nil
+	return fault, nil
 }
 
 func (o *scriptOrigin) execute(op string, body []byte) (status int, reply []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.model.ask(op, body)
+	return o.model.serve(op, body)
 }
 
 func (o *scriptOrigin) respond(status int, body []byte) *origin.Response {
@@ -481,7 +481,7 @@ func (o *scriptOrigin) fault(kind string) func(context.Context, string, []byte) 
 		case "panic":
 			panic("injected")
 		case "dial":
-			return nil, &origin.Fault{Kind: origin.Dial, Err: errAway}
+			return nil, &origin.Fault{Kind: origin.Dial, Err: errRefused}
 		case "timeout":
 			return nil, &origin.Fault{Kind: origin.Timeout, Reached: true, Err: context.DeadlineExceeded}
 		case "done-then-reset":

@@ -78,10 +78,10 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 		set.byID = make(map[string]*principal, len(keys))
 		for i, k := range cfg.Keys {
 			keys[i] = sigv4.Key{ID: k.ID, Secret: k.Secret}
-			who := s.withServe(newPrincipal(k))
-			set.principals = append(set.principals, who)
+			p := s.withServe(newPrincipal(k))
+			set.principals = append(set.principals, p)
 			if set.byID[k.ID] == nil {
-				set.byID[k.ID] = who
+				set.byID[k.ID] = p
 			}
 		}
 		set.verifier = sigv4.NewVerifier(cfg.Region, "dynamodb", keys)

@@ -32,8 +32,8 @@ func TestServicesOfOneOrigin(t *testing.T) {
 		t.Helper()
 		p.svc = svc
 		x := p.send(op, body)
-		_, want := p.origin.model.ask(op, []byte(body))
-		if got := settledJSON(op, x.Reply.Body); got != settledJSON(op, want) {
+		_, want := p.origin.model.serve(op, []byte(body))
+		if got := sortedJSON(op, x.Reply.Body); got != sortedJSON(op, want) {
 			t.Errorf("%s %s\n%s\nwant %s\n got %s", op, body, x.Record.Decision, want, got)
 		}
 		return x.Record.Decision
