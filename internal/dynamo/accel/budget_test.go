@@ -74,7 +74,7 @@ func warmExchange(t testing.TB, s *Service, p *parrot, op, body, reply string) *
 	} else {
 		r = signed(t, "FULL", "/", []byte(body), "X-Amz-Target", targetPrefix+op, "Content-Type", jsonType)
 	}
-	<-time.After(2 * time.Millisecond) // in the first millisecond, everything counts as lately written
+	<-time.After(2 * time.Millisecond) // in the first millisecond, everything counts as recently written
 	x := edge.Detached(t.Context(), r, []byte(body), time.Now())
 	s.Serve(x)
 	for x.Record.Decision != telemetry.Hit && x.Record.Decision != telemetry.HitNegative {
@@ -85,7 +85,8 @@ func warmExchange(t testing.TB, s *Service, p *parrot, op, body, reply string) *
 	return x
 }
 
-// TestBudgets holds hits to their allocations, with and without signatures.
+// TestBudgets compares the allocations of hits with their budgets, with and without
+// signatures.
 func TestBudgets(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")

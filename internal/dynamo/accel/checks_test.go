@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// TestEmptyBody sends requests without a body: the operation and the authorization
-// are judged before that.
+// TestEmptyBody sends requests without a body: the operation and the authorization are
+// checked before the body.
 func TestEmptyBody(t *testing.T) {
 	signed := newFixture(t, func(c *Config, _ *cache.Config) { c.Keys = []Key{{ID: "A", Secret: "s"}} })
 	open := newFixture(t)
@@ -58,8 +58,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestUndatedSignature: where no signature is needed, one without a date is refused
-// all the same, and other schemes of authorization are no signature.
+// TestUndatedSignature checks that a service without keys still rejects a signature that has
+// no date, and that it ignores other authorization schemes.
 func TestUndatedSignature(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("ListTables", `{"TableNames":[]}`)

@@ -20,30 +20,30 @@ func (f *fixture) doAs(c Client, op, body string) result {
 	return result{x.Reply.Status, string(x.Reply.Body), x.Record.Decision, string(x.Reply.Head())}
 }
 
-// TestClientKeys sends requests on behalf of two keys with different permissions.
+// TestClientKeys checks the permissions of clients with two different keys.
 func TestClientKeys(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 	if f.svc.AllowsAnonymous() {
-		t.Error("open")
+		t.Error("a service with keys allows anonymous requests")
 	}
 	full, ok := f.svc.Client([]byte("FULL"))
 	if !ok || !full.Allowed(wire.Write, []byte("t")) {
-		t.Error("FULL may not")
+		t.Error("FULL is not allowed to write")
 	}
 	if got := f.doAs(full, "GetItem", getA); got.status != 200 || got.decision != telemetry.Miss {
-		t.Error(got)
+		t.Errorf("GetItem by FULL: got %+v, want a miss", got)
 	}
 	limited, ok := f.svc.Client([]byte("LIMITED"))
 	if !ok || limited.Allowed(wire.Write, []byte("t")) {
-		t.Error("LIMITED may write")
+		t.Error("LIMITED is allowed to write")
 	}
 	if got := f.doAs(limited, "GetItem", getA); got.status != 400 || !strings.Contains(got.body, "AccessDenied") {
-		t.Error(got)
+		t.Errorf("GetItem by LIMITED: got %+v, want AccessDenied", got)
 	}
 	for _, id := range []string{"", "OTHER", "anonymous"} {
 		if _, ok := f.svc.Client([]byte(id)); ok {
-			t.Errorf("%q is a client", id)
+			t.Errorf("a client was found for the key %q", id)
 		}
 	}
 	f.cfg.Keys = f.cfg.Keys[:1]
@@ -51,10 +51,10 @@ func TestClientKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := f.svc.Client([]byte(f.cfg.Keys[0].ID)); !ok {
-		t.Error("the key that was left is gone")
+		t.Error("no client was found for the remaining key")
 	}
 	if _, ok := f.svc.Client([]byte("LIMITED")); ok && f.cfg.Keys[0].ID != "LIMITED" {
-		t.Error("LIMITED is still a client")
+		t.Error("a client was found for the removed key LIMITED")
 	}
 }
 
@@ -63,25 +63,25 @@ func TestClientSchema(t *testing.T) {
 	f := newFixture(t)
 	c, ok := f.svc.Client(nil)
 	if !ok || !f.svc.AllowsAnonymous() {
-		t.Fatal("not open")
+		t.Fatal("no client was found, or a service without keys rejects anonymous requests")
 	}
 	if _, ok := c.CachedSchema([]byte("t"), time.Now()); ok {
-		t.Error("known before anybody asked")
+		t.Error("a schema is cached before the first request for it")
 	}
 	want := Schema{KeyAttribute{"p", 'S'}, KeyAttribute{"s", 'N'}}
 	s, err := c.Schema(t.Context(), []byte("t"))
 	if err != nil || *s != want {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("Schema: got %v, %v, want %v", s, err, want)
 	}
 	name := []byte("t")
 	if s, ok := c.CachedSchema(name, time.Now()); !ok || *s != want {
-		t.Errorf("%v, %v", s, ok)
+		t.Errorf("CachedSchema: got %v, %v, want %v", s, ok, want)
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		c, _ := f.svc.Client(nil)
 		c.CachedSchema(name, time.Now())
 	}); n > 0 && !race.Enabled {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 	f.origin.mu.Lock()
 	f.origin.handler = func(op, body string) (int, string) {
@@ -92,17 +92,17 @@ func TestClientSchema(t *testing.T) {
 	}
 	f.origin.mu.Unlock()
 	if _, err := c.Schema(t.Context(), []byte("u")); !errors.Is(err, ErrNoTable) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrNoTable", err)
 	}
 	if _, err := c.Schema(t.Context(), []byte("away")); !errors.Is(err, ErrUnknownTable) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrUnknownTable", err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Schema(canceled, []byte("another away")); err == nil {
-		t.Error("no error for a client that has left")
+		t.Error("no error for a cancelled request")
 	}
 	if _, ok := c.CachedSchema([]byte("u"), time.Now()); ok {
-		t.Error("a table that is not there is known")
+		t.Error("a missing table has a cached schema")
 	}
 }

@@ -29,7 +29,7 @@ func keyOfA(t testing.TB, s int) (object string, canonical []byte, hashLen int) 
 	return object, canonical, hashLen
 }
 
-// randomClients is a random conversation of clients that write by one protocol and read by two.
+// randomClients sends random requests through both APIs of a service, and looks items up.
 type randomClients struct {
 	*script
 	r    *rand.Rand
@@ -40,9 +40,9 @@ type randomClients struct {
 	found, formed, negative int // outcomes of lookups
 }
 
-// TestClientItemRandomOperations compares lookups with the origin's items, with random operations
-// between a lookup and the attachment of a form: an item that is found is the origin's, and
-// a form that is found belongs to that item.
+// TestClientItemRandomOperations compares lookups with the origin's items, with random
+// operations between a lookup and the attachment of a form. An item that is found equals the
+// origin's, and a form that is found belongs to that item.
 func TestClientItemRandomOperations(t *testing.T) {
 	var found, formed, negative int
 	for seed := range uint64(40) {
@@ -61,7 +61,7 @@ func TestClientItemRandomOperations(t *testing.T) {
 		})
 	}
 	if found < 500 || formed < 200 || negative < 50 {
-		t.Errorf("only %d were found, %d of them with forms and %d absent", found, formed, negative)
+		t.Errorf("only %d items were found, %d of them with a form, %d of them missing at the origin", found, formed, negative)
 	}
 }
 
@@ -95,7 +95,7 @@ func (d *randomClients) send(op, body string) {
 	synctest.Wait() // for background work: the origin's faults are set without a lock
 }
 
-// write changes an item in one of the ways there are, which may go wrong.
+// write changes an item with a random kind of request, which may fail.
 func (d *randomClients) write(key string) {
 	d.n++
 	if d.r.IntN(6) == 0 {
@@ -146,7 +146,7 @@ func (d *randomClients) lookUp(key string, canonical []byte, hashLen int) {
 		return
 	}
 	if d.cfg.ItemTTL == 0 {
-		d.t.Fatalf("%s is found though no items are kept", key)
+		d.t.Fatalf("%s is found although no items are cached", key)
 	}
 	d.found++
 	if h.RefreshDue {
@@ -161,12 +161,12 @@ func (d *randomClients) lookUp(key string, canonical []byte, hashLen int) {
 		d.negative++
 	}
 	if !sameJSON(have, string(reply)) || (h.Item() == nil) != (h.Decision() == telemetry.HitNegative) {
-		d.t.Fatalf("%s is found as %s, %s; the origin has %s", key, have, h.Decision(), reply)
+		d.t.Fatalf("lookup of %s: got %s, %s; the origin has %s", key, have, h.Decision(), reply)
 	}
 	if form := h.Form(); form != nil {
 		d.formed++
 		if string(form) != formOf(h.Item()) {
-			d.t.Fatalf("%s has %q", have, form)
+			d.t.Fatalf("the item %s has the form %q", have, form)
 		}
 	}
 	switch d.r.IntN(3) {
@@ -177,7 +177,7 @@ func (d *randomClients) lookUp(key string, canonical []byte, hashLen int) {
 	}
 }
 
-// TestClientItemExpires has a form live as long as its item does, to the nanosecond.
+// TestClientItemExpires checks that a form is cached exactly as long as its item.
 func TestClientItemExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t)
@@ -196,15 +196,15 @@ func TestClientItemExpires(t *testing.T) {
 		}
 		c.AttachForm(&h, []byte("form"))
 		if h, ok := at(s.cfg.ItemTTL - 1); !ok || string(h.Form()) != "form" {
-			t.Error("the form is gone before its time")
+			t.Error("the form was removed before the item expired")
 		}
 		if _, ok := at(s.cfg.ItemTTL); ok {
-			t.Error("a hit when its time is over")
+			t.Error("a hit after the item expired")
 		}
 	})
 }
 
-// TestClientItemReload has settings count for clients that are found after the reload.
+// TestClientItemReload checks that clients found after a reload have the new settings.
 func TestClientItemReload(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -220,34 +220,34 @@ func TestClientItemReload(t *testing.T) {
 		t.Helper()
 		c, ok := f.svc.Client([]byte(id))
 		if ok != client {
-			t.Fatalf("%q is a client: %t", id, ok)
+			t.Fatalf("client %q: found %t, want %t", id, ok, client)
 		}
 		if !ok {
 			return
 		}
 		f.doAs(c, "GetItem", getA)
 		if _, ok := c.Item([]byte("t"), key, hashLen, time.Now()); ok != hit {
-			t.Errorf("a hit for %q: %t", id, ok)
+			t.Errorf("lookup by %q: hit %t, want %t", id, ok, hit)
 		}
 	}
 	no, none, some := false, time.Duration(0), time.Minute
-	check("anybody", true, true)
+	check("anonymous", true, true)
 	for _, off := range []TableRule{{Pattern: "t", Cache: &no}, {Pattern: "t", ItemTTL: &none}} {
 		reload(func(c *Config) { c.Tables = []TableRule{off} })
-		check("anybody", true, false)
+		check("anonymous", true, false)
 		reload(func(c *Config) { c.Tables = []TableRule{{Pattern: "t", ItemTTL: &some}} })
-		check("anybody", true, true)
+		check("anonymous", true, true)
 	}
 	open, _ := f.svc.Client(nil)
 	reload(func(c *Config) { twoKeys(c, nil); c.Open = false })
 	if f.svc.AllowsAnonymous() {
-		t.Error("open")
+		t.Error("a service with keys allows anonymous requests")
 	}
-	check("anybody", false, false)
+	check("anonymous", false, false)
 	check("FULL", true, true)
 	check("LIMITED", true, false)
 	if !open.Allowed(wire.Write, []byte("t")) {
-		t.Error("a client may less than when it was found")
+		t.Error("a reload took permissions from a client found before it")
 	}
 	reload(func(c *Config) { c.Keys[0].Tables = []string{"*"} })
 	check("LIMITED", true, true)
@@ -272,7 +272,7 @@ func TestClientItemCounts(t *testing.T) {
 	x := edge.Detached(t.Context(), request("GetItem"), []byte(getA), time.Now())
 	f.svc.Serve(x)
 	if h := look(); h.KeyHash != x.Record.KeyHash {
-		t.Errorf("the key's hash is %x; by HTTP %x", h.KeyHash, x.Record.KeyHash)
+		t.Errorf("the key's hash is %x; over HTTP it is %x", h.KeyHash, x.Record.KeyHash)
 	}
 	f.origin.reply("GetItem", `{}`)
 	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.settings.Load().tag}})
@@ -285,12 +285,12 @@ func TestClientItemCounts(t *testing.T) {
 	for decision, n := range map[string]int{"hit": 2, "hit-negative": 2, "miss": 1, "miss-invalidated": 1} {
 		line := fmt.Sprintf("kasoku_dynamodb_requests_total{decision=%q,operation=\"GetItem\",service=\"orders\"} %d\n", decision, n)
 		if !strings.Contains(w.Body.String(), line) {
-			t.Errorf("/metrics lacks %s%s", line, w.Body.String())
+			t.Errorf("%q is missing in /metrics:%s", line, w.Body.String())
 		}
 	}
 }
 
-// TestClientARN takes an ARN for the table that it names, as requests by HTTP do.
+// TestClientARN checks that an ARN counts as the table that it names, as in HTTP requests.
 func TestClientARN(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	for id, want := range map[string]string{"FULL": "YYYYY", "LIMITED": "YnYnn"} {
@@ -304,7 +304,7 @@ func TestClientARN(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s may %s; want %s", id, got, want)
+			t.Errorf("permissions of %s: got %s, want %s", id, got, want)
 		}
 	}
 }
@@ -325,7 +325,7 @@ func TestClientItemBudget(t *testing.T) {
 				now := time.Now()
 				c, ok := s.Client(id)
 				if _, known := c.CachedSchema(table, now); !ok || !known || !c.Allowed(wire.Read, table) {
-					t.Fatal("refused")
+					t.Fatal("no client was found")
 				}
 				h, ok := c.Item(table, key, hashLen, now)
 				if !ok || h.RefreshDue || h.KeyHash == 0 || h.Form() != nil || (h.Item() == nil) != (h.Decision() == telemetry.HitNegative) {
@@ -333,7 +333,7 @@ func TestClientItemBudget(t *testing.T) {
 				}
 			})
 			if n > 0 {
-				t.Errorf("%s: %v allocations for %s", name, n, reply)
+				t.Errorf("%s: %v allocations for the item %s, want none", name, n, reply)
 			}
 		}
 	}

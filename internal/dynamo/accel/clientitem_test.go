@@ -32,7 +32,7 @@ func TestClientItem(t *testing.T) {
 	miss := func() {
 		t.Helper()
 		if h, ok := c.Item(table, key, hashLen, time.Now()); ok {
-			t.Fatalf("a hit: %s", h.Item())
+			t.Fatalf("got a hit: %s", h.Item())
 		}
 		if got := f.doAs(c, "GetItem", getA); got.status != 200 {
 			t.Fatal(got)
@@ -52,12 +52,12 @@ func TestClientItem(t *testing.T) {
 	c.AttachForm(&h, []byte("form"))
 	hit(item, "form", telemetry.Hit)
 	if n := testing.AllocsPerRun(100, func() { c.Item(table, key, hashLen, time.Now()) }); n > 0 && !race.Enabled {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 	f.doAs(c, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
 	c.AttachForm(&h, []byte("late")) // a form of the item before the write
 	if h, ok := c.Item(table, key, hashLen, time.Now()); ok && (string(h.Form()) != "" || string(h.Item()) == item) {
-		t.Errorf("after a write: %s and %q", h.Item(), h.Form())
+		t.Errorf("after a write: got the item %s with the form %q", h.Item(), h.Form())
 	}
 	f.origin.reply("GetItem", `{}`)
 	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.settings.Load().tag}})
@@ -65,7 +65,7 @@ func TestClientItem(t *testing.T) {
 	hit("", "", telemetry.HitNegative)
 }
 
-// TestClientItemRefresh has an entry near its end from the beginning: it is read anew once.
+// TestClientItemRefresh checks that an entry that is due for a refresh is refreshed once.
 func TestClientItemRefresh(t *testing.T) {
 	f := newFixture(t, func(c *Config, _ *cache.Config) { c.RefreshAhead = 0.999 })
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -84,11 +84,11 @@ func TestClientItemRefresh(t *testing.T) {
 		return ok && string(h.Item()) != `{"p":{"S":"a"},"s":{"N":"1"}}` && h.Form() == nil
 	})
 	if due != 1 {
-		t.Errorf("due %d times", due)
+		t.Errorf("a refresh was due %d times, want 1", due)
 	}
 }
 
-// TestClientItemMisses checks lookups that must miss.
+// TestClientItemMisses looks items up that must not be found.
 func TestClientItemMisses(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -100,7 +100,7 @@ func TestClientItemMisses(t *testing.T) {
 	}
 	limited, _ := f.svc.Client([]byte("LIMITED"))
 	if _, ok := limited.Item([]byte("t"), key, hashLen, time.Now()); ok {
-		t.Error("a hit for who may not read the table")
+		t.Error("a hit for a client without read permission")
 	}
 	for _, name := range []string{"", "u"} {
 		if _, ok := full.Item([]byte(name), key, hashLen, time.Now()); ok {
@@ -108,7 +108,7 @@ func TestClientItemMisses(t *testing.T) {
 		}
 	}
 	if _, ok := full.Item([]byte("t"), key[:hashLen], hashLen, time.Now()); ok {
-		t.Error("a hit for half a key")
+		t.Error("a hit for the partition key alone")
 	}
 	if _, ok := full.Item([]byte("t"), make([]byte, 4000), 3000, time.Now()); ok {
 		t.Error("a hit for a long key")

@@ -51,11 +51,11 @@ func TestCrossOrigin(t *testing.T) {
 	f(open, "null", false)
 	r := request("GetItem")
 	if got := signed.send(r, "["); strings.Contains(got.head, "Access-Control") {
-		t.Errorf("without an origin: %s", got.head)
+		t.Errorf("without an Origin field: %s", got.head)
 	}
 	r.Method = []byte("OPTIONS")
 	if got := signed.send(r, ""); got.status != 404 {
-		t.Errorf("without an origin: %d", got.status)
+		t.Errorf("without an Origin field: status %d", got.status)
 	}
 }
 

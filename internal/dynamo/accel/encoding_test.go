@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// TestAnswersAreCompressed reads large and small answers with every Accept-Encoding.
+// TestAnswersAreCompressed requests large and small answers with every Accept-Encoding.
 func TestAnswersAreCompressed(t *testing.T) {
 	f := newFixture(t)
 	large := `{"TableNames":["` + strings.Repeat("x", minEncoded) + `"]}`
@@ -70,7 +70,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 	}
 }
 
-// TestRequestsAreDecoded sends requests in every form that deflate has.
+// TestRequestsAreDecoded sends requests in all encodings, and in both forms of deflate.
 func TestRequestsAreDecoded(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("ListTables", `{"TableNames":[]}`)
@@ -86,7 +86,7 @@ func TestRequestsAreDecoded(t *testing.T) {
 		r := request("ListTables")
 		r.Fields = append(r.Fields, http1.FieldsOf("Content-Encoding", encoding)...)
 		if got := f.send(r, body); got.status != status {
-			t.Errorf("%s: %d %s", encoding, got.status, got.body)
+			t.Errorf("%s: got %d %s, want %d", encoding, got.status, got.body, status)
 		}
 	}
 	want("deflate", bare.String(), 200)
@@ -99,11 +99,11 @@ func TestRequestsAreDecoded(t *testing.T) {
 	want("br", "{}", 400)
 	want("identity", "[]", 400)
 	if asked := f.origin.take(); len(asked) != 4 {
-		t.Errorf("the origin was asked %v", asked)
+		t.Errorf("the origin received %d requests, want 4: %v", len(asked), asked)
 	}
 }
 
-// TestTypeOfAnswers: the answer has the type of content that the request has.
+// TestTypeOfAnswers checks that the answer has the request's media type.
 func TestTypeOfAnswers(t *testing.T) {
 	f := newFixture(t)
 	want := func(typ, answer string) {
@@ -111,7 +111,7 @@ func TestTypeOfAnswers(t *testing.T) {
 		r := request("NoSuchOperation.")
 		r.Fields = http1.FieldsOf("X-Amz-Target", "Nothing", "Content-Type", typ)
 		if got := f.send(r, "{}"); !strings.Contains(got.head, "Content-Type: "+answer+"\r\n") {
-			t.Errorf("%s: %d %s", typ, got.status, got.head)
+			t.Errorf("%s: got %d %s, want type %s", typ, got.status, got.head, answer)
 		}
 	}
 	want("application/x-amz-json-1.0", "application/x-amz-json-1.0")

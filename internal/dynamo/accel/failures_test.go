@@ -18,7 +18,7 @@ func TestFailuresAreLogged(t *testing.T) {
 		t.Helper()
 		got := log.String()
 		if n := strings.Count(got, "\n"); n != 1 && len(want) > 0 || n != 0 && len(want) == 0 {
-			t.Fatalf("logged %q", got)
+			t.Fatalf("logged %q, want one line or none", got)
 		}
 		for _, part := range want {
 			if !strings.Contains(got, part) {

@@ -138,10 +138,10 @@ func FuzzServe(f *testing.F) {
 			}
 			hit := x.Record.Decision == telemetry.Hit || x.Record.Decision == telemetry.HitNegative
 			if hit && (first.Reply.Status != x.Reply.Status || !sameJSON(string(first.Reply.Body), string(x.Reply.Body))) {
-				t.Fatalf("first %d %s, then %s %d %s", first.Reply.Status, first.Reply.Body, x.Record.Decision, x.Reply.Status, x.Reply.Body)
+				t.Fatalf("first answer: %d %s, second (%s): %d %s", first.Reply.Status, first.Reply.Body, x.Record.Decision, x.Reply.Status, x.Reply.Body)
 			}
 			if hit && status != http.StatusOK {
-				t.Fatalf("an answer of status %d was kept: %s", status, x.Reply.Body)
+				t.Fatalf("an answer of status %d was cached: %s", status, x.Reply.Body)
 			}
 		}
 	})
@@ -153,12 +153,12 @@ func checkReply(t *testing.T, s *Service, x *edge.Exchange) {
 		t.Fatalf("%d faults", n)
 	}
 	if x.Reply.Status == 0 {
-		t.Fatal("no answer")
+		t.Fatal("the request was not answered")
 	}
 	if crc := headerIn(string(x.Reply.Head()), "x-amz-crc32"); crc != "" && crc != fmt.Sprint(crc32.ChecksumIEEE(x.Reply.Body)) {
-		t.Fatalf("the checksum %s is not that of %q", crc, x.Reply.Body)
+		t.Fatalf("wrong checksum %s of %q", crc, x.Reply.Body)
 	}
 	if d := x.Record.Decision; (d == telemetry.Hit || d == telemetry.Local) && x.Reply.Status < 404 && !wire.Valid(x.Reply.Body, wire.MaxDepth) {
-		t.Fatalf("%s gave %q, which is no JSON", d, x.Reply.Body)
+		t.Fatalf("%s: the answer %q isn't JSON", d, x.Reply.Body)
 	}
 }

@@ -26,8 +26,8 @@ func TestGetItem(t *testing.T) {
 	f.origins("GetItem")
 }
 
-// TestProjectionsIntoKeys: a path that leads into a key attribute, of the table or
-// of an index, is one that the origin refuses, whatever is kept.
+// TestProjectionsIntoKeys checks that a projection with a path into a key attribute, of the
+// table or of an index, is forwarded to the origin, which rejects it.
 func TestProjectionsIntoKeys(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)

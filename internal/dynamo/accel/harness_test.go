@@ -21,7 +21,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// originReturns is a request as the origin got it.
+// originRequest is a request as the origin received it.
 type originRequest struct {
 	op   string
 	body string
@@ -120,7 +120,7 @@ func newFixture(t testing.TB, change ...func(*Config, *cache.Config)) *fixture {
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		ItemTTL:     5 * time.Minute, QueryTTL: 5 * time.Minute, NegativeTTL: time.Minute,
 	}
-	// Nothing counts as lately written, unless a test wants it so.
+	// Nothing counts as recently written unless a test changes that.
 	cc := cache.Config{Memory: 64 << 20, Settle: time.Nanosecond, Generations: 1 << 16}
 	for _, f := range change {
 		f(&cfg, &cc)
@@ -140,7 +140,7 @@ func newFixture(t testing.TB, change ...func(*Config, *cache.Config)) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(svc.Close)
-	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as lately written
+	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as recently written
 	return &fixture{t: t, origin: o, svc: svc, cfg: cfg}
 }
 
@@ -192,7 +192,7 @@ func (f *fixture) origins(want ...string) []originRequest {
 		ops = append(ops, a.op)
 	}
 	if strings.Join(ops, " ") != strings.Join(want, " ") {
-		f.t.Fatalf("the origin was asked %v; want %v", got, want)
+		f.t.Fatalf("the origin received %v; want %v", got, want)
 	}
 	return got
 }

@@ -27,7 +27,7 @@ func TestFillsOutliveTheirExchange(t *testing.T) {
 			s := newScript(t)
 			s.cfg.RefreshAhead = 0.5
 			s.run(`PutItem {"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"g1"},"v":{"S":"x"}}}`)
-			s.run("wait 10m") // queries of an index are kept for no longer than its last change is old
+			s.run("wait 10m") // queries of an index are cached for at most the time since its last change
 			fill := op
 			if refresh {
 				s.send(op, body)
@@ -43,7 +43,7 @@ func TestFillsOutliveTheirExchange(t *testing.T) {
 				before := bytes.Clone(body)
 				time.Sleep(3 * time.Second) // of the bubble
 				if !bytes.Equal(before, body) {
-					t.Errorf("%s became %s while the origin was asked", before, body)
+					t.Errorf("the buffer's %s became %s during the request to the origin", before, body)
 				}
 				asked = op
 				return nil, nil
@@ -62,11 +62,11 @@ func TestFillsOutliveTheirExchange(t *testing.T) {
 			}
 			s.run("wait 5s")
 			if asked != fill {
-				t.Fatalf("the fill asked for %q; want %s", asked, fill)
+				t.Fatalf("the fill sent %q; want %s", asked, fill)
 			}
 			if !refresh {
 				if x.Reply.Status != 503 {
-					t.Errorf("a client that left got %d", x.Reply.Status)
+					t.Errorf("a disconnected client got status %d", x.Reply.Status)
 				}
 			} else {
 				s.run("wait 4m") // after the end of the refreshed entry's life

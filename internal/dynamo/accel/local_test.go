@@ -27,7 +27,7 @@ type store struct {
 func (s *store) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
 	op, _ := strings.CutPrefix(string(r.Header.Get("X-Amz-Target")), targetPrefix)
 	if ctx.Done() != nil && op != "DescribeTable" { // which is shared by all waiters
-		s.t.Errorf("%s can be cut off", op)
+		s.t.Errorf("the context of %s can be cancelled", op)
 	}
 	s.asked = append(s.asked, op+" at "+string(r.Header.Get("Host"))+" in "+strconv.FormatBool(r.Buf != nil))
 	answer := s.answer
@@ -74,7 +74,7 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%s: %d %.80q; want %.80q", op, x.Reply.Status, x.Reply.Body, answer)
 		}
 		if got := s.asked[len(s.asked)-1]; got != want {
-			t.Errorf("%s: the store was asked for %s; want %s", op, got, want)
+			t.Errorf("%s: the store received %s; want %s", op, got, want)
 		}
 		reply = x.Reply
 	}

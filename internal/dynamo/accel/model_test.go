@@ -18,7 +18,7 @@ type item map[string]json.RawMessage
 // with its own definition of item identity. It must not be used concurrently.
 type model struct {
 	tables  map[string]*modelTable
-	created int // tables made so far
+	created int // tables created so far
 	// lagging makes eventually consistent reads show the tables as they were when
 	// the lag began.
 	lagging bool
@@ -133,10 +133,10 @@ func (m *model) execute(op string, r *modelRequest, body []byte) (any, *refusal)
 	case "CreateTable", "UpdateTable", "DeleteTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive":
 		return m.tableOperation(op, r, body)
 	}
-	return map[string]any{}, nil // an operation of tomorrow
+	return map[string]any{}, nil // an operation that the model does not have
 }
 
-// lag begins or ends the time during which replicas and indexes show the past.
+// lag switches on or off that replicas and indexes return an earlier state.
 func (m *model) lag(on bool) {
 	m.lagging = on
 	for _, t := range m.tables {
@@ -144,7 +144,7 @@ func (m *model) lag(on bool) {
 	}
 }
 
-// visibleItems are the items that a read sees.
+// visibleItems returns the items that a read can return.
 func (m *model) visibleItems(t *modelTable, strong bool) map[string]item {
 	if m.lagging && !strong {
 		return t.past
@@ -152,7 +152,7 @@ func (m *model) visibleItems(t *modelTable, strong bool) map[string]item {
 	return t.items
 }
 
-// canonicalValue is the form in which the model stores and compares a value.
+// canonicalValue returns the form in which the model stores and compares a value.
 func canonicalValue(v []byte) string {
 	out, ok := wire.AppendCanonical(nil, v)
 	if !ok {
@@ -161,8 +161,8 @@ func canonicalValue(v []byte) string {
 	return string(out)
 }
 
-// stored is an item as DynamoDB stores it: numbers canonical, sets in an order
-// that is not the client's.
+// stored returns an item as DynamoDB stores it: numbers in canonical form, sets in an order
+// that differs from the client's.
 func stored(in item) item {
 	out := make(item, len(in))
 	for name, v := range in {
@@ -176,7 +176,7 @@ func stored(in item) item {
 	return out
 }
 
-// keyOf is the identity of an item.
+// keyOf returns the identity of an item.
 func (ix *modelIndex) keyOf(it item) (string, bool) {
 	h, ok := it[ix.hash]
 	if !ok {
@@ -200,7 +200,7 @@ func (m *model) table(name string) (*modelTable, *refusal) {
 	return nil, noSuchTable
 }
 
-// key checks a Key.
+// key checks a Key and returns its identity.
 func (t *modelTable) key(k item) (string, *refusal) {
 	id, ok := t.keyOf(k)
 	want := 1
@@ -266,7 +266,7 @@ func (m *model) batchGet(r *modelRequest) (any, *refusal) {
 		part.TableName, part.ReturnConsumedCapacity = name, r.ReturnConsumedCapacity
 		responses[name] = []item{}
 		var read []item
-		for _, k := range slices.Backward(part.Keys) { // the order is DynamoDB's own
+		for _, k := range slices.Backward(part.Keys) { // DynamoDB's order is undefined
 			id, err := t.key(k)
 			if err != nil {
 				return nil, err
@@ -305,7 +305,7 @@ func (t *modelTable) index(name string) (*modelIndex, *refusal) {
 	return nil, invalid("The table does not have the specified index: %s", name)
 }
 
-// view is an item as an index shows it; nil if the index does not have it.
+// view returns an item as an index has it, nil if the index does not have it.
 func (ix *modelIndex) view(t *modelTable, it item) item {
 	if _, ok := ix.keyOf(it); !ok {
 		return nil

@@ -83,7 +83,7 @@ func (m *model) prepare(op string, r *modelRequest) (*modelWrite, *refusal) {
 			return nil, err
 		}
 		if w.old == nil && strings.HasPrefix(r.UpdateExpression, "REMOVE ") && !strings.Contains(r.UpdateExpression, "SET") {
-			w.new = nil // an update that only removes creates no item
+			w.new = nil // an update that only removes attributes creates no item
 		}
 	}
 	return w, nil
@@ -149,8 +149,8 @@ func (m *model) transactGet(r *modelRequest) (any, *refusal) {
 
 var updateStatement = regexp.MustCompile(`^UPDATE "([^"]+)" SET (\w+) = '([^']*)' WHERE p = '([^']*)' AND s = (\d+)$`)
 
-// statement executes the one form of PartiQL that the scripts write with; all
-// others succeed and do nothing.
+// statement executes the one form of PartiQL statements that the scripts write with. All
+// others succeed without effect.
 func (m *model) statement(text string) (any, *refusal) {
 	f := updateStatement.FindStringSubmatch(text)
 	if f == nil {
@@ -168,7 +168,7 @@ func (m *model) statement(text string) (any, *refusal) {
 	return map[string]any{"Items": []any{}}, nil
 }
 
-// tableOperation makes, changes and describes tables. They are ready at once.
+// tableOperation creates, changes and describes tables. They are active at once.
 func (m *model) tableOperation(op string, r *modelRequest, body []byte) (any, *refusal) {
 	if op == "CreateTable" {
 		if m.tables[r.TableName] != nil {
@@ -201,7 +201,7 @@ func (m *model) tableOperation(op string, r *modelRequest, body []byte) (any, *r
 	return map[string]any{"Table": t.raw}, nil
 }
 
-// create makes a table from a CreateTable request or a table's description.
+// create creates a table from a CreateTable request or a table's description.
 func (m *model) create(body []byte) *modelTable {
 	t := &modelTable{items: make(map[string]item), past: make(map[string]item)}
 	_ = json.Unmarshal(body, &t.raw)

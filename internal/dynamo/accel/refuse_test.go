@@ -39,7 +39,7 @@ func TestResponseThatIsNotJSON(t *testing.T) {
 	}
 }
 
-// A configuration that can't be had changes nothing.
+// A configuration whose origin can't be used changes nothing.
 func TestReconfigureKeepsServiceOnError(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -47,7 +47,7 @@ func TestReconfigureKeepsServiceOnError(t *testing.T) {
 	bad := f.cfg
 	bad.Origin.URL, bad.ItemTTL = "ftp://127.0.0.1", 0
 	if err := f.svc.Reconfigure(bad); err == nil {
-		t.Fatal("an origin of no known scheme was taken")
+		t.Fatal("an origin with an unknown scheme was accepted")
 	}
 	f.expect("GetItem", getA, telemetry.Hit, `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestUnusualWritesInvalidate holds writes in odd shapes to the rule that
-// whatever the origin may make of them is dropped.
+// TestUnusualWritesInvalidate checks that a write in an unusual form invalidates everything
+// that some origin could change for it.
 func TestUnusualWritesInvalidate(t *testing.T) {
 	const (
 		itemB = `{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}}}`
@@ -58,13 +58,13 @@ func TestUnusualWritesInvalidate(t *testing.T) {
 			}
 			for name := range strings.SplitSeq(dropped, ", ") {
 				if r := reads[name]; do(r[0], r[1]).Record.Decision == telemetry.Hit {
-					t.Errorf("%s %s\nleaves %s in the cache", op, body, name)
+					t.Errorf("after %s %s\n%s is still cached", op, body, name)
 				}
 			}
 		})
 	}
 	const all = "item b, partition b, byg x, byk x, scan"
-	// A key attribute twice: origins differ in which they take.
+	// A key attribute twice: origins differ in which one they use.
 	f("PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"p":{"S":"b"},"s":{"N":"1"}}}`, "item b, partition b, scan")
 	f("PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"\u0070":{"S":"b"},"s":{"N":"1"}}}`, "item b, partition b, scan")
 	f("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":{"p":{"S":"a"},"p":{"S":"b"},"s":{"N":"1"}}}}]}}`, "item b, partition b, scan")
@@ -77,26 +77,26 @@ func TestUnusualWritesInvalidate(t *testing.T) {
 	f("DeleteItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/t","Key":{"p":{"S":"b"},"s":{"N":"1"}}}`, all)
 	// DynamoDB Local takes T for t.
 	f("DeleteItem", `{"TableName":"T","Key":{"p":{"S":"b"},"s":{"N":"1"}}}`, "item b, partition b, scan")
-	// An index key that can't be read here enters an index partition all the same.
+	// An index key that can't be parsed here still changes an index partition.
 	f("PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"y"},"g":{"S":"x"}}}`, "byg x")
 	f("PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"g":null,"\u0067":{"S":"x"}}}`, "byg x")
 	f("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"1"},"g":{"S":"y"},"g":{"S":"x"}}}}]}}`, "item b, byg x")
 	f("UpdateItem", `{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}},"UpdateExpression":"SET g = :g","ExpressionAttributeValues":{":g":{"S":"x\ud800"}}}`, "item b, byg x")
 	f("UpdateItem", `{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}},"UpdateExpression":"SET g = :g","ExpressionAttributeValues":{":g":{"S":"x"}}}`, "partition b, byg x, scan")
 	f("UpdateItem", `{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}},"AttributeUpdates":{"g":{"Value":{"S":"x"}}}}`, "byg x")
-	// Statements, by name and by ARN, and shapes that are no list.
+	// Statements, by name and by ARN, and statements that aren't in a list.
 	f("ExecuteStatement", `{"Statement":"DELETE FROM \"t\" WHERE p = 'b' AND s = 1"}`, all)
 	f("ExecuteStatement", `{"Statement":"DELETE FROM \"arn:aws:dynamodb:us-east-1:000000000000:table/t\" WHERE p = 'b' AND s = 1"}`, all)
 	f("ExecuteStatement", `{"Statement":"-- \nDELETE FROM t WHERE p = 'b' AND s = 1"}`, all)
 	f("BatchExecuteStatement", `{"Statements":{"0":{"Statement":"DELETE FROM t WHERE p = 'b' AND s = 1"}}}`, all)
-	// Operations of tomorrow.
+	// Unknown operations.
 	f("MergeItems", `{"TableName":"t"}`, all)
 	f("MergeItems", `{"Somewhere":"else"}`, all)
 	f("TransactWriteItems", `{"TransactItems":[{"Merge":{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}}}}]}`, all)
 }
 
-// twoKeys lets LIMITED read and write tables that begin with a, and FULL do
-// everything.
+// twoKeys configures LIMITED, which may read and write tables that begin with a, and FULL,
+// which may do everything.
 func twoKeys(cfg *Config, _ *cache.Config) {
 	cfg.Keys = []Key{
 		{ID: "LIMITED", Secret: "l", Tables: []string{"a*"}, Allow: []wire.Access{wire.Read, wire.Write, wire.Admin}},
@@ -107,7 +107,7 @@ func twoKeys(cfg *Config, _ *cache.Config) {
 
 var secrets = map[string]string{"LIMITED": "l", "FULL": "f", "WRITER": "w"}
 
-// signed makes a request that a client with the key has signed.
+// signed returns a request signed with a key.
 func signed(t testing.TB, key, path string, body []byte, fields ...string) http1.Request {
 	t.Helper()
 	r := http1.Request{Method: []byte("POST"), Target: []byte(path), Path: []byte(path), Host: []byte("127.0.0.1"), Minor: 1}
@@ -119,7 +119,7 @@ func signed(t testing.TB, key, path string, body []byte, fields ...string) http1
 	return r
 }
 
-// TestPermissions holds every way of naming a table to the permissions of the key.
+// TestPermissions checks the permissions of a key for every way of naming a table.
 func TestPermissions(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	for _, op := range []string{"GetItem", "BatchGetItem", "TransactGetItems", "ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction",
@@ -134,17 +134,17 @@ func TestPermissions(t *testing.T) {
 	yes := func(key, op, body string) {
 		t.Helper()
 		if r := do(key, op, body); r.status != http.StatusOK {
-			t.Errorf("%s may not %s %s: %s", key, op, body, r.body)
+			t.Errorf("%s is denied %s %s: %s", key, op, body, r.body)
 		}
 	}
 	no := func(key, op, body string) {
 		t.Helper()
 		f.origin.take()
 		if r := do(key, op, body); r.status != http.StatusBadRequest || !strings.Contains(r.body, "AccessDeniedException") {
-			t.Errorf("%s may %s %s: %d %s", key, op, body, r.status, r.body)
+			t.Errorf("%s is allowed %s %s: %d %s", key, op, body, r.status, r.body)
 		}
 		if asked := f.origin.take(); len(asked) > 0 {
-			t.Errorf("%s %s %s went to the origin: %v", key, op, body, asked)
+			t.Errorf("%s %s %s: the origin received %v", key, op, body, asked)
 		}
 	}
 	const get = `{"TableName":"%s","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`
@@ -185,7 +185,7 @@ func TestPermissions(t *testing.T) {
 	}
 	for key, op := range map[string]string{"LIMITED": "GetItem", "WRITER": "%44eleteTable"} {
 		if r := cbor(key, op); !strings.Contains(r.body, "AccessDenied") {
-			t.Errorf("%s may %s by CBOR: %d %s", key, op, r.status, r.body)
+			t.Errorf("%s is allowed %s as CBOR: %d %s", key, op, r.status, r.body)
 		}
 	}
 	// Compressed bodies are signed as they are sent, and checked like any other.
@@ -212,7 +212,7 @@ func TestTwoTargets(t *testing.T) {
 	f.origin.reply("TransactGetItems", `{}`)
 	f.send(r, `{"TableName":"t"}`)
 	if len(heads) != 1 {
-		t.Fatalf("%d requests", len(heads))
+		t.Fatalf("the origin received %d requests, want 1", len(heads))
 	}
 	h := heads[0]
 	if v := h.Values("X-Amz-Target"); len(v) != 1 || v[0] != targetPrefix+"TransactGetItems" {
@@ -226,8 +226,8 @@ func TestTwoTargets(t *testing.T) {
 	}
 }
 
-// TestRecordOutlivesCall shows that the log's record, which is written after
-// Serve has returned, has nothing of the pooled call.
+// TestRecordOutlivesCall checks that the access log's record, which is written after Serve has
+// returned, references nothing of the pooled call.
 func TestRecordOutlivesCall(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{}`)
@@ -237,12 +237,12 @@ func TestRecordOutlivesCall(t *testing.T) {
 		f.do("GetItem", strings.Replace(getA, `"t"`, `"other"`, 1))
 	}
 	if got := string(x.Record.Table); got != "t" {
-		t.Errorf("the record's table has become %q", got)
+		t.Errorf("the record's table was changed to %q", got)
 	}
 }
 
-// TestInvalidResponsesAreNotCached checks that invalid responses with status 200 are relayed unchanged
-// to one client and not cached.
+// TestInvalidResponsesAreNotCached checks that invalid responses with status 200 are relayed
+// unchanged to one client and not cached.
 func TestInvalidResponsesAreNotCached(t *testing.T) {
 	f := func(op, body, garbage string) {
 		t.Helper()
@@ -250,13 +250,13 @@ func TestInvalidResponsesAreNotCached(t *testing.T) {
 		o.origin.reply(op, garbage)
 		first := o.do(op, body)
 		if strings.Contains(first.head, "stored") {
-			t.Errorf("%s: %q was kept", op, garbage)
+			t.Errorf("%s: %q was cached", op, garbage)
 		}
 		if first.body != garbage {
-			t.Errorf("%s: %q became %d %q", op, garbage, first.status, first.body)
+			t.Errorf("%s: the response %q became %d %q", op, garbage, first.status, first.body)
 		}
 		if d := o.do(op, body).decision; d == telemetry.Hit || d == telemetry.HitNegative {
-			t.Errorf("%s: %q is a %s the second time", op, garbage, d)
+			t.Errorf("%s: the second request for %q is a %s", op, garbage, d)
 		}
 	}
 	const query = `{"TableName":"t","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"b"}}}`
@@ -276,8 +276,8 @@ func TestInvalidResponsesAreNotCached(t *testing.T) {
 	f("BatchGetItem", batch, `{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[{"p":{"S":"z"},"s":{"N":"9"}}]}}}`)
 }
 
-// TestInvalidReadsAreForwarded checks that requests that DynamoDB rejects, or with an uncertain
-// response, are forwarded although the item is cached.
+// TestInvalidReadsAreForwarded checks that requests that DynamoDB rejects, or with an
+// uncertain response, are forwarded although the item is cached.
 func TestInvalidReadsAreForwarded(t *testing.T) {
 	o := newFixture(t)
 	o.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
@@ -289,7 +289,7 @@ func TestInvalidReadsAreForwarded(t *testing.T) {
 		r := o.do(op, body)
 		asked := o.origin.take()
 		if len(asked) != 1 || asked[0].body != body {
-			t.Errorf("%s %s\n%d %s %s\nthe origin was asked %v", op, body, r.status, r.decision, r.body, asked)
+			t.Errorf("%s %s\ngot %d %s %s, want the request forwarded unchanged\nthe origin received %v", op, body, r.status, r.decision, r.body, asked)
 		}
 	}
 	key := `"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}`
@@ -321,8 +321,8 @@ func TestInvalidReadsAreForwarded(t *testing.T) {
 	f("BatchGetItem", `{"RequestItems":{"t":{"Keys":[`+strings.Join(keys, ",")+`]}}}`)
 }
 
-// TestInvalidConsistentReadIsForwardedUnchanged shows that a read which DynamoDB refuses is not made
-// a good one by asking for it strongly.
+// TestInvalidConsistentReadIsForwardedUnchanged checks that a read with an invalid
+// ConsistentRead isn't replaced by a valid strongly consistent one.
 func TestInvalidConsistentReadIsForwardedUnchanged(t *testing.T) {
 	f := newFixture(t, func(_ *Config, cc *cache.Config) { cc.Settle = time.Hour })
 	f.origin.reply("GetItem", `{}`)
@@ -334,14 +334,14 @@ func TestInvalidConsistentReadIsForwardedUnchanged(t *testing.T) {
 		} {
 			f.do(op, body)
 			if asked := f.origins(op); asked[0].body != body {
-				t.Errorf("%s became %s", body, asked[0].body)
+				t.Errorf("%s was forwarded as %s", body, asked[0].body)
 			}
 		}
 	}
 }
 
-// TestErrorsAreRelayedUnchanged shows that an answer of the origin keeps its bytes and the
-// fields that belong to it, on every way through the service.
+// TestErrorsAreRelayedUnchanged checks that errors of the origin are relayed with their bytes
+// and header fields, whatever the operation.
 func TestErrorsAreRelayedUnchanged(t *testing.T) {
 	const odd = `{ "__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException" , "Message":"\u0052equested 1.0" }`
 	for op, body := range map[string]string{
@@ -370,14 +370,14 @@ func TestErrorsAreRelayedUnchanged(t *testing.T) {
 			}
 			r := f.do(op, body)
 			if r.status != http.StatusBadRequest || r.body != odd || headerIn(r.head, "x-amzn-RequestId") != "ORIGIN" || headerIn(r.head, "Content-Type") != jsonType {
-				t.Errorf("%s %s\n%d %s\n%s", op, body, r.status, r.body, r.head)
+				t.Errorf("%s %s: the answer differs from the origin's:\n%d %s\n%s", op, body, r.status, r.body, r.head)
 			}
 		}
 	}
 }
 
-// TestBatchReplyLimit checks that the reply to a batch is limited like DynamoDB's, and leaves the
-// rest unprocessed.
+// TestBatchReplyLimit checks that the reply to a batch is limited to DynamoDB's size, and that
+// the other keys are returned as unprocessed.
 func TestBatchReplyLimit(t *testing.T) {
 	s, p := withParrot(t)
 	var keys, items []string
@@ -399,7 +399,7 @@ func TestBatchReplyLimit(t *testing.T) {
 	}
 	answered, left := len(got.Responses["t"]), len(got.UnprocessedKeys["t"].Keys)
 	if answered+left != maxBatchKeys || answered != maxBatchReply/len(items[0]) {
-		t.Errorf("%d answered, %d left", answered, left)
+		t.Errorf("%d keys answered, %d unprocessed", answered, left)
 	}
 }
 
@@ -411,7 +411,7 @@ func TestPanicWhileDescribing(t *testing.T) {
 	x := edge.Detached(t.Context(), request("GetItem"), []byte(getA), time.Now())
 	s.Serve(x)
 	if x.Record.Decision != telemetry.BypassUncacheable || s.metrics.faults.Value() != 1 {
-		t.Errorf("%s %s, %d faults", x.Record.Decision, x.Reply.Body, s.metrics.faults.Value())
+		t.Errorf("got %s %s and %d faults, want a forwarded request and 1 fault", x.Record.Decision, x.Reply.Body, s.metrics.faults.Value())
 	}
 }
 
@@ -428,7 +428,7 @@ func TestTablesChangedByCBOR(t *testing.T) {
 	}
 	get()
 	if d := get(); d != telemetry.HitNegative || descriptions != 1 {
-		t.Fatalf("%s, %d lessons", d, descriptions)
+		t.Fatalf("got %s after %d descriptions, want a negative hit after 1", d, descriptions)
 	}
 	for i, op := range []string{"UpdateTable", "Frobnicate"} {
 		path := "/service/DynamoDB_20120810/operation/" + op
@@ -436,13 +436,12 @@ func TestTablesChangedByCBOR(t *testing.T) {
 		x := edge.Detached(t.Context(), r, []byte("\xa0"), time.Now())
 		s.Serve(x)
 		if d := get(); d == telemetry.HitNegative || descriptions != i+2 {
-			t.Errorf("after %s: %s, %d lessons", op, d, descriptions)
+			t.Errorf("after %s: got %s and %d descriptions", op, d, descriptions)
 		}
 	}
 }
 
-// TestLeadingSpace shows that white space around a request is no reason to
-// refuse it.
+// TestLeadingSpace checks that white space around a request's body is ignored.
 func TestLeadingSpace(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{}`)
@@ -450,20 +449,20 @@ func TestLeadingSpace(t *testing.T) {
 	f.expect("GetItem", getA, telemetry.HitNegative, `{}`)
 }
 
-// TestTimeLeft judges TTL attributes.
+// TestTimeLeft checks which TTL attributes have expired.
 func TestTimeLeft(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f := func(value string, expired bool) {
 		t.Helper()
 		if _, got := timeLeft([]byte(`{"e":`+value+`}`), "e", now); got != expired {
-			t.Errorf("%s: expired is %v", value, got)
+			t.Errorf("%s: got expired %v, want %v", value, got, expired)
 		}
 	}
 	f(`{"N":"1799999999"}`, true)
 	f(`{"N":"1799999999.5"}`, true)
 	f(`{"N":"1.799999999e9"}`, true)
 	f(`{"N":"1800000001"}`, false)
-	f(`{"N":"9999999999"}`, false) // "never", as many write it
+	f(`{"N":"9999999999"}`, false) // a common way of writing "never"
 	f(`{"N":"9300000000"}`, false)
 	f(`{"N":"1800000000000"}`, false) // milliseconds
 	f(`{"N":"1600000000"}`, false)    // more than five years ago
@@ -473,7 +472,7 @@ func TestTimeLeft(t *testing.T) {
 	f(`{"NS":["1799999999"]}`, false)
 }
 
-// TestUpdateOfManyPaths shows that an update which can't be projected here gets its
+// TestUpdateOfManyPaths checks that an update that can't be projected here gets its
 // ReturnValues from the origin.
 func TestUpdateOfManyPaths(t *testing.T) {
 	f := newFixture(t)
@@ -485,6 +484,6 @@ func TestUpdateOfManyPaths(t *testing.T) {
 	f.do("UpdateItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"SET `+strings.Join(sets, ",")+
 		`","ExpressionAttributeValues":{":v":{"S":"x"}},"ReturnValues":"UPDATED_NEW"}`)
 	if asked := f.origins("UpdateItem"); !strings.Contains(asked[0].body, `"UPDATED_NEW"`) {
-		t.Errorf("the origin was asked for another image: %s", asked[0].body[len(asked[0].body)-40:])
+		t.Errorf("the origin received other ReturnValues: %s", asked[0].body[len(asked[0].body)-40:])
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestSameAnswers runs random conversations with two services of one origin and with a model
-// without a cache. The replies must be equal through either service. This origin doesn't
-// lag, so a query of a global index must also reflect each write at once.
+// TestSameAnswers sends random requests to two services with one origin and to a model without
+// a cache. The replies must be equal through either service. This origin doesn't lag, so a
+// query of a global index must also reflect each write at once.
 func TestSameAnswers(t *testing.T) {
 	configs := []string{"", "item=0", "query=0", "negative=0", "refresh=0.5 item=10s query=10s", "settle=5s"}
 	for seed := range uint64(24) {
@@ -44,7 +44,7 @@ func TestSameAnswers(t *testing.T) {
 	}
 }
 
-// tableText is the description of the scripts' table.
+// tableText returns the description of the scripts' table.
 func tableText(t *testing.T) string {
 	var d struct{ Table json.RawMessage }
 	if err := json.Unmarshal([]byte(describeT), &d); err != nil {
@@ -53,8 +53,7 @@ func tableText(t *testing.T) string {
 	return string(d.Table)
 }
 
-// sortedJSON returns a reply without the part that DynamoDB leaves undefined: the order of
-// a batch's items.
+// sortedJSON returns a reply in comparable form: the order of a batch's items is undefined.
 func sortedJSON(op string, body []byte) string {
 	if op == "BatchGetItem" {
 		var b struct{ Responses map[string][]json.RawMessage }
@@ -70,8 +69,8 @@ func sortedJSON(op string, body []byte) string {
 	return tidy(body)
 }
 
-// requestGenerator makes up requests about few items, partitions and index partitions, so
-// that they meet.
+// requestGenerator generates requests for few items, partitions and index partitions, so that
+// many requests concern the same ones.
 type requestGenerator struct{ *rand.Rand }
 
 func (g *requestGenerator) oneOf(of ...string) string { return of[g.IntN(len(of))] }
@@ -97,7 +96,7 @@ func (g *requestGenerator) returns() string {
 	return g.oneOf(``, ``, `,"ReturnValues":"NONE"`, `,"ReturnValues":"ALL_OLD"`)
 }
 
-// update is an UpdateItem without its table and key.
+// update returns an UpdateItem without its table and key.
 func (g *requestGenerator) update() string {
 	a, b := g.oneOf("g", "k", "l", "v"), g.oneOf("w", "n")
 	switch g.IntN(6) {

@@ -29,9 +29,9 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata now give into them")
+var rewrite = flag.Bool("rewrite", false, "replace the expected output in testdata's scripts with the current one")
 
-// TestScripts plays the conversations of testdata: see testdata/README.md.
+// TestScripts runs the scripts in testdata: see testdata/README.md.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// differ reports the first line in which the expected script differs from the run.
+// differ reports the first line in which the expected output differs from the current one.
 func differ(t *testing.T, want, got string) {
 	t.Helper()
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
@@ -69,12 +69,12 @@ func differ(t *testing.T, want, got string) {
 			b = g[i]
 		}
 		if a != b {
-			t.Fatalf("line %d\nwant %s\n got %s\n(go test -run TestScripts -rewrite writes what is given now)", i+1, a, b)
+			t.Fatalf("line %d\nwant %s\n got %s\n(go test -run TestScripts -rewrite writes the current output)", i+1, a, b)
 		}
 	}
 }
 
-// play runs a script and returns it with its answers as they are now.
+// play runs a script and returns it with the current output.
 func play(t *testing.T, script string) string {
 	s := newScript(t)
 	var out strings.Builder
@@ -89,7 +89,7 @@ func play(t *testing.T, script string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// script is the state of a conversation.
+// script is the state of a script that is being run.
 type script struct {
 	t       *testing.T
 	cfg     Config
@@ -100,7 +100,7 @@ type script struct {
 	probes  []probe       // reads whose freshness is reported after each request
 }
 
-// probe is a read that is looked at after each step.
+// probe is a read whose freshness is checked after each step.
 type probe struct{ name, op, body string }
 
 func newScript(t *testing.T) *script {
@@ -119,7 +119,7 @@ func newScript(t *testing.T) *script {
 	return s
 }
 
-// start makes the service, once its configuration is complete.
+// start creates the service when its configuration is complete.
 func (s *script) start() {
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16, Settle: settleOf(s)})
 	if err != nil {
@@ -134,10 +134,10 @@ func (s *script) start() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(s.svc.Close)
-	time.Sleep(10 * time.Second) // of the bubble: past the start, when everything counts as lately written
+	time.Sleep(10 * time.Second) // of the bubble: after the start, when everything counts as recently written
 }
 
-// second makes another service in the same process, with the same origin spelled otherwise.
+// second creates another service in the same process, for the same origin in another spelling.
 func (s *script) second(change func(*Config)) *Service {
 	cfg := s.cfg
 	cfg.Name, cfg.Origin.URL = "audit", "HTTP://Origin.Test:80/"
@@ -187,7 +187,7 @@ func (s *script) run(command string) string {
 	return out + s.dropped(before)
 }
 
-// commands are all that is not an operation of DynamoDB.
+// commands are the script's commands other than DynamoDB's operations.
 var commands = map[string]func(s *script, arg string) string{
 	"config": (*script).config,
 	"wait": func(s *script, arg string) string {
@@ -283,7 +283,7 @@ func (s *script) config(arg string) string {
 		case "url":
 			s.cfg.Origin.URL = value
 		default:
-			s.t.Fatalf("config %s?", name)
+			s.t.Fatalf("unknown configuration name %q", name)
 		}
 	}
 	return "ok"
@@ -304,13 +304,13 @@ func (s *script) setOrigin(arg string) string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		o.next = append(o.next, func(context.Context, string, []byte) (*origin.Response, error) { time.Sleep(d); return nil, nil }) // on the bubble's clock
+		o.next = append(o.next, func(context.Context, string, []byte) (*origin.Response, error) { time.Sleep(d); return nil, nil }) // of the bubble
 	case "dial", "timeout", "reset", "done-then-reset", "panic":
 		o.next = append(o.next, o.fault(word))
 	default:
 		status, err := strconv.Atoi(word)
 		if err != nil {
-			s.t.Fatalf("origin %s?", arg)
+			s.t.Fatalf("unknown state of the origin: %q", arg)
 		}
 		o.next = append(o.next, func(context.Context, string, []byte) (*origin.Response, error) {
 			return o.respond(status, []byte(rest)), nil
@@ -319,7 +319,7 @@ func (s *script) setOrigin(arg string) string {
 	return "ok"
 }
 
-// past executes a request at the origin, past the service.
+// past executes a request at the origin, without the service.
 func (s *script) past(arg string) string {
 	op, body, _ := strings.Cut(arg, " ")
 	status, reply := s.origin.execute(op, []byte(body))
@@ -387,7 +387,7 @@ func (s *script) request(op, body string) string {
 		stored = ", stored"
 	}
 	if crc := headerIn(head, "x-amz-crc32"); crc != "" && crc != fmt.Sprint(crc32.ChecksumIEEE(x.Reply.Body)) {
-		s.t.Errorf("%s %s: the checksum is not that of %s", op, body, x.Reply.Body)
+		s.t.Errorf("%s %s: wrong checksum of %s", op, body, x.Reply.Body)
 	}
 	return out + fmt.Sprintf("%d %s%s %s", x.Reply.Status, x.Record.Decision, stored, tidy(x.Reply.Body))
 }
@@ -401,7 +401,7 @@ func headerIn(head, name string) string {
 	return ""
 }
 
-// tidy writes JSON with its members in order, other text as it is.
+// tidy returns JSON with its members in order, and other text quoted.
 func tidy(body []byte) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(string(body)))
@@ -416,7 +416,7 @@ func tidy(body []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// scriptOrigin is the model behind the interface of an origin, with faults.
+// scriptOrigin is an origin that executes requests with a model, with injected faults.
 type scriptOrigin struct {
 	classify func(int, http1.Fields, []byte) origin.Class
 
@@ -424,7 +424,7 @@ type scriptOrigin struct {
 	model   *model
 	log     []string
 	down    bool
-	probing bool // while probes are looked at
+	probing bool // fail all requests except Describe*, to find out which probes are cached
 	settle  time.Duration
 	next    []func(ctx context.Context, op string, body []byte) (*origin.Response, error) // faults for the next requests
 }
@@ -449,7 +449,7 @@ func (o *scriptOrigin) Do(ctx context.Context, r *origin.Request) (*origin.Respo
 	return o.respond(o.execute(op, r.Body)), nil
 }
 
-// note records a request and returns its fault.
+// note records a request and returns the fault injected into it, nil if there is none.
 func (o *scriptOrigin) note(op string, body []byte) (fault func(context.Context, string, []byte) (*origin.Response, error), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -474,7 +474,7 @@ func (o *scriptOrigin) respond(status int, body []byte) *origin.Response {
 	return &origin.Response{Status: status, Header: h, Body: body, Class: o.classify(status, h, body), Attempts: 1}
 }
 
-// fault returns a fault for a request.
+// fault returns a fault of a kind.
 func (o *scriptOrigin) fault(kind string) func(context.Context, string, []byte) (*origin.Response, error) {
 	return func(_ context.Context, op string, body []byte) (*origin.Response, error) {
 		switch kind {

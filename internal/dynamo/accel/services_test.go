@@ -91,7 +91,7 @@ func TestServicesOfOneOrigin(t *testing.T) {
 		for what, r := range reads {
 			ask(p, p.two, r[0], r[1])
 			if d := ask(p, p.two, r[0], r[1]); what != "absence" && d == telemetry.Hit {
-				t.Errorf("%s is served in quarantine", what)
+				t.Errorf("%s is served from the cache during quarantine", what)
 			}
 		}
 	})
@@ -104,7 +104,7 @@ func TestServicesOfOneOrigin(t *testing.T) {
 				continue
 			}
 			if d := ask(p, p.two, r[0], r[1]); d == telemetry.Hit || d == telemetry.HitNegative {
-				t.Errorf("%s is served after a purge", what)
+				t.Errorf("%s is served from the cache after a purge", what)
 			}
 		}
 	})
@@ -125,7 +125,7 @@ func TestServicesOfOneOrigin(t *testing.T) {
 		p.send("PutItem", toG2)
 		ask(p, p.one, "Query", byv)
 	})
-	// A rule of one service that becomes stricter costs the other nothing.
+	// A shorter TTL of one service does not affect the other service.
 	f("reload", same, func(p *pair) {
 		cfg := p.cfg
 		cfg.ItemTTL = time.Second
@@ -133,13 +133,13 @@ func TestServicesOfOneOrigin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := ask(p, p.one, "GetItem", reads["item"][1]); d == telemetry.Hit {
-			t.Error("what was kept under a longer TTL is served on")
+			t.Error("an item cached with a longer TTL is still served")
 		}
 		if d := ask(p, p.two, "GetItem", reads["item"][1]); d != telemetry.Hit {
-			t.Errorf("the other service has lost its item: %s", d)
+			t.Errorf("the other service's item is no longer cached: %s", d)
 		}
 	})
-	// The way to another origin and back again.
+	// One service moves to another origin and back again.
 	f("moved", same, func(p *pair) {
 		cfg, removed := p.cfg, p.one.ItemRemoved()
 		elsewhere := &scriptOrigin{model: newModel(), classify: p.origin.classify}
@@ -149,18 +149,18 @@ func TestServicesOfOneOrigin(t *testing.T) {
 		}
 		p.svc = p.one
 		if x := p.send("GetItem", reads["item"][1]); x.Reply.Status != 400 {
-			t.Errorf("there is no table at the other origin: %s", x.Reply.Body)
+			t.Errorf("got %s, want an error: the other origin has no table", x.Reply.Body)
 		}
 		if d := ask(p, p.two, "GetItem", reads["item"][1]); d != telemetry.Hit {
-			t.Errorf("the other service has lost its item: %s", d)
+			t.Errorf("the other service's item is no longer cached: %s", d)
 		}
-		// The store that the service has left removes an item, and still calls it.
+		// The store of the previous origin removes an item, and still calls the service.
 		if ask(p, p.two, "Query", reads["partition"][1]) != telemetry.Hit {
-			t.Error("the other service has lost its query")
+			t.Error("the other service's query is no longer cached")
 		}
 		removed("t", []byte(item))
 		if d := ask(p, p.two, "Query", reads["partition"][1]); d == telemetry.Hit {
-			t.Error("what the store has removed is served")
+			t.Error("a query is served that has an item removed by the store")
 		}
 		p.svc = p.two
 		p.send("PutItem", toG2)
@@ -174,7 +174,7 @@ func TestServicesOfOneOrigin(t *testing.T) {
 	f("other region", func(cfg *Config) { same(cfg); cfg.Region = "eu-west-1" }, func(p *pair) {
 		p.one.cache.Apply(cache.Change{Tags: []cache.Tag{p.one.settings.Load().tag}})
 		if d := ask(p, p.two, "GetItem", reads["item"][1]); d != telemetry.Hit {
-			t.Errorf("another region is not another origin: %s", d)
+			t.Errorf("a change in one region affects another region: %s", d)
 		}
 	})
 }

@@ -31,17 +31,17 @@ func TestVectorsPass(t *testing.T) {
 	for range 2 { // the second is not answered from the cache
 		f.expect("SearchVectors", search, telemetry.Pass, results)
 		if asked := f.origin.take(); len(asked) != 1 || asked[0].op != "SearchVectors" || asked[0].body != search {
-			t.Fatalf("the origin was asked %v", asked)
+			t.Fatalf("the origin received %v, want the search", asked)
 		}
 	}
 	f.expect("GetItem", getA, telemetry.Hit, item)
 	f.expect("PutItem", put, telemetry.Write, stored)
 	f.origin.take()
 	if got := f.do("UpdateTable", update); got.status != 200 {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("got %d %s", got.status, got.body)
 	}
 	if asked := f.origin.take(); len(asked) != 1 || asked[0].body != update {
-		t.Errorf("the origin was asked %v", asked)
+		t.Errorf("the origin received %v", asked)
 	}
 }
 

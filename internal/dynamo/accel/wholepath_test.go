@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// A hit allocates nothing from the first byte of the request to the last of the
-// answer: listener, parser, service, metrics and access log together.
+// TestWholeHitPathAllocates checks that a hit allocates nothing from the first byte of the
+// request to the last of the answer, in listener, parser, service, metrics and access log.
 func TestWholeHitPathAllocates(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
@@ -44,10 +44,10 @@ func TestWholeHitPathAllocates(t *testing.T) {
 		ask()
 	}
 	runtime.ReadMemStats(&after)
-	// Timers and the collector allocate now and then; a request that did would show
-	// as thousands.
+	// Timers and the garbage collector allocate now and then; a request that allocates would
+	// add thousands.
 	if n := after.Mallocs - before.Mallocs; n > requests/50 && !race.Enabled {
-		t.Errorf("%d requests made %d allocations", requests, n)
+		t.Errorf("%d requests caused %d allocations", requests, n)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// ready answers every request at once: only the service's own cost remains.
+// ready is an origin that answers every request at once, so that only the service's own cost
+// is measured.
 type ready struct{}
 
 func (ready) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
@@ -60,6 +61,6 @@ func BenchmarkPutItem(b *testing.B) {
 	}
 }
 
-// describePlain is a table with a partition key only.
+// describePlain is the description of a table with a partition key only.
 const describePlain = `{"Table":{"TableName":"t","TableId":"1","TableStatus":"ACTIVE",
  "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}]}}`
