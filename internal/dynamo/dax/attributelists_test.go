@@ -16,21 +16,21 @@ func TestListShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer registry.Close()
-	r := newRig(t, guard(t), func(c *Config) { c.Lists = registry }) // of four keys
+	r := newRig(t, withKeys(t), func(c *Config) { c.Lists = registry }) // of four keys
 	number := func(c *client, list string) string {
 		c.send("013a495927bb81" + hex.EncodeToString(cbor.AppendText(nil, list)))
 		return c.reply(2)
 	}
 	greedy := r.hello("Python")
-	greedy.send(proof("FULL", "one", time.Now()))
+	greedy.send(authorizeCall("FULL", "one", time.Now()))
 	first := number(greedy, "a")
 	number(greedy, "b")
-	greedy.fails("013a495927bb816163", "the access key has had as many lists of attributes numbered as one of several keys may", 4, 37, 38, 39, 49)
+	greedy.expectError("013a495927bb816163", "the access key has had as many lists of attributes numbered as one of several keys may", 4, 37, 38, 39, 49)
 	if again := number(greedy, "a"); again != first {
 		t.Errorf("a list with a number has another one: %s, %s", first, again)
 	}
 	other := r.hello("Python")
-	other.send(proof("SOME", "two", time.Now()))
+	other.send(authorizeCall("SOME", "two", time.Now()))
 	number(other, "c")
 	number(greedy, "c") // as it has a number now
 }
@@ -39,34 +39,34 @@ func TestAttributeLists(t *testing.T) {
 	const id, names = "013a495927bb", "011a27f9bd71"
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Python")
-		c.gets(id+"80", "80 01")
-		c.gets(id+"8263616765646e616d65", "80 02")
-		c.gets(id+"82646e616d6563616765", "80 03") // the order counts
-		c.gets(id+"9f63616765646e616d65ff", "80 02")
-		c.gets(id+"d90cf98263616765646e616d65", "80 02") // a set, as Java writes it
-		c.gets(names+"01", "80 80")
-		c.gets(names+"02", "80 82 63616765 646e616d65")
-		c.gets(names+"03", "80 82 646e616d65 63616765")
-		c.fails(names+"04", "no attribute list", 4, 37, 38, 39, 46)
-		c.fails(names+"20", "no attribute list", 4, 37, 38, 39, 46)
-		c.fails(names+"6161", "could not be read", 4, 37, 38, 39, 46)
-		c.fails(id+"01", "could not be read", 4, 37, 38, 39, 46)
-		c.fails(id+"d90cfa8101", "could not be read", 4, 37, 38, 39, 46)
-		c.fails(id+"8101", "could not be read", 4, 37, 38, 39, 46)
-		c.fails(id+"8161ff", "could not be read", 4, 37, 38, 39, 46)
-		c.fails(id+"816464 69736b", "the disk is full", 1, 37, 38, 39, 47)
+		c.expect(id+"80", "80 01")
+		c.expect(id+"8263616765646e616d65", "80 02")
+		c.expect(id+"82646e616d6563616765", "80 03") // the order counts
+		c.expect(id+"9f63616765646e616d65ff", "80 02")
+		c.expect(id+"d90cf98263616765646e616d65", "80 02") // a set, as Java writes it
+		c.expect(names+"01", "80 80")
+		c.expect(names+"02", "80 82 63616765 646e616d65")
+		c.expect(names+"03", "80 82 646e616d65 63616765")
+		c.expectError(names+"04", "no attribute list", 4, 37, 38, 39, 46)
+		c.expectError(names+"20", "no attribute list", 4, 37, 38, 39, 46)
+		c.expectError(names+"6161", "could not be read", 4, 37, 38, 39, 46)
+		c.expectError(id+"01", "could not be read", 4, 37, 38, 39, 46)
+		c.expectError(id+"d90cfa8101", "could not be read", 4, 37, 38, 39, 46)
+		c.expectError(id+"8101", "could not be read", 4, 37, 38, 39, 46)
+		c.expectError(id+"8161ff", "could not be read", 4, 37, 38, 39, 46)
+		c.expectError(id+"816464 69736b", "the disk is full", 1, 37, 38, 39, 47)
 		for _, n := range []int{1100, 1101} {
 			list := cbor.AppendArray(unhex(t, id), n)
 			for range n {
 				list = cbor.AppendText(list, "a")
 			}
 			if n == 1100 {
-				c.gets(hex.EncodeToString(list), "80 04")
+				c.expect(hex.EncodeToString(list), "80 04")
 			} else {
-				c.gets(id+"816162", "80 05")
-				c.fails(hex.EncodeToString(list), "too many names", 4, 37, 38, 39, 46)
+				c.expect(id+"816162", "80 05")
+				c.expectError(hex.EncodeToString(list), "too many names", 4, 37, 38, 39, 46)
 			}
 		}
-		c.fails(id+"816163", "as many lists", 4, 37, 38, 39, 49)
+		c.expectError(id+"816163", "as many lists", 4, 37, 38, 39, 49)
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// turns is an origin that answers one thing after the other.
-type turns struct {
+// sequentialOrigin is an origin that answers one thing after the other.
+type sequentialOrigin struct {
 	*scripted
 	answers []string
 }
 
-func (o *turns) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
+func (o *sequentialOrigin) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
 	if strings.HasSuffix(string(r.Header.Get("X-Amz-Target")), "DescribeTable") {
 		return o.scripted.Do(ctx, r)
 	}
@@ -32,10 +32,10 @@ func (o *turns) Do(ctx context.Context, r *origin.Request) (*origin.Response, er
 	return o.scripted.Do(ctx, r)
 }
 
-// TestLeftOver has DynamoDB leave writes of a batch unprocessed: they are retried, and the
+// TestUnprocessedItems has DynamoDB leave writes of a batch unprocessed: they are retried, and the
 // capacity of each request is reported. Writes that remain are returned to the client only
 // if others succeeded.
-func TestLeftOver(t *testing.T) {
+func TestUnprocessedItems(t *testing.T) {
 	const (
 		request = "011a06ed585f a1 6454616231 84 45616c696365 41 01 43626f62 f6 bf 03 01 ff" // put alice, delete bob
 		putLeft = `"UnprocessedItems":{"Tab1":[{"PutRequest":{"Item":{"pk":{"S":"alice"}}}}]}`
@@ -58,10 +58,10 @@ func TestLeftOver(t *testing.T) {
 			"80 a1 6454616231 82 45616c696365 4101 80 a0", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := &turns{&scripted{}, c.answers}
+			o := &sequentialOrigin{&scripted{}, c.answers}
 			r := newRig(t, func(cfg *Config) { cfg.Service = newServiceOf(t, nil, accel.Origin(o)) })
 			r.serveOperations()
-			r.hello("Go v1").gets(request, c.reply)
+			r.hello("Go v1").expect(request, c.reply)
 			asked := strings.Split(o.take(), "\n")
 			if len(asked) != len(c.answers) || !strings.HasSuffix(asked[len(asked)-1], c.last) {
 				t.Errorf("the origin was asked\n%s", strings.Join(asked, "\n"))

@@ -9,9 +9,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// refuses sends a request that must be rejected without allocating more than most bytes and
+// expectRejected sends a request that must be rejected without allocating more than most bytes and
 // without a request to the origin.
-func (s *stage) refuses(request []byte, message string, most uint64) {
+func (s *stage) expectRejected(request []byte, message string, maxAlloc uint64) {
 	s.t.Helper()
 	text := hex.EncodeToString(request)
 	var before, after runtime.MemStats
@@ -22,7 +22,7 @@ func (s *stage) refuses(request []byte, message string, most uint64) {
 	if !equal(codes, []int64{4, 37, 38, 39, 46}) || !bytes.Contains([]byte(got), []byte(message)) || len(got) > 1000 {
 		s.t.Errorf("%v %.1000s, want %s", codes, got, message)
 	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > most {
+	if n := after.TotalAlloc - before.TotalAlloc; n > maxAlloc {
 		s.t.Errorf("%s: %d bytes were allocated", message, n)
 	}
 	if asked := s.origin.take(); asked != "" {
@@ -41,7 +41,7 @@ func TestLongNumbers(t *testing.T) {
 			item = append(item, 0xc4, 0x82, 0x38, 0x81, 1) // 1E-130
 		}
 		item = append(item, 0)
-		s.refuses(append(cbor.AppendBytes(unhex(t, putAlice), item), null), errTooLong.Error(), 8*maxBody)
+		s.expectRejected(append(cbor.AppendBytes(unhex(t, putAlice), item), null), errTooLong.Error(), 8*maxBody)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestManyNames(t *testing.T) {
 	s := newStage(t)
 	b := cbor.AppendArray(unhex(t, "013a495927bb"), names)
 	b = append(b, bytes.Repeat([]byte{0x60}, names)...)
-	s.refuses(b, "more than 10000 names", 24<<20)
+	s.expectRejected(b, "more than 10000 names", 24<<20)
 }
 
 // TestLongTable has a table's name of a megabyte in every place where there may be one: it
@@ -68,11 +68,11 @@ func TestLongTable(t *testing.T) {
 		{"013a6fc8309b", "f6"},
 		{"011a6f3d49db 81", "81 4161 f6 f6"},
 	} {
-		s.refuses(append(append(unhex(t, around[0]), name...), unhex(t, around[1])...), "TableName must be", 24<<20)
+		s.expectRejected(append(append(unhex(t, around[0]), name...), unhex(t, around[1])...), "TableName must be", 24<<20)
 		n++
 	}
-	s.refuses(append(append(unhex(t, "013a29985cdb a1"), text...), unhex(t, "83 f4 f6 81 4161 f6")...), "TableName must be", 24<<20)
-	s.refuses(append(append(unhex(t, "011a06ed585f a1"), text...), unhex(t, "82 4161 f6 f6")...), "TableName must be", 24<<20)
+	s.expectRejected(append(append(unhex(t, "013a29985cdb a1"), text...), unhex(t, "83 f4 f6 81 4161 f6")...), "TableName must be", 24<<20)
+	s.expectRejected(append(append(unhex(t, "011a06ed585f a1"), text...), unhex(t, "82 4161 f6 f6")...), "TableName must be", 24<<20)
 	for _, r := range s.log.wait(n + 2) {
 		if len(r.Table) > longestTable {
 			t.Errorf("%s: a table of %d bytes in the log", r.Operation, len(r.Table))
@@ -85,20 +85,20 @@ func TestLongTable(t *testing.T) {
 func TestLongKey(t *testing.T) {
 	s := newStage(t)
 	key := cbor.AppendBytes(unhex(t, "011a0fb0cc6a 44 54616231"), make([]byte, 4<<20))
-	s.refuses(append(key, null), "a key of 4194304 bytes", 48<<20)
+	s.expectRejected(append(key, null), "a key of 4194304 bytes", 48<<20)
 }
 
-// TestSpentWithoutMetrics uses an origin that explicitly returns null item collection
+// TestNullItemCollectionMetrics uses an origin that explicitly returns null item collection
 // metrics: the write succeeds.
-func TestSpentWithoutMetrics(t *testing.T) {
+func TestNullItemCollectionMetrics(t *testing.T) {
 	s := newStage(t)
 	s.origin.setAnswer(200, `{"ItemCollectionMetrics":{}}`)
-	s.does(putAlice+"4101 bf 06 01 ff", `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}},"ReturnItemCollectionMetrics":"SIZE"}`, "80 f6")
+	s.expect(putAlice+"4101 bf 06 01 ff", `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}},"ReturnItemCollectionMetrics":"SIZE"}`, "80 f6")
 	s.origin.setAnswer(200, `{"ItemCollectionMetrics":{"Tab1":[{}]}}`)
-	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a0")
-	s.c.gets("013a4524c569 8107 814454616231 8143626f62 81f6 f6 8101 81f6 81f6 bf 06 01 ff", "80 83 80 80 a0")
+	s.c.expect("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a0")
+	s.c.expect("013a4524c569 8107 814454616231 8143626f62 81f6 f6 8101 81f6 81f6 bf 06 01 ff", "80 83 80 80 a0")
 	s.origin.setAnswer(200, `{"ItemCollectionMetrics":{"Tab1":[{},{"ItemCollectionKey":{"pk":{"S":"b"}},"SizeEstimateRangeGB":[0,1]}]}}`)
-	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a1 6454616231 81 54 6162 fb0000000000000000 fb3ff0000000000000")
+	s.c.expect("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a1 6454616231 81 54 6162 fb0000000000000000 fb3ff0000000000000")
 }
 
 // TestCanceledWithoutList cancels a transaction because of an item whose attributes can't be
@@ -107,7 +107,7 @@ func TestCanceledWithoutList(t *testing.T) {
 	s := newStage(t)
 	s.origin.setAnswer(400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"no",`+
 		`"CancellationReasons":[{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"alice"},"disk":{"N":"1"}}}]}`)
-	s.c.gets("013a4524c569 8102 814454616231 8145616c696365 814101 f6 8102 81f6 81f6 f6",
+	s.c.expect("013a4524c569 8102 814454616231 8145616c696365 814101 f6 8102 81f6 81f6 f6",
 		"85 04 1825 1826 1827 183a 626e6f 84 6452455131 781c5472616e73616374696f6e43616e63656c6564457863657074696f6e 190190 83"+
 			"76436f6e646974696f6e616c436865636b4661696c6564 f6 f6")
 }

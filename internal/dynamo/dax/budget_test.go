@@ -16,7 +16,7 @@ type loop struct {
 
 func newLoop(t testing.TB, r *rig, request string) *loop {
 	c := r.hello("Go v1")
-	c.send(proof("FULL", "one", time.Now()) + request)
+	c.send(authorizeCall("FULL", "one", time.Now()) + request)
 	reply := unhex(t, c.reply(2))
 	return &loop{c.nc, unhex(t, request), reply}
 }
@@ -31,7 +31,7 @@ func (l *loop) once() error {
 
 // TestRequestAllocs has a connection serve requests for nothing.
 func TestRequestAllocs(t *testing.T) {
-	for _, change := range []func(*Config){func(*Config) {}, guard(t)} {
+	for _, change := range []func(*Config){func(*Config) {}, withKeys(t)} {
 		testRequestAllocs(t, change)
 	}
 }

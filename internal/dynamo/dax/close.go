@@ -12,7 +12,7 @@ func (c *conn) close() {
 	if c.linger {
 		c.Linger(c.callUnderWay().in.small)
 	}
-	if (c.unproved || c.srv.conns.Stopping()) && c.resets() {
+	if (c.unauthenticated || c.srv.conns.Stopping()) && c.resets() {
 		c.settle()
 		c.Abort(true)
 	}

@@ -28,12 +28,12 @@ type conn struct {
 
 	ids listener.RequestIDs
 
-	greeted  bool // the preamble has arrived
-	proved   bool // a client with permission has used this connection
-	unproved bool // authentication has timed out; the connection is being closed
-	framed   bool // replies are sent in frames
-	answered bool // a request has been answered since the connection was last idle
-	linger   bool // the client may still be sending: read it before closing
+	greeted         bool // the preamble has arrived
+	proved          bool // a client with permission has used this connection
+	unauthenticated bool // authentication has timed out; the connection is being closed
+	framed          bool // replies are sent in frames
+	answered        bool // a request has been answered since the connection was last idle
+	linger          bool // the client may still be sending: read it before closing
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -45,10 +45,10 @@ func newConn(s *Server, nc net.Conn) *conn {
 // Serve implements listener.Protocol.
 func (c *conn) Serve() {
 	defer c.close()
-	patience := c.srv.set.Load().limits.PreambleTimeout
-	c.due = c.srv.clock() + patience
+	timeout := c.srv.set.Load().limits.PreambleTimeout
+	c.due = c.srv.clock() + timeout
 	if c.srv.cfg.TLS != nil {
-		if _, err := c.Handshake(c.srv.cfg.TLS, patience); err != nil {
+		if _, err := c.Handshake(c.srv.cfg.TLS, timeout); err != nil {
 			c.srv.metrics.handshakes.Inc()
 			return
 		}
@@ -134,8 +134,8 @@ func (c *conn) Failed(err error) bool {
 		return false
 	}
 	if !c.proved && !c.partial() && now >= c.proveBy {
-		c.srv.metrics.unproved.Inc()
-		c.unproved = true
+		c.srv.metrics.unauthenticated.Inc()
+		c.unauthenticated = true
 		return false
 	}
 	c.Armed, c.Unsure = 0, false

@@ -30,8 +30,8 @@ func TestPreambles(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		for name := range preambles {
 			c := r.hello(name)
-			c.gets(askEcho+"43010203", "80 43010203")
-			c.gets(askEcho+"40", "80 40")
+			c.expect(askEcho+"43010203", "80 43010203")
+			c.expect(askEcho+"40", "80 40")
 		}
 		for _, preamble := range []string{
 			"674a37796e653547 00 f6 a0 00",
@@ -47,9 +47,9 @@ func TestPreambles(t *testing.T) {
 	})
 }
 
-// TestStrangers sends an invalid preamble: the connection is closed at the first invalid
+// TestInvalidPreambles sends an invalid preamble: the connection is closed at the first invalid
 // byte.
-func TestStrangers(t *testing.T) {
+func TestInvalidPreambles(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		for _, b := range []string{
 			"47", // GET /
@@ -65,7 +65,7 @@ func TestStrangers(t *testing.T) {
 		} {
 			c := r.dial()
 			c.send(b)
-			c.over()
+			c.expectEnd()
 		}
 	})
 	if r := newRig(t); r.log.take() != nil {
@@ -73,9 +73,9 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestSplit sends a conversation in two pieces, split at every byte, and in pieces of one
+// TestSplitRequests sends a conversation in two pieces, split at every byte, and in pieces of one
 // byte: the replies are the same, and none is sent before its request is complete.
-func TestSplit(t *testing.T) {
+func TestSplitRequests(t *testing.T) {
 	text := preambles["Go v1"] + authorization1 + askEcho + "43010203" + authorization1 + askEndpoints + askEcho + "4104"
 	whole := unhex(t, text)
 	first := len(unhex(t, preambles["Go v1"]+authorization1+askEcho+"43010203"))
@@ -102,7 +102,7 @@ func TestSplit(t *testing.T) {
 			for i := range first {
 				_, _ = c.nc.Write(whole[i : i+1])
 				if i%16 == 0 {
-					c.quiet()
+					c.expectSilence()
 				}
 			}
 			if got := c.reply(2); got != want {
@@ -115,8 +115,8 @@ func TestSplit(t *testing.T) {
 // authorization1 is a recorded authorizeConnection.
 const authorization1 = "011a58c2336b6b414b49444558414d504c457840356435623363363166643834316336343534303838393438393934643831643032393436306232376665373139323036616562393735643236656432613333635886415753342d484d41432d5348413235360a3230323631313230543139333935355a0a32303236313132302f75732d776573742d322f6461782f617773345f726571756573740a32376339626439323531343163363065313931386535323932366231363137343864343465386665396332393331313931386533613966353933386461386163f675446178507974686f6e436c69656e742d322e312e30"
 
-// TestHalf sends incomplete requests: they are not executed, however the client disconnects.
-func TestHalf(t *testing.T) {
+// TestIncompleteRequests sends incomplete requests: they are not executed, however the client disconnects.
+func TestIncompleteRequests(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		whole := unhex(t, askEcho+"58080102030405060708")
 		for at := 1; at < len(whole); at++ {
@@ -125,7 +125,7 @@ func TestHalf(t *testing.T) {
 			_ = c.nc.Close()
 		}
 		c := r.hello("Go v2")
-		c.gets(askEcho+"4107", "80 4107")
+		c.expect(askEcho+"4107", "80 4107")
 		r.log.wait(1)
 	})
 }
@@ -146,7 +146,7 @@ func TestMalformed(t *testing.T) {
 		} {
 			c := r.hello("Python")
 			c.send(b)
-			c.over()
+			c.expectEnd()
 		}
 	})
 }
@@ -160,18 +160,18 @@ func TestUnknownMethod(t *testing.T) {
 				t.Errorf("%s: %v %q", id, codes, text)
 			}
 			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
-			c.over()
+			c.expectEnd()
 		}
 	})
 }
 
-// TestRequests checks how misbehaving methods are handled.
-func TestRequests(t *testing.T) {
+// TestMisbehavingMethods checks how misbehaving methods are handled.
+func TestMisbehavingMethods(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Go v1")
-		c.fails(askPanic, "Internal server error", 1, 37, 38, 39, 47)
-		c.fails(askNothing, "Internal server error", 1, 37, 38, 39, 47)
-		c.gets(askFail+"43616263", "80f6")
+		c.expectError(askPanic, "Internal server error", 1, 37, 38, 39, 47)
+		c.expectError(askNothing, "Internal server error", 1, 37, 38, 39, 47)
+		c.expect(askFail+"43616263", "80f6")
 		log := r.log.wait(3)
 		last := log[2]
 		if last.Operation != "GetItem" || string(last.Table) != "abc" || last.Status != 200 || last.BytesIn != 8 || last.BytesOut != 2 ||
@@ -184,8 +184,8 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// TestLarge sends requests that do not fit the first buffer, by pieces and several at once.
-func TestLarge(t *testing.T) {
+// TestLargeRequests sends requests that do not fit the first buffer, by pieces and several at once.
+func TestLargeRequests(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Go v1")
 		for _, size := range []int{smallBuffer - 7, smallBuffer, 3*smallBuffer + 1, 1 << 20} {
@@ -226,8 +226,8 @@ func (c *client) largeReply(size int) int {
 func TestTooLarge(t *testing.T) {
 	loopback(t, func(c *Config) { c.Limits.RequestBytes = 100_000 }, func(t *testing.T, r *rig) {
 		c := r.hello("Go v1")
-		c.fails(askEcho+"5a00019000", "larger than 100000 bytes", 4, 37, 38, 39, 46)
-		c.over()
+		c.expectError(askEcho+"5a00019000", "larger than 100000 bytes", 4, 37, 38, 39, 46)
+		c.expectEnd()
 		c = r.hello("Go v1")
 		go func() { _, _ = c.nc.Write(append(unhex(t, askEcho+"9f"), make([]byte, 100_001)...)) }()
 		if codes, _ := c.failure(); codes[4] != 46 {
@@ -236,9 +236,9 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestCrowded sends large requests without completing them: those over the budget are
+// TestBufferedBytes sends large requests without completing them: those over the budget are
 // rejected, small ones are served, and the budget is released.
-func TestCrowded(t *testing.T) {
+func TestBufferedBytes(t *testing.T) {
 	loopback(t, func(c *Config) { c.Limits.BufferedBytes = 64 << 10 }, func(t *testing.T, r *rig) {
 		half := append(unhex(t, askEcho+"5a00010000"), make([]byte, 20<<10)...)
 		first := r.hello("Go v1") // takes 32 KiB, and for a moment 16 besides
@@ -249,20 +249,20 @@ func TestCrowded(t *testing.T) {
 		if codes, text := second.failure(); !equal(codes, []int64{4, 37, 38, 39, 50}) || !strings.Contains(text, "no room") {
 			t.Error(codes, text)
 		}
-		r.hello("Go v1").gets(askEcho+"4101", "804101")
+		r.hello("Go v1").expect(askEcho+"4101", "804101")
 		_ = second.nc.Close()
 		_ = first.nc.Close()
 		until(func() bool { return r.srv.room.used.Load() == 0 })
 	})
 }
 
-// TestTimes lets time pass: preambles and requests have to be finished, idling is free.
-func TestTimes(t *testing.T) {
+// TestTimeouts lets time pass: preambles and requests have to be finished, idling is free.
+func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		begin := time.Now()
 		c := r.dial()
-		c.over()
+		c.expectEnd()
 		if d := time.Since(begin); d != 10*time.Second {
 			t.Errorf("a silent connection ended after %v", d)
 		}
@@ -270,15 +270,15 @@ func TestTimes(t *testing.T) {
 		c.send("674a")
 		time.Sleep(9 * time.Second)
 		c.send("37")
-		c.over()
+		c.expectEnd()
 		c = r.hello("Go v1")
-		c.gets(askEcho+"4101", "804101")
+		c.expect(askEcho+"4101", "804101")
 		time.Sleep(24 * time.Hour)
-		c.gets(askEcho+"4101", "804101")
+		c.expect(askEcho+"4101", "804101")
 		time.Sleep(time.Hour)
 		c.send(askEcho)
 		time.Sleep(59 * time.Second)
-		c.gets("4102", "804102")
+		c.expect("4102", "804102")
 		time.Sleep(30 * time.Second)
 		begin = time.Now()
 		c.send("01")
@@ -288,7 +288,7 @@ func TestTimes(t *testing.T) {
 		if d := time.Since(begin); d != time.Minute {
 			t.Errorf("a half request ended after %v", d)
 		}
-		c.over()
+		c.expectEnd()
 	})
 }
 
@@ -299,7 +299,7 @@ func TestWriteTimeout(t *testing.T) {
 		c := r.hello("Go v1")
 		c.send(askEcho + "4101")
 		time.Sleep(31 * time.Second)
-		c.over()
+		c.expectEnd()
 		if n := r.srv.metrics.unsent.Value(); n != 1 {
 			t.Errorf("%d replies were not sent", n)
 		}
@@ -309,9 +309,9 @@ func TestWriteTimeout(t *testing.T) {
 func TestConnections(t *testing.T) {
 	loopback(t, func(c *Config) { c.Limits.Connections = 2 }, func(t *testing.T, r *rig) {
 		a, b := r.hello("Go v1"), r.hello("Go v1")
-		a.gets(askEcho+"4101", "804101")
-		b.gets(askEcho+"4101", "804101")
-		r.dial().over()
+		a.expect(askEcho+"4101", "804101")
+		b.expect(askEcho+"4101", "804101")
+		r.dial().expectEnd()
 		if n := r.srv.metrics.refused.Value(); n != 1 {
 			t.Errorf("%d were refused", n)
 		}
@@ -335,15 +335,15 @@ func TestAnswerTimeout(t *testing.T) {
 		r := newRig(t)
 		c := r.hello("Go v1")
 		begin := time.Now()
-		c.gets(askWait, "80f6")
+		c.expect(askWait, "80f6")
 		if err := <-r.slow.ended; err != errTooLate || time.Since(begin) != 30*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	})
 }
 
-// TestEnd sends the end of the stream together with a request: it is found in the end.
-func TestEnd(t *testing.T) {
+// TestEndOfStream sends the end of the stream together with a request: it is found in the end.
+func TestEndOfStream(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0" })
 	c := r.hello("Go v1")
 	c.send(askEcho + "4101")
@@ -351,23 +351,23 @@ func TestEnd(t *testing.T) {
 	if got := c.reply(2); got != "804101" {
 		t.Error(got)
 	}
-	c.over()
+	c.expectEnd()
 }
 
-func TestRate(t *testing.T) {
+func TestRateLimit(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0"; c.Limits.RequestsPerSecond = 2 })
 	c := r.hello("Go v1")
 	for range 2 {
-		c.gets(askEcho+"4101", "804101")
+		c.expect(askEcho+"4101", "804101")
 	}
-	c.fails(askEcho+"4101", "Rate of requests", 4, 37, 38, 39, 50)
+	c.expectError(askEcho+"4101", "Rate of requests", 4, 37, 38, 39, 50)
 	for range 3 {
 		c.send(askEndpoints)
 		c.reply(2)
 	}
 	r.cfg.Limits.RequestsPerSecond = 0
 	r.srv.Configure(r.cfg)
-	c.gets(askEcho+"4101", "804101")
+	c.expect(askEcho+"4101", "804101")
 	if n := r.srv.metrics.limited.Value(); n != 1 {
 		t.Errorf("%d were refused", n)
 	}
@@ -405,6 +405,6 @@ func TestFrames(t *testing.T) {
 		}
 		c = r.dial()
 		c.send("674a37796e653547 02 f6 a0 00")
-		c.over()
+		c.expectEnd()
 	})
 }

@@ -60,7 +60,7 @@ const success = 0x80
 // serve.
 func (k *call) visibleMembers() []Member {
 	all := k.set.allMembers(k.srv.session)
-	var told []Member
+	var visible []Member
 	self := -1 // index of this node in the result
 	for _, m := range all {
 		address := k.set.addressOf(&m, k.conn.local)
@@ -68,20 +68,20 @@ func (k *call) visibleMembers() []Member {
 			continue
 		}
 		if m.Self {
-			self = len(told)
+			self = len(visible)
 		}
 		m.Addresses = []netip.AddrPort{address}
-		told = append(told, m)
+		visible = append(visible, m)
 	}
-	if k.srv.draining.Load() && self >= 0 && len(told) > 1 {
-		told = slices.Delete(told, self, self+1)
+	if k.srv.draining.Load() && self >= 0 && len(visible) > 1 {
+		visible = slices.Delete(visible, self, self+1)
 	}
-	for i := range told {
-		if told[i].ID < told[0].ID {
-			told[0], told[i] = told[i], told[0]
+	for i := range visible {
+		if visible[i].ID < visible[0].ID {
+			visible[0], visible[i] = visible[i], visible[0]
 		}
 	}
-	return told
+	return visible
 }
 
 // allMembers returns all nodes.

@@ -100,14 +100,14 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 
 // rig is a server under test.
 type rig struct {
-	ln   net.Listener
-	t    testing.TB
-	srv  *Server
-	slow *slow
-	cfg  Config
-	log  *records
-	reg  *telemetry.Registry
-	gets hitsAndMisses // of serveOperations
+	ln       net.Listener
+	t        testing.TB
+	srv      *Server
+	slow     *slow
+	cfg      Config
+	log      *records
+	reg      *telemetry.Registry
+	getItems hitsAndMisses // of serveOperations
 }
 
 // serveOperations makes the rig serve the real methods instead of those for tests.
@@ -116,10 +116,10 @@ func (r *rig) serveOperations() {
 	for _, m := range r.srv.methods {
 		m.series = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
 		if m.name == "GetItem" {
-			m.series.cache = &r.gets
+			m.series.cache = &r.getItems
 		}
 	}
-	r.gets = hitsAndMisses{telemetry.NewCounter(), telemetry.NewCounter()}
+	r.getItems = hitsAndMisses{telemetry.NewCounter(), telemetry.NewCounter()}
 }
 
 // records stores the access log.
@@ -129,10 +129,10 @@ type records struct {
 }
 
 func (r *records) Log(rec *telemetry.Record) {
-	kept := *rec
-	kept.Table, kept.RequestID, kept.Principal = bytes.Clone(rec.Table), bytes.Clone(rec.RequestID), bytes.Clone(rec.Principal)
+	copied := *rec
+	copied.Table, copied.RequestID, copied.Principal = bytes.Clone(rec.Table), bytes.Clone(rec.RequestID), bytes.Clone(rec.Principal)
 	r.mu.Lock()
-	r.all = append(r.all, kept)
+	r.all = append(r.all, copied)
 	r.mu.Unlock()
 }
 
@@ -407,8 +407,8 @@ func (c *client) reply(n int) string {
 	}
 }
 
-// gets sends a request and wants a reply.
-func (c *client) gets(request, want string) {
+// expect sends a request and wants a reply.
+func (c *client) expect(request, want string) {
 	c.t.Helper()
 	c.send(request)
 	want = strings.ReplaceAll(want, " ", "")
@@ -437,8 +437,8 @@ func (c *client) failure() (codes []int64, message string) {
 	return codes, message
 }
 
-// fails wants an error as reply to a request.
-func (c *client) fails(request, message string, codes ...int64) {
+// expectError wants an error as reply to a request.
+func (c *client) expectError(request, message string, codes ...int64) {
 	c.t.Helper()
 	c.send(request)
 	got, text := c.failure()
@@ -447,8 +447,8 @@ func (c *client) fails(request, message string, codes ...int64) {
 	}
 }
 
-// over wants the connection to end without another byte.
-func (c *client) over() {
+// expectEnd wants the connection to end without another byte.
+func (c *client) expectEnd() {
 	c.t.Helper()
 	b, err := io.ReadAll(c.nc)
 	if len(b) > 0 || err != nil && !errors.Is(err, io.ErrClosedPipe) {
@@ -456,8 +456,8 @@ func (c *client) over() {
 	}
 }
 
-// quiet checks that the connection remains open without a reply.
-func (c *client) quiet() {
+// expectSilence checks that the connection remains open without a reply.
+func (c *client) expectSilence() {
 	c.t.Helper()
 	_ = c.nc.SetReadDeadline(time.Now().Add(time.Millisecond))
 	var one [1]byte

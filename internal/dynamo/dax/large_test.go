@@ -41,7 +41,7 @@ func TestSmallRequestsOfLargeItems(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		s.c.fails(request, errTooLong.Error(), 4, 37, 38, 39, 46)
+		s.c.expectError(request, errTooLong.Error(), 4, 37, 38, 39, 46)
 		runtime.ReadMemStats(&after)
 		// A buffer that grows by a quarter at a time has taken five times its size.
 		if n := after.TotalAlloc - before.TotalAlloc; n > 8*maxBody {
@@ -59,6 +59,6 @@ func TestLargeUpdate(t *testing.T) {
 	s.origin.setAnswer(200, `{}`)
 	value := strings.Repeat("v", 390<<10)
 	update := cbor.AppendText(unhex(t, "830181 8313 821263636e74 821100 81"), value)
-	s.does(updAlice+"bf 08"+hex.EncodeToString(cbor.AppendBytes(nil, update))+"ff",
+	s.expect(updAlice+"bf 08"+hex.EncodeToString(cbor.AppendBytes(nil, update))+"ff",
 		"UpdateItem "+keyAlice+`,"UpdateExpression":"SET #n0 = :u0","ExpressionAttributeNames":{"#n0":"cnt"},"ExpressionAttributeValues":{":u0":{"S":"`+value+`"}},"ReturnValues":"ALL_NEW"}`, "80 f6")
 }

@@ -9,56 +9,56 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 )
 
-// TestLateItem begins a request for an item while it is cached, and completes the request
+// TestItemExpiresDuringRequest begins a request for an item while it is cached, and completes the request
 // after its expiry.
-func TestLateItem(t *testing.T) {
+func TestItemExpiresDuringRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		const found, asked = "80 bf 00 49 02182a65416c696365 ff", "GetItem " + keyAlice + "}"
 		s.origin.setAnswer(200, alice)
-		s.does(getAlice+"bfff", asked, found)
-		s.does(getAlice+"bfff", "", found)
+		s.expect(getAlice+"bfff", asked, found)
+		s.expect(getAlice+"bfff", "", found)
 		time.Sleep(59 * time.Second) // of a minute
 		s.c.send(getAlice)
 		time.Sleep(2 * time.Second)
-		s.does("bfff", asked, found)
+		s.expect("bfff", asked, found)
 	})
 }
 
-// TestLateTimeout sends a request over more time than the timeout of its reply.
-func TestLateTimeout(t *testing.T) {
+// TestSlowRequestHasFullTimeout sends a request over more time than the timeout of its reply.
+func TestSlowRequestHasFullTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		c := r.hello("Go v1")
 		c.send(askWait[:2])
 		time.Sleep(45 * time.Second)
 		begin := time.Now()
-		c.gets(askWait[2:], "80f6")
+		c.expect(askWait[2:], "80f6")
 		if err := <-r.slow.ended; err != errTooLate || time.Since(begin) != 30*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	})
 }
 
-// TestLateReload changes the keys in the middle of a request.
-func TestLateReload(t *testing.T) {
+// TestReloadDuringRequest changes the keys in the middle of a request.
+func TestReloadDuringRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, guard(t))
+		r := newRig(t, withKeys(t))
 		c := r.hello("Go v1")
-		c.gets(proof("FULL", "one", time.Now())+askEcho+"4101", "804101")
+		c.expect(authorizeCall("FULL", "one", time.Now())+askEcho+"4101", "804101")
 		c.send(askEcho)
 		synctest.Wait()
 		r.cfg.Keys = []sigv4.Key{{ID: "FULL", Secret: "new"}}
 		r.srv.Configure(r.cfg)
-		c.fails("4102", "keys have changed", unauthenticated...)
+		c.expectError("4102", "keys have changed", unauthenticated...)
 	})
 }
 
-// TestLargeOfStrangers sends a large request from an unauthenticated client: it gets no
+// TestLargeUnauthenticatedRequest sends a large request from an unauthenticated client: it gets no
 // large buffer.
-func TestLargeOfStrangers(t *testing.T) {
+func TestLargeUnauthenticatedRequest(t *testing.T) {
 	large := askEcho + "59ffff" + hex.EncodeToString(make([]byte, 0xffff))
-	r := newRig(t, guard(t))
+	r := newRig(t, withKeys(t))
 	c := r.hello("Go v1")
 	go func() { _, _ = c.nc.Write(unhex(t, large)) }()
 	if codes, text := c.failure(); !equal(codes, unauthenticated) {
@@ -67,10 +67,10 @@ func TestLargeOfStrangers(t *testing.T) {
 	if n := r.srv.room.used.Load(); n != 0 {
 		t.Errorf("%d bytes were taken for it", n)
 	}
-	c.over()
+	c.expectEnd()
 
 	c = r.hello("Go v1")
-	go func() { _, _ = c.nc.Write(unhex(t, proof("FULL", "one", time.Now())+large)) }()
+	go func() { _, _ = c.nc.Write(unhex(t, authorizeCall("FULL", "one", time.Now())+large)) }()
 	if n := c.largeReply(0xffff); n != 0xffff {
 		t.Errorf("a reply of %d bytes to one who has", n)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// TestOptionsLetGo takes options back that were given, and then lets go of all: nothing of
+// TestOptionsRelease takes options back that were given, and then lets go of all: nothing of
 // the request may be held.
-func TestOptionsLetGo(t *testing.T) {
+func TestOptionsRelease(t *testing.T) {
 	for _, text := range []string{
 		"bf 00 4101 ff",
 		"bf 00 4101 00 f6 ff",

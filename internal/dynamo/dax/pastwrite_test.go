@@ -27,10 +27,10 @@ func (o indexed) Do(ctx context.Context, r *origin.Request) (*origin.Response, e
 	return resp, err
 }
 
-// TestIndexAfterWritePastKasoku has clients of DAX write an item that is cached and that
+// TestIndexAfterDirectWrite has clients of DAX write an item that is cached and that
 // another process has written since: the query of the index partition that the item really
 // left is dropped.
-func TestIndexAfterWritePastKasoku(t *testing.T) {
+func TestIndexAfterDirectWrite(t *testing.T) {
 	const (
 		found = `{"Item":{"pk":{"S":"alice"},"cnt":{"N":"3"}}}`       // as cached
 		moved = `{"Attributes":{"pk":{"S":"alice"},"cnt":{"N":"7"}}}` // as it is at the origin
@@ -65,7 +65,7 @@ func TestIndexAfterWritePastKasoku(t *testing.T) {
 			}
 			o.take()
 			o.setAnswer(200, answer)
-			c.gets(request, reply)
+			c.expect(request, reply)
 			if got := o.take(); !strings.Contains(got, asked) {
 				t.Errorf("%s: the origin was asked %s; want %s", name, got, asked)
 			}

@@ -18,7 +18,7 @@ func TestReadYourWrites(t *testing.T) {
 	r.serveOperations()
 	c := r.hello("Go v1")
 	o.setAnswer(200, `{}`)
-	c.gets(putAlice+"41 01 bf ff", "80 f6")
+	c.expect(putAlice+"41 01 bf ff", "80 f6")
 	f := func(request, answer string) {
 		t.Helper()
 		o.take()

@@ -88,8 +88,8 @@ type Server struct {
 	set   atomic.Pointer[settings]
 	setMu sync.Mutex
 
-	draining  atomic.Bool               // omit this node from the list of nodes if there are others
-	departure atomic.Pointer[departure] // set when the listener is closed
+	draining atomic.Bool                   // omit this node from the list of nodes if there are others
+	closing  atomic.Pointer[closeSchedule] // set when the listener is closed
 
 	hard  context.Context  // is cancelled when Shutdown no longer waits
 	conns *listener.Server // accepts and tracks the connections

@@ -39,20 +39,20 @@ func TestDrain(t *testing.T) {
 			t.Error(list)
 		}
 		time.Sleep(DrainTime)
-		c.gets(askEcho+"4101", "804101") // still served
+		c.expect(askEcho+"4101", "804101") // still served
 		if list := r.hello("Python").list(); list != other {
 			t.Error(list)
 		}
 		if err := r.srv.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		c.over()
+		c.expectEnd()
 	})
 }
 
-// TestStopAlone stops a node that is the only one: it remains in the list to the end, and
+// TestStopOnlyNode stops a node that is the only one: it remains in the list to the end, and
 // its connections end one after the other, each after a reply.
-func TestStopAlone(t *testing.T) {
+func TestStopOnlyNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")} })
 		const pooled = 10
@@ -72,39 +72,39 @@ func TestStopAlone(t *testing.T) {
 		if list := pool[0].list(); strings.Count(list, "\n") != 1 {
 			t.Errorf("the list is %q", list)
 		}
-		pool[0].over()
+		pool[0].expectEnd()
 		for range 3 {
-			pool[1].gets(askEcho+"4101", "804101") // as no second one may end this soon
+			pool[1].expect(askEcho+"4101", "804101") // as no second one may end this soon
 		}
 		fresh.send(preambles["Go v1"])
 		for i := range pooled - 1 {
-			time.Sleep(leaveTime / pooled)
-			pool[i+1].gets(askEcho+"4101", "804101")
-			pool[i+1].over()
+			time.Sleep(spreadTime / pooled)
+			pool[i+1].expect(askEcho+"4101", "804101")
+			pool[i+1].expectEnd()
 		}
 		if list := fresh.list(); strings.Count(list, "\n") != 1 {
 			t.Errorf("the list is %q", list)
 		}
-		idle.over()
-		if err := <-stopped; err != nil || time.Since(begun) < leaveTime || time.Since(begun) > leaveTime+time.Second {
+		idle.expectEnd()
+		if err := <-stopped; err != nil || time.Since(begun) < spreadTime || time.Since(begun) > spreadTime+time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 	})
 }
 
-// TestStopLastLook has a request arrive at the moment at which idle connections are closed: it
+// TestStopAnswersLateRequest has a request arrive at the moment at which idle connections are closed: it
 // is answered.
-func TestStopLastLook(t *testing.T) {
+func TestStopAnswersLateRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		c := r.hello("Go v1")
-		c.gets(askEcho+"4101", "804101")
+		c.expect(askEcho+"4101", "804101")
 		synctest.Wait()
-		r.srv.conns.Conns()[0].Kick(lastLook)
-		c.gets(askEcho+"4102", "804102")
+		r.srv.conns.Conns()[0].Kick(finalWait)
+		c.expect(askEcho+"4102", "804102")
 		synctest.Wait()
-		r.srv.conns.Conns()[0].Kick(lastLook)
-		c.over()
+		r.srv.conns.Conns()[0].Kick(finalWait)
+		c.expectEnd()
 	})
 }
 
@@ -122,20 +122,20 @@ func (r *rig) sendHalf(c *client) (rest string) {
 func TestShutdown(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		idle, busy, half := r.hello("Go v1"), r.hello("Go v1"), r.hello("Go v1")
-		idle.gets(askEcho+"4101", "804101")
+		idle.expect(askEcho+"4101", "804101")
 		busy.send(askRelease)
 		<-r.slow.begun
 		rest := r.sendHalf(half)
 		stopped := make(chan error, 1)
 		go func() { stopped <- r.srv.Shutdown(context.Background()) }()
-		idle.over()
+		idle.expectEnd()
 		close(r.slow.release)
 		if got := busy.reply(2); got != "80f5" {
 			t.Error(got)
 		}
-		busy.over()
-		half.gets(rest, "80592710"+strings.Repeat("00", 10000))
-		half.over()
+		busy.expectEnd()
+		half.expect(rest, "80592710"+strings.Repeat("00", 10000))
+		half.expectEnd()
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
@@ -160,7 +160,7 @@ func TestShutdownHard(t *testing.T) {
 		if err := <-r.slow.ended; err != context.Canceled {
 			t.Error(err)
 		}
-		half.over()
+		half.expectEnd()
 	})
 }
 
@@ -170,7 +170,7 @@ func TestShutdownResets(t *testing.T) {
 	all := map[string]*client{}
 	for name := range preambles {
 		all[name] = r.hello(name)
-		all[name].gets(askEcho+"4101", "804101")
+		all[name].expect(askEcho+"4101", "804101")
 	}
 	busy := r.hello("Go v2")
 	busy.send(askRelease)
@@ -224,7 +224,7 @@ func TestTLS(t *testing.T) {
 		if got := c.reply(2); got != "8043010203" {
 			t.Error(got)
 		}
-		c.gets(askEcho+"4104", "804104")
+		c.expect(askEcho+"4104", "804104")
 		go c.send(askEcho + "59c000" + strings.Repeat("00", 0xc000))
 		if n := c.largeReply(0xc000); n != 0xc000 {
 			t.Error(n)
@@ -248,9 +248,9 @@ func TestTLS(t *testing.T) {
 	}
 	c := &client{t, idle}
 	c.send(preambles["Go v1"])
-	c.gets(askEcho+"4104", "804104")
+	c.expect(askEcho+"4104", "804104")
 	if err := r.srv.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	c.over()
+	c.expectEnd()
 }

@@ -20,25 +20,25 @@ func (s *Server) Drain() bool {
 // DrainTime is the time in which clients disconnect from a node that isn't in the list.
 const DrainTime = 10 * time.Second
 
-// leaveTime is the maximum time over which Shutdown spreads the end of the connections.
-const leaveTime = time.Second
+// spreadTime is the maximum time over which Shutdown spreads the end of the connections.
+const spreadTime = time.Second
 
-// departure spreads the end of the connections over leaveTime.
+// closeSchedule spreads the end of the connections over spreadTime.
 //
 // A client detects that a pooled connection has ended only when its next request fails. It
 // retries about twice over other pooled connections. If all connections ended at once,
 // clients with several of them would run out of attempts before they open a new one, and
 // report a reset instead of a refused connection. So connections end one after the other,
 // each right after a reply: the next attempt uses a working one until none is left.
-type departure struct {
+type closeSchedule struct {
 	begun time.Duration // by the server's clock
 	open  int64         // connections at that time
 	ended atomic.Int64
 }
 
 // take reports whether the connection that has just been answered may end now.
-func (d *departure) take(now time.Duration) bool {
-	allowed := 1 + int64(float64(d.open)*float64(now-d.begun)/float64(leaveTime))
+func (d *closeSchedule) take(now time.Duration) bool {
+	allowed := 1 + int64(float64(d.open)*float64(now-d.begun)/float64(spreadTime))
 	if d.ended.Add(1) <= allowed {
 		return true
 	}
@@ -48,7 +48,7 @@ func (d *departure) take(now time.Duration) bool {
 
 // ends reports whether a connection that has become idle must be closed.
 func (s *Server) ends(answered bool) bool {
-	d := s.departure.Load()
+	d := s.closing.Load()
 	if d == nil {
 		return false
 	}
@@ -62,7 +62,7 @@ func (s *Server) ends(answered bool) bool {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	s.conns.Stop()
-	s.departure.CompareAndSwap(nil, &departure{begun: s.clock(), open: int64(s.Open())})
+	s.closing.CompareAndSwap(nil, &closeSchedule{begun: s.clock(), open: int64(s.Open())})
 	done := make(chan struct{})
 	go func() {
 		s.conns.Wait()
@@ -71,12 +71,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-	case <-time.After(leaveTime):
+	case <-time.After(spreadTime):
 	}
-	s.conns.CloseIdle(lastLook)
+	s.conns.CloseIdle(finalWait)
 	return s.conns.Finish(ctx, done)
 }
 
-// lastLook is how long Shutdown waits for a request on an idle connection, so that one that
+// finalWait is how long Shutdown waits for a request on an idle connection, so that one that
 // has already arrived is read and answered.
-const lastLook = time.Millisecond
+const finalWait = time.Millisecond

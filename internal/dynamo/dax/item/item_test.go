@@ -211,9 +211,9 @@ func FuzzItem(f *testing.F) {
 	})
 }
 
-// TestProjectedInVain projects elements that only fit the last of many paths, level by
+// TestProjectManyPaths projects elements that only fit the last of many paths, level by
 // level: to try the others must not take all that is below them.
-func TestProjectedInVain(t *testing.T) {
+func TestProjectManyPaths(t *testing.T) {
 	const levels, each = 7, 3
 	var paths []Path
 	var add func(p Path)

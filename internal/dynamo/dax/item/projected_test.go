@@ -113,40 +113,40 @@ func drawPaths(t *rapid.T) (list []string, projection *expr.Projection) {
 	return list, projection
 }
 
-// grown is a document as a client builds it of the values at paths.
-type grown struct {
+// builtDocument is a document as a client builds it of the values at paths.
+type builtDocument struct {
 	value string // in JSON, where a path ends
-	names map[string]*grown
-	list  map[int]*grown
+	names map[string]*builtDocument
+	list  map[int]*builtDocument
 }
 
-func (g *grown) put(p Path, value string) {
+func (g *builtDocument) put(p Path, value string) {
 	if len(p) == 0 {
 		g.value = value
 		return
 	}
-	var next *grown
+	var next *builtDocument
 	if s := p[0]; s.Index < 0 {
 		if g.names == nil {
-			g.names = map[string]*grown{}
+			g.names = map[string]*builtDocument{}
 		}
 		if next = g.names[s.Name]; next == nil {
-			next = new(grown)
+			next = new(builtDocument)
 			g.names[s.Name] = next
 		}
 	} else {
 		if g.list == nil {
-			g.list = map[int]*grown{}
+			g.list = map[int]*builtDocument{}
 		}
 		if next = g.list[s.Index]; next == nil {
-			next = new(grown)
+			next = new(builtDocument)
 			g.list[s.Index] = next
 		}
 	}
 	next.put(p[1:], value)
 }
 
-func (g *grown) object() string {
+func (g *builtDocument) object() string {
 	var parts []string
 	for name, member := range g.names {
 		parts = append(parts, `"`+name+`":`+member.text())
@@ -154,7 +154,7 @@ func (g *grown) object() string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-func (g *grown) text() string {
+func (g *builtDocument) text() string {
 	switch {
 	case g.value != "":
 		return g.value
@@ -168,9 +168,9 @@ func (g *grown) text() string {
 	return `{"L":[` + strings.Join(parts, ",") + `]}`
 }
 
-// TestProjectedIsWhatClientsBuild has the client's document against the one that was
+// TestProjectedMatchesClients has the client's document against the one that was
 // translated: whatever is missing in an item, they are the same.
-func TestProjectedIsWhatClientsBuild(t *testing.T) {
+func TestProjectedMatchesClients(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := drawObject(t, 3)
 		list, projection := drawPaths(t)
@@ -184,7 +184,7 @@ func TestProjectedIsWhatClientsBuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := cbor.NewReader(b)
-		var g grown
+		var g builtDocument
 		for n := r.Map(); r.More(&n); {
 			at := r.Int()
 			value, err := attr.AppendJSON(nil, &r)

@@ -60,8 +60,8 @@ func readList(r *cbor.Reader, l Lists) ([]string, error) {
 
 // AppendBytes appends the item bytes of a JSON object: its attributes except the key.
 func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error) {
-	m := take()
-	defer m.give()
+	m := acquire()
+	defer m.release()
 	m.collect(item, s)
 	id, err := m.list(l)
 	if err != nil {
@@ -80,8 +80,8 @@ func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error
 // response. Its values may be parts of values and are copied. The map has indefinite length,
 // because the Java client accepts no other.
 func AppendPartial(dst []byte, l Lists, s *key.Schema, attributes []byte) ([]byte, error) {
-	m := take()
-	defer m.give()
+	m := acquire()
+	defer m.release()
 	m.collect(attributes, s)
 	id, err := m.list(l)
 	if err != nil {
@@ -105,19 +105,19 @@ type members struct {
 
 type member struct{ name, value []byte }
 
-var rooms = sync.Pool{New: func() any { return new(members) }}
+var memberPool = sync.Pool{New: func() any { return new(members) }}
 
-func take() *members { return rooms.Get().(*members) }
+func acquire() *members { return memberPool.Get().(*members) }
 
 // maxPooledMembers is the maximum number of members whose memory is reused.
 const maxPooledMembers = 1 << 10
 
-func (m *members) give() {
+func (m *members) release() {
 	clear(m.members)
 	clear(m.names)
 	if cap(m.members) <= maxPooledMembers {
 		m.members, m.names = m.members[:0], m.names[:0]
-		rooms.Put(m)
+		memberPool.Put(m)
 	}
 }
 

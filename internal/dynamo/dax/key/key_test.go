@@ -120,7 +120,7 @@ func TestOtherForms(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	const misfit = "the key does not fit the table's schema (%v): %s; restart a client that has known the table with another key"
+	const mismatch = "the key does not fit the table's schema (%v): %s; restart a client that has known the table with another key"
 	for _, c := range []struct{ types, bytes, want string }{
 		{"S", "ff", "pk: a text is not UTF-8"},
 		{"N", "616c", "pk: a text where a number is expected"},
@@ -133,7 +133,7 @@ func TestRefused(t *testing.T) {
 		{"BS", "6161 61", "pk: a text where a byte string is expected"},
 	} {
 		s, key := schema(c.types), unhex(t, c.bytes)
-		if got, err := s.AppendJSON(nil, key); err == nil || err.Error() != fmt.Sprintf(misfit, s, c.want) {
+		if got, err := s.AppendJSON(nil, key); err == nil || err.Error() != fmt.Sprintf(mismatch, s, c.want) {
 			t.Errorf("%s %s: got %s, %v, want %s", c.types, c.bytes, got, err, c.want)
 		}
 		if got, _, err := s.AppendCanonical(nil, key); err == nil {

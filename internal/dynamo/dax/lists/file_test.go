@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestCutOff opens files truncated anywhere: lists with a returned number are present, and
+// TestTruncated opens files truncated anywhere: lists with a returned number are present, and
 // new ones can be written.
-func TestCutOff(t *testing.T) {
+func TestTruncated(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	number(t, r, "a", "b")
@@ -230,7 +230,7 @@ func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	r := open(b, dir)
 	var encoded [][]byte
-	for i := range defaultMost {
+	for i := range defaultMax {
 		encoded = append(encoded, appendBody(nil, "KEY", appendNames(nil, names("created", "name", fmt.Sprint("attribute ", i)))))
 	}
 	if err := r.file.write(encoded); err != nil {
@@ -240,7 +240,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		r, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-		if err != nil || r.Len() != defaultMost {
+		if err != nil || r.Len() != defaultMax {
 			b.Fatal(r.Len(), err)
 		}
 		r.Close()

@@ -15,11 +15,11 @@ import (
 // The limits of a list, and the default maximum number of lists. DynamoDB's own limits for
 // items are lower.
 const (
-	maxNames    = 10_000
-	maxName     = 65535
-	maxBytes    = 1 << 20
-	maxOwner    = 1 << 10
-	defaultMost = 100_000
+	maxNames   = 10_000
+	maxName    = 65535
+	maxBytes   = 1 << 20
+	maxOwner   = 1 << 10
+	defaultMax = 100_000
 
 	// averageBytes limits the size of all lists together: this many bytes for each list
 	// permitted.
@@ -64,7 +64,7 @@ const shards = 256
 
 // Open reads the lists in cfg.Dir. No other registry may have it open.
 func Open(cfg Config) (*Registry, error) {
-	r := &Registry{max: int64(cmp.Or(cfg.Max, defaultMost)), log: cmp.Or(cfg.Log, slog.Default()), accounts: map[string]*account{}}
+	r := &Registry{max: int64(cmp.Or(cfg.Max, defaultMax)), log: cmp.Or(cfg.Log, slog.Default()), accounts: map[string]*account{}}
 	for i := range r.known {
 		r.known[i].Store(&map[uint64]*list{})
 	}

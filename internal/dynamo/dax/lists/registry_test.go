@@ -48,7 +48,7 @@ func number(t testing.TB, r *Registry, list ...string) uint64 {
 	return id
 }
 
-func TestNumbersSurviveAndAreTheSameEverywhere(t *testing.T) {
+func TestNumbersArePersistent(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	if id := number(t, r); id != Empty || r.Len() != 0 {
@@ -131,8 +131,8 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// TestTogether has many number the same new lists at once.
-func TestTogether(t *testing.T) {
+// TestConcurrentNumbering has many number the same new lists at once.
+func TestConcurrentNumbering(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	const each = 40
@@ -170,21 +170,21 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanMayBe has many number more new lists at once than there may be.
-func TestNoMoreThanMayBe(t *testing.T) {
+// TestConcurrentMaximum has many number more new lists at once than there may be.
+func TestConcurrentMaximum(t *testing.T) {
 	var log strings.Builder
-	const most, by = 20, 8
+	const limit, goroutines = 20, 8
 	dir := t.TempDir()
-	r, err := Open(Config{Dir: dir, Max: most, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	r, err := Open(Config{Dir: dir, Max: limit, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	var numbered, refused atomic.Int64
 	var wg sync.WaitGroup
-	for g := range by {
+	for g := range goroutines {
 		wg.Go(func() {
-			for i := range most / 4 {
+			for i := range limit / 4 {
 				switch _, err := r.ID(names(fmt.Sprint(g, i)), Owner{}); {
 				case err == nil:
 					numbered.Add(1)
@@ -197,7 +197,7 @@ func TestNoMoreThanMayBe(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := numbered.Load(); n != most || n+refused.Load() != by*most/4 || r.Len() != most {
+	if n := numbered.Load(); n != limit || n+refused.Load() != goroutines*limit/4 || r.Len() != limit {
 		t.Errorf("%d numbered, %d refused, %d there", n, refused.Load(), r.Len())
 	}
 	if got := strings.Count(log.String(), "level=WARN"); got != 1 || !strings.Contains(log.String(), "nine tenths") {
@@ -205,10 +205,10 @@ func TestNoMoreThanMayBe(t *testing.T) {
 	}
 	r.Close()
 	log.Reset()
-	if r, err = Open(Config{Dir: dir, Max: most / 2, Log: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+	if r, err = Open(Config{Dir: dir, Max: limit / 2, Log: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
 		t.Fatal(err)
 	}
-	if r.Len() != most || !strings.Contains(log.String(), "nine tenths") {
+	if r.Len() != limit || !strings.Contains(log.String(), "nine tenths") {
 		t.Errorf("%d lists, and the log has %s", r.Len(), log.String())
 	}
 	if _, err := r.ID(names("one more"), Owner{}); !errors.Is(err, ErrFull) {

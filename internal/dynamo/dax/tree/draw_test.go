@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 )
 
-// drawn is a tree under way: its bytes, how it reads in a form of its own, and its values.
-type drawn struct {
+// randomTree is a tree under way: its bytes, how it reads in a form of its own, and its values.
+type randomTree struct {
 	t      *rapid.T
 	tree   []byte
 	values int
@@ -20,14 +20,14 @@ type drawn struct {
 	targets int
 }
 
-func (d *drawn) op(op, items int) {
+func (d *randomTree) op(op, items int) {
 	d.tree = cbor.AppendUint(cbor.AppendArray(d.tree, items), uint64(op))
 }
 
-func (d *drawn) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "choice") }
+func (d *randomTree) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "choice") }
 
 // condition draws a condition and returns its form.
-func (d *drawn) condition(depth int) string {
+func (d *randomTree) condition(depth int) string {
 	kinds := 12
 	if depth == 0 {
 		kinds = 9
@@ -82,7 +82,7 @@ func (d *drawn) condition(depth int) string {
 	}
 }
 
-func (d *drawn) operand() string {
+func (d *randomTree) operand() string {
 	if d.pick(2) == 0 {
 		return d.path()
 	}
@@ -91,7 +91,7 @@ func (d *drawn) operand() string {
 
 // value refers to a value of its own, or to one that was referred to before. All are the
 // texts v0, v1 and so on.
-func (d *drawn) value() string {
+func (d *randomTree) value() string {
 	n := d.pick(d.values + 1)
 	d.values = max(d.values, n+1)
 	d.op(opValue, 2)
@@ -99,14 +99,14 @@ func (d *drawn) value() string {
 	return fmt.Sprintf("v%d", n)
 }
 
-func (d *drawn) path() string {
+func (d *randomTree) path() string {
 	n := 1 + d.pick(3)
 	d.op(opPath, n+1)
 	return d.parts(0, n)
 }
 
 // target draws a path that overlaps with no other of them.
-func (d *drawn) target() string {
+func (d *randomTree) target() string {
 	d.targets++
 	name, n := fmt.Sprint("target", d.targets), 1+d.pick(3)
 	d.op(opPath, n+1)
@@ -115,7 +115,7 @@ func (d *drawn) target() string {
 }
 
 // parts draws the parts of a path from number from to the last.
-func (d *drawn) parts(from, n int) (form string) {
+func (d *randomTree) parts(from, n int) (form string) {
 	for i := from; i < n; i++ {
 		if i > 0 && d.pick(3) == 0 {
 			index := d.pick(4)
@@ -176,8 +176,8 @@ func pathForm(p expr.Path) (text string) {
 	return text
 }
 
-// given has expr load the names and values of w.
-func given(t *rapid.T, w *Placeholders) (*expr.Names, *expr.Values) {
+// loadPlaceholders has expr load the names and values of w.
+func loadPlaceholders(t *rapid.T, w *Placeholders) (*expr.Names, *expr.Values) {
 	names, values := new(expr.Names), new(expr.Values)
 	if w.HasNames() {
 		if err := names.Reset(w.AppendNames(nil)); err != nil {
@@ -205,7 +205,7 @@ func flat(form string) bool {
 // TestSameTree draws conditions and has the text read that they become.
 func TestSameTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{t: t}
+		d := &randomTree{t: t}
 		d.tree = cbor.AppendUint(cbor.AppendArray(nil, 3), 1)
 		want := d.condition(4)
 		d.tree = cbor.AppendArray(d.tree, d.values+1)
@@ -217,7 +217,7 @@ func TestSameTree(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		names, values := given(t, &w)
+		names, values := loadPlaceholders(t, &w)
 		c, err := expr.ParseCondition("FilterExpression", text, names, values)
 		if err != nil {
 			if strings.Contains(err.Error(), "overlap") || strings.Contains(err.Error(), "operands") || strings.Contains(err.Error(), "distinct") || strings.Contains(err.Error(), "The BETWEEN") {

@@ -12,7 +12,7 @@ import (
 )
 
 // action draws an action of an update and returns its clause and its form.
-func (d *drawn) action() (expr.Clause, string) {
+func (d *randomTree) action() (expr.Clause, string) {
 	switch d.pick(4) {
 	case 0:
 		d.op(opRemove, 2)
@@ -32,7 +32,7 @@ func (d *drawn) action() (expr.Clause, string) {
 }
 
 // set refers to a value of its own, which is a set.
-func (d *drawn) set() string {
+func (d *randomTree) set() string {
 	d.values++
 	d.op(opValue, 2)
 	d.tree = cbor.AppendUint(d.tree, uint64(d.values-1))
@@ -40,7 +40,7 @@ func (d *drawn) set() string {
 }
 
 // source draws the value that an attribute is set to. The operands of a sum are not sums.
-func (d *drawn) source() string {
+func (d *randomTree) source() string {
 	if k := d.pick(4); k < 2 {
 		d.op([]int{opPlus, opMinus}[k], 3)
 		a := d.term(1)
@@ -50,7 +50,7 @@ func (d *drawn) source() string {
 }
 
 // term draws an operand of an update.
-func (d *drawn) term(depth int) string {
+func (d *randomTree) term(depth int) string {
 	switch k := d.pick(4); {
 	case k == 0 && depth > 0:
 		d.op(opIfNotExists, 3)
@@ -86,7 +86,7 @@ func sourceForm(o *expr.Operand) string {
 // its actions, in their order.
 func TestSameUpdate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{t: t}
+		d := &randomTree{t: t}
 		n := 1 + d.pick(5)
 		d.tree = cbor.AppendArray(cbor.AppendUint(cbor.AppendArray(nil, 3), 1), n)
 		var want, got [expr.Delete + 1]string
@@ -103,7 +103,7 @@ func TestSameUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		names, values := given(t, &w)
+		names, values := loadPlaceholders(t, &w)
 		u, err := expr.ParseUpdate(text, names, values)
 		if err != nil {
 			t.Fatalf("%s became %s: %v", want, text, err)
@@ -124,10 +124,10 @@ func TestSameUpdate(t *testing.T) {
 // TestSameProjection draws projections and has the text read that they become.
 func TestSameProjection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{t: t}
+		d := &randomTree{t: t}
 		n := 1 + d.pick(5)
 		d.tree = cbor.AppendArray(cbor.AppendUint(cbor.AppendArray(nil, 2), 1), n)
-		var want, got, told string
+		var want, got, returned string
 		for range n {
 			want += d.target() + "; "
 		}
@@ -136,7 +136,7 @@ func TestSameProjection(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		names, _ := given(t, &w)
+		names, _ := loadPlaceholders(t, &w)
 		read, err := expr.ParsePaths(text, names)
 		if err != nil {
 			t.Fatalf("%s became %s: %v", want, text, err)
@@ -147,10 +147,10 @@ func TestSameProjection(t *testing.T) {
 			for _, s := range paths[i] {
 				same = append(same, expr.Step(s))
 			}
-			told += pathForm(same) + "; "
+			returned += pathForm(same) + "; "
 		}
-		if got != want || told != want || !names.AllUsed() {
-			t.Fatalf("%s became %s, which is %s; the paths are %s", want, text, got, told)
+		if got != want || returned != want || !names.AllUsed() {
+			t.Fatalf("%s became %s, which is %s; the paths are %s", want, text, got, returned)
 		}
 	})
 }

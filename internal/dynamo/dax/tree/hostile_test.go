@@ -26,8 +26,8 @@ func TestHostile(t *testing.T) {
 		unhex(t, "820181 83126161 d90cfc"))
 }
 
-// TestResetLetsGo has large expressions leave no memory behind.
-func TestResetLetsGo(t *testing.T) {
+// TestResetReleasesMemory has large expressions leave no memory behind.
+func TestResetReleasesMemory(t *testing.T) {
 	update := unhex(t, "830199 2000"+strings.Repeat("8216 82126161", 1<<13)+"80")
 	var many []byte
 	for i := range 2 * keepWords {

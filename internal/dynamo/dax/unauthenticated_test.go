@@ -13,7 +13,7 @@ import (
 // its client has proved nothing, and that it may idle for ever after that.
 func TestUnauthenticatedIdle(t *testing.T) {
 	const idle = 10 * time.Second
-	f := func(what string, change func(*Config), ask func(c *client)) {
+	ends := func(what string, change func(*Config), ask func(c *client)) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, change)
@@ -22,16 +22,16 @@ func TestUnauthenticatedIdle(t *testing.T) {
 				ask(c)
 			}
 			begin := time.Now()
-			c.over()
+			c.expectEnd()
 			if took := time.Since(begin); took != idle {
 				t.Errorf("%s: ended after %v", what, took)
 			}
-			if n := r.srv.metrics.unproved.Value(); n != 1 {
+			if n := r.srv.metrics.unauthenticated.Value(); n != 1 {
 				t.Errorf("%s: %d counted", what, n)
 			}
 		})
 	}
-	stays := func(what string, change func(*Config), ask func(c *client)) {
+	staysOpen := func(what string, change func(*Config), ask func(c *client)) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, change)
@@ -39,26 +39,26 @@ func TestUnauthenticatedIdle(t *testing.T) {
 			time.Sleep(idle - time.Second)
 			ask(c)
 			time.Sleep(24 * time.Hour)
-			c.quiet()
-			if n := r.srv.metrics.unproved.Value(); n != 0 {
+			c.expectSilence()
+			if n := r.srv.metrics.unauthenticated.Value(); n != 0 {
 				t.Errorf("%s: %d counted", what, n)
 			}
 		})
 	}
 	open := func(*Config) {}
-	echo := func(c *client) { c.gets(askEcho+"4101", "804101") }
-	f("open, no request", open, nil)
-	stays("open, a request", open, echo)
-	f("no proof", guard(t), nil)
-	f("a request without proof", guard(t), func(c *client) {
-		c.fails(askEcho+"4101", "requires authentication", unauthenticated...)
+	echo := func(c *client) { c.expect(askEcho+"4101", "804101") }
+	ends("open, no request", open, nil)
+	staysOpen("open, a request", open, echo)
+	ends("no proof", withKeys(t), nil)
+	ends("a request without proof", withKeys(t), func(c *client) {
+		c.expectError(askEcho+"4101", "requires authentication", unauthenticated...)
 		time.Sleep(idle - time.Second)
-		c.fails(askEcho+"4101", "requires authentication", unauthenticated...)
+		c.expectError(askEcho+"4101", "requires authentication", unauthenticated...)
 	})
-	f("a wrong secret", guard(t), func(c *client) { c.send(proof("FULL", "two", time.Now())); synctest.Wait() })
-	f("an unknown key", guard(t), func(c *client) { c.send(proof("OTHER", "one", time.Now())); synctest.Wait() })
-	stays("a proof", guard(t), func(c *client) { c.send(proof("FULL", "one", time.Now())) })
-	stays("a request with a proof", guard(t), func(c *client) { c.gets(proof("FULL", "one", time.Now())+askEcho+"4101", "804101") })
+	ends("a wrong secret", withKeys(t), func(c *client) { c.send(authorizeCall("FULL", "two", time.Now())); synctest.Wait() })
+	ends("an unknown key", withKeys(t), func(c *client) { c.send(authorizeCall("OTHER", "one", time.Now())); synctest.Wait() })
+	staysOpen("a proof", withKeys(t), func(c *client) { c.send(authorizeCall("FULL", "one", time.Now())) })
+	staysOpen("a request with a proof", withKeys(t), func(c *client) { c.expect(authorizeCall("FULL", "one", time.Now())+askEcho+"4101", "804101") })
 }
 
 // TestUnauthenticatedReset checks that version 2 of the Go client, which retries only after
@@ -80,14 +80,14 @@ func TestUnauthenticatedReset(t *testing.T) {
 func TestConnectionsPerClient(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Listen, c.Limits.ConnectionsPerClient = "127.0.0.1:0", 2 })
 	a, b := r.hello("Go v1"), r.hello("Go v1")
-	a.gets(askEcho+"4101", "804101")
-	b.gets(askEcho+"4101", "804101")
-	r.dial().over()
+	a.expect(askEcho+"4101", "804101")
+	b.expect(askEcho+"4101", "804101")
+	r.dial().expectEnd()
 	if n := r.srv.metrics.perClient.Value(); n != 1 {
 		t.Errorf("%d were refused", n)
 	}
 	_ = a.nc.Close()
 	until(func() bool { return r.srv.Open() == 1 })
 	c := r.hello("Go v1")
-	c.gets(askEcho+"4101", "804101")
+	c.expect(askEcho+"4101", "804101")
 }
