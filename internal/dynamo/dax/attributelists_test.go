@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 )
 
-// TestListShare has one key number as many lists as it may: others still number theirs.
+// TestListShare checks that a key that has used its share of lists leaves the others theirs.
 func TestListShare(t *testing.T) {
 	registry, err := lists.Open(lists.Config{Dir: t.TempDir(), Max: 8})
 	if err != nil {
@@ -27,12 +27,12 @@ func TestListShare(t *testing.T) {
 	number(greedy, "b")
 	greedy.expectError("013a495927bb816163", "the access key has had as many lists of attributes numbered as one of several keys may", 4, 37, 38, 39, 49)
 	if again := number(greedy, "a"); again != first {
-		t.Errorf("a list with a number has another one: %s, %s", first, again)
+		t.Errorf("the number of a list changed from %s to %s", first, again)
 	}
 	other := r.hello("Python")
 	other.send(authorizeCall("SOME", "two", time.Now()))
 	number(other, "c")
-	number(greedy, "c") // as it has a number now
+	number(greedy, "c") // numbered by the other key
 }
 
 func TestAttributeLists(t *testing.T) {

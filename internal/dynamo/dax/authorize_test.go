@@ -69,7 +69,7 @@ func TestAuthorize(t *testing.T) {
 		}
 		c.send(authorizeCall("FULL", "one", time.Now()) + askEcho + "4101")
 		if got := c.reply(2); got != "804101" {
-			t.Error(got)
+			t.Errorf("got the replies %s", got)
 		}
 		c.expect(askTab2, "80 a2 62706b 6153 62736b 614e")
 		c.expect(askEcho+"4102", "804102")
@@ -86,7 +86,7 @@ func TestAuthorize(t *testing.T) {
 
 		c.expectError(authorizeCall("GONE", "three", time.Now())+askEcho+"4103", `"GONE" is not one of this service's`, badSignature...)
 		if n := r.srv.metrics.denied.Value(); n != 12 {
-			t.Errorf("%d were denied", n)
+			t.Errorf("%d requests were counted as denied", n)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestAccessLogOfRejections(t *testing.T) {
 			t.Helper()
 			rec := r.log.wait(1)[0]
 			if rec.Decision != decision || rec.Reason != reason || !strings.Contains(rec.Error, err) || err == "" && rec.Error != "" || string(rec.Principal) != principal {
-				t.Errorf("record %v, %q, %q, %q; want %v, %q, %q, %q", rec.Decision, rec.Reason, rec.Error, rec.Principal, decision, reason, err, principal)
+				t.Errorf("record: got %v, %q, %q, %q; want %v, %q, %q, %q", rec.Decision, rec.Reason, rec.Error, rec.Principal, decision, reason, err, principal)
 			}
 		}
 		c.expectError(askTab1, "requires authentication", unauthenticated...)
@@ -160,7 +160,7 @@ func TestReloadKeys(t *testing.T) {
 	})
 }
 
-// TestOpen accepts every client, whatever its authorization.
+// TestOpen checks that a server without keys accepts every client.
 func TestOpen(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Python")

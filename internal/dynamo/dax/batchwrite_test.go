@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// sequentialOrigin is an origin that answers one thing after the other.
+// sequentialOrigin is an origin with a list of responses, one for each request.
 type sequentialOrigin struct {
 	*scripted
 	answers []string
@@ -21,7 +21,7 @@ func (o *sequentialOrigin) Do(ctx context.Context, r *origin.Request) (*origin.R
 		return o.scripted.Do(ctx, r)
 	}
 	if len(o.answers) == 0 {
-		return nil, errors.New("nobody asks for more")
+		return nil, errors.New("more requests than responses")
 	}
 	status := 200
 	if strings.Contains(o.answers[0], "__type") {
@@ -32,9 +32,9 @@ func (o *sequentialOrigin) Do(ctx context.Context, r *origin.Request) (*origin.R
 	return o.scripted.Do(ctx, r)
 }
 
-// TestUnprocessedItems has DynamoDB leave writes of a batch unprocessed: they are retried, and the
-// capacity of each request is reported. Writes that remain are returned to the client only
-// if others succeeded.
+// TestUnprocessedItems checks that writes of a batch that DynamoDB leaves unprocessed are
+// retried, and that the capacity of each request is reported. Writes that still remain are
+// returned to the client only if others succeeded.
 func TestUnprocessedItems(t *testing.T) {
 	const (
 		request = "011a06ed585f a1 6454616231 84 45616c696365 41 01 43626f62 f6 bf 03 01 ff" // put alice, delete bob
@@ -64,7 +64,7 @@ func TestUnprocessedItems(t *testing.T) {
 			r.hello("Go v1").expect(request, c.reply)
 			asked := strings.Split(o.take(), "\n")
 			if len(asked) != len(c.answers) || !strings.HasSuffix(asked[len(asked)-1], c.last) {
-				t.Errorf("the origin was asked\n%s", strings.Join(asked, "\n"))
+				t.Errorf("the origin received %d requests:\n%s", len(asked), strings.Join(asked, "\n"))
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// expectRejected sends a request that must be rejected without allocating more than most bytes and
-// without a request to the origin.
+// expectRejected sends a request that must be rejected with an allocation of at most maxAlloc
+// bytes and without a request to the origin.
 func (s *stage) expectRejected(request []byte, message string, maxAlloc uint64) {
 	s.t.Helper()
 	text := hex.EncodeToString(request)
@@ -20,18 +20,18 @@ func (s *stage) expectRejected(request []byte, message string, maxAlloc uint64) 
 	codes, got := s.c.failure()
 	runtime.ReadMemStats(&after)
 	if !equal(codes, []int64{4, 37, 38, 39, 46}) || !bytes.Contains([]byte(got), []byte(message)) || len(got) > 1000 {
-		s.t.Errorf("%v %.1000s, want %s", codes, got, message)
+		s.t.Errorf("got the error %v %.1000s, want %s", codes, got, message)
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > maxAlloc {
-		s.t.Errorf("%s: %d bytes were allocated", message, n)
+		s.t.Errorf("%s: %d bytes were allocated, want at most %d", message, n, maxAlloc)
 	}
 	if asked := s.origin.take(); asked != "" {
-		s.t.Errorf("the origin was asked %.100s", asked)
+		s.t.Errorf("the origin received %.100s", asked)
 	}
 }
 
-// TestLongNumbers puts an item of numbers of five bytes whose texts have more than a
-// hundred, in a list and in a set.
+// TestLongNumbers puts an item of numbers that have five bytes each and more than a hundred
+// digits as text, in a list and in a set.
 func TestLongNumbers(t *testing.T) {
 	s := newStage(t)
 	for _, tag := range []string{"", "d90cfa"} {
@@ -45,7 +45,7 @@ func TestLongNumbers(t *testing.T) {
 	}
 }
 
-// TestManyNames defines a list of more names than are numbered, of a byte each.
+// TestManyNames defines a list with more names of one byte than the server accepts.
 func TestManyNames(t *testing.T) {
 	const names = 2 << 20
 	s := newStage(t)
@@ -54,8 +54,8 @@ func TestManyNames(t *testing.T) {
 	s.expectRejected(b, "more than 10000 names", 24<<20)
 }
 
-// TestLongTable has a table's name of a megabyte in every place where there may be one: it
-// is in no error and in no log.
+// TestLongTable sends a table name of a megabyte wherever a request has one. The name is
+// repeated in no error and in no log.
 func TestLongTable(t *testing.T) {
 	s := newStage(t)
 	long := bytes.Repeat([]byte{'t'}, 1<<20)
@@ -80,8 +80,8 @@ func TestLongTable(t *testing.T) {
 	}
 }
 
-// TestLongKey has a key that is longer than any: as it is all control characters, its
-// text would be six times as long.
+// TestLongKey sends a key that is too long. It consists of control characters, so its JSON
+// would be six times as long.
 func TestLongKey(t *testing.T) {
 	s := newStage(t)
 	key := cbor.AppendBytes(unhex(t, "011a0fb0cc6a 44 54616231"), make([]byte, 4<<20))

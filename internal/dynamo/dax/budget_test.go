@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// loop repeats a request without allocating itself.
+// loop repeats a request without allocations of its own.
 type loop struct {
 	nc             io.ReadWriter
 	request, reply []byte
@@ -29,7 +29,7 @@ func (l *loop) once() error {
 	return err
 }
 
-// TestRequestAllocs has a connection serve requests for nothing.
+// TestRequestAllocs checks that a connection serves requests without allocations.
 func TestRequestAllocs(t *testing.T) {
 	for _, change := range []func(*Config){func(*Config) {}, withKeys(t)} {
 		testRequestAllocs(t, change)
@@ -47,7 +47,7 @@ func testRequestAllocs(t *testing.T, change func(*Config)) {
 			}
 		})
 		if got > 0 && !race.Enabled {
-			t.Errorf("%v allocations for %.20s", got, request)
+			t.Errorf("%v allocations for the request %.20s, want none", got, request)
 		}
 	}
 }

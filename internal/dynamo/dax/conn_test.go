@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// loopback runs a test over real sockets as well as over pipes in a bubble of time.
+// loopback runs a test over real sockets, and over pipes in a synctest bubble.
 func loopback(t *testing.T, change func(*Config), f func(t *testing.T, r *rig)) {
 	if change == nil {
 		change = func(*Config) {}
@@ -41,7 +41,7 @@ func TestPreambles(t *testing.T) {
 			c := r.dial()
 			c.send(preamble + askEcho + "4101")
 			if got := c.reply(2); got != "804101" {
-				t.Errorf("after %s: %s", preamble, got)
+				t.Errorf("reply after the preamble %s: %s", preamble, got)
 			}
 		}
 	})
@@ -69,7 +69,7 @@ func TestInvalidPreambles(t *testing.T) {
 		}
 	})
 	if r := newRig(t); r.log.take() != nil {
-		t.Error("a record")
+		t.Error("a server without requests has an access log")
 	}
 }
 
@@ -90,11 +90,11 @@ func TestSplitRequests(t *testing.T) {
 					_, _ = c.nc.Write(whole[at:])
 				}()
 				if got := c.reply(2); got != want {
-					t.Fatalf("at %d: %s", at, got)
+					t.Fatalf("split at byte %d: got the reply %s", at, got)
 				}
 				c.reply(2)
 				if got := c.reply(2); got != "804104" {
-					t.Fatalf("at %d: %s", at, got)
+					t.Fatalf("split at byte %d: got the second reply %s", at, got)
 				}
 				_ = c.nc.Close()
 			}
@@ -157,7 +157,7 @@ func TestUnknownMethod(t *testing.T) {
 			c := r.hello("JavaScript v3")
 			c.send("01" + id)
 			if codes, text := c.failure(); !equal(codes, []int64{4, 37, 38, 44}) || !strings.Contains(text, "does not implement") {
-				t.Errorf("%s: %v %q", id, codes, text)
+				t.Errorf("method %s: got the error %v %q", id, codes, text)
 			}
 			_ = c.nc.SetReadDeadline(time.Now().Add(time.Minute))
 			c.expectEnd()
@@ -165,7 +165,7 @@ func TestUnknownMethod(t *testing.T) {
 	})
 }
 
-// TestMisbehavingMethods checks how misbehaving methods are handled.
+// TestMisbehavingMethods checks that a method that panics or replies nothing gets an error.
 func TestMisbehavingMethods(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Go v1")
@@ -176,15 +176,16 @@ func TestMisbehavingMethods(t *testing.T) {
 		last := log[2]
 		if last.Operation != "GetItem" || string(last.Table) != "abc" || last.Status != 200 || last.BytesIn != 8 || last.BytesOut != 2 ||
 			string(last.UserAgent) != "DaxGoClient-1.2.14" || last.Service != "orders" || len(last.RequestID) == 0 {
-			t.Errorf("%+v", last)
+			t.Errorf("got the record %+v", last)
 		}
 		if log[0].Status != 500 || log[0].Operation != "Panic" {
-			t.Errorf("%+v", log[0])
+			t.Errorf("got the record %+v", log[0])
 		}
 	})
 }
 
-// TestLargeRequests sends requests that do not fit the first buffer, by pieces and several at once.
+// TestLargeRequests sends requests larger than the first buffer, in pieces and several at
+// once.
 func TestLargeRequests(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		c := r.hello("Go v1")
@@ -205,7 +206,7 @@ func TestLargeRequests(t *testing.T) {
 	})
 }
 
-// largeReply reads a reply of Echo and returns how long its string is.
+// largeReply reads a reply of Echo and returns the length of its string, -1 if it is wrong.
 func (c *client) largeReply(size int) int {
 	c.t.Helper()
 	want := cbor.AppendBytes([]byte{success}, make([]byte, size))
@@ -241,7 +242,7 @@ func TestTooLarge(t *testing.T) {
 func TestBufferedBytes(t *testing.T) {
 	loopback(t, func(c *Config) { c.Limits.BufferedBytes = 64 << 10 }, func(t *testing.T, r *rig) {
 		half := append(unhex(t, askEcho+"5a00010000"), make([]byte, 20<<10)...)
-		first := r.hello("Go v1") // takes 32 KiB, and for a moment 16 besides
+		first := r.hello("Go v1") // uses 32 KiB, and 16 more for a moment
 		first.send(hex.EncodeToString(half))
 		until(func() bool { return r.srv.room.used.Load() == 32<<10 })
 		second := r.hello("Go v1")
@@ -256,7 +257,8 @@ func TestBufferedBytes(t *testing.T) {
 	})
 }
 
-// TestTimeouts lets time pass: preambles and requests have to be finished, idling is free.
+// TestTimeouts checks that preambles and requests must be completed in time, and that a
+// connection may be idle for any time.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -264,7 +266,7 @@ func TestTimeouts(t *testing.T) {
 		c := r.dial()
 		c.expectEnd()
 		if d := time.Since(begin); d != 10*time.Second {
-			t.Errorf("a silent connection ended after %v", d)
+			t.Errorf("a connection without a preamble ended after %v, want 10s", d)
 		}
 		c = r.dial()
 		c.send("674a")
@@ -286,13 +288,13 @@ func TestTimeouts(t *testing.T) {
 			t.Error(codes, text)
 		}
 		if d := time.Since(begin); d != time.Minute {
-			t.Errorf("a half request ended after %v", d)
+			t.Errorf("an incomplete request ended after %v, want 1m", d)
 		}
 		c.expectEnd()
 	})
 }
 
-// TestWriteTimeout has a client that takes nothing.
+// TestWriteTimeout uses a client that reads nothing.
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -301,7 +303,7 @@ func TestWriteTimeout(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		c.expectEnd()
 		if n := r.srv.metrics.unsent.Value(); n != 1 {
-			t.Errorf("%d replies were not sent", n)
+			t.Errorf("%d replies were counted as not sent", n)
 		}
 	})
 }
@@ -313,12 +315,12 @@ func TestConnections(t *testing.T) {
 		b.expect(askEcho+"4101", "804101")
 		r.dial().expectEnd()
 		if n := r.srv.metrics.refused.Value(); n != 1 {
-			t.Errorf("%d were refused", n)
+			t.Errorf("%d connections were counted as refused", n)
 		}
 	})
 }
 
-// TestClientGone has a client leave while its request is under way.
+// TestClientGone closes a connection while its request is being served.
 func TestClientGone(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0" })
 	c := r.hello("Go v1")
@@ -337,12 +339,13 @@ func TestAnswerTimeout(t *testing.T) {
 		begin := time.Now()
 		c.expect(askWait, "80f6")
 		if err := <-r.slow.ended; err != errTooLate || time.Since(begin) != 30*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("the request ended with %v after %v", err, time.Since(begin))
 		}
 	})
 }
 
-// TestEndOfStream sends the end of the stream together with a request: it is found in the end.
+// TestEndOfStream sends a request and closes the sending side: the request is answered before
+// the connection ends.
 func TestEndOfStream(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0" })
 	c := r.hello("Go v1")
@@ -369,7 +372,7 @@ func TestRateLimit(t *testing.T) {
 	r.srv.Configure(r.cfg)
 	c.expect(askEcho+"4101", "804101")
 	if n := r.srv.metrics.limited.Value(); n != 1 {
-		t.Errorf("%d were refused", n)
+		t.Errorf("%d requests were counted as refused", n)
 	}
 	r.log.wait(7)
 	w := httptest.NewRecorder()
@@ -381,12 +384,12 @@ func TestRateLimit(t *testing.T) {
 		`kasoku_dax_connections_open{service="orders"} 1`,
 	} {
 		if !strings.Contains(text.String(), line+"\n") {
-			t.Errorf("no %s", line)
+			t.Errorf("%q is missing in the metrics", line)
 		}
 	}
 }
 
-// TestFrames has a client that wants its replies in frames, as one for Java does.
+// TestFrames uses a client that requests replies in frames, as the one for Java does.
 func TestFrames(t *testing.T) {
 	noNodes := func(c *Config) { c.Members = func() []Member { return nil } }
 	loopback(t, noNodes, func(t *testing.T, r *rig) {

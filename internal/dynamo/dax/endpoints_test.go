@@ -10,24 +10,24 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// servePage reads the answer to endpoints: a line for each node.
+// list sends an endpoints request and returns the reply as text, a line for each node.
 func (c *client) list() string {
 	c.t.Helper()
 	c.send(askEndpoints)
 	b := unhex(c.t, c.reply(2))
 	if b[0] != success || b[1]>>5 != 4 || b[1] == 0x9f {
-		c.t.Fatalf("%x", b)
+		c.t.Fatalf("got the reply %x", b)
 	}
 	r := cbor.NewReader(b[1:])
 	var text strings.Builder
 	n := r.Array()
 	for r.More(&n) {
 		if fields := r.Map(); fields != nodeFields {
-			c.t.Fatalf("%d fields in %x", fields, b)
+			c.t.Fatalf("a node has %d fields in %x", fields, b)
 		}
 		for key := range int64(nodeFields) {
 			if got := r.Int(); got != key {
-				c.t.Fatalf("field %d", got)
+				c.t.Fatalf("got field %d, want %d", got, key)
 			}
 			switch r.Kind() {
 			case cbor.Uint:
@@ -104,11 +104,11 @@ func TestEndpointsFamily(t *testing.T) {
 	c := r.hello("Go v1")
 	local := c.nc.RemoteAddr().String()
 	if got := c.list(); !strings.Contains(got, netip.MustParseAddrPort(local).Addr().Unmap().String()) {
-		t.Errorf("%s is not of %s", got, local)
+		t.Errorf("the list %s lacks the local address %s", got, local)
 	}
 }
 
-// TestEndpointsBytes pins the reply that clients have been found to accept.
+// TestEndpointsBytes compares the reply with one that clients are known to accept.
 func TestEndpointsBytes(t *testing.T) {
 	m := Member{ID: 1, Name: "localhost", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:18111")}, Zone: "local-1a", Session: 7}
 	got := hex.EncodeToString(appendNode(nil, &m, true))

@@ -57,10 +57,10 @@ func FuzzConnection(f *testing.F) {
 		requests, sent := play(b, len(b)+1)
 		again, sentAgain := play(b, 3)
 		if requests != again || sent != sentAgain {
-			t.Errorf("at once: %d requests, %d bytes; in pieces: %d, %d", requests, sent, again, sentAgain)
+			t.Errorf("in one piece: %d requests, %d bytes sent; in several: %d, %d", requests, sent, again, sentAgain)
 		}
 		if n := r.srv.room.used.Load(); n != 0 {
-			t.Errorf("%d bytes are taken", n)
+			t.Errorf("%d bytes of the budget were not released", n)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// knownLists are the lists of attributes that the recorded requests refer to, numbered
-// from 2 on, and no others.
+// knownLists are the attribute lists that the recorded requests use, numbered from 2 on. There
+// are no others.
 type knownLists []string
 
 var recordedLists = knownLists{"age name", "a b", "b bf bl bs l m n0 n1 n2 n3 n4 n5 n6 n7 n8 ns nul s s0 ss", "cnt tags", "v"}
@@ -94,7 +94,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		for line := range strings.SplitSeq(s.origin.take(), "\n") {
 			if _, body, asked := strings.Cut(line, " "); asked && !wire.Valid([]byte(body), wire.MaxDepth) {
-				t.Errorf("the origin is asked %s", line)
+				t.Errorf("the origin received invalid JSON: %s", line)
 			}
 		}
 		for rest := p.sent; len(rest) > 0; {
@@ -102,12 +102,12 @@ func FuzzRequest(f *testing.F) {
 			scan.Begin(1)
 			end, whole, err := scan.Scan(rest)
 			if !whole {
-				t.Fatalf("the answer is %x: %v", p.sent, err)
+				t.Fatalf("the reply %x: %v", p.sent, err)
 			}
 			rest = rest[end:]
 		}
 		if n := s.srv.room.used.Load(); n != 0 {
-			t.Errorf("%d bytes are taken", n)
+			t.Errorf("%d bytes of the budget were not released", n)
 		}
 	})
 }

@@ -32,7 +32,7 @@ var preambles = map[string]string{
 	"Go v2":         "674a37796e653547006130a169557365724167656e7473446178476f5632436c69656e742d312e302e3300",
 }
 
-// The requests that the tests make of the methods in operations for tests.
+// Requests for the methods in testMethods.
 const (
 	askEndpoints = "011a1b2bcf02"
 	askEcho      = "011903e9" // and a byte string
@@ -40,10 +40,10 @@ const (
 	askPanic     = "011903eb"
 	askNothing   = "011903ec"
 	askFail      = "011903ed"
-	askRelease   = "011903ee" // waits until the test lets it go on
+	askRelease   = "011903ee" // waits until the test releases it
 )
 
-// slow connects the waiting methods with the tests.
+// slow synchronizes the methods that wait with the tests.
 type slow struct {
 	begun   chan struct{}
 	release chan struct{}
@@ -54,7 +54,7 @@ func newSlow() *slow {
 	return &slow{begun: make(chan struct{}, 16), release: make(chan struct{}), ended: make(chan error, 16)}
 }
 
-// testMethods replace the operations.
+// testMethods replaces the operations with methods for tests.
 func testMethods(s *slow) []method {
 	return []method{
 		{id: 1001, name: "Echo", args: 1, serve: func(k *call) { k.out = cbor.AppendBytes(append(k.out, success), k.args.Bytes()) }},
@@ -107,10 +107,10 @@ type rig struct {
 	cfg      Config
 	log      *records
 	reg      *telemetry.Registry
-	getItems hitsAndMisses // of serveOperations
+	getItems hitsAndMisses // counted by serveOperations
 }
 
-// serveOperations makes the rig serve the real methods instead of those for tests.
+// serveOperations replaces the methods for tests by the real ones.
 func (r *rig) serveOperations() {
 	r.srv.methods = newMethodTable(operations, metadata)
 	for _, m := range r.srv.methods {
@@ -199,7 +199,7 @@ func newService(t testing.TB, keys []accel.Key) *accel.Service {
 
 func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin, change ...func(*accel.Config, *cache.Config)) *accel.Service {
 	t.Helper()
-	// Nothing counts as lately written, unless a test changes that.
+	// Nothing counts as recently written unless a test changes that.
 	cc := cache.Config{Memory: 1 << 20, Settle: time.Nanosecond, Generations: 1 << 16}
 	cfg := accel.Config{Name: "orders", Region: "us-west-2", Open: keys == nil, Keys: keys,
 		ItemTTL: time.Minute, QueryTTL: time.Minute, NegativeTTL: time.Minute,
@@ -221,7 +221,7 @@ func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin, change ...func
 		t.Fatal(err)
 	}
 	t.Cleanup(svc.Close)
-	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as lately written
+	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as recently written
 	return svc
 }
 
@@ -283,7 +283,7 @@ func described(definitions ...string) string {
 		keys = append(keys, `{"AttributeName":"`+name+`","KeyType":"`+[]string{"HASH", "RANGE"}[i]+`"}`)
 		definitions[i] = `{"AttributeName":"` + strings.Replace(d, " ", `","AttributeType":"`, 1) + `"}`
 	}
-	slices.Reverse(definitions) // their order is not that of the keys
+	slices.Reverse(definitions) // definitions may have another order than the keys
 	return `"AttributeDefinitions":[` + strings.Join(definitions, ",") + `],"KeySchema":[` + strings.Join(keys, ",") + `]`
 }
 
@@ -306,8 +306,7 @@ func (tablesOnly) Do(_ context.Context, r *origin.Request) (*origin.Response, er
 func (tablesOnly) State() origin.State { return origin.State{Breaker: "closed"} }
 func (tablesOnly) Close()              {}
 
-// testLists numbers the lists it sees from 2 on, and takes none of more than 1100 names and no
-// more than four.
+// testLists numbers lists from 2 on. It accepts at most four lists, of at most 1100 names.
 type testLists struct {
 	mu  sync.Mutex
 	all []string
@@ -346,7 +345,7 @@ func (l *testLists) Names(id uint64) ([]string, bool) {
 	return strings.Split(l.all[id-2], "\x00"), true
 }
 
-// client is the other end of a connection.
+// client is the client's end of a connection.
 type client struct {
 	t  testing.TB
 	nc net.Conn
@@ -377,7 +376,7 @@ func (r *rig) hello(preamble string) *client {
 	return c
 }
 
-// send sends hexadecimal text; blanks are for reading.
+// send sends bytes given in hexadecimal; blanks are ignored.
 func (c *client) send(text string) {
 	c.t.Helper()
 	if _, err := c.nc.Write(unhex(c.t, text)); err != nil {
@@ -385,7 +384,7 @@ func (c *client) send(text string) {
 	}
 }
 
-// reply reads n items and returns them as hexadecimal text.
+// reply reads n CBOR items and returns them in hexadecimal.
 func (c *client) reply(n int) string {
 	c.t.Helper()
 	var scan cbor.Scanner
@@ -407,7 +406,7 @@ func (c *client) reply(n int) string {
 	}
 }
 
-// expect sends a request and wants a reply.
+// expect sends a request and compares the reply.
 func (c *client) expect(request, want string) {
 	c.t.Helper()
 	c.send(request)
@@ -417,11 +416,11 @@ func (c *client) expect(request, want string) {
 		r.Skip()
 	}
 	if got := c.reply(n); got != want {
-		c.t.Errorf("to %s:\ngot  %s\nwant %s", request, got, want)
+		c.t.Errorf("request %s:\ngot  %s\nwant %s", request, got, want)
 	}
 }
 
-// failure reads an error: its codes and its message.
+// failure reads an error and returns its codes and message.
 func (c *client) failure() (codes []int64, message string) {
 	c.t.Helper()
 	r := cbor.NewReader(unhex(c.t, c.reply(3)))
@@ -437,22 +436,22 @@ func (c *client) failure() (codes []int64, message string) {
 	return codes, message
 }
 
-// expectError wants an error as reply to a request.
+// expectError sends a request and compares the error.
 func (c *client) expectError(request, message string, codes ...int64) {
 	c.t.Helper()
 	c.send(request)
 	got, text := c.failure()
 	if !equal(got, codes) || !strings.Contains(text, message) {
-		c.t.Errorf("to %s: %v %q, want %v %q", request, got, text, codes, message)
+		c.t.Errorf("request %s: got the error %v %q, want %v %q", request, got, text, codes, message)
 	}
 }
 
-// expectEnd wants the connection to end without another byte.
+// expectEnd checks that the connection ends without another byte.
 func (c *client) expectEnd() {
 	c.t.Helper()
 	b, err := io.ReadAll(c.nc)
 	if len(b) > 0 || err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		c.t.Errorf("%x and %v, want the end", b, err)
+		c.t.Errorf("read %x and %v, want the end of the stream", b, err)
 	}
 }
 
@@ -462,7 +461,7 @@ func (c *client) expectSilence() {
 	_ = c.nc.SetReadDeadline(time.Now().Add(time.Millisecond))
 	var one [1]byte
 	if n, err := c.nc.Read(one[:]); n > 0 || !isTimeout(err) {
-		c.t.Errorf("%x and %v, want nothing", one[:n], err)
+		c.t.Errorf("read %x and %v, want nothing", one[:n], err)
 	}
 	_ = c.nc.SetReadDeadline(time.Time{})
 }
@@ -493,7 +492,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// expires waits, in a bubble of time as well as outside.
+// until polls until reached returns true, inside and outside of a synctest bubble.
 func until(reached func() bool) {
 	for !reached() {
 		<-time.After(time.Millisecond)

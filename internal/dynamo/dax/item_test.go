@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// stage is a server whose origin has scripted responses. The list age, name has number 2,
-// and cnt, tags has 3.
+// stage is a server whose origin has scripted responses. The attribute list age, name has
+// number 2, and cnt, tags has 3.
 type stage struct {
 	*rig
 	origin *scripted
@@ -31,13 +31,13 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 	return s
 }
 
-// expect sends a request and checks the request to the origin, or that there is none, and the
-// reply.
+// expect sends a request, compares the reply, and compares the request to the origin, which is
+// empty if there must be none.
 func (s *stage) expect(request, asked, want string) {
 	s.t.Helper()
 	s.c.expect(request, want)
 	if got := s.origin.take(); got != asked {
-		s.t.Errorf("to %s the origin was asked\n%s\nwant\n%s", request, got, asked)
+		s.t.Errorf("request %s: the origin received\n%s\nwant\n%s", request, got, asked)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestGetItem(t *testing.T) {
 	const found = "80 bf 00 49 02182a65416c696365 ff"
 	s.origin.setAnswer(200, alice)
 	s.expect(getAlice+"bf0300ff", "GetItem "+keyAlice+"}", found)
-	for range 3 { // translated, and then as it was kept
+	for range 3 { // the first hit translates the item, others use its cached form
 		s.expect(getAlice+"bfff", "", found)
 	}
 	s.expect(getAlice+"f6", "", found)
@@ -79,18 +79,18 @@ func TestGetItem(t *testing.T) {
 	for _, r := range s.log.wait(13) {
 		decisions = append(decisions, r.Decision)
 		if string(r.Table) == "" || r.Operation != "GetItem" || r.KeyHash == 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("got the record %+v", r)
 		}
 	}
 	if decisions[0] != telemetry.Miss || decisions[1] != telemetry.Hit || decisions[5] != telemetry.BypassConsistent || decisions[9] != telemetry.HitNegative {
-		t.Error(decisions)
+		t.Errorf("got the decisions %v", decisions)
 	}
 	if h, m := s.getItems.hit.Value(), s.getItems.miss.Value(); h != 9 || m != 3 {
 		t.Errorf("%d hits, %d misses", h, m)
 	}
 }
 
-// TestGetItemAfterWrite has an item written that the cache has in both forms.
+// TestGetItemAfterWrite writes an item that is cached in both forms.
 func TestGetItemAfterWrite(t *testing.T) {
 	s := newStage(t)
 	s.origin.setAnswer(200, alice)
@@ -129,7 +129,7 @@ func TestWrites(t *testing.T) {
 	for _, part := range []string{`"ConditionExpression":"attribute_not_exists(#n0) OR #n1 < :c0"`, `"ExpressionAttributeNames":{"#n0":"pk","#n1":"age"}`,
 		`"ExpressionAttributeValues":{":c0":{"N":"10"}}`, `"ReturnValues":"ALL_OLD"`, `"ReturnConsumedCapacity":"TOTAL"`, `"ReturnItemCollectionMetrics":"SIZE"`} {
 		if !strings.Contains(got, part) {
-			t.Errorf("no %s in %s", part, got)
+			t.Errorf("%q is missing in %s", part, got)
 		}
 	}
 	s.c.expect(delAlice+options[:8]+"ff", "80 bf 02 46 020963426f62 01 51 6454616231 fb4000000000000000 f6 f6 f6 03 58 18 65616c696365 fb3fe0000000000000 fb3ff8000000000000 ff")
@@ -145,7 +145,7 @@ func TestWrites(t *testing.T) {
 	s.c.expect(updAlice+"bf 07 04 ff", "80 bf 02 48 03 01 d90cf9 81 6179 ff")
 }
 
-// TestItemErrors relays errors of the origin and rejects malformed items.
+// TestItemErrors checks that errors of the origin are relayed and malformed items rejected.
 func TestItemErrors(t *testing.T) {
 	s := newStage(t)
 	s.origin.setAnswer(400, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`)
@@ -170,16 +170,16 @@ func TestItemErrors(t *testing.T) {
 	} {
 		s.c.send(bad)
 		if codes, text := s.c.failure(); len(codes) != 5 || codes[4] != 46 {
-			t.Errorf("%s: %v %q", bad, codes, text)
+			t.Errorf("request %s: got the error %v %q", bad, codes, text)
 		}
 	}
 	s.c.expectError("011a0fb0cc6a 44 54616239 41 61 bfff", "not found", 4, 37, 38, 39, 41)
 	if got := s.origin.take(); got != "" {
-		t.Errorf("the origin was asked %s", got)
+		t.Errorf("the origin received %s", got)
 	}
 }
 
-// TestGetItemAllocs has hits cost nothing.
+// TestGetItemAllocs checks that hits don't allocate.
 func TestGetItemAllocs(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Listen, c.Log = "127.0.0.1:0", nil })
 	s.origin.setAnswer(200, alice)
@@ -191,6 +191,6 @@ func TestGetItemAllocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); got > 0 && !race.Enabled {
-		t.Errorf("%v allocations", got)
+		t.Errorf("%v allocations, want none", got)
 	}
 }

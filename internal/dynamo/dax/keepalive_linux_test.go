@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestKeepAlive checks that the kernel is asked to find dead peers.
+// TestKeepAlive checks that connections have keep-alive enabled.
 func TestKeepAlive(t *testing.T) {
 	s, err := Listen(Config{Name: "orders", Listen: "127.0.0.1:0", Open: true})
 	if err != nil {
@@ -23,7 +23,7 @@ func TestKeepAlive(t *testing.T) {
 	for _, c := range s.conns.Conns() {
 		on := 0
 		if err := c.Raw.Control(func(fd uintptr) { on, err = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_KEEPALIVE) }); err != nil || on == 0 {
-			t.Errorf("%d, %v", on, err)
+			t.Errorf("SO_KEEPALIVE is %d, %v", on, err)
 		}
 	}
 	if err := s.Shutdown(t.Context()); err != nil {

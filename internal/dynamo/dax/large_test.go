@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// longNames has one list, of a name as long as names may be.
+// longNames has one list, with one name of the maximum length.
 type longNames struct{ knownLists }
 
 var longName = strings.Repeat("n", 65535)
@@ -48,12 +48,12 @@ func TestSmallRequestsOfLargeItems(t *testing.T) {
 			t.Errorf("%s: %d bytes were allocated", name, n)
 		}
 		if asked := s.origin.take(); asked != "" {
-			t.Errorf("%s: the origin was asked %.100s", name, asked)
+			t.Errorf("%s: the origin received %.100s", name, asked)
 		}
 	}
 }
 
-// TestLargeUpdate sets an attribute to a value that is nearly as large as an item may be.
+// TestLargeUpdate sets an attribute to a value of nearly the maximum size of an item.
 func TestLargeUpdate(t *testing.T) {
 	s := newStage(t)
 	s.origin.setAnswer(200, `{}`)

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 )
 
-// TestItemExpiresDuringRequest begins a request for an item while it is cached, and completes the request
-// after its expiry.
+// TestItemExpiresDuringRequest begins a request for a cached item, and completes it after the
+// item has expired.
 func TestItemExpiresDuringRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -25,7 +25,7 @@ func TestItemExpiresDuringRequest(t *testing.T) {
 	})
 }
 
-// TestSlowRequestHasFullTimeout sends a request over more time than the timeout of its reply.
+// TestSlowRequestHasFullTimeout sends a request over a longer time than the reply's timeout.
 func TestSlowRequestHasFullTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -35,7 +35,7 @@ func TestSlowRequestHasFullTimeout(t *testing.T) {
 		begin := time.Now()
 		c.expect(askWait[2:], "80f6")
 		if err := <-r.slow.ended; err != errTooLate || time.Since(begin) != 30*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("the request ended with %v after %v", err, time.Since(begin))
 		}
 	})
 }
@@ -54,8 +54,8 @@ func TestReloadDuringRequest(t *testing.T) {
 	})
 }
 
-// TestLargeUnauthenticatedRequest sends a large request from an unauthenticated client: it gets no
-// large buffer.
+// TestLargeUnauthenticatedRequest checks that an unauthenticated client's large request gets
+// no large buffer.
 func TestLargeUnauthenticatedRequest(t *testing.T) {
 	large := askEcho + "59ffff" + hex.EncodeToString(make([]byte, 0xffff))
 	r := newRig(t, withKeys(t))
@@ -65,13 +65,13 @@ func TestLargeUnauthenticatedRequest(t *testing.T) {
 		t.Error(codes, text)
 	}
 	if n := r.srv.room.used.Load(); n != 0 {
-		t.Errorf("%d bytes were taken for it", n)
+		t.Errorf("%d bytes of the budget are used", n)
 	}
 	c.expectEnd()
 
 	c = r.hello("Go v1")
 	go func() { _, _ = c.nc.Write(unhex(t, authorizeCall("FULL", "one", time.Now())+large)) }()
 	if n := c.largeReply(0xffff); n != 0xffff {
-		t.Errorf("a reply of %d bytes to one who has", n)
+		t.Errorf("an authenticated client got a reply of %d bytes", n)
 	}
 }

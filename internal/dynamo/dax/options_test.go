@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// TestOptionsRelease takes options back that were given, and then lets go of all: nothing of
-// the request may be held.
+// TestOptionsRelease sets options again and releases them: they then reference nothing of the
+// request.
 func TestOptionsRelease(t *testing.T) {
 	for _, text := range []string{
 		"bf 00 4101 ff",
@@ -22,7 +22,7 @@ func TestOptionsRelease(t *testing.T) {
 		o.clear()
 		for key, v := range o.value {
 			if v != nil || o.has(key) {
-				t.Errorf("%s: option %d is %x", text, key, v)
+				t.Errorf("%s: option %d still has the value %x", text, key, v)
 			}
 		}
 	}

@@ -27,9 +27,9 @@ func (o indexed) Do(ctx context.Context, r *origin.Request) (*origin.Response, e
 	return resp, err
 }
 
-// TestIndexAfterDirectWrite has clients of DAX write an item that is cached and that
-// another process has written since: the query of the index partition that the item really
-// left is dropped.
+// TestIndexAfterDirectWrite writes an item that is cached and that another process has changed
+// at the origin since: the cached query of the index partition from which the write removes
+// the item is invalidated.
 func TestIndexAfterDirectWrite(t *testing.T) {
 	const (
 		found = `{"Item":{"pk":{"S":"alice"},"cnt":{"N":"3"}}}`       // as cached
@@ -42,7 +42,7 @@ func TestIndexAfterDirectWrite(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := &scripted{}
 			svc := newServiceOf(t, nil, accel.Origin(indexed{o}))
-			<-time.After(time.Minute) // of the bubble: queries of an index are kept for no longer than the cache is old
+			<-time.After(time.Minute) // of the bubble: queries of an index are cached for at most the cache's age
 			r := newRig(t, func(cfg *Config) { cfg.Service = svc })
 			r.serveOperations()
 			c := r.hello("Go v1")
@@ -67,10 +67,10 @@ func TestIndexAfterDirectWrite(t *testing.T) {
 			o.setAnswer(200, answer)
 			c.expect(request, reply)
 			if got := o.take(); !strings.Contains(got, asked) {
-				t.Errorf("%s: the origin was asked %s; want %s", name, got, asked)
+				t.Errorf("%s: the origin received %s; want %s", name, got, asked)
 			}
 			if d := ask(); d == telemetry.Hit {
-				t.Errorf("%s: the query still is answered from before the write", name)
+				t.Errorf("%s: the cached query is still served after the write", name)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 )
 
-// TestReadYourWrites has a DAX client read its own write while items are not cached:
-// requests to the origin are strongly consistent, because a replica may lag.
+// TestReadYourWrites checks that requests to the origin are strongly consistent while items are
+// not cached, because a replica may lag behind the client's own write.
 func TestReadYourWrites(t *testing.T) {
 	o := &scripted{}
 	svc := newServiceOf(t, nil, accel.Origin(o), func(cfg *accel.Config, cc *cache.Config) { cfg.ItemTTL, cc.Settle = 0, time.Hour })
@@ -26,7 +26,7 @@ func TestReadYourWrites(t *testing.T) {
 		c.send(request)
 		c.reply(2)
 		if asked := o.take(); !strings.Contains(asked, `"ConsistentRead":true`) {
-			t.Errorf("the origin was asked %s", asked)
+			t.Errorf("the origin received %s", asked)
 		}
 	}
 	f(getAlice+"bf ff", `{"Item":{"pk":{"S":"alice"}}}`)

@@ -40,8 +40,8 @@ type recording struct {
 // preambleOf maps recorded clients to their preambles.
 var preambleOf = map[string]string{"py": "Python", "jsv3": "JavaScript v3", "jsv1": "JavaScript v2", "go1": "Go v1", "go2": "Go v2"}
 
-// numberedFrom1001 holds the lists in the recorded requests: those with names of their own,
-// and those numbered in the order of the clients' requests.
+// numberedFrom1001 holds the lists in the recorded requests: those with a recorded number, and
+// those numbered in the order of the clients' requests.
 type numberedFrom1001 struct {
 	knownLists
 	more map[uint64][]string
@@ -56,7 +56,7 @@ func (l *numberedFrom1001) ID(names [][]byte, by lists.Owner) (uint64, error) {
 			return id, nil
 		}
 	}
-	return 0, fmt.Errorf("nobody has recorded the list %q", names)
+	return 0, fmt.Errorf("there is no recorded list %q", names)
 }
 
 func (l *numberedFrom1001) Names(id uint64) ([]string, bool) {
@@ -115,17 +115,17 @@ func (c *recording) replay(t *testing.T, preamble, request string) {
 	}
 	operation, asked, _ := strings.Cut(o.take(), " ")
 	if operation != c.Operation {
-		t.Fatalf("%s: the origin was asked for %q; the reply is %s", preamble, operation, reply)
+		t.Fatalf("%s: the origin received %q; the reply is %s", preamble, operation, reply)
 	}
 	if got, want := comparableRequest(t, []byte(asked)), comparableRequest(t, marshal(t, c.Params)); !c.legacy() && !(c.Name == "query_all_attributes" && preamble == "Go v2") && !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: the origin was asked\n%v\nand the client\n%v", preamble, got, want)
+		t.Errorf("%s: the origin received\n%v\nwant\n%v", preamble, got, want)
 	}
 	if got, want := comparableReply(t, reply), comparableReply(t, c.Reply); c.Answer != nil && c.Name != "batch_write_unprocessed" && !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: the reply is\n%v\nand was\n%v", preamble, got, want)
+		t.Errorf("%s: the reply is\n%v\nwant\n%v", preamble, got, want)
 	}
 }
 
-// uncached is a service that keeps nothing.
+// uncached returns a service that caches nothing.
 func uncached(t *testing.T, o accel.Origin) *accel.Service {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
@@ -167,8 +167,8 @@ func (c *recording) lists() map[uint64][]string {
 	return map[uint64][]string{1001: {"A", "_", "a.b", "z", "é"}}
 }
 
-// comparableRequest returns a request without permitted differences: names of placeholders, the order
-// of members, the spelling of numbers, options with default values.
+// comparableRequest returns a request without permitted differences: the names of
+// placeholders, the order of members, the spelling of numbers, options with default values.
 func comparableRequest(t *testing.T, body []byte) any {
 	t.Helper()
 	canonical, ok := wire.AppendCanonical(nil, body)
@@ -245,8 +245,8 @@ func resolve(t *testing.T, v any) any {
 	return v
 }
 
-// clausesOf takes an update apart: the order of its clauses does not count. Names and
-// values are quoted.
+// clausesOf returns the clauses of an update, whose order is not significant. Names and values
+// are quoted.
 func clausesOf(update string) []string {
 	for _, word := range []string{"SET", "REMOVE", "ADD", "DELETE"} {
 		update = strings.ReplaceAll(update, word+" ", "\n"+word+" ")
@@ -259,7 +259,7 @@ func clausesOf(update string) []string {
 	return list
 }
 
-// comparableReply returns a reply in comparable form: an empty reply has two encodings.
+// comparableReply returns a reply in comparable form. An empty reply has two encodings.
 func comparableReply(t *testing.T, text string) []any {
 	t.Helper()
 	all := items(t, text)

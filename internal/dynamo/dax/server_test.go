@@ -18,7 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// TestDrain takes a node out of service that is not the only one.
+// TestDrain drains a node that isn't the only one.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) {
@@ -32,7 +32,7 @@ func TestDrain(t *testing.T) {
 			t.Error(list)
 		}
 		if !r.srv.Drain() {
-			t.Error("clients are sent no other node")
+			t.Error("Drain reports that there is no other node")
 		}
 		const other = "2 192.0.2.2 192.0.2.2 8111 1 kasoku 0 \n"
 		if list := c.list(); list != other {
@@ -50,8 +50,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestStopOnlyNode stops a node that is the only one: it remains in the list to the end, and
-// its connections end one after the other, each after a reply.
+// TestStopOnlyNode stops the only node. It remains in the list to the end, and its connections
+// end one after the other, each after a reply.
 func TestStopOnlyNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")} })
@@ -62,7 +62,7 @@ func TestStopOnlyNode(t *testing.T) {
 		}
 		idle, fresh := r.hello("Go v1"), r.dial()
 		if r.srv.Drain() {
-			t.Error("clients are sent another node")
+			t.Error("Drain reports that there is another node")
 		}
 		synctest.Wait()
 		begun := time.Now()
@@ -74,7 +74,7 @@ func TestStopOnlyNode(t *testing.T) {
 		}
 		pool[0].expectEnd()
 		for range 3 {
-			pool[1].expect(askEcho+"4101", "804101") // as no second one may end this soon
+			pool[1].expect(askEcho+"4101", "804101") // still open: a second connection must not end this soon
 		}
 		fresh.send(preambles["Go v1"])
 		for i := range pooled - 1 {
@@ -87,13 +87,13 @@ func TestStopOnlyNode(t *testing.T) {
 		}
 		idle.expectEnd()
 		if err := <-stopped; err != nil || time.Since(begun) < spreadTime || time.Since(begun) > spreadTime+time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
+			t.Errorf("Shutdown returned %v after %v", err, time.Since(begun))
 		}
 	})
 }
 
-// TestStopAnswersLateRequest has a request arrive at the moment at which idle connections are closed: it
-// is answered.
+// TestStopAnswersLateRequest checks that a request is answered that arrives while idle
+// connections are being closed.
 func TestStopAnswersLateRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -108,7 +108,7 @@ func TestStopAnswersLateRequest(t *testing.T) {
 	})
 }
 
-// sendHalf sends half of a request and waits until the server has begun to read it. rest is
+// sendHalf sends half of a request and waits until the server has begun to read it. It returns
 // the other half.
 func (r *rig) sendHalf(c *client) (rest string) {
 	c.send(askEcho + "592710" + strings.Repeat("00", 9000)) // of 10000 bytes, for which it needs a larger buffer
@@ -118,7 +118,8 @@ func (r *rig) sendHalf(c *client) (rest string) {
 	return strings.Repeat("00", 1000)
 }
 
-// TestShutdown stops a server with requests under way and half of one: all are answered.
+// TestShutdown stops a server with requests in flight, one of them half received: all are
+// answered.
 func TestShutdown(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		idle, busy, half := r.hello("Go v1"), r.hello("Go v1"), r.hello("Go v1")
@@ -140,12 +141,12 @@ func TestShutdown(t *testing.T) {
 			t.Error(err)
 		}
 		if n := r.srv.Open(); n != 0 {
-			t.Errorf("%d connections are left", n)
+			t.Errorf("%d connections are still open", n)
 		}
 	})
 }
 
-// TestShutdownHard doesn't wait for a request that doesn't end.
+// TestShutdownHard checks that a cancelled Shutdown doesn't wait for a request.
 func TestShutdownHard(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
 		busy, half := r.hello("Go v1"), r.hello("Go v1")
@@ -164,7 +165,7 @@ func TestShutdownHard(t *testing.T) {
 	})
 }
 
-// TestShutdownResets ends connections as each client can live with it.
+// TestShutdownResets checks that each client's connections end in the way it handles best.
 func TestShutdownResets(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0" })
 	all := map[string]*client{}
@@ -184,7 +185,7 @@ func TestShutdownResets(t *testing.T) {
 		}
 		var one [1]byte
 		if _, err := c.nc.Read(one[:]); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}
 	close(r.slow.release)
@@ -211,7 +212,7 @@ func TestTLS(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Listen, c.TLS = "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }}
 	})
-	// Without a name, as some clients connect, and with one.
+	// Without a server name, as some clients connect, and with one.
 	for _, name := range []string{"127.0.0.1", "localhost"} {
 		nc, err := tls.Dial("tcp", r.srv.Addr().String(), &tls.Config{RootCAs: roots, ServerName: name})
 		if err != nil {
@@ -227,7 +228,7 @@ func TestTLS(t *testing.T) {
 		c.expect(askEcho+"4104", "804104")
 		go c.send(askEcho + "59c000" + strings.Repeat("00", 0xc000))
 		if n := c.largeReply(0xc000); n != 0xc000 {
-			t.Error(n)
+			t.Errorf("%d handshakes were counted as failed", n)
 		}
 		c.send(askWait)
 		<-r.slow.begun
@@ -237,7 +238,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	if log := r.log.wait(8); !log[0].TLS {
-		t.Errorf("%+v", log[0])
+		t.Errorf("got the record %+v", log[0])
 	}
 	plain := r.hello("Go v1")
 	_, _ = bufio.NewReader(plain.nc).ReadString(0)

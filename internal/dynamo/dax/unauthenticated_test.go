@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestUnauthenticatedIdle holds that a connection ends when it has been idle for 10 s and
-// its client has proved nothing, and that it may idle for ever after that.
+// TestUnauthenticatedIdle checks that a connection without an authenticated request ends when
+// it has been idle for 10 s, and that it may be idle for any time afterwards.
 func TestUnauthenticatedIdle(t *testing.T) {
 	const idle = 10 * time.Second
 	ends := func(what string, change func(*Config), ask func(c *client)) {
@@ -24,10 +24,10 @@ func TestUnauthenticatedIdle(t *testing.T) {
 			begin := time.Now()
 			c.expectEnd()
 			if took := time.Since(begin); took != idle {
-				t.Errorf("%s: ended after %v", what, took)
+				t.Errorf("%s: the connection ended after %v, want %v", what, took, idle)
 			}
 			if n := r.srv.metrics.unauthenticated.Value(); n != 1 {
-				t.Errorf("%s: %d counted", what, n)
+				t.Errorf("%s: %d connections were counted, want 1", what, n)
 			}
 		})
 	}
@@ -41,7 +41,7 @@ func TestUnauthenticatedIdle(t *testing.T) {
 			time.Sleep(24 * time.Hour)
 			c.expectSilence()
 			if n := r.srv.metrics.unauthenticated.Value(); n != 0 {
-				t.Errorf("%s: %d counted", what, n)
+				t.Errorf("%s: %d connections were counted, want none", what, n)
 			}
 		})
 	}
@@ -61,15 +61,15 @@ func TestUnauthenticatedIdle(t *testing.T) {
 	staysOpen("a request with a proof", withKeys(t), func(c *client) { c.expect(authorizeCall("FULL", "one", time.Now())+askEcho+"4101", "804101") })
 }
 
-// TestUnauthenticatedReset checks that version 2 of the Go client, which retries only after
-// a reset, gets one, and that others get the end of the stream.
+// TestUnauthenticatedReset checks that the connection of version 2 of the Go client, which
+// retries only after a reset, is reset, and that others just end.
 func TestUnauthenticatedReset(t *testing.T) {
 	f := func(preamble string, want error) {
 		t.Helper()
 		r := newRig(t, func(c *Config) { c.Listen, c.Limits.UnauthenticatedIdle = "127.0.0.1:0", time.Millisecond })
 		c := r.hello(preamble)
 		if _, err := c.nc.Read(make([]byte, 1)); !errors.Is(err, want) {
-			t.Errorf("%s: %v", preamble, err)
+			t.Errorf("%s: got %v, want %v", preamble, err, want)
 		}
 	}
 	f("Go v2", syscall.ECONNRESET)
@@ -84,7 +84,7 @@ func TestConnectionsPerClient(t *testing.T) {
 	b.expect(askEcho+"4101", "804101")
 	r.dial().expectEnd()
 	if n := r.srv.metrics.perClient.Value(); n != 1 {
-		t.Errorf("%d were refused", n)
+		t.Errorf("%d connections were counted as refused", n)
 	}
 	_ = a.nc.Close()
 	until(func() bool { return r.srv.Open() == 1 })

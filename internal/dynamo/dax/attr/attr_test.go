@@ -81,17 +81,17 @@ func TestRecorded(t *testing.T) {
 		}
 		b, err := AppendCBOR([]byte("x"), []byte(want))
 		if err != nil || b[0] != 'x' {
-			t.Errorf("%s: %x, %v", want, b, err)
+			t.Errorf("%s: got %x, %v", want, b, err)
 			continue
 		}
 		r = cbor.NewReader(b[1:])
 		back, err := AppendJSON(nil, &r)
 		if err != nil || r.Close() != nil || !same(t, back, []byte(want)) {
-			t.Errorf("%s: %x came back as %s, %v", want, b[1:], back, err)
+			t.Errorf("%s: %x was converted back to %s, %v", want, b[1:], back, err)
 		}
 	}
 	if n != 80 {
-		t.Errorf("%d values", n)
+		t.Errorf("only %d values were recorded", n)
 	}
 }
 
@@ -129,18 +129,18 @@ func TestRefused(t *testing.T) {
 		strings.Repeat("81", maxDepth) + "00"} {
 		r := cbor.NewReader(unhex(t, in))
 		if got, err := AppendJSON(nil, &r); err == nil {
-			t.Errorf("%s is %s", in, got)
+			t.Errorf("%s was accepted as %s", in, got)
 		}
 	}
 	for _, in := range []string{`{}`, `{"X":"1"}`, `{"N":"x"}`, `{"N":"1\u0030x"}`, `{"B":"?"}`, `{"NS":["x"]}`, `{"SS":[1]}`, `{"L":[1]}`, `{"M":{"a":1}}`, `1`,
 		strings.Repeat(`{"L":[`, maxDepth) + `{"NULL":true}` + strings.Repeat(`]}`, maxDepth)} {
 		if got, err := AppendCBOR(nil, []byte(in)); err == nil {
-			t.Errorf("%s is %x", in, got)
+			t.Errorf("%s was accepted as %x", in, got)
 		}
 	}
 }
 
-// TestDepth nests values as deeply as DynamoDB takes them, and some more.
+// TestDepth nests values up to DynamoDB's limit, and beyond.
 func TestDepth(t *testing.T) {
 	for _, c := range []struct {
 		depth int
@@ -162,12 +162,12 @@ func same(t testing.TB, a, b []byte) bool {
 	t.Helper()
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		t.Fatalf("%s or %s is no JSON", a, b)
+		t.Fatalf("%s or %s isn't JSON", a, b)
 	}
 	return reflect.DeepEqual(x, y)
 }
 
-// values draws attribute values.
+// values generates attribute values.
 func values(depth int) *rapid.Generator[string] {
 	text := rapid.Map(rapid.String(), func(s string) string { return string(wire.AppendQuoted(nil, []byte(s))) })
 	number := rapid.Map(rapid.Int64(), func(v int64) string { return fmt.Sprintf(`"%d"`, v) })
@@ -204,7 +204,7 @@ func TestRoundTrip(t *testing.T) {
 		in := cbor.NewReader(b)
 		back, err := AppendJSON(nil, &in)
 		if err != nil || in.Close() != nil || !same(t, back, []byte(text)) {
-			r.Fatalf("%s came back as %s, %v", text, back, err)
+			r.Fatalf("%s was converted back to %s, %v", text, back, err)
 		}
 	})
 }
@@ -221,7 +221,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		dst, _ = AppendJSON(dst[:0], &r)
 		dst, _ = AppendCBOR(dst[:0], text)
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }
 
@@ -236,13 +236,13 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		if !wire.Valid(text, 2*maxDepth+4) {
-			t.Fatalf("%x is %s", b, text)
+			t.Fatalf("%x was converted to invalid JSON: %s", b, text)
 		}
-		// Names may be there twice, and numbers of too many digits: that is DynamoDB's to refuse.
+		// Duplicate names and numbers with too many digits are left to DynamoDB to reject.
 		if again, err := AppendCBOR(nil, text); err == nil {
 			r := cbor.NewReader(again)
 			if r.Skip(); r.Close() != nil {
-				t.Fatalf("%s is %x", text, again)
+				t.Fatalf("%s was converted to invalid CBOR: %x", text, again)
 			}
 		}
 	})
@@ -262,15 +262,15 @@ func FuzzCBOR(f *testing.F) {
 		}
 		want, ok := wire.AppendCanonical(nil, text)
 		if !ok {
-			return // it is ambiguous, or has a number that DynamoDB rejects
+			return // ambiguous, or with a number that DynamoDB rejects
 		}
 		r := cbor.NewReader(b[1:])
 		back, err := AppendJSON(nil, &r)
 		if err != nil || r.Close() != nil {
-			t.Fatalf("%s is %x, which is %v", text, b, err)
+			t.Fatalf("%s was converted to %x, which can't be read: %v", text, b, err)
 		}
 		if got, ok := wire.AppendCanonical(nil, back); !ok || !bytes.Equal(got, want) {
-			t.Fatalf("%s is %x, then %s", text, b, back)
+			t.Fatalf("%s was converted to %x, and back to %s", text, b, back)
 		}
 	})
 }

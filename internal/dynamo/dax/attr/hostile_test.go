@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/hostile"
 )
 
-// TestHostile reads values that announce much, in lists, maps and sets as well.
+// TestHostile reads values with large declared lengths, also in lists, maps and sets.
 func TestHostile(t *testing.T) {
 	hostile.Reads(t, func(b []byte) {
 		r := cbor.NewReader(b)

@@ -17,7 +17,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// show writes one item in CBOR's diagnostic notation.
+// show returns one item in CBOR's diagnostic notation.
 func show(r *Reader) string {
 	switch r.Kind() {
 	case Uint, Negative:
@@ -67,7 +67,7 @@ func TestReader(t *testing.T) {
 		{"1a58c2336b", "1489122155"},
 		{"3a2c43e27e", "-1-742646398"},
 		{"3bffffffffffffffff", "-1-18446744073709551615"},
-		{"1b0000000000000001", "1"}, // wider than need be
+		{"1b0000000000000001", "1"}, // wider than necessary
 		{"4401020304", "h'01020304'"},
 		{"6161", `"a"`},
 		{"60", `""`},
@@ -129,11 +129,11 @@ func TestReaderWants(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.in, err, c.want)
 		}
 		if len(r.Rest()) != 0 || r.Kind() != End || r.Null() || r.Break() || r.Int() != 0 || r.Raw() != nil {
-			t.Errorf("%s: a failed reader reads on", c.in)
+			t.Errorf("%s: the reader continues after an error", c.in)
 		}
 		r.Fail("another")
 		if r.Err().Error() != c.want {
-			t.Errorf("%s: a second error took the first one's place", c.in)
+			t.Errorf("%s: a second error replaced the first one", c.in)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestRaw(t *testing.T) {
 		}
 	}
 	if !r.Done() {
-		t.Error("something is left")
+		t.Error("bytes are left")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestAppend(t *testing.T) {
 	}
 	long := WrapBytes(make([]byte, 300), 0)
 	if r := NewReader(long); len(r.Bytes()) != 300 || !r.Done() {
-		t.Error("a long string is not what was wrapped")
+		t.Error("a long string was wrapped incorrectly")
 	}
 }
 
@@ -189,7 +189,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		var s Scanner
 		s.Begin(1)
 		if _, whole, _ := s.Scan(in); !whole {
-			t.Fatal("not whole")
+			t.Fatal("the message is incomplete")
 		}
 		r := NewReader(in)
 		n := r.Array()
@@ -198,6 +198,6 @@ func TestNothingIsAllocated(t *testing.T) {
 		}
 		dst = WrapBytes(AppendText(AppendInt(dst[:0], -5), "text"), 0)
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }

@@ -28,15 +28,15 @@ func TestScanner(t *testing.T) {
 		for n := range in {
 			end, whole, err := s.Scan(in[:n])
 			if whole || err != nil {
-				t.Fatalf("%s: after %d bytes whole %v, error %v", c.in, n, whole, err)
+				t.Fatalf("%s: after %d bytes: complete %v, error %v", c.in, n, whole, err)
 			}
 			if end <= n || end > len(in) {
-				t.Fatalf("%s: after %d bytes %d are needed", c.in, n, end)
+				t.Fatalf("%s: after %d bytes: a minimum length of %d is reported", c.in, n, end)
 			}
 		}
 		end, whole, err := s.Scan(append(in, 0xff, 0xff))
 		if !whole || err != nil || end != len(in) {
-			t.Errorf("%s: end %d, whole %v, error %v", c.in, end, whole, err)
+			t.Errorf("%s: got end %d, complete %v, error %v", c.in, end, whole, err)
 		}
 	}
 }
@@ -60,20 +60,20 @@ func TestScannerRefuses(t *testing.T) {
 		var s Scanner
 		s.Begin(1)
 		if _, whole, err := s.Scan(unhex(t, c.in)); whole || err == nil || err.Error() != c.want {
-			t.Errorf("%s: whole %v, error %v, want %s", c.in, whole, err, c.want)
+			t.Errorf("%s: got complete %v, error %v, want %s", c.in, whole, err, c.want)
 		}
 	}
 	deep := unhex(t, strings.Repeat("81", MaxDepth-1)+"00")
 	var s Scanner
 	s.Begin(1)
 	if _, whole, err := s.Scan(deep); !whole || err != nil {
-		t.Errorf("%d levels: whole %v, error %v", MaxDepth, whole, err)
+		t.Errorf("%d levels: complete %v, error %v", MaxDepth, whole, err)
 	}
 }
 
 // FuzzScanner compares the two readers: a message that one considers complete can be decoded
 // by the other, except for the UTF-8 of texts and the depth. The scanner has the same result
-// for pieces.
+// for a message in pieces.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{"00", "8201f6", "bf01420304ff", "c48221 19013a", "9f9fff6161ff", "d90cf9816161", "9b0000010000000000", "fb3ff199999999999a"} {
 		f.Add(unhex(f, seed), 1)
@@ -87,12 +87,12 @@ func FuzzScanner(f *testing.F) {
 		if cut >= 0 && cut < len(in) {
 			_, wholePart, errPart := parts.Scan(in[:cut])
 			if wholePart && !(whole && end <= cut) || errPart != nil && err == nil {
-				t.Fatalf("the first %d bytes: whole %v, error %v; all: whole %v, error %v", cut, wholePart, errPart, whole, err)
+				t.Fatalf("the first %d bytes: complete %v, error %v; all: complete %v, error %v", cut, wholePart, errPart, whole, err)
 			}
 			if !wholePart && errPart == nil {
 				e, w, er := parts.Scan(in)
 				if e != end || w != whole || (er == nil) != (err == nil) {
-					t.Fatalf("in two looks %d %v %v, in one %d %v %v", e, w, er, end, whole, err)
+					t.Fatalf("in two pieces: %d %v %v; in one: %d %v %v", e, w, er, end, whole, err)
 				}
 			}
 		}
@@ -104,14 +104,14 @@ func FuzzScanner(f *testing.F) {
 		read := len(in) - len(r.Rest())
 		switch {
 		case r.Err() == nil && (!whole || read != end):
-			t.Fatalf("read %d bytes, the scanner says %d, %v, %v", read, end, whole, err)
+			t.Fatalf("the reader read %d bytes, the scanner found %d, %v, %v", read, end, whole, err)
 		case whole && r.Err() != nil && r.Err().Error() != "a text is not UTF-8":
-			t.Fatalf("whole, but the reader says %v", r.Err())
+			t.Fatalf("the message is complete, but the reader returned %v", r.Err())
 		}
 		if whole {
 			again := NewReader(in)
 			if raw := again.Raw(); !bytes.Equal(raw, in[:end]) {
-				t.Fatalf("raw is %x", raw)
+				t.Fatalf("Raw returned %x", raw)
 			}
 		}
 	})

@@ -35,7 +35,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// replies are errors of which all clients have been seen to make the exception of the name:
+// replies are errors that all clients were seen to convert to the exception of that name:
 // name, status, reply.
 //
 //go:embed testdata/replies.txt
@@ -81,7 +81,7 @@ func TestOf(t *testing.T) {
 		e := FromResponse(c.status, []byte(c.body), "id")
 		if e.Error() != c.text || e.codes[0] != c.class || e.codes[len(e.codes)-1] != c.code || e.Status != c.status ||
 			e.Throttled() != c.throttled || e.ServerFault() != c.us || e.RequestID != "id" {
-			t.Errorf("%d %s: %s, codes %v, throttled %v, ours %v", c.status, c.body, e, e.codes, e.Throttled(), e.ServerFault())
+			t.Errorf("%d %s: got %s, codes %v, throttled %v, server fault %v", c.status, c.body, e, e.codes, e.Throttled(), e.ServerFault())
 		}
 	}
 }

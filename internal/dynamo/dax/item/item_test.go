@@ -164,7 +164,7 @@ func TestRoundTrip(t *testing.T) {
 		a, _ := wire.AppendCanonical(nil, text)
 		b, _ := wire.AppendCanonical(nil, back)
 		if !bytes.Equal(a, b) {
-			t.Fatalf("%s came back as %s", text, back)
+			t.Fatalf("%s was converted back to %s", text, back)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }
 
@@ -197,7 +197,7 @@ func FuzzItem(f *testing.F) {
 			return
 		}
 		if !wire.Valid(text, 200) {
-			t.Fatalf("%x is %s", item, text)
+			t.Fatalf("%x was converted to invalid JSON: %s", item, text)
 		}
 		if again, err := AppendBytes(nil, l, hashOnly, text); err == nil {
 			r := cbor.NewReader(again)
@@ -205,14 +205,14 @@ func FuzzItem(f *testing.F) {
 				r.Skip()
 			}
 			if r.Err() != nil {
-				t.Fatalf("%s is %x", text, again)
+				t.Fatalf("%s was converted to invalid CBOR: %x", text, again)
 			}
 		}
 	})
 }
 
-// TestProjectManyPaths projects elements that only fit the last of many paths, level by
-// level: to try the others must not take all that is below them.
+// TestProjectManyPaths projects elements that match only the last of many paths, level by
+// level: trying the other paths must not consume everything below them.
 func TestProjectManyPaths(t *testing.T) {
 	const levels, each = 7, 3
 	var paths []Path
@@ -243,7 +243,7 @@ func TestProjectManyPaths(t *testing.T) {
 	n, found := r.Map(), 0
 	for ; r.More(&n); found++ {
 		if id, v := r.Int(), r.Int(); id < int64(len(paths)*(each-1)/each) || v != 1 {
-			t.Fatalf("%d at path %d", v, id)
+			t.Fatalf("got the value %d at path %d", v, id)
 		}
 	}
 	if want := len(paths) / each; found != want || r.Close() != nil {

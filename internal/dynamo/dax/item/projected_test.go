@@ -18,7 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// paths reads paths such as "a.b[1]".
+// paths parses paths such as "a.b[1]".
 func paths(list ...string) (p []Path) {
 	for _, text := range list {
 		var one Path
@@ -58,7 +58,7 @@ func TestProjected(t *testing.T) {
 		{[]string{"l[0].x", "l[1]"}, `{"l":{"L":[{"M":{}}]}}`, "bf 01 a0 ff"},
 		{[]string{"l[0][0].x", "l[1][4].y", "l[1][7].x"}, `{"l":{"L":[{"L":[{"M":{"y":{"N":"1"}}},{"M":{"x":{"N":"2"}}}]}]}}`, "bf 01 01 02 02 ff"},
 
-		// A value that no path accounts for is ignored, and the rest is found.
+		// A value without a path is ignored, and the others are found.
 		{[]string{"a.b"}, `{"a":{"M":{"z":{"N":"1"},"b":{"N":"2"}}},"q":{"N":"3"}}`, "bf 00 02 ff"},
 		{[]string{"l[0].x"}, `{"l":{"L":[{"M":{"x":{"N":"1"},"y":{"N":"2"}}},{"N":"3"}]}}`, "bf 00 01 ff"},
 	} {
@@ -69,7 +69,7 @@ func TestProjected(t *testing.T) {
 	}
 }
 
-// drawValue draws an attribute value.
+// drawValue generates an attribute value.
 func drawValue(t *rapid.T, depth int) string {
 	kind := rapid.IntRange(0, 3).Draw(t, "kind")
 	if depth == 0 {
@@ -98,7 +98,7 @@ func drawObject(t *rapid.T, depth int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// drawPaths draws paths that DynamoDB takes together, and their projection.
+// drawPaths generates paths that DynamoDB accepts together, and their projection.
 func drawPaths(t *rapid.T) (list []string, projection *expr.Projection) {
 	for range rapid.IntRange(1, 9).Draw(t, "paths") {
 		path := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "first")
@@ -113,7 +113,7 @@ func drawPaths(t *rapid.T) (list []string, projection *expr.Projection) {
 	return list, projection
 }
 
-// builtDocument is a document as a client builds it of the values at paths.
+// builtDocument is a document as a client builds it from the values at paths.
 type builtDocument struct {
 	value string // in JSON, where a path ends
 	names map[string]*builtDocument
@@ -168,8 +168,8 @@ func (g *builtDocument) text() string {
 	return `{"L":[` + strings.Join(parts, ",") + `]}`
 }
 
-// TestProjectedMatchesClients has the client's document against the one that was
-// translated: whatever is missing in an item, they are the same.
+// TestProjectedMatchesClients compares the document that a client builds with the converted
+// one, also when parts are missing in the item.
 func TestProjectedMatchesClients(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := drawObject(t, 3)
@@ -199,7 +199,7 @@ func TestProjectedMatchesClients(t *testing.T) {
 		got, _ := wire.AppendCanonical(nil, []byte(g.object()))
 		want, _ := wire.AppendCanonical(nil, answer)
 		if !bytes.Equal(got, want) {
-			t.Fatalf("%s of %s\nis       %s\nand with clients %s", list, whole, answer, g.object())
+			t.Fatalf("%s of %s\ngot  %s\nwant %s", list, whole, answer, g.object())
 		}
 	})
 }
@@ -216,6 +216,6 @@ func TestNothingIsAllocatedForProjections(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }

@@ -55,11 +55,11 @@ func TestRecorded(t *testing.T) {
 			continue
 		}
 		if again, err := AppendJSON(nil, l, s, k, back); err != nil || !same(t, again, want) {
-			t.Errorf("%s: %x came back as %s, %v", want, back, again, err)
+			t.Errorf("%s: %x was converted back to %s, %v", want, back, again, err)
 		}
 	}
 	if n != 41 {
-		t.Errorf("%d items", n)
+		t.Errorf("only %d items were recorded", n)
 	}
 }
 

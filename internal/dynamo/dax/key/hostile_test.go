@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/hostile"
 )
 
-// TestHostile reads keys of all types that announce much.
+// TestHostile reads keys of all types with large declared lengths.
 func TestHostile(t *testing.T) {
 	for _, types := range []string{"S", "N", "B", "SS", "NN", "BB", "SN", "NB", "BS"} {
 		s := schema(types)

@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// schema makes the schema of a table by the types of its key: "S", "SN".
+// schema returns the schema of a table with the given types of key attributes: "S", "SN".
 func schema(types string) *Schema {
 	s := &Schema{Hash: Attribute{"pk", types[0]}}
 	if len(types) > 1 {
@@ -56,7 +56,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestRecorded has keys as clients have written them, in all their forms. Each line is the
+// TestRecorded converts keys that clients have written, in all their forms. Each line has the
 // types of the table's key, the bytes and the key.
 func TestRecorded(t *testing.T) {
 	text, err := os.ReadFile("testdata/keys.txt")
@@ -84,11 +84,11 @@ func TestRecorded(t *testing.T) {
 			continue
 		}
 		if got, gotLen, err := s.AppendCanonical(nil, own); err != nil || !bytes.Equal(got, want) || gotLen != wantLen {
-			t.Errorf("%s: %x is %q, %v", line, own, got, err)
+			t.Errorf("%s: %x was converted to %q, %v", line, own, got, err)
 		}
 	}
 	if n != 25 {
-		t.Errorf("%d keys", n)
+		t.Errorf("only %d keys were recorded", n)
 	}
 }
 
@@ -137,17 +137,17 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %s: got %s, %v, want %s", c.types, c.bytes, got, err, c.want)
 		}
 		if got, _, err := s.AppendCanonical(nil, key); err == nil {
-			t.Errorf("%s %s: canonical is %x", c.types, c.bytes, got)
+			t.Errorf("%s %s: got the canonical key %x, want none", c.types, c.bytes, got)
 		}
 	}
 	for _, item := range []string{`{}`, `{"pk":{"N":"1"}}`, `{"pk":{"S":"a"}}`, `{"pk":{"S":"a"},"sk":{"S":"b"}}`, `{"pk":1,"sk":{"N":"1"}}`} {
 		if got, err := schema("SN").AppendKey(nil, []byte(item)); err == nil {
-			t.Errorf("%s: %x", item, got)
+			t.Errorf("%s was accepted as %x", item, got)
 		}
 	}
 }
 
-// Keys that can be read and that no item has are not looked for in a cache.
+// Valid keys that no item can have aren't looked up in the cache.
 func TestNotCanonical(t *testing.T) {
 	for _, c := range []struct{ types, bytes string }{
 		{"S", ""}, {"B", ""}, {"SS", "60 61"}, {"SS", "6161"}, {"S", strings.Repeat("61", 2049)}, {"N", "c482187e01"},
@@ -158,7 +158,7 @@ func TestNotCanonical(t *testing.T) {
 	}
 }
 
-// parts draws values of key attributes in JSON.
+// parts generates values of key attributes in JSON.
 func parts(typ byte) *rapid.Generator[string] {
 	switch typ {
 	case 'S':
@@ -206,7 +206,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		got, n, err := s.AppendCanonical([]byte("x"), key)
 		if ok != (err == nil) || ok && (string(got) != "x"+string(want) || n != hashLen) {
-			t.Fatalf("%s: %x, %d, %v; by JSON %x, %d, %v", object, got, n, err, want, hashLen, ok)
+			t.Fatalf("%s: %x, %d, %v; from JSON %x, %d, %v", object, got, n, err, want, hashLen, ok)
 		}
 		members, err := s.AppendJSON(nil, key)
 		if err != nil {
@@ -217,7 +217,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if back, m, err2 := s.AppendCanonical([]byte("x"), again); (err2 == nil) != ok || ok && (!bytes.Equal(back, got) || m != n) {
-			t.Fatalf("%s came back as %s", object, members)
+			t.Fatalf("%s was converted back to %s", object, members)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestStartKeys(t *testing.T) {
 	}
 	for _, in := range []string{"", "a0ff", "61", "a10101", "bf6161", "8180", "bf 6161 01 6161 02 ff", tooMany} {
 		if got, err := AppendStartJSON(nil, unhex(t, in)); err == nil {
-			t.Errorf("%s is %s", in, got)
+			t.Errorf("%s was accepted as %s", in, got)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func TestNothingIsAllocated(t *testing.T) {
 				t.Fatal(err)
 			}
 		}); n != 0 {
-			t.Errorf("%s: %v allocations", c.types, n)
+			t.Errorf("%s: %v allocations, want none", c.types, n)
 		}
 	}
 }
@@ -279,10 +279,10 @@ func FuzzKey(f *testing.F) {
 		s := schema(kinds[int(kind)%len(kinds)])
 		members, err := s.AppendJSON(nil, key)
 		if _, _, e := s.AppendCanonical(nil, key); e == nil && err != nil {
-			t.Fatalf("%x is known to the cache, but %v", key, err)
+			t.Fatalf("%x has a canonical form, but can't be converted: %v", key, err)
 		}
 		if err == nil && !wire.Valid([]byte("{"+string(members)+"}"), 3) {
-			t.Fatalf("%x is %s", key, members)
+			t.Fatalf("%x was converted to %s", key, members)
 		}
 	})
 }
@@ -291,7 +291,7 @@ func FuzzStart(f *testing.F) {
 	f.Add(unhex(f, "bf62706b616162736b0261674101ff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if got, err := AppendStartJSON(nil, b); err == nil && !wire.Valid(got, 130) {
-			t.Fatalf("%x is %s", b, got)
+			t.Fatalf("%x was converted to %s", b, got)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTruncated opens files truncated anywhere: lists with a returned number are present, and
-// new ones can be written.
+// TestTruncated opens files truncated at any byte: lists whose number was returned are present,
+// and new ones can be written.
 func TestTruncated(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -36,7 +36,7 @@ func TestTruncated(t *testing.T) {
 		for _, rest := range []string{"", strings.Repeat("\x00", len(two)-n)} {
 			content := string(two[:n]) + rest
 			if n < len(header) && rest != "" {
-				continue // not even the header: that is damage
+				continue // less than the header counts as damage
 			}
 			if got, err := reopened(t, content); err != nil || got != want {
 				t.Errorf("%d bytes and %d zeros: %d lists, %v", n, len(rest), got, err)
@@ -45,8 +45,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// reopened opens a file with that content, numbers a list and opens it once more; it
-// returns how many lists were there at first.
+// reopened opens a file with the given content, numbers a list and opens the file again. It
+// returns the number of lists found at first.
 func reopened(t *testing.T, content string) (int, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,13 +61,13 @@ func reopened(t *testing.T, content string) (int, error) {
 	number(t, r, "new")
 	r.Close()
 	if again := open(t, dir); again.Len() != n+1 {
-		t.Errorf("%d lists, and then %d", n, again.Len())
+		t.Errorf("%d lists at first, %d after adding one", n, again.Len())
 	}
 	return n, nil
 }
 
-// written returns a file with lists that were written so together, and where each write
-// begins and the last one ends.
+// written returns a file in which each of writes was written at once, and the offsets at which
+// each write begins and the last one ends.
 func written(t testing.TB, writes ...[]string) (content []byte, ends []int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,11 +91,11 @@ func written(t testing.TB, writes ...[]string) (content []byte, ends []int) {
 }
 
 // TestDamage inverts each bit of a file: before the last write that is an error; in the last
-// write the lists from there on are lost, because it can't be distinguished from a crash.
+// write the remaining lists are lost, because damage can't be distinguished from a crash.
 func TestDamage(t *testing.T) {
 	b, ends := written(t, []string{"a", "b"}, []string{"c"}, []string{"d", "e", "f"})
 	last := ends[2]
-	before := map[int]int{} // lists by where they begin
+	before := map[int]int{} // number of lists by the offset of a write
 	for i, at := range []int{0, (ends[3] - last) / 3, (ends[3] - last) / 3 * 2} {
 		before[last+at] = 3 + i
 	}
@@ -128,7 +128,7 @@ func TestHoles(t *testing.T) {
 			torn := slices.Clone(b)
 			clear(torn[from:to])
 			got, err := reopened(t, string(torn))
-			first := ends[1] + recordHead + 3 // where the second record of that write begins
+			first := ends[1] + recordHead + 3 // the second record of that write
 			if err != nil || got < 1 || got > 4 || !bytes.Equal(torn[:first], b[:first]) && got != 1 {
 				t.Fatalf("zeros from %d to %d: %d lists, %v", from, to, got, err)
 			}

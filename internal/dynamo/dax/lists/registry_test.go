@@ -52,40 +52,40 @@ func TestNumbersArePersistent(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	if id := number(t, r); id != Empty || r.Len() != 0 {
-		t.Errorf("the empty list is %d, and there are %d", id, r.Len())
+		t.Errorf("the empty list has the number %d, and there are %d lists", id, r.Len())
 	}
 	lists := [][]string{{"age", "name"}, {"name", "age"}, {"agename"}, {"age"}, {""}, {"é", "\x00"}, {strings.Repeat("x", maxName)}}
 	ids := map[uint64]bool{}
 	for _, l := range lists {
 		id := number(t, r, l...)
 		if ids[id] || id <= Empty || id >= 1<<idBits {
-			t.Errorf("%.20q is %d", l, id)
+			t.Errorf("%.20q has the number %d", l, id)
 		}
 		ids[id] = true
 	}
 	// Numbers must never change: clients keep them.
 	if id := number(t, r, "age", "name"); id != 2571754138643608 {
-		t.Errorf("age, name is %d", id)
+		t.Errorf("the list age, name has the number %d", id)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again, other := open(t, dir), open(t, t.TempDir())
 	if again.Len() != len(lists) || other.Len() != 0 {
-		t.Fatalf("%d and %d lists", again.Len(), other.Len())
+		t.Fatalf("reopened with %d lists, and %d in the other folder", again.Len(), other.Len())
 	}
 	for _, l := range lists {
 		id := number(t, other, l...)
 		got, ok := again.Names(id)
 		if !ok || !slices.Equal(got, l) {
-			t.Errorf("%d is %.20q, %v, and not %.20q", id, got, ok, l)
+			t.Errorf("list %d: got %.20q, %v, want %.20q", id, got, ok, l)
 		}
 	}
 	if got, ok := again.Names(Empty); !ok || len(got) != 0 {
-		t.Errorf("the empty list has %q", got)
+		t.Errorf("the empty list has the names %q", got)
 	}
 	if got, ok := again.Names(12345); ok {
-		t.Errorf("a number that nobody has is of %q", got)
+		t.Errorf("an unused number has the list %q", got)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 	first := number(t, r, "a")
 	for _, long := range []string{strings.Repeat("x", 2*averageBytes), strings.Repeat("x", maxName)} {
 		if _, err := r.ID(names(long), Owner{}); !errors.Is(err, ErrFull) {
-			t.Errorf("%d bytes where 2 KiB may be: %v", len(long), err)
+			t.Errorf("a list of %d bytes with 2 KiB allowed: %v", len(long), err)
 		}
 	}
 	number(t, r, "b")
@@ -119,7 +119,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("a third list: %v", err)
 	}
 	if id := number(t, r, "a"); id != first {
-		t.Errorf("a is %d, and was %d", id, first)
+		t.Errorf("the number of the list a is %d, and was %d", id, first)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// TestConcurrentNumbering has many number the same new lists at once.
+// TestConcurrentNumbering numbers the same new lists from many goroutines.
 func TestConcurrentNumbering(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -144,7 +144,7 @@ func TestConcurrentNumbering(t *testing.T) {
 				id, err := r.ID(l, Owner{})
 				got, ok := r.Names(id)
 				if err != nil || !ok || len(got) != 2 || got[1] != string(l[1]) {
-					t.Errorf("%s: %d, %v is of %q", l[1], id, err, got)
+					t.Errorf("%s: number %d, %v has the list %q", l[1], id, err, got)
 				}
 			}
 		})
@@ -166,11 +166,11 @@ func TestOneProcess(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Open(Config{Dir: "/dev/null/lists"}); err == nil {
-		t.Error("a folder below a file was opened")
+		t.Error("a folder below a device was opened")
 	}
 }
 
-// TestConcurrentMaximum has many number more new lists at once than there may be.
+// TestConcurrentMaximum numbers more new lists than are allowed from many goroutines.
 func TestConcurrentMaximum(t *testing.T) {
 	var log strings.Builder
 	const limit, goroutines = 20, 8
@@ -198,10 +198,10 @@ func TestConcurrentMaximum(t *testing.T) {
 	}
 	wg.Wait()
 	if n := numbered.Load(); n != limit || n+refused.Load() != goroutines*limit/4 || r.Len() != limit {
-		t.Errorf("%d numbered, %d refused, %d there", n, refused.Load(), r.Len())
+		t.Errorf("%d lists numbered, %d refused, %d in the registry", n, refused.Load(), r.Len())
 	}
 	if got := strings.Count(log.String(), "level=WARN"); got != 1 || !strings.Contains(log.String(), "nine tenths") {
-		t.Errorf("the log has %s", log.String())
+		t.Errorf("got the log %s", log.String())
 	}
 	r.Close()
 	log.Reset()
@@ -209,14 +209,14 @@ func TestConcurrentMaximum(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Len() != limit || !strings.Contains(log.String(), "nine tenths") {
-		t.Errorf("%d lists, and the log has %s", r.Len(), log.String())
+		t.Errorf("%d lists, and the log %s", r.Len(), log.String())
 	}
 	if _, err := r.ID(names("one more"), Owner{}); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
 }
 
-// TestShares has keys number lists until their share is used up, also over restarts.
+// TestShares numbers lists for keys until their share is used up, also after a restart.
 func TestShares(t *testing.T) {
 	var log strings.Builder
 	dir := t.TempDir()
@@ -239,7 +239,7 @@ func TestShares(t *testing.T) {
 			_, err := r.ID(names(fmt.Sprint(next)), Owner{Key: []byte(key), Keys: keys})
 			if errors.Is(err, ErrShare) || errors.Is(err, ErrFull) {
 				if n != want || errors.Is(err, ErrFull) != (want == 0 && r.Len() == 24) {
-					t.Errorf("%s, one of %d, has numbered %d lists, and then %v; want %d", key, keys, n, err, want)
+					t.Errorf("%s, one of %d keys, numbered %d lists, and then got %v; want %d lists", key, keys, n, err, want)
 				}
 				return
 			}
@@ -249,47 +249,47 @@ func TestShares(t *testing.T) {
 		}
 	}
 	reopen()
-	f("A", 10, 6) // a quarter, as its even part would be less
+	f("A", 10, 6) // a quarter of all lists, because an even share would be less
 	f("A", 10, 0)
 	if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "key=A") {
-		t.Errorf("the log has %s", got)
+		t.Errorf("got the log %s", got)
 	}
 	reopen()
 	f("A", 10, 0)
 	f("A", 3, 2) // of 8
 	f("B", 2, 12)
 	if id, err := r.ID(names("1"), Owner{Key: []byte("A"), Keys: 10}); err != nil || id == 0 {
-		t.Errorf("a list with a number: %d, %v", id, err)
+		t.Errorf("a numbered list: got %d, %v", id, err)
 	}
 	long := names(strings.Repeat("x", 7*averageBytes))
 	if _, err := r.ID(long, Owner{Key: []byte("C"), Keys: 4}); !errors.Is(err, ErrShare) {
-		t.Errorf("7 KiB where a key may have 6: %v", err)
+		t.Errorf("7 KiB with 6 KiB allowed for a key: %v", err)
 	}
 	for range 4 {
 		next++
 		number(t, r, fmt.Sprint(next))
 	}
-	f("B", 1, 0) // as there are as many as may be
+	f("B", 1, 0) // the registry is full
 	reopen()
 	f("D", 2, 0)
 }
 
-// TestDiskFails writes to a file that fails: no number is returned, then or later.
+// TestDiskFails writes to a failing file: no number is returned, then or later.
 func TestDiskFails(t *testing.T) {
 	r := open(t, t.TempDir())
 	number(t, r, "a")
 	r.file.f.Close()
 	defer func() {
 		if r.used.lists != 1 || r.used.bytes != int64(len("a")+1) {
-			t.Errorf("there are said to be %+v", r.used)
+			t.Errorf("the registry counts %+v", r.used)
 		}
 		if a := r.account(""); a.usage != r.used {
-			t.Errorf("their owner is said to have %+v", a.usage)
+			t.Errorf("the owner is charged with %+v", a.usage)
 		}
 	}()
 	for _, name := range []string{"b", "c"} {
 		if id, err := r.ID(names(name), Owner{}); err == nil {
-			t.Errorf("%s is %d", name, id)
+			t.Errorf("%s has the number %d", name, id)
 		}
 		if r.Len() != 1 {
 			t.Errorf("%d lists", r.Len())
@@ -310,10 +310,10 @@ func TestNothingIsAllocatedForKnownLists(t *testing.T) {
 				t.Fatal(got, err)
 			}
 			if _, ok := r.Names(id); !ok {
-				t.Fatal("unknown")
+				t.Fatal("a numbered list was not found")
 			}
-		}); n >= 1 { // a pool may be emptied meanwhile
-			t.Errorf("%v allocations", n)
+		}); n >= 1 { // the garbage collector may empty a pool
+			t.Errorf("%v allocations, want none", n)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/hostile"
 )
 
-// TestHostile reads numbers that announce much, of bytes or of digits.
+// TestHostile reads numbers with many declared bytes or digits.
 func TestHostile(t *testing.T) {
 	hostile.Reads(t, func(b []byte) {
 		r := cbor.NewReader(b)

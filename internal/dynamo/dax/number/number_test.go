@@ -28,7 +28,7 @@ func unhex(t testing.TB, s string) []byte {
 // equal compares two numbers' texts by their values.
 func equal(a, b string) bool { return rat(a).Cmp(rat(b)) == 0 }
 
-// TestRecorded has numbers that clients wrote.
+// TestRecorded converts numbers that clients wrote.
 func TestRecorded(t *testing.T) {
 	text, err := os.ReadFile("testdata/ordered.txt")
 	if err != nil {
@@ -44,11 +44,11 @@ func TestRecorded(t *testing.T) {
 		}
 		back, err := AppendOrderedText(nil, unhex(t, want))
 		if err != nil || !equal(string(back), number) {
-			t.Errorf("%s: read back as %s, %v", number, back, err)
+			t.Errorf("%s: converted back to %s, %v", number, back, err)
 		}
 	}
 	if n != 36 {
-		t.Errorf("%d numbers", n)
+		t.Errorf("only %d numbers were recorded", n)
 	}
 }
 
@@ -127,8 +127,8 @@ func TestAppendCBOR(t *testing.T) {
 	}
 }
 
-// TestOrderedRoom writes numbers that DynamoDB writes with more zeros than a client can
-// store: only zeros are dropped.
+// TestOrderedRoom encodes numbers with more trailing zeros than a client can store: only zeros
+// are dropped.
 func TestOrderedRoom(t *testing.T) {
 	zeros := func(n int) string { return strings.Repeat("0", n) }
 	for _, c := range []struct{ text, want string }{
@@ -152,32 +152,32 @@ func TestOrderedRoom(t *testing.T) {
 func TestOrderedRefuses(t *testing.T) {
 	for _, in := range []string{"", "x", "12e2147483647", "0.1e-2147483648"} {
 		if got, err := AppendOrdered(nil, []byte(in)); err == nil {
-			t.Errorf("%s is %x", in, got)
+			t.Errorf("%s was accepted as %x", in, got)
 		}
 	}
 	for _, in := range []string{
 		"", "00", "ff", "8000", "c1", "c11c", "c11c00ff", "c11c000000", "c1000000", "fe80", "fe8000000", "fe800000011c0000", "817fffffff1c0000",
 		"c10c0000", // 000 as the first digits
-		"c11c4000", // the terminator takes digits away that are none
+		"c11c4000", // the terminator removes digits that don't exist
 	} {
 		if len(in)%2 == 1 {
 			in += "0"
 		}
 		if got, err := AppendOrderedText(nil, unhex(t, in)); err == nil {
-			t.Errorf("%s is %s", in, got)
+			t.Errorf("%s was accepted as %s", in, got)
 		}
 	}
 }
 
-// numbers draws texts that DynamoDB takes.
+// numbers generates texts that DynamoDB accepts as numbers.
 var numbers = rapid.StringMatching(`-?[0-9]{1,20}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,2})?`)
 
-// canonical is the text that DynamoDB answers for a number.
+// canonical returns the text with which DynamoDB returns a number.
 func canonical(t *rapid.T, text string) string {
 	t.Helper()
 	want, ok := wire.AppendNumber(nil, []byte(text))
 	if x, y := rat(text), rat(string(want)); !ok || x.Cmp(y) != 0 {
-		t.Fatalf("%s is %s, %v", text, want, ok)
+		t.Fatalf("the canonical form of %s: got %s, %v", text, want, ok)
 	}
 	return string(want)
 }
@@ -200,12 +200,12 @@ func TestRoundTrips(t *testing.T) {
 		r := cbor.NewReader(b)
 		back, err := AppendText(nil, &r)
 		if want := canonical(t, text); err != nil || r.Close() != nil || string(back) != want {
-			t.Fatalf("%s is %x, which came back as %s, %v, want %s", text, b, back, err, want)
+			t.Fatalf("%s: %x was converted back to %s, %v, want %s", text, b, back, err, want)
 		}
 	})
 }
 
-// TestIntegers draws integers of any length in the form that has room for it.
+// TestIntegers generates integers of any length, in the shortest encoding that holds them.
 func TestIntegers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		content := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "bytes")
@@ -233,7 +233,7 @@ func TestIntegers(t *testing.T) {
 	})
 }
 
-// TestDoubles reads doubles as the number with their shortest text.
+// TestDoubles checks that doubles are read as the number with their shortest text.
 func TestDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float64().Draw(t, "double")
@@ -249,7 +249,7 @@ func TestDoubles(t *testing.T) {
 	})
 }
 
-// TestOrder compares bytes with numbers.
+// TestOrder checks that encoded numbers have the order of the numbers.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := numbers.Draw(t, "a"), numbers.Draw(t, "b")
@@ -264,7 +264,7 @@ func TestOrder(t *testing.T) {
 		}
 		back, err := AppendOrderedText(nil, p)
 		if want := canonical(t, a); err != nil || string(back) != want {
-			t.Fatalf("%s came back as %s, %v, want %s", a, back, err, want)
+			t.Fatalf("%s was converted back to %s, %v, want %s", a, back, err, want)
 		}
 	})
 }
@@ -288,7 +288,7 @@ func TestNothingIsAllocated(t *testing.T) {
 				dst, _ = AppendText(dst[:0], &r)
 			}
 		}); n != 0 {
-			t.Errorf("%s: %v allocations", text, n)
+			t.Errorf("%s: %v allocations, want none", text, n)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestChanged(t *testing.T) {
 	f := func(id, signature, text []byte) {
 		t.Helper()
 		if _, err := v.Verify(id, signature, text, false, now); err == nil {
-			t.Errorf("%q, %q and %q are right", id, signature, text)
+			t.Errorf("%q, %q and %q were accepted", id, signature, text)
 		}
 	}
 	for part := range 3 {
@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 		t.Helper()
 		text := strings.Replace(r.Text, old, by, 1)
 		if text == r.Text {
-			t.Fatalf("no %q", old)
+			t.Fatalf("the text doesn't contain %q", old)
 		}
 		f(r.ID, resigned(text), text, false, testRegion, want)
 	}
@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 	change("20261120T193955Z", "20261120T193956Z", "another request")
 }
 
-// TestClock checks that the clocks' difference is reported.
+// TestClock checks that the difference of the clocks is reported.
 func TestClock(t *testing.T) {
 	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}})
 	now := time.Date(2026, 11, 21, 0, 2, 0, 500e6, time.FixedZone("", 3600))
@@ -192,7 +192,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestAllocs checks that verifying doesn't allocate once a day's key is derived.
+// TestAllocs checks that verifying doesn't allocate after a day's key has been derived.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")
@@ -206,7 +206,7 @@ func TestAllocs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}); n > 0 {
-			t.Errorf("%s: %v allocations", r.Client, n)
+			t.Errorf("%s: %v allocations, want none", r.Client, n)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		if sign(testSecret, signed.Format("20060102"), testRegion, string(text)) != string(signature) {
-			t.Errorf("%q was not signed so", text)
+			t.Errorf("a wrong signature of %q was accepted", text)
 		}
 	})
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 )
 
-// randomTree is a tree under way: its bytes, how it reads in a form of its own, and its values.
+// randomTree is a generated tree: its bytes, its form for comparisons, and its values.
 type randomTree struct {
 	t      *rapid.T
 	tree   []byte
 	values int
-	// targets is how many paths of an update or a projection there are.
+	// targets is the number of paths of an update or a projection.
 	targets int
 }
 
@@ -26,7 +26,7 @@ func (d *randomTree) op(op, items int) {
 
 func (d *randomTree) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "choice") }
 
-// condition draws a condition and returns its form.
+// condition generates a condition and returns its form.
 func (d *randomTree) condition(depth int) string {
 	kinds := 12
 	if depth == 0 {
@@ -89,8 +89,8 @@ func (d *randomTree) operand() string {
 	return d.value()
 }
 
-// value refers to a value of its own, or to one that was referred to before. All are the
-// texts v0, v1 and so on.
+// value refers to a new value, or to one that was referred to before. The values are the texts
+// v0, v1 and so on.
 func (d *randomTree) value() string {
 	n := d.pick(d.values + 1)
 	d.values = max(d.values, n+1)
@@ -105,7 +105,7 @@ func (d *randomTree) path() string {
 	return d.parts(0, n)
 }
 
-// target draws a path that overlaps with no other of them.
+// target generates a path that overlaps with none of the others.
 func (d *randomTree) target() string {
 	d.targets++
 	name, n := fmt.Sprint("target", d.targets), 1+d.pick(3)
@@ -114,7 +114,7 @@ func (d *randomTree) target() string {
 	return "/" + name + d.parts(1, n)
 }
 
-// parts draws the parts of a path from number from to the last.
+// parts generates the parts of a path from number from to the last.
 func (d *randomTree) parts(from, n int) (form string) {
 	for i := from; i < n; i++ {
 		if i > 0 && d.pick(3) == 0 {
@@ -130,11 +130,11 @@ func (d *randomTree) parts(from, n int) (form string) {
 	return form
 }
 
-// form returns an expression parsed by package expr in the same form.
+// form returns an expression parsed by package expr in the form of randomTree.
 func form(n *expr.Node) string {
 	switch n.Kind {
 	case expr.And, expr.Or:
-		// Joined ones in a row are read as one: together from the right.
+		// Consecutive ones of one kind are parsed as one, nested from the right.
 		word := map[expr.NodeKind]string{expr.And: "and", expr.Or: "or"}[n.Kind]
 		last := len(n.Nodes) - 1
 		text := form(n.Nodes[last])
@@ -176,7 +176,7 @@ func pathForm(p expr.Path) (text string) {
 	return text
 }
 
-// loadPlaceholders has expr load the names and values of w.
+// loadPlaceholders returns the names and values of w as package expr loads them.
 func loadPlaceholders(t *rapid.T, w *Placeholders) (*expr.Names, *expr.Values) {
 	names, values := new(expr.Names), new(expr.Values)
 	if w.HasNames() {
@@ -202,14 +202,14 @@ func flat(form string) bool {
 	return strings.Contains(form, "(and (and") || strings.Contains(form, "(or (or")
 }
 
-// TestSameTree draws conditions and has the text read that they become.
+// TestSameTree parses the text of generated conditions, and compares the trees.
 func TestSameTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &randomTree{t: t}
 		d.tree = cbor.AppendUint(cbor.AppendArray(nil, 3), 1)
 		want := d.condition(4)
 		d.tree = cbor.AppendArray(d.tree, d.values+1)
-		for i := range d.values + 1 { // one more than are referred to
+		for i := range d.values + 1 { // one more than are used
 			d.tree = cbor.AppendText(d.tree, fmt.Sprint("v", i))
 		}
 		var w Placeholders

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 )
 
-// action draws an action of an update and returns its clause and its form.
+// action generates an action of an update and returns its clause and its form.
 func (d *randomTree) action() (expr.Clause, string) {
 	switch d.pick(4) {
 	case 0:
@@ -31,7 +31,7 @@ func (d *randomTree) action() (expr.Clause, string) {
 	return expr.Set, a + " " + d.source()
 }
 
-// set refers to a value of its own, which is a set.
+// set refers to a new value, which is a set.
 func (d *randomTree) set() string {
 	d.values++
 	d.op(opValue, 2)
@@ -39,7 +39,7 @@ func (d *randomTree) set() string {
 	return fmt.Sprintf("set%d", d.values-1)
 }
 
-// source draws the value that an attribute is set to. The operands of a sum are not sums.
+// source generates the value that an attribute is set to. The operands of a sum are not sums.
 func (d *randomTree) source() string {
 	if k := d.pick(4); k < 2 {
 		d.op([]int{opPlus, opMinus}[k], 3)
@@ -49,7 +49,7 @@ func (d *randomTree) source() string {
 	return d.term(2)
 }
 
-// term draws an operand of an update.
+// term generates an operand of an update.
 func (d *randomTree) term(depth int) string {
 	switch k := d.pick(4); {
 	case k == 0 && depth > 0:
@@ -66,7 +66,7 @@ func (d *randomTree) term(depth int) string {
 	return d.path()
 }
 
-// sourceForm returns an operand parsed by package expr in the form of source.
+// sourceForm returns an operand parsed by package expr in the form of randomTree.source.
 func sourceForm(o *expr.Operand) string {
 	word := string(o.Function)
 	switch o.Kind {
@@ -82,8 +82,7 @@ func sourceForm(o *expr.Operand) string {
 	return "(" + word + " " + sourceForm(o.Args[0]) + " " + sourceForm(o.Args[1]) + ")"
 }
 
-// TestSameUpdate draws updates and has the text read that they become: each clause has
-// its actions, in their order.
+// TestSameUpdate parses the text of generated updates: each clause has its actions, in order.
 func TestSameUpdate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &randomTree{t: t}
@@ -121,7 +120,7 @@ func TestSameUpdate(t *testing.T) {
 	})
 }
 
-// TestSameProjection draws projections and has the text read that they become.
+// TestSameProjection parses the text of generated projections, and compares the paths.
 func TestSameProjection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &randomTree{t: t}

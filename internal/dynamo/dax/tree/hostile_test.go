@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/hostile"
 )
 
-// TestHostile reads expressions that announce much: operations, names, values and numbers
-// of values.
+// TestHostile reads expressions with large declared numbers of operations, names, values and
+// elements.
 func TestHostile(t *testing.T) {
 	var w Placeholders
 	hostile.Reads(t, func(b []byte) {
@@ -26,7 +26,7 @@ func TestHostile(t *testing.T) {
 		unhex(t, "820181 83126161 d90cfc"))
 }
 
-// TestResetReleasesMemory has large expressions leave no memory behind.
+// TestResetReleasesMemory checks that large expressions don't keep memory after Reset.
 func TestResetReleasesMemory(t *testing.T) {
 	update := unhex(t, "830199 2000"+strings.Repeat("8216 82126161", 1<<13)+"80")
 	var many []byte
@@ -39,12 +39,12 @@ func TestResetReleasesMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.Reset(); cap(w.clause[1]) > keepClause {
-		t.Errorf("%d bytes of a clause are kept", cap(w.clause[1]))
+		t.Errorf("the buffer of a clause still has %d bytes", cap(w.clause[1]))
 	}
 	if _, _, err := w.Projection(nil, many); err != nil {
 		t.Fatal(err)
 	}
 	if w.Reset(); cap(w.names) > keepWords || len(w.index) > 0 {
-		t.Errorf("%d names are kept", cap(w.names))
+		t.Errorf("memory for %d names is kept", cap(w.names))
 	}
 }

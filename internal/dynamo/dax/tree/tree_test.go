@@ -23,7 +23,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// render writes an expression by its kind.
+// render returns the text of an expression of a kind.
 func (w *Placeholders) render(kind byte, container []byte) (text []byte, err error) {
 	switch kind {
 	case 'u':
@@ -35,7 +35,7 @@ func (w *Placeholders) render(kind byte, container []byte) (text []byte, err err
 	return w.Condition(nil, container, kind)
 }
 
-// TestRecorded has trees that clients have made, and the text that each of them means.
+// TestRecorded converts trees that clients sent to the text with the same meaning.
 func TestRecorded(t *testing.T) {
 	file, err := os.ReadFile("testdata/recorded.json")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestOneRequest has several expressions share names.
+// TestOneRequest converts several expressions that share names.
 func TestOneRequest(t *testing.T) {
 	var w Placeholders
 	filter, err := w.Condition(nil, unhex(t, "83018306 83008212616182110083008212616282110182016179"), 'f')
@@ -94,10 +94,10 @@ func TestOneRequest(t *testing.T) {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
 	if !w.HasNames() || !w.HasValues() {
-		t.Error("nothing is there")
+		t.Error("there are no placeholders")
 	}
 	if w.Reset(); w.HasNames() || w.HasValues() || string(w.AppendNames(nil)) != "{}" {
-		t.Error("something is left")
+		t.Error("placeholders are left after Reset")
 	}
 	if want := []item.Path{{{Name: "b", Index: -1}}, {{Name: "a", Index: -1}, {Index: 3}}}; !reflect.DeepEqual(paths, want) {
 		t.Error(paths)
