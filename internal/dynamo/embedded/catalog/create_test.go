@@ -18,8 +18,8 @@ var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC)
 )
 
-// refusal checks that err is the error with a type and a message.
-func refusal(t *testing.T, what string, err error, typ, message string) {
+// expectError checks that err is the error with a type and a message.
+func expectError(t *testing.T, what string, err error, typ, message string) {
 	t.Helper()
 	var e *wire.Error
 	if !errors.As(err, &e) || e.Type != typ || e.Message != message {
@@ -83,7 +83,7 @@ func TestCreateRefuses(t *testing.T) {
 		t.Helper()
 		body := request(parts...)
 		_, err := Create("tab", []byte(body), here, noon, "")
-		refusal(t, body, err, "ValidationException", message)
+		expectError(t, body, err, "ValidationException", message)
 	}
 	const one = "One or more parameter values were invalid: "
 
@@ -232,7 +232,7 @@ func TestCreateRefuses(t *testing.T) {
 	f("Tag Key cannot be prefixed with aws:, Key: aws:x", append(simple, `"Tags":[{"Key":"aws:x","Value":""}]`)...)
 
 	_, err := Create("tab", []byte(`{"KeySchema":[],"KeySchema":[]}`), here, noon, "")
-	refusal(t, "a member twice", err, "SerializationException", "")
+	expectError(t, "a member twice", err, "SerializationException", "")
 }
 
 func TestCreate(t *testing.T) {

@@ -23,7 +23,7 @@ func TestTTL(t *testing.T) {
 	refuse := func(table *Table, body, message string) {
 		t.Helper()
 		_, err := set(table, body, noon)
-		refusal(t, body, err, "ValidationException", message)
+		expectError(t, body, err, "ValidationException", message)
 	}
 	refuse(table, off, "TimeToLive is already disabled")
 	enabled, err := set(table, on, noon)
@@ -62,7 +62,7 @@ func TestTags(t *testing.T) {
 	refuse := func(body, message string) {
 		t.Helper()
 		_, err := ReadTag([]byte(body))
-		refusal(t, body, err, "ValidationException", message)
+		expectError(t, body, err, "ValidationException", message)
 	}
 	refuse(tag("nothing", "k", "v"), "One or more parameter values were invalid: ARNs must start with 'arn:': nothing")
 	refuse(tag(""), "One or more parameter values were invalid: ARNs must start with 'arn:': ")
@@ -84,7 +84,7 @@ func TestTags(t *testing.T) {
 	}
 	refuse(tag(arn, many...), "Number of Tags exceed the current limit for the provided ResourceArn")
 	_, err := ReadUntag([]byte(fmt.Sprintf(`{"ResourceArn":%q,"TagKeys":[]}`, arn)))
-	refusal(t, "no keys", err, "ValidationException", "Atleast one Tag Key needs to be provided as Input.")
+	expectError(t, "no keys", err, "ValidationException", "Atleast one Tag Key needs to be provided as Input.")
 
 	table := create(t, request(defs("p:S"), keys("p:HASH"), perRequest))
 	tagged := func(table *Table, r TagRequest, err error) *Table {
@@ -116,7 +116,7 @@ func TestTags(t *testing.T) {
 	full := set(table, many[:100]...)
 	r, _ = ReadTag([]byte(tag(arn, "more", "v")))
 	_, err = full.Tagged(r)
-	refusal(t, "a 51st tag", err, "ValidationException", "Number of Tags exceed the current limit for the provided ResourceArn")
+	expectError(t, "a 51st tag", err, "ValidationException", "Number of Tags exceed the current limit for the provided ResourceArn")
 	set(full, "k1", "other")
 }
 

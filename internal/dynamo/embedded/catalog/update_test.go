@@ -12,7 +12,7 @@ func TestUpdateRefusesWithoutTable(t *testing.T) {
 		t.Helper()
 		body := request(parts...)
 		_, err := ReadUpdate([]byte(body), here)
-		refusal(t, body, err, "ValidationException", message)
+		expectError(t, body, err, "ValidationException", message)
 	}
 	const one = "One or more parameter values were invalid: "
 	const nothing = "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, SSESpecification, " +
@@ -103,7 +103,7 @@ func TestUpdateRefuses(t *testing.T) {
 		t.Helper()
 		body := request(parts...)
 		_, err := alter(t, create(t, table), body)
-		refusal(t, body, err, typ, message)
+		expectError(t, body, err, typ, message)
 	}
 	const one = "One or more parameter values were invalid: "
 	const invalid, limit, missing = "ValidationException", "LimitExceededException", "ResourceNotFoundException"
@@ -184,7 +184,7 @@ func TestUpdateIndexLimit(t *testing.T) {
 	}
 	table := create(t, request(defs("p:S"), keys("p:HASH"), perRequest, gsis(twenty...)))
 	_, err := alter(t, table, request(defs("z:S"), `"GlobalSecondaryIndexUpdates":[{"Create":`+index("more", "z:HASH", all)+`}]`))
-	refusal(t, "a 21st index", err, "LimitExceededException",
+	expectError(t, "a 21st index", err, "LimitExceededException",
 		"Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20")
 }
 
@@ -202,14 +202,14 @@ func TestUpdateNonKeys(t *testing.T) {
 		return request(defs("p:S"), `"GlobalSecondaryIndexUpdates":[{"Create":`+index("more", "p:HASH", include(n))+`}]`)
 	}
 	_, err := alter(t, table, add(20))
-	refusal(t, "101 attributes", err, "ValidationException",
+	expectError(t, "101 attributes", err, "ValidationException",
 		"One or more parameter values were invalid: Number of NonKeyAttributes over all indexes exceeds per-table limit of 100")
 	mustAlter(t, table, add(19))
 }
 
-// TestOneOnline: a second index waits until the first is filled, though the first
+// TestOneIndexAtATime: a second index waits until the first is filled, though the first
 // may be given up.
-func TestOneOnline(t *testing.T) {
+func TestOneIndexAtATime(t *testing.T) {
 	add := func(name string) string {
 		return request(defs("z:S"), `"GlobalSecondaryIndexUpdates":[{"Create":`+index(name, "z:HASH", all)+`}]`)
 	}
@@ -222,9 +222,9 @@ func TestOneOnline(t *testing.T) {
 	}
 	const busy = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
 	_, err := alter(t, c.Table, add("two"))
-	refusal(t, "another index", err, "LimitExceededException", busy)
+	expectError(t, "another index", err, "LimitExceededException", busy)
 	_, err = alter(t, c.Table, remove("byx"))
-	refusal(t, "another index deleted", err, "LimitExceededException", busy)
+	expectError(t, "another index deleted", err, "LimitExceededException", busy)
 	if d := mustAlter(t, c.Table, remove("one")); d.Deleted == nil || d.Deleted.ID != 3 || d.Table.Index("one") != nil {
 		t.Errorf("deleted %+v", d.Deleted)
 	}
@@ -241,23 +241,23 @@ func TestUpdateThroughput(t *testing.T) {
 	table := create(t, provisioned)
 	later := noon.Add(time.Hour)
 	up := mustAlter(t, table, `{"ProvisionedThroughput":{"ReadCapacityUnits":9,"WriteCapacityUnits":6}}`)
-	c, said := up.Table.Capacity, up.Reply.Capacity
-	if c.Provisioned != (Throughput{9, 6}) || said.Provisioned != (Throughput{5, 6}) || up.Reply.Status != Updating || up.Table.Status != Active {
-		t.Errorf("provisioned %+v, reply %+v", c, said)
+	c, reply := up.Table.Capacity, up.Reply.Capacity
+	if c.Provisioned != (Throughput{9, 6}) || reply.Provisioned != (Throughput{5, 6}) || up.Reply.Status != Updating || up.Table.Status != Active {
+		t.Errorf("provisioned %+v, reply %+v", c, reply)
 	}
-	if !said.Increased.Equal(later) || !c.Increased.After(later) || c.Decreased != nil || said.Decreased != nil {
-		t.Errorf("increased %v, reply %v", c.Increased, said.Increased)
+	if !reply.Increased.Equal(later) || !c.Increased.After(later) || c.Decreased != nil || reply.Decreased != nil {
+		t.Errorf("increased %v, reply %v", c.Increased, reply.Increased)
 	}
 	if c.Warm != (Throughput{9, 6}) {
 		t.Errorf("warm for %+v", c.Warm)
 	}
 	down := mustAlter(t, up.Table, `{"ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":7}}`)
-	c, said = down.Table.Capacity, down.Reply.Capacity
-	if c.decreases(later) != 1 || said.decreases(later) != 0 || c.decreases(later.Add(24*time.Hour)) != 0 {
-		t.Errorf("%d decreases, reply %d", c.Decreases, said.Decreases)
+	c, reply = down.Table.Capacity, down.Reply.Capacity
+	if c.decreases(later) != 1 || reply.decreases(later) != 0 || c.decreases(later.Add(24*time.Hour)) != 0 {
+		t.Errorf("%d decreases, reply %d", c.Decreases, reply.Decreases)
 	}
-	if !said.Decreased.Equal(later) || !c.Decreased.After(later) || c.Warm != (Throughput{9, 7}) {
-		t.Errorf("decreased %v, reply %v, warm throughput %+v", c.Decreased, said.Decreased, c.Warm)
+	if !reply.Decreased.Equal(later) || !c.Decreased.After(later) || c.Warm != (Throughput{9, 7}) {
+		t.Errorf("decreased %v, reply %v, warm throughput %+v", c.Decreased, reply.Decreased, c.Warm)
 	}
 	if c := c.provision(Throughput{1, 6}, later.Add(time.Hour)); c.Decreases != 2 {
 		t.Errorf("%d decreases on one day", c.Decreases)

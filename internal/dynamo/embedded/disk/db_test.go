@@ -267,8 +267,8 @@ func TestFormat(t *testing.T) {
 	open(t, fs).Close()
 }
 
-// TestUnusable checks that a directory that can't be made is an error with its name.
-func TestUnusable(t *testing.T) {
+// TestUnusableDirectory checks that a directory that can't be made is an error with its name.
+func TestUnusableDirectory(t *testing.T) {
 	file := t.TempDir() + "/file"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -48,12 +48,12 @@ func text(t *testing.T, r Reader, key string) string {
 }
 
 // eventually waits for something that happens in the background.
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(30 * time.Second)
-	for !is() {
+	for !reached() {
 		select {
 		case <-tick.C:
 		case <-late:

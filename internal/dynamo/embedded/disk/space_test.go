@@ -14,73 +14,73 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// small is a disk of a certain size, in memory.
-type small struct {
+// smallDisk is a disk of a certain size, in memory.
+type smallDisk struct {
 	*vfs.MemFS
-	mu     sync.Mutex
-	size   int64
-	used   map[string]int64
-	others int64 // used by other programs
-	failed int   // writes that found no room
+	mu           sync.Mutex
+	size         int64
+	used         map[string]int64
+	otherBytes   int64 // used by other programs
+	failedWrites int   // writes that found no room
 }
 
-func newSmall(size int64) *small {
-	return &small{MemFS: vfs.NewMem(), size: size, used: map[string]int64{}}
+func newSmall(size int64) *smallDisk {
+	return &smallDisk{MemFS: vfs.NewMem(), size: size, used: map[string]int64{}}
 }
 
-func (s *small) free() int64 {
-	free := s.size - s.others
+func (s *smallDisk) free() int64 {
+	free := s.size - s.otherBytes
 	for _, n := range s.used {
 		free -= n
 	}
 	return free
 }
 
-// take uses up to n bytes for the file and returns how many were free.
-func (s *small) take(name string, n int) int {
+// allocate uses up to n bytes for the file and returns how many were free.
+func (s *smallDisk) allocate(name string, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got := int(max(0, min(int64(n), s.free())))
 	if got < n {
-		s.failed++
+		s.failedWrites++
 	}
 	s.used[name] += int64(got)
 	return got
 }
 
 // fill makes other programs use all but n bytes.
-func (s *small) fill(n int64) {
+func (s *smallDisk) fill(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.others += s.free() - n
+	s.otherBytes += s.free() - n
 }
 
-func (s *small) empty() {
+func (s *smallDisk) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.others = 0
+	s.otherBytes = 0
 }
 
-func (s *small) GetDiskUsage(string) (vfs.DiskUsage, error) {
+func (s *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return vfs.DiskUsage{TotalBytes: uint64(s.size), AvailBytes: uint64(max(0, s.free()))}, nil
 }
 
-func (s *small) failures() int {
+func (s *smallDisk) failures() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failed
+	return s.failedWrites
 }
 
-func (s *small) forget(name string) {
+func (s *smallDisk) forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.used, name)
 }
 
-func (s *small) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if s.take(name, 1) < 1 {
+func (s *smallDisk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if s.allocate(name, 1) < 1 {
 		return nil, syscall.ENOSPC
 	}
 	s.forget(name)
@@ -88,18 +88,18 @@ func (s *small) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return &smallFile{f, name, s}, err
 }
 
-func (s *small) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+func (s *smallDisk) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	s.forget(oldname)
 	f, err := s.MemFS.ReuseForWrite(oldname, newname, c)
 	return &smallFile{f, newname, s}, err
 }
 
-func (s *small) Remove(name string) error {
+func (s *smallDisk) Remove(name string) error {
 	s.forget(name)
 	return s.MemFS.Remove(name)
 }
 
-func (s *small) Rename(oldname, newname string) error {
+func (s *smallDisk) Rename(oldname, newname string) error {
 	s.mu.Lock()
 	s.used[newname] = s.used[oldname]
 	delete(s.used, oldname)
@@ -110,11 +110,11 @@ func (s *small) Rename(oldname, newname string) error {
 type smallFile struct {
 	vfs.File
 	name string
-	fs   *small
+	fs   *smallDisk
 }
 
 func (f *smallFile) Write(p []byte) (int, error) {
-	n := f.fs.take(f.name, len(p))
+	n := f.fs.allocate(f.name, len(p))
 	if n, err := f.File.Write(p[:n]); err != nil || n == len(p) {
 		return n, err
 	}
@@ -122,7 +122,7 @@ func (f *smallFile) Write(p []byte) (int, error) {
 }
 
 func (f *smallFile) Preallocate(_, length int64) error {
-	if n := f.fs.take(f.name, int(length)); int64(n) < length {
+	if n := f.fs.allocate(f.name, int(length)); int64(n) < length {
 		return syscall.ENOSPC
 	}
 	return nil
@@ -132,7 +132,7 @@ func (f *smallFile) Preallocate(_, length int64) error {
 // the last byte. Writes are refused, reads continue, and writes continue when there is free
 // space; acknowledged writes are kept.
 func TestFullDisk(t *testing.T) {
-	f := func(name string, size int64, fill func(t *testing.T, fs *small, put func(n int) bool, write func())) {
+	f := func(name string, size int64, fill func(t *testing.T, fs *smallDisk, put func(n int) bool, write func())) {
 		t.Run(name, func(t *testing.T) {
 			fs := newSmall(size)
 			d := open(t, fs)
@@ -188,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 			d.Close()
 		})
 	}
-	f("by writing", 16<<20, func(_ *testing.T, _ *small, put func(int) bool, _ func()) {
+	f("by writing", 16<<20, func(_ *testing.T, _ *smallDisk, put func(int) bool, _ func()) {
 		var writers sync.WaitGroup
 		for range 16 {
 			writers.Go(func() {
@@ -198,8 +198,8 @@ func TestFullDisk(t *testing.T) {
 		}
 		writers.Wait()
 	})
-	f("by somebody else", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool, _ func()) { fs.fill(256 << 10) })
-	f("by somebody else while writing", 64<<20, func(t *testing.T, fs *small, _ func(int) bool, write func()) {
+	f("by somebody else", 16<<20, func(_ *testing.T, fs *smallDisk, _ func(int) bool, _ func()) { fs.fill(256 << 10) })
+	f("by somebody else while writing", 64<<20, func(t *testing.T, fs *smallDisk, _ func(int) bool, write func()) {
 		var writers sync.WaitGroup
 		var stop atomic.Bool
 		for range 16 {
@@ -219,7 +219,7 @@ func TestFullDisk(t *testing.T) {
 		writers.Wait()
 		fs.fill(0)
 	})
-	f("to the last byte", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool, _ func()) { fs.fill(0) })
+	f("to the last byte", 16<<20, func(_ *testing.T, fs *smallDisk, _ func(int) bool, _ func()) { fs.fill(0) })
 }
 
 // TestFullAtOpen opens a directory on a full disk: the ballast is removed, and if that is

@@ -78,8 +78,8 @@ func TestTornEnd(t *testing.T) {
 				t.Fatal(log)
 			}
 			change(t, fs, log, func(text []byte) []byte { return append(text, bytes.Join(tail, nil)...) })
-			var said bytes.Buffer
-			d, err := Open("store", Options{FS: fs, Log: slog.New(slog.NewTextHandler(&said, nil))})
+			var logged bytes.Buffer
+			d, err := Open("store", Options{FS: fs, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,8 +87,8 @@ func TestTornEnd(t *testing.T) {
 			if got := text(t, d, "a") + ", " + text(t, d, "b"); got != "value of a, value of b" {
 				t.Errorf("it holds %q", got)
 			}
-			if !strings.Contains(said.String(), want) || want == "" && said.Len() > 0 {
-				t.Errorf("the log has %q; want %q", said.String(), want)
+			if !strings.Contains(logged.String(), want) || want == "" && logged.Len() > 0 {
+				t.Errorf("the log has %q; want %q", logged.String(), want)
 			}
 		})
 	}
@@ -141,14 +141,14 @@ func TestRecycledLogs(t *testing.T) {
 	}
 	fs := running.CrashClone(everything())
 	d.Close()
-	var said bytes.Buffer
-	d, err := Open("store", Options{FS: fs, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	var logged bytes.Buffer
+	d, err := Open("store", Options{FS: fs, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if text(t, d, "last") != "value" || said.Len() > 0 {
-		t.Errorf("last is %q; the log has %s", text(t, d, "last"), &said)
+	if text(t, d, "last") != "value" || logged.Len() > 0 {
+		t.Errorf("last is %q; the log has %s", text(t, d, "last"), &logged)
 	}
 }
 
