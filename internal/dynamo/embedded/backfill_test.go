@@ -17,8 +17,8 @@ const newIndex = `"AttributeDefinitions":[{"AttributeName":"x","AttributeType":"
 	`"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"byx","KeySchema":[{"AttributeName":"x","KeyType":"HASH"},` +
 	`{"AttributeName":"y","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}}]`
 
-// fill does all that the background would.
-func (s *Store) fill(t testing.TB) {
+// finishBackfill does all that the background would.
+func (s *Store) finishBackfill(t testing.TB) {
 	t.Helper()
 	for more := true; more; {
 		var err error
@@ -75,7 +75,7 @@ func (s *Store) indexed(t testing.TB, name, index string) string {
 // putX stores the item p with x.
 func (s *Store) putX(t testing.TB, p int, x string) {
 	t.Helper()
-	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"x":%s,"y":{"N":"1"}}}`, p, x))
+	s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"x":%s,"y":{"N":"1"}}}`, p, x))
 }
 
 func upTo(n int) string {
@@ -87,8 +87,8 @@ func upTo(n int) string {
 }
 
 func TestBackfill(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 200 {
 		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i%7))
 	}
@@ -96,36 +96,36 @@ func TestBackfill(t *testing.T) {
 	s.putX(t, 500, `{"N":"3"}`)
 	s.putX(t, 501, `{"S":""}`)
 	s.putX(t, 502, `{"S":"`+strings.Repeat("x", 2049)+`"}`)
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"503"},"x":{"S":"x"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"503"},"x":{"S":"x"}}}`)
 	s.putX(t, 200, `{"S":"`+strings.Repeat("x", 2048)+`"}`)
 
-	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	got := s.describe(t, "tab")
 	if got.TableStatus != "ACTIVE" || got.GlobalSecondaryIndexes[0].IndexStatus != "CREATING" || !got.GlobalSecondaryIndexes[0].Backfilling {
 		t.Fatalf("described: %+v", got)
 	}
 	const read = `{"TableName":"tab","IndexName":"byx"}`
-	s.refused(t, "Scan", read, "ValidationException", "Cannot read from backfilling global secondary index: byx")
+	s.expectError(t, "Scan", read, "ValidationException", "Cannot read from backfilling global secondary index: byx")
 	// Writers mind the index from the beginning.
-	s.refused(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"900"},"x":{"N":"3"}}}`, "ValidationException",
+	s.expectError(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"900"},"x":{"N":"3"}}}`, "ValidationException",
 		"One or more parameter values were invalid: Type mismatch for Index Key x Expected: S Actual: N IndexName: byx")
-	s.fill(t)
+	s.finishBackfill(t)
 	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0]; got.IndexStatus != "ACTIVE" || got.Backfilling || got.ItemCount != 201 {
 		t.Errorf("described: %+v", got)
 	}
-	s.keepsNoPlace(t)
+	s.checkNoCursor(t)
 	if got := s.indexed(t, "tab", "byx"); got != upTo(201) {
 		t.Errorf("indexed: %s", got)
 	}
-	if reply := s.must(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`); !strings.Contains(reply, `"Count":201`) {
+	if reply := s.mustSend(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`); !strings.Contains(reply, `"Count":201`) {
 		t.Errorf("scanned: %s", reply)
 	}
 
-	deleted := readDescription(t, s.must(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`))
+	deleted := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`))
 	if deleted.TableStatus != "UPDATING" || deleted.GlobalSecondaryIndexes[0].IndexStatus != "DELETING" || s.describe(t, "tab").GlobalSecondaryIndexes != nil {
 		t.Errorf("deleted: %+v", deleted)
 	}
-	s.refused(t, "Scan", read, "ValidationException", "The table does not have the specified index: byx")
+	s.expectError(t, "Scan", read, "ValidationException", "The table does not have the specified index: byx")
 	s.putX(t, 900, `{"N":"3"}`)
 	for _, key := range s.keysOnDisk(t) {
 		if key[0] == spaceTable && key[12] != tableIndex || key[0] == spaceCounter && key[12] != tableIndex || key[0] == spaceCursor {
@@ -134,8 +134,8 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// keepsNoPlace checks that no backfill has left its cursor.
-func (s *Store) keepsNoPlace(t testing.TB) {
+// checkNoCursor checks that no backfill has left its cursor.
+func (s *Store) checkNoCursor(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keysOnDisk(t) {
 		if key[0] == spaceCursor {
@@ -144,10 +144,10 @@ func (s *Store) keepsNoPlace(t testing.TB) {
 	}
 }
 
-// TestChunks: writers wait for few items, and for few bytes of them.
-func TestChunks(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+// TestChunkSize: writers wait for few items, and for few bytes of them.
+func TestChunkSize(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 5 {
 		s.putX(t, i, `{"B":"`+strings.Repeat("xxxx", 100<<10)+`"}`)
 	}
@@ -157,15 +157,15 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestBackfillMeets: writers change items before, behind and at the backfill's cursor; the
+// TestWritesAtCursorOfBackfill: writers change items before, behind and at the backfill's cursor; the
 // index is correct afterwards.
-func TestBackfillMeets(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+func TestWritesAtCursorOfBackfill(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 3 * chunkItems {
 		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i))
 	}
-	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	if more, err := s.fillSome(); !more || err != nil {
 		t.Fatal(more, err)
 	}
@@ -176,22 +176,22 @@ func TestBackfillMeets(t *testing.T) {
 		case 1:
 			s.putX(t, i, `{"S":"other"}`)
 		case 2:
-			s.must(t, "UpdateItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}},"UpdateExpression":"SET v = p"}`, i))
+			s.mustSend(t, "UpdateItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}},"UpdateExpression":"SET v = p"}`, i))
 		case 3:
-			s.must(t, "DeleteItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}}}`, i))
+			s.mustSend(t, "DeleteItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}}}`, i))
 			continue
 		}
 		want = append(want, fmt.Sprint(i))
 	}
-	s.fill(t)
+	s.finishBackfill(t)
 	if got := s.indexed(t, "tab", "byx"); got != strings.Join(want, " ") {
 		t.Errorf("indexed: %s", got)
 	}
-	s.rebuilt(t, "tab")
+	s.checkIndexes(t, "tab")
 }
 
-// rebuilt checks that all indexes of a table match its items.
-func (s *Store) rebuilt(t testing.TB, name string) {
+// checkIndexes checks that all indexes of a table match its items.
+func (s *Store) checkIndexes(t testing.TB, name string) {
 	t.Helper()
 	held, err := s.table(name)
 	if err != nil {
@@ -234,18 +234,18 @@ func (s *Store) rebuilt(t testing.TB, name string) {
 // TestBackfillResumes: the store is closed after each chunk.
 func TestBackfillResumes(t *testing.T) {
 	dir := t.TempDir()
-	s := openStill(t, Config{Dir: dir}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+	s := openIdle(t, Config{Dir: dir}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	const n = 3*chunkItems + 5
 	var requests []string
 	for i := range n {
 		requests = append(requests, fmt.Sprintf(`{"PutRequest":{"Item":{"p":{"S":"%d"},"x":{"S":"x"},"y":{"N":"%d"}}}}`, i, i))
 		if len(requests) == 25 || i == n-1 {
-			s.must(t, "BatchWriteItem", `{"RequestItems":{"tab":[`+strings.Join(requests, ",")+`]}}`)
+			s.mustSend(t, "BatchWriteItem", `{"RequestItems":{"tab":[`+strings.Join(requests, ",")+`]}}`)
 			requests = nil
 		}
 	}
-	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	opened := 0
 	for {
 		more, err := s.fillSome()
@@ -256,7 +256,7 @@ func TestBackfillResumes(t *testing.T) {
 			break
 		}
 		s.Close()
-		s = openStill(t, Config{Dir: dir}, time.Now)
+		s = openIdle(t, Config{Dir: dir}, time.Now)
 		opened++
 	}
 	if opened != 5 {
@@ -265,16 +265,16 @@ func TestBackfillResumes(t *testing.T) {
 	if got := s.indexed(t, "tab", "byx"); got != upTo(n) {
 		t.Errorf("indexed: %s", got)
 	}
-	s.rebuilt(t, "tab")
+	s.checkIndexes(t, "tab")
 	if status := s.describe(t, "tab").GlobalSecondaryIndexes[0].IndexStatus; status != "ACTIVE" {
 		t.Errorf("the index is %s", status)
 	}
 	// Open continues an interrupted backfill.
-	s.must(t, "UpdateTable", strings.ReplaceAll(`{"TableName":"tab",`+newIndex+`}`, "byx", "again"))
+	s.mustSend(t, "UpdateTable", strings.ReplaceAll(`{"TableName":"tab",`+newIndex+`}`, "byx", "again"))
 	s.Close()
 	s = openStore(t, Config{Dir: dir})
 	s.await(t, func() bool { return s.describe(t, "tab").GlobalSecondaryIndexes[1].IndexStatus == "ACTIVE" })
-	s.rebuilt(t, "tab")
+	s.checkIndexes(t, "tab")
 }
 
 // await polls until done, or fails the test.
@@ -295,7 +295,7 @@ func (s *Store) await(t testing.TB, done func() bool) {
 // TestBackfillUnderWrites: many writers and the background at once.
 func TestBackfillUnderWrites(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", createP("tab"))
+	s.mustSend(t, "CreateTable", createP("tab"))
 	const n = 400
 	for i := range n {
 		s.putX(t, i, `{"S":"x"}`)
@@ -307,21 +307,21 @@ func TestBackfillUnderWrites(t *testing.T) {
 				key := fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}}`, i*7%n)
 				switch i / 4 % 3 {
 				case 0:
-					s.ask(t, "DeleteItem", key+"}")
+					s.send(t, "DeleteItem", key+"}")
 				case 1:
-					s.ask(t, "UpdateItem", key+`,"UpdateExpression":"SET x = :x","ExpressionAttributeValues":{":x":{"S":"z"}}}`)
+					s.send(t, "UpdateItem", key+`,"UpdateExpression":"SET x = :x","ExpressionAttributeValues":{":x":{"S":"z"}}}`)
 				default:
-					s.ask(t, "UpdateItem", key+`,"UpdateExpression":"REMOVE x"}`)
+					s.send(t, "UpdateItem", key+`,"UpdateExpression":"REMOVE x"}`)
 				}
 			}
 		})
 	}
-	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	writers.Wait()
 	s.await(t, func() bool { return s.describe(t, "tab").GlobalSecondaryIndexes[0].IndexStatus == "ACTIVE" })
-	s.rebuilt(t, "tab")
+	s.checkIndexes(t, "tab")
 	var counted struct{ Count int64 }
-	if err := json.Unmarshal([]byte(s.must(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`)), &counted); err != nil {
+	if err := json.Unmarshal([]byte(s.mustSend(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`)), &counted); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0].ItemCount; got != counted.Count {
@@ -329,21 +329,21 @@ func TestBackfillUnderWrites(t *testing.T) {
 	}
 }
 
-// TestBackfillGivenUp: the index is deleted before it is filled, and its name is used again.
-func TestBackfillGivenUp(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+// TestIndexDeletedDuringBackfill: the index is deleted before it is filled, and its name is used again.
+func TestIndexDeletedDuringBackfill(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 2 * chunkItems {
 		s.putX(t, i, `{"S":"x"}`)
 	}
-	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	if _, err := s.fillSome(); err != nil {
 		t.Fatal(err)
 	}
-	s.must(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`)
-	s.keepsNoPlace(t)
-	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
-	s.fill(t)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`)
+	s.checkNoCursor(t)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.finishBackfill(t)
 	if got := s.indexed(t, "tab", "byx"); got != upTo(2*chunkItems) {
 		t.Errorf("indexed: %s", got)
 	}

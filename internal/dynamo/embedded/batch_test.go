@@ -11,17 +11,17 @@ import (
 func TestBatchGetItem(t *testing.T) {
 	s := withTables(t)
 	for i := range 3 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, i, i))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, i, i))
 	}
-	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
-	s.wantReplies(t, "BatchGetItem", `{"RequestItems":{"range":{"Keys":[{"s":{"N":"1.0"},"p":{"S":"a"}},{"p":{"S":"a"},"s":{"N":"2"}}]},
+	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
+	s.expectReply(t, "BatchGetItem", `{"RequestItems":{"range":{"Keys":[{"s":{"N":"1.0"},"p":{"S":"a"}},{"p":{"S":"a"},"s":{"N":"2"}}]},
 		"plain":{"Keys":[{"p":{"S":"2"}},{"p":{"S":"none"}},{"p":{"S":"0"}}],"ProjectionExpression":"v"}}}`,
 		`{"Responses":{"range":[{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}],"plain":[{"v":{"N":"2"}},{"v":{"N":"0"}}]},"UnprocessedKeys":{}}`)
-	s.wantReplies(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}}]}}}`, `{"Responses":{"plain":[]},"UnprocessedKeys":{}}`)
-	s.wantReplies(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}},{"p":{"S":"1"}}]},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}],"ConsistentRead":true}}}`,
+	s.expectReply(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}}]}}}`, `{"Responses":{"plain":[]},"UnprocessedKeys":{}}`)
+	s.expectReply(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}},{"p":{"S":"1"}}]},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}],"ConsistentRead":true}}}`,
 		`{"Responses":{"plain":[{"p":{"S":"1"},"v":{"N":"1"}}],"range":[{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":1.0},{"TableName":"range","CapacityUnits":1.0}]}`)
-	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}}]},"none":{"Keys":[{"p":{"S":"1"}}]}}}`, "ResourceNotFoundException", "Requested resource not found")
-	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}},{"p":{"S":"1"}}]}}}`, "ValidationException", "Provided list of item keys contains duplicates")
+	s.expectError(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}}]},"none":{"Keys":[{"p":{"S":"1"}}]}}}`, "ResourceNotFoundException", "Requested resource not found")
+	s.expectError(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}},{"p":{"S":"1"}}]}}}`, "ValidationException", "Provided list of item keys contains duplicates")
 }
 
 // TestBatchGetLimit reads more than a batch returns: the rest is in the form of a request.
@@ -32,11 +32,11 @@ func TestBatchGetLimit(t *testing.T) {
 	for i := range 45 {
 		key := fmt.Sprintf(`{"p":{"S":"%02d"}}`, i)
 		keys = append(keys, key)
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%02d"},"v":{"S":"%s"}}}`, i, strings.Repeat("x", size-4)))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%02d"},"v":{"S":"%s"}}}`, i, strings.Repeat("x", size-4)))
 	}
-	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 	rest := `"ProjectionExpression":"#p","ExpressionAttributeNames":{"#p":"p"},"ConsistentRead":true`
-	got := s.must(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[`+strings.Join(keys, ",")+`],`+rest+`},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}}}`)
+	got := s.mustSend(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[`+strings.Join(keys, ",")+`],`+rest+`},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}}}`)
 	want := `{"Responses":{"plain":[` + strings.Join(keys[:41], ",") + `],"range":[]},"UnprocessedKeys":{"plain":{"Keys":[` + strings.Join(keys[41:], ",") +
 		`],"ProjectionExpression":"#p","ExpressionAttributeNames":{"#p":"p"},"ConsistentRead":true},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}},` +
 		`"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":4018.0},{"TableName":"range","CapacityUnits":0.0}]}`
@@ -44,7 +44,7 @@ func TestBatchGetLimit(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	left, _ := wire.Lookup([]byte(got), "UnprocessedKeys")
-	got = s.must(t, "BatchGetItem", `{"RequestItems":`+string(left)+`}`)
+	got = s.mustSend(t, "BatchGetItem", `{"RequestItems":`+string(left)+`}`)
 	want = `{"Responses":{"plain":[` + strings.Join(keys[41:], ",") + `],"range":[{"p":{"S":"a"},"s":{"N":"1"}}]},"UnprocessedKeys":{}}`
 	if got != want {
 		t.Errorf("the rest: got  %s\nwant %s", got, want)
@@ -53,23 +53,23 @@ func TestBatchGetLimit(t *testing.T) {
 
 func TestBatchWriteItem(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"}}}`)
-	s.wantReplies(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}},{"DeleteRequest":{"Key":{"p":{"S":"old"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}],
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"}}}`)
+	s.expectReply(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}},{"DeleteRequest":{"Key":{"p":{"S":"old"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}],
 		"range":[{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}}]},"ReturnConsumedCapacity":"TOTAL"}`,
 		`{"UnprocessedItems":{},"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":3.0},{"TableName":"range","CapacityUnits":1.0}]}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"old"}}}`, `{}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"old"}}}`, `{}`)
+	s.expectReply(t, "GetItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
 }
 
-// TestBatchWriteNothing checks that one bad member keeps the whole batch from being
+// TestInvalidBatchWritesNothing checks that one bad member keeps the whole batch from being
 // written.
-func TestBatchWriteNothing(t *testing.T) {
+func TestInvalidBatchWritesNothing(t *testing.T) {
 	s := withTables(t)
 	f := func(table, bad, typ, message string) {
 		t.Helper()
-		s.refused(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}],"`+table+`":[`+bad+`]}}`, typ, message)
-		s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
+		s.expectError(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}],"`+table+`":[`+bad+`]}}`, typ, message)
+		s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
 	}
 	f("range", `{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"S":"1"}}}}`, "ValidationException", mismatch)
 	f("range", `{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}`, "ValidationException", mismatch)

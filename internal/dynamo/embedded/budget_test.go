@@ -6,16 +6,16 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// batch is the number of additional allocations of a write if pebble has no batch to reuse:
+// batchAllocs is the number of additional allocations of a write if pebble has no batch to reuse:
 // with sync off, batches wait for the disk, which may be slow.
-const batch = 2
+const batchAllocs = 2
 
 // TestAllocations bounds the allocations of operations on single items, from the request's
 // text to the response.
 func TestAllocations(t *testing.T) {
 	s := withTables(t)
 	buf := make([]byte, 0, 4<<10)
-	f := func(op, body string, most float64) {
+	f := func(op, body string, limit float64) {
 		t.Helper()
 		r := request(op, body)
 		r.Buf = buf
@@ -24,13 +24,13 @@ func TestAllocations(t *testing.T) {
 				t.Fatal(resp, err)
 			}
 		})
-		if got > most && !race.Enabled { // its pools drop entries on purpose
-			t.Errorf("%s: %v allocations; at most %v are allowed", op, got, most)
+		if got > limit && !race.Enabled { // its pools drop entries on purpose
+			t.Errorf("%s: %v allocations; at most %v are allowed", op, got, limit)
 		}
 	}
-	f("PutItem", `{"TableName":"plain","Item":`+kilobyte(1)+`}`, 8+batch)
+	f("PutItem", `{"TableName":"plain","Item":`+kilobyte(1)+`}`, 8+batchAllocs)
 	f("GetItem", `{"TableName":"plain","Key":{"p":{"S":"key00000001"}}}`, 4)
 	f("GetItem", `{"TableName":"plain","Key":{"p":{"S":"none"}}}`, 4)
-	f("UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"key00000001"}},"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"1"}}}`, 26+batch)
-	f("DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"none"}}}`, 8+batch)
+	f("UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"key00000001"}},"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"1"}}}`, 26+batchAllocs)
+	f("DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"none"}}}`, 8+batchAllocs)
 }

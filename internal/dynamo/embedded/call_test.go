@@ -21,7 +21,7 @@ func TestReplyMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		all = append(all, kept{resp.Body, string(resp.Body)})
-		if _, want := s.ask(t, op, body); string(resp.Body) != want {
+		if _, want := s.send(t, op, body); string(resp.Body) != want {
 			t.Errorf("%s %s: got %s; want %s", op, body, resp.Body, want)
 		}
 		if got := buf != nil && &buf[:1][0] == &resp.Body[0]; got != borrows {
@@ -29,7 +29,7 @@ func TestReplyMemory(t *testing.T) {
 		}
 	}
 	for i := range 3 {
-		s.must(t, "PutItem", `{"TableName":"plain","Item":`+kilobyte(i)+`}`)
+		s.mustSend(t, "PutItem", `{"TableName":"plain","Item":`+kilobyte(i)+`}`)
 	}
 	get := func(key string) string { return `{"TableName":"plain","Key":{"p":{"S":"` + key + `"}}}` }
 	f("GetItem", get("key00000000"), make([]byte, 0, 4<<10), true)

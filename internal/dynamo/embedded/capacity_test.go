@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// charged compares the ConsumedCapacity of a reply.
-func (s *Store) charged(t testing.TB, op, body, mode, want string) {
+// expectCapacity compares the ConsumedCapacity of a reply.
+func (s *Store) expectCapacity(t testing.TB, op, body, mode, want string) {
 	t.Helper()
-	got := s.must(t, op, strings.TrimSuffix(body, "}")+`,"ReturnConsumedCapacity":"`+mode+`"}`)
+	got := s.mustSend(t, op, strings.TrimSuffix(body, "}")+`,"ReturnConsumedCapacity":"`+mode+`"}`)
 	if !strings.Contains(got, `"ConsumedCapacity":`+want) {
 		t.Errorf("%s %.300s:\ngot  %.600s\nwant %s", op, body, got, want)
 	}
@@ -22,23 +22,23 @@ func TestCapacityOfReads(t *testing.T) {
 	s := withTables(t)
 	f := func(size int, eventual, consistent string) {
 		t.Helper()
-		s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},`+padded(size-2)+`}}`)
+		s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},`+padded(size-2)+`}}`)
 		get := `{"TableName":"plain","Key":{"p":{"S":"a"}},"ProjectionExpression":"p"}`
-		s.charged(t, "GetItem", get, "TOTAL", `{"TableName":"plain","CapacityUnits":`+eventual+`}`)
-		s.charged(t, "GetItem", strings.Replace(get, `{`, `{"ConsistentRead":true,`, 1), "INDEXES", `{"TableName":"plain","CapacityUnits":`+consistent+`,"Table":{"CapacityUnits":`+consistent+`}}`)
-		s.charged(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"a"}},{"p":{"S":"none"}}],"ConsistentRead":true}}}`, "TOTAL",
+		s.expectCapacity(t, "GetItem", get, "TOTAL", `{"TableName":"plain","CapacityUnits":`+eventual+`}`)
+		s.expectCapacity(t, "GetItem", strings.Replace(get, `{`, `{"ConsistentRead":true,`, 1), "INDEXES", `{"TableName":"plain","CapacityUnits":`+consistent+`,"Table":{"CapacityUnits":`+consistent+`}}`)
+		s.expectCapacity(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"a"}},{"p":{"S":"none"}}],"ConsistentRead":true}}}`, "TOTAL",
 			fmt.Sprintf(`[{"TableName":"plain","CapacityUnits":%s.0}]`, plus(consistent, 1)))
-		s.charged(t, "TransactGetItems", transact("", `{"Get":{"TableName":"plain","Key":{"p":{"S":"a"}}}}`), "INDEXES",
+		s.expectCapacity(t, "TransactGetItems", transact("", `{"Get":{"TableName":"plain","Key":{"p":{"S":"a"}}}}`), "INDEXES",
 			fmt.Sprintf(`[{"TableName":"plain","CapacityUnits":%[1]s.0,"ReadCapacityUnits":%[1]s.0,"Table":{"CapacityUnits":%[1]s.0,"ReadCapacityUnits":%[1]s.0}}]`, double(consistent)))
 	}
 	f(10, "0.5", "1.0")
 	f(4096, "0.5", "1.0")
 	f(4097, "1.0", "2.0")
 	f(8193, "1.5", "3.0")
-	s.charged(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"none"}},"ConsistentRead":true}`, "TOTAL", `{"TableName":"plain","CapacityUnits":1.0}`)
-	s.charged(t, "GetItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","Key":{"p":{"S":"none"}}}`, "TOTAL",
+	s.expectCapacity(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"none"}},"ConsistentRead":true}`, "TOTAL", `{"TableName":"plain","CapacityUnits":1.0}`)
+	s.expectCapacity(t, "GetItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","Key":{"p":{"S":"none"}}}`, "TOTAL",
 		`{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","CapacityUnits":0.5}`)
-	if got := s.must(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"none"}},"ReturnConsumedCapacity":"NONE"}`); got != `{}` {
+	if got := s.mustSend(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"none"}},"ReturnConsumedCapacity":"NONE"}`); got != `{}` {
 		t.Errorf("NONE: %s", got)
 	}
 }
@@ -57,16 +57,16 @@ func TestCapacityOfWrites(t *testing.T) {
 	table := func(units string) string { return `{"TableName":"plain","CapacityUnits":` + units + `}` }
 	put := func(size int) string { return `{"TableName":"plain","Item":{"p":{"S":"a"},` + padded(size-2) + `}}` }
 	del := `{"TableName":"plain","Key":{"p":{"S":"a"}}}`
-	s.charged(t, "DeleteItem", del, "TOTAL", table("1.0"))
-	s.charged(t, "PutItem", put(1024), "TOTAL", table("1.0"))
-	s.charged(t, "PutItem", put(1025), "TOTAL", table("2.0"))
-	s.charged(t, "PutItem", put(10), "TOTAL", table("2.0")) // the old item was larger
-	s.charged(t, "PutItem", put(3073), "INDEXES", `{"TableName":"plain","CapacityUnits":4.0,"Table":{"CapacityUnits":4.0}}`)
-	s.charged(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE v"}`, "TOTAL", table("4.0"))
-	s.charged(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"none"}},"UpdateExpression":"REMOVE v"}`, "TOTAL", table("1.0"))
-	s.charged(t, "PutItem", put(2049), "TOTAL", table("3.0"))
-	s.charged(t, "DeleteItem", del, "TOTAL", table("3.0"))
-	s.charged(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},`+padded(1023)+`}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}]}}`, "TOTAL", `[`+table("3.0")+`]`)
+	s.expectCapacity(t, "DeleteItem", del, "TOTAL", table("1.0"))
+	s.expectCapacity(t, "PutItem", put(1024), "TOTAL", table("1.0"))
+	s.expectCapacity(t, "PutItem", put(1025), "TOTAL", table("2.0"))
+	s.expectCapacity(t, "PutItem", put(10), "TOTAL", table("2.0")) // the old item was larger
+	s.expectCapacity(t, "PutItem", put(3073), "INDEXES", `{"TableName":"plain","CapacityUnits":4.0,"Table":{"CapacityUnits":4.0}}`)
+	s.expectCapacity(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE v"}`, "TOTAL", table("4.0"))
+	s.expectCapacity(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"none"}},"UpdateExpression":"REMOVE v"}`, "TOTAL", table("1.0"))
+	s.expectCapacity(t, "PutItem", put(2049), "TOTAL", table("3.0"))
+	s.expectCapacity(t, "DeleteItem", del, "TOTAL", table("3.0"))
+	s.expectCapacity(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},`+padded(1023)+`}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}]}}`, "TOTAL", `[`+table("3.0")+`]`)
 }
 
 // TestCapacityOfIndexes charges only for changed index entries.
@@ -88,7 +88,7 @@ func TestCapacityOfIndexes(t *testing.T) {
 		}
 		arms("LocalSecondaryIndexes", local)
 		arms("GlobalSecondaryIndexes", global)
-		s.charged(t, op, body, "INDEXES", want+`}`)
+		s.expectCapacity(t, op, body, "INDEXES", want+`}`)
 	}
 	item := func(more string) string {
 		return `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"}` + more + `}}`
@@ -112,8 +112,8 @@ func TestCapacityOfIndexes(t *testing.T) {
 	f("UpdateItem", update("REMOVE g", ""), "3.0", "1.0", "", "byg=1.0 byx=1.0") // leaves both
 	f("UpdateItem", update("SET b = :v, g = :g", `{":v":{"B":"AA=="},":g":{"S":"g"}}`), "4.0", "1.0", "zbx=1.0", "byg=1.0 byx=1.0")
 	f("DeleteItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, "5.0", "1.0", "zlx=1.0 zbx=1.0", "byg=1.0 byx=1.0")
-	s.charged(t, "PutItem", item(`,"l":{"S":"l"}`), "TOTAL", `{"TableName":"range","CapacityUnits":2.0}`)
-	s.charged(t, "BatchWriteItem", `{"RequestItems":{"range":[{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"1"},"l":{"S":"l"}}}},{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"2"},"l":{"S":"l"}}}}]}}`, "INDEXES",
+	s.expectCapacity(t, "PutItem", item(`,"l":{"S":"l"}`), "TOTAL", `{"TableName":"range","CapacityUnits":2.0}`)
+	s.expectCapacity(t, "BatchWriteItem", `{"RequestItems":{"range":[{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"1"},"l":{"S":"l"}}}},{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"2"},"l":{"S":"l"}}}}]}}`, "INDEXES",
 		`[{"TableName":"range","CapacityUnits":4.0,"Table":{"CapacityUnits":2.0},"LocalSecondaryIndexes":{"zlx":{"CapacityUnits":2.0}}}]`)
 }
 
@@ -121,7 +121,7 @@ func TestCapacityOfIndexes(t *testing.T) {
 // for a repeated token as for reading.
 func TestCapacityOfTransactions(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"},`+padded(1500)+`}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"},`+padded(1500)+`}}`)
 	body := transact(`,"ClientRequestToken":"t"`, actPut,
 		`{"ConditionCheck":{"TableName":"plain","Key":{"p":{"S":"check"}},"ConditionExpression":"attribute_exists(p)"}}`,
 		`{"Put":{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"l":{"S":"l"},`+padded(5000)+`}}}`, actDelete)
@@ -133,10 +133,10 @@ func TestCapacityOfTransactions(t *testing.T) {
 		}
 		return `,` + u(total) + `,"Table":{` + u(table) + `}` + more + `}`
 	}
-	s.charged(t, "TransactWriteItems", body, "INDEXES",
+	s.expectCapacity(t, "TransactWriteItems", body, "INDEXES",
 		`[{"TableName":"plain"`+units("Write", "8.0", "8.0")+`,{"TableName":"range"`+units("Write", "11.0", "10.0")+`]`)
-	s.charged(t, "TransactWriteItems", body, "INDEXES",
+	s.expectCapacity(t, "TransactWriteItems", body, "INDEXES",
 		`[{"TableName":"plain"`+units("Read", "6.0", "6.0")+`,{"TableName":"range"`+units("Read", "4.0", "4.0")+`]`)
-	s.charged(t, "TransactWriteItems", body, "TOTAL",
+	s.expectCapacity(t, "TransactWriteItems", body, "TOTAL",
 		`[{"TableName":"plain","CapacityUnits":6.0,"ReadCapacityUnits":6.0},{"TableName":"range","CapacityUnits":4.0,"ReadCapacityUnits":4.0}]`)
 }

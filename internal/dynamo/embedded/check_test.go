@@ -28,8 +28,8 @@ const (
 func withTables(t testing.TB) *Store {
 	t.Helper()
 	s := newStore(t)
-	s.must(t, "CreateTable", plainTable)
-	s.must(t, "CreateTable", rangeTable)
+	s.mustSend(t, "CreateTable", plainTable)
+	s.mustSend(t, "CreateTable", rangeTable)
 	return s
 }
 
@@ -46,11 +46,11 @@ func TestKeyChecks(t *testing.T) {
 	long := strings.Repeat("k", 2049)
 	f := func(table, key, message string) {
 		t.Helper()
-		s.refused(t, "GetItem", fmt.Sprintf(`{"TableName":%q,"Key":%s}`, table, key), "ValidationException", message)
-		s.refused(t, "DeleteItem", fmt.Sprintf(`{"TableName":%q,"Key":%s}`, table, key), "ValidationException", message)
-		s.refused(t, "UpdateItem", fmt.Sprintf(`{"TableName":%q,"Key":%s}`, table, key), "ValidationException", message)
-		s.refused(t, "BatchGetItem", fmt.Sprintf(`{"RequestItems":{%q:{"Keys":[%s]}}}`, table, key), "ValidationException", message)
-		s.refused(t, "BatchWriteItem", fmt.Sprintf(`{"RequestItems":{%q:[{"DeleteRequest":{"Key":%s}}]}}`, table, key), "ValidationException", message)
+		s.expectError(t, "GetItem", fmt.Sprintf(`{"TableName":%q,"Key":%s}`, table, key), "ValidationException", message)
+		s.expectError(t, "DeleteItem", fmt.Sprintf(`{"TableName":%q,"Key":%s}`, table, key), "ValidationException", message)
+		s.expectError(t, "UpdateItem", fmt.Sprintf(`{"TableName":%q,"Key":%s}`, table, key), "ValidationException", message)
+		s.expectError(t, "BatchGetItem", fmt.Sprintf(`{"RequestItems":{%q:{"Keys":[%s]}}}`, table, key), "ValidationException", message)
+		s.expectError(t, "BatchWriteItem", fmt.Sprintf(`{"RequestItems":{%q:[{"DeleteRequest":{"Key":%s}}]}}`, table, key), "ValidationException", message)
 	}
 	f("plain", `{}`, mismatch)
 	f("plain", `{"q":{"S":"a"}}`, mismatch)
@@ -70,8 +70,8 @@ func TestItemChecks(t *testing.T) {
 	s := withTables(t)
 	f := func(table, item, alone, inBatch string) {
 		t.Helper()
-		s.refused(t, "PutItem", fmt.Sprintf(`{"TableName":%q,"Item":%s}`, table, item), "ValidationException", alone)
-		s.refused(t, "BatchWriteItem", fmt.Sprintf(`{"RequestItems":{%q:[{"PutRequest":{"Item":%s}}]}}`, table, item), "ValidationException", inBatch)
+		s.expectError(t, "PutItem", fmt.Sprintf(`{"TableName":%q,"Item":%s}`, table, item), "ValidationException", alone)
+		s.expectError(t, "BatchWriteItem", fmt.Sprintf(`{"RequestItems":{%q:[{"PutRequest":{"Item":%s}}]}}`, table, item), "ValidationException", inBatch)
 	}
 	same := func(table, item, message string) { t.Helper(); f(table, item, message, message) }
 	invalid := "One or more parameter values were invalid: "
@@ -97,28 +97,28 @@ func TestItemChecks(t *testing.T) {
 	same("range", item(`"g":{"S":"`+strings.Repeat("k", 2049)+`"}`), hashSize)
 	same("range", item(`"l":{"S":"`+strings.Repeat("k", 1025)+`"}`), rangeSize)
 	same("range", item(`"b":{"B":"`+base64.StdEncoding.EncodeToString(make([]byte, 1025))+`"}`), rangeSize)
-	s.must(t, "PutItem", `{"TableName":"range","Item":`+item(`"g":{"S":"`+strings.Repeat("k", 2048)+`"},"l":{"S":"`+strings.Repeat("k", 1024)+`"}`)+`}`)
+	s.mustSend(t, "PutItem", `{"TableName":"range","Item":`+item(`"g":{"S":"`+strings.Repeat("k", 2048)+`"},"l":{"S":"`+strings.Repeat("k", 1024)+`"}`)+`}`)
 }
 
 // TestBinaryKey checks the words for an empty binary key.
 func TestBinaryKey(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", strings.Replace(plainTable, `"AttributeType":"S"`, `"AttributeType":"B"`, 1))
+	s.mustSend(t, "CreateTable", strings.Replace(plainTable, `"AttributeType":"S"`, `"AttributeType":"B"`, 1))
 	const message = "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty binary value. Key: p"
-	s.refused(t, "GetItem", `{"TableName":"plain","Key":{"p":{"B":""}}}`, "ValidationException", message)
-	s.refused(t, "PutItem", `{"TableName":"plain","Item":{"p":{"B":""}}}`, "ValidationException", message)
+	s.expectError(t, "GetItem", `{"TableName":"plain","Key":{"p":{"B":""}}}`, "ValidationException", message)
+	s.expectError(t, "PutItem", `{"TableName":"plain","Item":{"p":{"B":""}}}`, "ValidationException", message)
 }
 
 // TestUpdateChecks sends updates that key attributes do not allow.
 func TestUpdateChecks(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"n":{"N":"1"},"e":{"S":""},"lng":{"S":"`+strings.Repeat("k", 1025)+`"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"n":{"N":"1"},"e":{"S":""},"lng":{"S":"`+strings.Repeat("k", 1025)+`"}}}`)
 	f := func(update, values, message string) {
 		t.Helper()
 		if values != "" {
 			values = `,"ExpressionAttributeValues":` + values
 		}
-		s.refused(t, "UpdateItem", fmt.Sprintf(`{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":%q%s}`, update, values), "ValidationException", message)
+		s.expectError(t, "UpdateItem", fmt.Sprintf(`{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":%q%s}`, update, values), "ValidationException", message)
 	}
 	invalid := "One or more parameter values were invalid: "
 	notSupported := "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. "
@@ -140,9 +140,9 @@ func TestUpdateChecks(t *testing.T) {
 	f("SET l = n", "", "The update expression attempted to update the secondary index key to unsupported type")
 	f("SET l = e", "", notSupported+"The AttributeValue for a key attribute cannot contain an empty string value.")
 	f("SET l = lng", "", "The update expression attempted to update the secondary index key beyond allowed size limits.")
-	s.refused(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"AttributeUpdates":{"l":{"Value":{"N":"3"},"Action":"PUT"}}}`,
+	s.expectError(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"AttributeUpdates":{"l":{"Value":{"N":"3"},"Action":"PUT"}}}`,
 		"ValidationException", invalid+"Type mismatch for Index Key l Expected: S Actual: N IndexName: byg")
-	s.refused(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"AttributeUpdates":{"p":{"Value":{"S":"3"}}}}`,
+	s.expectError(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"AttributeUpdates":{"p":{"Value":{"S":"3"}}}}`,
 		"ValidationException", invalid+"Cannot update attribute p. This attribute is part of the key")
 }
 
@@ -153,7 +153,7 @@ func TestNestedKeyPaths(t *testing.T) {
 		t.Helper()
 		for attribute, kind := range map[string]string{"p": "Key", "s": "Key", "l": "IndexKey", "g": "IndexKey"} {
 			for _, path := range []string{attribute + ".x", attribute + "[0]"} {
-				s.refused(t, op, strings.ReplaceAll(body, "PATH", path), "ValidationException",
+				s.expectError(t, op, strings.ReplaceAll(body, "PATH", path), "ValidationException",
 					"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "+kind+": "+attribute)
 			}
 		}
@@ -177,11 +177,11 @@ func TestItemSize(t *testing.T) {
 		return `{"RequestItems":{"plain":[{"PutRequest":{"Item":` + item(size) + `}}]}}`
 	}
 	const limit = 409600
-	s.must(t, "PutItem", put(limit))
-	s.must(t, "BatchWriteItem", batch(limit))
+	s.mustSend(t, "PutItem", put(limit))
+	s.mustSend(t, "BatchWriteItem", batch(limit))
 	const message = "Item size has exceeded the maximum allowed size"
-	s.refused(t, "PutItem", put(limit+1), "ValidationException", message)
-	s.refused(t, "BatchWriteItem", batch(limit+1), "ValidationException", message)
+	s.expectError(t, "PutItem", put(limit+1), "ValidationException", message)
+	s.expectError(t, "BatchWriteItem", batch(limit+1), "ValidationException", message)
 
 	// An update counts 3 bytes, and 19 per value written, against the attributes
 	// beside the key.
@@ -189,13 +189,13 @@ func TestItemSize(t *testing.T) {
 		return `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"SET v = :v","ExpressionAttributeValues":{":v":{"S":"` +
 			strings.Repeat("x", size-len("v")) + `"}}}`
 	}
-	s.must(t, "UpdateItem", update(limit-3-19))
-	s.refused(t, "UpdateItem", update(limit-3-19+1), "ValidationException", "Item size to update has exceeded the maximum allowed size")
-	s.must(t, "PutItem", put(limit-3-19-2+2)) // the key is 2 bytes
+	s.mustSend(t, "UpdateItem", update(limit-3-19))
+	s.expectError(t, "UpdateItem", update(limit-3-19+1), "ValidationException", "Item size to update has exceeded the maximum allowed size")
+	s.mustSend(t, "PutItem", put(limit-3-19-2+2)) // the key is 2 bytes
 	const two = `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"SET w = :w REMOVE u","ExpressionAttributeValues":{":w":{"S":""}}}`
-	s.refused(t, "UpdateItem", two, "ValidationException", "Item size to update has exceeded the maximum allowed size")
-	s.must(t, "PutItem", put(limit-3-19-2-len("w")+2))
-	s.must(t, "UpdateItem", two)
+	s.expectError(t, "UpdateItem", two, "ValidationException", "Item size to update has exceeded the maximum allowed size")
+	s.mustSend(t, "PutItem", put(limit-3-19-2-len("w")+2))
+	s.mustSend(t, "UpdateItem", two)
 }
 
 // TestItemCollectionItemSize counts an item's entries in local indexes towards the limit of
@@ -212,10 +212,10 @@ func TestItemCollectionItemSize(t *testing.T) {
 		zlx   = 2 + 3 + 2
 		b     = 2
 	)
-	s.must(t, "PutItem", put("", limit-item-zlx))
-	s.refused(t, "PutItem", put("", limit-item-zlx+1), "ValidationException", "Item size has exceeded the maximum allowed size")
-	s.must(t, "PutItem", put(`,"b":{"B":"AA=="}`, (limit-zlx)/2-item-b))
-	s.refused(t, "PutItem", put(`,"b":{"B":"AA=="}`, (limit-zlx)/2-item-b+1), "ValidationException", "Item size has exceeded the maximum allowed size")
-	s.refused(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"SET w = :w","ExpressionAttributeValues":{":w":{"S":"x"}}}`,
+	s.mustSend(t, "PutItem", put("", limit-item-zlx))
+	s.expectError(t, "PutItem", put("", limit-item-zlx+1), "ValidationException", "Item size has exceeded the maximum allowed size")
+	s.mustSend(t, "PutItem", put(`,"b":{"B":"AA=="}`, (limit-zlx)/2-item-b))
+	s.expectError(t, "PutItem", put(`,"b":{"B":"AA=="}`, (limit-zlx)/2-item-b+1), "ValidationException", "Item size has exceeded the maximum allowed size")
+	s.expectError(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"SET w = :w","ExpressionAttributeValues":{":w":{"S":"x"}}}`,
 		"ValidationException", "Item size to update has exceeded the maximum allowed size")
 }

@@ -23,11 +23,11 @@ const (
 	envKills = "KASOKU_KILLS"
 )
 
-const usualKills = 10
+const defaultKills = 10
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(envStormDir); dir != "" {
-		os.Exit(rageUntilKilled(dir, os.Getenv(envStormDone)))
+		os.Exit(writeUntilKilled(dir, os.Getenv(envStormDone)))
 	}
 	os.Exit(m.Run())
 }
@@ -54,20 +54,20 @@ func (c *childT) Fatalf(format string, args ...any) {
 
 func (c *childT) Fatal(args ...any) { c.Fatalf("%s", fmt.Sprint(args...)) }
 
-// rageUntilKilled is the process that is to be killed. It writes one byte, the
+// writeUntilKilled is the process that is to be killed. It writes one byte, the
 // worker's number, for each operation that was acknowledged.
-func rageUntilKilled(dir, text string) int {
+func writeUntilKilled(dir, text string) int {
 	t := &childT{}
 	var done [stormWorkers]int
 	for i, field := range strings.Split(text, ",") {
 		done[i], _ = strconv.Atoi(field)
 	}
-	s, err := openIn(dir)
+	s, err := openForProcess(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	s.rage(t, done, func(int, int) bool { return !t.failed }, func(worker int) {
+	s.runStorm(t, done, func(int, int) bool { return !t.failed }, func(worker int) {
 		mu.Lock()
 		defer mu.Unlock()
 		if _, err := os.Stdout.Write([]byte{'0' + byte(worker)}); err != nil {
@@ -81,7 +81,7 @@ func rageUntilKilled(dir, text string) int {
 // that was acknowledged may be lost, nothing be there in part: each worker's
 // items, indexes and counters, the transactions' total, the stream.
 func TestKill(t *testing.T) {
-	kills := usualKills
+	kills := defaultKills
 	if text := os.Getenv(envKills); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -91,7 +91,7 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := openStore(t, Config{Dir: dir})
-	s.must(t, "CreateTable", stormTable)
+	s.mustSend(t, "CreateTable", stormTable)
 	s.Close()
 	var done [stormWorkers]int
 	var replayed stormReplay
@@ -128,8 +128,8 @@ func killOnce(t *testing.T, dir string, done *[stormWorkers]int, after int) {
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), envStormDir+"="+dir, envStormDone+"="+strings.Join(fields, ","))
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func killOnce(t *testing.T, dir string, done *[stormWorkers]int, after int) {
 		done[worker-'0']++
 	}
 	cmd.Wait() // that it was killed is its error
-	if complaints.Len() > 0 {
-		t.Fatalf("output of the process:\n%s", complaints.String())
+	if output.Len() > 0 {
+		t.Fatalf("output of the process:\n%s", output.String())
 	}
 }

@@ -12,7 +12,7 @@ import (
 // error. The requests are those of the sessions, each with one value replaced or removed.
 func TestDamagedRequests(t *testing.T) {
 	eachFile(t, "testdata/sessions/*.txt", func(t *testing.T, _, text string) {
-		d := &damager{random: rand.New(rand.NewPCG(1, 2))}
+		d := &requestDamager{random: rand.New(rand.NewPCG(1, 2))}
 		s := &session{t: t, dir: t.TempDir(), clock: clockAt(sessionStart), saved: map[string]string{}, before: d.damage}
 		s.open()
 		for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -25,40 +25,40 @@ func TestDamagedRequests(t *testing.T) {
 	})
 }
 
-// damager makes damaged requests of sound ones.
-type damager struct {
+// requestDamager makes damaged requests of sound ones.
+type requestDamager struct {
 	random *rand.Rand
 	sent   int
 }
 
-// damagesEach is how many damaged requests go before each sound one.
-const damagesEach = 12
+// damagedPerRequest is how many damaged requests go before each sound one.
+const damagedPerRequest = 12
 
-// harmful are operations that would take the session's tables away.
-var harmful = map[string]bool{"DeleteTable": true}
+// notDamaged are operations that would take the session's tables away.
+var notDamaged = map[string]bool{"DeleteTable": true}
 
 // damage sends damaged forms of a request and looks at the answers.
-func (d *damager) damage(s *session, op, body string) {
-	if harmful[op] || len(body) > 1<<14 {
+func (d *requestDamager) damage(s *session, op, body string) {
+	if notDamaged[op] || len(body) > 1<<14 {
 		return
 	}
-	for range damagesEach {
+	for range damagedPerRequest {
 		var v any
 		if json.Unmarshal([]byte(body), &v) != nil {
 			return
 		}
-		places := placesIn(v, nil)
+		places := pathsIn(v, nil)
 		if len(places) == 0 {
 			return
 		}
-		place := places[d.random.IntN(len(places))]
-		v = replaced(v, place, d.other())
+		jsonPath := places[d.random.IntN(len(places))]
+		v = replaced(v, jsonPath, d.other())
 		damaged, err := json.Marshal(v)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		d.sent++
-		status, reply := s.s.ask(s.t, op, string(damaged))
+		status, reply := s.s.send(s.t, op, string(damaged))
 		if status != 200 && status != 400 || reply != "" && !json.Valid([]byte(reply)) {
 			s.t.Errorf("%s %s: %d %s", op, damaged, status, reply)
 		}
@@ -69,7 +69,7 @@ func (d *damager) damage(s *session, op, body string) {
 type missingValue struct{}
 
 // other returns the replacement of a value.
-func (d *damager) other() any {
+func (d *requestDamager) other() any {
 	all := []any{missingValue{}, missingValue{}, nil, "", "x", "a", strings.Repeat("x", 300), strings.Repeat("x", 2049), 0, 1, -1, 1.5, 1e30, true, false,
 		[]any{}, map[string]any{}, []any{nil}, []any{[]any{}}, map[string]any{"": nil}, map[string]any{"S": "a"}, map[string]any{"N": "1"},
 		map[string]any{"S": ""}, map[string]any{"N": ""}, map[string]any{"N": "1e200"}, map[string]any{"M": map[string]any{"a": map[string]any{"L": []any{}}}},
@@ -80,11 +80,11 @@ func (d *damager) other() any {
 // place is the way to a value: names and positions.
 type place []any
 
-// placesIn lists the places of all values in v.
-func placesIn(v any, to place) (all []place) {
+// pathsIn lists the places of all values in v.
+func pathsIn(v any, to place) (all []place) {
 	step := func(at, sub any) {
 		here := append(append(place(nil), to...), at)
-		all = append(append(all, here), placesIn(sub, here)...)
+		all = append(append(all, here), pathsIn(sub, here)...)
 	}
 	switch v := v.(type) {
 	case map[string]any:

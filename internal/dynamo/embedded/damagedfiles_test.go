@@ -20,10 +20,10 @@ import (
 )
 
 // envDamages is how many damages TestDamagedFiles tries, with a new seed. Without it
-// the test tries usualDamages, the same in every run.
+// the test tries defaultDamages, the same in every run.
 const envDamages = "KASOKU_DAMAGES"
 
-const usualDamages = 300
+const defaultDamages = 300
 
 // contents are the files of a directory by name.
 type contents map[string][]byte
@@ -102,7 +102,7 @@ func scanned(t testing.TB, s *Store) (string, error) {
 	var replies strings.Builder
 	start := ""
 	for {
-		status, reply := s.ask(t, "Scan", `{"TableName":"tab"`+start+`}`)
+		status, reply := s.send(t, "Scan", `{"TableName":"tab"`+start+`}`)
 		if status != 200 {
 			return "", fmt.Errorf("%d %s", status, reply)
 		}
@@ -138,11 +138,11 @@ func damagedStores(t testing.TB) []damagedStore {
 	}
 	put := func(s *Store, from, to, size int) {
 		for i := from; i < to; i++ {
-			s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k%d"},"v":{"S":"%s"}}}`, i, hexadecimal(uint64(i), size)))
+			s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k%d"},"v":{"S":"%s"}}}`, i, hexadecimal(uint64(i), size)))
 		}
 	}
 	s := openStore(t, cfg)
-	s.must(t, "CreateTable", damagedTable)
+	s.mustSend(t, "CreateTable", damagedTable)
 	put(s, 0, 50, 20)
 	found("killed at first", s)
 	s.Close()
@@ -211,7 +211,7 @@ func damageOne(random *rand.Rand, files contents) fileDamage {
 // opened then either returns all acknowledged writes, or is refused with a message that
 // names the directory and a remedy, and the directory is unchanged.
 func TestDamagedFiles(t *testing.T) {
-	damages, seed := usualDamages, uint64(1)
+	damages, seed := defaultDamages, uint64(1)
 	if text := os.Getenv(envDamages); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

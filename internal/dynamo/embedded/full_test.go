@@ -15,17 +15,17 @@ import (
 func TestDeletesOnFullDisk(t *testing.T) {
 	const disk, reserve = 1 << 30, 64 << 20
 	fs := vfs.NewMem()
-	left := func(n uint64) {
+	setFree := func(n uint64) {
 		fs.TestingSetDiskUsage(vfs.DiskUsage{TotalBytes: disk, AvailBytes: n, UsedBytes: disk - n})
 	}
-	left(disk / 2)
+	setFree(disk / 2)
 	s := openStore(t, Config{Dir: "store", NoSync: true, fs: fs})
-	s.must(t, "CreateTable", damagedTable)
+	s.mustSend(t, "CreateTable", damagedTable)
 	for i := range 40 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k%d"}}}`, i))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k%d"}}}`, i))
 	}
 	accepted := func(op, body string) bool {
-		status, reply := s.ask(t, op, body)
+		status, reply := s.send(t, op, body)
 		if status != 200 && !strings.Contains(reply, "The disk of the embedded store is full") {
 			t.Fatalf("%s %s: %d %s", op, body, status, reply)
 		}
@@ -57,7 +57,7 @@ func TestDeletesOnFullDisk(t *testing.T) {
 		{"BatchExecuteStatement", `{"Statements":[{"Statement":"DELETE FROM tab WHERE pk = 'k30'"},{"Statement":"INSERT INTO tab VALUE {'pk':'new'}"}]}`},
 		{"ExecuteTransaction", `{"TransactStatements":[{"Statement":"DELETE FROM tab WHERE pk = 'k30'"},{"Statement":"INSERT INTO tab VALUE {'pk':'new'}"}]}`},
 	}
-	all := func(when string, requests []request, want bool) {
+	expectAll := func(when string, requests []request, want bool) {
 		t.Helper()
 		for _, r := range requests {
 			if got := accepted(r.op, r.body); got != want {
@@ -65,17 +65,17 @@ func TestDeletesOnFullDisk(t *testing.T) {
 			}
 		}
 	}
-	left(reserve - 1)
+	setFree(reserve - 1)
 	await.Until(t, func() bool { return !accepted("PutItem", `{"TableName":"tab","Item":{"pk":{"S":"k31"}}}`) })
-	all("in the reserve", writing, false)
-	all("in the reserve", deleting("k"), true)
-	left(reserve/2 - 1)
+	expectAll("in the reserve", writing, false)
+	expectAll("in the reserve", deleting("k"), true)
+	setFree(reserve/2 - 1)
 	await.Until(t, func() bool { return !accepted("DeleteItem", `{"TableName":"tab","Key":{"pk":{"S":"k32"}}}`) })
-	all("in the last of the reserve", writing, false)
-	all("in the last of the reserve", deleting("k1"), false)
-	left(disk / 2)
+	expectAll("in the last of the reserve", writing, false)
+	expectAll("in the last of the reserve", deleting("k1"), false)
+	setFree(disk / 2)
 	await.Until(t, func() bool { return accepted("PutItem", `{"TableName":"tab","Item":{"pk":{"S":"k31"}}}`) })
-	all("with room again", deleting("k1"), true)
+	expectAll("with room again", deleting("k1"), true)
 	if reply, err := scanned(t, s); err != nil || strings.Contains(reply, `"k0"`) || strings.Contains(reply, `"k15"`) || !strings.Contains(reply, `"k30"`) || strings.Contains(reply, `"new"`) {
 		t.Errorf("at the end there is %s, %v", reply, err)
 	}
@@ -87,10 +87,10 @@ func TestExpiryOnFullDisk(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.TestingSetDiskUsage(vfs.DiskUsage{TotalBytes: disk, AvailBytes: disk})
 	clock := clockAt(sessionStart)
-	s := openStill(t, Config{Dir: "store", NoSync: true, fs: fs}, clock.Now)
-	s.must(t, "CreateTable", damagedTable)
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"e"}}`)
-	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k"},"e":{"N":"%d"}}}`, clock.Now().Unix()))
+	s := openIdle(t, Config{Dir: "store", NoSync: true, fs: fs}, clock.Now)
+	s.mustSend(t, "CreateTable", damagedTable)
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"e"}}`)
+	s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k"},"e":{"N":"%d"}}}`, clock.Now().Unix()))
 	fs.TestingSetDiskUsage(vfs.DiskUsage{TotalBytes: disk, AvailBytes: reserve - 1})
 	await.Until(t, func() bool { return s.db.Writable() != nil })
 	if err := s.sweep(clock.Now()); err != nil {

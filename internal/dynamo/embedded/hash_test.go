@@ -15,7 +15,7 @@ func keyOf(typ value.Type, text string) *value.Value {
 }
 
 // Observed at the service: the order in which it scans partitions.
-func TestScanOrderIsTheServices(t *testing.T) {
+func TestScanOrderMatchesDynamoDB(t *testing.T) {
 	f := func(typ value.Type, order string) {
 		t.Helper()
 		want := strings.Fields(order)
@@ -31,7 +31,7 @@ func TestScanOrderIsTheServices(t *testing.T) {
 }
 
 // Segments of 4096 that the service was seen to find keys in.
-func TestSegmentsAreTheServices(t *testing.T) {
+func TestSegmentsMatchDynamoDB(t *testing.T) {
 	f := func(typ value.Type, key string, want uint64) {
 		t.Helper()
 		h := serviceHash(keyOf(typ, key))
@@ -49,7 +49,7 @@ func TestSegmentsAreTheServices(t *testing.T) {
 
 // Entries of one index key: in the order in which the service was seen to return
 // items with these partition and sort keys.
-func TestTiesAreTheServices(t *testing.T) {
+func TestOrderOfEqualKeysMatchesDynamoDB(t *testing.T) {
 	f := func(order string) {
 		t.Helper()
 		want := strings.Fields(order)

@@ -29,8 +29,8 @@ func openStore(t testing.TB, cfg Config) *Store {
 	return s
 }
 
-// openStill opens a store without background work, with the given clock.
-func openStill(t testing.TB, cfg Config, clock func() time.Time) *Store {
+// openIdle opens a store without background work, with the given clock.
+func openIdle(t testing.TB, cfg Config, clock func() time.Time) *Store {
 	t.Helper()
 	s, err := open(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)), clock)
 	if err != nil {
@@ -40,8 +40,8 @@ func openStill(t testing.TB, cfg Config, clock func() time.Time) *Store {
 	return s
 }
 
-// ask makes a request and returns the answer.
-func (s *Store) ask(t testing.TB, op, body string) (status int, reply string) {
+// send makes a request and returns the answer.
+func (s *Store) send(t testing.TB, op, body string) (status int, reply string) {
 	t.Helper()
 	prefix := "DynamoDB_20120810."
 	for _, o := range wire.StreamOperations {
@@ -58,20 +58,20 @@ func (s *Store) ask(t testing.TB, op, body string) (status int, reply string) {
 	return resp.Status, string(resp.Body)
 }
 
-// must makes a request that has to succeed and returns the reply.
-func (s *Store) must(t testing.TB, op, body string) string {
+// mustSend makes a request that has to succeed and returns the reply.
+func (s *Store) mustSend(t testing.TB, op, body string) string {
 	t.Helper()
-	status, reply := s.ask(t, op, body)
+	status, reply := s.send(t, op, body)
 	if status != 200 {
 		t.Fatalf("%s %s: %d %s", op, body, status, reply)
 	}
 	return reply
 }
 
-// refused makes a request that has to fail with the error type and message.
-func (s *Store) refused(t testing.TB, op, body, typ, message string) {
+// expectError makes a request that has to fail with the error type and message.
+func (s *Store) expectError(t testing.TB, op, body, typ, message string) {
 	t.Helper()
-	status, reply := s.ask(t, op, body)
+	status, reply := s.send(t, op, body)
 	want := wire.Error{Type: typ, Message: message}
 	text := string(want.Append(nil))
 	if status != want.Status() || !strings.HasPrefix(reply, text[:len(text)-1]) {
@@ -79,7 +79,7 @@ func (s *Store) refused(t testing.TB, op, body, typ, message string) {
 	}
 }
 
-// openIn opens a store of a process of its own.
-func openIn(dir string) (*Store, error) {
+// openForProcess opens a store of a process of its own.
+func openForProcess(dir string) (*Store, error) {
 	return Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }

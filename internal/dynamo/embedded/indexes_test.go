@@ -118,7 +118,7 @@ func TestEntries(t *testing.T) {
 		if op == "PutItem" {
 			body = `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"}` + more + `}}`
 		}
-		s.must(t, op, body)
+		s.mustSend(t, op, body)
 		s.checkTable(t, "range")
 		var got []string
 		for _, x := range (*s.tables.Load())["range"].info.Indexes {
@@ -153,7 +153,7 @@ func TestEntries(t *testing.T) {
 func TestEntriesOfOneKey(t *testing.T) {
 	s := withTables(t)
 	for i := range 20 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"range","Item":{"p":{"S":"p%d"},"s":{"N":"%d"},"g":{"S":"g"},"l":{"S":"l"}}}`, i%3, i))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"range","Item":{"p":{"S":"p%d"},"s":{"N":"%d"},"g":{"S":"g"},"l":{"S":"l"}}}`, i%3, i))
 	}
 	s.checkTable(t, "range")
 	if n := len(entries(t, s.db, appendIndex(nil, (*s.tables.Load())["range"].id, (*s.tables.Load())["range"].info.Index("byg").ID))); n != 20 {

@@ -20,9 +20,9 @@ func kilobyte(key int) string {
 func benchStore(b *testing.B, noSync bool, items int) *Store {
 	b.Helper()
 	s := openStore(b, Config{Dir: b.TempDir(), NoSync: noSync})
-	s.must(b, "CreateTable", plainTable)
+	s.mustSend(b, "CreateTable", plainTable)
 	for i := range items {
-		s.must(b, "PutItem", `{"TableName":"plain","Item":`+kilobyte(i)+`}`)
+		s.mustSend(b, "PutItem", `{"TableName":"plain","Item":`+kilobyte(i)+`}`)
 	}
 	return s
 }

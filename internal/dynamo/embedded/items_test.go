@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-// wantReplies makes requests and compares the exact answers.
-func (s *Store) wantReplies(t testing.TB, op, body, want string) {
+// expectReply makes requests and compares the exact answers.
+func (s *Store) expectReply(t testing.TB, op, body, want string) {
 	t.Helper()
-	if got := s.must(t, op, body); got != want {
+	if got := s.mustSend(t, op, body); got != want {
 		t.Errorf("%s %s:\ngot  %s\nwant %s", op, body, got, want)
 	}
 }
 
 func TestGetItem(t *testing.T) {
 	s := withTables(t)
-	s.wantReplies(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"n":{"N":"1.50e1"},"m":{"M":{"x":{"L":[{"S":"0"},{"S":"1"}]}}}}}`, `{}`)
+	s.expectReply(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"n":{"N":"1.50e1"},"m":{"M":{"x":{"L":[{"S":"0"},{"S":"1"}]}}}}}`, `{}`)
 	get := func(more, want string) {
 		t.Helper()
-		s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}`+more+`}`, want)
+		s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}`+more+`}`, want)
 	}
 	const item = `{"p":{"S":"a"},"n":{"N":"15"},"m":{"M":{"x":{"L":[{"S":"0"},{"S":"1"}]}}}}`
 	get(``, `{"Item":`+item+`}`)
@@ -27,9 +27,9 @@ func TestGetItem(t *testing.T) {
 	get(`,"ProjectionExpression":"m.x[1], n"`, `{"Item":{"n":{"N":"15"},"m":{"M":{"x":{"L":[{"S":"1"}]}}}}}`)
 	get(`,"ProjectionExpression":"q"`, `{"Item":{}}`)
 	get(`,"AttributesToGet":["p","q"]`, `{"Item":{"p":{"S":"a"}}}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}}}`, `{}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","Key":{"p":{"S":"a"}}}`, `{"Item":`+item+`}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}},"ReturnConsumedCapacity":"TOTAL"}`, `{"ConsumedCapacity":{"TableName":"plain","CapacityUnits":0.5}}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}}}`, `{}`)
+	s.expectReply(t, "GetItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/plain","Key":{"p":{"S":"a"}}}`, `{"Item":`+item+`}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}},"ReturnConsumedCapacity":"TOTAL"}`, `{"ConsumedCapacity":{"TableName":"plain","CapacityUnits":0.5}}`)
 }
 
 // TestNoTable names a table that is not there, in every operation on items.
@@ -37,7 +37,7 @@ func TestNoTable(t *testing.T) {
 	s := newStore(t)
 	f := func(op, body string) {
 		t.Helper()
-		s.refused(t, op, body, "ResourceNotFoundException", "Requested resource not found")
+		s.expectError(t, op, body, "ResourceNotFoundException", "Requested resource not found")
 	}
 	f("GetItem", `{"TableName":"none","Key":{"p":{"S":"a"}}}`)
 	f("PutItem", `{"TableName":"none","Item":{}}`)
@@ -48,7 +48,7 @@ func TestNoTable(t *testing.T) {
 	f("TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"none","Key":{"p":{"S":"a"}}}}]}`)
 	f("TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"none","Item":{}}}]}`)
 	// Expressions are refused before the table is looked for.
-	s.refused(t, "DeleteItem", `{"TableName":"none","Key":{"p":{"S":"a"}},"ConditionExpression":""}`, "ValidationException", "Invalid ConditionExpression: The expression can not be empty;")
+	s.expectError(t, "DeleteItem", `{"TableName":"none","Key":{"p":{"S":"a"}},"ConditionExpression":""}`, "ValidationException", "Invalid ConditionExpression: The expression can not be empty;")
 }
 
 // TestReturnValues requests every value of every write: first without an item, then with
@@ -62,16 +62,16 @@ func TestReturnValues(t *testing.T) {
 		remove = `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE y, q.r DELETE ss :s","ExpressionAttributeValues":{":s":{"SS":["a"]}}`
 		old    = `{"p":{"S":"a"},"m":{"M":{"k":{"S":"was"},"o":{"S":"other"}}},"l":{"L":[{"S":"0"},{"S":"1"},{"S":"2"}]}}`
 	)
-	f := func(over bool, op, body, mode, want string) {
+	f := func(exists bool, op, body, mode, want string) {
 		t.Helper()
 		s := withTables(t)
-		if over {
-			s.must(t, "PutItem", `{"TableName":"plain","Item":`+old+`}`)
+		if exists {
+			s.mustSend(t, "PutItem", `{"TableName":"plain","Item":`+old+`}`)
 		}
 		if want != "" {
 			want = `"Attributes":` + want
 		}
-		s.wantReplies(t, op, body+`,"ReturnValues":"`+mode+`"}`, `{`+want+`}`)
+		s.expectReply(t, op, body+`,"ReturnValues":"`+mode+`"}`, `{`+want+`}`)
 	}
 	for _, op := range []struct{ name, body string }{{"PutItem", put}, {"DeleteItem", del}} {
 		f(false, op.name, op.body, "NONE", ``)
@@ -103,13 +103,13 @@ func TestReturnValues(t *testing.T) {
 	f(false, "UpdateItem", nothing+`,"AttributeUpdates":{"x":{"Action":"ADD","Value":{"N":"3"}}}`, "ALL_NEW", `{"p":{"S":"a"},"x":{"N":"3"}}`)
 }
 
-// TestRemovesMakeNothing looks for the item that a removing update must not make.
-func TestRemovesMakeNothing(t *testing.T) {
+// TestRemoveCreatesNoItem looks for the item that a removing update must not make.
+func TestRemoveCreatesNoItem(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE x.y"}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
-	s.must(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`)
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"}}}`)
+	s.mustSend(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE x.y"}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
+	s.mustSend(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"}}}`)
 }
 
 // TestConditions makes writes whose conditions hold or fail, and requests the item on
@@ -125,11 +125,11 @@ func TestConditions(t *testing.T) {
 		s := withTables(t)
 		get := func(want string) {
 			t.Helper()
-			s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, want)
+			s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, want)
 		}
 		refused := func(more, item string) {
 			t.Helper()
-			status, got := s.ask(t, op, `{"TableName":"plain",`+body+`,`+more+`}`)
+			status, got := s.send(t, op, `{"TableName":"plain",`+body+`,`+more+`}`)
 			want := `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"` + item + `}`
 			if status != 400 || got != want {
 				t.Errorf("%s %s:\ngot  %d %s\nwant 400 %s", op, more, status, got, want)
@@ -138,14 +138,14 @@ func TestConditions(t *testing.T) {
 		refused(fail, "")
 		refused(fail+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`, "")
 		get(`{}`)
-		s.must(t, "PutItem", `{"TableName":"plain","Item":`+old+`}`)
+		s.mustSend(t, "PutItem", `{"TableName":"plain","Item":`+old+`}`)
 		refused(fail, "")
 		refused(fail+`,"ReturnValuesOnConditionCheckFailure":"NONE"`, "")
 		refused(fail+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`, `,"Item":`+old)
 		refused(`"Expected":{"v":{"Exists":false}},"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`, `,"Item":`+old)
 		get(`{"Item":` + old + `}`)
-		s.must(t, op, `{"TableName":"plain",`+body+`,`+hold+`}`)
-		if got := s.must(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`); strings.Contains(got, `"v":{"N":"1"}`) {
+		s.mustSend(t, op, `{"TableName":"plain",`+body+`,`+hold+`}`)
+		if got := s.mustSend(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`); strings.Contains(got, `"v":{"N":"1"}`) {
 			t.Errorf("%s: %s is still there", op, got)
 		}
 	}
@@ -156,29 +156,29 @@ func TestConditions(t *testing.T) {
 	update := func(condition string) string {
 		return fmt.Sprintf(`{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"ADD v :one","ConditionExpression":%q,"ExpressionAttributeValues":{":one":{"N":"1"}}}`, condition)
 	}
-	s.refused(t, "UpdateItem", update("attribute_exists(v)"), "ConditionalCheckFailedException", "The conditional request failed")
-	s.must(t, "UpdateItem", update("attribute_not_exists(v)"))
-	s.must(t, "UpdateItem", update("v = :one"))
-	s.refused(t, "UpdateItem", update("v = :one"), "ConditionalCheckFailedException", "The conditional request failed")
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"2"}}}`)
+	s.expectError(t, "UpdateItem", update("attribute_exists(v)"), "ConditionalCheckFailedException", "The conditional request failed")
+	s.mustSend(t, "UpdateItem", update("attribute_not_exists(v)"))
+	s.mustSend(t, "UpdateItem", update("v = :one"))
+	s.expectError(t, "UpdateItem", update("v = :one"), "ConditionalCheckFailedException", "The conditional request failed")
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"2"}}}`)
 }
 
 // TestUpdateFaults makes updates that are invalid for the item. The condition is evaluated
 // first.
 func TestUpdateFaults(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
 	f := func(update, message string) {
 		t.Helper()
 		body := `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"` + update + `","ExpressionAttributeValues":{":n":{"N":"1"}}`
-		s.refused(t, "UpdateItem", body+`}`, "ValidationException", message)
-		s.refused(t, "UpdateItem", body+`,"ConditionExpression":"attribute_exists(q)"}`, "ConditionalCheckFailedException", "The conditional request failed")
+		s.expectError(t, "UpdateItem", body+`}`, "ValidationException", message)
+		s.expectError(t, "UpdateItem", body+`,"ConditionExpression":"attribute_exists(q)"}`, "ConditionalCheckFailedException", "The conditional request failed")
 	}
 	f("SET t = t + :n", "An operand in the update expression has an incorrect data type")
 	f("ADD t :n", "An operand in the update expression has an incorrect data type")
 	f("SET x = q, y = :n", "The provided expression refers to an attribute that does not exist in the item")
 	f("SET q.r = :n", "The document path provided in the update expression is invalid for update")
-	s.wantReplies(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
+	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
 }
 
 // TestItemCollectionMetrics requests them for tables with and without collections.
@@ -187,8 +187,8 @@ func TestItemCollectionMetrics(t *testing.T) {
 	const metrics = `{"ItemCollectionKey":{"p":{"S":"a"}},"SizeEstimateRangeGB":[0.0,1.0]}`
 	f := func(op, body, want string) {
 		t.Helper()
-		s.wantReplies(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"SIZE"}`, want)
-		s.must(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"NONE"}`)
+		s.expectReply(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"SIZE"}`, want)
+		s.mustSend(t, op, `{`+body+`,"ReturnItemCollectionMetrics":"NONE"}`)
 	}
 	f("PutItem", `"TableName":"plain","Item":{"p":{"S":"a"}}`, `{}`)
 	f("PutItem", `"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"}}`, `{"ItemCollectionMetrics":`+metrics+`}`)

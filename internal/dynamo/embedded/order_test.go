@@ -12,15 +12,15 @@ import (
 // refusal is the answer to a request with these members.
 type refusal struct{ typ, members, message string }
 
-// inThisOrder checks that each refusal is returned alone, and instead of each later one in
+// expectErrorsInOrder checks that each refusal is returned alone, and instead of each later one in
 // the list. Of several members with one name the last counts, so later members of the list
 // are earlier in the request.
-func (s *Store) inThisOrder(t *testing.T, op, base string, list ...refusal) {
+func (s *Store) expectErrorsInOrder(t *testing.T, op, base string, list ...refusal) {
 	t.Helper()
 	for i, first := range list {
-		s.refused(t, op, "{"+base+","+first.members+"}", first.typ, first.message)
+		s.expectError(t, op, "{"+base+","+first.members+"}", first.typ, first.message)
 		for _, second := range list[i+1:] {
-			s.refused(t, op, "{"+base+","+second.members+","+first.members+"}", first.typ, first.message)
+			s.expectError(t, op, "{"+base+","+second.members+","+first.members+"}", first.typ, first.message)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestRequestOrder(t *testing.T) {
 
 func TestGetItemFaultsInOrder(t *testing.T) {
 	s := withTables(t)
-	s.inThisOrder(t, "GetItem", `"TableName":"plain","Key":{"p":{"S":"a"}}`,
+	s.expectErrorsInOrder(t, "GetItem", `"TableName":"plain","Key":{"p":{"S":"a"}}`,
 		refusal{serialization, `"ConsistentRead":1`, noBoolean},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, `"AttributesToGet":["a"],"ProjectionExpression":""`, mixed + "{AttributesToGet} Expression parameters: {ProjectionExpression}"},
@@ -82,8 +82,8 @@ func TestGetItemFaultsInOrder(t *testing.T) {
 
 func TestPutItemFaultsInOrder(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"}}}`)
-	s.inThisOrder(t, "PutItem", `"TableName":"plain","Item":{"p":{"S":"a"}}`,
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"}}}`)
+	s.expectErrorsInOrder(t, "PutItem", `"TableName":"plain","Item":{"p":{"S":"a"}}`,
 		refusal{serialization, `"ConditionExpression":1`, noString},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, `"Expected":{},"ConditionExpression":""`, mixed + "{Expected} Expression parameters: {ConditionExpression}"},
@@ -101,8 +101,8 @@ func TestPutItemFaultsInOrder(t *testing.T) {
 
 func TestUpdateItemFaultsInOrder(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"x":{"S":"x"}}}`)
-	s.inThisOrder(t, "UpdateItem", `"TableName":"plain","Key":{"p":{"S":"a"}}`,
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"x":{"S":"x"}}}`)
+	s.expectErrorsInOrder(t, "UpdateItem", `"TableName":"plain","Key":{"p":{"S":"a"}}`,
 		refusal{serialization, `"UpdateExpression":1`, noString},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, `"Expected":{},"UpdateExpression":"","ConditionExpression":""`, mixed + "{Expected} Expression parameters: {UpdateExpression, ConditionExpression}"},
@@ -121,7 +121,7 @@ func TestUpdateItemFaultsInOrder(t *testing.T) {
 
 func TestDeleteItemFaultsInOrder(t *testing.T) {
 	s := withTables(t)
-	s.inThisOrder(t, "DeleteItem", `"TableName":"plain","Key":{"p":{"S":"a"}}`,
+	s.expectErrorsInOrder(t, "DeleteItem", `"TableName":"plain","Key":{"p":{"S":"a"}}`,
 		refusal{serialization, `"Key":{"p":{"S":1}}`, noString},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, `"ExpressionAttributeNames":{},"ConditionExpression":null`, namesAlone},
@@ -136,7 +136,7 @@ func TestDeleteItemFaultsInOrder(t *testing.T) {
 
 func TestQueryFaultsInOrder(t *testing.T) {
 	s := withTables(t)
-	s.inThisOrder(t, "Query", `"TableName":"range","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"a"}}`,
+	s.expectErrorsInOrder(t, "Query", `"TableName":"range","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"a"}}`,
 		refusal{serialization, `"ConsistentRead":1`, noBoolean},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, `"QueryFilter":{},"FilterExpression":""`, mixed + "{QueryFilter} Expression parameters: {FilterExpression, KeyConditionExpression}"},
@@ -155,7 +155,7 @@ func TestQueryFaultsInOrder(t *testing.T) {
 
 func TestScanFaultsInOrder(t *testing.T) {
 	s := withTables(t)
-	s.inThisOrder(t, "Scan", `"TableName":"range"`,
+	s.expectErrorsInOrder(t, "Scan", `"TableName":"range"`,
 		refusal{serialization, `"Limit":"1"`, "STRING_VALUE cannot be converted to Integer"},
 		refusal{validation, `"Limit":0`, oneError + "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"},
 		refusal{validation, `"ScanFilter":{},"FilterExpression":""`, mixed + "{ScanFilter} Expression parameters: {FilterExpression}"},
@@ -167,7 +167,7 @@ func TestScanFaultsInOrder(t *testing.T) {
 		refusal{notFound, `"TableName":"none"`, noTable},
 		refusal{validation, `"ExclusiveStartKey":{"q":{"S":"a"}}`, startPoint + mismatch},
 	)
-	s.inThisOrder(t, "Scan", `"TableName":"range"`,
+	s.expectErrorsInOrder(t, "Scan", `"TableName":"range"`,
 		refusal{notFound, `"TableName":"none"`, noTable},
 		refusal{validation, `"IndexName":"nowhere"`, "The table does not have the specified index: nowhere"},
 		refusal{validation, `"ExclusiveStartKey":{"q":{"S":"a"}}`, startPoint + mismatch},
@@ -178,7 +178,7 @@ func TestBatchFaultsInOrder(t *testing.T) {
 	s := withTables(t)
 	get := func(more string) string { return `"RequestItems":{"plain":{"Keys":[{"p":{"S":"a"}}]},` + more + `}` }
 	const twice = "Provided list of item keys contains duplicates"
-	s.inThisOrder(t, "BatchGetItem", `"RequestItems":{"plain":{"Keys":[{"p":{"S":"a"}}]}}`,
+	s.expectErrorsInOrder(t, "BatchGetItem", `"RequestItems":{"plain":{"Keys":[{"p":{"S":"a"}}]}}`,
 		refusal{serialization, get(`"none":{"Keys":1}`), "Unexpected field type"},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, get(`"none":{"Keys":[{"p":{}}]}`), noType},
@@ -191,7 +191,7 @@ func TestBatchFaultsInOrder(t *testing.T) {
 	write := func(more string) string {
 		return `"RequestItems":{"plain":[{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}],` + more + `}`
 	}
-	s.inThisOrder(t, "BatchWriteItem", `"RequestItems":{"plain":[{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}]}`,
+	s.expectErrorsInOrder(t, "BatchWriteItem", `"RequestItems":{"plain":[{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}]}`,
 		refusal{serialization, write(`"none":[1]`), "Unexpected value type in payload"},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, write(`"none":[{}]`), noType},
@@ -210,7 +210,7 @@ func TestTransactionFaultsInOrder(t *testing.T) {
 	}
 	put := func(table, item string) string { return `{"Put":{"TableName":"` + table + `","Item":` + item + `}}` }
 	const canceledOne = "Transaction cancelled, please refer cancellation reasons for specific reasons "
-	s.inThisOrder(t, "TransactWriteItems", with(),
+	s.expectErrorsInOrder(t, "TransactWriteItems", with(),
 		refusal{serialization, with(`{"Put":1}`), "Unexpected field type"},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, with(put("none", `{"p":{}}`), `{}`), errNoAction.Message},
@@ -224,7 +224,7 @@ func TestTransactionFaultsInOrder(t *testing.T) {
 		refusal{"TransactionCanceledException", with(put("plain", `{"p":{"S":"a"}}`)), canceledOne + "[None, ConditionalCheckFailed]"},
 	)
 	get := func(table, more string) string { return `{"Get":{"TableName":"` + table + `",` + more + `}}` }
-	s.inThisOrder(t, "TransactGetItems", `"TransactItems":[`+get("plain", `"Key":{"p":{"S":"a"}}`)+`]`,
+	s.expectErrorsInOrder(t, "TransactGetItems", `"TransactItems":[`+get("plain", `"Key":{"p":{"S":"a"}}`)+`]`,
 		refusal{serialization, `"TransactItems":[1]`, "Unexpected value type in payload"},
 		refusal{validation, `"ReturnConsumedCapacity":"x"`, badCapacity},
 		refusal{validation, `"TransactItems":[` + get("none", `"Key":{"p":{}},"ProjectionExpression":""`) + `]`, "Invalid ProjectionExpression: The expression can not be empty;"},
@@ -242,10 +242,10 @@ func TestEveryFaultAtOnce(t *testing.T) {
 	f := func(op, wrongType, broken, message string) {
 		t.Helper()
 		if broken != "" {
-			s.refused(t, op, "{"+broken+"}", validation, message)
+			s.expectError(t, op, "{"+broken+"}", validation, message)
 			wrongType = broken + "," + wrongType
 		}
-		status, reply := s.ask(t, op, "{"+strings.TrimSuffix(wrongType, ",")+"}")
+		status, reply := s.send(t, op, "{"+strings.TrimSuffix(wrongType, ",")+"}")
 		if status != 400 || wire.ErrorType([]byte(reply)) == nil || !strings.Contains(reply, "SerializationException") {
 			t.Errorf("%s {%s}: %d %s", op, wrongType, status, reply)
 		}

@@ -21,7 +21,7 @@ type pageSummary struct {
 
 func (s *Store) summary(t testing.TB, op, body string) (p pageSummary) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(s.must(t, op, body)), &p); err != nil {
+	if err := json.Unmarshal([]byte(s.mustSend(t, op, body)), &p); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -69,7 +69,7 @@ func TestPageAfterFilter(t *testing.T) {
 	}
 	f := func(limit int, want string) {
 		t.Helper()
-		s.sameReply(t, "Query", fmt.Sprintf(`{"TableName":"range","KeyConditionExpression":"a = :a","FilterExpression":"c = :c","ProjectionExpression":"b",
+		s.expectSameReply(t, "Query", fmt.Sprintf(`{"TableName":"range","KeyConditionExpression":"a = :a","FilterExpression":"c = :c","ProjectionExpression":"b",
 			"Limit":%d,"ExpressionAttributeValues":{":a":{"S":"p"},":c":{"S":"1"}}}`, limit), want)
 	}
 	f(1, `{"Count":0,"ScannedCount":1,"Items":[],"LastEvaluatedKey":{"a":{"S":"p"},"b":{"S":"0"}}}`)
@@ -82,8 +82,8 @@ func TestPageAfterFilter(t *testing.T) {
 func TestNoLastKeyOfSingleItem(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "hash", map[string]string{"a": "x"})
-	s.sameReply(t, "Query", `{"TableName":"hash","Limit":1,`+byKey("a", "x")[1]+`}`, `{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"}}]}`)
-	s.sameReply(t, "Scan", `{"TableName":"hash","Limit":1}`, `{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"}}],"LastEvaluatedKey":{"a":{"S":"x"}}}`)
+	s.expectSameReply(t, "Query", `{"TableName":"hash","Limit":1,`+byKey("a", "x")[1]+`}`, `{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"}}]}`)
+	s.expectSameReply(t, "Scan", `{"TableName":"hash","Limit":1}`, `{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"}}],"LastEvaluatedKey":{"a":{"S":"x"}}}`)
 }
 
 // An item that is deleted between two pages is missing from the second, even if the first
@@ -93,10 +93,10 @@ func TestStartKeyNeedNotExist(t *testing.T) {
 	for i := range 6 {
 		s.put(t, "range", map[string]string{"a": "p", "b": fmt.Sprint(i), "c": "g", "d": fmt.Sprint(i)})
 	}
-	s.must(t, "DeleteItem", `{"TableName":"range","Key":{"a":{"S":"p"},"b":{"S":"2"}}}`)
+	s.mustSend(t, "DeleteItem", `{"TableName":"range","Key":{"a":{"S":"p"},"b":{"S":"2"}}}`)
 	f := func(op, members, want string) {
 		t.Helper()
-		s.sameReply(t, op, `{"TableName":"range","Select":"COUNT",`+members+`}`, want)
+		s.expectSameReply(t, op, `{"TableName":"range","Select":"COUNT",`+members+`}`, want)
 	}
 	three, two := `{"Count":3,"ScannedCount":3}`, `{"Count":2,"ScannedCount":2}`
 	start := `"ExclusiveStartKey":{"a":{"S":"p"},"b":{"S":"2"}}`
@@ -132,7 +132,7 @@ func TestReadCapacity(t *testing.T) {
 			var reply struct {
 				ConsumedCapacity json.RawMessage
 			}
-			text := s.must(t, op, `{"TableName":"range","ReturnConsumedCapacity":"`+mode+`"`+members+`}`)
+			text := s.mustSend(t, op, `{"TableName":"range","ReturnConsumedCapacity":"`+mode+`"`+members+`}`)
 			if err := json.Unmarshal([]byte(text), &reply); err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +205,7 @@ func TestLastKeyOfIndexes(t *testing.T) {
 	s.put(t, "range", selectItem)
 	f := func(members, want string) {
 		t.Helper()
-		s.sameReply(t, "Query", `{"TableName":"range","Limit":1,"Select":"COUNT",`+members+`}`, `{"Count":1,"ScannedCount":1,"LastEvaluatedKey":`+want+`}`)
+		s.expectSameReply(t, "Query", `{"TableName":"range","Limit":1,"Select":"COUNT",`+members+`}`, `{"Count":1,"ScannedCount":1,"LastEvaluatedKey":`+want+`}`)
 	}
 	abc := itemText(without(selectItem, "d", "e", "f"))
 	f(byKey("a", "1")[0], itemText(without(selectItem, "c", "d", "e", "f")))

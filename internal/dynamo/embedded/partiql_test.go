@@ -27,8 +27,8 @@ const (
 func withStatements(t testing.TB) *Store {
 	t.Helper()
 	s := newStore(t)
-	s.must(t, "CreateTable", statementsTable)
-	s.must(t, "CreateTable", statementsRange)
+	s.mustSend(t, "CreateTable", statementsTable)
+	s.mustSend(t, "CreateTable", statementsRange)
 	return s
 }
 
@@ -41,7 +41,7 @@ func execute(statement string, more ...string) string {
 func (s *Store) run(t testing.TB, statements ...string) {
 	t.Helper()
 	for _, text := range statements {
-		s.must(t, "ExecuteStatement", execute(text))
+		s.mustSend(t, "ExecuteStatement", execute(text))
 	}
 }
 
@@ -49,26 +49,26 @@ func (s *Store) run(t testing.TB, statements ...string) {
 func (s *Store) rows(t testing.TB, statement string, more ...string) string {
 	t.Helper()
 	var reply struct{ Items json.RawMessage }
-	if err := json.Unmarshal([]byte(s.must(t, "ExecuteStatement", execute(statement, more...))), &reply); err != nil {
+	if err := json.Unmarshal([]byte(s.mustSend(t, "ExecuteStatement", execute(statement, more...))), &reply); err != nil {
 		t.Fatal(err)
 	}
 	return string(reply.Items)
 }
 
-// wrong executes a statement that must be refused.
-func (s *Store) wrong(t testing.TB, statement, message string, more ...string) {
+// expectInvalid executes a statement that must be refused.
+func (s *Store) expectInvalid(t testing.TB, statement, message string, more ...string) {
 	t.Helper()
-	s.refused(t, "ExecuteStatement", execute(statement, more...), "ValidationException", message)
+	s.expectError(t, "ExecuteStatement", execute(statement, more...), "ValidationException", message)
 }
 
 func TestExecuteStatementRefusals(t *testing.T) {
 	s := withStatements(t)
-	s.wrong(t, "SLECT * FROM one", "Statement wasn't well formed, can't be processed: Expected data manipulation")
-	s.wrong(t, "SELECT * FROM one WHERE p = ?", "Number of parameters in request and statement don't match.")
-	s.wrong(t, "SLECT", "The parameter cannot be converted to a numeric value: x", `"Parameters":[{"N":"x"}]`)
-	s.wrong(t, "EXISTS(SELECT * FROM one WHERE p = 'a' AND b = 1)", "EXISTS can only be used in ExecuteTransaction write requests.")
+	s.expectInvalid(t, "SLECT * FROM one", "Statement wasn't well formed, can't be processed: Expected data manipulation")
+	s.expectInvalid(t, "SELECT * FROM one WHERE p = ?", "Number of parameters in request and statement don't match.")
+	s.expectInvalid(t, "SLECT", "The parameter cannot be converted to a numeric value: x", `"Parameters":[{"N":"x"}]`)
+	s.expectInvalid(t, "EXISTS(SELECT * FROM one WHERE p = 'a' AND b = 1)", "EXISTS can only be used in ExecuteTransaction write requests.")
 	for _, text := range []string{"SELECT * FROM none ORDER BY 1", "INSERT INTO none VALUE {}", "UPDATE none SET a = 1 WHERE b = 1 RETURNING ALL OLD a", "DELETE FROM none WHERE b = 1"} {
-		s.refused(t, "ExecuteStatement", execute(text), "ResourceNotFoundException", "Requested resource not found")
+		s.expectError(t, "ExecuteStatement", execute(text), "ResourceNotFoundException", "Requested resource not found")
 	}
 }
 
@@ -82,15 +82,18 @@ func TestTableNamedByARN(t *testing.T) {
 
 func TestInsert(t *testing.T) {
 	s := withStatements(t)
-	if got := s.must(t, "ExecuteStatement", execute(`INSERT INTO one VALUE {'p': 'a', 'n': 1.50, 'l': [true, null], 'q': ?}`, `"Parameters":[{"B":"AQ=="}]`)); got != `{"Items":[]}` {
+	if got := s.mustSend(t, "ExecuteStatement", execute(`INSERT INTO one VALUE {'p': 'a', 'n': 1.50, 'l': [true, null], 'q': ?}`, `"Parameters":[{"B":"AQ=="}]`)); got != `{"Items":[]}` {
 		t.Error(got)
 	}
 	if got, want := s.rows(t, "SELECT * FROM one"), `[{"p":{"S":"a"},"n":{"N":"1.5"},"l":{"L":[{"BOOL":true},{"NULL":true}]},"q":{"B":"AQ=="}}]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	s.refused(t, "ExecuteStatement", execute(`INSERT INTO one VALUE {'p': 'a'}`, `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`), "DuplicateItemException", "Duplicate primary key exists in table")
+	s.expectError(t, "ExecuteStatement", execute(`INSERT INTO one VALUE {'p': 'a'}`, `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`), "DuplicateItemException", "Duplicate primary key exists in table")
 
-	f := func(statement, message string, more ...string) { t.Helper(); s.wrong(t, statement, message, more...) }
+	f := func(statement, message string, more ...string) {
+		t.Helper()
+		s.expectInvalid(t, statement, message, more...)
+	}
 	f("INSERT INTO one VALUE {'a': 1}", "Key attribute should be present in the item: Key p")
 	f("INSERT INTO two VALUE {'p': 'a'}", "Key attribute should be present in the item: Key s")
 	f("INSERT INTO one VALUE {'p': 1}", "Key attribute's data type should match its data type in table's schema: Key p")
@@ -110,7 +113,7 @@ func TestUpdate(t *testing.T) {
 	s.run(t, "INSERT INTO one VALUE {'p': 'a', 'n': 1, 'm': {'x': 1, 'y': 2}, 'l': [1, 2], 'ss': <<'a', 'b'>>}")
 	f := func(change, want string, more ...string) {
 		t.Helper()
-		if got := s.must(t, "ExecuteStatement", execute("UPDATE one "+change, more...)); got != want {
+		if got := s.mustSend(t, "ExecuteStatement", execute("UPDATE one "+change, more...)); got != want {
 			t.Errorf("%s: %s, want %s", change, got, want)
 		}
 	}
@@ -133,8 +136,8 @@ func TestUpdateRefusals(t *testing.T) {
 	const whole = "Where clause does not contain a mandatory equality on all key attributes"
 	f := func(where, message string, more ...string) {
 		t.Helper()
-		s.wrong(t, "UPDATE two SET a = 1 WHERE "+where, message, more...)
-		s.wrong(t, "DELETE FROM two WHERE "+where, message, more...)
+		s.expectInvalid(t, "UPDATE two SET a = 1 WHERE "+where, message, more...)
+		s.expectInvalid(t, "DELETE FROM two WHERE "+where, message, more...)
 	}
 	f("p = 'a'", whole)
 	f("p = 'a' AND s > 1", whole)
@@ -152,7 +155,7 @@ func TestUpdateRefusals(t *testing.T) {
 
 	f = func(change, message string, more ...string) {
 		t.Helper()
-		s.wrong(t, "UPDATE two "+change, message, more...)
+		s.expectInvalid(t, "UPDATE two "+change, message, more...)
 	}
 	f("SET a = 1", whole)
 	f("SET p = 'b' WHERE p = 'a' AND s = 1", "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key")
@@ -165,7 +168,7 @@ func TestUpdateRefusals(t *testing.T) {
 	f("SET a = 1 WHERE p = 'a' AND s = 1 RETURNING ALL OLD a", "Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause")
 	f("SET a = 1 WHERE p = 'a' RETURNING ALL OLD a", whole)
 	f("SET a = ? WHERE p = 'a' AND s = 1", "Item size to update has exceeded the maximum allowed size", `"Parameters":[{"S":"`+strings.Repeat("x", 400<<10)+`"}]`)
-	s.wrong(t, "DELETE FROM two WHERE p = 'a' AND s = 1 RETURNING ALL NEW *", "Invalid returning clause: RETURNING ALL NEW *. Only RETURNING ALL OLD * is allowed in DELETE statements.")
+	s.expectInvalid(t, "DELETE FROM two WHERE p = 'a' AND s = 1 RETURNING ALL NEW *", "Invalid returning clause: RETURNING ALL NEW *. Only RETURNING ALL OLD * is allowed in DELETE statements.")
 	if got := s.rows(t, "SELECT * FROM two"); got != `[{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"}}]` {
 		t.Errorf("a refused statement has left %s", got)
 	}
@@ -177,18 +180,18 @@ func TestStatementSize(t *testing.T) {
 	s.run(t, "INSERT INTO one VALUE {'p': 'a'}")
 	const rest = len("p") + len("a") + len("x") // the item beside the value of x
 	long := strings.Repeat("x", 400<<10-rest)
-	s.must(t, "ExecuteStatement", execute("UPDATE one SET x = ? WHERE p = 'a'", `"Parameters":[{"S":"`+long+`"}]`))
-	s.wrong(t, "UPDATE one SET x = ? WHERE p = 'a'", "Item size to update has exceeded the maximum allowed size", `"Parameters":[{"S":"`+long+`x"}]`)
-	s.refused(t, "UpdateItem", `{"TableName":"one","Key":{"p":{"S":"a"}},"UpdateExpression":"SET x = :x","ExpressionAttributeValues":{":x":{"S":"`+long+`"}}}`,
+	s.mustSend(t, "ExecuteStatement", execute("UPDATE one SET x = ? WHERE p = 'a'", `"Parameters":[{"S":"`+long+`"}]`))
+	s.expectInvalid(t, "UPDATE one SET x = ? WHERE p = 'a'", "Item size to update has exceeded the maximum allowed size", `"Parameters":[{"S":"`+long+`x"}]`)
+	s.expectError(t, "UpdateItem", `{"TableName":"one","Key":{"p":{"S":"a"}},"UpdateExpression":"SET x = :x","ExpressionAttributeValues":{":x":{"S":"`+long+`"}}}`,
 		"ValidationException", "Item size to update has exceeded the maximum allowed size")
 }
 
 func TestStatementNesting(t *testing.T) {
 	s := withStatements(t)
 	deep := func(n int) string { return strings.Repeat(`{"L":[`, n) + `{"N":"1"}` + strings.Repeat("]}", n) }
-	s.must(t, "ExecuteStatement", execute("INSERT INTO one VALUE {'p': 'a', 'd': ?, 'e': {'f': 1}}", `"Parameters":[`+deep(30)+`]`))
-	s.must(t, "ExecuteStatement", execute("UPDATE one SET e.f = ? WHERE p = 'a'", `"Parameters":[`+deep(30)+`]`))
-	s.wrong(t, "UPDATE one SET e.f = ? WHERE p = 'a'", "Nesting Levels have exceeded supported limits", `"Parameters":[`+deep(31)+`]`)
+	s.mustSend(t, "ExecuteStatement", execute("INSERT INTO one VALUE {'p': 'a', 'd': ?, 'e': {'f': 1}}", `"Parameters":[`+deep(30)+`]`))
+	s.mustSend(t, "ExecuteStatement", execute("UPDATE one SET e.f = ? WHERE p = 'a'", `"Parameters":[`+deep(30)+`]`))
+	s.expectInvalid(t, "UPDATE one SET e.f = ? WHERE p = 'a'", "Nesting Levels have exceeded supported limits", `"Parameters":[`+deep(31)+`]`)
 }
 
 func TestConditionOfStatement(t *testing.T) {
@@ -197,7 +200,7 @@ func TestConditionOfStatement(t *testing.T) {
 	const text = "The conditional request failed"
 	failed := func(statement string, more ...string) {
 		t.Helper()
-		s.refused(t, "ExecuteStatement", execute(statement, more...), "ConditionalCheckFailedException", text)
+		s.expectError(t, "ExecuteStatement", execute(statement, more...), "ConditionalCheckFailedException", text)
 	}
 	failed("UPDATE one SET n = 2 WHERE p = 'a' AND n = 2")
 	failed("UPDATE one SET n = 2 WHERE p = 'b'")
@@ -205,10 +208,10 @@ func TestConditionOfStatement(t *testing.T) {
 	failed("DELETE FROM one WHERE p = 'a' AND n <> 1")
 	item := `"Item":{"p":{"S":"a"},"n":{"N":"1"}}`
 	for _, statement := range []string{"UPDATE one SET n = 2 WHERE p = 'a' AND n = 2", "DELETE FROM one WHERE p = 'a' AND n = 2"} {
-		if _, reply := s.ask(t, "ExecuteStatement", execute(statement, `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`)); !strings.Contains(reply, item) {
+		if _, reply := s.send(t, "ExecuteStatement", execute(statement, `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`)); !strings.Contains(reply, item) {
 			t.Errorf("%s: %s", statement, reply)
 		}
-		if _, reply := s.ask(t, "ExecuteStatement", execute(statement)); strings.Contains(reply, item) {
+		if _, reply := s.send(t, "ExecuteStatement", execute(statement)); strings.Contains(reply, item) {
 			t.Errorf("%s: %s", statement, reply)
 		}
 	}
@@ -219,7 +222,7 @@ func TestDelete(t *testing.T) {
 	s.run(t, "INSERT INTO two VALUE {'p': 'a', 's': 1, 'n': 1}", "INSERT INTO two VALUE {'p': 'a', 's': 2}")
 	f := func(rest, want string) {
 		t.Helper()
-		if got := s.must(t, "ExecuteStatement", execute("DELETE FROM two WHERE "+rest)); got != want {
+		if got := s.mustSend(t, "ExecuteStatement", execute("DELETE FROM two WHERE "+rest)); got != want {
 			t.Errorf("%s: %s, want %s", rest, got, want)
 		}
 	}
@@ -237,7 +240,7 @@ func TestCapacityOfStatements(t *testing.T) {
 	s := withStatements(t)
 	f := func(statement, want string, more ...string) {
 		t.Helper()
-		reply := s.must(t, "ExecuteStatement", execute(statement, append(more, `"ReturnConsumedCapacity":"INDEXES"`)...))
+		reply := s.mustSend(t, "ExecuteStatement", execute(statement, append(more, `"ReturnConsumedCapacity":"INDEXES"`)...))
 		if _, got, _ := strings.Cut(reply, `"ConsumedCapacity":`); got != want+"}" {
 			t.Errorf("%s: %s, want %s", statement, got, want)
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// several returns the body of a BatchExecuteStatement or an ExecuteTransaction with the
+// statementsBody returns the body of a BatchExecuteStatement or an ExecuteTransaction with the
 // statements in the member. A statement that begins with a brace is used with its other
 // members.
-func several(member string, more string, statements ...string) string {
+func statementsBody(member string, more string, statements ...string) string {
 	list := make([]string, len(statements))
 	for i, text := range statements {
 		if list[i] = text; text[0] != '{' {
@@ -21,10 +21,10 @@ func several(member string, more string, statements ...string) string {
 	return fmt.Sprintf(`{"%s":[%s]%s}`, member, strings.Join(list, ","), more)
 }
 
-// batch executes statements and checks the response to each.
-func (s *Store) batch(t testing.TB, more string, statements []string, responses []string, rest string) {
+// expectBatch executes statements and checks the response to each.
+func (s *Store) expectBatch(t testing.TB, more string, statements []string, responses []string, rest string) {
 	t.Helper()
-	got := s.must(t, "BatchExecuteStatement", several("Statements", more, statements...))
+	got := s.mustSend(t, "BatchExecuteStatement", statementsBody("Statements", more, statements...))
 	if want := `{"Responses":[` + strings.Join(responses, ",") + `]` + rest + `}`; got != want {
 		t.Errorf("%q:\n%s, want\n%s", statements, got, want)
 	}
@@ -44,7 +44,7 @@ func TestBatchOfReads(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, "INSERT INTO one VALUE {'p': 'a', 'n': 1, 'm': {'x': 2}}", "INSERT INTO two VALUE {'p': 'a', 's': 1, 'g': 'g'}", "INSERT INTO two VALUE {'p': 'b', 's': 1}")
 	const key = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
-	s.batch(t, "", []string{
+	s.expectBatch(t, "", []string{
 		"SELECT * FROM one WHERE p = 'a'",
 		"SELECT m.x FROM one WHERE p IN ['b']",
 		"SELECT g, p FROM two WHERE p = 'a' AND s IN [1]",
@@ -86,7 +86,7 @@ func TestBatchOfWrites(t *testing.T) {
 	s.run(t, "INSERT INTO one VALUE {'p': 'a', 'n': 1}", "INSERT INTO one VALUE {'p': 'd', 'n': 1}", "INSERT INTO one VALUE {'p': 'e', 'n': 1}")
 	deep := strings.Repeat(`{"L":[`, 31) + `{"N":"1"}` + strings.Repeat("]}", 31)
 	s.run(t, "INSERT INTO one VALUE {'p': 'f', 'm': {}}")
-	s.batch(t, "", []string{
+	s.expectBatch(t, "", []string{
 		"INSERT INTO one VALUE {'p': 'b'}",
 		"INSERT INTO one VALUE {'p': 'a'}",
 		"UPDATE one SET n = n + 1 WHERE p = 'd' RETURNING MODIFIED NEW *",
@@ -120,7 +120,7 @@ func TestBatchOfWrites(t *testing.T) {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}
 	}
-	s.batch(t, "", []string{`{"Statement":"UPDATE one SET n = 3 WHERE p = 'd' AND n = 1","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`},
+	s.expectBatch(t, "", []string{`{"Statement":"UPDATE one SET n = 3 WHERE p = 'd' AND n = 1","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`},
 		[]string{`{"Error":{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"p":{"S":"d"},"n":{"N":"2"}}},"TableName":"one"}`}, "")
 }
 
@@ -128,7 +128,7 @@ func TestBatchRefusals(t *testing.T) {
 	s := withStatements(t)
 	f := func(message string, statements ...string) {
 		t.Helper()
-		s.refused(t, "BatchExecuteStatement", several("Statements", "", statements...), "ValidationException", message)
+		s.expectError(t, "BatchExecuteStatement", statementsBody("Statements", "", statements...), "ValidationException", message)
 	}
 	const mixed = "Read and write requests together in the same batch is not supported."
 	f(mixed, "SELECT * FROM one WHERE p = 'a'", "DELETE FROM one WHERE p = 'b'")
@@ -145,8 +145,8 @@ func TestCapacityOfBatches(t *testing.T) {
 	s := withStatements(t)
 	const inUnits = `,"ReturnConsumedCapacity":"INDEXES"`
 	big := `"Parameters":[{"S":"` + strings.Repeat("x", 5000) + `"}]`
-	s.must(t, "ExecuteStatement", execute("INSERT INTO one VALUE {'p': 'big', 'x': ?}", big))
-	s.batch(t, inUnits, []string{
+	s.mustSend(t, "ExecuteStatement", execute("INSERT INTO one VALUE {'p': 'big', 'x': ?}", big))
+	s.expectBatch(t, inUnits, []string{
 		"INSERT INTO one VALUE {'p': 'a'}",
 		"INSERT INTO one VALUE {'p': 'big'}",
 		`{"Statement":"INSERT INTO two VALUE {'p': 'a', 's': 1, 'g': 'x', 'y': ?}",` + big + `}`,
@@ -160,11 +160,11 @@ func TestCapacityOfBatches(t *testing.T) {
 		failedWith("ValidationError", "Where clause does not contain a mandatory equality on all key attributes", ""),
 	}, `,"ConsumedCapacity":[{"TableName":"one","CapacityUnits":7.0,"Table":{"CapacityUnits":1.0}},`+
 		`{"TableName":"two","CapacityUnits":6.0,"Table":{"CapacityUnits":5.0},"GlobalSecondaryIndexes":{"glob":{"CapacityUnits":1.0}}}]`)
-	s.batch(t, inUnits, []string{"INSERT INTO one VALUE {'p': 'a'}"}, []string{failedWith("DuplicateItem", "Duplicate primary key exists in table", "one")}, "")
-	s.batch(t, inUnits, []string{"INSERT INTO one VALUE {'p': 'a'}", "INSERT INTO two VALUE {'p': 'c', 's': 1}"},
+	s.expectBatch(t, inUnits, []string{"INSERT INTO one VALUE {'p': 'a'}"}, []string{failedWith("DuplicateItem", "Duplicate primary key exists in table", "one")}, "")
+	s.expectBatch(t, inUnits, []string{"INSERT INTO one VALUE {'p': 'a'}", "INSERT INTO two VALUE {'p': 'c', 's': 1}"},
 		[]string{failedWith("DuplicateItem", "Duplicate primary key exists in table", "one"), `{"TableName":"two"}`},
 		`,"ConsumedCapacity":[{"TableName":"two","CapacityUnits":1.0,"Table":{"CapacityUnits":1.0}}]`)
-	s.batch(t, `,"ReturnConsumedCapacity":"TOTAL"`, []string{
+	s.expectBatch(t, `,"ReturnConsumedCapacity":"TOTAL"`, []string{
 		"SELECT p FROM one WHERE p = 'big'",
 		`{"Statement":"SELECT p FROM two WHERE p = 'a' AND s = 1","ConsistentRead":true}`,
 		"SELECT p FROM one WHERE p = 'none'",

@@ -16,19 +16,19 @@ import (
 // same values, which the statement has for its question marks one by one.
 type pair struct{ statement, native string }
 
-// pairs draws pairs.
-type pairs struct {
+// pairGenerator draws pairs.
+type pairGenerator struct {
 	r      *rapid.T
 	values []string // as JSON
 	keys   bool     // conditions look at key attributes too
 }
 
-func (d *pairs) choose(label string, of ...string) string {
+func (d *pairGenerator) choose(label string, of ...string) string {
 	return rapid.SampledFrom(of).Draw(d.r, label)
 }
 
 // value draws a value.
-func (d *pairs) value(of ...string) pair {
+func (d *pairGenerator) value(of ...string) pair {
 	d.values = append(d.values, d.choose("value", of...))
 	return pair{"?", fmt.Sprintf(":v%d", len(d.values)-1)}
 }
@@ -36,12 +36,12 @@ func (d *pairs) value(of ...string) pair {
 var someValues = []string{`{"S":"a"}`, `{"S":"ab"}`, `{"S":""}`, `{"N":"1"}`, `{"N":"2.50"}`, `{"N":"-3"}`, `{"B":"YQ=="}`, `{"BOOL":true}`, `{"NULL":true}`,
 	`{"SS":["a","b"]}`, `{"SS":["b"]}`, `{"NS":["1","2"]}`, `{"L":[]}`, `{"L":[{"N":"1"},{"S":"a"}]}`, `{"M":{"x":{"N":"1"}}}`, `{"M":{}}`}
 
-func (d *pairs) path() pair {
+func (d *pairGenerator) path() pair {
 	text := d.choose("path", "a", "a", "b", "b", "c", "m.x", "m.y", "l[0]", "l[1]", "n")
 	return pair{text, text}
 }
 
-func (d *pairs) operand() pair {
+func (d *pairGenerator) operand() pair {
 	if rapid.Bool().Draw(d.r, "constant") {
 		return d.value(someValues...)
 	}
@@ -49,7 +49,7 @@ func (d *pairs) operand() pair {
 }
 
 // scalar is an operand that can be less than another.
-func (d *pairs) scalar() pair {
+func (d *pairGenerator) scalar() pair {
 	if rapid.Bool().Draw(d.r, "constant") {
 		return d.value(someValues[:7]...)
 	}
@@ -74,7 +74,7 @@ func (p pair) within(before, behind string) pair {
 }
 
 // condition draws a condition.
-func (d *pairs) condition(depth int) pair {
+func (d *pairGenerator) condition(depth int) pair {
 	if depth > 0 && rapid.IntRange(0, 2).Draw(d.r, "composed") == 0 {
 		switch d.choose("operator", "AND", "OR", "NOT") {
 		case "AND":
@@ -118,7 +118,7 @@ func (d *pairs) condition(depth int) pair {
 }
 
 // keyCondition draws a condition of a key attribute.
-func (d *pairs) keyCondition() pair {
+func (d *pairGenerator) keyCondition() pair {
 	p, s := pair{"p", "p"}, pair{"s", "s"}
 	hash := func() pair { return d.value(`{"S":"a"}`, `{"S":"b"}`, `{"S":"c"}`) }
 	sort := func() pair { return d.value(`{"N":"1"}`, `{"N":"2"}`, `{"N":"3"}`, `{"N":"4"}`) }
@@ -136,7 +136,7 @@ func (d *pairs) keyCondition() pair {
 }
 
 // nativeValues are the values that a native request uses.
-func (d *pairs) nativeValues(texts ...string) string {
+func (d *pairGenerator) nativeValues(texts ...string) string {
 	values := map[string]json.RawMessage{}
 	all := strings.Join(texts, " ")
 	for i, v := range d.values {
@@ -157,7 +157,7 @@ func (d *pairs) nativeValues(texts ...string) string {
 }
 
 // withParameters is an ExecuteStatement with values for its question marks.
-func (d *pairs) withParameters(statement string, more ...string) string {
+func (d *pairGenerator) withParameters(statement string, more ...string) string {
 	if len(d.values) > 0 {
 		more = append(more, `"Parameters":[`+strings.Join(d.values, ",")+`]`)
 	}
@@ -166,7 +166,7 @@ func (d *pairs) withParameters(statement string, more ...string) string {
 
 // action draws an action of an update: a piece of a statement, and the clause and
 // the piece of the native expression.
-func (d *pairs) action(name string) (statement, clause, native string) {
+func (d *pairGenerator) action(name string) (statement, clause, native string) {
 	set := func(right pair) (string, string, string) {
 		return "SET " + name + " = " + right.statement, "SET", name + " = " + right.native
 	}
@@ -199,7 +199,7 @@ var nativeReturns = map[string]string{"": "NONE", " RETURNING ALL OLD *": "ALL_O
 // which writes to table nat. Where several parts can be wrong, actions and the
 // condition, the two may complain of different ones.
 func drawWrite(r *rapid.T) (statement, op, native string, several bool) {
-	d := &pairs{r: r}
+	d := &pairGenerator{r: r}
 	hash, sort := d.choose("p", "a", "b"), rapid.IntRange(1, 2).Draw(r, "s")
 	key := fmt.Sprintf(`"p":{"S":"%s"},"s":{"N":"%d"}`, hash, sort)
 	where := fmt.Sprintf(" WHERE p = '%s' AND s = %d", hash, sort)
@@ -312,24 +312,24 @@ func orderless[T ~string | ~[]byte](text T) string {
 // indexes, in its answer, and in its cost.
 func TestStatementsAgainstNativeWrites(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", statementsRange)
-	s.must(t, "CreateTable", strings.Replace(statementsRange, `"TableName":"two"`, `"TableName":"nat"`, 1))
+	s.mustSend(t, "CreateTable", statementsRange)
+	s.mustSend(t, "CreateTable", strings.Replace(statementsRange, `"TableName":"two"`, `"TableName":"nat"`, 1))
 	rapid.Check(t, func(r *rapid.T) {
 		for _, table := range []string{"two", "nat"} {
 			for _, key := range []string{`"a"},"s":{"N":"1"`, `"a"},"s":{"N":"2"`, `"b"},"s":{"N":"1"`, `"b"},"s":{"N":"2"`} {
-				s.must(t, "DeleteItem", `{"TableName":"`+table+`","Key":{"p":{"S":`+key+`}}}`)
+				s.mustSend(t, "DeleteItem", `{"TableName":"`+table+`","Key":{"p":{"S":`+key+`}}}`)
 			}
 		}
 		for range rapid.IntRange(1, 6).Draw(r, "statements") {
 			statement, op, native, several := drawWrite(r)
-			got, want := outcome(s.ask(t, "ExecuteStatement", statement)), outcome(s.ask(t, op, native))
+			got, want := outcome(s.send(t, "ExecuteStatement", statement)), outcome(s.send(t, op, native))
 			const wrong = "400com.amazon.coral.validate#ValidationException"
 			if got != want && !(several && strings.HasPrefix(got, wrong) && strings.HasPrefix(want, wrong)) {
 				r.Fatalf("%s\n%s %s:\n%s, want\n%s", statement, op, native, got, want)
 			}
 		}
 		for _, from := range []string{"", `,"IndexName":"glob"`, `,"IndexName":"loc"`} {
-			got, want := s.must(t, "Scan", `{"TableName":"two"`+from+`}`), s.must(t, "Scan", `{"TableName":"nat"`+from+`}`)
+			got, want := s.mustSend(t, "Scan", `{"TableName":"two"`+from+`}`), s.mustSend(t, "Scan", `{"TableName":"nat"`+from+`}`)
 			if orderless(got) != orderless(want) {
 				r.Fatalf("%s holds\n%s, want\n%s", from, got, want)
 			}
@@ -340,7 +340,7 @@ func TestStatementsAgainstNativeWrites(t *testing.T) {
 // A SELECT returns the items of a filtered Scan, for all ways of reading and paging.
 func TestSelectAgainstScan(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", statementsRange)
+	s.mustSend(t, "CreateTable", statementsRange)
 	values := append(slices.Clone(someValues), `{"S":"zz"}`)
 	i := 0
 	for _, p := range []string{"a", "b", "c"} {
@@ -351,14 +351,14 @@ func TestSelectAgainstScan(t *testing.T) {
 					item += fmt.Sprintf(`,"%s":%s`, name, values[(7*i+5*k)%len(values)])
 				}
 			}
-			s.must(t, "PutItem", `{"TableName":"two","Item":{`+item+`}}`)
+			s.mustSend(t, "PutItem", `{"TableName":"two","Item":{`+item+`}}`)
 			i++
 		}
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		d := &pairs{r: r, keys: true}
+		d := &pairGenerator{r: r, keys: true}
 		cond := d.condition(3)
-		status, reply := s.ask(t, "Scan", `{"TableName":"two","FilterExpression":"`+cond.native+`"`+d.nativeValues(cond.native)+`}`)
+		status, reply := s.send(t, "Scan", `{"TableName":"two","FilterExpression":"`+cond.native+`"`+d.nativeValues(cond.native)+`}`)
 		var want struct {
 			Message string
 			Items   []json.RawMessage
@@ -376,7 +376,7 @@ func TestSelectAgainstScan(t *testing.T) {
 					more = append(more, m)
 				}
 			}
-			got, reply := s.ask(t, "ExecuteStatement", d.withParameters("SELECT * FROM two WHERE "+cond.statement, more...))
+			got, reply := s.send(t, "ExecuteStatement", d.withParameters("SELECT * FROM two WHERE "+cond.statement, more...))
 			var page struct {
 				Message, NextToken string
 				Items              []json.RawMessage

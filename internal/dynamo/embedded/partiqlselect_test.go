@@ -45,7 +45,7 @@ func (p *statementPage) keys() string {
 
 func (s *Store) page(t testing.TB, statement string, more ...string) (p statementPage) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(s.must(t, "ExecuteStatement", execute(statement, more...))), &p); err != nil {
+	if err := json.Unmarshal([]byte(s.mustSend(t, "ExecuteStatement", execute(statement, more...))), &p); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -124,7 +124,7 @@ func TestSelectRefusals(t *testing.T) {
 	s := withRows(t)
 	f := func(where, message string, more ...string) {
 		t.Helper()
-		s.wrong(t, "SELECT * FROM two WHERE "+where, message, more...)
+		s.expectInvalid(t, "SELECT * FROM two WHERE "+where, message, more...)
 	}
 	const overlap = "Overlapping conditions with range keys are not supported in where clause"
 	f("p IN ['a', 'a']", overlap)
@@ -164,7 +164,7 @@ func TestSelectRefusals(t *testing.T) {
 	f("p.x = 'a'", scalar+"Key: p")
 	f("p = 'a' AND s[0] = 1", scalar+"Key: s")
 	f("g.x = 1", scalar+"IndexKey: g")
-	s.wrong(t, "SELECT p.x FROM two", scalar+"Key: p")
+	s.expectInvalid(t, "SELECT p.x FROM two", scalar+"Key: p")
 }
 
 func TestColumns(t *testing.T) {
@@ -207,7 +207,7 @@ func TestOrderBy(t *testing.T) {
 		t.Error(p.keys())
 	}
 
-	g := func(rest, message string) { t.Helper(); s.wrong(t, "SELECT * FROM two"+rest, message) }
+	g := func(rest, message string) { t.Helper(); s.expectInvalid(t, "SELECT * FROM two"+rest, message) }
 	g(" ORDER BY s.x", "Argument to ORDER BY must be of type VariableReference. Type: PATH")
 	g(" ORDER BY s", "Must have WHERE clause in the statement when using ORDER BY clause.")
 	g(" WHERE n = 1 ORDER BY s", "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.")
@@ -233,7 +233,10 @@ func TestSelectFromIndex(t *testing.T) {
 	f("SELECT s FROM two.glob WHERE a = 'x' AND p = 'a' AND s = 2", `[{"s":{"N":"2"}}]`)
 	f("SELECT s FROM two.glob WHERE (g = 'g0' AND n = 1) OR (g = 'g1' AND s = 3 AND p = 'b')", `[{"s":{"N":"3"}}]`)
 
-	g := func(statement, message string, more ...string) { t.Helper(); s.wrong(t, statement, message, more...) }
+	g := func(statement, message string, more ...string) {
+		t.Helper()
+		s.expectInvalid(t, statement, message, more...)
+	}
 	g("SELECT * FROM two.nope", "The table does not have the specified index")
 	g("SELECT * FROM two.many", "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
 	g("SELECT * FROM two.glob", "Strongly consistent read is not supported on Global Secondary Indexes", `"ConsistentRead":true`)
@@ -351,8 +354,8 @@ func TestNextTokenRefusals(t *testing.T) {
 	if p := s.page(t, statement, a, `"Limit":2`, `"ConsistentRead":true`, token(first)); p.keys() != "a2 a3" {
 		t.Error(p.keys())
 	}
-	s.wrong(t, statement, "NextToken does not match request", b, token(first))
-	s.wrong(t, statement+" AND s > 0", "NextToken does not match request", a, token(first))
+	s.expectInvalid(t, statement, "NextToken does not match request", b, token(first))
+	s.expectInvalid(t, statement+" AND s > 0", "NextToken does not match request", a, token(first))
 
 	// sealed returns a token with a valid checksum.
 	sealed := func(body []byte) string {
@@ -363,7 +366,7 @@ func TestNextTokenRefusals(t *testing.T) {
 	if sealed(raw[:len(raw)-4]) != first {
 		t.Fatal("the test makes tokens of its own")
 	}
-	f := func(text string) { t.Helper(); s.wrong(t, statement, "Invalid NextToken", a, token(text)) }
+	f := func(text string) { t.Helper(); s.expectInvalid(t, statement, "Invalid NextToken", a, token(text)) }
 	f("x")
 	f("abc!")
 	f(first[:len(first)-4])
@@ -384,7 +387,7 @@ func TestLargePages(t *testing.T) {
 	for i := range 8 {
 		key := fmt.Sprintf("k%d", i)
 		keys = append(keys, "'"+key+"'")
-		s.must(t, "ExecuteStatement", execute("INSERT INTO one VALUE {'p': '"+key+"', 'x': ?}", `"Parameters":[{"S":"`+strings.Repeat("x", 300<<10)+`"}]`))
+		s.mustSend(t, "ExecuteStatement", execute("INSERT INTO one VALUE {'p': '"+key+"', 'x': ?}", `"Parameters":[{"S":"`+strings.Repeat("x", 300<<10)+`"}]`))
 	}
 	for _, statement := range []string{"SELECT p FROM one", "SELECT p FROM one WHERE p IN [" + strings.Join(keys, ",") + "]"} {
 		first := s.page(t, statement)

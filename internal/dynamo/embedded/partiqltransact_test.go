@@ -9,34 +9,34 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-func (s *Store) transaction(t testing.TB, more, want string, statements ...string) {
+func (s *Store) expectTransaction(t testing.TB, more, want string, statements ...string) {
 	t.Helper()
-	if got := s.must(t, "ExecuteTransaction", several("TransactStatements", more, statements...)); got != want {
+	if got := s.mustSend(t, "ExecuteTransaction", statementsBody("TransactStatements", more, statements...)); got != want {
 		t.Errorf("%q: %s, want %s", statements, got, want)
 	}
 }
 
-// because is a reason as JSON.
-func because(code, message string) string {
+// reasonJSON is a reason as JSON.
+func reasonJSON(code, message string) string {
 	return fmt.Sprintf(`{"Code":"%s","Message":%s}`, code, wire.AppendQuoted(nil, []byte(message)))
 }
 
 func TestTransactionOfStatements(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, "INSERT INTO one VALUE {'p': 'a', 'n': 1}", "INSERT INTO two VALUE {'p': 'd', 's': 1}")
-	s.transaction(t, "", `{"Responses":[{},{},{},{},{}]}`,
+	s.expectTransaction(t, "", `{"Responses":[{},{},{},{},{}]}`,
 		"INSERT INTO one VALUE {'p': 'b', 'n': 1}",
 		`{"Statement":"UPDATE one SET n = n + ? WHERE p = 'a' AND n = 1","Parameters":[{"N":"5"}]}`,
 		"DELETE FROM two WHERE p = 'd' AND s = 1",
 		"DELETE FROM two WHERE p = 'd' AND s = 2 AND n = 1",
 		"INSERT INTO two VALUE {'p': 'e', 's': 1}")
-	s.transaction(t, "", `{"Responses":[{"Item":{"p":{"S":"a"},"n":{"N":"6"}}},{},{"Item":{"n":{"N":"1"}}},{},{}]}`,
+	s.expectTransaction(t, "", `{"Responses":[{"Item":{"p":{"S":"a"},"n":{"N":"6"}}},{},{"Item":{"n":{"N":"1"}}},{},{}]}`,
 		"SELECT * FROM one WHERE p = 'a'",
 		"SELECT * FROM two WHERE p = 'd' AND s = 1",
 		"SELECT n, zz FROM one WHERE p IN ['b']",
 		"SELECT zz FROM two WHERE p = 'e' AND s = 1",
 		"SELECT p FROM one WHERE p = 'zz' ORDER BY p")
-	s.transaction(t, "", `{"Responses":[{},{}]}`, "EXISTS(SELECT p FROM one WHERE p = 'a' AND n > 5)", "UPDATE one SET n = 0 WHERE p = 'b'")
+	s.expectTransaction(t, "", `{"Responses":[{},{}]}`, "EXISTS(SELECT p FROM one WHERE p = 'a' AND n > 5)", "UPDATE one SET n = 0 WHERE p = 'b'")
 	if got := s.rows(t, "SELECT n FROM one WHERE p = 'b'"); got != `[{"n":{"N":"0"}}]` {
 		t.Error(got)
 	}
@@ -48,12 +48,12 @@ func TestCancellationsOfStatements(t *testing.T) {
 	before := s.rows(t, "SELECT * FROM one")
 	f := func(codes string, reasons []string, statements ...string) {
 		t.Helper()
-		s.canceledBy(t, "ExecuteTransaction", several("TransactStatements", "", statements...), codes, reasons...)
+		s.expectCanceled(t, "ExecuteTransaction", statementsBody("TransactStatements", "", statements...), codes, reasons...)
 		if got := s.rows(t, "SELECT * FROM one"); got != before {
 			t.Errorf("%q has left %s", statements, got)
 		}
 	}
-	duplicate, schema, missing := because("DuplicateItem", "Duplicate primary key exists in table"), because("ValidationError", mismatch), because("ResourceNotFound", "Requested resource not found")
+	duplicate, schema, missing := reasonJSON("DuplicateItem", "Duplicate primary key exists in table"), reasonJSON("ValidationError", mismatch), reasonJSON("ResourceNotFound", "Requested resource not found")
 	f("DuplicateItem, None", []string{duplicate, none}, "INSERT INTO one VALUE {'p': 'a'}", "INSERT INTO one VALUE {'p': 'b'}")
 	f("None, ConditionalCheckFailed, DuplicateItem, ConditionalCheckFailed", []string{none, checkFailed, duplicate, checkFailed},
 		"INSERT INTO one VALUE {'p': 'b'}", "UPDATE one SET n = 1 WHERE p = 'c'", "INSERT INTO one VALUE {'p': 'a'}", "UPDATE one SET n = 1 WHERE p = 'd' AND n IS MISSING")
@@ -70,12 +70,12 @@ func TestCancellationsOfStatements(t *testing.T) {
 		"UPDATE two SET n = 1 WHERE p = 'a' AND s = 'b'", "DELETE FROM one")
 	f("ValidationError", []string{schema}, "SELECT * FROM one WHERE p = 1")
 	f("ValidationError", []string{schema}, "EXISTS(SELECT * FROM one WHERE p = 1 AND n = 1)")
-	f("ValidationError", []string{because("ValidationError", "One or more parameter values were invalid: Missing the key s in the item")}, "INSERT INTO two VALUE {'p': 'a'}")
-	f("ValidationError, None", []string{because("ValidationError", "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key"), none},
+	f("ValidationError", []string{reasonJSON("ValidationError", "One or more parameter values were invalid: Missing the key s in the item")}, "INSERT INTO two VALUE {'p': 'a'}")
+	f("ValidationError, None", []string{reasonJSON("ValidationError", "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key"), none},
 		"UPDATE one SET p = 'x' WHERE p = 'a'", "INSERT INTO one VALUE {'p': 'b'}")
-	f("None, ValidationError", []string{none, because("ValidationError", "The provided expression refers to an attribute that does not exist in the item")},
+	f("None, ValidationError", []string{none, reasonJSON("ValidationError", "The provided expression refers to an attribute that does not exist in the item")},
 		"INSERT INTO one VALUE {'p': 'b'}", "UPDATE one SET n = zz WHERE p = 'a'")
-	f("ValidationError", []string{because("ValidationError", "Item size has exceeded the maximum allowed size")},
+	f("ValidationError", []string{reasonJSON("ValidationError", "Item size has exceeded the maximum allowed size")},
 		`{"Statement":"INSERT INTO one VALUE {'p': 'b', 'x': ?}","Parameters":[{"S":"`+strings.Repeat("x", 400<<10)+`"}]}`)
 }
 
@@ -83,7 +83,7 @@ func TestRefusalsOfTransactions(t *testing.T) {
 	s := withStatements(t)
 	f := func(message string, statements ...string) {
 		t.Helper()
-		s.refused(t, "ExecuteTransaction", several("TransactStatements", "", statements...), "ValidationException", message)
+		s.expectError(t, "ExecuteTransaction", statementsBody("TransactStatements", "", statements...), "ValidationException", message)
 	}
 	const insert = "INSERT INTO one VALUE {'p': 'a'}"
 	in := func(i int) string { return fmt.Sprintf("Validation failed in TransactStatements[%d]: ", i) }
@@ -139,9 +139,9 @@ func TestCapacityOfStatementTransactions(t *testing.T) {
 	const global = `,"GlobalSecondaryIndexes":{"glob":{"CapacityUnits":1.0,"WriteCapacityUnits":1.0}}`
 	token := inUnits + `,"ClientRequestToken":"a"`
 	writes := []string{"INSERT INTO one VALUE {'p': 'a'}", "INSERT INTO one VALUE {'p': 'b'}", "INSERT INTO two VALUE {'p': 'a', 's': 1, 'g': 'x'}"}
-	s.transaction(t, token, `{"Responses":[{},{},{}],"ConsumedCapacity":[`+units("one", "Write", "4.0", "4.0", "")+`,`+units("two", "Write", "3.0", "2.0", global)+`]}`, writes...)
-	s.transaction(t, token, `{"Responses":[{},{},{}],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`,`+units("two", "Read", "2.0", "2.0", "")+`]}`, writes...)
-	s.transaction(t, inUnits, `{"Responses":[{"Item":{"p":{"S":"a"}}},{}],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`]}`,
+	s.expectTransaction(t, token, `{"Responses":[{},{},{}],"ConsumedCapacity":[`+units("one", "Write", "4.0", "4.0", "")+`,`+units("two", "Write", "3.0", "2.0", global)+`]}`, writes...)
+	s.expectTransaction(t, token, `{"Responses":[{},{},{}],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`,`+units("two", "Read", "2.0", "2.0", "")+`]}`, writes...)
+	s.expectTransaction(t, inUnits, `{"Responses":[{"Item":{"p":{"S":"a"}}},{}],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`]}`,
 		"SELECT * FROM one WHERE p = 'a'", "SELECT * FROM one WHERE p = 'zz'")
 }
 
@@ -149,14 +149,14 @@ func TestTokensOfStatements(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, "INSERT INTO one VALUE {'p': 'a', 'n': 0}")
 	const token = `,"ClientRequestToken":"token"`
-	body := several("TransactStatements", token, `{"Statement":"UPDATE one SET n = n + ? WHERE p = 'a'","Parameters":[{"N":"1"}]}`)
+	body := statementsBody("TransactStatements", token, `{"Statement":"UPDATE one SET n = n + ? WHERE p = 'a'","Parameters":[{"N":"1"}]}`)
 	for range 3 {
-		s.must(t, "ExecuteTransaction", body)
+		s.mustSend(t, "ExecuteTransaction", body)
 	}
-	s.must(t, "ExecuteTransaction", strings.Replace(body, `{"N":"1"}`, `{ "N" : "1.0" }`, 1))
-	s.refused(t, "ExecuteTransaction", strings.Replace(body, `{"N":"1"}`, `{"N":"2"}`, 1), "IdempotentParameterMismatchException",
+	s.mustSend(t, "ExecuteTransaction", strings.Replace(body, `{"N":"1"}`, `{ "N" : "1.0" }`, 1))
+	s.expectError(t, "ExecuteTransaction", strings.Replace(body, `{"N":"1"}`, `{"N":"2"}`, 1), "IdempotentParameterMismatchException",
 		"The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical")
-	s.must(t, "TransactWriteItems", transact(token, `{"Update":{"TableName":"one","Key":{"p":{"S":"a"}},"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"10"}}}}`))
+	s.mustSend(t, "TransactWriteItems", transact(token, `{"Update":{"TableName":"one","Key":{"p":{"S":"a"}},"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"10"}}}}`))
 	if got := s.rows(t, "SELECT n FROM one"); got != `[{"n":{"N":"11"}}]` {
 		t.Error(got)
 	}
@@ -174,7 +174,7 @@ func TestTransactionsOfStatementsAreAtomic(t *testing.T) {
 		group.Go(func() {
 			for i := range rounds {
 				a, b := (w+i)%3, (w+i+1)%3
-				s.must(t, "ExecuteTransaction", several("TransactStatements", "", fmt.Sprintf("UPDATE one SET n = n + 1 WHERE p = '%d'", a), fmt.Sprintf("UPDATE one SET n = n + 1 WHERE p = '%d'", b)))
+				s.mustSend(t, "ExecuteTransaction", statementsBody("TransactStatements", "", fmt.Sprintf("UPDATE one SET n = n + 1 WHERE p = '%d'", a), fmt.Sprintf("UPDATE one SET n = n + 1 WHERE p = '%d'", b)))
 			}
 		})
 	}

@@ -50,7 +50,7 @@ func TestPrivate(t *testing.T) {
 		}
 	}
 	s := openStore(t, Config{Dir: dir})
-	s.must(t, "CreateTable", damagedTable)
+	s.mustSend(t, "CreateTable", damagedTable)
 	private("a new store")
 	s.Close()
 	s = openStore(t, Config{Dir: dir}) // so that there is a table of pebble's
@@ -69,8 +69,8 @@ func TestPrivate(t *testing.T) {
 	if err := os.WriteFile(other, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	s, err := Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(&said, nil)))
+	var log bytes.Buffer
+	s, err := Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestPrivate(t *testing.T) {
 	}
 	os.Remove(other)
 	private("with wider modes before")
-	if !bytes.Contains(said.Bytes(), []byte("could read the directory")) {
-		t.Errorf("the log has %q", &said)
+	if !bytes.Contains(log.Bytes(), []byte("could read the directory")) {
+		t.Errorf("the log has %q", &log)
 	}
 }

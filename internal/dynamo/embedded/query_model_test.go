@@ -347,15 +347,15 @@ func valuesText(values map[string]string) string {
 	return `,"ExpressionAttributeValues":{` + strings.Join(list, ",") + `}`
 }
 
-// walked is the combined result of all pages of a request.
-type walked struct {
+// allPages is the combined result of all pages of a request.
+type allPages struct {
 	items            []string
 	scanned, counted int
 }
 
-// walk requests page after page and checks each of them.
-func (s *Store) walk(r *rapid.T, t testing.TB, op, body string, limit, keyAttributes int) walked {
-	var all walked
+// readPages requests page after page and checks each of them.
+func (s *Store) readPages(r *rapid.T, t testing.TB, op, body string, limit, keyAttributes int) allPages {
+	var all allPages
 	more := ""
 	if limit > 0 {
 		more = fmt.Sprintf(`,"Limit":%d`, limit)
@@ -367,7 +367,7 @@ func (s *Store) walk(r *rapid.T, t testing.TB, op, body string, limit, keyAttrib
 			Count, ScannedCount int
 			LastEvaluatedKey    json.RawMessage
 		}
-		text := s.must(t, op, body+more+start+`}`)
+		text := s.mustSend(t, op, body+more+start+`}`)
 		if err := json.Unmarshal([]byte(text), &page); err != nil {
 			r.Fatalf("%s: %v", text, err)
 		}
@@ -426,10 +426,10 @@ func (m *modelTable) keyAttributes(x *modelIndex) int {
 func drawFilled(r *rapid.T, t testing.TB, s *Store, serial *int) *modelTable {
 	*serial++
 	m := drawTable(r, fmt.Sprintf("table%d", *serial))
-	s.must(t, "CreateTable", m.create())
+	s.mustSend(t, "CreateTable", m.create())
 	for range rapid.IntRange(0, 40).Draw(r, "items") {
 		item := m.drawItem(r)
-		s.must(t, "PutItem", `{"TableName":"`+m.name+`","Item":`+item+`}`)
+		s.mustSend(t, "PutItem", `{"TableName":"`+m.name+`","Item":`+item+`}`)
 		m.put(parsedItem(item))
 	}
 	return m
@@ -440,7 +440,7 @@ func TestQueryAgainstModel(t *testing.T) {
 	serial := 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := drawFilled(r, t, s, &serial)
-		defer s.must(t, "DeleteTable", `{"TableName":"`+m.name+`"}`)
+		defer s.mustSend(t, "DeleteTable", `{"TableName":"`+m.name+`"}`)
 		for range 6 {
 			x := &m.indexes[rapid.IntRange(0, len(m.indexes)-1).Draw(r, "index")]
 			q := drawQuery(r, m, x)
@@ -463,11 +463,11 @@ func TestQueryAgainstModel(t *testing.T) {
 				slices.Reverse(want)
 				body += `,"ScanIndexForward":false`
 			}
-			got := s.walk(r, t, "Query", body, limit, m.keyAttributes(x))
+			got := s.readPages(r, t, "Query", body, limit, m.keyAttributes(x))
 			if !slices.Equal(got.items, want) || got.scanned != scanned {
 				r.Fatalf("%s with Limit %d: evaluated %d of %d\ngot  %s\nwant %s", body, limit, got.scanned, scanned, got.items, want)
 			}
-			count := s.walk(r, t, "Query", q.members+`,"Select":"COUNT"`, limit, m.keyAttributes(x))
+			count := s.readPages(r, t, "Query", q.members+`,"Select":"COUNT"`, limit, m.keyAttributes(x))
 			if count.counted != len(want) || count.items != nil {
 				r.Fatalf("%s counts %d of %d, %d items", body, count.counted, len(want), len(count.items))
 			}
@@ -480,7 +480,7 @@ func TestScanAgainstModel(t *testing.T) {
 	serial := 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := drawFilled(r, t, s, &serial)
-		defer s.must(t, "DeleteTable", `{"TableName":"`+m.name+`"}`)
+		defer s.mustSend(t, "DeleteTable", `{"TableName":"`+m.name+`"}`)
 		for range 4 {
 			x := &m.indexes[rapid.IntRange(0, len(m.indexes)-1).Draw(r, "index")]
 			values := map[string]string{}
@@ -495,18 +495,18 @@ func TestScanAgainstModel(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			whole := s.walk(r, t, "Scan", body, 0, m.keyAttributes(x))
+			whole := s.readPages(r, t, "Scan", body, 0, m.keyAttributes(x))
 			if sorted := slices.Sorted(slices.Values(whole.items)); !slices.Equal(sorted, want) || whole.scanned != len(rows) {
 				r.Fatalf("%s: evaluated %d of %d\ngot  %s\nwant %s", body, whole.scanned, len(rows), sorted, want)
 			}
 			limit := rapid.IntRange(1, 5).Draw(r, "limit")
-			if paged := s.walk(r, t, "Scan", body, limit, m.keyAttributes(x)); !slices.Equal(paged.items, whole.items) {
+			if paged := s.readPages(r, t, "Scan", body, limit, m.keyAttributes(x)); !slices.Equal(paged.items, whole.items) {
 				r.Fatalf("%s with Limit %d:\ngot  %s\nwant %s", body, limit, paged.items, whole.items)
 			}
 			segments := rapid.OneOf(rapid.IntRange(1, 9), rapid.IntRange(1, 1000)).Draw(r, "segments")
 			var joined []string
 			for segment := range segments {
-				part := s.walk(r, t, "Scan", fmt.Sprintf(`%s,"TotalSegments":%d,"Segment":%d`, body, segments, segment), limit, m.keyAttributes(x))
+				part := s.readPages(r, t, "Scan", fmt.Sprintf(`%s,"TotalSegments":%d,"Segment":%d`, body, segments, segment), limit, m.keyAttributes(x))
 				joined = append(joined, part.items...)
 			}
 			if !slices.Equal(joined, whole.items) {

@@ -22,11 +22,11 @@ func TestPagesAreSnapshots(t *testing.T) {
 	// Writer w swaps two items of its own: one is under c = "x", the other under "y".
 	for w := range writers {
 		for _, i := range []int{2 * w, 2*w + 1} {
-			s.must(t, "TransactWriteItems", `{"TransactItems":[`+write(i, i, []string{"x", "y"}[i%2])+`]}`)
+			s.mustSend(t, "TransactWriteItems", `{"TransactItems":[`+write(i, i, []string{"x", "y"}[i%2])+`]}`)
 		}
 	}
 	for i := 2 * writers; i < items; i++ {
-		s.must(t, "TransactWriteItems", `{"TransactItems":[`+write(i, i, "x")+`]}`)
+		s.mustSend(t, "TransactWriteItems", `{"TransactItems":[`+write(i, i, "x")+`]}`)
 	}
 	var busy sync.WaitGroup
 	var done atomic.Bool
@@ -35,7 +35,7 @@ func TestPagesAreSnapshots(t *testing.T) {
 			for n := range moves {
 				one, other := 2*w+n%2, 2*w+1-n%2
 				body := fmt.Sprintf(`{"TransactItems":[%s,%s]}`, write(one, 100+n*items+w, "y"), write(other, 100+n*items+w+writers, "x"))
-				if status, reply := s.ask(t, "TransactWriteItems", body); status != 200 {
+				if status, reply := s.send(t, "TransactWriteItems", body); status != 200 {
 					t.Errorf("TransactWriteItems %s: %s", body, reply)
 				}
 			}
@@ -48,7 +48,7 @@ func TestPagesAreSnapshots(t *testing.T) {
 				var reply struct {
 					Items []map[string]map[string]string
 				}
-				_, text := s.ask(t, op, `{"TableName":"range",`+members+`}`)
+				_, text := s.send(t, op, `{"TableName":"range",`+members+`}`)
 				if err := json.Unmarshal([]byte(text), &reply); err != nil {
 					t.Error(err)
 					return

@@ -16,8 +16,8 @@ import (
 // itself: tests put states in place that its background work would end.
 func newQueryStore(t testing.TB) *Store {
 	t.Helper()
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", `{"TableName":"hash","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", `{"TableName":"hash","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
 		"AttributeDefinitions":[{"AttributeName":"a","AttributeType":"S"}]}`)
 	key := func(hash, rng string) string {
 		text := `"KeySchema":[{"AttributeName":"` + hash + `","KeyType":"HASH"}`
@@ -27,7 +27,7 @@ func newQueryStore(t testing.TB) *Store {
 		return text + `]`
 	}
 	all, keys := `"Projection":{"ProjectionType":"ALL"}`, `"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["%s"]}`
-	s.must(t, "CreateTable", `{"TableName":"range","BillingMode":"PAY_PER_REQUEST",`+key("a", "b")+`,
+	s.mustSend(t, "CreateTable", `{"TableName":"range","BillingMode":"PAY_PER_REQUEST",`+key("a", "b")+`,
 		"AttributeDefinitions":[{"AttributeName":"a","AttributeType":"S"},{"AttributeName":"b","AttributeType":"S"},
 			{"AttributeName":"c","AttributeType":"S"},{"AttributeName":"d","AttributeType":"S"}],
 		"LocalSecondaryIndexes":[{"IndexName":"local",`+key("a", "c")+`,`+all+`},
@@ -42,7 +42,7 @@ func newQueryStore(t testing.TB) *Store {
 func (s *Store) put(t testing.TB, table string, items ...map[string]string) {
 	t.Helper()
 	for _, item := range items {
-		s.must(t, "PutItem", `{"TableName":"`+table+`","Item":`+itemText(item)+`}`)
+		s.mustSend(t, "PutItem", `{"TableName":"`+table+`","Item":`+itemText(item)+`}`)
 	}
 }
 
@@ -59,10 +59,10 @@ func itemText(item map[string]string) string {
 	return string(text)
 }
 
-// sameReply makes a request and compares the reply with JSON of the same meaning.
-func (s *Store) sameReply(t testing.TB, op, body, want string) {
+// expectSameReply makes a request and compares the reply with JSON of the same meaning.
+func (s *Store) expectSameReply(t testing.TB, op, body, want string) {
 	t.Helper()
-	got := s.must(t, op, body)
+	got := s.mustSend(t, op, body)
 	var x, y any
 	if err := json.Unmarshal([]byte(got), &x); err != nil {
 		t.Fatalf("%s %s: %s is no JSON: %v", op, body, got, err)
@@ -90,7 +90,7 @@ func TestQueryRefusesStartKeys(t *testing.T) {
 		if index != "" {
 			index = `"IndexName":"` + index + `",`
 		}
-		s.refused(t, "Query", `{"TableName":"`+table+`",`+index+`"ExclusiveStartKey":`+start+`,`+condition+`}`, "ValidationException", message)
+		s.expectError(t, "Query", `{"TableName":"`+table+`",`+index+`"ExclusiveStartKey":`+start+`,`+condition+`}`, "ValidationException", message)
 	}
 	const (
 		invalid    = "The provided starting key is invalid"
@@ -198,7 +198,7 @@ func TestQueryOrderOfChecks(t *testing.T) {
 	s := newQueryStore(t)
 	f := func(body, typ, message string) {
 		t.Helper()
-		s.refused(t, "Query", body, typ, message)
+		s.expectError(t, "Query", body, typ, message)
 	}
 	const bad = `"KeyConditionExpression":"z = :a","ExpressionAttributeValues":{":a":{"N":"1"}},"ExclusiveStartKey":{}`
 	f(`{"TableName":"nowhere",`+bad+`}`, "ResourceNotFoundException", "Requested resource not found")
@@ -220,14 +220,14 @@ func TestQueryOrderOfChecks(t *testing.T) {
 		"ValidationException", "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: b")
 }
 
-func TestQueryRefusesKeysInFilters(t *testing.T) {
+func TestQueryRejectsKeysInFilters(t *testing.T) {
 	s := newQueryStore(t)
 	f := func(table, index, members, message string) {
 		t.Helper()
 		if index != "" {
 			index = `"IndexName":"` + index + `",`
 		}
-		s.refused(t, "Query", `{"TableName":"`+table+`",`+index+members+`}`, "ValidationException", message)
+		s.expectError(t, "Query", `{"TableName":"`+table+`",`+index+members+`}`, "ValidationException", message)
 	}
 	expression := func(key, filter string) string {
 		return `"KeyConditionExpression":"` + key + ` = :k","FilterExpression":"` + filter + `","ExpressionAttributeValues":{":k":{"S":"1"},":f":{"N":"1"}}`
@@ -258,7 +258,7 @@ func TestQueryRefusesKeysInFilters(t *testing.T) {
 
 	// The table's key is an attribute like others in a query of an index.
 	s.put(t, "range", map[string]string{"a": "x", "b": "y", "c": "1"})
-	s.sameReply(t, "Query", `{"TableName":"range","IndexName":"global","KeyConditionExpression":"c = :c","FilterExpression":"a = :a and b = :b",
+	s.expectSameReply(t, "Query", `{"TableName":"range","IndexName":"global","KeyConditionExpression":"c = :c","FilterExpression":"a = :a and b = :b",
 		"ExpressionAttributeValues":{":c":{"S":"1"},":a":{"S":"x"},":b":{"S":"y"}}}`,
 		`{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"},"b":{"S":"y"},"c":{"S":"1"}}]}`)
 }

@@ -33,9 +33,9 @@ var parsers = map[string]parser{
 	"TransactWriteItems": parserOf(parseTransactWriteItems),
 }
 
-// refuses returns a function that checks that the operation refuses a body of the right
+// expectRefused returns a function that checks that the operation refuses a body of the right
 // shape with a ValidationException.
-func refuses(t *testing.T, op string) func(body, message string) {
+func expectRefused(t *testing.T, op string) func(body, message string) {
 	return func(body, message string) {
 		t.Helper()
 		if err := shape.Check(op, []byte(body)); err != nil {
@@ -52,8 +52,8 @@ func refuses(t *testing.T, op string) func(body, message string) {
 	}
 }
 
-// takes returns a function that checks that the operation accepts a body.
-func takes(t *testing.T, op string) func(body string) {
+// expectAccepted returns a function that checks that the operation accepts a body.
+func expectAccepted(t *testing.T, op string) func(body string) {
 	return func(body string) {
 		t.Helper()
 		if err := shape.Check(op, []byte(body)); err != nil {
@@ -67,11 +67,11 @@ func takes(t *testing.T, op string) func(body string) {
 // fault is the error for a request with these members.
 type fault struct{ members, message string }
 
-// inOrder checks that each fault is reported alone, and instead of each later one in the
+// expectFaultsInOrder checks that each fault is reported alone, and instead of each later one in the
 // list.
-func inOrder(t *testing.T, op, base string, faults ...fault) {
+func expectFaultsInOrder(t *testing.T, op, base string, faults ...fault) {
 	t.Helper()
-	f := refuses(t, op)
+	f := expectRefused(t, op)
 	for i, first := range faults {
 		f("{"+base+","+first.members+"}", first.message)
 		for _, second := range faults[i+1:] {
@@ -80,10 +80,10 @@ func inOrder(t *testing.T, op, base string, faults ...fault) {
 	}
 }
 
-// made parses a body that has to be right.
-func made[R any](t *testing.T, op string, parse func([]byte) (R, error), body string) R {
+// mustParse parses a body that has to be right.
+func mustParse[R any](t *testing.T, op string, parse func([]byte) (R, error), body string) R {
 	t.Helper()
-	takes(t, op)(body)
+	expectAccepted(t, op)(body)
 	r, _ := parse([]byte(body))
 	return r
 }
@@ -136,8 +136,8 @@ func FuzzParse(f *testing.F) {
 
 // budgets are the most allocations that checking and reading a request may take.
 var budgets = []struct {
-	op, body string
-	most     float64
+	op, body  string
+	maxAllocs float64
 }{
 	{"GetItem", `{"TableName":"abc","Key":{"a":{"S":"x"},"b":{"N":"17"}},"ConsistentRead":true,"ReturnConsumedCapacity":"TOTAL"}`, 4},
 	{"DeleteItem", `{"TableName":"abc","Key":{"a":{"S":"x"}},"ReturnValues":"ALL_OLD"}`, 4},
@@ -156,8 +156,8 @@ func TestParseBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if got--; got > b.most { // one is that of the body
-			t.Errorf("%s: %v allocations, want at most %v", b.op, got, b.most)
+		if got--; got > b.maxAllocs { // one is that of the body
+			t.Errorf("%s: %v allocations, want at most %v", b.op, got, b.maxAllocs)
 		}
 	}
 }
@@ -182,14 +182,14 @@ func BenchmarkParse(b *testing.B) {
 // TestSpellings: names of members may be escaped, of several members with one name the last
 // counts, null counts as missing, and unknown members are ignored.
 func TestSpellings(t *testing.T) {
-	r := made(t, "GetItem", parseGetItem, `{"TableName":"x","\u004bey":{"a":{"S":"x"}},"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc",
+	r := mustParse(t, "GetItem", parseGetItem, `{"TableName":"x","\u004bey":{"a":{"S":"x"}},"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc",
 		"ConsistentRead":"Yes","ProjectionExpression":"a","ProjectionExpression":null,"UpdateExpression":"SET","Select":"COUNT",
 		"ReturnConsumedCapacity":"\u0054OTAL","\u004e":1}`)
 	if r.Table != "abc" || !strings.HasPrefix(r.Named, "arn:") || attributesText(&r.Key) != `{"a":{"S":"x"}}` || !r.Consistent ||
 		r.Projection != nil || r.Capacity != capacityTotal {
 		t.Errorf("got %+v", r)
 	}
-	if q := made(t, "Scan", parseScan, `{"TableName":"abc","IndexName":"xyz","IndexName":null,"Limit":1.5,"Segment":0,"TotalSegments":1}`); q.Index != "" || q.Limit != 1 || q.Segments != 1 {
+	if q := mustParse(t, "Scan", parseScan, `{"TableName":"abc","IndexName":"xyz","IndexName":null,"Limit":1.5,"Segment":0,"TotalSegments":1}`); q.Index != "" || q.Limit != 1 || q.Segments != 1 {
 		t.Errorf("got %+v", q)
 	}
 }

@@ -15,11 +15,11 @@ func repeated(n int, text string) string {
 	return strings.Join(list, ",")
 }
 
-func TestBatchGetItemOrder(t *testing.T) {
+func TestParseBatchGetItemFaults(t *testing.T) {
 	const key, other = `{"a":{"S":"x"}}`, `{"a":{"S":"y"}}`
 	const tooMany = "Too many items requested for the BatchGetItem call"
 	const twice = "Provided list of item keys contains duplicates"
-	inOrder(t, "BatchGetItem", `"ReturnConsumedCapacity":"TOTAL"`,
+	expectFaultsInOrder(t, "BatchGetItem", `"ReturnConsumedCapacity":"TOTAL"`,
 		fault{`"RequestItems":{"abc":{"Keys":[` + repeated(60, key) + `],"AttributesToGet":["a","a"],"ProjectionExpression":""},
 			"xyz":{"Keys":[` + repeated(41, key) + `]}}`, tooMany},
 		fault{`"RequestItems":{"abc":{"Keys":[{"a":{}}],"AttributesToGet":["a","a"],"ProjectionExpression":""}}`,
@@ -35,12 +35,12 @@ func TestBatchGetItemOrder(t *testing.T) {
 		fault{`"RequestItems":{"abc":{"Keys":[` + key + `,` + key + `]},"xyz":{"Keys":[` + key + `],"ProjectionExpression":"b","ExpressionAttributeNames":{"#u":"a"}}}`, nameUnused},
 		fault{`"RequestItems":{"abc":{"Keys":[` + key + `,` + other + `,` + key + `]}}`, twice},
 	)
-	f := refuses(t, "BatchGetItem")
+	f := expectRefused(t, "BatchGetItem")
 	f(`{"RequestItems":{"abc":{"Keys":[{"a":{"S":"x"},"b":{"N":"1"}},{ "b" : {"N":"1"}, "\u0061":{"S":"\u0078"} }]}}}`, twice)
 	f(`{"RequestItems":{"abc":{"Keys":[`+key+`,{"a":{"N":null,"\u0053":"x","Unknown":1}}]}}}`, twice)
 	f(`{"RequestItems":{"abc":{"Keys":[{"a":{"N":"1"}},{"a":{"S":null,"\u004e":"\u0031"}}]}}}`, twice)
 	f(`{"RequestItems":{"abc":{"Keys":[`+key+`]},"xyz":{"Keys":[{"b":{"B":"AA=="}},`+key+`,{"b":{"B":"AA=="}}]}}}`, twice)
-	g := takes(t, "BatchGetItem")
+	g := expectAccepted(t, "BatchGetItem")
 	g(`{"RequestItems":{"abc":{"Keys":[{"a":{"N":"1"}},{"a":{"N":"1.0"}}]}}}`)
 	g(`{"RequestItems":{"abc":{"Keys":[{"a":{"N":"1"}},{"a":{"\u004e":"1.0"}}]}}}`)
 	g(`{"RequestItems":{"abc":{"Keys":[{"a":{"S":"1"}},{"a":{"N":"1"}},{"b":{"S":"1"}}]}}}`)
@@ -48,9 +48,9 @@ func TestBatchGetItemOrder(t *testing.T) {
 	g(`{"RequestItems":{"abc":{"Keys":[` + repeated(60, `{"a":{"N":"%"}}`) + `]},"xyz":{"Keys":[` + repeated(40, `{"a":{"N":"%"}}`) + `]}}}`)
 }
 
-func TestBatchGetItemMade(t *testing.T) {
+func TestParseBatchGetItem(t *testing.T) {
 	const arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/xyz"
-	r := made(t, "BatchGetItem", parseBatchGetItem, `{"RequestItems":{"abc":{"Keys":[{},{}]},"`+arn+`":{"Unknown":1,"Keys":[ {"a":{"N":"1.0"}} , {"b":{"S":"x"}}],
+	r := mustParse(t, "BatchGetItem", parseBatchGetItem, `{"RequestItems":{"abc":{"Keys":[{},{}]},"`+arn+`":{"Unknown":1,"Keys":[ {"a":{"N":"1.0"}} , {"b":{"S":"x"}}],
 		"ProjectionExpression":"#a","ConsistentRead":true,"ExpressionAttributeNames":{"#a":"b"}},"abc":{"AttributesToGet":null,"Keys":[{}]}},
 		"ReturnConsumedCapacity":"INDEXES"}`)
 	if len(r.Tables) != 2 || r.Capacity != capacityIndexes {
@@ -71,11 +71,11 @@ func TestBatchGetItemMade(t *testing.T) {
 	}
 }
 
-func TestBatchWriteItemOrder(t *testing.T) {
+func TestParseBatchWriteItemFaults(t *testing.T) {
 	large := `{"PutRequest":{"Item":{"a":{"S":"` + strings.Repeat("x", maxItem) + `"}}}}`
 	const put, del = `"PutRequest":{"Item":{"a":{}}}`, `"DeleteRequest":{"Key":{"a":{"N":"x"}}}`
 	const notNumber = "The parameter cannot be converted to a numeric value: x"
-	inOrder(t, "BatchWriteItem", `"ReturnConsumedCapacity":"TOTAL"`,
+	expectFaultsInOrder(t, "BatchWriteItem", `"ReturnConsumedCapacity":"TOTAL"`,
 		fault{`"RequestItems":{"abc":[` + repeated(13, `{}`) + `],"xyz":[` + repeated(13, `{}`) + `]}`,
 			"Too many items requested for the BatchWriteItem call"},
 		fault{`"RequestItems":{"abc":[{}]}`, noType},
@@ -83,15 +83,15 @@ func TestBatchWriteItemOrder(t *testing.T) {
 		fault{`"RequestItems":{"abc":[{` + del + `}]}`, notNumber},
 		fault{`"RequestItems":{"abc":[` + large + `,{` + del + `}]}`, errItemSize.Message},
 	)
-	f := refuses(t, "BatchWriteItem")
+	f := expectRefused(t, "BatchWriteItem")
 	f(`{"RequestItems":{"abc":[{`+put+`},{`+put+`,`+del+`}]}}`, noType)
 	f(`{"RequestItems":{"abc":[{`+del+`},{`+put+`,`+del+`}]}}`, notNumber)
 	f(`{"RequestItems":{"abc":[{`+del+`}],"xyz":[{}]}}`, notNumber)
-	takes(t, "BatchWriteItem")(`{"RequestItems":{"abc":[` + repeated(13, `{"DeleteRequest":{"Key":{}}}`) + `],"xyz":[` + repeated(12, `{"PutRequest":{"Item":{}}}`) + `]}}`)
+	expectAccepted(t, "BatchWriteItem")(`{"RequestItems":{"abc":[` + repeated(13, `{"DeleteRequest":{"Key":{}}}`) + `],"xyz":[` + repeated(12, `{"PutRequest":{"Item":{}}}`) + `]}}`)
 }
 
-func TestBatchWriteItemMade(t *testing.T) {
-	r := made(t, "BatchWriteItem", parseBatchWriteItem, `{"RequestItems":{"abc":[ {"PutRequest":{"Item":{"a":{"N":"1.0"}}}} ,
+func TestParseBatchWriteItem(t *testing.T) {
+	r := mustParse(t, "BatchWriteItem", parseBatchWriteItem, `{"RequestItems":{"abc":[ {"PutRequest":{"Item":{"a":{"N":"1.0"}}}} ,
 		{"PutRequest":null,"DeleteRequest":{"Key":{"b":{"S":"x"}}}}],"xyz":[{"DeleteRequest":{"Key":{}}}]},
 		"ReturnItemCollectionMetrics":"SIZE","ReturnConsumedCapacity":"TOTAL"}`)
 	if len(r.Tables) != 2 || r.Capacity != capacityTotal || !r.Metrics {

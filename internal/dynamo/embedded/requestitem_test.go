@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func TestGetItemOrder(t *testing.T) {
+func TestParseGetItemFaults(t *testing.T) {
 	const base = `"TableName":"abc","Key":{"a":{"S":"x"}}`
-	inOrder(t, "GetItem", base,
+	expectFaultsInOrder(t, "GetItem", base,
 		fault{`"AttributesToGet":["a"],"ProjectionExpression":"a"`, mixed + "{AttributesToGet} Expression parameters: {ProjectionExpression}"},
 		fault{`"ExpressionAttributeNames":{"#a":"a"},"ProjectionExpression":null`, namesAlone},
 		fault{`"Key":{"a":{}},"ProjectionExpression":"a,"`, noType},
@@ -17,30 +17,30 @@ func TestGetItemOrder(t *testing.T) {
 		fault{`"ProjectionExpression":""`, "Invalid ProjectionExpression: The expression can not be empty;"},
 		fault{`"ProjectionExpression":"a","ExpressionAttributeNames":{"#u":"a"}`, nameUnused},
 	)
-	inOrder(t, "GetItem", base,
+	expectFaultsInOrder(t, "GetItem", base,
 		fault{`"Key":{"a":{"S":"x","N":"1"}}`, manyTypes},
 		fault{`"AttributesToGet":["a","b","a"]`, invalidOne + "Duplicate value in attribute name: a"},
 	)
 }
 
-func TestGetItemMade(t *testing.T) {
-	r := made(t, "GetItem", parseGetItem, `{"TableName":"abc","Key":{"b":{"N":"1.0"}},"ProjectionExpression":"#a[1].b , c",
+func TestParseGetItem(t *testing.T) {
+	r := mustParse(t, "GetItem", parseGetItem, `{"TableName":"abc","Key":{"b":{"N":"1.0"}},"ProjectionExpression":"#a[1].b , c",
 		"ExpressionAttributeNames":{"#a":"x"},"ReturnConsumedCapacity":"INDEXES"}`)
 	if got := fmt.Sprint(r.Table, attributesText(&r.Key), r.Consistent, r.Projection, r.Capacity); got != `abc{"b":{"N":"1"}}false [[x, [1], b] [c]] 2` {
 		t.Error("got", got)
 	}
-	r = made(t, "GetItem", parseGetItem, `{"TableName":"abc","Key":{},"AttributesToGet":["a.b","c"],"ReturnConsumedCapacity":"NONE"}`)
+	r = mustParse(t, "GetItem", parseGetItem, `{"TableName":"abc","Key":{},"AttributesToGet":["a.b","c"],"ReturnConsumedCapacity":"NONE"}`)
 	if got := fmt.Sprint(r.Projection, r.Capacity, len(r.Projection[0])); got != "[[a.b] [c]] 0 1" {
 		t.Error("got", got)
 	}
 }
 
-func TestPutItemOrder(t *testing.T) {
+func TestParsePutItemFaults(t *testing.T) {
 	const base = `"TableName":"abc","Item":{"a":{"S":"x"}}`
 	large := `"Item":{"a":{"S":"` + strings.Repeat("x", maxItem) + `"}}`
 	const tooLarge = "Item size has exceeded the maximum allowed size"
 	const onlyOld = "ReturnValues can only be ALL_OLD or NONE"
-	inOrder(t, "PutItem", base,
+	expectFaultsInOrder(t, "PutItem", base,
 		fault{`"Expected":{},"ConditionalOperator":"OR","ConditionExpression":"a"`,
 			mixed + "{Expected, ConditionalOperator} Expression parameters: {ConditionExpression}"},
 		fault{`"ExpressionAttributeNames":{},"ExpressionAttributeValues":{},"ConditionExpression":null`, namesAlone},
@@ -57,37 +57,37 @@ func TestPutItemOrder(t *testing.T) {
 		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":{"#u":"a"},"ExpressionAttributeValues":{":u":{"S":""}}`, nameUnused},
 		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":null,"ExpressionAttributeValues":{":u":{"S":""}}`, valUnused},
 	)
-	inOrder(t, "PutItem", base,
+	expectFaultsInOrder(t, "PutItem", base,
 		fault{`"Item":{"a":{"NULL":false}}`, invalidOne + "Null attribute value types must have the value of true"},
 		fault{`"ReturnValues":"UPDATED_OLD"`, onlyOld},
 		fault{large, tooLarge},
 		fault{`"Expected":{"a":{}}`, invalidOne + "Value must be provided when Exists is null for Attribute: a"},
 	)
-	f := refuses(t, "PutItem")
+	f := expectRefused(t, "PutItem")
 	f(`{`+base+`,"ConditionalOperator":"OR"}`, notAlone)
 	f(`{`+base+`,"ConditionalOperator":"OR","Expected":{}}`, notAlone)
 	f(`{`+base+`,"ReturnValues":"UPDATED_NEW"}`, onlyOld)
-	takes(t, "PutItem")(`{"TableName":"abc","Item":{"a":{"S":"` + strings.Repeat("x", maxItem-1) + `"}}}`)
+	expectAccepted(t, "PutItem")(`{"TableName":"abc","Item":{"a":{"S":"` + strings.Repeat("x", maxItem-1) + `"}}}`)
 }
 
-func TestPutItemMade(t *testing.T) {
-	w := made(t, "PutItem", parsePutItem, `{"TableName":"abc","Item":{"a":{"S":"x"}},"ConditionExpression":"a = :v",
+func TestParsePutItem(t *testing.T) {
+	w := mustParse(t, "PutItem", parsePutItem, `{"TableName":"abc","Item":{"a":{"S":"x"}},"ConditionExpression":"a = :v",
 		"ExpressionAttributeValues":{":v":{"N":"1e1"}},"ReturnValues":"ALL_OLD","ReturnItemCollectionMetrics":"SIZE",
 		"ReturnValuesOnConditionCheckFailure":"ALL_OLD","ReturnConsumedCapacity":"TOTAL"}`)
 	if w.Kind != writePut || w.Table != "abc" || w.Named != "abc" || attributesText(&w.Item) != `{"a":{"S":"x"}}` || w.Update != nil ||
 		w.Condition == nil || w.Condition.Legacy || !w.ReturnItemOnFailure || w.Return != returnAllOld || w.Capacity != capacityTotal || !w.Metrics {
 		t.Errorf("got %+v", w)
 	}
-	w = made(t, "PutItem", parsePutItem, `{"TableName":"abc","Item":{},"Expected":{"a":{"Exists":false},"b":{"Value":{"S":"x"}}},
+	w = mustParse(t, "PutItem", parsePutItem, `{"TableName":"abc","Item":{},"Expected":{"a":{"Exists":false},"b":{"Value":{"S":"x"}}},
 		"ConditionalOperator":"OR","ReturnValues":"NONE","ReturnItemCollectionMetrics":"NONE","ReturnValuesOnConditionCheckFailure":"NONE"}`)
 	if w.Condition == nil || !w.Condition.Legacy || w.ReturnItemOnFailure || w.Return != returnNone || w.Metrics {
 		t.Errorf("got %+v", w)
 	}
 }
 
-func TestDeleteItemOrder(t *testing.T) {
+func TestParseDeleteItem(t *testing.T) {
 	const base = `"TableName":"abc","Key":{"a":{"S":"x"}}`
-	inOrder(t, "DeleteItem", base,
+	expectFaultsInOrder(t, "DeleteItem", base,
 		fault{`"Expected":{},"ConditionExpression":""`, mixed + "{Expected} Expression parameters: {ConditionExpression}"},
 		fault{`"ExpressionAttributeNames":{"#u":"a"},"ConditionExpression":null`, namesAlone},
 		fault{`"ExpressionAttributeValues":{":u":{"S":""}},"ConditionExpression":null,"ExpressionAttributeNames":null`,
@@ -97,21 +97,21 @@ func TestDeleteItemOrder(t *testing.T) {
 		fault{`"ConditionExpression":"a","ExpressionAttributeNames":{"#u":"a"}`, `Invalid ConditionExpression: Syntax error; token: "<EOF>", near: "a"`},
 		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":{"#u":"a"}`, nameUnused},
 	)
-	inOrder(t, "DeleteItem", base,
+	expectFaultsInOrder(t, "DeleteItem", base,
 		fault{`"Key":{"a":{}}`, noType},
 		fault{`"ReturnValues":"UPDATED_NEW"`, errReturnValues.Message},
 		fault{`"Expected":{"a":{"ComparisonOperator":"EQ"}}`,
 			invalidOne + "Value or AttributeValueList must be used with ComparisonOperator: EQ for Attribute: a"},
 	)
-	w := made(t, "DeleteItem", parseDeleteItem, `{"TableName":"abc","Key":{"a":{"S":"x"}},"ReturnValues":"ALL_OLD"}`)
+	w := mustParse(t, "DeleteItem", parseDeleteItem, `{"TableName":"abc","Key":{"a":{"S":"x"}},"ReturnValues":"ALL_OLD"}`)
 	if w.Kind != writeDelete || attributesText(&w.Item) != `{"a":{"S":"x"}}` || w.Return != returnAllOld || w.Condition != nil || w.Update != nil {
 		t.Errorf("got %+v", w)
 	}
 }
 
-func TestUpdateItemOrder(t *testing.T) {
+func TestParseUpdateItemFaults(t *testing.T) {
 	const base = `"TableName":"abc","Key":{"a":{"S":"x"}}`
-	inOrder(t, "UpdateItem", base,
+	expectFaultsInOrder(t, "UpdateItem", base,
 		fault{`"AttributeUpdates":{},"Expected":{},"ConditionalOperator":"AND","UpdateExpression":"","ConditionExpression":""`,
 			mixed + "{AttributeUpdates, Expected, ConditionalOperator} Expression parameters: {UpdateExpression, ConditionExpression}"},
 		fault{`"ExpressionAttributeNames":{},"UpdateExpression":null,"ConditionExpression":null`, namesAlone},
@@ -126,26 +126,26 @@ func TestUpdateItemOrder(t *testing.T) {
 		fault{`"UpdateExpression":"REMOVE b","ExpressionAttributeNames":{"#u":"a"},"ConditionExpression":null`, nameUnused},
 		fault{`"UpdateExpression":"REMOVE b","ExpressionAttributeValues":{":u":{"S":""}},"ConditionExpression":null,"ExpressionAttributeNames":null`, valUnused},
 	)
-	inOrder(t, "UpdateItem", base,
+	expectFaultsInOrder(t, "UpdateItem", base,
 		fault{`"Key":{"a":{}}`, noType},
 		fault{`"AttributeUpdates":{"b":{"Action":"PUT"}}`, invalidOne + "Only DELETE action is allowed when no attribute value is specified"},
 		fault{`"Expected":{"a":{"Exists":false,"Value":{"S":"x"}}}`, invalidOne + "Value cannot be used when Exists is false for Attribute: a"},
 	)
-	refuses(t, "UpdateItem")(`{`+base+`,"AttributeUpdates":{},"ConditionalOperator":"OR"}`, notAlone)
+	expectRefused(t, "UpdateItem")(`{`+base+`,"AttributeUpdates":{},"ConditionalOperator":"OR"}`, notAlone)
 }
 
-func TestUpdateItemMade(t *testing.T) {
-	w := made(t, "UpdateItem", parseUpdateItem, `{"TableName":"abc","Key":{"a":{"S":"x"}},"UpdateExpression":"SET b = :v",
+func TestParseUpdateItem(t *testing.T) {
+	w := mustParse(t, "UpdateItem", parseUpdateItem, `{"TableName":"abc","Key":{"a":{"S":"x"}},"UpdateExpression":"SET b = :v",
 		"ConditionExpression":"c = :v","ExpressionAttributeValues":{":v":{"S":"x"}},"ReturnValues":"UPDATED_NEW"}`)
 	if w.Kind != writeUpdate || attributesText(&w.Item) != `{"a":{"S":"x"}}` || w.Update == nil || w.Update.Legacy || w.Condition == nil || w.Return != returnUpdatedNew {
 		t.Errorf("got %+v", w)
 	}
-	w = made(t, "UpdateItem", parseUpdateItem, `{"TableName":"abc","Key":{},"AttributeUpdates":{"b":{"Action":"DELETE"}},
+	w = mustParse(t, "UpdateItem", parseUpdateItem, `{"TableName":"abc","Key":{},"AttributeUpdates":{"b":{"Action":"DELETE"}},
 		"Expected":{"a":{"Exists":false}},"ReturnValues":"UPDATED_OLD"}`)
 	if w.Update == nil || !w.Update.Legacy || w.Condition == nil || !w.Condition.Legacy || w.Return != returnUpdatedOld {
 		t.Errorf("got %+v", w)
 	}
-	w = made(t, "UpdateItem", parseUpdateItem, `{"TableName":"abc","Key":{},"AttributeUpdates":{},"ReturnValues":"ALL_NEW"}`)
+	w = mustParse(t, "UpdateItem", parseUpdateItem, `{"TableName":"abc","Key":{},"AttributeUpdates":{},"ReturnValues":"ALL_NEW"}`)
 	if w.Update != nil || w.Return != returnAllNew {
 		t.Errorf("got %+v", w)
 	}

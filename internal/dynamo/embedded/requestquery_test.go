@@ -13,10 +13,10 @@ const (
 	duplicateA = invalidOne + "Duplicate value in attribute name: a"
 )
 
-func TestQueryOrder(t *testing.T) {
+func TestParseQueryFaults(t *testing.T) {
 	const base = `"TableName":"abc"`
 	const keys = `"KeyConditionExpression":"a = :v","ExpressionAttributeValues":{":v":{"S":"x"}}`
-	inOrder(t, "Query", base,
+	expectFaultsInOrder(t, "Query", base,
 		fault{`"AttributesToGet":["a","a"],"QueryFilter":{},"ConditionalOperator":"OR","KeyConditions":{},"ProjectionExpression":"","FilterExpression":"","KeyConditionExpression":""`,
 			mixed + "{AttributesToGet, QueryFilter, ConditionalOperator, KeyConditions} Expression parameters: {ProjectionExpression, FilterExpression, KeyConditionExpression}"},
 		fault{`"ExpressionAttributeNames":{},"KeyConditionExpression":null,"FilterExpression":null,"ProjectionExpression":null`, namesAlone},
@@ -40,30 +40,30 @@ func TestQueryOrder(t *testing.T) {
 		fault{keys + `,"Select":"SPECIFIC_ATTRIBUTES"`, oneError + specific},
 	)
 	const condition = `"KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}}`
-	inOrder(t, "Query", base,
+	expectFaultsInOrder(t, "Query", base,
 		fault{`"QueryFilter":{"a":{"ComparisonOperator":"EQ"}},"KeyConditionExpression":null`, noArgument},
 		fault{`"AttributesToGet":["a","a"],"KeyConditionExpression":null`, duplicateA},
 		fault{`"ExclusiveStartKey":{"a":{"S":"x","N":"1"}},"KeyConditionExpression":null`, startPoint + manyTypes},
 		fault{`"Select":"COUNT"`, "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."},
 	)
-	inOrder(t, "Query", base,
+	expectFaultsInOrder(t, "Query", base,
 		fault{condition + `,"ConditionalOperator":"OR"`, notAlone},
 		fault{condition + `,"AttributesToGet":["a","a"]`, duplicateA},
 		fault{`"KeyConditions":{"a":{"ComparisonOperator":"EQ"}}`, noArgument},
 		fault{condition + `,"AttributesToGet":["a"],"Select":"COUNT"`, oneError + "Cannot specify the AttributesToGet when choosing to get only the Count"},
 	)
-	f := refuses(t, "Query")
+	f := expectRefused(t, "Query")
 	f(`{`+base+`,"AttributesToGet":["a"],"ProjectionExpression":"a","ExpressionAttributeValues":{}}`, mixed+"{AttributesToGet} Expression parameters: {ProjectionExpression}")
 	f(`{`+base+`,"KeyConditions":{},"KeyConditionExpression":""}`, mixed+"{KeyConditions} Expression parameters: {KeyConditionExpression}")
 	f(`{`+base+`,"AttributesToGet":["a"],"KeyConditions":{},"FilterExpression":""}`, mixed+"{AttributesToGet} Expression parameters: {FilterExpression}")
 	f(`{`+base+`,"KeyConditions":{}}`, "Conditions can be of length 1 or 2 only")
 	f(`{`+base+`,"KeyConditions":{},"FilterExpression":""}`, "Invalid FilterExpression: The expression can not be empty;")
-	takes(t, "Query")(`{` + base + `,` + condition + `,"FilterExpression":"a = :v","ProjectionExpression":"b","ExpressionAttributeValues":{":v":{"S":"x"}}}`)
+	expectAccepted(t, "Query")(`{` + base + `,` + condition + `,"FilterExpression":"a = :v","ProjectionExpression":"b","ExpressionAttributeValues":{":v":{"S":"x"}}}`)
 }
 
 // TestStartingKey: some faults of a starting key's values are reported as faults of the key.
 func TestStartingKey(t *testing.T) {
-	scan, query := refuses(t, "Scan"), refuses(t, "Query")
+	scan, query := expectRefused(t, "Scan"), expectRefused(t, "Query")
 	f := func(v, message string) {
 		t.Helper()
 		scan(`{"TableName":"abc","ExclusiveStartKey":{"a":`+v+`}}`, message)
@@ -80,12 +80,12 @@ func TestStartingKey(t *testing.T) {
 	f(`{"NS":["1","1"]}`, "Input collection contains duplicates")
 }
 
-func TestScanOrder(t *testing.T) {
+func TestParseScanFaults(t *testing.T) {
 	const base = `"TableName":"abc"`
 	const noTotal = "The TotalSegments parameter is required but was not present in the request when Segment parameter is present"
 	const noSegment = "The Segment parameter is required but was not present in the request when parameter TotalSegments is present"
 	const fifth = "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 5 is not less than TotalSegments: 5"
-	inOrder(t, "Scan", base,
+	expectFaultsInOrder(t, "Scan", base,
 		fault{`"AttributesToGet":["a","a"],"ScanFilter":{},"ConditionalOperator":"OR","ProjectionExpression":"","FilterExpression":""`,
 			mixed + "{AttributesToGet, ScanFilter, ConditionalOperator} Expression parameters: {ProjectionExpression, FilterExpression}"},
 		fault{`"ExpressionAttributeNames":{},"FilterExpression":null,"ProjectionExpression":null`, namesAlone},
@@ -103,7 +103,7 @@ func TestScanOrder(t *testing.T) {
 		fault{`"ProjectionExpression":"a","ExpressionAttributeNames":null,"Select":"COUNT"`,
 			"Cannot specify the ProjectionExpression when choosing to get only the Count"},
 	)
-	inOrder(t, "Scan", base,
+	expectFaultsInOrder(t, "Scan", base,
 		fault{`"AttributesToGet":["a","a"]`, duplicateA},
 		fault{`"ScanFilter":{"a":{"ComparisonOperator":"EQ"}}`, noArgument},
 		fault{`"ConditionalOperator":"OR","ScanFilter":null`, notAlone},
@@ -112,14 +112,14 @@ func TestScanOrder(t *testing.T) {
 		fault{`"Segment":6,"TotalSegments":5,"Select":"COUNT"`,
 			"The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 6 is not less than TotalSegments: 5"},
 	)
-	takes(t, "Scan")(`{"TableName":"abc","Segment":0,"TotalSegments":1}`)
-	takes(t, "Scan")(`{"TableName":"abc","Segment":4,"TotalSegments":5}`)
+	expectAccepted(t, "Scan")(`{"TableName":"abc","Segment":0,"TotalSegments":1}`)
+	expectAccepted(t, "Scan")(`{"TableName":"abc","Segment":4,"TotalSegments":5}`)
 }
 
 // TestSelectChecks holds Select against the lists and the index. A Query counts its
 // faults, a Scan doesn't.
 func TestSelectChecks(t *testing.T) {
-	scan, query := refuses(t, "Scan"), refuses(t, "Query")
+	scan, query := expectRefused(t, "Scan"), expectRefused(t, "Query")
 	const keys = `"KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}}`
 	f := func(members, message string) {
 		t.Helper()
@@ -140,8 +140,8 @@ func TestSelectChecks(t *testing.T) {
 	f(`"Select":"COUNT"`+old, cannotOld+"only the Count")
 	g := func(members string) {
 		t.Helper()
-		takes(t, "Scan")(`{"TableName":"abc",` + members + `}`)
-		takes(t, "Query")(`{"TableName":"abc",` + members + `,` + keys + `}`)
+		expectAccepted(t, "Scan")(`{"TableName":"abc",` + members + `}`)
+		expectAccepted(t, "Query")(`{"TableName":"abc",` + members + `,` + keys + `}`)
 	}
 	g(`"Select":"COUNT"`)
 	g(`"Select":"ALL_ATTRIBUTES"`)
@@ -152,8 +152,8 @@ func TestSelectChecks(t *testing.T) {
 	g(`"Limit":1` + list)
 }
 
-func TestQueryMade(t *testing.T) {
-	r := made(t, "Query", parseQuery, `{"TableName":"abc","IndexName":"xyz","KeyConditionExpression":"a = :v","FilterExpression":"b = :v",
+func TestParseQuery(t *testing.T) {
+	r := mustParse(t, "Query", parseQuery, `{"TableName":"abc","IndexName":"xyz","KeyConditionExpression":"a = :v","FilterExpression":"b = :v",
 		"ProjectionExpression":"c,d.e","ExpressionAttributeValues":{":v":{"S":"x"}},"Select":"SPECIFIC_ATTRIBUTES","Limit":7,"ConsistentRead":true,
 		"ScanIndexForward":false,"ExclusiveStartKey":{"a":{"S":"x"}},"ReturnConsumedCapacity":"TOTAL","Segment":1,"TotalSegments":2}`)
 	if r.Scan || r.Keys == nil || r.Filter == nil || r.Filter.Legacy || !r.Consistent || !r.Backward || r.Start == nil || r.Capacity != capacityTotal {
@@ -162,23 +162,23 @@ func TestQueryMade(t *testing.T) {
 	if got := fmt.Sprint(r.Table, r.Index, r.Projection, r.Select, r.Limit, attributesText(r.Start), r.Segment, r.Segments); got != `abcxyz[[c] [d, e]] 3 7{"a":{"S":"x"}}0 0` {
 		t.Error("got", got)
 	}
-	r = made(t, "Query", parseQuery, `{"TableName":"abc","KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}},
+	r = mustParse(t, "Query", parseQuery, `{"TableName":"abc","KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}},
 		"QueryFilter":{"b":{"ComparisonOperator":"NULL"}},"AttributesToGet":["c"],"ScanIndexForward":true}`)
 	if r.Keys == nil || r.Filter == nil || !r.Filter.Legacy || len(r.Projection) != 1 || r.Backward || r.Start != nil || r.Limit != 0 || r.Select != selectDefault {
 		t.Errorf("got %+v", r)
 	}
-	if r = made(t, "Query", parseQuery, `{"TableName":"abc","KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}}}`); r.Backward || r.Filter != nil {
+	if r = mustParse(t, "Query", parseQuery, `{"TableName":"abc","KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}}}`); r.Backward || r.Filter != nil {
 		t.Errorf("got %+v", r)
 	}
 }
 
-func TestScanMade(t *testing.T) {
-	r := made(t, "Scan", parseScan, `{"TableName":"abc","IndexName":"xyz","FilterExpression":"b = :v","ExpressionAttributeValues":{":v":{"S":"x"}},
+func TestParseScan(t *testing.T) {
+	r := mustParse(t, "Scan", parseScan, `{"TableName":"abc","IndexName":"xyz","FilterExpression":"b = :v","ExpressionAttributeValues":{":v":{"S":"x"}},
 		"Segment":3,"TotalSegments":4,"Select":"ALL_PROJECTED_ATTRIBUTES","Limit":1e9,"ScanIndexForward":false}`)
 	if !r.Scan || r.Keys != nil || r.Filter == nil || r.Index != "xyz" || r.Segment != 3 || r.Segments != 4 || r.Select != selectProjected || r.Backward {
 		t.Errorf("got %+v", r)
 	}
-	r = made(t, "Scan", parseScan, `{"TableName":"abc","ScanFilter":{"b":{"ComparisonOperator":"NULL"},"c":{"ComparisonOperator":"NULL"}},
+	r = mustParse(t, "Scan", parseScan, `{"TableName":"abc","ScanFilter":{"b":{"ComparisonOperator":"NULL"},"c":{"ComparisonOperator":"NULL"}},
 		"ConditionalOperator":"OR","Select":"ALL_ATTRIBUTES","Limit":2147483647}`)
 	if r.Filter == nil || !r.Filter.Legacy || r.Select != selectAllAttributes || r.Limit != 1<<31-1 || r.Segments != 0 {
 		t.Errorf("got %+v", r)

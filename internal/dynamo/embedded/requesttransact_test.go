@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTransactWriteItemsOrder(t *testing.T) {
+func TestParseTransactWriteItemsFaults(t *testing.T) {
 	const token = `"ClientRequestToken":"t"`
 	const none = "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
 	const several = "TransactItems can only contain one of Check, Put, Update or Delete"
@@ -15,7 +15,7 @@ func TestTransactWriteItemsOrder(t *testing.T) {
 		return `{"Put":{"TableName":"abc","Item":{"a":{"S":"x"}}` + members + `}}`
 	}
 	large := `{"Put":{"TableName":"abc","Item":{"a":{"S":"` + strings.Repeat("x", maxItem) + `"}}}}`
-	inOrder(t, "TransactWriteItems", token,
+	expectFaultsInOrder(t, "TransactWriteItems", token,
 		fault{items(put(`,"ConditionExpression":""`), `{}`), none},
 		fault{items(put(`,"ConditionExpression":""`), `{"Put":{"TableName":"abc","Item":{}},"Delete":{"TableName":"abc","Key":{}}}`), several},
 		fault{items(put(`,"Item":{"a":{}},"ExpressionAttributeNames":{}`)), namesAlone},
@@ -28,7 +28,7 @@ func TestTransactWriteItemsOrder(t *testing.T) {
 		fault{items(put(`,"Item":{"a":{}}`)), noType},
 		fault{items(large), errItemSize.Message},
 	)
-	f := refuses(t, "TransactWriteItems")
+	f := expectRefused(t, "TransactWriteItems")
 	f(`{`+items(`{"Update":{"TableName":"abc","Key":{"a":{}},"UpdateExpression":"","ConditionExpression":"","ExpressionAttributeValues":{":v":{}}}}`)+`}`, valueEmpty)
 	f(`{`+items(`{"Update":{"TableName":"abc","Key":{"a":{}},"UpdateExpression":"","ConditionExpression":""}}`)+`}`, "Invalid UpdateExpression: The expression can not be empty;")
 	f(`{`+items(`{"Update":{"TableName":"abc","Key":{"a":{}},"UpdateExpression":"REMOVE b","ConditionExpression":""}}`)+`}`, "Invalid ConditionExpression: The expression can not be empty;")
@@ -39,11 +39,11 @@ func TestTransactWriteItemsOrder(t *testing.T) {
 	f(`{`+items(large, put(`,"ConditionExpression":""`))+`}`, errItemSize.Message)
 	f(`{`+items(`{}`, `{"Put":{"TableName":"abc","Item":{}},"Delete":{"TableName":"abc","Key":{}}}`)+`}`, none)
 	// Transactions have no legacy members.
-	takes(t, "TransactWriteItems")(`{` + items(put(`,"Expected":{"a":{}},"ConditionalOperator":1`)) + `}`)
+	expectAccepted(t, "TransactWriteItems")(`{` + items(put(`,"Expected":{"a":{}},"ConditionalOperator":1`)) + `}`)
 }
 
-func TestTransactWriteItemsMade(t *testing.T) {
-	r := made(t, "TransactWriteItems", parseTransactWriteItems, `{"TransactItems":[
+func TestParseTransactWriteItems(t *testing.T) {
+	r := mustParse(t, "TransactWriteItems", parseTransactWriteItems, `{"TransactItems":[
 		{"Put":{"TableName":"abc","Item":{"a":{"S":"x"}}}},
 		{"Update":{"TableName":"abc","Key":{"b":{"S":"x"}},"UpdateExpression":"REMOVE c","ConditionExpression":"attribute_exists(d)"},"Put":null},
 		{"Delete":{"TableName":"abc","Key":{"c":{"S":"x"}},"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}},
@@ -64,16 +64,16 @@ func TestTransactWriteItemsMade(t *testing.T) {
 	}
 }
 
-func TestTransactGetItemsOrder(t *testing.T) {
+func TestParseTransactGetItems(t *testing.T) {
 	get := func(members string) string { return `{"Get":{"TableName":"abc","Key":{"a":{"S":"x"}}` + members + `}}` }
-	inOrder(t, "TransactGetItems", `"ReturnConsumedCapacity":"TOTAL"`,
+	expectFaultsInOrder(t, "TransactGetItems", `"ReturnConsumedCapacity":"TOTAL"`,
 		fault{`"TransactItems":[` + get(`,"Key":{"a":{}},"ExpressionAttributeNames":{}`) + `]`, namesAlone},
 		fault{`"TransactItems":[` + get(`,"Key":{"a":{}},"ExpressionAttributeNames":{},"ProjectionExpression":""`) + `]`, noNames},
 		fault{`"TransactItems":[` + get(`,"Key":{"a":{}},"ProjectionExpression":""`) + `]`, "Invalid ProjectionExpression: The expression can not be empty;"},
 		fault{`"TransactItems":[` + get(`,"Key":{"a":{}},"ProjectionExpression":"b","ExpressionAttributeNames":{"#u":"a"}`) + `]`, nameUnused},
 		fault{`"TransactItems":[` + get(`,"Key":{"a":{}},"ProjectionExpression":"b"`) + `,` + get(`,"ProjectionExpression":""`) + `]`, noType},
 	)
-	r := made(t, "TransactGetItems", parseTransactGetItems, `{"TransactItems":[`+get(`,"ProjectionExpression":"b","AttributesToGet":1`)+`,`+get(``)+`],"ReturnConsumedCapacity":"INDEXES"}`)
+	r := mustParse(t, "TransactGetItems", parseTransactGetItems, `{"TransactItems":[`+get(`,"ProjectionExpression":"b","AttributesToGet":1`)+`,`+get(``)+`],"ReturnConsumedCapacity":"INDEXES"}`)
 	if len(r.Gets) != 2 || r.Capacity != capacityIndexes || fmt.Sprint(r.Gets[0].Projection) != "[[b]]" || r.Gets[1].Projection != nil ||
 		r.Gets[1].Table != "abc" || r.Gets[1].Named != "abc" || attributesText(&r.Gets[1].Key) != `{"a":{"S":"x"}}` || !r.Gets[1].Consistent {
 		t.Errorf("got %+v", r)

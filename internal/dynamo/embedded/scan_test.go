@@ -13,7 +13,7 @@ func TestScanRefusesStartKeys(t *testing.T) {
 	s := newQueryStore(t)
 	f := func(table, members, start, message string) {
 		t.Helper()
-		s.refused(t, "Scan", `{"TableName":"`+table+`",`+members+`"ExclusiveStartKey":`+start+`}`, "ValidationException", message)
+		s.expectError(t, "Scan", `{"TableName":"`+table+`",`+members+`"ExclusiveStartKey":`+start+`}`, "ValidationException", message)
 	}
 	const (
 		invalid  = "The provided starting key is invalid"
@@ -48,7 +48,7 @@ func TestScanRefusesStartKeys(t *testing.T) {
 	f("range", `"IndexName":"whatever",`+nested, `{}`, "The table does not have the specified index: whatever")
 	f("hash", nested, `{"a":{"S":"a"}}`, "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: a")
 
-	s.refused(t, "Scan", `{"TableName":"nowhere","ExclusiveStartKey":{}}`, "ResourceNotFoundException", "Requested resource not found")
+	s.expectError(t, "Scan", `{"TableName":"nowhere","ExclusiveStartKey":{}}`, "ResourceNotFoundException", "Requested resource not found")
 }
 
 func TestScanRefusesStartKeysOfOtherSegments(t *testing.T) {
@@ -61,7 +61,7 @@ func TestScanRefusesStartKeysOfOtherSegments(t *testing.T) {
 	for i := range 20 {
 		for segment := range 3 {
 			body := fmt.Sprintf(`{"TableName":"hash","TotalSegments":3,"Segment":%d,"ExclusiveStartKey":{"a":{"S":"%d"}}}`, segment, i)
-			status, reply := s.ask(t, "Scan", body)
+			status, reply := s.send(t, "Scan", body)
 			message := fmt.Sprintf("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: 3 Segment: %d", segment)
 			switch {
 			case status == 200:
@@ -92,7 +92,7 @@ func (s *Store) keysOf(t testing.TB, table, index, members, attribute string) []
 			members = `,"IndexName":"` + index + `"` + members
 			index = ""
 		}
-		text := s.must(t, "Scan", `{"TableName":"`+table+`"`+members+start+`}`)
+		text := s.mustSend(t, "Scan", `{"TableName":"`+table+`"`+members+start+`}`)
 		if err := json.Unmarshal([]byte(text), &reply); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func (s *Store) keysOf(t testing.TB, table, index, members, attribute string) []
 	}
 }
 
-func TestSegmentsPartitionTheItems(t *testing.T) {
+func TestSegmentsHaveEachItemOnce(t *testing.T) {
 	s := newQueryStore(t)
 	const items = 60
 	for i := range items {
@@ -139,17 +139,17 @@ func TestFirstHash(t *testing.T) {
 		if first := firstHash(0, segments); first != 0 {
 			t.Errorf("the first of %d segments begins at %d", segments, first)
 		}
-		least, most := uint64(math.MaxUint64), uint64(0)
+		smallest, largest := uint64(math.MaxUint64), uint64(0)
 		step := max(1, segments/1000)
 		for i := uint64(0); i+1 < segments; i += step {
 			size := firstHash(i+1, segments) - firstHash(i, segments)
-			least, most = min(least, size), max(most, size)
+			smallest, largest = min(smallest, size), max(largest, size)
 		}
 		if segments > 1 {
 			size := -firstHash(segments-1, segments)
-			least, most = min(least, size), max(most, size)
-			if most-least > 1 {
-				t.Errorf("the sizes of %d segments are from %d to %d", segments, least, most)
+			smallest, largest = min(smallest, size), max(largest, size)
+			if largest-smallest > 1 {
+				t.Errorf("the sizes of %d segments are from %d to %d", segments, smallest, largest)
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func TestScanFilters(t *testing.T) {
 		if want != "" {
 			want = itemText(map[string]string{"a": want, "n:N": "5"})
 		}
-		s.sameReply(t, "Scan", `{"TableName":"hash",`+members+`}`, fmt.Sprintf(`{"Count":%d,"ScannedCount":3,"Items":[%s]}`, count, want))
+		s.expectSameReply(t, "Scan", `{"TableName":"hash",`+members+`}`, fmt.Sprintf(`{"Count":%d,"ScannedCount":3,"Items":[%s]}`, count, want))
 	}
 	f(`"FilterExpression":"n = :n","ExpressionAttributeValues":{":n":{"N":"5.0"}}`, "1", 1)
 	f(`"FilterExpression":"n < :n AND a > :a","ExpressionAttributeValues":{":n":{"N":"10"},":a":{"S":"0"}}`, "1", 1)

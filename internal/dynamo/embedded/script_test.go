@@ -120,7 +120,7 @@ func unfolded(command string) string {
 // ask makes a request and prints the answer.
 func (s *script) ask(op, body string) string {
 	s.t.Helper()
-	status, reply := s.s.ask(s.t, op, body)
+	status, reply := s.s.send(s.t, op, body)
 	return cut(printed(status, reply))
 }
 
@@ -197,13 +197,13 @@ func (s *script) expression(c shortCommand, text string) string {
 	body := "{" + base + `,"` + c.member + `":` + main
 	var names, values []string
 	for _, part := range parts[1:] {
-		ref, stands, _ := strings.Cut(part, "=")
+		ref, replacement, _ := strings.Cut(part, "=")
 		switch part[0] {
 		case '#':
-			name, _ := json.Marshal(stands)
+			name, _ := json.Marshal(replacement)
 			names = append(names, fmt.Sprintf("%q:%s", ref, name))
 		case ':':
-			values = append(values, fmt.Sprintf("%q:%s", ref, stands))
+			values = append(values, fmt.Sprintf("%q:%s", ref, replacement))
 		default:
 			body += "," + part
 		}

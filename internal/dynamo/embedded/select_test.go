@@ -20,7 +20,7 @@ func without(item map[string]string, names ...string) map[string]string {
 	return rest
 }
 
-func TestSelectGives(t *testing.T) {
+func TestSelect(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "range", selectItem)
 	f := func(index, members string, missing ...string) {
@@ -38,8 +38,8 @@ func TestSelectGives(t *testing.T) {
 		if index != "" {
 			head += `,"IndexName":"` + index + `"`
 		}
-		s.sameReply(t, "Scan", head+members+`}`, want)
-		s.sameReply(t, "Query", head+members+`,"KeyConditionExpression":"`+key+`","ExpressionAttributeValues":{":v":{"S":"`+v+`"}}}`, want)
+		s.expectSameReply(t, "Scan", head+members+`}`, want)
+		s.expectSameReply(t, "Query", head+members+`,"KeyConditionExpression":"`+key+`","ExpressionAttributeValues":{":v":{"S":"`+v+`"}}}`, want)
 	}
 	whole := []string{""}
 	for _, index := range []string{"", "local", "sparse", "global", "pair"} {
@@ -74,7 +74,7 @@ func TestSelectLegacyAttributes(t *testing.T) {
 	s.put(t, "range", selectItem)
 	f := func(index string, missing ...string) {
 		t.Helper()
-		s.sameReply(t, "Query", `{"TableName":"range","IndexName":"`+index+`","AttributesToGet":["a","e"],`+byKey("a", "1")[0]+`}`,
+		s.expectSameReply(t, "Query", `{"TableName":"range","IndexName":"`+index+`","AttributesToGet":["a","e"],`+byKey("a", "1")[0]+`}`,
 			`{"Count":1,"ScannedCount":1,"Items":[`+itemText(without(selectItem, missing...))+`]}`)
 	}
 	f("local", "b", "c", "d", "f")
@@ -93,8 +93,8 @@ func TestSelectRefusesIndexes(t *testing.T) {
 		if index != "" {
 			head += `"IndexName":"` + index + `",`
 		}
-		s.refused(t, "Query", head+members+`,`+query+`}`, "ValidationException", message)
-		s.refused(t, "Scan", head+members+`}`, "ValidationException", message)
+		s.expectError(t, "Query", head+members+`,`+query+`}`, "ValidationException", message)
+		s.expectError(t, "Scan", head+members+`}`, "ValidationException", message)
 	}
 	one := "One or more parameter values were invalid: "
 	f("pair", `"Select":"ALL_ATTRIBUTES"`,
@@ -104,25 +104,25 @@ func TestSelectRefusesIndexes(t *testing.T) {
 	f("pair", `"Select":"SPECIFIC_ATTRIBUTES","ProjectionExpression":"f"`, one+"Global secondary index pair does not project [f]")
 
 	legacy := `{"TableName":"range","IndexName":"pair","AttributesToGet":["e","f"]`
-	s.refused(t, "Scan", legacy+`}`, "ValidationException", one+"Global secondary index pair does not project [f]")
-	s.refused(t, "Query", legacy+`,`+byKey("c", "1")[0]+`}`, "ValidationException", one+"Global secondary index pair does not project [f]")
+	s.expectError(t, "Scan", legacy+`}`, "ValidationException", one+"Global secondary index pair does not project [f]")
+	s.expectError(t, "Query", legacy+`,`+byKey("c", "1")[0]+`}`, "ValidationException", one+"Global secondary index pair does not project [f]")
 }
 
 // A filter sees only the index's attributes: a Query refuses others, a Scan finds nothing.
-func TestFilterOfWhatIsNotProjected(t *testing.T) {
+func TestFilterOnUnprojectedAttributes(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "range", selectItem)
 	f := func(index, key, filter, missing string) {
 		t.Helper()
 		body := `{"TableName":"range","IndexName":"` + index + `","FilterExpression":"` + filter + `","ExpressionAttributeValues":{":f":{"S":"6"}`
-		s.refused(t, "Query", body[:len(body)-1]+`},":k":{"S":"1"}},"KeyConditionExpression":"`+key+` = :k"}`, "ValidationException",
+		s.expectError(t, "Query", body[:len(body)-1]+`},":k":{"S":"1"}},"KeyConditionExpression":"`+key+` = :k"}`, "ValidationException",
 			"One or more parameter values were invalid: Secondary index "+index+" does not project one or more filter attributes: "+missing)
-		s.sameReply(t, "Scan", body+`}}`, `{"Count":0,"ScannedCount":1,"Items":[]}`)
+		s.expectSameReply(t, "Scan", body+`}}`, `{"Count":0,"ScannedCount":1,"Items":[]}`)
 	}
 	f("pair", "c", "f = :f", "[f]")
 	f("pair", "c", "f = :f and g = :f or contains(e, h)", "[f, g, h]")
 	f("sparse", "a", "f = :f", "[f]")
-	s.sameReply(t, "Scan", `{"TableName":"range","IndexName":"pair","FilterExpression":"attribute_not_exists(f)"}`,
+	s.expectSameReply(t, "Scan", `{"TableName":"range","IndexName":"pair","FilterExpression":"attribute_not_exists(f)"}`,
 		`{"Count":1,"ScannedCount":1,"Items":[`+itemText(without(selectItem, "f"))+`]}`)
 }
 
@@ -140,12 +140,12 @@ func TestSetText(t *testing.T) {
 	f("a b c d e f g h i j k l m p q", "[a, b, c, d, e, f, g, h, i, j, k, l, m, p, q]")
 }
 
-func TestIndexesThatCantBeRead(t *testing.T) {
+func TestUnreadableIndexes(t *testing.T) {
 	s := newQueryStore(t)
 	f := func(message, members string) {
 		t.Helper()
-		s.refused(t, "Scan", `{"TableName":"range",`+members+`}`, "ValidationException", message)
-		s.refused(t, "Query", `{"TableName":"range",`+members+`,`+byKey("c", "1")[1]+`}`, "ValidationException", message)
+		s.expectError(t, "Scan", `{"TableName":"range",`+members+`}`, "ValidationException", message)
+		s.expectError(t, "Query", `{"TableName":"range",`+members+`,`+byKey("c", "1")[1]+`}`, "ValidationException", message)
 	}
 	f("The table does not have the specified index: nothing", `"IndexName":"nothing"`)
 	f("Consistent reads are not supported on global secondary indexes", `"IndexName":"global","ConsistentRead":true`)
@@ -172,6 +172,6 @@ func TestIndexesThatCantBeRead(t *testing.T) {
 func TestConsistentReadOfLocalIndexes(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "range", selectItem)
-	s.sameReply(t, "Query", `{"TableName":"range","IndexName":"local","ConsistentRead":true,`+byKey("a", "1")[1]+`}`,
+	s.expectSameReply(t, "Query", `{"TableName":"range","IndexName":"local","ConsistentRead":true,`+byKey("a", "1")[1]+`}`,
 		`{"Count":1,"ScannedCount":1,"Items":[`+itemText(selectItem)+`]}`)
 }

@@ -58,7 +58,7 @@ func playSession(t *testing.T, text string) string {
 func (s *session) described() string {
 	var out []string
 	ask := func(op, body string) string {
-		reply := s.s.must(s.t, op, body)
+		reply := s.s.mustSend(s.t, op, body)
 		out = append(out, op+" "+reply)
 		return reply
 	}
@@ -79,7 +79,7 @@ func (s *session) described() string {
 }
 
 func (s *session) open() {
-	s.s = openStill(s.t, Config{Dir: s.dir, NoSync: true}, s.clock.Now)
+	s.s = openIdle(s.t, Config{Dir: s.dir, NoSync: true}, s.clock.Now)
 }
 
 var savedName = regexp.MustCompile(`\$[a-z0-9]+`)
@@ -120,7 +120,7 @@ var sessionCommands = map[string]func(s *session, arg string) string{
 		return ""
 	},
 	"fill": func(s *session, _ string) string {
-		s.s.fill(s.t)
+		s.s.finishBackfill(s.t)
 		return ""
 	},
 	"expire": func(s *session, _ string) string { return s.background(s.s.sweep) },
@@ -189,7 +189,7 @@ func (s *session) ask(op, body string) string {
 	if s.before != nil {
 		s.before(s, op, body)
 	}
-	status, reply := s.s.ask(s.t, op, body)
+	status, reply := s.s.send(s.t, op, body)
 	s.reply = reply
 	out := printed(status, reply)
 	for _, m := range masked {
@@ -198,9 +198,9 @@ func (s *session) ask(op, body string) string {
 	return folded(out)
 }
 
-// leastFolded is the length of a run that is written as scripts write it in
+// minFolded is the length of a run that is written as scripts write it in
 // commands.
-const leastFolded = 50
+const minFolded = 50
 
 // folded replaces n times the same letter by <x*n>.
 func folded(text string) string {
@@ -210,7 +210,7 @@ func folded(text string) string {
 		for i+n < len(text) && text[i+n] == text[i] {
 			n++
 		}
-		if n < leastFolded {
+		if n < minFolded {
 			out.WriteString(text[i : i+n])
 		} else {
 			fmt.Fprintf(&out, "<%c*%d>", text[i], n)

@@ -11,9 +11,9 @@ import (
 // no table or item locked.
 func TestPanics(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", createP("tab"))
+	s.mustSend(t, "CreateTable", createP("tab"))
 	const put = `{"TableName":"tab","Item":{"p":{"S":"a"}}}`
-	s.must(t, "PutItem", put)
+	s.mustSend(t, "PutItem", put)
 
 	fragile := handlers["PutItem"]
 	defer func() { handlers["PutItem"] = fragile }()
@@ -24,10 +24,10 @@ func TestPanics(t *testing.T) {
 			return w, err
 		})
 	}
-	s.refused(t, "PutItem", put, "InternalServerError", "Internal server error")
+	s.expectError(t, "PutItem", put, "InternalServerError", "Internal server error")
 	handlers["PutItem"] = fragile
-	s.must(t, "PutItem", put)
-	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	s.mustSend(t, "PutItem", put)
+	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 
 	rounds := make(chan int)
 	n := 0

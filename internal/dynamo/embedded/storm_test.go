@@ -112,15 +112,15 @@ func (p *stormPlan) skip(n int) *stormPlan {
 	return p
 }
 
-// rage makes each worker continue after operation done[worker], until more returns false. It
+// runStorm makes each worker continue after operation done[worker], until more returns false. It
 // calls acknowledged for each answered operation.
-func (s *Store) rage(t testing.TB, done [stormWorkers]int, more func(worker, n int) bool, acknowledged func(worker int)) {
+func (s *Store) runStorm(t testing.TB, done [stormWorkers]int, more func(worker, n int) bool, acknowledged func(worker int)) {
 	var workers sync.WaitGroup
 	for w := range stormWorkers {
 		workers.Go(func() {
 			for p := newStormPlan(w).skip(done[w]); more(w, p.n); {
 				op := p.next()
-				if status, reply := s.ask(t, op.name, op.body); status != 200 {
+				if status, reply := s.send(t, op.name, op.body); status != 200 {
 					t.Errorf("worker %d, operation %d: %s %s: %d %s", w, p.n, op.name, op.body, status, reply)
 					return
 				}
@@ -149,7 +149,7 @@ func (s *Store) stormState(t testing.TB) map[string]int {
 			Items            []stormItem
 			LastEvaluatedKey json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(s.must(t, "Scan", `{"TableName":"storm","ConsistentRead":true`+start+`}`)), &page); err != nil {
+		if err := json.Unmarshal([]byte(s.mustSend(t, "Scan", `{"TableName":"storm","ConsistentRead":true`+start+`}`)), &page); err != nil {
 			t.Fatal(err)
 		}
 		for _, item := range page.Items {
@@ -226,7 +226,7 @@ func (r *stormReplay) catchUp(t testing.TB, s *Store) {
 			Records           []stormRecord
 			NextShardIterator string
 		}
-		if err := json.Unmarshal([]byte(s.must(t, "GetRecords", `{"ShardIterator":"`+iterator+`"}`)), &page); err != nil {
+		if err := json.Unmarshal([]byte(s.mustSend(t, "GetRecords", `{"ShardIterator":"`+iterator+`"}`)), &page); err != nil {
 			t.Fatal(err)
 		}
 		if len(page.Records) == 0 {
@@ -250,7 +250,7 @@ func (r *stormReplay) iterator(t testing.TB, s *Store) string {
 	var got struct{ ShardIterator string }
 	ask := func(op, body string, to any) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(s.must(t, op, body)), to); err != nil {
+		if err := json.Unmarshal([]byte(s.mustSend(t, op, body)), to); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,12 +295,12 @@ func (r *stormReplay) apply(t testing.TB, rec *stormRecord) {
 // TestStorm runs a storm in this process, where the race detector sees it.
 func TestStorm(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", stormTable)
+	s.mustSend(t, "CreateTable", stormTable)
 	var done [stormWorkers]int
 	var replayed stormReplay
 	for range 3 {
 		from := done
-		s.rage(t, done, func(w, n int) bool { return n < from[w]+100 }, func(w int) { done[w]++ })
+		s.runStorm(t, done, func(w, n int) bool { return n < from[w]+100 }, func(w int) { done[w]++ })
 		s.checkStorm(t, &done, &replayed)
 	}
 }

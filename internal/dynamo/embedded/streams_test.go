@@ -51,7 +51,7 @@ type streamDescription struct {
 func (s *Store) describeStreamOf(t testing.TB, arn, more string) streamDescription {
 	t.Helper()
 	var out struct{ StreamDescription streamDescription }
-	reply := s.must(t, "DescribeStream", fmt.Sprintf(`{"StreamArn":%q%s}`, arn, more))
+	reply := s.mustSend(t, "DescribeStream", fmt.Sprintf(`{"StreamArn":%q%s}`, arn, more))
 	if err := json.Unmarshal([]byte(reply), &out); err != nil {
 		t.Fatalf("%s: %v", reply, err)
 	}
@@ -62,7 +62,7 @@ func (s *Store) describeStreamOf(t testing.TB, arn, more string) streamDescripti
 func (s *Store) iterator(t testing.TB, arn, kind string) string {
 	t.Helper()
 	var out struct{ ShardIterator string }
-	reply := s.must(t, "GetShardIterator", s.iteratorRequest(t, arn, kind))
+	reply := s.mustSend(t, "GetShardIterator", s.iteratorRequest(t, arn, kind))
 	if err := json.Unmarshal([]byte(reply), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (s *Store) read(t testing.TB, iterator, more string) ([]record, string) {
 		Records           []record
 		NextShardIterator string
 	}
-	reply := s.must(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q%s}`, iterator, more))
+	reply := s.mustSend(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q%s}`, iterator, more))
 	if err := json.Unmarshal([]byte(reply), &out); err != nil {
 		t.Fatalf("%s: %v", reply, err)
 	}
@@ -131,10 +131,10 @@ func summaries(records []record) string {
 // writeAll makes every kind of write, and every kind that changes nothing.
 func writeAll(t *testing.T, s *Store) {
 	t.Helper()
-	put := func(item string) { t.Helper(); s.must(t, "PutItem", `{"TableName":"tab","Item":`+item+`}`) }
+	put := func(item string) { t.Helper(); s.mustSend(t, "PutItem", `{"TableName":"tab","Item":`+item+`}`) }
 	update := func(p, expression string) {
 		t.Helper()
-		s.must(t, "UpdateItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}},"UpdateExpression":%q}`, p, expression))
+		s.mustSend(t, "UpdateItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}},"UpdateExpression":%q}`, p, expression))
 	}
 	put(`{"p":{"S":"a"},"x":{"N":"2"}}`)
 	put(`{"p":{"S":"a"},"x":{"N":"2"}}`)
@@ -143,13 +143,13 @@ func writeAll(t *testing.T, s *Store) {
 	update("a", "REMOVE z")
 	update("a", "SET y = y")
 	update("a", "REMOVE y")
-	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"a"}}}`)
-	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"a"}}}`)
+	s.mustSend(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"a"}}}`)
+	s.mustSend(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"a"}}}`)
 	update("none", "REMOVE z")
 	update("b", "SET z = p")
-	s.must(t, "BatchWriteItem", `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"p":{"S":"c"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}]}}`)
-	s.must(t, "TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"tab","Key":{"p":{"S":"c"}}}}]}`)
-	s.refused(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"b"}},"ConditionExpression":"attribute_not_exists(p)"}`,
+	s.mustSend(t, "BatchWriteItem", `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"p":{"S":"c"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}]}}`)
+	s.mustSend(t, "TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"tab","Key":{"p":{"S":"c"}}}}]}`)
+	s.expectError(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"b"}},"ConditionExpression":"attribute_not_exists(p)"}`,
 		"ConditionalCheckFailedException", "The conditional request failed")
 }
 
@@ -157,8 +157,8 @@ func TestStreamRecords(t *testing.T) {
 	f := func(view, want string) {
 		t.Helper()
 		c := clockAt(time.Unix(1_700_000_000, 250e6))
-		s := openStill(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, c.Now)
-		s.must(t, "CreateTable", streamTable("tab", view))
+		s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, c.Now)
+		s.mustSend(t, "CreateTable", streamTable("tab", view))
 		c.advance(time.Second)
 		writeAll(t, s)
 		all := s.records(t, s.describe(t, "tab").LatestStreamArn)
@@ -193,12 +193,12 @@ func TestStreamRecords(t *testing.T) {
 
 // TestRecordSizes are the service's: of the keys and of each image.
 func TestRecordSizes(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("Id:N")+
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("Id:N")+
 		`,"KeySchema":[{"AttributeName":"Id","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`)
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"New item!"}}}`)
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"This item has changed"}}}`)
-	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"Id":{"N":"101"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"New item!"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"This item has changed"}}}`)
+	s.mustSend(t, "DeleteItem", `{"TableName":"tab","Key":{"Id":{"N":"101"}}}`)
 	var sizes []int
 	for _, r := range s.records(t, s.describe(t, "tab").LatestStreamArn) {
 		sizes = append(sizes, r.Dynamodb.SizeBytes)
@@ -211,12 +211,12 @@ func TestRecordSizes(t *testing.T) {
 func TestShardIterators(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: dir}, c.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	write := func(p string) {
 		t.Helper()
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
 	}
 	start := s.describeStreamOf(t, arn, "").Shards[0].SequenceNumberRange.StartingSequenceNumber
 	latest, begin := s.iterator(t, arn, "LATEST"), s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+start)
@@ -252,7 +252,7 @@ func TestShardIterators(t *testing.T) {
 
 	// Iterators and numbers survive a restart.
 	s.Close()
-	s = openStill(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, Config{Dir: dir}, c.Now)
 	follow(behind, "INSERT c\nINSERT d")
 	follow(next, "")
 	write("e")
@@ -265,19 +265,19 @@ func TestShardIterators(t *testing.T) {
 	c.advance(iteratorLife)
 	follow(latest, "INSERT e")
 	c.advance(time.Second)
-	s.refused(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, latest), "ExpiredIteratorException",
+	s.expectError(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, latest), "ExpiredIteratorException",
 		"Shard iterator has expired")
 }
 
 func TestStreamRefusals(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	shard := s.describeStreamOf(t, arn, "").Shards[0]
 	number := shard.SequenceNumberRange.StartingSequenceNumber
 	f := func(op, body, typ, message string) {
 		t.Helper()
-		s.refused(t, op, body, typ, message)
+		s.expectError(t, op, body, typ, message)
 	}
 	const invalid, missing = "ValidationException", "ResourceNotFoundException"
 	const garbage = "sdfadfsdfnlfkajakfgjalksfgklasjklasdjfklasdfasdfgasf"
@@ -324,8 +324,8 @@ func TestStreamRefusals(t *testing.T) {
 
 func TestDescribeStream(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
-	s.must(t, "CreateTable", streamTable("tab", "OLD_IMAGE"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "OLD_IMAGE"))
 	table := s.describe(t, "tab")
 	got := s.describeStreamOf(t, table.LatestStreamArn, "")
 	if got.StreamArn != "arn:aws:dynamodb:us-east-1:000000000000:table/tab/stream/2023-11-14T22:13:20.000" || got.StreamLabel != table.LatestStreamLabel ||
@@ -351,21 +351,21 @@ func TestDescribeStream(t *testing.T) {
 	shards(`,"ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"`+shard.ShardId+`"}`, 0)
 }
 
-// TestStreamLife: a stream is disabled, another one opened, the table deleted, and
+// TestStreamLifecycle: a stream is disabled, another one opened, the table deleted, and
 // a day passes.
-func TestStreamLife(t *testing.T) {
+func TestStreamLifecycle(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: dir}, c.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	write := func(p string) {
 		t.Helper()
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
 	}
 	write("a")
 	first := s.describe(t, "tab").LatestStreamArn
 	open := s.iterator(t, first, "TRIM_HORIZON")
-	s.must(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":false}}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":false}}`)
 	write("unseen")
 	if got := s.describe(t, "tab"); got.StreamSpecification != nil || got.LatestStreamArn != first {
 		t.Errorf("described: %+v", got)
@@ -390,14 +390,14 @@ func TestStreamLife(t *testing.T) {
 	}
 
 	c.advance(time.Hour)
-	enabled := readDescription(t, s.must(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`))
+	enabled := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`))
 	second := enabled.LatestStreamArn
 	if second == first || enabled.StreamSpecification.StreamViewType != "NEW_IMAGE" {
 		t.Errorf("enabled: %+v", enabled)
 	}
 	write("b")
 	s.Close()
-	s = openStill(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, Config{Dir: dir}, c.Now)
 	write("c")
 	closed(first, "INSERT a")
 	names := func(want ...string) {
@@ -409,7 +409,7 @@ func TestStreamLife(t *testing.T) {
 				Streams                []struct{ StreamArn, TableName, StreamLabel string }
 				LastEvaluatedStreamArn string
 			}
-			if err := json.Unmarshal([]byte(s.must(t, "ListStreams", `{"TableName":"tab","Limit":1`+start+`}`)), &page); err != nil {
+			if err := json.Unmarshal([]byte(s.mustSend(t, "ListStreams", `{"TableName":"tab","Limit":1`+start+`}`)), &page); err != nil {
 				t.Fatal(err)
 			}
 			for _, st := range page.Streams {
@@ -429,17 +429,17 @@ func TestStreamLife(t *testing.T) {
 	}
 	names(first, second)
 
-	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 	const both = `INSERT b to {"p":{"S":"b"}}` + "\n" + `INSERT c to {"p":{"S":"c"}}`
 	closed(second, both)
 	names(first, second)
 	// A table of the same name has nothing to do with them.
-	s.must(t, "CreateTable", createP("tab"))
+	s.mustSend(t, "CreateTable", createP("tab"))
 	if got := s.describe(t, "tab"); got.LatestStreamArn != "" {
 		t.Errorf("described: %+v", got)
 	}
 	s.Close()
-	s = openStill(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, Config{Dir: dir}, c.Now)
 	closed(second, both)
 	trim := func() {
 		t.Helper()
@@ -450,7 +450,7 @@ func TestStreamLife(t *testing.T) {
 	c.advance(recordLife - time.Minute)
 	trim()
 	names(second)
-	s.refused(t, "DescribeStream", fmt.Sprintf(`{"StreamArn":%q}`, first), "ResourceNotFoundException", "Requested resource not found: Stream: "+first+" not found")
+	s.expectError(t, "DescribeStream", fmt.Sprintf(`{"StreamArn":%q}`, first), "ResourceNotFoundException", "Requested resource not found: Stream: "+first+" not found")
 	closed(second, both)
 	c.advance(2 * time.Minute)
 	trim()
@@ -463,11 +463,11 @@ func TestStreamLife(t *testing.T) {
 func TestTrim(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: dir}, c.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	for _, p := range []string{"a", "b", "c"} {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
 		c.advance(time.Hour)
 	}
 	all := s.records(t, arn)
@@ -483,8 +483,8 @@ func TestTrim(t *testing.T) {
 			t.Errorf("left: %s", got)
 		}
 		const message = "The data you are trying to access has been trimmed"
-		s.refused(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, stale), "TrimmedDataAccessException", message)
-		s.refused(t, "GetShardIterator", s.iteratorRequest(t, arn, "AT_SEQUENCE_NUMBER "+second), "TrimmedDataAccessException", message)
+		s.expectError(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, stale), "TrimmedDataAccessException", message)
+		s.expectError(t, "GetShardIterator", s.iteratorRequest(t, arn, "AT_SEQUENCE_NUMBER "+second), "TrimmedDataAccessException", message)
 		if got, _ := s.read(t, fresh, ""); summaries(got) != "INSERT c" {
 			t.Errorf("read: %s", summaries(got))
 		}
@@ -493,7 +493,7 @@ func TestTrim(t *testing.T) {
 			t.Errorf("from the start, %s, follow %s", start, summaries(got))
 		}
 		s.Close()
-		s = openStill(t, Config{Dir: dir}, c.Now)
+		s = openIdle(t, Config{Dir: dir}, c.Now)
 	}
 	// A reader at the end of the stream can continue after any pause in the writes.
 	_, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
@@ -507,7 +507,7 @@ func TestTrim(t *testing.T) {
 			t.Fatalf("read: %s", summaries(got))
 		}
 	}
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"d"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"d"}}}`)
 	if got, _ := s.read(t, next, ""); summaries(got) != "INSERT d" {
 		t.Errorf("read: %s", summaries(got))
 	}
@@ -516,13 +516,13 @@ func TestTrim(t *testing.T) {
 // TestClosedStreamPages: a closed shard has a next iterator until all is read.
 func TestClosedStreamPages(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"b"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"b"}}}`)
 	c.advance(time.Hour)
-	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 	start := s.iterator(t, arn, "TRIM_HORIZON")
 	got, next := s.read(t, start, `,"Limit":1`)
 	if summaries(got) != "INSERT a" || next == "" {
@@ -548,9 +548,9 @@ func TestClosedStreamPages(t *testing.T) {
 	}
 
 	// Of a stream without records, no iterator has a next one.
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn = s.describe(t, "tab").LatestStreamArn
-	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
 		t.Errorf("read %s, next %q", summaries(got), next)
 	}
@@ -573,10 +573,10 @@ func (s *Store) streamsOnDisk(t testing.TB) []string {
 
 // TestLargestRecord: a record that is larger than a page is returned alone.
 func TestLargestRecord(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
 	for _, v := range []string{"x", "y"} {
-		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"},"v":{"B":"`+strings.Repeat(v, 532<<10)+`"}}}`)
+		s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"},"v":{"B":"`+strings.Repeat(v, 532<<10)+`"}}}`)
 	}
 	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
 	second, _ := s.read(t, next, "")
@@ -586,11 +586,11 @@ func TestLargestRecord(t *testing.T) {
 }
 
 func TestGetRecordsPages(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	for i := range 5 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"v":{"S":%q}}}`, i, strings.Repeat("v", 300<<10)))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"v":{"S":%q}}}`, i, strings.Repeat("v", 300<<10)))
 	}
 	var pages []int
 	for next := s.iterator(t, arn, "TRIM_HORIZON"); ; {
@@ -622,10 +622,10 @@ func (s *Store) lastNumber(t testing.TB, name string) string {
 
 // TestGetRecordsLimit: a page has a thousand records at most.
 func TestGetRecordsLimit(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	for i := range 1005 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"n%d"}}}`, i))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"n%d"}}}`, i))
 	}
 	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
 	second, _ := s.read(t, next, "")
@@ -638,7 +638,7 @@ func TestGetRecordsLimit(t *testing.T) {
 // one item in order, and increasing numbers.
 func TestStreamUnderWrites(t *testing.T) {
 	s := openStore(t, Config{Dir: t.TempDir()})
-	s.must(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
+	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	next := s.iterator(t, arn, "LATEST")
 	const writers, writes = 8, 40
@@ -646,7 +646,7 @@ func TestStreamUnderWrites(t *testing.T) {
 	for w := range writers {
 		group.Go(func() {
 			for i := range writes {
-				s.ask(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, w%3, w*1000+i))
+				s.send(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, w%3, w*1000+i))
 			}
 		})
 	}
@@ -684,18 +684,18 @@ func TestStreamUnderWrites(t *testing.T) {
 		t.Errorf("%d of %d changes were seen", len(seen), writers*writes)
 	}
 	for p, image := range lastOf {
-		if got := s.must(t, "GetItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}}}`, p)); got != `{"Item":`+image+`}` {
+		if got := s.mustSend(t, "GetItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}}}`, p)); got != `{"Item":`+image+`}` {
 			t.Errorf("the last record is of %s, the item %s", image, got)
 		}
 	}
 }
 
-// TestRecordsNotYetOnDisk: readers don't see records that are not on disk.
-func TestRecordsNotYetOnDisk(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+// TestReadersSeeOnlySyncedRecords: readers don't see records that are not on disk.
+func TestReadersSeeOnlySyncedRecords(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
 	held, err := s.table("tab")
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ type description struct {
 // describe returns the description of a table.
 func (s *Store) describe(t testing.TB, name string) description {
 	t.Helper()
-	return readDescription(t, s.must(t, "DescribeTable", fmt.Sprintf(`{"TableName":%q}`, name)))
+	return readDescription(t, s.mustSend(t, "DescribeTable", fmt.Sprintf(`{"TableName":%q}`, name)))
 }
 
 func readDescription(t testing.TB, reply string) description {
@@ -80,12 +80,12 @@ func readDescription(t testing.TB, reply string) description {
 	return out.Table
 }
 
-func TestTableLife(t *testing.T) {
+func TestTableLifecycle(t *testing.T) {
 	dir := t.TempDir()
-	s := openStill(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
+	s := openIdle(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
 	missing := func(op, more string) {
 		t.Helper()
-		s.refused(t, op, `{"TableName":"life"`+more+`}`, "ResourceNotFoundException", "Requested resource not found: Table: life not found")
+		s.expectError(t, op, `{"TableName":"life"`+more+`}`, "ResourceNotFoundException", "Requested resource not found: Table: life not found")
 	}
 	missing("DescribeTable", "")
 	missing("DeleteTable", "")
@@ -93,16 +93,16 @@ func TestTableLife(t *testing.T) {
 	missing("DescribeTimeToLive", "")
 	missing("UpdateTimeToLive", `,"TimeToLiveSpecification":{"Enabled":true,"AttributeName":"x"}`)
 
-	made := readDescription(t, s.must(t, "CreateTable", createP("life")))
+	made := readDescription(t, s.mustSend(t, "CreateTable", createP("life")))
 	if made.TableStatus != "CREATING" || made.TableArn != "arn:aws:dynamodb:eu-west-1:000000000000:table/life" || len(made.TableId) != 36 {
 		t.Errorf("created: %+v", made)
 	}
-	s.refused(t, "CreateTable", createP("life"), "ResourceInUseException", "Table already exists: life")
-	s.refused(t, "CreateTable", createP("li"), "ValidationException",
+	s.expectError(t, "CreateTable", createP("life"), "ResourceInUseException", "Table already exists: life")
+	s.expectError(t, "CreateTable", createP("li"), "ValidationException",
 		"1 validation error detected: Value 'li' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3")
 
-	s.must(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"a"},"v":{"N":"12"}}}`)
-	s.must(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"b"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"a"},"v":{"N":"12"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"b"}}}`)
 	got := s.describe(t, "life")
 	if got.TableStatus != "ACTIVE" || got.TableId != made.TableId || got.ItemCount != 2 || got.TableSizeBytes != 2+3+2 {
 		t.Errorf("described: %+v", got)
@@ -112,30 +112,30 @@ func TestTableLife(t *testing.T) {
 	}
 
 	s.Close()
-	s = openStill(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
+	s = openIdle(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
 	if again := s.describe(t, "life"); fmt.Sprint(again) == "" || again.TableId != got.TableId || again.ItemCount != 2 || *again.CreationDateTime != *got.CreationDateTime {
 		t.Errorf("described after the store was opened again: %+v", again)
 	}
 
-	s.must(t, "UpdateTimeToLive", `{"TableName":"life","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"v"}}`)
-	s.fill(t)
-	gone := readDescription(t, s.must(t, "DeleteTable", `{"TableName":"life"}`))
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"life","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"v"}}`)
+	s.finishBackfill(t)
+	gone := readDescription(t, s.mustSend(t, "DeleteTable", `{"TableName":"life"}`))
 	if gone.TableStatus != "DELETING" || gone.TableId != made.TableId || gone.ItemCount != 2 ||
 		gone.KeySchema != nil || gone.AttributeDefinitions != nil || gone.CreationDateTime != nil {
 		t.Errorf("deleted: %+v", gone)
 	}
 	missing("DescribeTable", "")
-	s.refused(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`, "ResourceNotFoundException", "Requested resource not found")
+	s.expectError(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`, "ResourceNotFoundException", "Requested resource not found")
 	if left := s.keysOnDisk(t); len(left) != 0 {
 		t.Errorf("left on disk: %q", left)
 	}
 
 	// The name is free at once, and has nothing of the table before.
-	fresh := readDescription(t, s.must(t, "CreateTable", createP("life")))
+	fresh := readDescription(t, s.mustSend(t, "CreateTable", createP("life")))
 	if fresh.TableId == made.TableId || s.describe(t, "life").ItemCount != 0 {
 		t.Errorf("created again: %+v", fresh)
 	}
-	if reply := s.must(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`); reply != "{}" {
+	if reply := s.mustSend(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`); reply != "{}" {
 		t.Errorf("an item of the table before: %s", reply)
 	}
 }
@@ -149,14 +149,14 @@ func TestDeleteTableUnderWrites(t *testing.T) {
 	for w := range 4 {
 		writers.Go(func() {
 			for i := 0; !done.Load(); i++ {
-				s.ask(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d %d"},"x":{"S":"x"}}}`, w, i%10))
+				s.send(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d %d"},"x":{"S":"x"}}}`, w, i%10))
 			}
 		})
 	}
 	for range 30 {
-		s.must(t, "CreateTable", createP("tab"))
-		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"here"}}}`)
-		s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+		s.mustSend(t, "CreateTable", createP("tab"))
+		s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"here"}}}`)
+		s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 	}
 	done.Store(true)
 	writers.Wait()
@@ -167,17 +167,17 @@ func TestDeleteTableUnderWrites(t *testing.T) {
 
 // TestDeletedTable: a request that found a table before its deletion can't write to it any more.
 func TestDeletedTable(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	found := s.tables.Load()
-	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 	s.tables.Store(found)
 	for op, body := range map[string]string{
 		"PutItem":            `{"TableName":"tab","Item":{"p":{"S":"a"}}}`,
 		"BatchWriteItem":     `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}]}}`,
 		"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"tab","Item":{"p":{"S":"a"}}}}]}`,
 	} {
-		s.refused(t, op, body, "ResourceNotFoundException", "Requested resource not found")
+		s.expectError(t, op, body, "ResourceNotFoundException", "Requested resource not found")
 	}
 	if left := s.keysOnDisk(t); len(left) != 0 {
 		t.Errorf("left on disk: %q", left)
@@ -202,40 +202,40 @@ func (s *Store) keysOnDisk(t testing.TB) []string {
 }
 
 func TestDeleteTableRefused(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("kept", `"DeletionProtectionEnabled":true`))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("kept", `"DeletionProtectionEnabled":true`))
 	const protected = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
-	s.refused(t, "DeleteTable", `{"TableName":"kept"}`, "ValidationException", protected)
-	s.must(t, "UpdateTable", `{"TableName":"kept","DeletionProtectionEnabled":false}`)
-	s.must(t, "UpdateTable", `{"TableName":"kept",`+newIndex+`}`)
-	s.refused(t, "DeleteTable", `{"TableName":"kept"}`, "ResourceInUseException",
+	s.expectError(t, "DeleteTable", `{"TableName":"kept"}`, "ValidationException", protected)
+	s.mustSend(t, "UpdateTable", `{"TableName":"kept","DeletionProtectionEnabled":false}`)
+	s.mustSend(t, "UpdateTable", `{"TableName":"kept",`+newIndex+`}`)
+	s.expectError(t, "DeleteTable", `{"TableName":"kept"}`, "ResourceInUseException",
 		"Attempt to change a resource which is still in use: Cannot delete table while indexes are being created, updated, or deleted.")
-	s.fill(t)
-	s.must(t, "DeleteTable", `{"TableName":"kept"}`)
+	s.finishBackfill(t)
+	s.mustSend(t, "DeleteTable", `{"TableName":"kept"}`)
 }
 
 func TestTableLimit(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	full := map[string]*table{}
 	for i := range maxTables {
 		full[fmt.Sprint("table", i)] = &table{info: &catalog.Table{}}
 	}
 	s.tables.Store(&full)
-	s.refused(t, "CreateTable", createP("more"), "LimitExceededException",
+	s.expectError(t, "CreateTable", createP("more"), "LimitExceededException",
 		"Subscriber limit exceeded: There is a limit of 2500 tables per subscriber")
 }
 
 func TestListTables(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	f := func(body, want string) {
 		t.Helper()
-		if got := s.must(t, "ListTables", body); got != want {
+		if got := s.mustSend(t, "ListTables", body); got != want {
 			t.Errorf("%s: %s; want %s", body, got, want)
 		}
 	}
 	f(`{}`, `{"TableNames":[]}`)
 	for _, name := range []string{"ccc", "aaa", "bbb", "B-b"} {
-		s.must(t, "CreateTable", createP(name))
+		s.mustSend(t, "CreateTable", createP(name))
 	}
 	f(`{}`, `{"TableNames":["B-b","aaa","bbb","ccc"]}`)
 	f(`{"Limit":4}`, `{"TableNames":["B-b","aaa","bbb","ccc"]}`)
@@ -243,16 +243,16 @@ func TestListTables(t *testing.T) {
 	f(`{"Limit":2,"ExclusiveStartTableName":"aaa"}`, `{"TableNames":["bbb","ccc"]}`)
 	f(`{"Limit":1,"ExclusiveStartTableName":"aab"}`, `{"TableNames":["bbb"],"LastEvaluatedTableName":"bbb"}`)
 	f(`{"ExclusiveStartTableName":"zzz"}`, `{"TableNames":[]}`)
-	s.refused(t, "ListTables", `{"Limit":101}`, "ValidationException",
+	s.expectError(t, "ListTables", `{"Limit":101}`, "ValidationException",
 		"1 validation error detected: Value '101' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100")
 	for i := range 100 {
-		s.must(t, "CreateTable", createP(fmt.Sprint("more", i)))
+		s.mustSend(t, "CreateTable", createP(fmt.Sprint("more", i)))
 	}
 	var page struct {
 		TableNames             []string
 		LastEvaluatedTableName string
 	}
-	if err := json.Unmarshal([]byte(s.must(t, "ListTables", `{}`)), &page); err != nil {
+	if err := json.Unmarshal([]byte(s.mustSend(t, "ListTables", `{}`)), &page); err != nil {
 		t.Fatal(err)
 	}
 	if len(page.TableNames) != 100 || page.LastEvaluatedTableName != page.TableNames[99] || !sort.StringsAreSorted(page.TableNames) {
@@ -262,35 +262,35 @@ func TestListTables(t *testing.T) {
 
 func TestUpdateTable(t *testing.T) {
 	dir := t.TempDir()
-	s := openStill(t, Config{Dir: dir}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
-	reply := readDescription(t, s.must(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":4}}`))
+	s := openIdle(t, Config{Dir: dir}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
+	reply := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":4}}`))
 	if reply.TableStatus != "UPDATING" || s.describe(t, "tab").TableStatus != "ACTIVE" {
 		t.Errorf("updated: %+v", reply)
 	}
-	s.refused(t, "UpdateTable", `{"TableName":"tab","ProvisionedThroughput":{"ReadCapacityUnits":3}}`, "ValidationException",
+	s.expectError(t, "UpdateTable", `{"TableName":"tab","ProvisionedThroughput":{"ReadCapacityUnits":3}}`, "ValidationException",
 		"1 validation error detected: Value null at 'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not be null")
-	s.refused(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED"}`, "ValidationException",
+	s.expectError(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED"}`, "ValidationException",
 		"One or more parameter values were invalid: ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
-	s.refused(t, "UpdateTable", `{"TableName":"tab","TableClass":"Standard"}`, "ValidationException",
+	s.expectError(t, "UpdateTable", `{"TableName":"tab","TableClass":"Standard"}`, "ValidationException",
 		"Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].")
 	s.Close()
-	s = openStill(t, Config{Dir: dir}, time.Now)
-	if got := s.must(t, "DescribeTable", `{"TableName":"tab"}`); !strings.Contains(got, `"ReadCapacityUnits":3,"WriteCapacityUnits":4`) ||
+	s = openIdle(t, Config{Dir: dir}, time.Now)
+	if got := s.mustSend(t, "DescribeTable", `{"TableName":"tab"}`); !strings.Contains(got, `"ReadCapacityUnits":3,"WriteCapacityUnits":4`) ||
 		!strings.Contains(got, `"BillingModeSummary":{"BillingMode":"PROVISIONED","LastUpdateToPayPerRequestDateTime":`) {
 		t.Errorf("after the store was opened again: %s", got)
 	}
 }
 
 func TestTagOperations(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab", `"Tags":[{"Key":"z","Value":"1"}]`))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab", `"Tags":[{"Key":"z","Value":"1"}]`))
 	const arn = "arn:aws:dynamodb:us-east-1:000000000000:table/"
 	list := func(want string) {
 		t.Helper()
 		var all []string
 		for token := ""; ; {
-			reply := s.must(t, "ListTagsOfResource", `{"ResourceArn":"`+arn+`tab"`+token+`}`)
+			reply := s.mustSend(t, "ListTagsOfResource", `{"ResourceArn":"`+arn+`tab"`+token+`}`)
 			tags, next, more := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(reply, `{"Tags":[`), "}"), "]")
 			all = append(all, tags)
 			if !more || next == "" {
@@ -303,11 +303,11 @@ func TestTagOperations(t *testing.T) {
 		}
 	}
 	list(`{"Tags":[{"Key":"z","Value":"1"}]}`)
-	if got := s.must(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`); got != "" {
+	if got := s.mustSend(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`); got != "" {
 		t.Errorf("tagged: %q", got)
 	}
 	list(`{"Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`)
-	if got := s.must(t, "UntagResource", `{"ResourceArn":"`+arn+`tab","TagKeys":["a","none"]}`); got != "" {
+	if got := s.mustSend(t, "UntagResource", `{"ResourceArn":"`+arn+`tab","TagKeys":["a","none"]}`); got != "" {
 		t.Errorf("untagged: %q", got)
 	}
 	list(`{"Tags":[{"Key":"z","Value":"2"}]}`)
@@ -316,44 +316,44 @@ func TestTagOperations(t *testing.T) {
 		tag := fmt.Sprintf(`{"Key":"a%02d","Value":"v"}`, i)
 		all, want = append(all, tag), append(want, tag)
 	}
-	s.must(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[`+strings.Join(all, ",")+`]}`)
+	s.mustSend(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[`+strings.Join(all, ",")+`]}`)
 	list(`{"Tags":[` + strings.Join(append(want, `{"Key":"z","Value":"2"}`), ",") + `]}`)
-	s.refused(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"51","Value":""}]}`, "ValidationException",
+	s.expectError(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"51","Value":""}]}`, "ValidationException",
 		"Number of Tags exceed the current limit for the provided ResourceArn")
 
 	for op, more := range map[string]string{"TagResource": `,"Tags":[{"Key":"k","Value":"v"}]`, "UntagResource": `,"TagKeys":["k"]`, "ListTagsOfResource": ""} {
-		s.refused(t, op, `{"ResourceArn":"`+arn+`tabx"`+more+`}`, "ResourceNotFoundException",
+		s.expectError(t, op, `{"ResourceArn":"`+arn+`tabx"`+more+`}`, "ResourceNotFoundException",
 			"Requested resource not found: ResourcArn: "+arn+"tabx not found")
-		s.refused(t, op, `{"ResourceArn":"`+arn+`tab/index/i"`+more+`}`, "ValidationException",
+		s.expectError(t, op, `{"ResourceArn":"`+arn+`tab/index/i"`+more+`}`, "ValidationException",
 			"Invalid TableArn: Invalid ResourceArn provided as input "+arn+"tab/index/i")
-		s.refused(t, op, `{"ResourceArn":"tab"`+more+`}`, "ValidationException",
+		s.expectError(t, op, `{"ResourceArn":"tab"`+more+`}`, "ValidationException",
 			"One or more parameter values were invalid: ARNs must start with 'arn:': tab")
-		s.refused(t, op, strings.Replace(`{`+more+`}`, ",", "", 1), "ValidationException",
+		s.expectError(t, op, strings.Replace(`{`+more+`}`, ",", "", 1), "ValidationException",
 			"1 validation error detected: Value null at 'resourceArn' failed to satisfy constraint: Member must not be null")
 	}
-	s.refused(t, "CreateTable", createP("bad", `"Tags":[{"Key":"!","Value":""}]`), "ValidationException", "The Tag Key provided is invalid, Key: !")
-	s.refused(t, "DescribeTable", `{"TableName":"bad"}`, "ResourceNotFoundException", "Requested resource not found: Table: bad not found")
+	s.expectError(t, "CreateTable", createP("bad", `"Tags":[{"Key":"!","Value":""}]`), "ValidationException", "The Tag Key provided is invalid, Key: !")
+	s.expectError(t, "DescribeTable", `{"TableName":"bad"}`, "ResourceNotFoundException", "Requested resource not found: Table: bad not found")
 }
 
 func TestBackups(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	const off = `{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED","PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`
 	f := func(op, body, want string) {
 		t.Helper()
-		if got := s.must(t, op, body); got != want {
+		if got := s.mustSend(t, op, body); got != want {
 			t.Errorf("%s %s: %s; want %s", op, body, got, want)
 		}
 	}
 	f("DescribeContinuousBackups", `{"TableName":"tab"}`, off)
 	f("DescribeContinuousBackups", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/tab"}`, off)
 	f("UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":false}}`, off)
-	s.refused(t, "UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
+	s.expectError(t, "UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
 		"ContinuousBackupsUnavailableException", "Backups have not yet been enabled for this table.")
-	s.refused(t, "UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":false,"RecoveryPeriodInDays":3}}`,
+	s.expectError(t, "UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":false,"RecoveryPeriodInDays":3}}`,
 		"ValidationException", "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery.")
-	s.refused(t, "DescribeContinuousBackups", `{"TableName":"none"}`, "TableNotFoundException", "Table not found: none")
-	s.refused(t, "UpdateContinuousBackups", `{"TableName":"none","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
+	s.expectError(t, "DescribeContinuousBackups", `{"TableName":"none"}`, "TableNotFoundException", "Table not found: none")
+	s.expectError(t, "UpdateContinuousBackups", `{"TableName":"none","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
 		"TableNotFoundException", "Table not found: none")
 
 }
@@ -361,9 +361,9 @@ func TestBackups(t *testing.T) {
 // TestUnsupported: operations without a handler are unknown, not ignored. Operations with an
 // error of their own are in testdata/sessions/unsupported.txt.
 func TestUnsupported(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	for _, op := range wire.Operations {
-		status, reply := s.ask(t, op.Name, `{}`)
+		status, reply := s.send(t, op.Name, `{}`)
 		if handlers[op.Name] == nil && (status != 400 || reply != `{"__type":"com.amazon.coral.service#UnknownOperationException"}`) {
 			t.Errorf("%s: %d %s", op.Name, status, reply)
 		}
@@ -376,12 +376,12 @@ func TestUnsupported(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, time.Now)
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, time.Now)
 	const limits = `{"AccountMaxReadCapacityUnits":80000,"AccountMaxWriteCapacityUnits":80000,"TableMaxReadCapacityUnits":40000,"TableMaxWriteCapacityUnits":40000}`
-	if got := s.must(t, "DescribeLimits", `{}`); got != limits {
+	if got := s.mustSend(t, "DescribeLimits", `{}`); got != limits {
 		t.Errorf("limits %s", got)
 	}
-	if got := s.must(t, "DescribeEndpoints", `{}`); got != `{"Endpoints":[{"Address":"dynamodb.eu-west-1.amazonaws.com","CachePeriodInMinutes":1440}]}` {
+	if got := s.mustSend(t, "DescribeEndpoints", `{}`); got != `{"Endpoints":[{"Address":"dynamodb.eu-west-1.amazonaws.com","CachePeriodInMinutes":1440}]}` {
 		t.Errorf("endpoints %s", got)
 	}
 	resp, err := s.Do(t.Context(), &origin.Request{Method: "POST", Path: "/", Body: []byte(`{}`),

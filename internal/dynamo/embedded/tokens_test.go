@@ -14,7 +14,7 @@ const mismatchedToken = "The request uses the same client token as a previous, b
 // value returns the number that actUpdate counts.
 func (s *Store) counted(t testing.TB) string {
 	t.Helper()
-	got := s.must(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"up"}},"ProjectionExpression":"v"}`)
+	got := s.mustSend(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"up"}},"ProjectionExpression":"v"}`)
 	return strings.TrimSuffix(strings.TrimPrefix(got, `{"Item":{"v":{"N":"`), `"}}}`)
 }
 
@@ -25,10 +25,10 @@ func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *Store {
 		t.Helper()
-		return openStill(t, Config{Dir: dir}, func() time.Time { return now })
+		return openIdle(t, Config{Dir: dir}, func() time.Time { return now })
 	}
 	s := open()
-	s.must(t, "CreateTable", plainTable)
+	s.mustSend(t, "CreateTable", plainTable)
 	body := transact(`,"ClientRequestToken":"one"`, actUpdate)
 	counts := func(want string) {
 		t.Helper()
@@ -36,37 +36,37 @@ func TestTokens(t *testing.T) {
 			t.Errorf("counted to %s; want %s", got, want)
 		}
 	}
-	s.wantReplies(t, "TransactWriteItems", body, `{}`)
-	s.wantReplies(t, "TransactWriteItems", body, `{}`)
+	s.expectReply(t, "TransactWriteItems", body, `{}`)
+	s.expectReply(t, "TransactWriteItems", body, `{}`)
 	counts("1")
 	spaced := strings.ReplaceAll(body, `"TableName":"plain","Key":{"p":{"S":"up"}}`, ` "Key" : {"p":{"S":"\u0075p"}}, "TableName":"plain"`)
-	s.wantReplies(t, "TransactWriteItems", spaced, `{}`)
+	s.expectReply(t, "TransactWriteItems", spaced, `{}`)
 	counts("1")
-	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, strings.Replace(actUpdate, `"N":"1"`, `"N":"2"`, 1)), "IdempotentParameterMismatchException", mismatchedToken)
-	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, actUpdate, actPut), "IdempotentParameterMismatchException", mismatchedToken)
+	s.expectError(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, strings.Replace(actUpdate, `"N":"1"`, `"N":"2"`, 1)), "IdempotentParameterMismatchException", mismatchedToken)
+	s.expectError(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, actUpdate, actPut), "IdempotentParameterMismatchException", mismatchedToken)
 	wrongKey := strings.Replace(actUpdate, `{"S":"up"}`, `{"N":"1"}`, 1) // which would cancel a transaction
-	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, wrongKey), "IdempotentParameterMismatchException", mismatchedToken)
+	s.expectError(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, wrongKey), "IdempotentParameterMismatchException", mismatchedToken)
 	counts("1")
-	s.must(t, "TransactWriteItems", transact(`,"ClientRequestToken":"two"`, actUpdate))
+	s.mustSend(t, "TransactWriteItems", transact(`,"ClientRequestToken":"two"`, actUpdate))
 	counts("2")
 
 	s.Close()
 	s = open()
-	s.wantReplies(t, "TransactWriteItems", body, `{}`)
+	s.expectReply(t, "TransactWriteItems", body, `{}`)
 	counts("2")
 	now = now.Add(tokenLife - time.Nanosecond)
 	if err := s.forgetTokens(now); err != nil {
 		t.Fatal(err)
 	}
-	s.wantReplies(t, "TransactWriteItems", body, `{}`)
+	s.expectReply(t, "TransactWriteItems", body, `{}`)
 	counts("2")
 	now = now.Add(time.Nanosecond)
-	s.wantReplies(t, "TransactWriteItems", body, `{}`) // new again
+	s.expectReply(t, "TransactWriteItems", body, `{}`) // new again
 	counts("3")
 	if err := s.forgetTokens(now); err != nil { // forgets "two", and of "one" only the first use
 		t.Fatal(err)
 	}
-	s.wantReplies(t, "TransactWriteItems", body, `{}`)
+	s.expectReply(t, "TransactWriteItems", body, `{}`)
 	counts("3")
 	now = now.Add(tokenLife)
 	if err := s.forgetTokens(now); err != nil {
@@ -82,27 +82,27 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokenOfFailure: only completed requests are remembered.
-func TestTokenOfFailure(t *testing.T) {
+// TestFailedRequestFreesToken: only completed requests are remembered.
+func TestFailedRequestFreesToken(t *testing.T) {
 	s := withTables(t)
 	body := transact(`,"ClientRequestToken":"one"`, actUpdate, actCheck)
-	s.canceledBy(t, "TransactWriteItems", body, "None, ConditionalCheckFailed", none, checkFailed)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"}}}`)
-	s.must(t, "TransactWriteItems", body)
-	s.must(t, "DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"check"}}}`)
-	s.must(t, "TransactWriteItems", body)
+	s.expectCanceled(t, "TransactWriteItems", body, "None, ConditionalCheckFailed", none, checkFailed)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"}}}`)
+	s.mustSend(t, "TransactWriteItems", body)
+	s.mustSend(t, "DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"check"}}}`)
+	s.mustSend(t, "TransactWriteItems", body)
 	if got := s.counted(t); got != "1" {
 		t.Errorf("counted to %s", got)
 	}
 }
 
-// TestTokenAtOnce makes one request many times at once.
-func TestTokenAtOnce(t *testing.T) {
+// TestConcurrentToken makes one request many times at once.
+func TestConcurrentToken(t *testing.T) {
 	s := withTables(t)
 	for _, token := range []string{"1", "2", "3"} {
 		var workers sync.WaitGroup
 		for range 20 {
-			workers.Go(func() { s.must(t, "TransactWriteItems", transact(`,"ClientRequestToken":"`+token+`"`, actUpdate)) })
+			workers.Go(func() { s.mustSend(t, "TransactWriteItems", transact(`,"ClientRequestToken":"`+token+`"`, actUpdate)) })
 		}
 		workers.Wait()
 		if got := s.counted(t); got != token {
@@ -111,9 +111,9 @@ func TestTokenAtOnce(t *testing.T) {
 	}
 }
 
-// TestTokenOfOthers makes different requests with one token at once: only one of
+// TestConcurrentTokenConflict makes different requests with one token at once: only one of
 // them may be done.
-func TestTokenOfOthers(t *testing.T) {
+func TestConcurrentTokenConflict(t *testing.T) {
 	s := withTables(t)
 	for round := range 10 {
 		var workers sync.WaitGroup
@@ -121,7 +121,7 @@ func TestTokenOfOthers(t *testing.T) {
 		for i := range 10 {
 			workers.Go(func() {
 				put := fmt.Sprintf(`{"Put":{"TableName":"plain","Item":{"p":{"S":"%d-%d"}}}}`, round, i)
-				if status, _ := s.ask(t, "TransactWriteItems", transact(fmt.Sprintf(`,"ClientRequestToken":"t%d"`, round), put)); status == 200 {
+				if status, _ := s.send(t, "TransactWriteItems", transact(fmt.Sprintf(`,"ClientRequestToken":"t%d"`, round), put)); status == 200 {
 					done.Add(1)
 				}
 			})

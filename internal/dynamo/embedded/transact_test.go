@@ -19,10 +19,10 @@ const (
 	actCheck  = `{"ConditionCheck":{"TableName":"plain","Key":{"p":{"S":"check"}},"ConditionExpression":"attribute_exists(p)","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}}`
 )
 
-// canceledBy expects a transaction to be given up for the reasons, as JSON.
-func (s *Store) canceledBy(t testing.TB, op, body string, codes string, reasons ...string) {
+// expectCanceled expects a transaction to be given up for the reasons, as JSON.
+func (s *Store) expectCanceled(t testing.TB, op, body string, codes string, reasons ...string) {
 	t.Helper()
-	status, got := s.ask(t, op, body)
+	status, got := s.send(t, op, body)
 	want := `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"Transaction cancelled, please refer cancellation reasons for specific reasons [` +
 		codes + `]","CancellationReasons":[` + strings.Join(reasons, ",") + `]}`
 	if status != 400 || got != want {
@@ -40,7 +40,7 @@ func (s *Store) all(t testing.TB) string {
 	t.Helper()
 	var found []string
 	for _, p := range []string{"put", "up", "del", "check"} {
-		if got := s.must(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"`+p+`"}}}`); got != `{}` {
+		if got := s.mustSend(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"`+p+`"}}}`); got != `{}` {
 			found = append(found, strings.TrimSuffix(strings.TrimPrefix(got, `{"Item":`), `}`))
 		}
 	}
@@ -49,13 +49,13 @@ func (s *Store) all(t testing.TB) string {
 
 func TestTransactWriteItems(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"del"}}}`)
-	s.canceledBy(t, "TransactWriteItems", transact("", actPut, actUpdate, actDelete, actCheck), "None, None, None, ConditionalCheckFailed", none, none, none, checkFailed)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"del"}}}`)
+	s.expectCanceled(t, "TransactWriteItems", transact("", actPut, actUpdate, actDelete, actCheck), "None, None, None, ConditionalCheckFailed", none, none, none, checkFailed)
 	if got := s.all(t); got != `{"p":{"S":"del"}}` {
 		t.Errorf("after a cancellation: %s", got)
 	}
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"}}}`)
-	s.wantReplies(t, "TransactWriteItems", transact("", actPut, actUpdate, actDelete, actCheck), `{}`)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"}}}`)
+	s.expectReply(t, "TransactWriteItems", transact("", actPut, actUpdate, actDelete, actCheck), `{}`)
 	if got := s.all(t); got != `{"p":{"S":"put"},"v":{"N":"1"}} {"p":{"S":"up"},"v":{"N":"1"}} {"p":{"S":"check"}}` {
 		t.Errorf("after a transaction: %s", got)
 	}
@@ -64,26 +64,26 @@ func TestTransactWriteItems(t *testing.T) {
 // TestCancellations cancels transactions for every reason.
 func TestCancellations(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"},"t":{"S":"text"}}}`)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"big"},"v":{"S":"`+strings.Repeat("x", 400_000)+`"}}}`)
-	before := s.must(t, "Scan", `{"TableName":"plain"}`)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"},"t":{"S":"text"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"big"},"v":{"S":"`+strings.Repeat("x", 400_000)+`"}}}`)
+	before := s.mustSend(t, "Scan", `{"TableName":"plain"}`)
 	failing := func(more string) string {
 		return `{"Delete":{"TableName":"plain","Key":{"p":{"S":"old"}},"ConditionExpression":"attribute_not_exists(p)"` + more + `}}`
 	}
 	// Conditions: all that fail are reported.
-	s.canceledBy(t, "TransactWriteItems", transact("", failing(""), actPut, actCheck), "ConditionalCheckFailed, None, ConditionalCheckFailed", checkFailed, none, checkFailed)
-	s.canceledBy(t, "TransactWriteItems", transact("", failing(`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`)), "ConditionalCheckFailed",
+	s.expectCanceled(t, "TransactWriteItems", transact("", failing(""), actPut, actCheck), "ConditionalCheckFailed, None, ConditionalCheckFailed", checkFailed, none, checkFailed)
+	s.expectCanceled(t, "TransactWriteItems", transact("", failing(`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`)), "ConditionalCheckFailed",
 		`{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"p":{"S":"old"},"t":{"S":"text"}}}`)
 	// An invalid action is reported alone, and only the first one.
 	bad := func(action, message string) {
 		t.Helper()
 		reason := fmt.Sprintf(`{"Code":"ValidationError","Message":"%s"}`, message)
-		s.canceledBy(t, "TransactWriteItems", transact("", action), "ValidationError", reason)
+		s.expectCanceled(t, "TransactWriteItems", transact("", action), "ValidationError", reason)
 		second := `{"Put":{"TableName":"plain","Item":{"p":{"N":"1"}}}}`
 		if !strings.Contains(action, `"Update"`) || strings.Contains(message, "schema") {
-			s.canceledBy(t, "TransactWriteItems", transact("", failing(""), action, second), "None, ValidationError, None", none, reason, none)
+			s.expectCanceled(t, "TransactWriteItems", transact("", failing(""), action, second), "None, ValidationError, None", none, reason, none)
 		}
-		s.canceledBy(t, "TransactWriteItems", transact("", failing(""), action, actPut), "None, ValidationError, None", none, reason, none)
+		s.expectCanceled(t, "TransactWriteItems", transact("", failing(""), action, actPut), "None, ValidationError, None", none, reason, none)
 	}
 	bad(`{"Put":{"TableName":"plain","Item":{"p":{"N":"5"}}}}`, "One or more parameter values were invalid: Type mismatch for key p expected: S actual: N")
 	bad(`{"Put":{"TableName":"plain","Item":{"q":{"N":"5"}}}}`, "One or more parameter values were invalid: Missing the key p in the item")
@@ -98,11 +98,11 @@ func TestCancellations(t *testing.T) {
 	bad(update("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, "SET l = :v", `{"N":"5"}`), "One or more parameter values were invalid: Type mismatch for Index Key l Expected: S Actual: N IndexName: byg")
 	bad(update("plain", `{"p":{"S":"a"}}`, "SET p = :v", `{"N":"5"}`), "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key")
 	// old is failing's item, so another one is needed.
-	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"t":{"S":"text"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"t":{"S":"text"}}}`)
 	bad(update("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, "SET t = t + :v", `{"N":"1"}`), "An operand in the update expression has an incorrect data type")
 	bad(update("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, "SET x.y = :v", `{"N":"1"}`), "The document path provided in the update expression is invalid for update")
 	bad(update("plain", `{"p":{"S":"big"}}`, "SET w = :v", `{"S":"`+strings.Repeat("x", 10_000)+`"}`), "Item size to update has exceeded the maximum allowed size")
-	if after := s.must(t, "Scan", `{"TableName":"plain"}`); after != before {
+	if after := s.mustSend(t, "Scan", `{"TableName":"plain"}`); after != before {
 		t.Error("a transaction that was given up has left something")
 	}
 }
@@ -112,8 +112,8 @@ func TestTransactionRefusals(t *testing.T) {
 	s := withTables(t)
 	f := func(message string, actions ...string) {
 		t.Helper()
-		s.refused(t, "TransactWriteItems", transact("", actions...), "ValidationException", message)
-		s.refused(t, "TransactWriteItems", transact("", append([]string{actPut}, actions...)...), "ValidationException", message)
+		s.expectError(t, "TransactWriteItems", transact("", actions...), "ValidationException", message)
+		s.expectError(t, "TransactWriteItems", transact("", append([]string{actPut}, actions...)...), "ValidationException", message)
 	}
 	f(emptyText, `{"Put":{"TableName":"plain","Item":{"p":{"S":""}}}}`)
 	f(emptyText, `{"Delete":{"TableName":"plain","Key":{"p":{"S":""}}}}`)
@@ -136,50 +136,50 @@ func TestTransactionRefusals(t *testing.T) {
 	for i := range 10 {
 		actions = append(actions, big(i, 409600))
 	}
-	s.must(t, "TransactWriteItems", transact("", append(actions, big(10, 98304))...))
+	s.mustSend(t, "TransactWriteItems", transact("", append(actions, big(10, 98304))...))
 	const tooLarge = "Transaction payload size cannot exceed 4MB. Payload Size: : Transaction payload size cannot exceed 4MB. Payload Size: 4194305"
-	s.refused(t, "TransactWriteItems", transact("", append(actions, big(10, 98305))...), "ValidationException", tooLarge)
-	s.refused(t, "TransactWriteItems", transact("", append(actions, strings.Replace(big(10, 98305), "plain", "none", 1))...), "ValidationException", tooLarge)
-	s.refused(t, "TransactWriteItems", transact("", append(actions, big(10, 98305), big(10, 98305))...), "ValidationException",
+	s.expectError(t, "TransactWriteItems", transact("", append(actions, big(10, 98305))...), "ValidationException", tooLarge)
+	s.expectError(t, "TransactWriteItems", transact("", append(actions, strings.Replace(big(10, 98305), "plain", "none", 1))...), "ValidationException", tooLarge)
+	s.expectError(t, "TransactWriteItems", transact("", append(actions, big(10, 98305), big(10, 98305))...), "ValidationException",
 		"Transaction request cannot include multiple operations on one item")
-	s.refused(t, "TransactWriteItems", transact("", actDelete, strings.Replace(actPut, "plain", "none", 1)), "ResourceNotFoundException", "Requested resource not found")
+	s.expectError(t, "TransactWriteItems", transact("", actDelete, strings.Replace(actPut, "plain", "none", 1)), "ResourceNotFoundException", "Requested resource not found")
 }
 
 func TestTransactGetItems(t *testing.T) {
 	s := withTables(t)
-	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
-	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
 	get := func(table, key, more string) string {
 		return `{"Get":{"TableName":"` + table + `","Key":` + key + more + `}}`
 	}
 	a := get("plain", `{"p":{"S":"a"}}`, "")
-	s.wantReplies(t, "TransactGetItems", transact("", get("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, ""), get("plain", `{"p":{"S":"b"}}`, ""), a),
+	s.expectReply(t, "TransactGetItems", transact("", get("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, ""), get("plain", `{"p":{"S":"b"}}`, ""), a),
 		`{"Responses":[{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}},{},{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}]}`)
-	s.wantReplies(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"v"`)), `{"Responses":[{"Item":{"v":{"N":"1"}}}]}`)
-	s.wantReplies(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"q"`)), `{"Responses":[{}]}`)
-	s.canceledBy(t, "TransactGetItems", transact("", a, get("plain", `{"p":{"N":"1"}}`, "")), "None, ValidationError", none, `{"Code":"ValidationError","Message":"`+mismatch+`"}`)
-	s.refused(t, "TransactGetItems", transact("", a, get("plain", `{"p":{"S":""}}`, "")), "ValidationException", emptyText)
-	s.refused(t, "TransactGetItems", transact("", a, a), "ValidationException", "Transaction request cannot include multiple operations on one item")
-	s.refused(t, "TransactGetItems", transact("", a, get("none", `{"p":{"S":"a"}}`, "")), "ResourceNotFoundException", "Requested resource not found")
-	s.wantReplies(t, "TransactGetItems", transact(`,"ReturnConsumedCapacity":"TOTAL"`, a, get("plain", `{"p":{"S":"b"}}`, "")),
+	s.expectReply(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"v"`)), `{"Responses":[{"Item":{"v":{"N":"1"}}}]}`)
+	s.expectReply(t, "TransactGetItems", transact("", get("plain", `{"p":{"S":"a"}}`, `,"ProjectionExpression":"q"`)), `{"Responses":[{}]}`)
+	s.expectCanceled(t, "TransactGetItems", transact("", a, get("plain", `{"p":{"N":"1"}}`, "")), "None, ValidationError", none, `{"Code":"ValidationError","Message":"`+mismatch+`"}`)
+	s.expectError(t, "TransactGetItems", transact("", a, get("plain", `{"p":{"S":""}}`, "")), "ValidationException", emptyText)
+	s.expectError(t, "TransactGetItems", transact("", a, a), "ValidationException", "Transaction request cannot include multiple operations on one item")
+	s.expectError(t, "TransactGetItems", transact("", a, get("none", `{"p":{"S":"a"}}`, "")), "ResourceNotFoundException", "Requested resource not found")
+	s.expectReply(t, "TransactGetItems", transact(`,"ReturnConsumedCapacity":"TOTAL"`, a, get("plain", `{"p":{"S":"b"}}`, "")),
 		`{"Responses":[{"Item":{"p":{"S":"a"},"v":{"N":"1"}}},{}],"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":4.0,"ReadCapacityUnits":4.0}]}`)
 }
 
-// TestTransactGetIsOneMoment moves a value to and fro between two items while
+// TestTransactGetIsSnapshot moves a value to and fro between two items while
 // transactions read both.
-func TestTransactGetIsOneMoment(t *testing.T) {
+func TestTransactGetIsSnapshot(t *testing.T) {
 	s := withTables(t)
 	move := func(from, to string) string {
 		return transact("", `{"Put":{"TableName":"plain","Item":{"p":{"S":"`+to+`"}}}}`, `{"Delete":{"TableName":"plain","Key":{"p":{"S":"`+from+`"}}}}`)
 	}
-	s.must(t, "TransactWriteItems", move("b", "a"))
+	s.mustSend(t, "TransactWriteItems", move("b", "a"))
 	var workers sync.WaitGroup
 	done := make(chan struct{})
 	workers.Go(func() {
 		defer close(done)
 		for range 300 {
-			s.must(t, "TransactWriteItems", move("a", "b"))
-			s.must(t, "TransactWriteItems", move("b", "a"))
+			s.mustSend(t, "TransactWriteItems", move("a", "b"))
+			s.mustSend(t, "TransactWriteItems", move("b", "a"))
 		}
 	})
 	get := `{"Get":{"TableName":"plain","Key":{"p":{"S":"a"}}}},{"Get":{"TableName":"plain","Key":{"p":{"S":"b"}}}}`
@@ -189,7 +189,7 @@ func TestTransactGetIsOneMoment(t *testing.T) {
 			reading = false
 		default:
 		}
-		got := s.must(t, "TransactGetItems", transact("", get))
+		got := s.mustSend(t, "TransactGetItems", transact("", get))
 		if got != `{"Responses":[{"Item":{"p":{"S":"a"}}},{}]}` && got != `{"Responses":[{},{"Item":{"p":{"S":"b"}}}]}` {
 			t.Fatalf("read %s", got)
 		}

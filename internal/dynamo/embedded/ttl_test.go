@@ -37,11 +37,11 @@ func TestExpiresAt(t *testing.T) {
 }
 
 func TestTimeToLiveOperations(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
 	f := func(op, more, want string) {
 		t.Helper()
-		if got := s.must(t, op, `{"TableName":"tab"`+more+`}`); got != want {
+		if got := s.mustSend(t, op, `{"TableName":"tab"`+more+`}`); got != want {
 			t.Errorf("%s %s: %s; want %s", op, more, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestTimeToLiveOperations(t *testing.T) {
 	}
 	refuse := func(spec, message string) {
 		t.Helper()
-		s.refused(t, "UpdateTimeToLive", `{"TableName":"tab",`+spec+`}`, "ValidationException", message)
+		s.expectError(t, "UpdateTimeToLive", `{"TableName":"tab",`+spec+`}`, "ValidationException", message)
 	}
 	f("DescribeTimeToLive", "", `{"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}}`)
 	refuse(spec(false, "x"), "TimeToLive is already disabled")
@@ -79,7 +79,7 @@ func (s *Store) alive(t testing.TB, name string) string {
 	t.Helper()
 	var out []string
 	for _, p := range strings.Fields("before late never later text old now fraction moved") {
-		if got := s.must(t, "GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":%q}}}`, name, p)); got != "{}" {
+		if got := s.mustSend(t, "GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":%q}}}`, name, p)); got != "{}" {
 			out = append(out, p)
 		}
 	}
@@ -89,11 +89,11 @@ func (s *Store) alive(t testing.TB, name string) string {
 func TestExpiry(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 500e6))
-	s := openStill(t, Config{Dir: dir}, c.Now)
-	s.must(t, "CreateTable", strings.Replace(createP("tab"), defineKeys("p:S"), expiring, 1))
+	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s.mustSend(t, "CreateTable", strings.Replace(createP("tab"), defineKeys("p:S"), expiring, 1))
 	store := func(p, ttl string) {
 		t.Helper()
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q},"g":{"S":"g"},"ttl":%s}}`, p, ttl))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q},"g":{"S":"g"},"ttl":%s}}`, p, ttl))
 	}
 	at := func(after int64) string { return fmt.Sprintf(`{"N":"%d"}`, c.seconds(after)) }
 	sweep := func(want string) {
@@ -106,7 +106,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	store("before", at(-60))
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
 	store("late", at(-60))
 	store("now", at(0))
 	store("fraction", fmt.Sprintf(`{"N":"%d.75"}`, c.seconds(0)))
@@ -115,33 +115,33 @@ func TestExpiry(t *testing.T) {
 	store("moved", at(1000))
 	store("old", at(-5*365*24*3600-10))
 	store("text", fmt.Sprintf(`{"S":"%d"}`, c.seconds(-60)))
-	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"never"}}}`)
+	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"never"}}}`)
 
 	// The store is opened again before the older items are added.
 	s.Close()
-	s = openStill(t, Config{Dir: dir}, c.Now)
-	var told []string
-	s.OnExpiry(func(table string, item []byte) { told = append(told, table+" "+string(item)) })
+	s = openIdle(t, Config{Dir: dir}, c.Now)
+	var expired []string
+	s.OnExpiry(func(table string, item []byte) { expired = append(expired, table+" "+string(item)) })
 	if got := s.alive(t, "tab"); got != "before late never later text old now fraction moved" {
 		t.Errorf("alive before anything was removed: %s", got)
 	}
 	sweep("before never later text old fraction moved")
-	s.fill(t)
+	s.finishBackfill(t)
 	sweep("never later text old fraction moved")
 	c.advance(time.Second)
 	sweep("never later text old moved")
 	c.advance(99 * time.Second)
 	sweep("never text old moved")
-	s.rebuilt(t, "tab")
+	s.checkIndexes(t, "tab")
 	if got := s.describe(t, "tab"); got.ItemCount != 4 || got.GlobalSecondaryIndexes[0].ItemCount != 3 {
 		t.Errorf("described: %+v", got)
 	}
-	if len(told) != 5 || told[0] != fmt.Sprintf(`tab {"p":{"S":"late"},"g":{"S":"g"},"ttl":{"N":"%d"}}`, 1_700_000_000-60) {
-		t.Errorf("records: %q", told)
+	if len(expired) != 5 || expired[0] != fmt.Sprintf(`tab {"p":{"S":"late"},"g":{"S":"g"},"ttl":{"N":"%d"}}`, 1_700_000_000-60) {
+		t.Errorf("records: %q", expired)
 	}
 
 	// Records of the store's own removals are marked, and those of clients are not.
-	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"never"}}}`)
+	s.mustSend(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"never"}}}`)
 	removed := 0
 	for _, r := range s.records(t, s.describe(t, "tab").LatestStreamArn) {
 		if r.EventName != "REMOVE" {
@@ -159,7 +159,7 @@ func TestExpiry(t *testing.T) {
 	}
 
 	// Without a time to live nothing expires; with it again, everything is found.
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":false,"AttributeName":"ttl"}}`)
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":false,"AttributeName":"ttl"}}`)
 	c.advance(time.Hour)
 	sweep("text old moved")
 	for _, key := range s.keysOnDisk(t) {
@@ -167,8 +167,8 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("left in the order of expiry: %q", key)
 		}
 	}
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
-	s.fill(t)
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.finishBackfill(t)
 	sweep("text old")
 }
 
@@ -176,15 +176,15 @@ func TestExpiry(t *testing.T) {
 // than go into one batch.
 func TestExpiryOfKeys(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
-	s.must(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("p:S c:N")+
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.mustSend(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("p:S c:N")+
 		`,"KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"c","KeyType":"RANGE"}]}`)
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"c"}}`)
-	s.fill(t)
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"c"}}`)
+	s.finishBackfill(t)
 	for i := range 3*sweepItems + 1 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"p"},"c":{"N":"%d"}}}`, c.seconds(int64(-i))))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"p"},"c":{"N":"%d"}}}`, c.seconds(int64(-i))))
 	}
-	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"p"},"c":{"N":"%d"}}}`, c.seconds(1)))
+	s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"p"},"c":{"N":"%d"}}}`, c.seconds(1)))
 	if err := s.sweep(c.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +196,13 @@ func TestExpiryOfKeys(t *testing.T) {
 // TestOrderOfExpiry: an item has at most one entry after any change.
 func TestOrderOfExpiry(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
-	s.must(t, "CreateTable", createP("tab"))
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
-	s.fill(t)
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.finishBackfill(t)
 	f := func(attributes string, want int) {
 		t.Helper()
-		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"}`+attributes+`}}`)
+		s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"}`+attributes+`}}`)
 		n := 0
 		for _, key := range s.keysOnDisk(t) {
 			if key[0] == spaceExpiry {
@@ -245,20 +245,20 @@ func TestOrderOfExpiry(t *testing.T) {
 
 // TestSweepUnderWrites: an item whose time to live is extended in time is kept.
 func TestSweepUnderWrites(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createP("tab"))
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
-	s.fill(t)
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createP("tab"))
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.finishBackfill(t)
 	const n = 200
 	var writers sync.WaitGroup
 	for w := range 4 {
 		writers.Go(func() {
 			for i := range n {
 				key := fmt.Sprintf(`"p":{"S":"%d %d"}`, w, i)
-				s.ask(t, "PutItem", `{"TableName":"tab","Item":{`+key+`,"ttl":{"N":"1700000000"}}}`)
-				status, _ := s.ask(t, "UpdateItem", `{"TableName":"tab","Key":{`+key+`},"UpdateExpression":"REMOVE #t","ConditionExpression":"attribute_exists(p)",`+
+				s.send(t, "PutItem", `{"TableName":"tab","Item":{`+key+`,"ttl":{"N":"1700000000"}}}`)
+				status, _ := s.send(t, "UpdateItem", `{"TableName":"tab","Key":{`+key+`},"UpdateExpression":"REMOVE #t","ConditionExpression":"attribute_exists(p)",`+
 					`"ExpressionAttributeNames":{"#t":"ttl"}}`)
-				if _, reply := s.ask(t, "GetItem", `{"TableName":"tab","Key":{`+key+`}}`); (status == 200) != (reply != "{}") {
+				if _, reply := s.send(t, "GetItem", `{"TableName":"tab","Key":{`+key+`}}`); (status == 200) != (reply != "{}") {
 					t.Errorf("%s: %d, and then %s", key, status, reply)
 				}
 			}
@@ -281,9 +281,9 @@ func TestSweepUnderWrites(t *testing.T) {
 // TestSweepInBackground: an open store removes expired items itself.
 func TestSweepInBackground(t *testing.T) {
 	s := newStore(t)
-	s.must(t, "CreateTable", createP("tab"))
-	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"before"},"ttl":{"N":"%d"}}}`, time.Now().Unix()-60))
-	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
-	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"late"},"ttl":{"N":"%d"}}}`, time.Now().Unix()-60))
+	s.mustSend(t, "CreateTable", createP("tab"))
+	s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"before"},"ttl":{"N":"%d"}}}`, time.Now().Unix()-60))
+	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"late"},"ttl":{"N":"%d"}}}`, time.Now().Unix()-60))
 	s.await(t, func() bool { return s.alive(t, "tab") == "" })
 }

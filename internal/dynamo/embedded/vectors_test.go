@@ -60,11 +60,11 @@ const createVectors = `{"TableName":"vec","BillingMode":"PAY_PER_REQUEST","KeySc
 	{"IndexName":"part","VectorAttribute":{"AttributeName":"e"},"Dimensions":4,"DistanceFunction":"DOT_PRODUCT","Projection":{"ProjectionType":"KEYS_ONLY"},
 		"SearchSchema":[{"AttributeName":"g","SearchSchemaElementType":"HASH"}]}]}`
 
-// TestSearchFindsTheNearest writes, changes and deletes items at random, and compares
+// TestSearch writes, changes and deletes items at random, and compares
 // each search with one through all that there are.
-func TestSearchFindsTheNearest(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createVectors)
+func TestSearch(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createVectors)
 	type item struct {
 		vector []float64
 		group  int
@@ -117,7 +117,7 @@ func TestSearchFindsTheNearest(t *testing.T) {
 				Score float64
 			}
 		}
-		reply := s.must(t, "SearchVectors", fmt.Sprintf(`{"TableName":"vec","IndexName":%q,"TopK":7,"SearchVector":%s%s}`, index, vectorText(query), condition))
+		reply := s.mustSend(t, "SearchVectors", fmt.Sprintf(`{"TableName":"vec","IndexName":%q,"TopK":7,"SearchVector":%s%s}`, index, vectorText(query), condition))
 		if err := json.Unmarshal([]byte(reply), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -136,18 +136,18 @@ func TestSearchFindsTheNearest(t *testing.T) {
 		key := fmt.Sprint("k", random.IntN(60))
 		switch group := random.IntN(3); random.IntN(4) {
 		case 0:
-			s.must(t, "DeleteItem", fmt.Sprintf(`{"TableName":"vec","Key":{"p":{"S":%q}}}`, key))
+			s.mustSend(t, "DeleteItem", fmt.Sprintf(`{"TableName":"vec","Key":{"p":{"S":%q}}}`, key))
 			delete(items, key)
 		case 1:
 			if it, ok := items[key]; ok {
 				v := slices.Clone(it.vector)
 				v[2] = float64(random.IntN(9))
-				s.must(t, "UpdateItem", fmt.Sprintf(`{"TableName":"vec","Key":{"p":{"S":%q}},"UpdateExpression":"SET e[2] = :n, g = :g","ExpressionAttributeValues":{":n":{"N":"%v"},":g":{"N":"%d"}}}`, key, v[2], group))
+				s.mustSend(t, "UpdateItem", fmt.Sprintf(`{"TableName":"vec","Key":{"p":{"S":%q}},"UpdateExpression":"SET e[2] = :n, g = :g","ExpressionAttributeValues":{":n":{"N":"%v"},":g":{"N":"%d"}}}`, key, v[2], group))
 				items[key] = item{v, group}
 			}
 		default:
 			it := item{draw(), group}
-			s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"vec","Item":{"p":{"S":%q},"g":{"N":"%d"},"e":{"L":%s}}}`, key, group, vectorText(it.vector)))
+			s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"vec","Item":{"p":{"S":%q},"g":{"N":"%d"},"e":{"L":%s}}}`, key, group, vectorText(it.vector)))
 			items[key] = it
 		}
 		if i%10 == 9 {
@@ -157,35 +157,35 @@ func TestSearchFindsTheNearest(t *testing.T) {
 	}
 }
 
-// TestSearchIsBounded finds more than an answer may hold.
-func TestSearchIsBounded(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createVectors)
+// TestSearchReplyLimit finds more than an answer may hold.
+func TestSearchReplyLimit(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createVectors)
 	large := strings.Repeat("x", 350<<10)
 	for i := range 50 {
-		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"vec","Item":{"p":{"S":"k%d"},"x":{"S":%q},"e":{"L":%s}}}`, i, large, vectorText([]float64{0, 0, 0, float64(i)})))
+		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"vec","Item":{"p":{"S":"k%d"},"x":{"S":%q},"e":{"L":%s}}}`, i, large, vectorText([]float64{0, 0, 0, float64(i)})))
 	}
 	const query = `{"TableName":"vec","IndexName":"all","SearchVector":[{"N":"0"},{"N":"0"},{"N":"0"},{"N":"0"}],`
-	s.refused(t, "SearchVectors", query+`"TopK":50}`, "ValidationException",
+	s.expectError(t, "SearchVectors", query+`"TopK":50}`, "ValidationException",
 		"The size of the search results exceeds the limit of 16 MB. Use a narrower projection or a smaller TopK")
-	if got := s.must(t, "SearchVectors", query+`"TopK":50,"ProjectionExpression":"p"}`); strings.Count(got, `"Score"`) != 50 {
+	if got := s.mustSend(t, "SearchVectors", query+`"TopK":50,"ProjectionExpression":"p"}`); strings.Count(got, `"Score"`) != 50 {
 		t.Errorf("%.200s", got)
 	}
-	if got := s.must(t, "SearchVectors", query+`"TopK":40}`); strings.Count(got, `"Score"`) != 40 {
+	if got := s.mustSend(t, "SearchVectors", query+`"TopK":40}`); strings.Count(got, `"Score"`) != 40 {
 		t.Errorf("%d results", strings.Count(got, `"Score"`))
 	}
 }
 
-// TestSearchEndsWithItsStore: a search reads all of an index, and closing the store
+// TestCloseEndsSearch: a search reads all of an index, and closing the store
 // does not wait for that.
-func TestSearchEndsWithItsStore(t *testing.T) {
-	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
-	s.must(t, "CreateTable", createVectors)
-	s.must(t, "PutItem", `{"TableName":"vec","Item":{"p":{"S":"k"},"e":{"L":`+vectorText([]float64{0, 0, 0, 1})+`}}}`)
+func TestCloseEndsSearch(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.mustSend(t, "CreateTable", createVectors)
+	s.mustSend(t, "PutItem", `{"TableName":"vec","Item":{"p":{"S":"k"},"e":{"L":`+vectorText([]float64{0, 0, 0, 1})+`}}}`)
 	const query = `{"TableName":"vec","IndexName":"all","TopK":1,"SearchVector":[{"N":"0"},{"N":"0"},{"N":"0"},{"N":"0"}]}`
-	s.must(t, "SearchVectors", query)
+	s.mustSend(t, "SearchVectors", query)
 	s.stop()
-	if status, reply := s.ask(t, "SearchVectors", query); status != 500 {
+	if status, reply := s.send(t, "SearchVectors", query); status != 500 {
 		t.Errorf("%d %s", status, reply)
 	}
 }
