@@ -17,7 +17,7 @@ const newIndex = `"AttributeDefinitions":[{"AttributeName":"x","AttributeType":"
 	`"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"byx","KeySchema":[{"AttributeName":"x","KeyType":"HASH"},` +
 	`{"AttributeName":"y","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}}]`
 
-// finishBackfill does all that the background would.
+// finishBackfill does all the work that the background would do.
 func (s *Store) finishBackfill(t testing.TB) {
 	t.Helper()
 	for more := true; more; {
@@ -61,7 +61,7 @@ func (s *Store) indexed(t testing.TB, name, index string) string {
 		t.Fatal(err)
 	}
 	if sums[0] != n {
-		t.Errorf("%s counts %d items and holds %d", index, sums[0], n)
+		t.Errorf("the counter of %s is %d, but it has %d items", index, sums[0], n)
 	}
 	var out []string
 	for i := range 1000 {
@@ -102,34 +102,34 @@ func TestBackfill(t *testing.T) {
 	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	got := s.describe(t, "tab")
 	if got.TableStatus != "ACTIVE" || got.GlobalSecondaryIndexes[0].IndexStatus != "CREATING" || !got.GlobalSecondaryIndexes[0].Backfilling {
-		t.Fatalf("described: %+v", got)
+		t.Fatalf("got the description %+v", got)
 	}
 	const read = `{"TableName":"tab","IndexName":"byx"}`
 	s.expectError(t, "Scan", read, "ValidationException", "Cannot read from backfilling global secondary index: byx")
-	// Writers mind the index from the beginning.
+	// Writes are checked against the index from the beginning.
 	s.expectError(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"900"},"x":{"N":"3"}}}`, "ValidationException",
 		"One or more parameter values were invalid: Type mismatch for Index Key x Expected: S Actual: N IndexName: byx")
 	s.finishBackfill(t)
 	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0]; got.IndexStatus != "ACTIVE" || got.Backfilling || got.ItemCount != 201 {
-		t.Errorf("described: %+v", got)
+		t.Errorf("got the description %+v", got)
 	}
 	s.checkNoCursor(t)
 	if got := s.indexed(t, "tab", "byx"); got != upTo(201) {
-		t.Errorf("indexed: %s", got)
+		t.Errorf("the index has the items %s", got)
 	}
 	if reply := s.mustSend(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`); !strings.Contains(reply, `"Count":201`) {
-		t.Errorf("scanned: %s", reply)
+		t.Errorf("a scan of the index returned %s", reply)
 	}
 
 	deleted := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`))
 	if deleted.TableStatus != "UPDATING" || deleted.GlobalSecondaryIndexes[0].IndexStatus != "DELETING" || s.describe(t, "tab").GlobalSecondaryIndexes != nil {
-		t.Errorf("deleted: %+v", deleted)
+		t.Errorf("after the deletion: %+v", deleted)
 	}
 	s.expectError(t, "Scan", read, "ValidationException", "The table does not have the specified index: byx")
 	s.putX(t, 900, `{"N":"3"}`)
 	for _, key := range s.keysOnDisk(t) {
 		if key[0] == spaceTable && key[12] != tableIndex || key[0] == spaceCounter && key[12] != tableIndex || key[0] == spaceCursor {
-			t.Fatalf("left of the index: %q", key)
+			t.Fatalf("a key of the deleted index is left: %q", key)
 		}
 	}
 }
@@ -139,12 +139,12 @@ func (s *Store) checkNoCursor(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keysOnDisk(t) {
 		if key[0] == spaceCursor {
-			t.Errorf("left of a backfill: %q", key)
+			t.Errorf("a cursor is left: %q", key)
 		}
 	}
 }
 
-// TestChunkSize: writers wait for few items, and for few bytes of them.
+// TestChunkSize checks that a chunk, for which writers wait, has few items and few bytes.
 func TestChunkSize(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
@@ -153,11 +153,11 @@ func TestChunkSize(t *testing.T) {
 	}
 	keys, _, err := s.chunk((*s.tables.Load())["tab"], 1)
 	if err != nil || len(keys) != 3 {
-		t.Errorf("a chunk has %d large items, %v", len(keys), err)
+		t.Errorf("a chunk has %d large items, %v; want 3", len(keys), err)
 	}
 }
 
-// TestWritesAtCursorOfBackfill: writers change items before, behind and at the backfill's cursor; the
+// TestWritesAtCursorOfBackfill changes items before, after and at the backfill's cursor: the
 // index is correct afterwards.
 func TestWritesAtCursorOfBackfill(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
@@ -172,7 +172,7 @@ func TestWritesAtCursorOfBackfill(t *testing.T) {
 	var want []string
 	for i := range 3 * chunkItems {
 		switch i % 4 {
-		case 0: // as it is
+		case 0: // unchanged
 		case 1:
 			s.putX(t, i, `{"S":"other"}`)
 		case 2:
@@ -185,7 +185,7 @@ func TestWritesAtCursorOfBackfill(t *testing.T) {
 	}
 	s.finishBackfill(t)
 	if got := s.indexed(t, "tab", "byx"); got != strings.Join(want, " ") {
-		t.Errorf("indexed: %s", got)
+		t.Errorf("the index has the items %s", got)
 	}
 	s.checkIndexes(t, "tab")
 }
@@ -222,16 +222,16 @@ func (s *Store) checkIndexes(t testing.TB, name string) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d entries; the items make %d", len(got), len(want))
+		t.Errorf("got %d entries, want %d", len(got), len(want))
 	}
 	for key := range want {
 		if got[key] != want[key] {
-			t.Errorf("entry %q is %q; want %q", key, got[key], want[key])
+			t.Errorf("entry %q: got %q, want %q", key, got[key], want[key])
 		}
 	}
 }
 
-// TestBackfillResumes: the store is closed after each chunk.
+// TestBackfillResumes closes the store after each chunk.
 func TestBackfillResumes(t *testing.T) {
 	dir := t.TempDir()
 	s := openIdle(t, Config{Dir: dir}, time.Now)
@@ -260,14 +260,14 @@ func TestBackfillResumes(t *testing.T) {
 		opened++
 	}
 	if opened != 5 {
-		t.Errorf("filled in %d steps", opened)
+		t.Errorf("the backfill took %d steps, want 5", opened)
 	}
 	if got := s.indexed(t, "tab", "byx"); got != upTo(n) {
-		t.Errorf("indexed: %s", got)
+		t.Errorf("the index has the items %s", got)
 	}
 	s.checkIndexes(t, "tab")
 	if status := s.describe(t, "tab").GlobalSecondaryIndexes[0].IndexStatus; status != "ACTIVE" {
-		t.Errorf("the index is %s", status)
+		t.Errorf("the index has the status %s", status)
 	}
 	// Open continues an interrupted backfill.
 	s.mustSend(t, "UpdateTable", strings.ReplaceAll(`{"TableName":"tab",`+newIndex+`}`, "byx", "again"))
@@ -277,7 +277,7 @@ func TestBackfillResumes(t *testing.T) {
 	s.checkIndexes(t, "tab")
 }
 
-// await polls until done, or fails the test.
+// await polls until done returns true, and fails the test after a timeout.
 func (s *Store) await(t testing.TB, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -287,12 +287,12 @@ func (s *Store) await(t testing.TB, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("waited in vain")
+			t.Fatal("timed out")
 		}
 	}
 }
 
-// TestBackfillUnderWrites: many writers and the background at once.
+// TestBackfillUnderWrites runs a backfill during concurrent writes.
 func TestBackfillUnderWrites(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", createP("tab"))
@@ -325,7 +325,7 @@ func TestBackfillUnderWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0].ItemCount; got != counted.Count {
-		t.Errorf("the index counts %d items and has %d", got, counted.Count)
+		t.Errorf("the index's ItemCount is %d, and it has %d items", got, counted.Count)
 	}
 }
 
@@ -345,6 +345,6 @@ func TestIndexDeletedDuringBackfill(t *testing.T) {
 	s.mustSend(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	s.finishBackfill(t)
 	if got := s.indexed(t, "tab", "byx"); got != upTo(2*chunkItems) {
-		t.Errorf("indexed: %s", got)
+		t.Errorf("the index has the items %s", got)
 	}
 }

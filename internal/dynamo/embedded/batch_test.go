@@ -24,7 +24,7 @@ func TestBatchGetItem(t *testing.T) {
 	s.expectError(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}},{"p":{"S":"1"}}]}}}`, "ValidationException", "Provided list of item keys contains duplicates")
 }
 
-// TestBatchGetLimit reads more than a batch returns: the rest is in the form of a request.
+// TestBatchGetLimit reads more than a batch may return: the rest is returned as UnprocessedKeys.
 func TestBatchGetLimit(t *testing.T) {
 	s := withTables(t)
 	const size = 400_000 // 41 of them are 16.4 MB, 16 MiB is 16.8 MB
@@ -47,7 +47,7 @@ func TestBatchGetLimit(t *testing.T) {
 	got = s.mustSend(t, "BatchGetItem", `{"RequestItems":`+string(left)+`}`)
 	want = `{"Responses":{"plain":[` + strings.Join(keys[41:], ",") + `],"range":[{"p":{"S":"a"},"s":{"N":"1"}}]},"UnprocessedKeys":{}}`
 	if got != want {
-		t.Errorf("the rest: got  %s\nwant %s", got, want)
+		t.Errorf("UnprocessedKeys: got  %s\nwant %s", got, want)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestBatchWriteItem(t *testing.T) {
 	s.expectReply(t, "GetItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
 }
 
-// TestInvalidBatchWritesNothing checks that one bad member keeps the whole batch from being
+// TestInvalidBatchWritesNothing checks that nothing of a batch with an invalid member is
 // written.
 func TestInvalidBatchWritesNothing(t *testing.T) {
 	s := withTables(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// batchAllocs is the number of additional allocations of a write if pebble has no batch to reuse:
-// with sync off, batches wait for the disk, which may be slow.
+// batchAllocs is the number of additional allocations of a write if pebble has no batch to
+// reuse. With sync off, batches wait for the disk, which may be slow.
 const batchAllocs = 2
 
 // TestAllocations bounds the allocations of operations on single items, from the request's
@@ -24,7 +24,7 @@ func TestAllocations(t *testing.T) {
 				t.Fatal(resp, err)
 			}
 		})
-		if got > limit && !race.Enabled { // its pools drop entries on purpose
+		if got > limit && !race.Enabled { // the race detector makes pools drop entries
 			t.Errorf("%s: %v allocations; at most %v are allowed", op, got, limit)
 		}
 	}

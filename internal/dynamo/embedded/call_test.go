@@ -2,9 +2,8 @@ package embedded
 
 import "testing"
 
-// TestReplyMemory keeps the replies of several calls, each in its own memory or in the
-// request's: none may change afterwards, and a reply that fits the request's memory is in
-// it.
+// TestReplyMemory checks that the replies of several calls don't share memory, and that a reply
+// uses the request's buffer if it fits.
 func TestReplyMemory(t *testing.T) {
 	s := withTables(t)
 	type kept struct {
@@ -25,7 +24,7 @@ func TestReplyMemory(t *testing.T) {
 			t.Errorf("%s %s: got %s; want %s", op, body, resp.Body, want)
 		}
 		if got := buf != nil && &buf[:1][0] == &resp.Body[0]; got != borrows {
-			t.Errorf("%s %s: in the request's memory is %v; want %v", op, body, got, borrows)
+			t.Errorf("%s %s: got in the request's buffer %v, want %v", op, body, got, borrows)
 		}
 	}
 	for i := range 3 {
@@ -40,7 +39,7 @@ func TestReplyMemory(t *testing.T) {
 	f("GetItem", get("key00000000"), nil, false)
 	for _, k := range all {
 		if string(k.body) != k.text {
-			t.Errorf("a reply became %s; it was %s", k.body, k.text)
+			t.Errorf("a reply was changed to %s from %s", k.body, k.text)
 		}
 	}
 }

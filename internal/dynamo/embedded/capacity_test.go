@@ -43,7 +43,7 @@ func TestCapacityOfReads(t *testing.T) {
 	}
 }
 
-// plus and double count with units in the form n.0.
+// plus and double calculate with units in the form n.0.
 func plus(units string, n int) string { return fmt.Sprint(whole(units) + n) }
 func double(units string) string      { return fmt.Sprint(2 * whole(units)) }
 
@@ -103,13 +103,13 @@ func TestCapacityOfIndexes(t *testing.T) {
 	f("PutItem", item(`,"l":{"S":"l"}`), "2.0", "1.0", "zlx=1.0", "")                                                  // enters one
 	f("PutItem", item(`,"l":{"S":"l"}`), "1.0", "1.0", "", "")                                                         // the same again
 	f("UpdateItem", update("SET v = :v", `{":v":{"S":"x"}}`), "1.0", "1.0", "", "")                                    // not projected
-	f("UpdateItem", update("SET l = :v", `{":v":{"S":"m"}}`), "3.0", "1.0", "zlx=2.0", "")                             // moves: leaves and enters
+	f("UpdateItem", update("SET l = :v", `{":v":{"S":"m"}}`), "3.0", "1.0", "zlx=2.0", "")                             // moves: one entry is removed, one added
 	f("UpdateItem", update("SET g = :v", `{":v":{"S":"g"}}`), "3.0", "1.0", "", "byg=1.0 byx=1.0")                     // enters two
 	f("UpdateItem", update("SET v = :v", `{":v":{"S":"y"}}`), "2.0", "1.0", "", "byg=1.0")                             // changes in place where all is projected
 	f("UpdateItem", update("SET x = :v", `{":v":{"S":"y"}}`), "3.0", "1.0", "", "byg=1.0 byx=1.0")                     // and where it is included
-	f("UpdateItem", update("SET v = :v", `{":v":{"S":"`+strings.Repeat("v", 2000)+`"}}`), "4.0", "2.0", "", "byg=2.0") // the larger of both
+	f("UpdateItem", update("SET v = :v", `{":v":{"S":"`+strings.Repeat("v", 2000)+`"}}`), "4.0", "2.0", "", "byg=2.0") // the larger of the old and the new entry
 	f("UpdateItem", update("SET v = :v", `{":v":{"S":"v"}}`), "4.0", "2.0", "", "byg=2.0")
-	f("UpdateItem", update("REMOVE g", ""), "3.0", "1.0", "", "byg=1.0 byx=1.0") // leaves both
+	f("UpdateItem", update("REMOVE g", ""), "3.0", "1.0", "", "byg=1.0 byx=1.0") // removed from both
 	f("UpdateItem", update("SET b = :v, g = :g", `{":v":{"B":"AA=="},":g":{"S":"g"}}`), "4.0", "1.0", "zbx=1.0", "byg=1.0 byx=1.0")
 	f("DeleteItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, "5.0", "1.0", "zlx=1.0 zbx=1.0", "byg=1.0 byx=1.0")
 	s.expectCapacity(t, "PutItem", item(`,"l":{"S":"l"}`), "TOTAL", `{"TableName":"range","CapacityUnits":2.0}`)
@@ -117,8 +117,8 @@ func TestCapacityOfIndexes(t *testing.T) {
 		`[{"TableName":"range","CapacityUnits":4.0,"Table":{"CapacityUnits":2.0},"LocalSecondaryIndexes":{"zlx":{"CapacityUnits":2.0}}}]`)
 }
 
-// TestCapacityOfTransactions charges twice for the table, once for the indexes, and
-// for a repeated token as for reading.
+// TestCapacityOfTransactions charges the table twice, the indexes once, and a repeated token like
+// a read.
 func TestCapacityOfTransactions(t *testing.T) {
 	s := withTables(t)
 	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"},`+padded(1500)+`}}`)

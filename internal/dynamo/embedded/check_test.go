@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// plainTable has a partition key p and no more; rangeTable has s, a number, as
-// its sort key, two local and two global indexes.
+// plainTable has a partition key p only. rangeTable has the sort key s, a number, and two local
+// and two global indexes.
 const (
 	plainTable = `{"TableName":"plain","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],
 		"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}]}`
@@ -24,7 +24,7 @@ const (
 			{"IndexName":"byx","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["x"]}}]}`
 )
 
-// withTables makes a store with the two tables.
+// withTables opens a store with the two tables.
 func withTables(t testing.TB) *Store {
 	t.Helper()
 	s := newStore(t)
@@ -40,7 +40,7 @@ const (
 	rangeSize = "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes"
 )
 
-// TestKeyChecks sends wrong keys to every operation with a Key.
+// TestKeyChecks sends invalid keys to every operation with a Key.
 func TestKeyChecks(t *testing.T) {
 	s := withTables(t)
 	long := strings.Repeat("k", 2049)
@@ -65,7 +65,7 @@ func TestKeyChecks(t *testing.T) {
 	f("range", `{"p":{"S":""},"s":{"N":"1"}}`, emptyText)
 }
 
-// TestItemChecks puts items that a table does not take, alone and in a batch.
+// TestItemChecks puts items that a table does not accept, alone and in a batch.
 func TestItemChecks(t *testing.T) {
 	s := withTables(t)
 	f := func(table, item, alone, inBatch string) {
@@ -85,7 +85,7 @@ func TestItemChecks(t *testing.T) {
 	same("plain", `{"p":{"S":""}}`, emptyText)
 	same("plain", `{"p":{"S":"`+strings.Repeat("k", 2049)+`"}}`, hashSize)
 
-	// Index keys: of several indexes the first by name is named.
+	// Invalid index keys: the message names the first index by name.
 	item := func(more string) string { return `{"p":{"S":"a"},"s":{"N":"1"},` + more + `}` }
 	same("range", item(`"l":{"N":"1"}`), invalid+"Type mismatch for Index Key l Expected: S Actual: N IndexName: byg")
 	same("range", item(`"l":{"NULL":true}`), invalid+"Type mismatch for Index Key l Expected: S Actual: NULL IndexName: byg")
@@ -100,7 +100,7 @@ func TestItemChecks(t *testing.T) {
 	s.mustSend(t, "PutItem", `{"TableName":"range","Item":`+item(`"g":{"S":"`+strings.Repeat("k", 2048)+`"},"l":{"S":"`+strings.Repeat("k", 1024)+`"}`)+`}`)
 }
 
-// TestBinaryKey checks the words for an empty binary key.
+// TestBinaryKey checks the message for an empty binary key.
 func TestBinaryKey(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", strings.Replace(plainTable, `"AttributeType":"S"`, `"AttributeType":"B"`, 1))
@@ -109,7 +109,7 @@ func TestBinaryKey(t *testing.T) {
 	s.expectError(t, "PutItem", `{"TableName":"plain","Item":{"p":{"B":""}}}`, "ValidationException", message)
 }
 
-// TestUpdateChecks sends updates that key attributes do not allow.
+// TestUpdateChecks sends updates that are invalid for key attributes.
 func TestUpdateChecks(t *testing.T) {
 	s := withTables(t)
 	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"n":{"N":"1"},"e":{"S":""},"lng":{"S":"`+strings.Repeat("k", 1025)+`"}}}`)
@@ -136,7 +136,7 @@ func TestUpdateChecks(t *testing.T) {
 	f("SET b = :v", `{":v":{"B":""}}`, notSupported+"The AttributeValue for a key attribute cannot contain an empty binary value.")
 	f("SET l = :v", `{":v":{"S":"`+strings.Repeat("k", 1025)+`"}}`, rangeSize)
 	f("SET g = :v", `{":v":{"S":"`+strings.Repeat("k", 2049)+`"}}`, hashSize)
-	// Faults that depend on the item.
+	// Errors that depend on the item.
 	f("SET l = n", "", "The update expression attempted to update the secondary index key to unsupported type")
 	f("SET l = e", "", notSupported+"The AttributeValue for a key attribute cannot contain an empty string value.")
 	f("SET l = lng", "", "The update expression attempted to update the secondary index key beyond allowed size limits.")
@@ -146,7 +146,7 @@ func TestUpdateChecks(t *testing.T) {
 		"ValidationException", invalid+"Cannot update attribute p. This attribute is part of the key")
 }
 
-// TestNestedKeyPaths checks that no expression may look into a key attribute.
+// TestNestedKeyPaths checks that no expression may have a path into a key attribute.
 func TestNestedKeyPaths(t *testing.T) {
 	s := withTables(t)
 	f := func(op, body string) {
@@ -166,7 +166,7 @@ func TestNestedKeyPaths(t *testing.T) {
 	f("BatchGetItem", `{"RequestItems":{"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}],"ProjectionExpression":"PATH"}}}`)
 }
 
-// TestItemSize puts and updates items around the limit.
+// TestItemSize puts and updates items of about the maximum size.
 func TestItemSize(t *testing.T) {
 	s := withTables(t)
 	item := func(size int) string { // p=a, v=...
@@ -183,8 +183,8 @@ func TestItemSize(t *testing.T) {
 	s.expectError(t, "PutItem", put(limit+1), "ValidationException", message)
 	s.expectError(t, "BatchWriteItem", batch(limit+1), "ValidationException", message)
 
-	// An update counts 3 bytes, and 19 per value written, against the attributes
-	// beside the key.
+	// An update counts 3 bytes, and 19 per value written, in addition to the attributes outside of
+	// the key.
 	update := func(size int) string {
 		return `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"SET v = :v","ExpressionAttributeValues":{":v":{"S":"` +
 			strings.Repeat("x", size-len("v")) + `"}}}`
@@ -198,11 +198,11 @@ func TestItemSize(t *testing.T) {
 	s.mustSend(t, "UpdateItem", two)
 }
 
-// TestItemCollectionItemSize counts an item's entries in local indexes towards the limit of
-// one item, but not its entries in global ones.
+// TestItemCollectionItemSize counts an item's entries in local indexes towards the maximum item
+// size, but not its entries in global ones.
 func TestItemCollectionItemSize(t *testing.T) {
 	s := withTables(t)
-	// The item is 10 bytes and v, its entry in zlx 9 and in zbx, if it has b, everything.
+	// The item has 10 bytes and v; its entry in zlx has 9, and in zbx, if it has b, everything.
 	put := func(more string, v int) string {
 		return `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"l":{"S":"l"},"g":{"S":"g"}` + more + `,"v":{"S":"` + strings.Repeat("x", v-1) + `"}}}`
 	}

@@ -14,12 +14,12 @@ import (
 	"testing"
 )
 
-// Environment of a process that will be killed: its directory, and the progress of each
+// Environment of the process that will be killed: its directory, and the progress of each
 // worker.
 const (
 	envStormDir  = "KASOKU_STORM_DIR"
 	envStormDone = "KASOKU_STORM_DONE"
-	// envKills is how many processes TestKill kills.
+	// envKills is the number of processes that TestKill kills.
 	envKills = "KASOKU_KILLS"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childT replaces a test in the process that will be killed.
+// childT replaces testing.T in the process that will be killed.
 type childT struct {
 	testing.TB
 	failed bool
@@ -54,8 +54,8 @@ func (c *childT) Fatalf(format string, args ...any) {
 
 func (c *childT) Fatal(args ...any) { c.Fatalf("%s", fmt.Sprint(args...)) }
 
-// writeUntilKilled is the process that is to be killed. It writes one byte, the
-// worker's number, for each operation that was acknowledged.
+// writeUntilKilled runs in the process that will be killed. It writes one byte, the worker's
+// number, for each acknowledged operation.
 func writeUntilKilled(dir, text string) int {
 	t := &childT{}
 	var done [stormWorkers]int
@@ -77,9 +77,9 @@ func writeUntilKilled(dir, text string) int {
 	return 1
 }
 
-// TestKill kills a process at a random moment of a storm, again and again. Nothing
-// that was acknowledged may be lost, nothing be there in part: each worker's
-// items, indexes and counters, the transactions' total, the stream.
+// TestKill kills a process at random moments of a storm. No acknowledged write may be lost, and
+// none be visible in part: in the items, indexes and counters of each worker, in the
+// transactions' total, and in the stream.
 func TestKill(t *testing.T) {
 	kills := defaultKills
 	if text := os.Getenv(envKills); text != "" {
@@ -101,7 +101,7 @@ func TestKill(t *testing.T) {
 		s.checkStorm(t, &done, &replayed)
 		s.Close()
 		if t.Failed() {
-			t.Fatalf("after kill %d; the workers have done %v", i+1, done)
+			t.Fatalf("failed after kill %d; operations per worker: %v", i+1, done)
 		}
 	}
 	t.Logf("%d kills, %d operations, %d records in the stream", kills, sum(done[:]), replayed.count)
@@ -153,7 +153,7 @@ func killOnce(t *testing.T, dir string, done *[stormWorkers]int, after int) {
 		}
 		done[worker-'0']++
 	}
-	cmd.Wait() // that it was killed is its error
+	cmd.Wait() // returns an error because it was killed
 	if output.Len() > 0 {
 		t.Fatalf("output of the process:\n%s", output.String())
 	}

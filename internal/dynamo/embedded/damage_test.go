@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDamagedRequests: an invalid request gets a well-formed answer that is not an internal
-// error. The requests are those of the sessions, each with one value replaced or removed.
+// TestDamagedRequests checks that an invalid request gets a well-formed answer other than an
+// internal error. The requests are those of the sessions, each with one value replaced or removed.
 func TestDamagedRequests(t *testing.T) {
 	eachFile(t, "testdata/sessions/*.txt", func(t *testing.T, _, text string) {
 		d := &requestDamager{random: rand.New(rand.NewPCG(1, 2))}
@@ -20,24 +20,24 @@ func TestDamagedRequests(t *testing.T) {
 			s.run(command)
 		}
 		if d.sent == 0 {
-			t.Error("nothing was damaged")
+			t.Error("no request was damaged")
 		}
 	})
 }
 
-// requestDamager makes damaged requests of sound ones.
+// requestDamager damages valid requests.
 type requestDamager struct {
 	random *rand.Rand
 	sent   int
 }
 
-// damagedPerRequest is how many damaged requests go before each sound one.
+// damagedPerRequest is the number of damaged requests that are sent before each valid one.
 const damagedPerRequest = 12
 
-// notDamaged are operations that would take the session's tables away.
+// notDamaged are operations that would delete the session's tables.
 var notDamaged = map[string]bool{"DeleteTable": true}
 
-// damage sends damaged forms of a request and looks at the answers.
+// damage sends damaged forms of a request and checks the answers.
 func (d *requestDamager) damage(s *session, op, body string) {
 	if notDamaged[op] || len(body) > 1<<14 {
 		return
@@ -68,7 +68,7 @@ func (d *requestDamager) damage(s *session, op, body string) {
 // missingValue marks a removed value.
 type missingValue struct{}
 
-// other returns the replacement of a value.
+// other returns a random replacement for a value.
 func (d *requestDamager) other() any {
 	all := []any{missingValue{}, missingValue{}, nil, "", "x", "a", strings.Repeat("x", 300), strings.Repeat("x", 2049), 0, 1, -1, 1.5, 1e30, true, false,
 		[]any{}, map[string]any{}, []any{nil}, []any{[]any{}}, map[string]any{"": nil}, map[string]any{"S": "a"}, map[string]any{"N": "1"},
@@ -77,10 +77,10 @@ func (d *requestDamager) other() any {
 	return all[d.random.IntN(len(all))]
 }
 
-// place is the way to a value: names and positions.
+// jsonPath is the path to a value: names and positions.
 type place []any
 
-// pathsIn lists the places of all values in v.
+// pathsIn returns the paths of all values in v.
 func pathsIn(v any, to place) (all []place) {
 	step := func(at, sub any) {
 		here := append(append(place(nil), to...), at)
@@ -104,7 +104,7 @@ func pathsIn(v any, to place) (all []place) {
 	return all
 }
 
-// replaced returns v with another value at a place.
+// replaced returns v with another value at a path.
 func replaced(v any, at place, other any) any {
 	if len(at) == 0 {
 		return other

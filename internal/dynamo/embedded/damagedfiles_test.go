@@ -19,7 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// envDamages is how many damages TestDamagedFiles tries, with a new seed. Without it
+// envDamages is the number of damages that TestDamagedFiles tries, with a new seed. Without it
 // the test tries defaultDamages, the same in every run.
 const envDamages = "KASOKU_DAMAGES"
 
@@ -48,12 +48,12 @@ func readContents(t testing.TB, fs vfs.FS, dir string) contents {
 		}
 		f.Close()
 	}
-	delete(files, "BALLAST") // which is only there for its size
+	delete(files, "BALLAST") // which only reserves space
 	return files
 }
 
-// readKilled reads the directory of an open store as if the process were killed now: a state
-// that is read twice existed at one moment.
+// readKilled reads the directory of an open store as if the process were killed now: it reads
+// until two reads return the same.
 func readKilled(t testing.TB, fs vfs.FS, dir string) contents {
 	t.Helper()
 	files := readContents(t, fs, dir)
@@ -73,7 +73,7 @@ func (c contents) write(t testing.TB, fs vfs.FS, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// With the race detector the file system changes the bytes that it is given.
+		// With the race detector the file system changes the bytes passed to it.
 		if _, err := f.Write(bytes.Clone(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -95,8 +95,8 @@ type damagedStore struct {
 const damagedTable = `{"TableName":"tab","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],` +
 	`"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}`
 
-// scanned returns the answers to a Scan of the table, which has all items in an order
-// that depends on their keys; an error if they can't be read.
+// scanned returns the answers to a Scan of the table, which has all items in an order that
+// depends on their keys. It returns an error if they can't be read.
 func scanned(t testing.TB, s *Store) (string, error) {
 	t.Helper()
 	var replies strings.Builder
@@ -116,13 +116,13 @@ func scanned(t testing.TB, s *Store) (string, error) {
 	}
 }
 
-// itemsIn returns how many items there are in the answers to a Scan.
+// itemsIn returns the number of items in the answers to a Scan.
 func itemsIn(replies string) int {
 	return strings.Count(replies, `"pk":{"S":`) - strings.Count(replies, `"LastEvaluatedKey"`)
 }
 
-// damagedStores makes stores in the states that a start finds them in: closed, killed
-// after the first writes, and killed after much was written.
+// damagedStores returns stores in the states in which one can be opened: closed, killed after
+// the first writes, and killed after many writes.
 func damagedStores(t testing.TB) []damagedStore {
 	t.Helper()
 	const dir = "store"
@@ -154,13 +154,13 @@ func damagedStores(t testing.TB) []damagedStore {
 	stores = append(stores, damagedStore{"closed", readContents(t, fs, dir), items})
 
 	s = openStore(t, cfg)
-	put(s, 60, 90, 40_000) // so that the log is begun anew several times, and its files used again
+	put(s, 60, 90, 40_000) // enough to start new logs and to recycle their files
 	put(s, 90, 95, 20)
 	found("killed after many writes", s)
 	return stores
 }
 
-// hexadecimal returns text that can't be compressed to much less than half.
+// hexadecimal returns text that can't be compressed to much less than half its size.
 func hexadecimal(seed uint64, size int) string {
 	random := make([]byte, size/2)
 	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(random)
@@ -207,9 +207,9 @@ func damageOne(random *rand.Rand, files contents) fileDamage {
 	return d
 }
 
-// TestDamagedFiles damages one file of a store's directory at a time. The store that is
-// opened then either returns all acknowledged writes, or is refused with a message that
-// names the directory and a remedy, and the directory is unchanged.
+// TestDamagedFiles damages one file of a store's directory at a time. The store that is opened
+// then either returns all acknowledged writes, or isn't opened, with a message that names the
+// directory and a remedy, and the directory is unchanged.
 func TestDamagedFiles(t *testing.T) {
 	damages, seed := defaultDamages, uint64(1)
 	if text := os.Getenv(envDamages); text != "" {
@@ -238,8 +238,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// openDamaged opens the files as a store. It returns an error unless all writes are there or
-// the start is refused properly.
+// openDamaged opens the files as a store. It returns an error unless all writes are present or
+// the store refuses properly to open.
 func openDamaged(t *testing.T, found damagedStore, files contents) (outcome string, err error) {
 	const dir = "store"
 	fs := vfs.NewMem()
@@ -270,18 +270,18 @@ func openDamaged(t *testing.T, found damagedStore, files contents) (outcome stri
 	return "opened", nil
 }
 
-// TestFormerFormat opens stores of a version without recorded facts: one that was closed,
-// and one whose process was killed. Even there a damaged manifest is detected.
+// TestFormerFormat opens stores of the previous format, which has no integrity record: one that
+// was closed, and one whose process was killed. A damaged manifest is detected there too.
 func TestFormerFormat(t *testing.T) {
 	for _, name := range []string{"closed", "killed"} {
 		t.Run(name, func(t *testing.T) {
 			files := readContents(t, vfs.Default, filepath.Join("testdata/format1", name))
 			dir := t.TempDir()
 			files.write(t, vfs.Default, dir)
-			for range 2 { // the second time it has the newer format
+			for range 2 { // the first time converts it to the current format
 				s := openStore(t, Config{Dir: dir, NoSync: true})
 				if items, err := scanned(t, s); itemsIn(items) != 15 || err != nil {
-					t.Errorf("%d items, %v", itemsIn(items), err)
+					t.Errorf("got %d items, %v; want 15", itemsIn(items), err)
 				}
 				s.Close()
 			}

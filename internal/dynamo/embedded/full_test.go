@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// TestDeletesOnFullDisk fills a disk. Requests that only delete may use the reserve, and are
-// refused with the other writes when half of it is used.
+// TestDeletesOnFullDisk fills a disk. Requests that only delete may use the reserve; they are
+// refused like other writes when half of it is used.
 func TestDeletesOnFullDisk(t *testing.T) {
 	const disk, reserve = 1 << 30, 64 << 20
 	fs := vfs.NewMem()
@@ -61,7 +61,7 @@ func TestDeletesOnFullDisk(t *testing.T) {
 		t.Helper()
 		for _, r := range requests {
 			if got := accepted(r.op, r.body); got != want {
-				t.Errorf("%s: %s %s: accepted is %v", when, r.op, r.body, got)
+				t.Errorf("%s: %s %s: got accepted %v", when, r.op, r.body, got)
 			}
 		}
 	}
@@ -77,11 +77,11 @@ func TestDeletesOnFullDisk(t *testing.T) {
 	await.Until(t, func() bool { return accepted("PutItem", `{"TableName":"tab","Item":{"pk":{"S":"k31"}}}`) })
 	expectAll("with room again", deleting("k1"), true)
 	if reply, err := scanned(t, s); err != nil || strings.Contains(reply, `"k0"`) || strings.Contains(reply, `"k15"`) || !strings.Contains(reply, `"k30"`) || strings.Contains(reply, `"new"`) {
-		t.Errorf("at the end there is %s, %v", reply, err)
+		t.Errorf("at the end the table has %s, %v", reply, err)
 	}
 }
 
-// TestExpiryOnFullDisk: expired items are removed on a full disk.
+// TestExpiryOnFullDisk checks that expired items are removed on a full disk.
 func TestExpiryOnFullDisk(t *testing.T) {
 	const disk, reserve = 1 << 30, 64 << 20
 	fs := vfs.NewMem()
@@ -97,6 +97,6 @@ func TestExpiryOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if items, err := scanned(t, s); err != nil || itemsIn(items) != 0 {
-		t.Errorf("%s, %v", items, err)
+		t.Errorf("got the items %s, %v", items, err)
 	}
 }

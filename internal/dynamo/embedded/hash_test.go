@@ -14,7 +14,7 @@ func keyOf(typ value.Type, text string) *value.Value {
 	return &value.Value{Type: typ, Text: []byte(text)}
 }
 
-// Observed at the service: the order in which it scans partitions.
+// TestScanOrderMatchesDynamoDB compares the order of partitions in scans with DynamoDB's.
 func TestScanOrderMatchesDynamoDB(t *testing.T) {
 	f := func(typ value.Type, order string) {
 		t.Helper()
@@ -30,7 +30,7 @@ func TestScanOrderMatchesDynamoDB(t *testing.T) {
 	f(value.Number, "7 999.9 8 3 2 -999.9 9 4 -0.09 6 1 0 0.012345 5")
 }
 
-// Segments of 4096 that the service was seen to find keys in.
+// TestSegmentsMatchDynamoDB uses keys that DynamoDB returned in these segments of 4096.
 func TestSegmentsMatchDynamoDB(t *testing.T) {
 	f := func(typ value.Type, key string, want uint64) {
 		t.Helper()
@@ -47,8 +47,8 @@ func TestSegmentsMatchDynamoDB(t *testing.T) {
 	f(value.Number, "2388", 4095)
 }
 
-// Entries of one index key: in the order in which the service was seen to return
-// items with these partition and sort keys.
+// TestOrderOfEqualKeysMatchesDynamoDB compares the order of entries with one index key with the
+// one in which DynamoDB returned items with these partition and sort keys.
 func TestOrderOfEqualKeysMatchesDynamoDB(t *testing.T) {
 	f := func(order string) {
 		t.Helper()
@@ -57,7 +57,7 @@ func TestOrderOfEqualKeysMatchesDynamoDB(t *testing.T) {
 			return cmp.Compare(serviceHash(keyOf(value.String, a[:1]), keyOf(value.String, a[1:])), serviceHash(keyOf(value.String, b[:1]), keyOf(value.String, b[1:])))
 		})
 		if !slices.Equal(got, want) {
-			t.Errorf("ties in the order %v; want %v", got, want)
+			t.Errorf("got the order %v; want %v", got, want)
 		}
 	}
 	f("bb aa ce ea da cd")

@@ -40,7 +40,7 @@ func openIdle(t testing.TB, cfg Config, clock func() time.Time) *Store {
 	return s
 }
 
-// send makes a request and returns the answer.
+// send sends a request and returns the answer.
 func (s *Store) send(t testing.TB, op, body string) (status int, reply string) {
 	t.Helper()
 	prefix := "DynamoDB_20120810."
@@ -58,7 +58,7 @@ func (s *Store) send(t testing.TB, op, body string) (status int, reply string) {
 	return resp.Status, string(resp.Body)
 }
 
-// mustSend makes a request that has to succeed and returns the reply.
+// mustSend sends a request that must succeed and returns the reply.
 func (s *Store) mustSend(t testing.TB, op, body string) string {
 	t.Helper()
 	status, reply := s.send(t, op, body)
@@ -68,7 +68,7 @@ func (s *Store) mustSend(t testing.TB, op, body string) string {
 	return reply
 }
 
-// expectError makes a request that has to fail with the error type and message.
+// expectError sends a request that must fail with the error type and message.
 func (s *Store) expectError(t testing.TB, op, body, typ, message string) {
 	t.Helper()
 	status, reply := s.send(t, op, body)
@@ -79,7 +79,7 @@ func (s *Store) expectError(t testing.TB, op, body, typ, message string) {
 	}
 }
 
-// openForProcess opens a store of a process of its own.
+// openForProcess opens a store in a process of its own.
 func openForProcess(dir string) (*Store, error) {
 	return Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }

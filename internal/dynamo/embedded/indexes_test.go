@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// entries reads everything below a prefix.
+// entries reads all entries with a prefix.
 func entries(t testing.TB, r disk.Reader, prefix []byte) map[string]string {
 	t.Helper()
 	it, err := r.Iter(prefix, prefixEnd(nil, prefix))
@@ -63,12 +63,12 @@ func (s *Store) checkTable(t testing.TB, name string) {
 		got := entries(t, snapshot, appendIndex(nil, tb.id, x.ID))
 		for key, stored := range want {
 			if got[key] != stored {
-				t.Errorf("%s.%s: under %q is %q; want %q", name, x.Name, key, got[key], stored)
+				t.Errorf("%s.%s: key %q: got %q, want %q", name, x.Name, key, got[key], stored)
 			}
 		}
 		for key, stored := range got {
 			if want[key] == "" {
-				t.Errorf("%s.%s: under %q is %q, of which there is no item", name, x.Name, key, stored)
+				t.Errorf("%s.%s: key %q has %q, but there is no such item", name, x.Name, key, stored)
 			}
 		}
 		s.checkCounter(t, snapshot, tb, x.ID, got)
@@ -105,11 +105,11 @@ func (s *Store) checkCounter(t testing.TB, r disk.Reader, tb *table, index uint3
 		want[1] += int64(size)
 	}
 	if got != want {
-		t.Errorf("%s, index %d: counted %d items of %d bytes; there are %d of %d", tb.info.Name, index, got[0], got[1], want[0], want[1])
+		t.Errorf("%s, index %d: counters: %d items of %d bytes, want %d of %d", tb.info.Name, index, got[0], got[1], want[0], want[1])
 	}
 }
 
-// TestEntries has an item enter, change in and leave indexes.
+// TestEntries adds an item to indexes, changes it there and removes it from them.
 func TestEntries(t *testing.T) {
 	s := withTables(t)
 	f := func(op, more string, want string) {
@@ -136,7 +136,7 @@ func TestEntries(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s %s: in %s; want %s", op, more, strings.Join(got, " "), want)
+			t.Errorf("%s %s: got the entries %s, want %s", op, more, strings.Join(got, " "), want)
 		}
 	}
 	f("PutItem", ``, "")
@@ -149,7 +149,7 @@ func TestEntries(t *testing.T) {
 	f("DeleteItem", ``, "")
 }
 
-// TestEntriesOfOneKey puts many items under one key of a global index.
+// TestEntriesOfOneKey puts many items with one key of a global index.
 func TestEntriesOfOneKey(t *testing.T) {
 	s := withTables(t)
 	for i := range 20 {
@@ -157,6 +157,6 @@ func TestEntriesOfOneKey(t *testing.T) {
 	}
 	s.checkTable(t, "range")
 	if n := len(entries(t, s.db, appendIndex(nil, (*s.tables.Load())["range"].id, (*s.tables.Load())["range"].info.Index("byg").ID))); n != 20 {
-		t.Errorf("%d entries", n)
+		t.Errorf("got %d entries", n)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// kilobyte is the text of an item of about 1 KB.
+// kilobyte returns the text of an item of about 1 KB.
 func kilobyte(key int) string {
 	return fmt.Sprintf(`{"p":{"S":"key%08d"},"name":{"S":"%s"},"count":{"N":"12345"},"tags":{"SS":["red","green"]},"body":{"S":"%s"}}`,
 		key, strings.Repeat("n", 40), strings.Repeat("x", 900))
 }
 
-// benchStore has a table with some items.
+// benchStore opens a store with a table and some items.
 func benchStore(b *testing.B, noSync bool, items int) *Store {
 	b.Helper()
 	s := openStore(b, Config{Dir: b.TempDir(), NoSync: noSync})
@@ -53,8 +53,8 @@ func BenchmarkPutItem(b *testing.B) {
 	}
 }
 
-// BenchmarkPutItemSynced is 64 clients that write items of their own, each
-// acknowledged once it is on disk.
+// BenchmarkPutItemSynced has 64 clients that write items of their own, each acknowledged when
+// it is on disk.
 func BenchmarkPutItemSynced(b *testing.B) {
 	s := benchStore(b, false, 0)
 	var next atomic.Int64

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// expectReply makes requests and compares the exact answers.
+// expectReply sends a request and compares the exact reply.
 func (s *Store) expectReply(t testing.TB, op, body, want string) {
 	t.Helper()
 	if got := s.mustSend(t, op, body); got != want {
@@ -32,7 +32,7 @@ func TestGetItem(t *testing.T) {
 	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"b"}},"ReturnConsumedCapacity":"TOTAL"}`, `{"ConsumedCapacity":{"TableName":"plain","CapacityUnits":0.5}}`)
 }
 
-// TestNoTable names a table that is not there, in every operation on items.
+// TestNoTable names a missing table in every operation on items.
 func TestNoTable(t *testing.T) {
 	s := newStore(t)
 	f := func(op, body string) {
@@ -47,11 +47,11 @@ func TestNoTable(t *testing.T) {
 	f("BatchWriteItem", `{"RequestItems":{"none":[{"PutRequest":{"Item":{}}}]}}`)
 	f("TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"none","Key":{"p":{"S":"a"}}}}]}`)
 	f("TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"none","Item":{}}}]}`)
-	// Expressions are refused before the table is looked for.
+	// Expressions are checked before the table is looked up.
 	s.expectError(t, "DeleteItem", `{"TableName":"none","Key":{"p":{"S":"a"}},"ConditionExpression":""}`, "ValidationException", "Invalid ConditionExpression: The expression can not be empty;")
 }
 
-// TestReturnValues requests every value of every write: first without an item, then with
+// TestReturnValues requests every ReturnValues of every write, first without an item, then with
 // one.
 func TestReturnValues(t *testing.T) {
 	const (
@@ -89,11 +89,11 @@ func TestReturnValues(t *testing.T) {
 	f(true, "UpdateItem", update, "UPDATED_OLD", `{"m":{"M":{"k":{"S":"was"}}},"l":{"L":[{"S":"0"}]}}`)
 	f(true, "UpdateItem", update, "ALL_NEW", `{"p":{"S":"a"},"m":{"M":{"k":{"N":"9"},"o":{"S":"other"}}},"l":{"L":[{"S":"1"},{"S":"2"},{"S":"new"}]},"y":{"S":"new"}}`)
 	f(true, "UpdateItem", update, "UPDATED_NEW", `{"m":{"M":{"k":{"N":"9"}}},"l":{"L":[{"S":"1"}]},"y":{"S":"new"}}`)
-	// An update that only removes makes no item.
+	// An update that only removes attributes creates no item.
 	for _, mode := range []string{"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"} {
 		f(false, "UpdateItem", remove, mode, ``)
 	}
-	// An update without actions makes an item from the key.
+	// An update without actions creates an item from the key.
 	const nothing = `{"TableName":"plain","Key":{"p":{"S":"a"}}`
 	f(false, "UpdateItem", nothing, "ALL_NEW", `{"p":{"S":"a"}}`)
 	f(true, "UpdateItem", nothing, "ALL_NEW", old)
@@ -103,7 +103,7 @@ func TestReturnValues(t *testing.T) {
 	f(false, "UpdateItem", nothing+`,"AttributeUpdates":{"x":{"Action":"ADD","Value":{"N":"3"}}}`, "ALL_NEW", `{"p":{"S":"a"},"x":{"N":"3"}}`)
 }
 
-// TestRemoveCreatesNoItem looks for the item that a removing update must not make.
+// TestRemoveCreatesNoItem checks that an update that only removes attributes creates no item.
 func TestRemoveCreatesNoItem(t *testing.T) {
 	s := withTables(t)
 	s.mustSend(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"REMOVE x.y"}`)
@@ -112,8 +112,7 @@ func TestRemoveCreatesNoItem(t *testing.T) {
 	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"}}}`)
 }
 
-// TestConditions makes writes whose conditions hold or fail, and requests the item on
-// failure.
+// TestConditions sends writes whose conditions hold or fail, and requests the item on failure.
 func TestConditions(t *testing.T) {
 	const (
 		old  = `{"p":{"S":"a"},"v":{"N":"1"}}`
@@ -151,7 +150,7 @@ func TestConditions(t *testing.T) {
 	}
 	f("PutItem", `"Item":{"p":{"S":"a"}}`)
 	f("DeleteItem", `"Key":{"p":{"S":"a"}}`)
-	// An update's values and the condition's are one list.
+	// The values of the update and of the condition are in one list.
 	s := withTables(t)
 	update := func(condition string) string {
 		return fmt.Sprintf(`{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"ADD v :one","ConditionExpression":%q,"ExpressionAttributeValues":{":one":{"N":"1"}}}`, condition)
@@ -163,7 +162,7 @@ func TestConditions(t *testing.T) {
 	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"2"}}}`)
 }
 
-// TestUpdateFaults makes updates that are invalid for the item. The condition is evaluated
+// TestUpdateFaults sends updates that are invalid for the item. The condition is evaluated
 // first.
 func TestUpdateFaults(t *testing.T) {
 	s := withTables(t)
@@ -181,7 +180,7 @@ func TestUpdateFaults(t *testing.T) {
 	s.expectReply(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
 }
 
-// TestItemCollectionMetrics requests them for tables with and without collections.
+// TestItemCollectionMetrics requests the metrics of tables with and without collections.
 func TestItemCollectionMetrics(t *testing.T) {
 	s := withTables(t)
 	const metrics = `{"ItemCollectionKey":{"p":{"S":"a"}},"SizeEstimateRangeGB":[0.0,1.0]}`

@@ -9,12 +9,12 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// refusal is the answer to a request with these members.
+// refusal is the expected error of a request with these members.
 type refusal struct{ typ, members, message string }
 
-// expectErrorsInOrder checks that each refusal is returned alone, and instead of each later one in
-// the list. Of several members with one name the last counts, so later members of the list
-// are earlier in the request.
+// expectErrorsInOrder checks that each error is returned alone, and instead of each later one in
+// the list. Of several members with one name the last counts, so later members of the list are
+// earlier in the request.
 func (s *Store) expectErrorsInOrder(t *testing.T, op, base string, list ...refusal) {
 	t.Helper()
 	for i, first := range list {
@@ -40,8 +40,8 @@ const (
 	noUpdate    = "Invalid UpdateExpression: The expression can not be empty;"
 )
 
-// TestRequestOrder: invalid requests are refused before the operation is checked, and the
-// operation before the request's members.
+// TestRequestOrder checks that malformed requests are refused before the operation is checked,
+// and the operation before the request's members.
 func TestRequestOrder(t *testing.T) {
 	s := newStore(t)
 	f := func(target, body, reply string) {
@@ -234,8 +234,8 @@ func TestTransactionFaultsInOrder(t *testing.T) {
 	)
 }
 
-// TestEveryFaultAtOnce: a request of each operation on tables and streams with a
-// value of the wrong type, a broken constraint and a table that is not there.
+// TestEveryFaultAtOnce sends requests on tables and streams with a value of the wrong type, an
+// invalid value and a missing table: the first is reported before the second, before the third.
 func TestEveryFaultAtOnce(t *testing.T) {
 	s := newStore(t)
 	const needsTable = "The parameter 'TableName' is required but was not present in the request"

@@ -29,8 +29,8 @@ func (s *Store) summary(t testing.TB, op, body string) (p pageSummary) {
 
 const wholePartition = `"KeyConditionExpression":"a = :a","ExpressionAttributeValues":{":a":{"S":"p"}}`
 
-// A page ends with the item that makes it a megabyte, and has a key to go on from
-// whether anything follows or not.
+// TestPageOfOneMegabyte checks that a page ends with the item that makes it a megabyte, and has a
+// LastEvaluatedKey whether anything follows or not.
 func TestPageOfOneMegabyte(t *testing.T) {
 	const quarter = maxPage / 4
 	s := newQueryStore(t)
@@ -78,7 +78,8 @@ func TestPageAfterFilter(t *testing.T) {
 	f(6, `{"Count":2,"ScannedCount":5,"Items":[{"b":{"S":"1"}},{"b":{"S":"3"}}]}`)
 }
 
-// A key to go on from is useless, and refused, where there is only one item.
+// TestNoLastKeyOfSingleItem checks that a Query of a table without a sort key, which finds at
+// most one item, returns no LastEvaluatedKey.
 func TestNoLastKeyOfSingleItem(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "hash", map[string]string{"a": "x"})
@@ -86,8 +87,8 @@ func TestNoLastKeyOfSingleItem(t *testing.T) {
 	s.expectSameReply(t, "Scan", `{"TableName":"hash","Limit":1}`, `{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"}}],"LastEvaluatedKey":{"a":{"S":"x"}}}`)
 }
 
-// An item that is deleted between two pages is missing from the second, even if the first
-// ended with it.
+// TestStartKeyNeedNotExist checks that an item that is deleted between two pages is only missing,
+// even if the first page ended with it.
 func TestStartKeyNeedNotExist(t *testing.T) {
 	s := newQueryStore(t)
 	for i := range 6 {
@@ -168,7 +169,7 @@ func TestReadCapacity(t *testing.T) {
 	f("Scan", `,"IndexName":"pair"`, "0.5"+fmt.Sprintf(global, "0.0", "pair", "0.5"))
 }
 
-// compact writes JSON in one form.
+// compact returns JSON in a comparable form.
 func compact(t testing.TB, text string) string {
 	t.Helper()
 	var v any
@@ -182,8 +183,8 @@ func compact(t testing.TB, text string) string {
 	return string(out)
 }
 
-// Fetched items count towards the page: the index entries alone would allow
-// thousands of them.
+// TestPageOfFetchedItems checks that fetched items count towards the page: the index entries
+// alone would allow thousands of them.
 func TestPageOfFetchedItems(t *testing.T) {
 	s := newQueryStore(t)
 	for i := range 6 {
@@ -193,10 +194,10 @@ func TestPageOfFetchedItems(t *testing.T) {
 	}
 	p := s.summary(t, "Query", `{"TableName":"range","IndexName":"sparse","Select":"ALL_ATTRIBUTES",`+wholePartition+`}`)
 	if p.Count != 4 || len(p.LastEvaluatedKey) != 3 || p.LastEvaluatedKey["d"]["S"] != "3" {
-		t.Errorf("%d items up to %v", p.Count, p.LastEvaluatedKey)
+		t.Errorf("got %d items up to %v", p.Count, p.LastEvaluatedKey)
 	}
 	if p := s.summary(t, "Query", `{"TableName":"range","IndexName":"sparse",`+wholePartition+`}`); p.Count != 6 || p.LastEvaluatedKey != nil {
-		t.Errorf("%d items up to %v without fetching", p.Count, p.LastEvaluatedKey)
+		t.Errorf("without fetching: got %d items up to %v", p.Count, p.LastEvaluatedKey)
 	}
 }
 

@@ -32,7 +32,7 @@ func withStatements(t testing.TB) *Store {
 	return s
 }
 
-// execute is the body of an ExecuteStatement with more members.
+// execute returns the body of an ExecuteStatement with more members.
 func execute(statement string, more ...string) string {
 	return fmt.Sprintf(`{"Statement":%s%s}`, wire.AppendQuoted(nil, []byte(statement)), strings.Join(append([]string{""}, more...), ","))
 }
@@ -55,7 +55,7 @@ func (s *Store) rows(t testing.TB, statement string, more ...string) string {
 	return string(reply.Items)
 }
 
-// expectInvalid executes a statement that must be refused.
+// expectInvalid executes a statement that must be refused with a ValidationException.
 func (s *Store) expectInvalid(t testing.TB, statement, message string, more ...string) {
 	t.Helper()
 	s.expectError(t, "ExecuteStatement", execute(statement, more...), "ValidationException", message)
@@ -170,15 +170,16 @@ func TestUpdateRefusals(t *testing.T) {
 	f("SET a = ? WHERE p = 'a' AND s = 1", "Item size to update has exceeded the maximum allowed size", `"Parameters":[{"S":"`+strings.Repeat("x", 400<<10)+`"}]`)
 	s.expectInvalid(t, "DELETE FROM two WHERE p = 'a' AND s = 1 RETURNING ALL NEW *", "Invalid returning clause: RETURNING ALL NEW *. Only RETURNING ALL OLD * is allowed in DELETE statements.")
 	if got := s.rows(t, "SELECT * FROM two"); got != `[{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"}}]` {
-		t.Errorf("a refused statement has left %s", got)
+		t.Errorf("a refused statement wrote %s", got)
 	}
 }
 
-// A statement is measured without the cost that UpdateItem adds for its actions.
+// TestStatementSize checks that the size limit of a statement does not include the cost that
+// UpdateItem adds for its actions.
 func TestStatementSize(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, "INSERT INTO one VALUE {'p': 'a'}")
-	const rest = len("p") + len("a") + len("x") // the item beside the value of x
+	const rest = len("p") + len("a") + len("x") // the item without the value of x
 	long := strings.Repeat("x", 400<<10-rest)
 	s.mustSend(t, "ExecuteStatement", execute("UPDATE one SET x = ? WHERE p = 'a'", `"Parameters":[{"S":"`+long+`"}]`))
 	s.expectInvalid(t, "UPDATE one SET x = ? WHERE p = 'a'", "Item size to update has exceeded the maximum allowed size", `"Parameters":[{"S":"`+long+`x"}]`)

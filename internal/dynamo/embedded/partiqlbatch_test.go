@@ -9,8 +9,7 @@ import (
 )
 
 // statementsBody returns the body of a BatchExecuteStatement or an ExecuteTransaction with the
-// statements in the member. A statement that begins with a brace is used with its other
-// members.
+// statements in the member. A statement that begins with a brace is used with its other members.
 func statementsBody(member string, more string, statements ...string) string {
 	list := make([]string, len(statements))
 	for i, text := range statements {
@@ -30,8 +29,8 @@ func (s *Store) expectBatch(t testing.TB, more string, statements []string, resp
 	}
 }
 
-// failedWith is the response to a statement that has failed: with a table if it got
-// as far as its item.
+// failedWith returns the response to a failed statement. table is empty if the statement was
+// rejected before its item was read.
 func failedWith(code, message, table string) string {
 	text := fmt.Sprintf(`{"Error":{"Code":"%s","Message":%s}`, code, wire.AppendQuoted(nil, []byte(message)))
 	if table != "" {

@@ -12,22 +12,22 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// pair is a piece of a statement and of its native counterpart. Both draw on the
-// same values, which the statement has for its question marks one by one.
+// pair is a part of a statement and of the equivalent native request. Both use the same values;
+// the statement has them as parameters.
 type pair struct{ statement, native string }
 
-// pairGenerator draws pairs.
+// pairGenerator generates pairs.
 type pairGenerator struct {
 	r      *rapid.T
 	values []string // as JSON
-	keys   bool     // conditions look at key attributes too
+	keys   bool     // conditions include key attributes
 }
 
 func (d *pairGenerator) choose(label string, of ...string) string {
 	return rapid.SampledFrom(of).Draw(d.r, label)
 }
 
-// value draws a value.
+// value generates a value.
 func (d *pairGenerator) value(of ...string) pair {
 	d.values = append(d.values, d.choose("value", of...))
 	return pair{"?", fmt.Sprintf(":v%d", len(d.values)-1)}
@@ -48,7 +48,7 @@ func (d *pairGenerator) operand() pair {
 	return d.path()
 }
 
-// scalar is an operand that can be less than another.
+// scalar returns an operand that can be compared by order.
 func (d *pairGenerator) scalar() pair {
 	if rapid.Bool().Draw(d.r, "constant") {
 		return d.value(someValues[:7]...)
@@ -56,7 +56,7 @@ func (d *pairGenerator) scalar() pair {
 	return d.path()
 }
 
-// join writes pieces with the same text between them.
+// join joins pairs with a text between them.
 func join(between string, list ...pair) (p pair) {
 	for i, x := range list {
 		if i > 0 {
@@ -73,7 +73,7 @@ func (p pair) within(before, behind string) pair {
 	return pair{before + p.statement + behind, before + p.native + behind}
 }
 
-// condition draws a condition.
+// condition generates a condition.
 func (d *pairGenerator) condition(depth int) pair {
 	if depth > 0 && rapid.IntRange(0, 2).Draw(d.r, "composed") == 0 {
 		switch d.choose("operator", "AND", "OR", "NOT") {
@@ -117,7 +117,7 @@ func (d *pairGenerator) condition(depth int) pair {
 	return join(" > ", d.path().within("size(", ")"), d.value(`{"N":"0"}`, `{"N":"1"}`))
 }
 
-// keyCondition draws a condition of a key attribute.
+// keyCondition generates a condition of a key attribute.
 func (d *pairGenerator) keyCondition() pair {
 	p, s := pair{"p", "p"}, pair{"s", "s"}
 	hash := func() pair { return d.value(`{"S":"a"}`, `{"S":"b"}`, `{"S":"c"}`) }
@@ -135,7 +135,7 @@ func (d *pairGenerator) keyCondition() pair {
 	return join(" AND ", join(" BETWEEN ", s, d.value(`{"N":"1"}`, `{"N":"2"}`)), d.value(`{"N":"2"}`, `{"N":"3"}`))
 }
 
-// nativeValues are the values that a native request uses.
+// nativeValues returns the values that a native request uses.
 func (d *pairGenerator) nativeValues(texts ...string) string {
 	values := map[string]json.RawMessage{}
 	all := strings.Join(texts, " ")
@@ -156,7 +156,7 @@ func (d *pairGenerator) nativeValues(texts ...string) string {
 	return `,"ExpressionAttributeValues":` + string(text)
 }
 
-// withParameters is an ExecuteStatement with values for its question marks.
+// withParameters returns an ExecuteStatement with values for its parameters.
 func (d *pairGenerator) withParameters(statement string, more ...string) string {
 	if len(d.values) > 0 {
 		more = append(more, `"Parameters":[`+strings.Join(d.values, ",")+`]`)
@@ -164,8 +164,8 @@ func (d *pairGenerator) withParameters(statement string, more ...string) string 
 	return execute(statement, more...)
 }
 
-// action draws an action of an update: a piece of a statement, and the clause and
-// the piece of the native expression.
+// action generates an action of an update: the part of a statement, and the clause and the part of
+// the native expression.
 func (d *pairGenerator) action(name string) (statement, clause, native string) {
 	set := func(right pair) (string, string, string) {
 		return "SET " + name + " = " + right.statement, "SET", name + " = " + right.native
@@ -195,9 +195,9 @@ func (d *pairGenerator) action(name string) (statement, clause, native string) {
 var nativeReturns = map[string]string{"": "NONE", " RETURNING ALL OLD *": "ALL_OLD", " RETURNING ALL NEW *": "ALL_NEW", " RETURNING MODIFIED OLD *": "UPDATED_OLD",
 	" RETURNING MODIFIED NEW *": "UPDATED_NEW"}
 
-// drawWrite draws a statement that writes to table two and its native counterpart,
-// which writes to table nat. Where several parts can be wrong, actions and the
-// condition, the two may complain of different ones.
+// drawWrite generates a statement that writes to table two and the equivalent native request,
+// which writes to table nat. several reports that several parts can be invalid, so that the two
+// may report different errors.
 func drawWrite(r *rapid.T) (statement, op, native string, several bool) {
 	d := &pairGenerator{r: r}
 	hash, sort := d.choose("p", "a", "b"), rapid.IntRange(1, 2).Draw(r, "s")
@@ -276,7 +276,7 @@ func drawWrite(r *rapid.T) (statement, op, native string, several bool) {
 			`,"ReturnValues":"` + nativeReturns[returning] + `","ReturnValuesOnConditionCheckFailure":"ALL_OLD"` + more + `}`, false
 }
 
-// outcome is the compared part of a reply.
+// outcome returns the part of a reply that is compared.
 func outcome(status int, reply string) string {
 	var r struct {
 		Type             string `json:"__type"`
@@ -301,15 +301,15 @@ func outcome(status int, reply string) string {
 		strings.Replace(orderless(r.ConsumedCapacity), `"two"`, `"nat"`, 1))
 }
 
-// orderless returns a JSON text with sorted members of objects: the order of an item's
-// attributes is undefined.
+// orderless returns a JSON text with sorted members of objects: the order of an item's attributes
+// is undefined.
 func orderless[T ~string | ~[]byte](text T) string {
 	out, _ := wire.AppendCanonical(nil, []byte(text))
 	return string(out)
 }
 
-// A statement that writes has the effect of its native counterpart: on the item and the
-// indexes, in its answer, and in its cost.
+// TestStatementsAgainstNativeWrites checks that a statement that writes has the effect of the
+// equivalent native request: on the item and the indexes, in its answer, and in its cost.
 func TestStatementsAgainstNativeWrites(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", statementsRange)
@@ -337,7 +337,7 @@ func TestStatementsAgainstNativeWrites(t *testing.T) {
 	})
 }
 
-// A SELECT returns the items of a filtered Scan, for all ways of reading and paging.
+// TestSelectAgainstScan checks that a SELECT returns the items of a filtered Scan in all pages.
 func TestSelectAgainstScan(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", statementsRange)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// withRows opens a store whose table two has partitions a, b and c with the sort keys 1 to 4
-// each; n is the sort key, and q is an attribute of b and c.
+// withRows opens a store whose table two has the partitions a, b and c with the sort keys 1 to 4
+// each; n equals the sort key, and q is an attribute in b and c.
 func withRows(t testing.TB) *Store {
 	t.Helper()
 	s := withStatements(t)
@@ -34,7 +34,7 @@ type statementPage struct {
 	LastEvaluatedKey json.RawMessage
 }
 
-// keys are the keys of the items, as a1 b2.
+// keys returns the keys of the items, for example a1 b2.
 func (p *statementPage) keys() string {
 	var keys []string
 	for _, item := range p.Items {
@@ -148,7 +148,7 @@ func TestSelectRefusals(t *testing.T) {
 	f("p = 'a' AND s = 0"+strings.Repeat(" OR p = 'a' AND s = 0", 50), many)
 	f("p = 'a' AND s IN "+list(101), "The IN operator is provided with too many operands; number of operands: 101")
 	if got := s.page(t, "SELECT p, s FROM two WHERE p = 'a' AND s IN "+list(50)); got.keys() != "a1 a2 a3 a4" {
-		t.Errorf("of 50 keys %s are there", got.keys())
+		t.Errorf("a SELECT of 50 keys returned %s", got.keys())
 	}
 
 	const typed = "Key attribute's data type should match its data type in table's schema: Key "
@@ -250,7 +250,7 @@ func TestSelectFromIndex(t *testing.T) {
 	g("SELECT * FROM two.glob WHERE g = 1", "Key attribute's data type should match its data type in table's schema: Key g")
 }
 
-// Pages return the same as the whole, for all reasons why a page ends.
+// TestPagesOfSelect checks that pages have the same items as the whole, whatever ends a page.
 func TestPagesOfSelect(t *testing.T) {
 	s := withRows(t)
 	f := func(rest string, pages ...string) {
@@ -304,7 +304,7 @@ func TestPagesOfScan(t *testing.T) {
 	}
 }
 
-// A table without sort keys is read item by item, and ten reads make a page.
+// TestPagesOfKeys reads a table without sort keys, item by item: ten reads make a page.
 func TestPagesOfKeys(t *testing.T) {
 	s := withStatements(t)
 	var list []string
@@ -364,7 +364,7 @@ func TestNextTokenRefusals(t *testing.T) {
 	}
 	head := raw[:16]
 	if sealed(raw[:len(raw)-4]) != first {
-		t.Fatal("the test makes tokens of its own")
+		t.Fatal("the test's checksum differs from the store's")
 	}
 	f := func(text string) { t.Helper(); s.expectInvalid(t, statement, "Invalid NextToken", a, token(text)) }
 	f("x")
@@ -380,7 +380,7 @@ func TestNextTokenRefusals(t *testing.T) {
 	}
 }
 
-// A page ends with the item that reaches a megabyte, whichever reads it took.
+// TestLargePages checks that a page ends with the item that reaches a megabyte, for all reads.
 func TestLargePages(t *testing.T) {
 	s := withStatements(t)
 	var keys []string
@@ -393,7 +393,7 @@ func TestLargePages(t *testing.T) {
 		first := s.page(t, statement)
 		second := s.page(t, statement, `"NextToken":"`+first.NextToken+`"`)
 		if len(first.Items) != 4 || len(second.Items) != 4 {
-			t.Errorf("%s: pages of %d and %d items", statement, len(first.Items), len(second.Items))
+			t.Errorf("%s: got pages of %d and %d items", statement, len(first.Items), len(second.Items))
 		}
 	}
 }

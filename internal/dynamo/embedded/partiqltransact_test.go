@@ -16,7 +16,7 @@ func (s *Store) expectTransaction(t testing.TB, more, want string, statements ..
 	}
 }
 
-// reasonJSON is a reason as JSON.
+// reasonJSON returns a cancellation reason as JSON.
 func reasonJSON(code, message string) string {
 	return fmt.Sprintf(`{"Code":"%s","Message":%s}`, code, wire.AppendQuoted(nil, []byte(message)))
 }
@@ -50,7 +50,7 @@ func TestCancellationsOfStatements(t *testing.T) {
 		t.Helper()
 		s.expectCanceled(t, "ExecuteTransaction", statementsBody("TransactStatements", "", statements...), codes, reasons...)
 		if got := s.rows(t, "SELECT * FROM one"); got != before {
-			t.Errorf("%q has left %s", statements, got)
+			t.Errorf("%q was cancelled, but wrote %s", statements, got)
 		}
 	}
 	duplicate, schema, missing := reasonJSON("DuplicateItem", "Duplicate primary key exists in table"), reasonJSON("ValidationError", mismatch), reasonJSON("ResourceNotFound", "Requested resource not found")
@@ -188,6 +188,6 @@ func TestTransactionsOfStatementsAreAtomic(t *testing.T) {
 		sum += n
 	}
 	if sum != 2*workers*rounds {
-		t.Errorf("%d of %d", sum, 2*workers*rounds)
+		t.Errorf("the counters add up to %d, want %d", sum, 2*workers*rounds)
 	}
 }

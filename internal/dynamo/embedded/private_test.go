@@ -28,7 +28,7 @@ func modes(t *testing.T, dir string, f func(name string, mode fs.FileMode)) {
 }
 
 // TestPrivate checks the modes of all files of a store, and of files that an earlier version
-// made with wider ones: only the owner may read them.
+// created with wider ones: only the owner may read them.
 func TestPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "stores", "data")
 	private := func(when string) {
@@ -46,14 +46,14 @@ func TestPrivate(t *testing.T) {
 			}
 		})
 		if files < 8 {
-			t.Errorf("%s: only %d files", when, files)
+			t.Errorf("%s: found only %d files", when, files)
 		}
 	}
 	s := openStore(t, Config{Dir: dir})
 	s.mustSend(t, "CreateTable", damagedTable)
 	private("a new store")
 	s.Close()
-	s = openStore(t, Config{Dir: dir}) // so that there is a table of pebble's
+	s = openStore(t, Config{Dir: dir}) // opened again, so that pebble writes a table
 	private("opened again")
 	s.Close()
 	modes(t, dir, func(name string, mode fs.FileMode) {
@@ -65,7 +65,7 @@ func TestPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	other := filepath.Join(dir, "notes.txt") // which is not the store's
+	other := filepath.Join(dir, "notes.txt") // which doesn't belong to the store
 	if err := os.WriteFile(other, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestPrivate(t *testing.T) {
 	}
 	defer s.Close()
 	if info, err := os.Stat(other); err != nil || info.Mode().Perm() != 0o644 {
-		t.Errorf("a file that is not the store's now has the mode %v: %v", info.Mode(), err)
+		t.Errorf("the mode of a file that isn't the store's was changed to %v: %v", info.Mode(), err)
 	}
 	os.Remove(other)
 	private("with wider modes before")
 	if !bytes.Contains(log.Bytes(), []byte("could read the directory")) {
-		t.Errorf("the log has %q", &log)
+		t.Errorf("got the log %q", &log)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// BenchmarkQuery is a Query of 25 items of 1 KB.
+// BenchmarkQuery measures a Query of 25 items of 1 KB.
 func BenchmarkQuery(b *testing.B) {
 	s := newQueryStore(b)
 	for p := range 40 {

@@ -39,7 +39,7 @@ var modelValues = map[string][]string{
 	"B": {`"AA=="`, `"AAE="`, `"AP8="`, `"YQ=="`, `"YWI="`, `"/w=="`, `"//8="`},
 }
 
-// drawValue draws an attribute value of a type as JSON.
+// drawValue generates an attribute value of a type as JSON.
 func drawValue(r *rapid.T, typ, label string) string {
 	return `{"` + typ + `":` + rapid.SampledFrom(modelValues[typ]).Draw(r, label) + `}`
 }
@@ -64,7 +64,7 @@ func drawTable(r *rapid.T, name string) *modelTable {
 	return m
 }
 
-// create is the body of the table's CreateTable.
+// create returns the body of the table's CreateTable.
 func (m *modelTable) create() string {
 	types := map[string]string{}
 	schema := func(x *modelIndex) string {
@@ -102,8 +102,7 @@ func (m *modelTable) create() string {
 	return text + `,"AttributeDefinitions":[` + strings.Join(defs, ",") + `]}`
 }
 
-// drawItem draws an item that has the table's key, and others of the attributes
-// perhaps.
+// drawItem generates an item with the table's key, and some of the other attributes.
 func (m *modelTable) drawItem(r *rapid.T) string {
 	var members []string
 	add := func(name, v string) { members = append(members, `"`+name+`":`+v) }
@@ -129,7 +128,7 @@ func (m *modelTable) drawItem(r *rapid.T) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// put stores an item in the model, in place of that with its key.
+// put stores an item in the model, and replaces the one with its key.
 func (m *modelTable) put(item value.Value) {
 	for i := range m.items {
 		same := true
@@ -144,8 +143,8 @@ func (m *modelTable) put(item value.Value) {
 	m.items = append(m.items, item)
 }
 
-// rows are the items that the index holds, in its order if they are of one
-// partition: by the sort key, then by the hash of the table's key.
+// rows returns the items that the index has. Those of one partition are in the index's order: by
+// the sort key, then by the hash of the table's key.
 func (m *modelTable) rows(x *modelIndex) []value.Value {
 	var rows []value.Value
 	for _, item := range m.items {
@@ -164,7 +163,7 @@ func (m *modelTable) rows(x *modelIndex) []value.Value {
 	return rows
 }
 
-// key is the table's key of an item.
+// key returns the table's key of an item.
 func (m *modelTable) key(item *value.Value) []*value.Value {
 	var key []*value.Value
 	for _, k := range slices.Concat(m.indexes[0].hash, m.indexes[0].rng) {
@@ -173,7 +172,7 @@ func (m *modelTable) key(item *value.Value) []*value.Value {
 	return key
 }
 
-// projected returns the part of an item that the index holds.
+// projected returns the part of an item that the index has.
 func (m *modelTable) projected(x *modelIndex, item value.Value) value.Value {
 	if x.include == nil {
 		return item
@@ -206,7 +205,7 @@ func parsed(text string) *value.Value {
 	return &v
 }
 
-// drawCondition draws a key condition on the index.
+// drawCondition generates a key condition on the index.
 func drawCondition(r *rapid.T, x *modelIndex) (terms []string, values map[string]string, keep func(*value.Value) bool) {
 	values = map[string]string{}
 	var checks []func(*value.Value) bool
@@ -239,7 +238,7 @@ func drawCondition(r *rapid.T, x *modelIndex) (terms []string, values map[string
 	}
 }
 
-// drawComparison draws a comparison of a sort key.
+// drawComparison generates a comparison of a sort key.
 func drawComparison(r *rapid.T, k modelKey, values map[string]string) (string, func(*value.Value) bool) {
 	ops := []string{"=", "<", "<=", ">", ">=", "between"}
 	if k.typ != "N" {
@@ -275,7 +274,7 @@ func drawComparison(r *rapid.T, k modelKey, values map[string]string) (string, f
 	return k.name + " " + op + " :low", func(item *value.Value) bool { return meets(order(item, a)) }
 }
 
-// drawFilter draws a filter on x, which the index has to hold, or none.
+// drawFilter generates a filter on x, if the index has x, or none.
 func drawFilter(r *rapid.T, x *modelIndex, values map[string]string) (text string, passes func(*value.Value) bool) {
 	all := func(*value.Value) bool { return true }
 	if x.include != nil && !slices.Contains(x.include, "x") || rapid.IntRange(0, 2).Draw(r, "filter") == 0 {
@@ -293,8 +292,8 @@ func drawFilter(r *rapid.T, x *modelIndex, values map[string]string) (text strin
 	}
 }
 
-// drawOutput draws the attributes that a request returns: all that the index holds,
-// everything, or some attributes.
+// drawOutput generates the attributes that a request returns: all that the index has, all, or
+// some attributes.
 func (m *modelTable) drawOutput(r *rapid.T, x *modelIndex) (text string, output func(item value.Value) value.Value) {
 	whole := func(item value.Value) value.Value { return item }
 	if x.include != nil && !x.local {
@@ -401,7 +400,7 @@ func parsedItem(text string) value.Value {
 	return v
 }
 
-// canonical writes an item with its attributes in order.
+// canonical returns an item with its attributes in order.
 func canonical(text string) string {
 	v := parsedItem(text)
 	return canonicalItem(&v)
@@ -413,7 +412,7 @@ func canonicalItem(item *value.Value) string {
 	return string(v.AppendItem(nil))
 }
 
-// keyAttributes is how many attributes a place in the index has.
+// keyAttributes returns the number of key attributes of an index's entries.
 func (m *modelTable) keyAttributes(x *modelIndex) int {
 	names := map[string]bool{}
 	for _, k := range slices.Concat(x.hash, x.rng, m.indexes[0].hash, m.indexes[0].rng) {
@@ -422,7 +421,7 @@ func (m *modelTable) keyAttributes(x *modelIndex) int {
 	return len(names)
 }
 
-// drawFilled draws a table and puts up to 40 items into it.
+// drawFilled generates a table and puts up to 40 items into it.
 func drawFilled(r *rapid.T, t testing.TB, s *Store, serial *int) *modelTable {
 	*serial++
 	m := drawTable(r, fmt.Sprintf("table%d", *serial))
@@ -465,11 +464,11 @@ func TestQueryAgainstModel(t *testing.T) {
 			}
 			got := s.readPages(r, t, "Query", body, limit, m.keyAttributes(x))
 			if !slices.Equal(got.items, want) || got.scanned != scanned {
-				r.Fatalf("%s with Limit %d: evaluated %d of %d\ngot  %s\nwant %s", body, limit, got.scanned, scanned, got.items, want)
+				r.Fatalf("%s with Limit %d: evaluated %d of %d items\ngot  %s\nwant %s", body, limit, got.scanned, scanned, got.items, want)
 			}
 			count := s.readPages(r, t, "Query", q.members+`,"Select":"COUNT"`, limit, m.keyAttributes(x))
 			if count.counted != len(want) || count.items != nil {
-				r.Fatalf("%s counts %d of %d, %d items", body, count.counted, len(want), len(count.items))
+				r.Fatalf("%s: got the count %d, want %d; %d items", body, count.counted, len(want), len(count.items))
 			}
 		}
 	})
@@ -497,7 +496,7 @@ func TestScanAgainstModel(t *testing.T) {
 			slices.Sort(want)
 			whole := s.readPages(r, t, "Scan", body, 0, m.keyAttributes(x))
 			if sorted := slices.Sorted(slices.Values(whole.items)); !slices.Equal(sorted, want) || whole.scanned != len(rows) {
-				r.Fatalf("%s: evaluated %d of %d\ngot  %s\nwant %s", body, whole.scanned, len(rows), sorted, want)
+				r.Fatalf("%s: evaluated %d of %d items\ngot  %s\nwant %s", body, whole.scanned, len(rows), sorted, want)
 			}
 			limit := rapid.IntRange(1, 5).Draw(r, "limit")
 			if paged := s.readPages(r, t, "Scan", body, limit, m.keyAttributes(x)); !slices.Equal(paged.items, whole.items) {

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// While items move in the indexes, each page shows one snapshot of all of them: each item
-// once, in order, and items fetched from the table match their index entries.
+// TestPagesAreSnapshots moves items in the indexes while pages are read. Each page is a snapshot:
+// it has each item once, in order, and items fetched from the table match their index entries.
 func TestPagesAreSnapshots(t *testing.T) {
 	const items, moves, writers = 12, 150, 3
 	s := newQueryStore(t)
 	write := func(i, at int, global string) string {
 		return fmt.Sprintf(`{"Put":{"TableName":"range","Item":{"a":{"S":"p"},"b":{"S":"%02d"},"c":{"S":"%s"},"d":{"S":"%06d"},"v":{"S":"%06d"}}}}`, i, global, at, at)
 	}
-	// Writer w swaps two items of its own: one is under c = "x", the other under "y".
+	// Writer w swaps two items of its own: one has c = "x", the other "y".
 	for w := range writers {
 		for _, i := range []int{2 * w, 2*w + 1} {
 			s.mustSend(t, "TransactWriteItems", `{"TransactItems":[`+write(i, i, []string{"x", "y"}[i%2])+`]}`)
@@ -57,7 +57,7 @@ func TestPagesAreSnapshots(t *testing.T) {
 				for _, item := range reply.Items {
 					seen[item["b"]["S"]] = true
 					if item["v"]["S"] != item["d"]["S"] {
-						t.Errorf("%s %s: half an item: %v", op, members, item)
+						t.Errorf("%s %s: an item in part: %v", op, members, item)
 					}
 				}
 				if len(seen) != count || len(reply.Items) != count {

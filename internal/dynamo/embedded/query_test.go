@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// newQueryStore opens a store with the tables of these tests: hash, with a
-// partition key a alone; range, with a and b, the local indexes local (a, c) of
-// everything and sparse (a, d) of its keys and c, and the global indexes global
-// (c) of everything and pair (c, d) of its keys and e. Nothing happens in it by
-// itself: tests put states in place that its background work would end.
+// newQueryStore opens a store with the tables of these tests: hash, with the partition key a,
+// and range, with a and b, the local indexes local (a, c) of all attributes and sparse (a, d) of
+// the keys and c, and the global indexes global (c) of all attributes and pair (c, d) of the keys
+// and e. It has no background work, because tests create states that this would end.
 func newQueryStore(t testing.TB) *Store {
 	t.Helper()
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
@@ -37,8 +36,8 @@ func newQueryStore(t testing.TB) *Store {
 	return s
 }
 
-// put stores items given as attributes, of type S unless the name has another
-// behind a colon.
+// put stores items given as attributes, of type S unless the name has another type after a
+// colon.
 func (s *Store) put(t testing.TB, table string, items ...map[string]string) {
 	t.Helper()
 	for _, item := range items {
@@ -59,23 +58,23 @@ func itemText(item map[string]string) string {
 	return string(text)
 }
 
-// expectSameReply makes a request and compares the reply with JSON of the same meaning.
+// expectSameReply sends a request and compares the reply with JSON of the same meaning.
 func (s *Store) expectSameReply(t testing.TB, op, body, want string) {
 	t.Helper()
 	got := s.mustSend(t, op, body)
 	var x, y any
 	if err := json.Unmarshal([]byte(got), &x); err != nil {
-		t.Fatalf("%s %s: %s is no JSON: %v", op, body, got, err)
+		t.Fatalf("%s %s: %s isn't JSON: %v", op, body, got, err)
 	}
 	if err := json.Unmarshal([]byte(want), &y); err != nil {
-		t.Fatalf("%s is no JSON: %v", want, err)
+		t.Fatalf("%s isn't JSON: %v", want, err)
 	}
 	if !reflect.DeepEqual(x, y) {
 		t.Errorf("%s %s:\ngot  %s\nwant %s", op, body, got, want)
 	}
 }
 
-// byKey is the members of a Query for a partition by either form of condition.
+// byKey returns the members of a Query for a partition, with either form of condition.
 func byKey(name, v string) []string {
 	return []string{
 		`"KeyConditions":{"` + name + `":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"` + v + `"}]}}`,
@@ -130,7 +129,7 @@ func TestQueryRefusesStartKeys(t *testing.T) {
 		}
 		f("range", "global", cond, `{"x":{"S":"1"},"y":{"S":"1"},"c":{"N":"1"}}`, mismatch)
 	}
-	// A good partition key in the starting key: the condition on it is next.
+	// A valid partition key in the starting key: the condition on it is checked next.
 	for _, cond := range []string{
 		`"KeyConditions":{"z":{"ComparisonOperator":"NULL"}}`,
 		`"KeyConditionExpression":"z between :a and :b","ExpressionAttributeValues":{":a":{"N":"1"},":b":{"N":"1"}}`,
@@ -256,7 +255,7 @@ func TestQueryRejectsKeysInFilters(t *testing.T) {
 	f("range", "pair", expression("c", "a.b = :f"), scalars+"Key: a")
 	f("range", "", byKey("a", "1")[1]+`,"ProjectionExpression":"x, a[0]"`, scalars+"Key: a")
 
-	// The table's key is an attribute like others in a query of an index.
+	// In a query of an index, the table's key is an attribute like others.
 	s.put(t, "range", map[string]string{"a": "x", "b": "y", "c": "1"})
 	s.expectSameReply(t, "Query", `{"TableName":"range","IndexName":"global","KeyConditionExpression":"c = :c","FilterExpression":"a = :a and b = :b",
 		"ExpressionAttributeValues":{":c":{"S":"1"},":a":{"S":"x"},":b":{"S":"y"}}}`,

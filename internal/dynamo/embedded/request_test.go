@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// parser is a request's parse function that keeps nothing but the error.
+// parser is a request's parse function that returns only the error.
 type parser func(body string) error
 
 func parserOf[R any](parse func([]byte) (R, error)) parser {
@@ -64,11 +64,11 @@ func expectAccepted(t *testing.T, op string) func(body string) {
 	}
 }
 
-// fault is the error for a request with these members.
+// fault is the expected message for a request with these members.
 type fault struct{ members, message string }
 
-// expectFaultsInOrder checks that each fault is reported alone, and instead of each later one in the
-// list.
+// expectFaultsInOrder checks that each fault is reported alone, and instead of each later one in
+// the list.
 func expectFaultsInOrder(t *testing.T, op, base string, faults ...fault) {
 	t.Helper()
 	f := expectRefused(t, op)
@@ -80,7 +80,7 @@ func expectFaultsInOrder(t *testing.T, op, base string, faults ...fault) {
 	}
 }
 
-// mustParse parses a body that has to be right.
+// mustParse parses a valid body.
 func mustParse[R any](t *testing.T, op string, parse func([]byte) (R, error), body string) R {
 	t.Helper()
 	expectAccepted(t, op)(body)
@@ -88,7 +88,7 @@ func mustParse[R any](t *testing.T, op string, parse func([]byte) (R, error), bo
 	return r
 }
 
-// attributesText is an item or key as JSON.
+// attributesText returns an item or key as JSON.
 func attributesText(v *value.Value) string { return string(v.AppendItem(nil)) }
 
 const (
@@ -109,8 +109,8 @@ const (
 	notAlone   = "ConditionalOperator cannot be used without Filter or Expected"
 )
 
-// FuzzParse: a body of an operation's shape is taken or refused with an error of
-// the API's.
+// FuzzParse checks that a body of an operation's shape is accepted or refused with an error of
+// the API.
 func FuzzParse(f *testing.F) {
 	f.Add("GetItem", `{"TableName":"abc","Key":{"a":{"S":"x"}},"AttributesToGet":["a","b"]}`)
 	f.Add("PutItem", `{"TableName":"abc","Item":{"a":{"N":"1"}},"Expected":{"a":{"Exists":"no"}},"ReturnValues":"ALL_OLD"}`)
@@ -134,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// budgets are the most allocations that checking and reading a request may take.
+// budgets are the maximum allocations of checking and parsing a request.
 var budgets = []struct {
 	op, body  string
 	maxAllocs float64
@@ -156,7 +156,7 @@ func TestParseBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if got--; got > b.maxAllocs { // one is that of the body
+		if got--; got > b.maxAllocs { // one is the body's
 			t.Errorf("%s: %v allocations, want at most %v", b.op, got, b.maxAllocs)
 		}
 	}
@@ -179,8 +179,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestSpellings: names of members may be escaped, of several members with one name the last
-// counts, null counts as missing, and unknown members are ignored.
+// TestSpellings checks that names of members may be escaped, that of several members with one
+// name the last counts, that null counts as missing, and that unknown members are ignored.
 func TestSpellings(t *testing.T) {
 	r := mustParse(t, "GetItem", parseGetItem, `{"TableName":"x","\u004bey":{"a":{"S":"x"}},"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc",
 		"ConsistentRead":"Yes","ProjectionExpression":"a","ProjectionExpression":null,"UpdateExpression":"SET","Select":"COUNT",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// repeated joins n texts, in each of which % is its number.
+// repeated joins n copies of a text, in which % is replaced by the number.
 func repeated(n int, text string) string {
 	list := make([]string, n)
 	for i := range list {

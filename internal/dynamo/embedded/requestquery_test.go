@@ -116,8 +116,8 @@ func TestParseScanFaults(t *testing.T) {
 	expectAccepted(t, "Scan")(`{"TableName":"abc","Segment":4,"TotalSegments":5}`)
 }
 
-// TestSelectChecks holds Select against the lists and the index. A Query counts its
-// faults, a Scan doesn't.
+// TestSelectChecks checks Select against the lists and the index. A Query reports the number of
+// errors, a Scan doesn't.
 func TestSelectChecks(t *testing.T) {
 	scan, query := expectRefused(t, "Scan"), expectRefused(t, "Query")
 	const keys = `"KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}}`

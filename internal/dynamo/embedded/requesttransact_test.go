@@ -34,7 +34,7 @@ func TestParseTransactWriteItemsFaults(t *testing.T) {
 	f(`{`+items(`{"Update":{"TableName":"abc","Key":{"a":{}},"UpdateExpression":"REMOVE b","ConditionExpression":""}}`)+`}`, "Invalid ConditionExpression: The expression can not be empty;")
 	f(`{`+items(`{"Delete":{"TableName":"abc","Key":{"a":{}}}}`)+`}`, noType)
 	f(`{`+items(`{"ConditionCheck":{"TableName":"abc","Key":{"a":{"N":"x"}},"ConditionExpression":"attribute_exists(a)"}}`)+`}`, "The parameter cannot be converted to a numeric value: x")
-	// One action after the other.
+	// Actions are checked one after the other.
 	f(`{`+items(put(`,"Item":{"a":{}}`), put(`,"ConditionExpression":""`))+`}`, noType)
 	f(`{`+items(large, put(`,"ConditionExpression":""`))+`}`, errItemSize.Message)
 	f(`{`+items(`{}`, `{"Put":{"TableName":"abc","Item":{}},"Delete":{"TableName":"abc","Key":{}}}`)+`}`, none)

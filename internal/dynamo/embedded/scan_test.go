@@ -74,7 +74,7 @@ func TestScanRefusesStartKeysOfOtherSegments(t *testing.T) {
 		}
 	}
 	if right != 20 || wrong != 40 {
-		t.Errorf("20 keys were in %d of 3 segments and out of %d", right, wrong)
+		t.Errorf("start keys: %d accepted and %d rejected for 20 keys in 3 segments", right, wrong)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestSegmentsHaveEachItemOnce(t *testing.T) {
 	for _, index := range []string{"", "local", "global"} {
 		whole := s.keysOf(t, "range", index, "", "b")
 		if len(whole) != items {
-			t.Fatalf("a scan of %q finds %d items", index, len(whole))
+			t.Fatalf("a scan of %q returned %d items", index, len(whole))
 		}
 		for _, segments := range []int{1, 2, 3, 7, 64} {
 			for _, limit := range []string{"", `,"Limit":1`, `,"Limit":3`} {

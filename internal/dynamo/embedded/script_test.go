@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata now give into them")
+var rewrite = flag.Bool("rewrite", false, "replace the expected output in testdata's scripts with the current one")
 
-// TestScripts plays the conversations of testdata: see testdata/README.md.
+// TestScripts runs the scripts in testdata: see testdata/README.md.
 func TestScripts(t *testing.T) { playAll(t, "testdata/*.txt", playScript) }
 
-// playAll plays each file that matches the pattern, and compares the result with the file.
+// playAll runs each file that matches the pattern, and compares the result with the file.
 func playAll(t *testing.T, pattern string, play func(t *testing.T, text string) string) {
 	eachFile(t, pattern, func(t *testing.T, file, text string) {
 		got := play(t, text)
@@ -48,12 +48,12 @@ func eachFile(t *testing.T, pattern string, f func(t *testing.T, file, text stri
 	}
 }
 
-// compareScripts reports every block that is not as it was written.
+// compareScripts reports every block that differs from the expected one.
 func compareScripts(t *testing.T, want, got string) {
 	t.Helper()
 	w, g := strings.Split(want, "\n\n"), strings.Split(got, "\n\n")
 	if len(w) != len(g) {
-		t.Fatalf("%d blocks were read and %d played: blocks are divided by one empty line", len(w), len(g))
+		t.Fatalf("read %d blocks, but ran %d: one empty line must separate blocks", len(w), len(g))
 	}
 	for i := range w {
 		if strings.TrimSpace(w[i]) != strings.TrimSpace(g[i]) {
@@ -63,7 +63,7 @@ func compareScripts(t *testing.T, want, got string) {
 	}
 }
 
-// playScript runs a script and returns it with its answers as they are now.
+// playScript runs a script and returns it with the current output.
 func playScript(t *testing.T, text string) string {
 	s := &script{t: t, s: withTables(t)}
 	var out strings.Builder
@@ -80,14 +80,14 @@ func playScript(t *testing.T, text string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// script is the state of a conversation.
+// script is the state of a script that is being run.
 type script struct {
 	t    *testing.T
 	s    *Store
 	item string // stored by `item`
 }
 
-// run executes the command of a block, ignoring its remarks.
+// run executes the command of a block, without its comments.
 func (s *script) run(block string) string {
 	var lines []string
 	for line := range strings.SplitSeq(block, "\n") {
@@ -108,7 +108,7 @@ func (s *script) run(block string) string {
 
 var repeat = regexp.MustCompile(`<([^<>*]+)\*(\d+)>`)
 
-// unfolded replaces <text*n> by n times text.
+// unfolded replaces <text*n> by n copies of text.
 func unfolded(command string) string {
 	return repeat.ReplaceAllStringFunc(command, func(s string) string {
 		m := repeat.FindStringSubmatch(s)
@@ -117,14 +117,14 @@ func unfolded(command string) string {
 	})
 }
 
-// ask makes a request and prints the answer.
+// ask sends a request and returns the answer as scripts have it.
 func (s *script) ask(op, body string) string {
 	s.t.Helper()
 	status, reply := s.s.send(s.t, op, body)
 	return cut(printed(status, reply))
 }
 
-// maxAnswer is how many letters of an answer are printed.
+// maxAnswer is the maximum number of characters of an answer in a script.
 const maxAnswer = 1000
 
 // cut removes the middle of a long answer.
@@ -136,7 +136,7 @@ func cut(answer string) string {
 	return string(letters[:maxAnswer/2]) + "..." + string(letters[len(letters)-maxAnswer/2:])
 }
 
-// printed is a reply as scripts have it.
+// printed returns a reply as scripts have it.
 func printed(status int, reply string) string {
 	if status == 200 {
 		return "200 " + reply
@@ -163,7 +163,7 @@ func (s *script) restore() string {
 	return s.ask("PutItem", `{"TableName":"plain","Item":`+s.item+`}`)
 }
 
-// shortCommand is a request of which only the expression is written.
+// shortCommand is a request of which a script has only the expression.
 type shortCommand struct{ op, base, member string }
 
 const scriptKey = `"TableName":"plain","Key":{"p":{"S":"a"}}`
@@ -178,8 +178,8 @@ var shortCommands = map[string]shortCommand{
 	"updates":   {"UpdateItem", scriptKey + `,"ReturnValues":"ALL_NEW"`, "AttributeUpdates"},
 }
 
-// expression makes a request from an expression and the parts after it: after each " | " a
-// placeholder with its value, or further members.
+// expression sends a request with an expression and the parts after it: after each " | " there is
+// a placeholder with its value, or further members.
 func (s *script) expression(c shortCommand, text string) string {
 	if strings.Contains(c.member, "Update") && s.item != "" {
 		s.restore()

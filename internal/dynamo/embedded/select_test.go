@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// selectItem is an item of the table range that every index holds.
+// selectItem is an item of the table range that is in every index.
 var selectItem = map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5", "f": "6"}
 
-// without returns the item without some attributes.
+// without returns the item without the named attributes.
 func without(item map[string]string, names ...string) map[string]string {
 	rest := map[string]string{}
 	for name, v := range item {
@@ -63,7 +63,7 @@ func TestSelect(t *testing.T) {
 	f("pair", `,"Select":"ALL_PROJECTED_ATTRIBUTES"`, "f")
 	f("pair", `,"ProjectionExpression":"e"`, "a", "b", "c", "d", "f")
 
-	// A local index reaches back into the table for the rest.
+	// A query of a local index reads other attributes from the table.
 	f("sparse", `,"Select":"ALL_ATTRIBUTES"`, whole...)
 	f("sparse", `,"ProjectionExpression":"a, f"`, "b", "c", "d", "e")
 	f("sparse", `,"Select":"SPECIFIC_ATTRIBUTES","ProjectionExpression":"e, nothing"`, "a", "b", "c", "d", "f")

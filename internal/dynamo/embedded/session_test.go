@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSessions plays the sessions of testdata/sessions: see the README there.
+// TestSessions runs the sessions of testdata/sessions: see the README there.
 func TestSessions(t *testing.T) { playAll(t, "testdata/sessions/*.txt", playSession) }
 
 // session is a client and its store, which has no background work.
@@ -21,14 +21,14 @@ type session struct {
 	s     *Store
 	reply string            // to the last request
 	saved map[string]string // values of $name
-	// before is called with each request, before it is made; nil for nothing.
+	// before is called with each request before it is sent; nil for none.
 	before func(s *session, op, body string)
 }
 
-// sessionStart is the first time on each session's clock.
+// sessionStart is the time at which each session's clock begins.
 var sessionStart = time.Date(2026, time.January, 2, 3, 4, 5, 678e6, time.UTC)
 
-// playSession plays a session and returns it with its answers as they are now.
+// playSession runs a session and returns it with the current output.
 func playSession(t *testing.T, text string) string {
 	s := &session{t: t, dir: t.TempDir(), clock: clockAt(sessionStart), saved: map[string]string{}}
 	s.open()
@@ -44,12 +44,12 @@ func playSession(t *testing.T, text string) string {
 		}
 		out.WriteString("\n\n")
 	}
-	// The session's tables and items survive the process.
+	// The session's tables and items are still there after a restart.
 	before := s.described()
 	s.s.Close()
 	s.open()
 	if after := s.described(); after != before {
-		t.Errorf("after the store was opened again:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("after a restart:\n%s\nbefore:\n%s", after, before)
 	}
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
@@ -84,8 +84,7 @@ func (s *session) open() {
 
 var savedName = regexp.MustCompile(`\$[a-z0-9]+`)
 
-// run executes the command of a block, ignoring its remarks. Lines after the first continue
-// it.
+// run executes the command of a block, without its comments. Lines after the first continue it.
 func (s *session) run(block string) string {
 	var lines []string
 	for line := range strings.SplitSeq(block, "\n") {
@@ -109,7 +108,7 @@ func (s *session) run(block string) string {
 	return s.ask(name, rest)
 }
 
-// sessionCommands are all that is not an operation of DynamoDB.
+// sessionCommands are the commands other than DynamoDB's operations.
 var sessionCommands = map[string]func(s *session, arg string) string{
 	"wait": func(s *session, arg string) string {
 		d, err := time.ParseDuration(arg)
@@ -141,8 +140,8 @@ func (s *session) background(f func(now time.Time) error) string {
 	return ""
 }
 
-// save remembers a part of the last reply: name=Path.To.Member, in which a number is
-// a place in a list.
+// save stores a part of the last reply: name=Path.To.Member, in which a number is a position in
+// a list.
 func (s *session) save(arg string) string {
 	name, path, _ := strings.Cut(arg, "=")
 	var at any
@@ -184,7 +183,7 @@ var masked = []struct {
 	{regexp.MustCompile(`"NextToken":"[^"]*"`), `"NextToken":"<token>"`},
 }
 
-// ask makes a request and prints the answer.
+// ask sends a request and returns the answer as sessions have it.
 func (s *session) ask(op, body string) string {
 	if s.before != nil {
 		s.before(s, op, body)
@@ -198,11 +197,10 @@ func (s *session) ask(op, body string) string {
 	return folded(out)
 }
 
-// minFolded is the length of a run that is written as scripts write it in
-// commands.
+// minFolded is the minimum length of a run of one letter that is written as <x*n>.
 const minFolded = 50
 
-// folded replaces n times the same letter by <x*n>.
+// folded replaces runs of one letter by <x*n>.
 func folded(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {

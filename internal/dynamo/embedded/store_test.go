@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 )
 
-// TestPanics: a panic ends only the request or the round of work that caused it, and leaves
-// no table or item locked.
+// TestPanics checks that a panic ends only the request or the background work that caused it,
+// and leaves no table or item locked.
 func TestPanics(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", createP("tab"))
@@ -20,7 +20,7 @@ func TestPanics(t *testing.T) {
 	handlers["PutItem"] = func(c *call) error {
 		return c.write(func(body []byte) (writeRequest, error) {
 			w, err := parsePutItem(body)
-			w.Condition = &expr.Condition{Root: &expr.Node{Kind: expr.Not}} // of nothing
+			w.Condition = &expr.Condition{Root: &expr.Node{Kind: expr.Not}} // without an operand, which panics
 			return w, err
 		})
 	}
@@ -42,6 +42,6 @@ func TestPanics(t *testing.T) {
 		return nil
 	})
 	if got := <-rounds; got != 2 {
-		t.Errorf("round %d after the panic", got)
+		t.Errorf("round %d of the background work after the panic", got)
 	}
 }

@@ -28,19 +28,19 @@ const (
 	stormItems   = 6 // of each worker
 )
 
-// stormOp is one operation and its effect on the worker's items: the number that each of
-// them holds, 0 for no item.
+// stormOp is one operation and its effect on the worker's items: the number that each of them
+// has afterwards, 0 for no item.
 type stormOp struct {
 	name, body string
 	after      [stormItems]int
-	counts     int // how much it adds to the item that all workers share
+	counts     int // added to the item that all workers share
 }
 
-// stormPlan returns a worker's operations one after the other.
+// stormPlan generates a worker's operations one after the other.
 type stormPlan struct {
 	worker int
 	rng    *rand.Rand
-	n      int // of the operation made last
+	n      int // of the last operation generated
 	items  [stormItems]int
 	total  int
 }
@@ -53,8 +53,8 @@ func (p *stormPlan) key(i int) string {
 	return fmt.Sprintf(`{"p":{"S":"w%d"},"s":{"N":"%d"}}`, p.worker, i)
 }
 
-// item is the text of item i holding n. It is in the local index always and in the
-// global one sometimes.
+// item returns the text of item i with the number n. It is always in the local index, and
+// sometimes in the global one.
 func (p *stormPlan) item(i, n int) string {
 	global := ""
 	if n%3 > 0 {
@@ -64,7 +64,7 @@ func (p *stormPlan) item(i, n int) string {
 		p.worker, i, n, n%7, global, strings.Repeat("v", 1+n*37%900))
 }
 
-// next makes the next operation. Each changes at least one item.
+// next generates the next operation. Each changes at least one item.
 func (p *stormPlan) next() stormOp {
 	p.n++
 	var op stormOp
@@ -104,7 +104,7 @@ func (p *stormPlan) next() stormOp {
 	return op
 }
 
-// skip makes operations that were done before.
+// skip generates operations that were executed before.
 func (p *stormPlan) skip(n int) *stormPlan {
 	for p.n < n {
 		p.next()
@@ -112,7 +112,7 @@ func (p *stormPlan) skip(n int) *stormPlan {
 	return p
 }
 
-// runStorm makes each worker continue after operation done[worker], until more returns false. It
+// runStorm runs all workers, each from operation done[worker] on, until more returns false. It
 // calls acknowledged for each answered operation.
 func (s *Store) runStorm(t testing.TB, done [stormWorkers]int, more func(worker, n int) bool, acknowledged func(worker int)) {
 	var workers sync.WaitGroup
@@ -140,7 +140,7 @@ type stormItem struct {
 
 func (i *stormItem) key() string { return i.P.S + "/" + i.S.N }
 
-// stormState reads the table: of each item the number that it holds.
+// stormState reads the table and returns the number of each item.
 func (s *Store) stormState(t testing.TB) map[string]int {
 	t.Helper()
 	state := map[string]int{}
@@ -188,12 +188,12 @@ func (s *Store) checkStorm(t testing.TB, done *[stormWorkers]int, replayed *stor
 		total += p.total
 	}
 	if state["total/0"] != total {
-		t.Fatalf("transactions have counted to %d; %d were done", state["total/0"], total)
+		t.Fatalf("the transactions' total is %d after %d transactions", state["total/0"], total)
 	}
 	s.checkTable(t, "storm")
 	replayed.catchUp(t, s)
 	if !maps.Equal(replayed.state, state) {
-		t.Fatalf("the stream makes %v of the table; it is %v", replayed.state, state)
+		t.Fatalf("the stream leads to the table %v, want %v", replayed.state, state)
 	}
 }
 
@@ -214,8 +214,7 @@ type stormRecord struct {
 	}
 }
 
-// catchUp reads the records that are new. Each must go on from the image that the
-// one before has left.
+// catchUp reads the new records. The old image of each must be the new image of the one before.
 func (r *stormReplay) catchUp(t testing.TB, s *Store) {
 	t.Helper()
 	if r.state == nil {
@@ -274,7 +273,7 @@ func (r *stormReplay) apply(t testing.TB, rec *stormRecord) {
 	r.count++
 	key := d.Keys.key()
 	if string(d.OldImage) != r.images[key] {
-		t.Fatalf("record %s of %s begins with %s; the one before left %s", r.last, key, d.OldImage, r.images[key])
+		t.Fatalf("record %s of %s has the old image %s, want %s", r.last, key, d.OldImage, r.images[key])
 	}
 	if d.NewImage == nil {
 		delete(r.images, key)
@@ -292,7 +291,7 @@ func (r *stormReplay) apply(t testing.TB, rec *stormRecord) {
 	r.images[key], r.state[key] = string(d.NewImage), int(n)
 }
 
-// TestStorm runs a storm in this process, where the race detector sees it.
+// TestStorm runs a storm in this process, under the race detector if it is enabled.
 func TestStorm(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", stormTable)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// record is a stream record as tests read it.
+// record is the part of a stream record that tests read.
 type record struct {
 	EventID      string            `json:"eventID"`
 	EventName    string            `json:"eventName"`
@@ -29,7 +29,7 @@ type record struct {
 	} `json:"dynamodb"`
 }
 
-// streamTable makes a CreateTable request for a table with a stream.
+// streamTable returns a CreateTable request for a table with a stream.
 func streamTable(name, view string) string {
 	return createP(name, `"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"`+view+`"}`)
 }
@@ -58,7 +58,7 @@ func (s *Store) describeStreamOf(t testing.TB, arn, more string) streamDescripti
 	return out.StreamDescription
 }
 
-// iterator makes a shard iterator; kind is the type, perhaps with a number.
+// iterator returns a shard iterator; kind is the type, with a sequence number if it needs one.
 func (s *Store) iterator(t testing.TB, arn, kind string) string {
 	t.Helper()
 	var out struct{ ShardIterator string }
@@ -102,7 +102,7 @@ func (s *Store) records(t testing.TB, arn string) []record {
 	return all
 }
 
-// sorted writes an image with its attributes in order.
+// sorted returns an image with its attributes in order.
 func sorted(image json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(image, &v); err != nil {
@@ -128,7 +128,7 @@ func summaries(records []record) string {
 	return strings.Join(out, "\n")
 }
 
-// writeAll makes every kind of write, and every kind that changes nothing.
+// writeAll sends every kind of write, and every kind that changes nothing.
 func writeAll(t *testing.T, s *Store) {
 	t.Helper()
 	put := func(item string) { t.Helper(); s.mustSend(t, "PutItem", `{"TableName":"tab","Item":`+item+`}`) }
@@ -169,16 +169,16 @@ func TestStreamRecords(t *testing.T) {
 		for _, r := range all {
 			number, ok := new(big.Int).SetString(r.Dynamodb.SequenceNumber, 10)
 			if !ok || len(r.Dynamodb.SequenceNumber) != 21 || number.Cmp(last) <= 0 {
-				t.Errorf("number %s behind %s", r.Dynamodb.SequenceNumber, last)
+				t.Errorf("sequence number %s after %s", r.Dynamodb.SequenceNumber, last)
 			}
 			last = number
 			if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(r.EventID) || seen[r.EventID] {
-				t.Errorf("id %s", r.EventID)
+				t.Errorf("event ID %s", r.EventID)
 			}
 			seen[r.EventID] = true
 			if r.EventVersion != "1.1" || r.EventSource != "aws:dynamodb" || r.AwsRegion != "eu-west-1" || r.UserIdentity != nil ||
 				r.Dynamodb.StreamViewType != view || r.Dynamodb.ApproximateCreationDateTime != 1_700_000_001 {
-				t.Errorf("record %+v", r)
+				t.Errorf("got the record %+v", r)
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func TestStreamRecords(t *testing.T) {
 		"\nINSERT b to "+b+"\nINSERT c to "+c+"\nREMOVE c from "+c)
 }
 
-// TestRecordSizes are the service's: of the keys and of each image.
+// TestRecordSizes checks that a record's size is DynamoDB's: of the keys and of each image.
 func TestRecordSizes(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("Id:N")+
@@ -246,7 +246,7 @@ func TestShardIterators(t *testing.T) {
 	follow(latest, "")
 	first, rest := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), `,"Limit":3`)
 	if summaries(first) != all {
-		t.Errorf("three records are %s", summaries(first))
+		t.Errorf("got three records %s", summaries(first))
 	}
 	follow(rest, "INSERT d")
 
@@ -259,7 +259,7 @@ func TestShardIterators(t *testing.T) {
 	follow(next, "INSERT e")
 	follow(latest, "INSERT e")
 	if n := s.records(t, arn); n[4].Dynamodb.SequenceNumber <= n[3].Dynamodb.SequenceNumber {
-		t.Errorf("numbers %s, then %s", n[3].Dynamodb.SequenceNumber, n[4].Dynamodb.SequenceNumber)
+		t.Errorf("sequence number %s, then %s after a restart", n[3].Dynamodb.SequenceNumber, n[4].Dynamodb.SequenceNumber)
 	}
 
 	c.advance(iteratorLife)
@@ -331,12 +331,12 @@ func TestDescribeStream(t *testing.T) {
 	if got.StreamArn != "arn:aws:dynamodb:us-east-1:000000000000:table/tab/stream/2023-11-14T22:13:20.000" || got.StreamLabel != table.LatestStreamLabel ||
 		got.StreamStatus != "ENABLED" || got.StreamViewType != "OLD_IMAGE" || got.TableName != "tab" || got.CreationRequestDateTime != 1_700_000_000 ||
 		fmt.Sprint(got.KeySchema) != "[map[AttributeName:p KeyType:HASH]]" || len(got.Shards) != 1 {
-		t.Errorf("described: %+v", got)
+		t.Errorf("got the description %+v", got)
 	}
 	shard := got.Shards[0]
 	if !regexp.MustCompile(`^shardId-\d{20}-[0-9a-f]{8}$`).MatchString(shard.ShardId) || shard.ParentShardId != "" ||
 		shard.SequenceNumberRange.StartingSequenceNumber != "100001700000000000000" || shard.SequenceNumberRange.EndingSequenceNumber != "" {
-		t.Errorf("shard: %+v", shard)
+		t.Errorf("got the shard %+v", shard)
 	}
 	shards := func(more string, want int) {
 		t.Helper()
@@ -351,8 +351,7 @@ func TestDescribeStream(t *testing.T) {
 	shards(`,"ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"`+shard.ShardId+`"}`, 0)
 }
 
-// TestStreamLifecycle: a stream is disabled, another one opened, the table deleted, and
-// a day passes.
+// TestStreamLifecycle disables a stream, opens another one, deletes the table, and waits a day.
 func TestStreamLifecycle(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
@@ -368,32 +367,32 @@ func TestStreamLifecycle(t *testing.T) {
 	s.mustSend(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":false}}`)
 	write("unseen")
 	if got := s.describe(t, "tab"); got.StreamSpecification != nil || got.LatestStreamArn != first {
-		t.Errorf("described: %+v", got)
+		t.Errorf("got the description %+v", got)
 	}
 	closed := func(arn, want string) {
 		t.Helper()
 		d := s.describeStreamOf(t, arn, "")
 		if d.StreamStatus != "DISABLED" || d.Shards[0].SequenceNumberRange.EndingSequenceNumber < d.Shards[0].SequenceNumberRange.StartingSequenceNumber {
-			t.Errorf("described: %+v", d)
+			t.Errorf("got the description %+v", d)
 		}
 		got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
 		if summaries(got) != want || next != "" {
-			t.Errorf("read %s, next %q", summaries(got), next)
+			t.Errorf("read the records %s, next iterator %q", summaries(got), next)
 		}
 		if got, next := s.read(t, s.iterator(t, arn, "LATEST"), ""); len(got) > 0 || next != "" {
-			t.Errorf("read %s at the end, next %q", summaries(got), next)
+			t.Errorf("read the records %s at the end, next iterator %q", summaries(got), next)
 		}
 	}
 	closed(first, "INSERT a")
 	if got, next := s.read(t, open, ""); summaries(got) != "INSERT a" || next != "" {
-		t.Errorf("read %s, next %q", summaries(got), next)
+		t.Errorf("read the records %s, next iterator %q", summaries(got), next)
 	}
 
 	c.advance(time.Hour)
 	enabled := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`))
 	second := enabled.LatestStreamArn
 	if second == first || enabled.StreamSpecification.StreamViewType != "NEW_IMAGE" {
-		t.Errorf("enabled: %+v", enabled)
+		t.Errorf("after enabling: %+v", enabled)
 	}
 	write("b")
 	s.Close()
@@ -414,7 +413,7 @@ func TestStreamLifecycle(t *testing.T) {
 			}
 			for _, st := range page.Streams {
 				if st.TableName != "tab" || !strings.HasSuffix(st.StreamArn, "/stream/"+st.StreamLabel) {
-					t.Errorf("listed: %+v", st)
+					t.Errorf("listed the stream %+v", st)
 				}
 				got = append(got, st.StreamArn)
 			}
@@ -433,10 +432,10 @@ func TestStreamLifecycle(t *testing.T) {
 	const both = `INSERT b to {"p":{"S":"b"}}` + "\n" + `INSERT c to {"p":{"S":"c"}}`
 	closed(second, both)
 	names(first, second)
-	// A table of the same name has nothing to do with them.
+	// A new table of the same name does not have the old streams.
 	s.mustSend(t, "CreateTable", createP("tab"))
 	if got := s.describe(t, "tab"); got.LatestStreamArn != "" {
-		t.Errorf("described: %+v", got)
+		t.Errorf("got the description %+v", got)
 	}
 	s.Close()
 	s = openIdle(t, Config{Dir: dir}, c.Now)
@@ -456,7 +455,7 @@ func TestStreamLifecycle(t *testing.T) {
 	trim()
 	names()
 	if left := s.streamsOnDisk(t); len(left) > 0 {
-		t.Errorf("left of the streams: %q", left)
+		t.Errorf("keys of the streams are left: %q", left)
 	}
 }
 
@@ -480,22 +479,22 @@ func TestTrim(t *testing.T) {
 	}
 	for range 2 {
 		if got := summaries(s.records(t, arn)); got != "INSERT c" {
-			t.Errorf("left: %s", got)
+			t.Errorf("left after trimming: %s", got)
 		}
 		const message = "The data you are trying to access has been trimmed"
 		s.expectError(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, stale), "TrimmedDataAccessException", message)
 		s.expectError(t, "GetShardIterator", s.iteratorRequest(t, arn, "AT_SEQUENCE_NUMBER "+second), "TrimmedDataAccessException", message)
 		if got, _ := s.read(t, fresh, ""); summaries(got) != "INSERT c" {
-			t.Errorf("read: %s", summaries(got))
+			t.Errorf("read the records %s", summaries(got))
 		}
 		start := s.describeStreamOf(t, arn, "").Shards[0].SequenceNumberRange.StartingSequenceNumber
 		if got, _ := s.read(t, s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+start), ""); start <= second || summaries(got) != "INSERT c" {
-			t.Errorf("from the start, %s, follow %s", start, summaries(got))
+			t.Errorf("from the sequence number %s, read the records %s", start, summaries(got))
 		}
 		s.Close()
 		s = openIdle(t, Config{Dir: dir}, c.Now)
 	}
-	// A reader at the end of the stream can continue after any pause in the writes.
+	// A reader at the end of the stream can continue after a pause of any length.
 	_, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
 	for range 200 {
 		c.advance(10 * time.Minute)
@@ -504,16 +503,16 @@ func TestTrim(t *testing.T) {
 		}
 		var got []record
 		if got, next = s.read(t, next, ""); len(got) > 0 {
-			t.Fatalf("read: %s", summaries(got))
+			t.Fatalf("read the records %s", summaries(got))
 		}
 	}
 	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"d"}}}`)
 	if got, _ := s.read(t, next, ""); summaries(got) != "INSERT d" {
-		t.Errorf("read: %s", summaries(got))
+		t.Errorf("read the records %s", summaries(got))
 	}
 }
 
-// TestClosedStreamPages: a closed shard has a next iterator until all is read.
+// TestClosedStreamPages checks that a closed shard has a next iterator until all is read.
 func TestClosedStreamPages(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
@@ -526,33 +525,33 @@ func TestClosedStreamPages(t *testing.T) {
 	start := s.iterator(t, arn, "TRIM_HORIZON")
 	got, next := s.read(t, start, `,"Limit":1`)
 	if summaries(got) != "INSERT a" || next == "" {
-		t.Fatalf("read %s, next %q", summaries(got), next)
+		t.Fatalf("read the records %s, next iterator %q", summaries(got), next)
 	}
 	if got, next = s.read(t, next, `,"Limit":1`); summaries(got) != "INSERT b" || next != "" {
-		t.Errorf("read %s, next %q", summaries(got), next)
+		t.Errorf("read the records %s, next iterator %q", summaries(got), next)
 	}
-	// A stream whose records expired before it is leaves nothing on disk.
+	// A stream that is removed after its records leaves nothing on disk.
 	c.advance(recordLife - time.Minute)
 	if err := s.trimStreams(c.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
-		t.Errorf("read %s, next %q", summaries(got), next)
+		t.Errorf("read the records %s, next iterator %q", summaries(got), next)
 	}
 	c.advance(time.Hour)
 	if err := s.trimStreams(c.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if left := s.streamsOnDisk(t); len(left) > 0 {
-		t.Errorf("left of the stream: %q", left)
+		t.Errorf("keys of the stream are left: %q", left)
 	}
 
-	// Of a stream without records, no iterator has a next one.
+	// A closed stream without records returns no next iterator.
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn = s.describe(t, "tab").LatestStreamArn
 	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
 	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
-		t.Errorf("read %s, next %q", summaries(got), next)
+		t.Errorf("read the records %s, next iterator %q", summaries(got), next)
 	}
 }
 
@@ -571,7 +570,7 @@ func (s *Store) streamsOnDisk(t testing.TB) []string {
 	return out
 }
 
-// TestLargestRecord: a record that is larger than a page is returned alone.
+// TestLargestRecord checks that a record that is larger than a page is returned alone.
 func TestLargestRecord(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
@@ -581,7 +580,7 @@ func TestLargestRecord(t *testing.T) {
 	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
 	second, _ := s.read(t, next, "")
 	if len(first) != 1 || len(second) != 1 {
-		t.Errorf("pages of %d and %d records", len(first), len(second))
+		t.Errorf("got pages of %d and %d records", len(first), len(second))
 	}
 }
 
@@ -601,15 +600,15 @@ func TestGetRecordsPages(t *testing.T) {
 		pages = append(pages, len(got))
 	}
 	if fmt.Sprint(pages) != "[3 2]" {
-		t.Errorf("pages of %v records", pages)
+		t.Errorf("got pages of %v records", pages)
 	}
 	got, _ := s.read(t, s.iterator(t, arn, "AFTER_SEQUENCE_NUMBER "+s.lastNumber(t, "tab")), "")
 	if len(got) != 0 {
-		t.Errorf("%d records behind the last", len(got))
+		t.Errorf("got %d records after the last one", len(got))
 	}
 }
 
-// lastNumber is the number of the last record of a table's stream.
+// lastNumber returns the number of the last record of a table's stream.
 func (s *Store) lastNumber(t testing.TB, name string) string {
 	t.Helper()
 	held, err := s.table(name)
@@ -620,7 +619,7 @@ func (s *Store) lastNumber(t testing.TB, name string) string {
 	return string(appendSequence(nil, held.stream.last))
 }
 
-// TestGetRecordsLimit: a page has a thousand records at most.
+// TestGetRecordsLimit checks that a page has at most a thousand records.
 func TestGetRecordsLimit(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
@@ -630,12 +629,12 @@ func TestGetRecordsLimit(t *testing.T) {
 	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
 	second, _ := s.read(t, next, "")
 	if len(first) != 1000 || len(second) != 5 {
-		t.Errorf("pages of %d and %d records", len(first), len(second))
+		t.Errorf("got pages of %d and %d records", len(first), len(second))
 	}
 }
 
-// TestStreamUnderWrites: during concurrent writes a reader sees each change once, changes of
-// one item in order, and increasing numbers.
+// TestStreamUnderWrites checks that, during concurrent writes, a reader gets each change once,
+// changes of one item in order, and increasing numbers.
 func TestStreamUnderWrites(t *testing.T) {
 	s := openStore(t, Config{Dir: t.TempDir()})
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
@@ -658,12 +657,12 @@ func TestStreamUnderWrites(t *testing.T) {
 		got, next = s.read(t, next, "")
 		for _, r := range got {
 			if r.Dynamodb.SequenceNumber <= last {
-				t.Fatalf("number %s behind %s", r.Dynamodb.SequenceNumber, last)
+				t.Fatalf("sequence number %s after %s", r.Dynamodb.SequenceNumber, last)
 			}
 			last = r.Dynamodb.SequenceNumber
 			image := string(r.Dynamodb.NewImage)
 			if seen[image] {
-				t.Fatalf("%s twice", image)
+				t.Fatalf("the change %s was read twice", image)
 			}
 			seen[image] = true
 			lastOf[r.Dynamodb.Keys["p"]["S"]] = image
@@ -681,7 +680,7 @@ func TestStreamUnderWrites(t *testing.T) {
 	for read() > 0 {
 	}
 	if len(seen) != writers*writes {
-		t.Errorf("%d of %d changes were seen", len(seen), writers*writes)
+		t.Errorf("read %d of %d changes", len(seen), writers*writes)
 	}
 	for p, image := range lastOf {
 		if got := s.mustSend(t, "GetItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}}}`, p)); got != `{"Item":`+image+`}` {
@@ -690,7 +689,7 @@ func TestStreamUnderWrites(t *testing.T) {
 	}
 }
 
-// TestReadersSeeOnlySyncedRecords: readers don't see records that are not on disk.
+// TestReadersSeeOnlySyncedRecords checks that readers don't see records that are not on disk.
 func TestReadersSeeOnlySyncedRecords(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
@@ -706,11 +705,11 @@ func TestReadersSeeOnlySyncedRecords(t *testing.T) {
 	st.durable.Store(durable - 1)
 	got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
 	if len(got) != 0 {
-		t.Errorf("read: %s", summaries(got))
+		t.Errorf("read the records %s", summaries(got))
 	}
 	st.setDurable(durable)
 	st.setDurable(durable - 1)
 	if got, _ := s.read(t, next, ""); summaries(got) != "INSERT a" {
-		t.Errorf("read: %s", summaries(got))
+		t.Errorf("read the records %s", summaries(got))
 	}
 }

@@ -19,7 +19,7 @@ import (
 // clock is a clock that tests set.
 type clock struct{ now atomic.Int64 }
 
-// clockAt returns a clock that always shows the same time.
+// clockAt returns a stopped clock.
 func clockAt(at time.Time) *clock {
 	c := &clock{}
 	c.now.Store(at.UnixNano())
@@ -30,13 +30,13 @@ func (c *clock) Now() time.Time            { return time.Unix(0, c.now.Load()) }
 func (c *clock) advance(d time.Duration)   { c.now.Add(int64(d)) }
 func (c *clock) seconds(after int64) int64 { return c.Now().Unix() + after }
 
-// createP makes a CreateTable request for a table with the partition key p.
+// createP returns a CreateTable request for a table with the partition key p.
 func createP(name string, more ...string) string {
 	return `{` + strings.Join(append([]string{fmt.Sprintf(`"TableName":%q`, name), `"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}]`,
 		`"BillingMode":"PAY_PER_REQUEST"`, defineKeys("p:S")}, more...), ",") + `}`
 }
 
-// defineKeys makes AttributeDefinitions of "p:S x:N".
+// defineKeys returns the AttributeDefinitions of "p:S x:N".
 func defineKeys(list string) string {
 	var out []string
 	for _, d := range strings.Fields(list) {
@@ -95,7 +95,7 @@ func TestTableLifecycle(t *testing.T) {
 
 	made := readDescription(t, s.mustSend(t, "CreateTable", createP("life")))
 	if made.TableStatus != "CREATING" || made.TableArn != "arn:aws:dynamodb:eu-west-1:000000000000:table/life" || len(made.TableId) != 36 {
-		t.Errorf("created: %+v", made)
+		t.Errorf("got from CreateTable %+v", made)
 	}
 	s.expectError(t, "CreateTable", createP("life"), "ResourceInUseException", "Table already exists: life")
 	s.expectError(t, "CreateTable", createP("li"), "ValidationException",
@@ -105,16 +105,16 @@ func TestTableLifecycle(t *testing.T) {
 	s.mustSend(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"b"}}}`)
 	got := s.describe(t, "life")
 	if got.TableStatus != "ACTIVE" || got.TableId != made.TableId || got.ItemCount != 2 || got.TableSizeBytes != 2+3+2 {
-		t.Errorf("described: %+v", got)
+		t.Errorf("got the description %+v", got)
 	}
 	if byARN := s.describe(t, made.TableArn); byARN.TableId != made.TableId {
-		t.Errorf("described by its ARN: %+v", byARN)
+		t.Errorf("got by ARN the description %+v", byARN)
 	}
 
 	s.Close()
 	s = openIdle(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
 	if again := s.describe(t, "life"); fmt.Sprint(again) == "" || again.TableId != got.TableId || again.ItemCount != 2 || *again.CreationDateTime != *got.CreationDateTime {
-		t.Errorf("described after the store was opened again: %+v", again)
+		t.Errorf("got after a restart the description %+v", again)
 	}
 
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"life","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"v"}}`)
@@ -122,26 +122,26 @@ func TestTableLifecycle(t *testing.T) {
 	gone := readDescription(t, s.mustSend(t, "DeleteTable", `{"TableName":"life"}`))
 	if gone.TableStatus != "DELETING" || gone.TableId != made.TableId || gone.ItemCount != 2 ||
 		gone.KeySchema != nil || gone.AttributeDefinitions != nil || gone.CreationDateTime != nil {
-		t.Errorf("deleted: %+v", gone)
+		t.Errorf("got from DeleteTable %+v", gone)
 	}
 	missing("DescribeTable", "")
 	s.expectError(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`, "ResourceNotFoundException", "Requested resource not found")
 	if left := s.keysOnDisk(t); len(left) != 0 {
-		t.Errorf("left on disk: %q", left)
+		t.Errorf("keys are left on disk: %q", left)
 	}
 
-	// The name is free at once, and has nothing of the table before.
+	// The name can be used at once, and the new table is empty.
 	fresh := readDescription(t, s.mustSend(t, "CreateTable", createP("life")))
 	if fresh.TableId == made.TableId || s.describe(t, "life").ItemCount != 0 {
-		t.Errorf("created again: %+v", fresh)
+		t.Errorf("got from the second CreateTable %+v", fresh)
 	}
 	if reply := s.mustSend(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`); reply != "{}" {
-		t.Errorf("an item of the table before: %s", reply)
+		t.Errorf("got an item of the deleted table: %s", reply)
 	}
 }
 
-// TestDeleteTableUnderWrites: a table is deleted during concurrent writes. Nothing of it
-// remains or appears in the next table of that name.
+// TestDeleteTableUnderWrites deletes a table during concurrent writes. Nothing of it is left or
+// visible in the next table of that name.
 func TestDeleteTableUnderWrites(t *testing.T) {
 	s := newStore(t)
 	var done atomic.Bool
@@ -161,11 +161,11 @@ func TestDeleteTableUnderWrites(t *testing.T) {
 	done.Store(true)
 	writers.Wait()
 	if left := s.keysOnDisk(t); len(left) != 0 {
-		t.Errorf("left on disk: %q", left)
+		t.Errorf("keys are left on disk: %q", left)
 	}
 }
 
-// TestDeletedTable: a request that found a table before its deletion can't write to it any more.
+// TestDeletedTable checks that a request that found a table before its deletion can't write to it.
 func TestDeletedTable(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
@@ -180,7 +180,7 @@ func TestDeletedTable(t *testing.T) {
 		s.expectError(t, op, body, "ResourceNotFoundException", "Requested resource not found")
 	}
 	if left := s.keysOnDisk(t); len(left) != 0 {
-		t.Errorf("left on disk: %q", left)
+		t.Errorf("keys are left on disk: %q", left)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestListTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(page.TableNames) != 100 || page.LastEvaluatedTableName != page.TableNames[99] || !sort.StringsAreSorted(page.TableNames) {
-		t.Errorf("a page of %d tables up to %s", len(page.TableNames), page.LastEvaluatedTableName)
+		t.Errorf("got a page of %d tables up to %s", len(page.TableNames), page.LastEvaluatedTableName)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestUpdateTable(t *testing.T) {
 	s.mustSend(t, "CreateTable", createP("tab"))
 	reply := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":4}}`))
 	if reply.TableStatus != "UPDATING" || s.describe(t, "tab").TableStatus != "ACTIVE" {
-		t.Errorf("updated: %+v", reply)
+		t.Errorf("got from UpdateTable %+v", reply)
 	}
 	s.expectError(t, "UpdateTable", `{"TableName":"tab","ProvisionedThroughput":{"ReadCapacityUnits":3}}`, "ValidationException",
 		"1 validation error detected: Value null at 'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not be null")
@@ -278,7 +278,7 @@ func TestUpdateTable(t *testing.T) {
 	s = openIdle(t, Config{Dir: dir}, time.Now)
 	if got := s.mustSend(t, "DescribeTable", `{"TableName":"tab"}`); !strings.Contains(got, `"ReadCapacityUnits":3,"WriteCapacityUnits":4`) ||
 		!strings.Contains(got, `"BillingModeSummary":{"BillingMode":"PROVISIONED","LastUpdateToPayPerRequestDateTime":`) {
-		t.Errorf("after the store was opened again: %s", got)
+		t.Errorf("got after a restart: %s", got)
 	}
 }
 
@@ -299,16 +299,16 @@ func TestTagOperations(t *testing.T) {
 			token = next
 		}
 		if got := `{"Tags":[` + strings.Join(all, ",") + `]}`; got != want {
-			t.Errorf("tags %s; want %s", got, want)
+			t.Errorf("got the tags %s; want %s", got, want)
 		}
 	}
 	list(`{"Tags":[{"Key":"z","Value":"1"}]}`)
 	if got := s.mustSend(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`); got != "" {
-		t.Errorf("tagged: %q", got)
+		t.Errorf("got from TagResource %q", got)
 	}
 	list(`{"Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`)
 	if got := s.mustSend(t, "UntagResource", `{"ResourceArn":"`+arn+`tab","TagKeys":["a","none"]}`); got != "" {
-		t.Errorf("untagged: %q", got)
+		t.Errorf("got from UntagResource %q", got)
 	}
 	list(`{"Tags":[{"Key":"z","Value":"2"}]}`)
 	var all, want []string
@@ -358,8 +358,8 @@ func TestBackups(t *testing.T) {
 
 }
 
-// TestUnsupported: operations without a handler are unknown, not ignored. Operations with an
-// error of their own are in testdata/sessions/unsupported.txt.
+// TestUnsupported checks that operations without a handler are unknown, not ignored. Operations
+// with an error of their own are in testdata/sessions/unsupported.txt.
 func TestUnsupported(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	for _, op := range wire.Operations {
@@ -370,7 +370,7 @@ func TestUnsupported(t *testing.T) {
 	}
 	for _, name := range []string{"StartBulkPutItems", "DescribeBulkOperation", "ListBulkOperations", "CancelBulkOperation"} {
 		if handlers[name] != nil {
-			t.Errorf("%s is answered", name)
+			t.Errorf("%s has a handler, but isn't an operation", name)
 		}
 	}
 }
@@ -379,14 +379,14 @@ func TestLimits(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, time.Now)
 	const limits = `{"AccountMaxReadCapacityUnits":80000,"AccountMaxWriteCapacityUnits":80000,"TableMaxReadCapacityUnits":40000,"TableMaxWriteCapacityUnits":40000}`
 	if got := s.mustSend(t, "DescribeLimits", `{}`); got != limits {
-		t.Errorf("limits %s", got)
+		t.Errorf("got the limits %s", got)
 	}
 	if got := s.mustSend(t, "DescribeEndpoints", `{}`); got != `{"Endpoints":[{"Address":"dynamodb.eu-west-1.amazonaws.com","CachePeriodInMinutes":1440}]}` {
-		t.Errorf("endpoints %s", got)
+		t.Errorf("got the endpoints %s", got)
 	}
 	resp, err := s.Do(t.Context(), &origin.Request{Method: "POST", Path: "/", Body: []byte(`{}`),
 		Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810.DescribeEndpoints", "Host", "127.0.0.1:8000")})
 	if err != nil || string(resp.Body) != `{"Endpoints":[{"Address":"127.0.0.1:8000","CachePeriodInMinutes":1440}]}` {
-		t.Errorf("endpoints %s, %v", resp.Body, err)
+		t.Errorf("got the endpoints %s, %v", resp.Body, err)
 	}
 }

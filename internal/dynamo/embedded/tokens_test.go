@@ -11,15 +11,15 @@ import (
 
 const mismatchedToken = "The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical"
 
-// value returns the number that actUpdate counts.
+// counted returns the number to which actUpdate has counted.
 func (s *Store) counted(t testing.TB) string {
 	t.Helper()
 	got := s.mustSend(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"up"}},"ProjectionExpression":"v"}`)
 	return strings.TrimSuffix(strings.TrimPrefix(got, `{"Item":{"v":{"N":"`), `"}}}`)
 }
 
-// TestTokens repeats transactions with their token: at once, after the store was
-// opened again, with other parameters, and too late.
+// TestTokens repeats transactions with their token: at once, after a restart, with other
+// parameters, and after the token has expired.
 func TestTokens(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestTokens(t *testing.T) {
 	counts := func(want string) {
 		t.Helper()
 		if got := s.counted(t); got != want {
-			t.Errorf("counted to %s; want %s", got, want)
+			t.Errorf("got the count %s; want %s", got, want)
 		}
 	}
 	s.expectReply(t, "TransactWriteItems", body, `{}`)
@@ -44,7 +44,7 @@ func TestTokens(t *testing.T) {
 	counts("1")
 	s.expectError(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, strings.Replace(actUpdate, `"N":"1"`, `"N":"2"`, 1)), "IdempotentParameterMismatchException", mismatchedToken)
 	s.expectError(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, actUpdate, actPut), "IdempotentParameterMismatchException", mismatchedToken)
-	wrongKey := strings.Replace(actUpdate, `{"S":"up"}`, `{"N":"1"}`, 1) // which would cancel a transaction
+	wrongKey := strings.Replace(actUpdate, `{"S":"up"}`, `{"N":"1"}`, 1) // which would cancel the transaction
 	s.expectError(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, wrongKey), "IdempotentParameterMismatchException", mismatchedToken)
 	counts("1")
 	s.mustSend(t, "TransactWriteItems", transact(`,"ClientRequestToken":"two"`, actUpdate))
@@ -63,7 +63,7 @@ func TestTokens(t *testing.T) {
 	now = now.Add(time.Nanosecond)
 	s.expectReply(t, "TransactWriteItems", body, `{}`) // new again
 	counts("3")
-	if err := s.forgetTokens(now); err != nil { // forgets "two", and of "one" only the first use
+	if err := s.forgetTokens(now); err != nil { // removes "two", and the first use of "one"
 		t.Fatal(err)
 	}
 	s.expectReply(t, "TransactWriteItems", body, `{}`)
@@ -78,11 +78,11 @@ func TestTokens(t *testing.T) {
 	}
 	defer it.Close()
 	if it.First() {
-		t.Errorf("%q is left", it.Key())
+		t.Errorf("the key %q is left", it.Key())
 	}
 }
 
-// TestFailedRequestFreesToken: only completed requests are remembered.
+// TestFailedRequestFreesToken checks that only tokens of completed requests are kept.
 func TestFailedRequestFreesToken(t *testing.T) {
 	s := withTables(t)
 	body := transact(`,"ClientRequestToken":"one"`, actUpdate, actCheck)
@@ -92,11 +92,11 @@ func TestFailedRequestFreesToken(t *testing.T) {
 	s.mustSend(t, "DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"check"}}}`)
 	s.mustSend(t, "TransactWriteItems", body)
 	if got := s.counted(t); got != "1" {
-		t.Errorf("counted to %s", got)
+		t.Errorf("got the count %s", got)
 	}
 }
 
-// TestConcurrentToken makes one request many times at once.
+// TestConcurrentToken sends one request with a token many times concurrently.
 func TestConcurrentToken(t *testing.T) {
 	s := withTables(t)
 	for _, token := range []string{"1", "2", "3"} {
@@ -106,13 +106,13 @@ func TestConcurrentToken(t *testing.T) {
 		}
 		workers.Wait()
 		if got := s.counted(t); got != token {
-			t.Fatalf("counted to %s; want %s", got, token)
+			t.Fatalf("got the count %s; want %s", got, token)
 		}
 	}
 }
 
-// TestConcurrentTokenConflict makes different requests with one token at once: only one of
-// them may be done.
+// TestConcurrentTokenConflict sends different requests with one token concurrently: only one of
+// them may be executed.
 func TestConcurrentTokenConflict(t *testing.T) {
 	s := withTables(t)
 	for round := range 10 {
@@ -128,12 +128,12 @@ func TestConcurrentTokenConflict(t *testing.T) {
 		}
 		workers.Wait()
 		if done.Load() != 1 {
-			t.Fatalf("%d were done", done.Load())
+			t.Fatalf("%d requests were executed, want 1", done.Load())
 		}
 	}
 }
 
-// TestManyTokens forgets more tokens than fit into one batch.
+// TestManyTokens expires more tokens than fit into one batch.
 func TestManyTokens(t *testing.T) {
 	s := withTables(t)
 	e := s.newEdit()
@@ -149,6 +149,6 @@ func TestManyTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := s.oldTokens(s.clock()); err != nil || len(left) != 0 {
-		t.Errorf("%d left, %v", len(left), err)
+		t.Errorf("%d tokens are left, %v", len(left), err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// transact makes a TransactWriteItems of the actions.
+// transact returns a TransactWriteItems of the actions.
 func transact(more string, actions ...string) string {
 	return `{"TransactItems":[` + strings.Join(actions, ",") + `]` + more + `}`
 }
@@ -19,7 +19,7 @@ const (
 	actCheck  = `{"ConditionCheck":{"TableName":"plain","Key":{"p":{"S":"check"}},"ConditionExpression":"attribute_exists(p)","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}}`
 )
 
-// expectCanceled expects a transaction to be given up for the reasons, as JSON.
+// expectCanceled checks that a transaction is cancelled for the reasons, as JSON.
 func (s *Store) expectCanceled(t testing.TB, op, body string, codes string, reasons ...string) {
 	t.Helper()
 	status, got := s.send(t, op, body)
@@ -61,7 +61,7 @@ func TestTransactWriteItems(t *testing.T) {
 	}
 }
 
-// TestCancellations cancels transactions for every reason.
+// TestCancellations cancels transactions for each possible reason.
 func TestCancellations(t *testing.T) {
 	s := withTables(t)
 	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"},"t":{"S":"text"}}}`)
@@ -97,17 +97,17 @@ func TestCancellations(t *testing.T) {
 	bad(update("plain", `{"p":{"N":"5"}}`, "SET t = :v", `{"S":""}`), mismatch)
 	bad(update("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, "SET l = :v", `{"N":"5"}`), "One or more parameter values were invalid: Type mismatch for Index Key l Expected: S Actual: N IndexName: byg")
 	bad(update("plain", `{"p":{"S":"a"}}`, "SET p = :v", `{"N":"5"}`), "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key")
-	// old is failing's item, so another one is needed.
+	// old is the item in the reason, so another item is needed.
 	s.mustSend(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"t":{"S":"text"}}}`)
 	bad(update("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, "SET t = t + :v", `{"N":"1"}`), "An operand in the update expression has an incorrect data type")
 	bad(update("range", `{"p":{"S":"a"},"s":{"N":"1"}}`, "SET x.y = :v", `{"N":"1"}`), "The document path provided in the update expression is invalid for update")
 	bad(update("plain", `{"p":{"S":"big"}}`, "SET w = :v", `{"S":"`+strings.Repeat("x", 10_000)+`"}`), "Item size to update has exceeded the maximum allowed size")
 	if after := s.mustSend(t, "Scan", `{"TableName":"plain"}`); after != before {
-		t.Error("a transaction that was given up has left something")
+		t.Error("a cancelled transaction changed an item")
 	}
 }
 
-// TestTransactionRefusals has faults that are reported before any item is read.
+// TestTransactionRefusals sends transactions with errors that are reported before items are read.
 func TestTransactionRefusals(t *testing.T) {
 	s := withTables(t)
 	f := func(message string, actions ...string) {
@@ -165,8 +165,8 @@ func TestTransactGetItems(t *testing.T) {
 		`{"Responses":[{"Item":{"p":{"S":"a"},"v":{"N":"1"}}},{}],"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":4.0,"ReadCapacityUnits":4.0}]}`)
 }
 
-// TestTransactGetIsSnapshot moves a value to and fro between two items while
-// transactions read both.
+// TestTransactGetIsSnapshot moves a value back and forth between two items while transactions
+// read both.
 func TestTransactGetIsSnapshot(t *testing.T) {
 	s := withTables(t)
 	move := func(from, to string) string {
@@ -191,7 +191,7 @@ func TestTransactGetIsSnapshot(t *testing.T) {
 		}
 		got := s.mustSend(t, "TransactGetItems", transact("", get))
 		if got != `{"Responses":[{"Item":{"p":{"S":"a"}}},{}]}` && got != `{"Responses":[{},{"Item":{"p":{"S":"b"}}}]}` {
-			t.Fatalf("read %s", got)
+			t.Fatalf("got %s, which isn't a snapshot", got)
 		}
 	}
 	workers.Wait()

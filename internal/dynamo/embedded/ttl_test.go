@@ -32,7 +32,7 @@ func TestExpiresAt(t *testing.T) {
 	f(`{"S":"1700000000"}`, 0, false)
 	f(`{"NULL":true}`, 0, false)
 	if _, ok := expiresAt(nil); ok {
-		t.Error("a missing time to live expires")
+		t.Error("a missing attribute expires")
 	}
 }
 
@@ -69,12 +69,12 @@ func TestTimeToLiveOperations(t *testing.T) {
 		"' at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member must have length less than or equal to 255")
 }
 
-// expiring is a table with items of every kind of time to live, in attribute ttl.
+// expiring is a table with a stream, whose items expire by attribute ttl.
 const expiring = `"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"},` +
 	`"AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"g","AttributeType":"S"}],` +
 	`"GlobalSecondaryIndexes":[{"IndexName":"byg","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
 
-// alive lists the items of a table, by p.
+// alive returns the items of a table, by p.
 func (s *Store) alive(t testing.TB, name string) string {
 	t.Helper()
 	var out []string
@@ -102,7 +102,7 @@ func TestExpiry(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.alive(t, "tab"); got != want {
-			t.Errorf("alive: %s; want %s", got, want)
+			t.Errorf("got the items %s; want %s", got, want)
 		}
 	}
 	store("before", at(-60))
@@ -123,7 +123,7 @@ func TestExpiry(t *testing.T) {
 	var expired []string
 	s.OnExpiry(func(table string, item []byte) { expired = append(expired, table+" "+string(item)) })
 	if got := s.alive(t, "tab"); got != "before late never later text old now fraction moved" {
-		t.Errorf("alive before anything was removed: %s", got)
+		t.Errorf("got the items %s before anything was removed", got)
 	}
 	sweep("before never later text old fraction moved")
 	s.finishBackfill(t)
@@ -134,13 +134,13 @@ func TestExpiry(t *testing.T) {
 	sweep("never text old moved")
 	s.checkIndexes(t, "tab")
 	if got := s.describe(t, "tab"); got.ItemCount != 4 || got.GlobalSecondaryIndexes[0].ItemCount != 3 {
-		t.Errorf("described: %+v", got)
+		t.Errorf("got the description %+v", got)
 	}
 	if len(expired) != 5 || expired[0] != fmt.Sprintf(`tab {"p":{"S":"late"},"g":{"S":"g"},"ttl":{"N":"%d"}}`, 1_700_000_000-60) {
-		t.Errorf("records: %q", expired)
+		t.Errorf("OnExpiry was called with %q", expired)
 	}
 
-	// Records of the store's own removals are marked, and those of clients are not.
+	// Records of expired items are marked, and those of clients' deletions are not.
 	s.mustSend(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"never"}}}`)
 	removed := 0
 	for _, r := range s.records(t, s.describe(t, "tab").LatestStreamArn) {
@@ -149,22 +149,22 @@ func TestExpiry(t *testing.T) {
 		}
 		removed++
 		if by := r.Dynamodb.Keys["p"]["S"] == "never"; by != (r.UserIdentity == nil) {
-			t.Errorf("removed: %+v", r)
+			t.Errorf("got the record %+v", r)
 		} else if !by && (r.UserIdentity["Type"] != "Service" || r.UserIdentity["PrincipalId"] != "dynamodb.amazonaws.com" || r.Dynamodb.OldImage == nil) {
-			t.Errorf("removed: %+v", r)
+			t.Errorf("got the record %+v", r)
 		}
 	}
 	if removed != 6 {
-		t.Errorf("%d items were removed", removed)
+		t.Errorf("got %d REMOVE records", removed)
 	}
 
-	// Without a time to live nothing expires; with it again, everything is found.
+	// Without a time to live nothing expires. When it is enabled again, all items are found.
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":false,"AttributeName":"ttl"}}`)
 	c.advance(time.Hour)
 	sweep("text old moved")
 	for _, key := range s.keysOnDisk(t) {
 		if key[0] == spaceExpiry {
-			t.Errorf("left in the order of expiry: %q", key)
+			t.Errorf("a key is left in the order of expiry: %q", key)
 		}
 	}
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
@@ -172,8 +172,8 @@ func TestExpiry(t *testing.T) {
 	sweep("text old")
 }
 
-// TestExpiryOfKeys: the time to live is a key attribute, and there are more items
-// than go into one batch.
+// TestExpiryOfKeys uses a key attribute as the time to live, and more expired items than fit into
+// one batch.
 func TestExpiryOfKeys(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
@@ -189,11 +189,11 @@ func TestExpiryOfKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := s.describe(t, "tab").ItemCount; n != 1 {
-		t.Errorf("%d items are left", n)
+		t.Errorf("%d items are left, want none", n)
 	}
 }
 
-// TestOrderOfExpiry: an item has at most one entry after any change.
+// TestOrderOfExpiry checks that an item has at most one entry after any change.
 func TestOrderOfExpiry(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
@@ -221,7 +221,7 @@ func TestOrderOfExpiry(t *testing.T) {
 	f(``, 0)
 	f(`,"ttl":{"N":"1700000200"}`, 1)
 
-	// An outdated expiry entry is removed, and its item is kept.
+	// An outdated entry is removed, and its item is kept.
 	items := appendIndex(nil, (*s.tables.Load())["tab"].id, tableIndex)
 	for _, key := range s.keysOnDisk(t) {
 		if strings.HasPrefix(key, string(items)) {
@@ -243,7 +243,7 @@ func TestOrderOfExpiry(t *testing.T) {
 	}
 }
 
-// TestSweepUnderWrites: an item whose time to live is extended in time is kept.
+// TestSweepUnderWrites checks that an item whose time to live is extended in time is kept.
 func TestSweepUnderWrites(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
@@ -259,7 +259,7 @@ func TestSweepUnderWrites(t *testing.T) {
 				status, _ := s.send(t, "UpdateItem", `{"TableName":"tab","Key":{`+key+`},"UpdateExpression":"REMOVE #t","ConditionExpression":"attribute_exists(p)",`+
 					`"ExpressionAttributeNames":{"#t":"ttl"}}`)
 				if _, reply := s.send(t, "GetItem", `{"TableName":"tab","Key":{`+key+`}}`); (status == 200) != (reply != "{}") {
-					t.Errorf("%s: %d, and then %s", key, status, reply)
+					t.Errorf("%s: the update got %d, and the item is then %s", key, status, reply)
 				}
 			}
 		})
@@ -278,7 +278,7 @@ func TestSweepUnderWrites(t *testing.T) {
 	}
 }
 
-// TestSweepInBackground: an open store removes expired items itself.
+// TestSweepInBackground checks that an open store removes expired items by itself.
 func TestSweepInBackground(t *testing.T) {
 	s := newStore(t)
 	s.mustSend(t, "CreateTable", createP("tab"))

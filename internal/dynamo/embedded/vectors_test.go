@@ -42,7 +42,7 @@ func TestScore(t *testing.T) {
 	f(catalog.DotProduct, []float32{math.MaxFloat32, 1}, []float32{-math.MaxFloat32, 1}, -math.MaxFloat32)
 }
 
-// vectorText writes a vector as requests have it.
+// vectorText returns a vector as in requests.
 func vectorText(v []float64) string {
 	var b strings.Builder
 	for i, f := range v {
@@ -60,8 +60,8 @@ const createVectors = `{"TableName":"vec","BillingMode":"PAY_PER_REQUEST","KeySc
 	{"IndexName":"part","VectorAttribute":{"AttributeName":"e"},"Dimensions":4,"DistanceFunction":"DOT_PRODUCT","Projection":{"ProjectionType":"KEYS_ONLY"},
 		"SearchSchema":[{"AttributeName":"g","SearchSchemaElementType":"HASH"}]}]}`
 
-// TestSearch writes, changes and deletes items at random, and compares
-// each search with one through all that there are.
+// TestSearch writes, changes and deletes items at random, and compares each search with a
+// comparison with all items.
 func TestSearch(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
@@ -74,7 +74,7 @@ func TestSearch(t *testing.T) {
 	draw := func() []float64 {
 		v := make([]float64, 4)
 		for i := range v {
-			v[i] = float64(random.IntN(41)-20) / 4 // exact with 32 bits
+			v[i] = float64(random.IntN(41)-20) / 4 // can be represented with 32 bits
 		}
 		return v
 	}
@@ -122,13 +122,13 @@ func TestSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(got.SearchResults) != min(7, len(want)) {
-			t.Fatalf("%d results of %d", len(got.SearchResults), len(want))
+			t.Fatalf("got %d results, want %d", len(got.SearchResults), len(want))
 		}
 		for i, r := range got.SearchResults {
 			// Items of equal scores may be in any order.
 			at := slices.IndexFunc(want, func(f found) bool { return f.key == r.Item["p"].S })
 			if at < 0 || want[at].score != r.Score || want[i].score != r.Score {
-				t.Fatalf("%s: result %d is %v; want %v", index, i, r, want[i])
+				t.Fatalf("%s: result %d: got %v, want %v", index, i, r, want[i])
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchReplyLimit finds more than an answer may hold.
+// TestSearchReplyLimit searches more than a reply may have.
 func TestSearchReplyLimit(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
@@ -169,15 +169,15 @@ func TestSearchReplyLimit(t *testing.T) {
 	s.expectError(t, "SearchVectors", query+`"TopK":50}`, "ValidationException",
 		"The size of the search results exceeds the limit of 16 MB. Use a narrower projection or a smaller TopK")
 	if got := s.mustSend(t, "SearchVectors", query+`"TopK":50,"ProjectionExpression":"p"}`); strings.Count(got, `"Score"`) != 50 {
-		t.Errorf("%.200s", got)
+		t.Errorf("got %.200s", got)
 	}
 	if got := s.mustSend(t, "SearchVectors", query+`"TopK":40}`); strings.Count(got, `"Score"`) != 40 {
-		t.Errorf("%d results", strings.Count(got, `"Score"`))
+		t.Errorf("got %d results", strings.Count(got, `"Score"`))
 	}
 }
 
-// TestCloseEndsSearch: a search reads all of an index, and closing the store
-// does not wait for that.
+// TestCloseEndsSearch checks that closing the store does not wait for a search, which reads all
+// of an index.
 func TestCloseEndsSearch(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
@@ -186,6 +186,6 @@ func TestCloseEndsSearch(t *testing.T) {
 	s.mustSend(t, "SearchVectors", query)
 	s.stop()
 	if status, reply := s.send(t, "SearchVectors", query); status != 500 {
-		t.Errorf("%d %s", status, reply)
+		t.Errorf("got %d %s", status, reply)
 	}
 }

@@ -18,7 +18,7 @@ var (
 	noon = time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC)
 )
 
-// expectError checks that err is the error with a type and a message.
+// expectError checks that err is an error with a type and a message.
 func expectError(t *testing.T, what string, err error, typ, message string) {
 	t.Helper()
 	var e *wire.Error
@@ -27,7 +27,7 @@ func expectError(t *testing.T, what string, err error, typ, message string) {
 	}
 }
 
-// create makes a table called tab.
+// create returns a table called tab, created by a request.
 func create(t *testing.T, body string) *Table {
 	t.Helper()
 	table, err := Create("tab", []byte(body), here, noon, "")
@@ -38,14 +38,14 @@ func create(t *testing.T, body string) *Table {
 	return table
 }
 
-// Pieces of requests.
+// Parts of requests.
 const (
 	perRequest = `"BillingMode":"PAY_PER_REQUEST"`
 	oneUnit    = `"ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}`
 	all        = `"Projection":{"ProjectionType":"ALL"}`
 )
 
-// defs makes AttributeDefinitions of "a:S b:N".
+// defs returns the AttributeDefinitions of "a:S b:N".
 func defs(list string) string {
 	var out []string
 	for _, d := range strings.Fields(list) {
@@ -55,7 +55,7 @@ func defs(list string) string {
 	return `"AttributeDefinitions":[` + strings.Join(out, ",") + `]`
 }
 
-// keys makes a KeySchema of "a:HASH b:RANGE".
+// keys returns the KeySchema of "a:HASH b:RANGE".
 func keys(list string) string {
 	var out []string
 	for _, d := range strings.Fields(list) {
@@ -65,7 +65,7 @@ func keys(list string) string {
 	return `"KeySchema":[` + strings.Join(out, ",") + `]`
 }
 
-// index makes an index.
+// index returns an index.
 func index(name, schema string, more ...string) string {
 	return `{` + strings.Join(append([]string{fmt.Sprintf(`"IndexName":%q`, name), keys(schema)}, more...), ",") + `}`
 }
@@ -75,7 +75,7 @@ func lsis(all ...string) string { return `"LocalSecondaryIndexes":[` + strings.J
 
 func request(parts ...string) string { return "{" + strings.Join(parts, ",") + "}" }
 
-// seeInitial is where messages about new tables billed per request refer to.
+// seeInitial is the reference in messages about new tables billed per request.
 const seeInitial = "See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
 
 func TestCreateRefuses(t *testing.T) {
@@ -194,7 +194,7 @@ func TestCreateRefuses(t *testing.T) {
 	f(one+"The KeySchema exceeds the maximum allowed number of RANGE key attributes",
 		defs("p:S a:S b:S c:S d:S e:S"), keys("p:HASH"), perRequest, gsis(index("abc", "p:HASH a:RANGE b:RANGE c:RANGE d:RANGE e:RANGE", all)))
 
-	// Attributes that no key uses are reported before other faults of indexes.
+	// Attributes that no key uses are reported before other errors of indexes.
 	f(one+"Some AttributeDefinitions are not used. AttributeDefinitions: [sk, a, b, pk, c], keys used: [pk, sk, a]",
 		defs("sk:S a:S b:S pk:S c:S"), keys("pk:HASH sk:RANGE"), perRequest, gsis(index("abc", "a:HASH", `"Projection":{}`)))
 
@@ -244,10 +244,10 @@ func TestCreate(t *testing.T) {
 		`"Tags":[{"Key":"b","Value":"2"},{"Key":"a","Value":"1"}]`, `"DeletionProtectionEnabled":true`))
 
 	if got := fmt.Sprint(table.Attributes()); got != "[{a N} {m B} {pk S} {sk S} {z S}]" {
-		t.Errorf("attributes %s", got)
+		t.Errorf("got the attributes %s", got)
 	}
 	if got := fmt.Sprint(table.Key); got != "{[{pk S}] [{sk S}]}" {
-		t.Errorf("key %s", got)
+		t.Errorf("got the key %s", got)
 	}
 	if n := table.Key.Len(); n != 2 {
 		t.Errorf("the key has %d attributes", n)
@@ -257,23 +257,23 @@ func TestCreate(t *testing.T) {
 		names = append(names, fmt.Sprintf("%d %s %v %s", x.ID, x.Name, x.Local, x.Status))
 	}
 	if got := strings.Join(names, " "); got != "1 local true ACTIVE 2 g-z false ACTIVE 3 g-a false ACTIVE" {
-		t.Errorf("indexes %s", got)
+		t.Errorf("got the indexes %s", got)
 	}
 	if got := fmt.Sprint(table.Index("g-a").Key); got != "{[{a N} {z S}] [{m B} {sk S}]}" {
 		t.Errorf("g-a has the key %s", got)
 	}
 	if table.Index("g") != nil || !table.HasLocal() || !table.Protected {
-		t.Error("an index that is not there, no local ones, or no protection")
+		t.Error("found an index that doesn't exist, no local indexes, or no deletion protection")
 	}
 	if got := fmt.Sprint(table.Tags); got != "[{a 1} {b 2}]" {
-		t.Errorf("tags %s", got)
+		t.Errorf("got the tags %s", got)
 	}
 	s := table.Stream
 	if s == nil || s.View != ViewBoth || s.Label != "2026-11-21T12:00:00.123" || s.Label != table.LatestStream || s.Table != "tab" {
-		t.Fatalf("stream %+v", s)
+		t.Fatalf("got the stream %+v", s)
 	}
 	if len(s.Shard) != 37 || !strings.HasPrefix(s.Shard, "shardId-00000001795262400123-") {
-		t.Errorf("shard %s", s.Shard)
+		t.Errorf("got the shard %s", s.Shard)
 	}
 
 	text, err := json.Marshal(table)

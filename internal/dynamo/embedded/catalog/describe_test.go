@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pretty writes JSON, which has to be valid, with its members by name.
+// pretty returns JSON, which must be valid, with its members by name.
 func pretty(t *testing.T, text []byte) string {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -24,7 +24,7 @@ func pretty(t *testing.T, text []byte) string {
 	return string(out)
 }
 
-// describe checks a description.
+// describe compares a description.
 func describe(t *testing.T, got []byte, want string) {
 	t.Helper()
 	if got, want := pretty(t, got), pretty(t, []byte(want)); got != want {
@@ -128,6 +128,6 @@ func TestDescribeIndexChanges(t *testing.T) {
 	status(d.Reply, "UPDATING byx DELETING byy ACTIVE new ACTIVE")
 	status(d.Table, "ACTIVE byy ACTIVE new ACTIVE")
 	if got := string(describer().Append(nil, d.Table)); strings.Contains(got, `"AttributeName":"x"`) {
-		t.Errorf("an attribute of no key is defined: %s", got)
+		t.Errorf("the definition of an unused attribute is left: %s", got)
 	}
 }

@@ -108,10 +108,10 @@ func TestTags(t *testing.T) {
 	r, err := ReadUntag([]byte(fmt.Sprintf(`{"ResourceArn":%q,"TagKeys":[" ","none",%q,"законные"]}`, arn, strings.Repeat("x", 128))))
 	three := tagged(two, r, err)
 	if got := fmt.Sprint(three.Tags); got != "[{a 3} {b 2}]" {
-		t.Errorf("tags %s", got)
+		t.Errorf("got the tags %s", got)
 	}
 	if len(one.Tags) != 4 || len(table.Tags) != 0 {
-		t.Error("tables of before have changed")
+		t.Error("a change modified the previous version of the table")
 	}
 	full := set(table, many[:100]...)
 	r, _ = ReadTag([]byte(tag(arn, "more", "v")))
@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	f := func(got, want string) {
 		t.Helper()
 		if got != want {
-			t.Errorf("%s; want %s", got, want)
+			t.Errorf("got %s; want %s", got, want)
 		}
 	}
 	f(here.Table("t"), "arn:aws:dynamodb:us-east-1:000000000000:table/t")
@@ -133,15 +133,15 @@ func TestNames(t *testing.T) {
 	f(here.key("arn:x"), "arn:x")
 	f(here.key("1234"), "arn:aws:kms:us-east-1:000000000000:key/1234")
 	if k := here.key(""); k != here.key("") || len(k) != len("arn:aws:kms:us-east-1:000000000000:key/")+36 {
-		t.Errorf("the account's key is %s", k)
+		t.Errorf("got the account's key %s", k)
 	}
 	if a, b := NewUUID(), NewUUID(); a == b || len(a) != 36 || a[14] != '4' {
-		t.Errorf("ids %s and %s", a, b)
+		t.Errorf("got the IDs %s and %s", a, b)
 	}
 	stream := func(arn, table, label string, ok bool) {
 		t.Helper()
 		if gotTable, gotLabel, gotOK := ParseStream(arn); gotOK != ok || ok && (gotTable != table || gotLabel != label) {
-			t.Errorf("%s: %s %s %v", arn, gotTable, gotLabel, gotOK)
+			t.Errorf("%s: got %s %s %v", arn, gotTable, gotLabel, gotOK)
 		}
 	}
 	stream(here.Stream("t", "2026-11-21T12:00:00.123"), "t", "2026-11-21T12:00:00.123", true)

@@ -54,7 +54,7 @@ func TestUpdateRefusesWithoutTable(t *testing.T) {
 	f("Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].",
 		`"TableClass":"junk"`)
 
-	// Changes that must be made alone; the first of these is reported.
+	// Changes that can't be combined with others; the first of these is reported.
 	f(one+"Server-Side Encryption modification must be the only operation in the request", sse, class, protect, warm)
 	f(one+"Server-Side Encryption modification must be the only operation in the request", sse, stream)
 	f(one+"TableClass modification must be the only operation in the request", class, protect)
@@ -207,8 +207,8 @@ func TestUpdateNonKeys(t *testing.T) {
 	mustAlter(t, table, add(19))
 }
 
-// TestOneIndexAtATime: a second index waits until the first is filled, though the first
-// may be given up.
+// TestOneIndexAtATime checks that a second index can be added only when the first one is filled,
+// and that the first one can be deleted before.
 func TestOneIndexAtATime(t *testing.T) {
 	add := func(name string) string {
 		return request(defs("z:S"), `"GlobalSecondaryIndexUpdates":[{"Create":`+index(name, "z:HASH", all)+`}]`)
@@ -218,7 +218,7 @@ func TestOneIndexAtATime(t *testing.T) {
 	}
 	c := mustAlter(t, create(t, demanded), add("one"))
 	if c.Created == nil || c.Created.ID != 3 || !c.Created.Backfilling || c.Table.LastIndex != 3 {
-		t.Fatalf("created %+v", c.Created)
+		t.Fatalf("got created %+v", c.Created)
 	}
 	const busy = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
 	_, err := alter(t, c.Table, add("two"))
@@ -226,14 +226,14 @@ func TestOneIndexAtATime(t *testing.T) {
 	_, err = alter(t, c.Table, remove("byx"))
 	expectError(t, "another index deleted", err, "LimitExceededException", busy)
 	if d := mustAlter(t, c.Table, remove("one")); d.Deleted == nil || d.Deleted.ID != 3 || d.Table.Index("one") != nil {
-		t.Errorf("deleted %+v", d.Deleted)
+		t.Errorf("got deleted %+v", d.Deleted)
 	}
 	d := mustAlter(t, c.Table.Filled(3), add("two"))
 	if d.Created.ID != 4 || d.Table.Index("one").Backfilling || d.Table.Index("one").Status != Active {
-		t.Errorf("created %+v beside %+v", d.Created, d.Table.Index("one"))
+		t.Errorf("got created %+v in addition to %+v", d.Created, d.Table.Index("one"))
 	}
 	if !c.Table.Index("one").Backfilling {
-		t.Error("the table of before has changed")
+		t.Error("a change modified the previous version of the table")
 	}
 }
 
@@ -266,7 +266,7 @@ func TestUpdateThroughput(t *testing.T) {
 		t.Errorf("%d decreases on the next day", c.Decreases)
 	}
 	if table.Capacity.Provisioned != (Throughput{5, 6}) {
-		t.Error("the table of before has changed")
+		t.Error("a change modified the previous version of the table")
 	}
 
 	up = mustAlter(t, table, `{"GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"byx","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":1}}}]}`)
@@ -281,31 +281,31 @@ func TestUpdateBilling(t *testing.T) {
 	c := mustAlter(t, table, `{"BillingMode":"PAY_PER_REQUEST","OnDemandThroughput":{"MaxReadRequestUnits":40}}`)
 	if c.Table.Billing != PayPerRequest || c.Table.Capacity.Provisioned != (Throughput{}) || c.Table.Capacity.OnDemand != (Throughput{40, 0}) ||
 		c.Table.Index("byx").Capacity.Provisioned != (Throughput{}) || c.Table.PerRequestSince == nil {
-		t.Errorf("billed %s with %+v", c.Table.Billing, c.Table.Capacity)
+		t.Errorf("got the billing mode %s with %+v", c.Table.Billing, c.Table.Capacity)
 	}
 	if c.Table.Capacity.Warm != (Throughput{12000, 4000}) || c.Reply.Status != Updating || c.Reply.PerRequestSince != nil || c.Reply.Index("byx").Status != Updating {
 		t.Errorf("warm throughput %+v, reply %+v", c.Table.Capacity.Warm, c.Reply)
 	}
 	lifted := mustAlter(t, c.Table, `{"OnDemandThroughput":{"MaxReadRequestUnits":-1,"MaxWriteRequestUnits":7}}`)
 	if lifted.Table.Capacity.OnDemand != (Throughput{0, 7}) || lifted.Reply.Capacity.OnDemand != (Throughput{-1, 7}) || lifted.Reply.Status != Active {
-		t.Errorf("limits %+v", lifted.Table.Capacity.OnDemand)
+		t.Errorf("got the limits %+v", lifted.Table.Capacity.OnDemand)
 	}
 	kept := mustAlter(t, c.Table, `{"OnDemandThroughput":{"MaxWriteRequestUnits":7}}`)
 	if kept.Table.Capacity.OnDemand != (Throughput{40, 7}) {
-		t.Errorf("limits %+v", kept.Table.Capacity.OnDemand)
+		t.Errorf("got the limits %+v", kept.Table.Capacity.OnDemand)
 	}
 	same := mustAlter(t, c.Table, `{"BillingMode":"PAY_PER_REQUEST"}`)
 	if same.Reply.Status != Updating || !same.Table.PerRequestSince.Equal(*c.Table.PerRequestSince) {
-		t.Errorf("billed as before: %+v", same.Table)
+		t.Errorf("got %+v for the same billing mode", same.Table)
 	}
 	back := mustAlter(t, c.Table, `{"BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":2,"WriteCapacityUnits":2},
 		"GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"byx","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":3}}}]}`)
 	if back.Table.Billing != Provisioned || back.Table.Capacity.Provisioned != (Throughput{2, 2}) || back.Table.Capacity.OnDemand != (Throughput{}) ||
 		back.Table.Index("byx").Capacity.Provisioned != (Throughput{3, 3}) || back.Table.PerRequestSince == nil {
-		t.Errorf("billed %s with %+v", back.Table.Billing, back.Table.Capacity)
+		t.Errorf("got the billing mode %s with %+v", back.Table.Billing, back.Table.Capacity)
 	}
 	if got := string(describer().Append(nil, back.Table)); !strings.Contains(got, `"BillingModeSummary":{"BillingMode":"PROVISIONED","LastUpdateToPayPerRequestDateTime":`) {
-		t.Errorf("described: %s", got)
+		t.Errorf("got the description %s", got)
 	}
 }
 
@@ -313,24 +313,24 @@ func TestUpdateFeatures(t *testing.T) {
 	table := create(t, demanded)
 	c := mustAlter(t, table, `{"DeletionProtectionEnabled":true}`)
 	if !c.Table.Protected || !c.Reply.Protected || c.Reply.Status != Active || table.Protected {
-		t.Errorf("protected: %+v", c)
+		t.Errorf("got the deletion protection %+v", c)
 	}
 	if c = mustAlter(t, table, `{"TableClass":"STANDARD"}`); c.Table.Class != "" || c.Reply.Status != Updating {
-		t.Errorf("class %q", c.Table.Class)
+		t.Errorf("got the class %q", c.Table.Class)
 	}
 	c = mustAlter(t, table, `{"TableClass":"STANDARD_INFREQUENT_ACCESS"}`)
 	if c.Table.Class != "STANDARD_INFREQUENT_ACCESS" || c.Table.ClassChanged == nil || c.Reply.Class != "" {
-		t.Errorf("class %q, reply %q", c.Table.Class, c.Reply.Class)
+		t.Errorf("got the class %q, reply %q", c.Table.Class, c.Reply.Class)
 	}
 	if c = mustAlter(t, c.Table, `{"TableClass":"STANDARD"}`); c.Table.Class != "STANDARD" {
-		t.Errorf("class %q", c.Table.Class)
+		t.Errorf("got the class %q", c.Table.Class)
 	}
 	c = mustAlter(t, table, `{"SSESpecification":{"SSEType":"KMS","KMSMasterKeyId":"alias/mine"}}`)
 	if c.Table.Encryption == nil || c.Table.Encryption.Key != "arn:aws:kms:us-east-1:000000000000:alias/mine" {
-		t.Errorf("encrypted with %+v", c.Table.Encryption)
+		t.Errorf("got the encryption %+v", c.Table.Encryption)
 	}
 	if c = mustAlter(t, c.Table, `{"SSESpecification":{"Enabled":false}}`); c.Table.Encryption != nil {
-		t.Errorf("encrypted with %+v", c.Table.Encryption)
+		t.Errorf("got the encryption %+v", c.Table.Encryption)
 	}
 	c = mustAlter(t, table, `{"WarmThroughput":{"ReadUnitsPerSecond":12240}}`)
 	if c.Table.Capacity.Warm != (Throughput{12240, 4000}) || c.Reply.Capacity.Warm != (Throughput{12000, 4000}) {
@@ -338,7 +338,7 @@ func TestUpdateFeatures(t *testing.T) {
 	}
 	c = mustAlter(t, table, `{"GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"byx","OnDemandThroughput":{"MaxReadRequestUnits":8},"WarmThroughput":{"ReadUnitsPerSecond":13000}}}]}`)
 	if x := c.Table.Index("byx").Capacity; x.OnDemand != (Throughput{8, 0}) || x.Warm != (Throughput{13000, 4000}) {
-		t.Errorf("index bears %+v", x)
+		t.Errorf("the index has the capacity %+v", x)
 	}
 }
 
@@ -347,15 +347,15 @@ func TestUpdateStream(t *testing.T) {
 	off := `{"StreamSpecification":{"StreamEnabled":false}}`
 	first := mustAlter(t, create(t, demanded), on)
 	if first.Table.Stream.View != ViewNew || first.Reply.Stream == nil || first.Reply.Status != Updating {
-		t.Fatalf("stream %+v", first.Table.Stream)
+		t.Fatalf("got the stream %+v", first.Table.Stream)
 	}
 	closed := mustAlter(t, first.Table, off)
 	if closed.Table.Stream != nil || closed.Reply.Stream != nil || closed.Table.LatestStream != first.Table.LatestStream {
-		t.Errorf("stream %+v, latest %q", closed.Table.Stream, closed.Table.LatestStream)
+		t.Errorf("got the stream %+v, latest %q", closed.Table.Stream, closed.Table.LatestStream)
 	}
-	// Within the same millisecond the next stream still has a label of its own.
+	// A stream within the same millisecond still gets a label of its own.
 	second := mustAlter(t, closed.Table, on)
 	if a, b := first.Table.Stream, second.Table.Stream; b.Label <= a.Label || b.Shard <= a.Shard {
-		t.Errorf("streams %q %q, then %q %q", a.Label, a.Shard, b.Label, b.Shard)
+		t.Errorf("got the streams %q %q, then %q %q", a.Label, a.Shard, b.Label, b.Shard)
 	}
 }

@@ -21,7 +21,7 @@ func TestReadAndWrite(t *testing.T) {
 	}
 	b.Delete([]byte("d"))
 	if b.Empty() || b.Len() < 20 {
-		t.Errorf("a batch of %d bytes", b.Len())
+		t.Errorf("got a batch of %d bytes", b.Len())
 	}
 	if err := d.Commit(b); err != nil {
 		t.Fatal(err)
@@ -50,26 +50,26 @@ func TestReadAndWrite(t *testing.T) {
 		return strings.Join(got, " ")
 	}
 	if got := all(snap); got != "a=1a b=1b c=1c" {
-		t.Errorf("snapshot: %s", got)
+		t.Errorf("the snapshot has %s", got)
 	}
 	if got := text(t, snap, "a") + text(t, snap, "d"); got != "1a" {
-		t.Errorf("snapshot: %s", got)
+		t.Errorf("the snapshot has %s", got)
 	}
 	snap.Close()
 	if got := all(d); got != "a=2a c=1c" {
-		t.Errorf("present: %s", got)
+		t.Errorf("the database has %s", got)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	d = open(t, fs)
 	if got := all(d); got != "a=2a c=1c" {
-		t.Errorf("opened again: %s", got)
+		t.Errorf("after a restart it has %s", got)
 	}
 	d.Close()
 }
 
-// TestSums adds from many sides, through flushes and reopening.
+// TestSums adds to counters concurrently, through flushes and restarts.
 func TestSums(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
@@ -101,7 +101,7 @@ func TestSums(t *testing.T) {
 		}
 		var got [2]int64
 		if err := Sums(d, key, got[:]); err != nil || got != want {
-			t.Fatalf("round %d: %v, %v; want %v", round, got, err, want)
+			t.Fatalf("round %d: got %v, %v; want %v", round, got, err, want)
 		}
 	}
 	none := [2]int64{7, 7}
@@ -122,8 +122,8 @@ func TestSums(t *testing.T) {
 	d.Close()
 }
 
-// TestPowerLoss cuts the power at many moments: acknowledged writes are kept, and no batch
-// is kept in part.
+// TestPowerLoss cuts the power at many moments: acknowledged writes are kept, and no batch is
+// kept in part.
 func TestPowerLoss(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -167,8 +167,8 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// TestNoSync kills the process with sync off: even a single short write reaches the
-// system, and the disk, soon.
+// TestNoSync kills the process with sync off: even a single short write soon reaches the system,
+// and the disk.
 func TestNoSync(t *testing.T) {
 	for _, left := range []int{100, 0} { // percentage of the bytes written since the last sync that is kept
 		fs := vfs.NewCrashableMem()
@@ -185,8 +185,8 @@ func TestNoSync(t *testing.T) {
 	}
 }
 
-// TestBarrier cuts the power after waiting for a batch with only a barrier: earlier batches,
-// which nothing waited for, are on disk.
+// TestBarrier cuts the power after waiting for a batch with only a barrier: earlier batches, for
+// which no caller waited, are on disk.
 func TestBarrier(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	d := open(t, fs)
@@ -213,7 +213,7 @@ func TestBarrier(t *testing.T) {
 	d.Close()
 }
 
-// TestLock checks that a directory in use is refused by name.
+// TestLock checks that Open refuses a directory in use, and names it.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	d, err := Open(dir, Options{})
@@ -267,7 +267,7 @@ func TestFormat(t *testing.T) {
 	open(t, fs).Close()
 }
 
-// TestUnusableDirectory checks that a directory that can't be made is an error with its name.
+// TestUnusableDirectory checks that the error names a directory that can't be created.
 func TestUnusableDirectory(t *testing.T) {
 	file := t.TempDir() + "/file"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// open opens a directory that is closed when the test ends, unless the test has
-// closed it.
+// open opens a directory that is closed when the test ends, unless the test closes it.
 func open(t *testing.T, fs vfs.FS) *DB {
 	t.Helper()
 	return openAs(t, Options{FS: fs})
@@ -47,7 +46,7 @@ func text(t *testing.T, r Reader, key string) string {
 	return string(v.Bytes)
 }
 
-// eventually waits for something that happens in the background.
+// eventually waits for a result of background work.
 func eventually(t *testing.T, what string, reached func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -57,7 +56,7 @@ func eventually(t *testing.T, what string, reached func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("%s: not after half a minute", what)
+			t.Fatalf("%s: timed out after half a minute", what)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type smallDisk struct {
 	size         int64
 	used         map[string]int64
 	otherBytes   int64 // used by other programs
-	failedWrites int   // writes that found no room
+	failedWrites int   // writes for which there was no space
 }
 
 func newSmall(size int64) *smallDisk {
@@ -48,7 +48,7 @@ func (s *smallDisk) allocate(name string, n int) int {
 	return got
 }
 
-// fill makes other programs use all but n bytes.
+// fill uses all but n bytes for other programs.
 func (s *smallDisk) fill(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func TestFullDisk(t *testing.T) {
 			rand.NewChaCha8([32]byte{}).Read(filler)
 			var mu sync.Mutex
 			acknowledged := map[string]bool{}
-			// write writes a value of 16 KB, whether writes are taken or not.
+			// write writes a value of 16 KB, whether writes are accepted or not.
 			write := func() {
 				key := fmt.Sprintf("k%06d", next.Add(1))
 				if err := d.set(key, string(filler)); err != nil {
@@ -152,7 +152,7 @@ func TestFullDisk(t *testing.T) {
 				acknowledged[key] = true
 				mu.Unlock()
 			}
-			// put writes n values as long as writes are taken.
+			// put writes n values while writes are accepted.
 			put := func(n int) bool {
 				for range n {
 					if errors.Is(d.Writable(), ErrFull) {
@@ -166,7 +166,7 @@ func TestFullDisk(t *testing.T) {
 			fill(t, fs, put, write)
 			eventually(t, "writes are refused", func() bool { return errors.Is(d.Writable(), ErrFull) })
 			if text(t, d, "k000001") == "" {
-				t.Error("a full disk can't be read")
+				t.Error("a database on a full disk can't be read")
 			}
 			fs.empty()
 			fs.mu.Lock()
@@ -174,7 +174,7 @@ func TestFullDisk(t *testing.T) {
 			fs.mu.Unlock()
 			eventually(t, "writes are taken again", func() bool { return d.Writable() == nil })
 			if !put(200) {
-				t.Error("writes are refused after there is room")
+				t.Error("writes are refused although there is space again")
 			}
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
@@ -215,15 +215,15 @@ func TestFullDisk(t *testing.T) {
 		fs.fill(0)
 		eventually(t, "a write finds no room", func() bool { return fs.failures() > 0 })
 		stop.Store(true)
-		fs.empty() // writes that wait for free space continue
+		fs.empty() // waiting writes continue
 		writers.Wait()
 		fs.fill(0)
 	})
 	f("to the last byte", 16<<20, func(_ *testing.T, fs *smallDisk, _ func(int) bool, _ func()) { fs.fill(0) })
 }
 
-// TestFullAtOpen opens a directory on a full disk: the ballast is removed, and if that is
-// not enough the error states the reason.
+// TestFullAtOpen opens a directory on a full disk: the ballast is removed, and if that isn't
+// enough, the error states the reason.
 func TestFullAtOpen(t *testing.T) {
 	fs := newSmall(64 << 20)
 	d := open(t, fs)
@@ -240,13 +240,13 @@ func TestFullAtOpen(t *testing.T) {
 		t.Error("k is lost")
 	}
 	if !errors.Is(d.Writable(), ErrFull) {
-		t.Error("writes are taken")
+		t.Error("writes are accepted")
 	}
 	d.Close()
 	fs.fill(0)
 	_, err := Open("store", Options{FS: fs, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "cannot open store") || !strings.Contains(err.Error(), "the disk is full: 0 bytes are free, 524288 are needed") {
-		t.Errorf("without any room: %v", err)
+		t.Errorf("without any free space: got %v", err)
 	}
 	fs.empty()
 	d = open(t, fs)

@@ -13,13 +13,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// everything keeps all writes, synced or not, as after the death of a process.
+// everything keeps all writes, synced or not, as when only the process is killed.
 func everything() vfs.CrashCloneCfg {
 	return vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}
 }
 
-// killed returns the file system of a process that is killed after it has written two
-// values, and the name of its log.
+// killed returns the file system of a process that was killed after it had written two values,
+// and the name of its log.
 func killed(t *testing.T) (fs *vfs.MemFS, log string) {
 	t.Helper()
 	running := vfs.NewCrashableMem()
@@ -57,7 +57,7 @@ func change(t *testing.T, fs vfs.FS, name string, by func(text []byte) []byte) {
 	}
 }
 
-// torn is the beginning of a chunk of a log.
+// torn returns the beginning of a chunk of a log.
 func torn(log uint32, length, written int) []byte {
 	chunk := bytes.Repeat([]byte{'x'}, written)
 	copy(chunk, "crc.")
@@ -85,10 +85,10 @@ func TestTornEnd(t *testing.T) {
 			}
 			defer d.Close()
 			if got := text(t, d, "a") + ", " + text(t, d, "b"); got != "value of a, value of b" {
-				t.Errorf("it holds %q", got)
+				t.Errorf("the database has %q", got)
 			}
 			if !strings.Contains(logged.String(), want) || want == "" && logged.Len() > 0 {
-				t.Errorf("the log has %q; want %q", logged.String(), want)
+				t.Errorf("got the log %q; want %q", logged.String(), want)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestTornEnd(t *testing.T) {
 	f("and not those that were never written", "bytes=23", torn(number, 200, 23), make([]byte, 400))
 }
 
-// TestDamagedEnd damages the last of the writes that were acknowledged: the start is refused.
+// TestDamagedEnd damages the last acknowledged write: Open returns an error.
 func TestDamagedEnd(t *testing.T) {
 	f := func(name, want string, damage func(text []byte) []byte) {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestDamagedEnd(t *testing.T) {
 			change(t, fs, log, damage)
 			_, err := Open("store", Options{FS: fs, Log: slog.New(slog.DiscardHandler)})
 			if err == nil || !strings.Contains(err.Error(), "store/000002.log is damaged at byte") || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v; want %q", err, want)
+				t.Errorf("got %v; want %q", err, want)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestRecycledLogs(t *testing.T) {
 	}
 	defer d.Close()
 	if text(t, d, "last") != "value" || logged.Len() > 0 {
-		t.Errorf("last is %q; the log has %s", text(t, d, "last"), &logged)
+		t.Errorf("got last = %q and the log %s", text(t, d, "last"), &logged)
 	}
 }
 
@@ -175,11 +175,11 @@ func TestInterruptedCreation(t *testing.T) {
 	}
 	open(t, steps).Close()
 	if steps.n < 10 {
-		t.Errorf("only %d steps", steps.n)
+		t.Errorf("there were only %d steps", steps.n)
 	}
 }
 
-// stepping calls step before each change of names.
+// stepping calls step before each creation, renaming and removal of a file.
 type stepping struct {
 	vfs.FS
 	step func()
