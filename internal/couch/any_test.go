@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// TestAny checks that with writes to any node those of a document have the same node, and
+// TestWritesToAnyNode checks that with writes to any node those of a document have the same node, and
 // that the client's reads are sent there.
-func TestAny(t *testing.T) {
+func TestWritesToAnyNode(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
 	s.follow()
 	s.requests()
 	for n := range 64 { // nodes are chosen by their addresses too, which are others each time
 		id := strconv.Itoa(n)
-		first := s.ask("PUT", "/db/"+id, id)
-		second := s.ask("PUT", "/db/"+id, id+id)
-		read := s.ask("GET", "/db/"+id, "")
+		first := s.do("PUT", "/db/"+id, id)
+		second := s.do("PUT", "/db/"+id, id+id)
+		read := s.do("GET", "/db/"+id, "")
 		if first.header.Get("X-Node") != second.header.Get("X-Node") || read.body != id+id {
 			t.Errorf("%s: written on %s and %s, read %s", id, first.header.Get("X-Node"), second.header.Get("X-Node"), read.body)
 		}
@@ -34,14 +34,14 @@ func TestAnyFailback(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
 	s.follow()
 	own, other := s.nodes[0], s.nodes[1]
-	if s.ask("PUT", "/db/x", "1").header.Get("X-Node") == "b" {
+	if s.do("PUT", "/db/x", "1").header.Get("X-Node") == "b" {
 		own, other = other, own
 	}
-	other.gets("x", own)
+	other.replicate("x", own)
 	s.settled()
 	from := func(what, body string, node *node) {
 		t.Helper()
-		if g := s.ask("PUT", "/db/x", body); g.status != 201 || g.header.Get("X-Node") != node.name {
+		if g := s.do("PUT", "/db/x", body); g.status != 201 || g.header.Get("X-Node") != node.name {
 			t.Errorf("%s: %d from %s, want %s", what, g.status, g.header.Get("X-Node"), node.name)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAnyFailback(t *testing.T) {
 	from("its own node fails", "2", other)
 	own.set(func() { own.status = 0 })
 	from("its own node lacks that", "3", other)
-	own.gets("x", other)
+	own.replicate("x", other)
 	s.settled()
 	from("its own node has all", "4", own)
 }
@@ -61,13 +61,13 @@ func TestAnyReadsOwn(t *testing.T) {
 	s.follow()
 	ids := [2]string{} // by node: a document of its
 	for n := 0; ids[0] == "" || ids[1] == ""; n++ {
-		node := s.ask("PUT", "/db/"+strconv.Itoa(n), "1").header.Get("X-Node")
+		node := s.do("PUT", "/db/"+strconv.Itoa(n), "1").header.Get("X-Node")
 		ids[node[0]-'a'] = strconv.Itoa(n)
 	}
 	clients := [2]*http.Client{clientAt(t, 2), clientAt(t, 3)}
 	on := func(client int, method, path, body string) string {
 		s.client = clients[client]
-		return s.ask(method, path, body).header.Get("X-Node")
+		return s.do(method, path, body).header.Get("X-Node")
 	}
 	for began, over := time.Now(), false; !over; began = time.Now() {
 		var read [2]string

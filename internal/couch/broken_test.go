@@ -8,28 +8,28 @@ import (
 	"testing"
 )
 
-// TestNodeDiesWithinAnswer checks that a read whose node dies during its answer is answered
+// TestNodeFailsDuringAnswer checks that a read whose node dies during its answer is answered
 // by another node, and that its client gets nothing of the first answer.
-func TestNodeDiesWithinAnswer(t *testing.T) {
+func TestNodeFailsDuringAnswer(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
 	long := strings.Repeat("x", 32<<10)
 	a.store("x", long)
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.follow()
 	n := 0
 	for what, path := range map[string]string{
 		"a document": "/db/x?revs=true", "a view": view + "?limit=2", "a list": "/db/_design/d/_list/l/v?limit=2", "not kept": "/db/x?local_seq=true",
 	} {
 		for _, first := range s.nodes {
-			first.set(func() { first.breaks = 1 })
+			first.set(func() { first.cutReads = 1 })
 			for i := 0; ; i++ { // each node in turn
 				n++
-				g := s.ask("GET", fmt.Sprint(path, "&n=", n), "")
+				g := s.do("GET", fmt.Sprint(path, "&n=", n), "")
 				if g.status != 200 || g.err != nil || !strings.Contains(g.body, long) {
-					t.Errorf("%s: %d, %d bytes, %v (%s)", what, g.status, len(g.body), g.err, g.how())
+					t.Errorf("%s: %d, %d bytes, %v (%s)", what, g.status, len(g.body), g.err, g.cacheStatus())
 				}
-				if first.whole() {
+				if first.allCut() {
 					break
 				}
 				if i == 8 {
@@ -44,47 +44,47 @@ func TestNodeDiesWithinAnswer(t *testing.T) {
 }
 
 // isWhole reports whether the node has no answer left to break off.
-func (n *node) whole() bool {
+func (n *node) allCut() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.breaks == 0
+	return n.cutReads == 0
 }
 
-// TestBothNodesDieWithinAnswer checks that an answer that breaks off on all nodes is an
+// TestBothNodesFailDuringAnswer checks that an answer that breaks off on all nodes is an
 // error, and that an answer longer than the buffer, which the client has in part, is cut.
-func TestBothNodesDieWithinAnswer(t *testing.T) {
+func TestBothNodesFailDuringAnswer(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
 	a.store("x", "1")
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.follow()
 	for _, n := range s.nodes {
-		n.set(func() { n.breaks = 8 })
+		n.set(func() { n.cutReads = 8 })
 	}
-	if g := s.ask("GET", "/db/x?local_seq=true", ""); g.status != 502 {
+	if g := s.do("GET", "/db/x?local_seq=true", ""); g.status != 502 {
 		t.Errorf("%d %s", g.status, g.body)
 	}
 	for _, n := range s.nodes {
-		n.set(func() { n.breaks = 0 })
+		n.set(func() { n.cutReads = 0 })
 	}
 	a.store("x", strings.Repeat("x", 256<<10))
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.settled()
 	for _, n := range s.nodes {
-		n.set(func() { n.breaks = 8 })
+		n.set(func() { n.cutReads = 8 })
 	}
-	if g := s.ask("GET", "/db/x?local_seq=true", ""); g.status != 200 || g.err == nil {
+	if g := s.do("GET", "/db/x?local_seq=true", ""); g.status != 200 || g.err == nil {
 		t.Errorf("longer than the buffer: %d, %v", g.status, g.err)
 	}
 }
 
-// TestSlowAnswerIsNotHeld checks that the first half of an answer reaches its client
+// TestSlowAnswerIsStreamed checks that the first half of an answer reaches its client
 // although the second half is late.
-func TestSlowAnswerIsNotHeld(t *testing.T) {
+func TestSlowAnswerIsStreamed(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
 	a.store("x", strings.Repeat("x", 8<<10))
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.follow()
 	pauses := make(chan struct{})
 	for _, n := range s.nodes {

@@ -32,15 +32,15 @@ func TestCallback(t *testing.T) {
 	s.requests()
 	f := func(path, name, how string, fields ...string) *got {
 		t.Helper()
-		plain := strings.TrimRight(s.ask("GET", path, "").body, "\n")
+		plain := strings.TrimRight(s.do("GET", path, "").body, "\n")
 		sep := "?"
 		if strings.Contains(path, "?") {
 			sep = "&"
 		}
-		g := s.ask("GET", path+sep+"callback="+name+"&_=1", "", fields...)
+		g := s.do("GET", path+sep+"callback="+name+"&_=1", "", fields...)
 		want := "/* CouchDB */" + name + "(" + plain + ");\n"
-		if g.status != 200 || g.body != strings.TrimSpace(want) || !strings.HasPrefix(g.how(), how) || g.header.Get("Content-Type") != "application/javascript; charset=utf-8" {
-			t.Errorf("%s for %s: %d %q, %s; want %q", path, name, g.status, g.body, g.how(), want)
+		if g.status != 200 || g.body != strings.TrimSpace(want) || !strings.HasPrefix(g.cacheStatus(), how) || g.header.Get("Content-Type") != "application/javascript; charset=utf-8" {
+			t.Errorf("%s for %s: %d %q, %s; want %q", path, name, g.status, g.body, g.cacheStatus(), want)
 		}
 		if n := fmt.Sprint(len(want)); g.header.Get("Content-Length") != n {
 			t.Errorf("%s: length %q; want %s", path, g.header.Get("Content-Length"), n)
@@ -52,13 +52,13 @@ func TestCallback(t *testing.T) {
 	f("/db/x", "a.b", wrapped)
 	f("/db/_all_docs", "f", wrapped)
 	f("/db/_design/d/_view/v?limit=3", "f", wrapped)
-	if g := s.ask("GET", "/db/x?callback=f", "", "If-None-Match", first.header.Get("ETag")); g.status != 304 || g.body != "" {
+	if g := s.do("GET", "/db/x?callback=f", "", "If-None-Match", first.header.Get("ETag")); g.status != 304 || g.body != "" {
 		t.Errorf("with its tag: %d %q", g.status, g.body)
 	}
 	if got := s.requests(); len(got) != 3 || strings.Contains(strings.Join(got, " "), "callback") {
 		t.Errorf("the nodes were asked %q", got)
 	}
-	s.ask("PUT", "/db/x?callback=f", `{"_rev":"`+s.nodes[0].docs["x"].rev+`","v":2}`)
+	s.do("PUT", "/db/x?callback=f", `{"_rev":"`+s.nodes[0].docs["x"].rev+`","v":2}`)
 	f("/db/x", "f", wrapped)
 	e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "http://" + s.addr + "/db/x?callback=g"})
 	if err != nil || e.Decision != "hit" || !strings.Contains(fmt.Sprint(e.Steps), "callback wrapped") {
@@ -78,18 +78,18 @@ func TestCallbackRefused(t *testing.T) {
 		if strings.Contains(path, "?") {
 			sep = "&"
 		}
-		g := s.ask("GET", path+sep+"callback=alert(1)", "")
-		if g.status != 400 || g.body != jsonp.BadName.Info().Refusal || !strings.HasSuffix(g.how(), "detail=local; jsonp=bad-name") {
-			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.how())
+		g := s.do("GET", path+sep+"callback=alert(1)", "")
+		if g.status != 400 || g.body != jsonp.BadName.Info().Refusal || !strings.HasSuffix(g.cacheStatus(), "detail=local; jsonp=bad-name") {
+			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.cacheStatus())
 		}
 	}
 	if got := s.requests(); len(got) > 0 {
 		t.Errorf("the nodes were asked %q", got)
 	}
 	for _, field := range []string{"Cookie", "Authorization", "X-Auth-CouchDB-UserName"} {
-		g := s.ask("GET", "/db/x?callback=f", "", field, "Basic YTpi")
-		if g.status != 200 || g.body != `"one"` || !strings.HasSuffix(g.how(), "jsonp=credentials") {
-			t.Errorf("with %s: %d %q, %s", field, g.status, g.body, g.how())
+		g := s.do("GET", "/db/x?callback=f", "", field, "Basic YTpi")
+		if g.status != 200 || g.body != `"one"` || !strings.HasSuffix(g.cacheStatus(), "jsonp=credentials") {
+			t.Errorf("with %s: %d %q, %s", field, g.status, g.body, g.cacheStatus())
 		}
 	}
 }
@@ -100,9 +100,9 @@ func TestCallbackPassed(t *testing.T) {
 	s.nodes[0].store("x", `"one"`)
 	f := func(path, begins, ends string) {
 		t.Helper()
-		g := s.ask("GET", path, "")
+		g := s.do("GET", path, "")
 		if !strings.HasPrefix(g.body, begins) || !strings.HasSuffix(g.body, ends) {
-			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.how())
+			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.cacheStatus())
 		}
 	}
 	f("/db/none?callback=f", `/* CouchDB */f({"error":"not_found"`, "});")

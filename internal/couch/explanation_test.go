@@ -36,10 +36,10 @@ func TestExplain(t *testing.T) {
 	s.nodes[0].store("x", "1")
 	s.follow()
 	f("not kept", "", "/db/x", "", "miss", "stored nothing never fetched")
-	s.ask("GET", "/db/x", "")
-	s.ask("GET", view, "")
+	s.do("GET", "/db/x", "")
+	s.do("GET", view, "")
 	s.nodes[0].set(func() { s.nodes[0].broken = " " }) // and the query behind it, which is JSON
-	s.ask("POST", "/db/_find", find, "Content-Type", "application/json")
+	s.do("POST", "/db/_find", find, "Content-Type", "application/json")
 	f("kept", "", "/db/x", "", "hit", "stored status 200, 2 bytes")
 	f("a view", "GET", "http://"+s.addr+view, "", "hit", "rights allowed")
 	f("asked otherwise", "GET", "/db/_design/d/_view/v?limit=3", "", "miss", "stored nothing")
@@ -48,14 +48,14 @@ func TestExplain(t *testing.T) {
 	f("another client", "GET", "/db/x", "", "hit", "rights unknown", "Authorization", "Basic eA==")
 	s.nodes[0].store("x", "2")
 	s.until(func() bool {
-		return s.ask("GET", "/db/nothing", "").status == 404 && s.ask("GET", "/db/x", "").body == "2"
+		return s.do("GET", "/db/nothing", "").status == 404 && s.do("GET", "/db/x", "").body == "2"
 	})
 	f("a write", "PUT", "/db/x", "", "write", "class write")
 	f("another host", "GET", "http://relax.example/db/x", "", "miss", "stored nothing")
 	f("a session", "GET", "/_session", "", "pass", "class pass")
 	f("a feed", "GET", "/db/_changes?feed=continuous", "", "coalesced", "feed shared")
 	s.nodes[0].set(func() { s.nodes[0].allowed = map[string]bool{} })
-	s.ask("GET", "/db/x", "", "Authorization", "Basic eQ==")
+	s.do("GET", "/db/x", "", "Authorization", "Basic eQ==")
 	f("a client without permission", "GET", "/db/x", "", "pass", "rights denied", "Authorization", "Basic eQ==")
 
 	for _, r := range []admin.ExplainRequest{{}, {Path: "db"}, {Path: "http://host"}, {Path: "/db/x"}, {Path: "http://host/db/x", Headers: map[string]string{"a b": ""}}} {

@@ -18,8 +18,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// quietFleet returns a fleet of nodes that never get a request.
-func quietFleet(t *testing.T, urls ...string) *fleet {
+// idleFleet returns a fleet of nodes that never get a request.
+func idleFleet(t *testing.T, urls ...string) *fleet {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -34,10 +34,10 @@ func quietFleet(t *testing.T, urls ...string) *fleet {
 	return f
 }
 
-// TestMoved checks that a node is up only when nothing is left that speaks against
+// TestMemberStates checks that a node is up only when nothing is left that speaks against
 // it.
-func TestMoved(t *testing.T) {
-	f := quietFleet(t, "http://a", "http://b")
+func TestMemberStates(t *testing.T) {
+	f := idleFleet(t, "http://a", "http://b")
 	up := func(want string) {
 		t.Helper()
 		f.mu.Lock()
@@ -144,9 +144,9 @@ func TestOwnRequests(t *testing.T) {
 	}
 }
 
-// TestServes checks which changes of the configuration need another fleet.
-func TestServes(t *testing.T) {
-	f := quietFleet(t, "http://a", "http://b")
+// TestFleetReuse checks which changes of the configuration need another fleet.
+func TestFleetReuse(t *testing.T) {
+	f := idleFleet(t, "http://a", "http://b")
 	same := f.cfg
 	same.VisibleTTL, same.Writes, same.HTTP.MaxObject = 1, WritesAny, 1
 	if !f.suits(&same) {

@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-func TestWellness(t *testing.T) {
+func TestHealthCheck(t *testing.T) {
 	f := func(target string, status int, body, other string, well bool) {
 		t.Helper()
 		got, err := healthJudge{}.Judge(target, status, []byte(body))

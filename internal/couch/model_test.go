@@ -12,11 +12,11 @@ import (
 // written before, from memory or from a node.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(8) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { play(t, rand.New(rand.NewPCG(seed, 1))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { playHistory(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
 
-func play(t *testing.T, r *rand.Rand) {
+func playHistory(t *testing.T, r *rand.Rand) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
@@ -28,35 +28,35 @@ func play(t *testing.T, r *rand.Rand) {
 		switch what := r.IntN(10); {
 		case what == 0:
 			written[id] = fmt.Sprint(step)
-			if g := s.ask("PUT", "/db/"+id, written[id]); g.status != 201 {
+			if g := s.do("PUT", "/db/"+id, written[id]); g.status != 201 {
 				t.Fatalf("step %d: %d", step, g.status)
 			}
 		case what == 1:
 			for _, id := range ids {
 				if written[id] != "" && b.doc(id).rev != a.doc(id).rev {
-					b.gets(id, a)
+					b.replicate(id, a)
 				}
 			}
 		case what == 2:
-			if g := s.ask("PUT", "/db/_local/x", "1"); g.status != 200 {
+			if g := s.do("PUT", "/db/_local/x", "1"); g.status != 200 {
 				t.Fatalf("step %d: %d", step, g.status)
 			}
 		case what < 6:
-			g := s.ask("GET", view, "")
+			g := s.do("GET", view, "")
 			if want := rows(inOrder(ids, written)...); g.body != want {
-				t.Fatalf("step %d: the view is %s (%s); want %s", step, g.body, g.how(), want)
+				t.Fatalf("step %d: the view is %s (%s); want %s", step, g.body, g.cacheStatus(), want)
 			}
-			hits += strings.Count(g.how(), "hit")
+			hits += strings.Count(g.cacheStatus(), "hit")
 		default:
-			g := s.ask("GET", "/db/"+id, "")
+			g := s.do("GET", "/db/"+id, "")
 			want := written[id]
 			if want == "" {
 				want = missing
 			}
 			if g.body != want {
-				t.Fatalf("step %d: %s is %s (%s); want %s", step, id, g.body, g.how(), want)
+				t.Fatalf("step %d: %s is %s (%s); want %s", step, id, g.body, g.cacheStatus(), want)
 			}
-			hits += strings.Count(g.how(), "hit")
+			hits += strings.Count(g.cacheStatus(), "hit")
 		}
 	}
 	if hits == 0 {

@@ -22,36 +22,36 @@ type node struct {
 	server *httptest.Server
 	name   string
 
-	mu      sync.Mutex
-	born    int // 0: there is no database
-	replica int // counts databases that were created within the second of born
-	docs    map[string]document
-	rows    []string // "id rev"
-	from    int      // the number of rows at Kasoku's first request
-	known   bool     // Kasoku has sent that request
-	changed chan struct{}
-	allowed map[string]bool  // by Authorization or X-Auth-CouchDB-UserName; nil lets all read
-	asked   []string         // but feeds and own requests
-	status  int              // the status of documents, views and writes; 0 for the regular one
-	failing int              // so many documents and views are answered with 503 first
-	broken  string           // a body that results have instead
-	exact   string           // and nothing behind it
-	secured []string         // the bodies of writes of _security that were taken
-	refuses int              // the status of writes of _security, unless they are to be taken
-	away    bool             // connections are cut without an answer
-	breaks  int              // answers to so many reads are cut after half of the body
-	pauses  chan struct{}    // if set, answers to reads wait for it after half of the body
-	users   string           // the revision of its user; "": it shows none, "away": it does not answer
-	hold    chan struct{}    // if set, writes and results wait for it before they are answered
-	held    chan struct{}    // gets a token when one waits
-	dropped bool             // connections of writes are cut without an answer
-	cutBody bool             // answers to writes end after their head
-	later   bool             // writes are put off, until the test makes them
-	sees    chan http.Header // gets the fields of requests of clients
-	mute    bool             // feeds are silent
-	cookie  string           // set with each answer to a read
-	fields  map[string]string
-	spoilt  bool // a proxy answers reads instead of the node
+	mu             sync.Mutex
+	born           int // 0: there is no database
+	replica        int // counts databases that were created within the second of born
+	docs           map[string]document
+	rows           []string // "id rev"
+	from           int      // the number of rows at Kasoku's first request
+	followed       bool     // Kasoku has sent that request
+	changed        chan struct{}
+	allowed        map[string]bool  // by Authorization or X-Auth-CouchDB-UserName; nil lets all read
+	asked          []string         // but feeds and own requests
+	status         int              // the status of documents, views and writes; 0 for the regular one
+	failing        int              // so many documents and views are answered with 503 first
+	broken         string           // a body that results have instead
+	exact          string           // and nothing behind it
+	securityWrites []string         // the bodies of writes of _security that were taken
+	refuseSecurity int              // the status of writes of _security, unless they are to be taken
+	unreachable    bool             // connections are cut without an answer
+	cutReads       int              // answers to so many reads are cut after half of the body
+	pauses         chan struct{}    // if set, answers to reads wait for it after half of the body
+	users          string           // the revision of its user; "": it shows none, "away": it does not answer
+	hold           chan struct{}    // if set, writes and results wait for it before they are answered
+	held           chan struct{}    // gets a token when one waits
+	dropped        bool             // connections of writes are cut without an answer
+	cutBody        bool             // answers to writes end after their head
+	deferWrites    bool             // writes are put off, until the test makes them
+	headers        chan http.Header // gets the fields of requests of clients
+	mute           bool             // feeds are silent
+	cookie         string           // set with each answer to a read
+	fields         map[string]string
+	byProxy        bool // a proxy answers reads instead of the node
 }
 
 type document struct {
@@ -99,7 +99,7 @@ func (n *node) store(id, body string) string {
 	if old.rev != "" {
 		bodies[old.rev] = old.body
 	}
-	n.take(id, document{rev, body, append(slices.Clone(old.revs), rev), bodies})
+	n.putState(id, document{rev, body, append(slices.Clone(old.revs), rev), bodies})
 	return rev
 }
 
@@ -113,7 +113,7 @@ func (n *node) compact() {
 }
 
 // tryAdoptStates stores a document as it is. mu is held.
-func (n *node) take(id string, d document) {
+func (n *node) putState(id string, d document) {
 	n.docs[id] = d
 	n.rows = append(n.rows, id+" "+d.rev)
 	n.wake()
@@ -134,14 +134,14 @@ func (n *node) replaced() int {
 	return n.replica
 }
 
-// gets replicates a document from another node.
-func (n *node) gets(id string, from *node) {
+// replicate replicates a document from another node.
+func (n *node) replicate(id string, from *node) {
 	from.mu.Lock()
 	d := from.docs[id]
 	from.mu.Unlock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.take(id, d)
+	n.putState(id, d)
 }
 
 // requests returns the requests since the last call.
@@ -171,7 +171,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	case r.UserAgent() == "" && r.URL.Path == "/_users/_all_docs": // Kasoku's own
 		n.showUsers(w)
 		return
-	case n.gone():
+	case n.missing():
 		panic(http.ErrAbortHandler)
 	case r.URL.Path == "/_up":
 		io.WriteString(w, `{"status":"ok"}`)
@@ -198,8 +198,8 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	n.mu.Lock()
 	n.asked = append(n.asked, r.Method+" "+r.URL.RequestURI())
-	if n.sees != nil && r.UserAgent() != "" {
-		n.sees <- r.Header
+	if n.headers != nil && r.UserAgent() != "" {
+		n.headers <- r.Header
 	}
 	status, born, allowed := n.status, n.born, n.allowed == nil || n.allowed[r.Header.Get("Authorization")+r.Header.Get("X-Auth-CouchDB-UserName")]
 	if n.cookie != "" {
@@ -208,7 +208,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	for name, value := range n.fields {
 		w.Header().Set(name, value)
 	}
-	spoilt := n.spoilt
+	spoilt := n.byProxy
 	if n.failing > 0 && r.Method == "GET" {
 		n.failing--
 		status = 503
@@ -266,8 +266,8 @@ func answer(w http.ResponseWriter, status int, body string) {
 func (n *node) info(w http.ResponseWriter, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if own && !n.known {
-		n.from, n.known = len(n.rows), true
+	if own && !n.followed {
+		n.from, n.followed = len(n.rows), true
 	}
 	if n.born == 0 {
 		answer(w, 404, `{"error":"not_found"}`)
@@ -306,8 +306,8 @@ func (n *node) read(w http.ResponseWriter, r *http.Request, id string) {
 // halves sends a body in two pieces, if nothing else is wanted of the second one.
 func (n *node) halves(w http.ResponseWriter, text string) {
 	n.mu.Lock()
-	pauses, breaks := n.pauses, n.breaks > 0
-	n.breaks = max(0, n.breaks-1)
+	pauses, breaks := n.pauses, n.cutReads > 0
+	n.cutReads = max(0, n.cutReads-1)
 	n.mu.Unlock()
 	io.WriteString(w, text[:len(text)/2])
 	w.(http.Flusher).Flush()
@@ -361,7 +361,7 @@ func (n *node) wait() {
 
 func (n *node) write(w http.ResponseWriter, id, body string) {
 	n.mu.Lock()
-	dropped, cut, later := n.dropped, n.cutBody, n.later
+	dropped, cut, later := n.dropped, n.cutBody, n.deferWrites
 	n.mu.Unlock()
 	if later {
 		answer(w, 202, fmt.Sprintf(`{"ok":true,"id":%q}`, id))
@@ -395,10 +395,10 @@ func (n *node) showUsers(w http.ResponseWriter) {
 	}
 }
 
-func (n *node) gone() bool {
+func (n *node) missing() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.away
+	return n.unreachable
 }
 
 // secure stores a _security, whose members are the Authorization fields of the permitted
@@ -408,14 +408,14 @@ func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 	_ = json.Unmarshal([]byte(body), &s)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.refuses == 401 && r.Header.Get("Authorization") == own {
-		n.refuses = 0
+	if n.refuseSecurity == 401 && r.Header.Get("Authorization") == own {
+		n.refuseSecurity = 0
 	}
-	if n.refuses != 0 {
-		answer(w, n.refuses, `{"error":"x"}`)
+	if n.refuseSecurity != 0 {
+		answer(w, n.refuseSecurity, `{"error":"x"}`)
 		return
 	}
-	n.secured = append(n.secured, body)
+	n.securityWrites = append(n.securityWrites, body)
 	if s.Members.Names != nil {
 		n.allowed = map[string]bool{}
 		for _, name := range s.Members.Names {
@@ -432,17 +432,17 @@ const own = "Basic a2Fzb2t1OnB3"
 func (n *node) security() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.secured) == 0 {
+	if len(n.securityWrites) == 0 {
 		return "{}"
 	}
-	return n.secured[len(n.secured)-1]
+	return n.securityWrites[len(n.securityWrites)-1]
 }
 
 // securityTaken are the bodies of writes of _security that were taken.
-func (n *node) taken() string {
+func (n *node) lastSecurity() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return strings.Join(n.secured, " ")
+	return strings.Join(n.securityWrites, " ")
 }
 
 // changes answers feeds, forward and, when whole, backward.

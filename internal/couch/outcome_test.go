@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWritersWhoLeave checks that the result of a write is recorded although its client has
+// TestWriteAfterClientDisconnects checks that the result of a write is recorded although its client has
 // left, so that the documents are cached again at once.
-func TestWritersWhoLeave(t *testing.T) {
+func TestWriteAfterClientDisconnects(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	s.follow()
@@ -25,26 +25,26 @@ func TestWritersWhoLeave(t *testing.T) {
 	orphans := s.registry.Counter("kasoku_http_orphans_total", "", "service", "couch")
 	s.until(func() bool { return orphans.Value() == 1 })
 	close(hold)
-	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	s.get("written", "/db/x", 200, "1", "hit")
 	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
 		t.Errorf("%d writes whose outcome is not known", n)
 	}
 }
 
-// TestUntoldWrites checks that a write is seen by the next read although its answer does not
+// TestWriteWithIncompleteAnswer checks that a write is seen by the next read although its answer does not
 // contain it, and that the affected documents are cached again at once.
-func TestUntoldWrites(t *testing.T) {
+func TestWriteWithIncompleteAnswer(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
-	s.ask("PUT", "/db/x", "1")
-	b.gets("x", a)
+	s.do("PUT", "/db/x", "1")
+	b.replicate("x", a)
 	s.settled()
 	const update = "/db/_design/d/_update/f"
 	for _, n := range []string{"2", "3"} {
 		a.set(func() { a.mute = true }) // its feed would announce what the answer does not contain
-		if g := s.ask("POST", update, n); g.status != 200 || g.body != "done" {
+		if g := s.do("POST", update, n); g.status != 200 || g.body != "done" {
 			t.Fatalf("%d %s", g.status, g.body)
 		}
 		for range 4 { // b would answer differently
@@ -52,11 +52,11 @@ func TestUntoldWrites(t *testing.T) {
 			s.get("written", view, 200, rows("x", n), "")
 		}
 		a.set(func() { a.mute = false })
-		s.until(func() bool { return strings.HasPrefix(s.ask("GET", view, "").how(), "hit") })
-		b.gets("x", a)
+		s.until(func() bool { return strings.HasPrefix(s.do("GET", view, "").cacheStatus(), "hit") })
+		b.replicate("x", a)
 		s.settled()
 	}
-	s.ask("POST", update, "")
+	s.do("POST", update, "")
 	s.settled()
 	s.get("nothing was changed", view, 200, rows("x", "3"), "")
 	s.get("nothing was changed", view, 200, rows("x", "3"), "hit")
@@ -70,17 +70,17 @@ func TestBatch(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	s.follow()
-	s.ask("PUT", "/db/x", "1")
-	a.set(func() { a.later = true })
-	if g := s.ask("PUT", "/db/x?batch=ok", "2"); g.status != 202 {
+	s.do("PUT", "/db/x", "1")
+	a.set(func() { a.deferWrites = true })
+	if g := s.do("PUT", "/db/x?batch=ok", "2"); g.status != 202 {
 		t.Fatalf("%d %s", g.status, g.body)
 	}
 	s.get("put off", "/db/x", 200, "1", "")
-	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	s.get("put off", "/db/x", 200, "1", "hit")
 	a.store("x", "2")
-	s.until(func() bool { return s.ask("GET", "/db/x", "").body == "2" })
-	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.until(func() bool { return s.do("GET", "/db/x", "").body == "2" })
+	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	s.get("done", "/db/x", 200, "2", "hit")
 	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
 		t.Errorf("%d writes whose outcome is not known", n)

@@ -19,7 +19,7 @@ func TestPurge(t *testing.T) {
 	f := func(selector purge.Selector, dropped string, gone ...string) {
 		t.Helper()
 		for _, path := range all {
-			s.ask("GET", path, "")
+			s.do("GET", path, "")
 		}
 		got, err := s.Purge(t.Context(), admin.PurgeRequest{Selector: selector})
 		if err != nil || got.Dropped != dropped {
@@ -27,7 +27,7 @@ func TestPurge(t *testing.T) {
 		}
 		var asked []string
 		for _, path := range all {
-			if g := s.ask("GET", path, ""); !strings.HasPrefix(g.how(), "hit") {
+			if g := s.do("GET", path, ""); !strings.HasPrefix(g.cacheStatus(), "hit") {
 				asked = append(asked, path)
 			}
 		}

@@ -42,10 +42,10 @@ func TestDocument(t *testing.T) {
 	s.get("client has it", "/db/x", 304, "", "hit", "If-None-Match", hit.header.Get("ETag"))
 	s.get("what is not there", "/db/y", 404, missing, "fwd=uri-miss; stored")
 	s.get("what is not there, again", "/db/y", 404, missing, "hit")
-	s.asked("in all", "a GET /db/x", "a GET /db/y")
+	s.expectRequests("in all", "a GET /db/x", "a GET /db/y")
 
 	a.store("x", `{"n":2}`)
-	s.until(func() bool { return !strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.until(func() bool { return !strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	s.get("past Kasoku", "/db/x", 200, `{"n":2}`, "hit")
 	s.get("another document is kept", "/db/y", 404, missing, "hit")
 }
@@ -57,7 +57,7 @@ func TestRevalidated(t *testing.T) {
 	s.nodes[0].store("x", `{"n":1}`)
 	s.follow()
 	s.get("first", "/db/x", 200, `{"n":1}`, "fwd=uri-miss; stored")
-	s.cache.Apply(moving(s, "x"))
+	s.cache.Apply(fakeChange(s, "x"))
 	s.get("moved", "/db/x", 200, `{"n":1}`, "fwd=stale; detail=invalidated; fwd-status=304; stored")
 	s.get("again", "/db/x", 200, `{"n":1}`, "hit")
 }
@@ -77,47 +77,47 @@ func TestResult(t *testing.T) {
 	}
 	s.get("again, parameters in another order", view+"?b=2&a=1", 200, rows("x", "1"), "hit")
 	s.get("client has it", view+"?a=1&b=2", 304, "", "hit", "If-None-Match", tag)
-	s.asked("so far", "a GET "+view+"?a=1&b=2")
-	s.cache.Apply(moving(s, "x"))
+	s.expectRequests("so far", "a GET "+view+"?a=1&b=2")
+	s.cache.Apply(fakeChange(s, "x"))
 	s.get("changed, and the same in the end", view+"?a=1&b=2", 304, "", "fwd=stale; detail=invalidated; stored", "If-None-Match", tag)
-	s.ask("PUT", "/db/y", "2")
+	s.do("PUT", "/db/y", "2")
 	s.get("changed", view+"?a=1&b=2", 200, rows("x", "1", "y", "2"), "fwd=stale; detail=invalidated", "If-None-Match", tag)
 }
 
-// TestPositions shows that a validator of a result is not taken from one node to another:
+// TestValidatorsOfNodesDiffer shows that a validator of a result is not taken from one node to another:
 // CouchDB 1 makes it of the node's own positions, which may be the same by chance.
-func TestPositions(t *testing.T) {
+func TestValidatorsOfNodesDiffer(t *testing.T) {
 	for _, path := range []string{view, "/db/_design/d/_list/l/v"} {
 		s := newSite(t, 2)
 		for _, n := range s.nodes {
 			n.set(func() { n.fields["ETag"] = `"5"` })
 		}
 		s.follow()
-		if first := s.ask("GET", path, ""); first.header.Get("ETag") != `"5"` {
+		if first := s.do("GET", path, ""); first.header.Get("ETag") != `"5"` {
 			t.Errorf("%s: %v", path, first.header)
 		}
-		s.ask("PUT", "/db/x", "1")
-		if second := s.ask("GET", path, ""); !strings.Contains(second.body, `"x"`) {
-			t.Errorf("%s: %s (%s)", path, second.body, second.how())
+		s.do("PUT", "/db/x", "1")
+		if second := s.do("GET", path, ""); !strings.Contains(second.body, `"x"`) {
+			t.Errorf("%s: %s (%s)", path, second.body, second.cacheStatus())
 		}
 	}
 }
 
-// TestUnsound checks which results are not cached.
-func TestUnsound(t *testing.T) {
+// TestUncacheableResults checks which results are not cached.
+func TestUncacheableResults(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	s.follow()
 	kept := func(path, body string, want bool) {
 		t.Helper()
 		a.set(func() { a.broken = body })
-		s.cache.Apply(moving(s, "x"))
+		s.cache.Apply(fakeChange(s, "x"))
 		for range 2 {
-			if g := s.ask("GET", path, ""); !strings.HasSuffix(g.body, body) {
+			if g := s.do("GET", path, ""); !strings.HasSuffix(g.body, body) {
 				t.Errorf("%.200s instead of %.200s", g.body, body)
 			}
 		}
-		if got := strings.HasPrefix(s.ask("GET", path, "").how(), "hit"); got != want {
+		if got := strings.HasPrefix(s.do("GET", path, "").cacheStatus(), "hit"); got != want {
 			t.Errorf("%.200s: kept is %v", body, got)
 		}
 	}
@@ -141,9 +141,9 @@ func TestUnsound(t *testing.T) {
 	kept("/db/_design/d/_show/s", "# x\n"+late, false)
 }
 
-// TestSites checks that an answer for one site that a trusted proxy names is not served for
+// TestForwardedHosts checks that an answer for one site that a trusted proxy names is not served for
 // another.
-func TestSites(t *testing.T) {
+func TestForwardedHosts(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) {
 		c.HTTP.Forwarding = httpcache.Forwarding{X: true, Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	})
@@ -170,9 +170,9 @@ func TestPostReads(t *testing.T) {
 	const find = "/db/_find"
 	f := func(body, how string) {
 		t.Helper()
-		g := s.ask("POST", find, body, "Content-Type", "application/json", "If-None-Match", "*")
-		if g.status != 200 || !strings.HasPrefix(g.how(), how) || !strings.HasSuffix(g.body, strings.TrimSpace(body)) {
-			t.Errorf("%s: %d %s (%s); want %s", body, g.status, g.body, g.how(), how)
+		g := s.do("POST", find, body, "Content-Type", "application/json", "If-None-Match", "*")
+		if g.status != 200 || !strings.HasPrefix(g.cacheStatus(), how) || !strings.HasSuffix(g.body, strings.TrimSpace(body)) {
+			t.Errorf("%s: %d %s (%s); want %s", body, g.status, g.body, g.cacheStatus(), how)
 		}
 	}
 	a := s.nodes[0]
@@ -206,13 +206,13 @@ func TestIdentities(t *testing.T) {
 
 	a.set(func() { a.allowed = map[string]bool{"Basic one": true} })
 	s.get("not checked yet", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
-	s.ask("PUT", "/db/_security", "{}", "Authorization", "Basic one")
+	s.do("PUT", "/db/_security", "{}", "Authorization", "Basic one")
 	s.get("security was changed", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic two")
 }
 
-// TestVouched checks that the fields with which a proxy names the user are ignored from
+// TestTrustedProxyFields checks that the fields with which a proxy names the user are ignored from
 // other clients: they reach no node, and give no access to copies.
-func TestVouched(t *testing.T) {
+func TestTrustedProxyFields(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) {
 		c.HTTP.Forwarding.Trust = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
 	})
@@ -221,17 +221,17 @@ func TestVouched(t *testing.T) {
 	a.set(func() { a.allowed = map[string]bool{"bob": true} })
 	proxy.follow("X-Auth-CouchDB-UserName", "bob")
 	for _, path := range []string{"/db/x", "/db/_design/d/_list/l/v"} {
-		first := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob")
+		first := proxy.do("GET", path, "", "X-Auth-CouchDB-UserName", "bob")
 		proxy.get("bob, named by the proxy", path, 200, first.body, "hit", "X-Auth-CouchDB-UserName", "bob")
-		if how := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob", "X-Couchdb-Requested-Path", "/b").how(); !strings.HasPrefix(how, "fwd=uri-miss") {
+		if how := proxy.do("GET", path, "", "X-Auth-CouchDB-UserName", "bob", "X-Couchdb-Requested-Path", "/b").cacheStatus(); !strings.HasPrefix(how, "fwd=uri-miss") {
 			t.Errorf("for another path in front of the proxy: %s", how)
 		}
 		s.get("bob, named by a client", path, 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "X-Auth-CouchDB-UserName", "bob")
 	}
 }
 
-// TestForms checks what distinguishes answers for the same path.
-func TestForms(t *testing.T) {
+// TestVariants checks what distinguishes answers for the same path.
+func TestVariants(t *testing.T) {
 	s := newSite(t, 1)
 	s.nodes[0].store("x", "1")
 	s.follow()
@@ -276,7 +276,7 @@ func TestSessions(t *testing.T) {
 	a := s.nodes[0]
 	a.store("x", "1")
 	s.follow()
-	s.ask("GET", "/db/x", "")
+	s.do("GET", "/db/x", "")
 	a.set(func() { a.cookie = "AuthSession=new" })
 	g := s.get("hit", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=old")
 	if got := g.header.Values("Set-Cookie"); len(got) != 1 || got[0] != "AuthSession=new" {
@@ -302,7 +302,7 @@ func TestNotKept(t *testing.T) {
 		"/db/x?local_seq=true", "/db/x;y?a;b",
 	} {
 		for range 2 {
-			if how := s.ask("GET", path, "").how(); !strings.HasPrefix(how, "fwd=bypass; detail=protocol") {
+			if how := s.do("GET", path, "").cacheStatus(); !strings.HasPrefix(how, "fwd=bypass; detail=protocol") {
 				t.Errorf("%s: %s", path, how)
 			}
 		}
@@ -310,8 +310,8 @@ func TestNotKept(t *testing.T) {
 	for _, status := range []int{302, 401, 403, 500, 503} {
 		a.set(func() { a.status = status })
 		for range 2 {
-			if g := s.ask("GET", "/db/status", ""); g.status != status || strings.HasPrefix(g.how(), "hit") {
-				t.Errorf("%d: %d %s", status, g.status, g.how())
+			if g := s.do("GET", "/db/status", ""); g.status != status || strings.HasPrefix(g.cacheStatus(), "hit") {
+				t.Errorf("%d: %d %s", status, g.status, g.cacheStatus())
 			}
 		}
 	}
@@ -328,9 +328,9 @@ func TestFunctions(t *testing.T) {
 	f := func(control, second string) {
 		t.Helper()
 		a.set(func() { a.fields["Cache-Control"] = control })
-		s.cache.Apply(moving(s, "x"))
-		s.ask("GET", "/db/_design/d/_list/l/v", "")
-		if got := s.ask("GET", "/db/_design/d/_list/l/v", "").how(); !strings.HasPrefix(got, second) {
+		s.cache.Apply(fakeChange(s, "x"))
+		s.do("GET", "/db/_design/d/_list/l/v", "")
+		if got := s.do("GET", "/db/_design/d/_list/l/v", "").cacheStatus(); !strings.HasPrefix(got, second) {
 			t.Errorf("%s: %s; want %s", control, got, second)
 		}
 	}
@@ -347,18 +347,18 @@ func TestUnfollowed(t *testing.T) {
 	a := s.nodes[0]
 	a.store("x", "1")
 	s.follow()
-	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	a.set(func() { a.mute = true })
 	s.until(func() bool { // a heartbeat may still be on its way
-		g := s.ask("GET", "/db/x", "")
-		return g.body == "1" && strings.HasPrefix(g.how(), "fwd=stale; detail=unfollowed; fwd-status=304")
+		g := s.do("GET", "/db/x", "")
+		return g.body == "1" && strings.HasPrefix(g.cacheStatus(), "fwd=stale; detail=unfollowed; fwd-status=304")
 	})
 	a.set(func() { a.mute = false })
-	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 }
 
-// TestTogether checks that concurrent clients of a result share one request.
-func TestTogether(t *testing.T) {
+// TestSharedRequest checks that concurrent clients of a result share one request.
+func TestSharedRequest(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	s.follow()
@@ -369,7 +369,7 @@ func TestTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for range many {
 		wg.Go(func() {
-			if g, err := s.try("GET", view, ""); err != nil || g.status != 200 {
+			if g, err := s.tryDo("GET", view, ""); err != nil || g.status != 200 {
 				t.Errorf("%v %v", g, err)
 			}
 		})
@@ -377,7 +377,7 @@ func TestTogether(t *testing.T) {
 	<-held
 	close(hold)
 	wg.Wait()
-	s.asked("by all", "a GET "+view)
+	s.expectRequests("by all", "a GET "+view)
 }
 
 // TestFollowOff shows that Kasoku then balances and keeps nothing of databases.
@@ -392,12 +392,12 @@ func TestFollowOff(t *testing.T) {
 	if got := strings.Join(s.requests(), " "); strings.Count(got, "a GET") != 2 || strings.Count(got, "b GET") != 2 {
 		t.Errorf("reads are not balanced: %s", got)
 	}
-	s.ask("PUT", "/db/y", "2")
+	s.do("PUT", "/db/y", "2")
 	s.requests()
 	for range 3 {
 		s.get("own write", "/db/y", 200, "2", "fwd=bypass")
 	}
-	s.asked("after a write", "a GET /db/y", "a GET /db/y", "a GET /db/y")
+	s.expectRequests("after a write", "a GET /db/y", "a GET /db/y", "a GET /db/y")
 }
 
 func TestHitAllocatesNothing(t *testing.T) {
@@ -430,21 +430,21 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSpoilt checks that an answer that is not from a CouchDB node is passed to its client
+// TestAnswerOfProxy checks that an answer that is not from a CouchDB node is passed to its client
 // and never cached, since no change would invalidate it.
-func TestSpoilt(t *testing.T) {
+func TestAnswerOfProxy(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	a.store("x", `{"n":1}`)
 	s.follow()
 	for _, path := range []string{"/db/x", "/db/x/file", "/db/_design/d/_view/v", "/db/_design/d/_list/l/v", "/db/_design/d/_show/s"} {
-		a.set(func() { a.spoilt = true })
-		if got := s.ask("GET", path, ""); !strings.Contains(got.body, "It works") || strings.Contains(got.how(), "stored") {
-			t.Errorf("%s: %q, %s", path, got.body, got.how())
+		a.set(func() { a.byProxy = true })
+		if got := s.do("GET", path, ""); !strings.Contains(got.body, "It works") || strings.Contains(got.cacheStatus(), "stored") {
+			t.Errorf("%s: %q, %s", path, got.body, got.cacheStatus())
 		}
-		a.set(func() { a.spoilt = false })
-		if got := s.ask("GET", path, ""); strings.Contains(got.body, "It works") {
-			t.Errorf("%s later: %q, %s", path, got.body, got.how())
+		a.set(func() { a.byProxy = false })
+		if got := s.do("GET", path, ""); strings.Contains(got.body, "It works") {
+			t.Errorf("%s later: %q, %s", path, got.body, got.cacheStatus())
 		}
 	}
 }

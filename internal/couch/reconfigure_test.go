@@ -82,19 +82,19 @@ func TestReconfigureNodes(t *testing.T) {
 	}
 }
 
-// TestReorderedBesideWrite shows that a write which a reload has overtaken counts for the
+// TestNodesReorderedDuringWrite shows that a write which a reload has overtaken counts for the
 // node that took it, whatever its number is by then.
-func TestReorderedBesideWrite(t *testing.T) {
+func TestNodesReorderedDuringWrite(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
-	s.ask("PUT", "/db/x", "1")
-	b.gets("x", a)
+	s.do("PUT", "/db/x", "1")
+	b.replicate("x", a)
 	s.follow()
 	hold, held := make(chan struct{}), make(chan struct{}, 1)
 	a.set(func() { a.hold, a.held = hold, held })
 	ended := make(chan *got)
 	go func() {
-		g, err := s.try("PUT", "/db/x", "2")
+		g, err := s.tryDo("PUT", "/db/x", "2")
 		if err != nil {
 			t.Error(err)
 		}
@@ -106,7 +106,7 @@ func TestReorderedBesideWrite(t *testing.T) {
 	if err := s.Reconfigure(s.cfg); err != nil {
 		t.Fatal(err)
 	}
-	s.ask("GET", "/db/nothing", "")
+	s.do("GET", "/db/nothing", "")
 	db := s.settings.Load().table().Find([]byte("db"))
 	s.until(func() bool { return db.Servable(s.cache.Now()) && db.Current([]byte("x")) == 1<<1 })
 	close(hold)
@@ -119,11 +119,11 @@ func TestReorderedBesideWrite(t *testing.T) {
 	}
 }
 
-// TestRecentReordered shows that without feeds a client reads on from the node that took
+// TestNodesReorderedWithoutFeeds shows that without feeds a client reads on from the node that took
 // its write when the nodes have got other numbers.
-func TestRecentReordered(t *testing.T) {
+func TestNodesReorderedWithoutFeeds(t *testing.T) {
 	s := newSite(t, 3, func(c *Config) { c.Follow = false })
-	s.ask("PUT", "/db/x", "1")
+	s.do("PUT", "/db/x", "1")
 	for _, order := range [][]int{{2, 1, 0}, {0, 2}} {
 		cfg := s.cfg
 		cfg.Nodes = nil

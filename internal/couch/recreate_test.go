@@ -18,8 +18,8 @@ func TestRecreatedWithinASecond(t *testing.T) {
 		for range changes {
 			a.store("y", "2")
 		}
-		s.until(func() bool { return s.ask("GET", "/db/x", "").status == 404 })
-		if g := s.ask("GET", view, ""); g.status != 200 || g.body == rows("x", "1") {
+		s.until(func() bool { return s.do("GET", "/db/x", "").status == 404 })
+		if g := s.do("GET", view, ""); g.status != 200 || g.body == rows("x", "1") {
 			t.Errorf("with %d changes: %d %s", changes, g.status, g.body)
 		}
 	}

@@ -12,9 +12,9 @@ func TestRevisions(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	first := a.store("x", "1")
-	b.gets("x", a)
+	b.replicate("x", a)
 	second := a.store("x", "22")
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.follow()
 	old, current := "/db/x?rev="+first, "/db/x?rev="+second
 	for range 3 {
@@ -29,7 +29,7 @@ func TestRevisions(t *testing.T) {
 	s.get("compacted", old+"&revs=true", 404, missing, "fwd=uri-miss; detail=unsound")
 	s.get("current", current, 200, "22", "hit")
 	a.store("x", "333")
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.settled()
 	s.get("not current any more", current, 200, "22", "fwd=")
 	a.compact()
@@ -46,9 +46,9 @@ func TestManyRevisions(t *testing.T) {
 	s.follow()
 	kept := func(what string, want bool, method, path, body string) {
 		t.Helper()
-		s.ask(method, path, body, "Content-Type", "application/json")
-		if g := s.ask(method, path, body, "Content-Type", "application/json"); strings.HasPrefix(g.how(), "hit") != want {
-			t.Errorf("%s: %s", what, g.how())
+		s.do(method, path, body, "Content-Type", "application/json")
+		if g := s.do(method, path, body, "Content-Type", "application/json"); strings.HasPrefix(g.cacheStatus(), "hit") != want {
+			t.Errorf("%s: %s", what, g.cacheStatus())
 		}
 	}
 	a.set(func() { a.exact = `{"results":[]}` })

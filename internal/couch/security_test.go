@@ -26,12 +26,12 @@ func guarded(t *testing.T, change ...func(*Config)) *site {
 	return s
 }
 
-// shutOut checks that bob may read nothing through any node, and that ann may.
-func (s *site) shutOut(what string) {
+// expectBobDenied checks that bob may read nothing through any node, and that ann may.
+func (s *site) expectBobDenied(what string) {
 	s.t.Helper()
 	for range 4 {
 		for _, path := range []string{"/db/x", view, "/db/x?local_seq=true", "/db"} {
-			if g := s.ask("GET", path, "", "Authorization", "bob"); g.status != 401 {
+			if g := s.do("GET", path, "", "Authorization", "bob"); g.status != 401 {
 				s.t.Errorf("%s: bob gets %d for %s", what, g.status, path)
 			}
 		}
@@ -51,13 +51,13 @@ func TestSecurityOnAllNodes(t *testing.T) {
 				n.set(func() { n.allowed = map[string]bool{"ann": true, "bob": true} })
 			}
 			s.get("before", "/db/x", 200, "1", "", "Authorization", "bob")
-			if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
+			if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
 				t.Errorf("%d %s", g.status, g.body)
 			}
-			s.shutOut(fmt.Sprint(writes, follow))
+			s.expectBobDenied(fmt.Sprint(writes, follow))
 			for _, n := range s.nodes {
-				if n.taken() != annOnly {
-					t.Errorf("%s has %q", n.name, n.taken())
+				if n.lastSecurity() != annOnly {
+					t.Errorf("%s has %q", n.name, n.lastSecurity())
 				}
 			}
 			if notes := s.Report().Notes; len(notes) > 0 {
@@ -70,15 +70,15 @@ func TestSecurityOnAllNodes(t *testing.T) {
 // TestSecurityMissed checks a node that rejects a write of _security: the client gets its
 // answer, the node is reported, gets no reads, and gets the write later.
 func TestSecurityMissed(t *testing.T) {
-	f := func(what string, late int, status int, spoil, mend func(n *node)) {
+	f := func(what string, late int, status int, damage, repair func(n *node)) {
 		t.Helper()
 		s := guarded(t)
 		n := s.nodes[late]
-		n.set(func() { spoil(n) })
-		if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != status {
+		n.set(func() { damage(n) })
+		if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != status {
 			t.Errorf("%s: the write is answered with %d %s; want %d", what, g.status, g.body, status)
 		}
-		s.shutOut(what)
+		s.expectBobDenied(what)
 		notes := strings.Join(s.Report().Notes, "; ")
 		if want := "database db: " + n.server.URL + " lacks the _security"; !strings.Contains(notes, want) {
 			t.Errorf("%s: notes %q; want %q", what, notes, want)
@@ -86,21 +86,21 @@ func TestSecurityMissed(t *testing.T) {
 		if text := s.log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "node="+n.server.URL) {
 			t.Errorf("%s: the log does not name the node:\n%s", what, text)
 		}
-		n.set(func() { mend(n) })
+		n.set(func() { repair(n) })
 		s.until(func() bool {
-			return n.taken() == annOnly && !strings.Contains(strings.Join(s.Report().Notes, "; "), "_security")
+			return n.lastSecurity() == annOnly && !strings.Contains(strings.Join(s.Report().Notes, "; "), "_security")
 		})
-		s.shutOut(what + ", mended")
+		s.expectBobDenied(what + ", mended")
 		s.until(func() bool { // it is read from again
-			s.ask("GET", "/db/x?local_seq=true", "", "Authorization", "ann")
+			s.do("GET", "/db/x?local_seq=true", "", "Authorization", "ann")
 			return strings.Contains(strings.Join(n.requests(), " "), "/db/x?local_seq=true")
 		})
 	}
-	f("an error", 1, 500, func(n *node) { n.refuses = 500 }, func(n *node) { n.refuses = 0 })
-	f("an error of the first", 0, 500, func(n *node) { n.refuses = 500 }, func(n *node) { n.refuses = 0 })
-	f("a refusal of another one", 1, 403, func(n *node) { n.refuses = 403 }, func(n *node) { n.refuses = 0 })
-	f("a node that is away", 1, 502, func(n *node) { n.away = true }, func(n *node) { n.away = false })
-	f("the first is away", 0, 502, func(n *node) { n.away = true }, func(n *node) { n.away = false })
+	f("an error", 1, 500, func(n *node) { n.refuseSecurity = 500 }, func(n *node) { n.refuseSecurity = 0 })
+	f("an error of the first", 0, 500, func(n *node) { n.refuseSecurity = 500 }, func(n *node) { n.refuseSecurity = 0 })
+	f("a refusal of another one", 1, 403, func(n *node) { n.refuseSecurity = 403 }, func(n *node) { n.refuseSecurity = 0 })
+	f("a node that is away", 1, 502, func(n *node) { n.unreachable = true }, func(n *node) { n.unreachable = false })
+	f("the first is away", 0, 502, func(n *node) { n.unreachable = true }, func(n *node) { n.unreachable = false })
 }
 
 // TestSecurityRefused checks that no other node gets the write if the first one refuses it,
@@ -108,22 +108,22 @@ func TestSecurityMissed(t *testing.T) {
 func TestSecurityRefused(t *testing.T) {
 	s := guarded(t)
 	a, b := s.nodes[0], s.nodes[1]
-	a.set(func() { a.refuses = 401 })
-	if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "bob"); g.status != 401 {
+	a.set(func() { a.refuseSecurity = 401 })
+	if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "bob"); g.status != 401 {
 		t.Errorf("refused: %d", g.status)
 	}
-	s.asked("refused", "a PUT /db/_security")
-	a.set(func() { a.refuses = 0 })
-	if g := s.ask("PUT", "/db/_security", strings.Repeat(" ", maxWriteBody+1), "Authorization", "ann"); g.status != 413 {
+	s.expectRequests("refused", "a PUT /db/_security")
+	a.set(func() { a.refuseSecurity = 0 })
+	if g := s.do("PUT", "/db/_security", strings.Repeat(" ", maxWriteBody+1), "Authorization", "ann"); g.status != 413 {
 		t.Errorf("a long body: %d", g.status)
 	}
-	s.ask("POST", "/db/_security", annOnly, "Authorization", "ann")
-	s.asked("other requests", "a POST /db/_security")
-	if b.taken() != "" || len(s.Report().Notes) > 0 {
-		t.Errorf("b has %q; notes %q", b.taken(), s.Report().Notes)
+	s.do("POST", "/db/_security", annOnly, "Authorization", "ann")
+	s.expectRequests("other requests", "a POST /db/_security")
+	if b.lastSecurity() != "" || len(s.Report().Notes) > 0 {
+		t.Errorf("b has %q; notes %q", b.lastSecurity(), s.Report().Notes)
 	}
-	s.ask("POST", "/db/_security", annOnly, "Authorization", "ann", "X-HTTP-Method-Override", "PUT")
-	s.asked("an override", "a PUT /db/_security", "b PUT /db/_security")
+	s.do("POST", "/db/_security", annOnly, "Authorization", "ann", "X-HTTP-Method-Override", "PUT")
+	s.expectRequests("an override", "a PUT /db/_security", "b PUT /db/_security")
 }
 
 // TestSecurityOfSessions checks that a node without the client's session gets the write with
@@ -131,14 +131,14 @@ func TestSecurityRefused(t *testing.T) {
 func TestSecurityOfSessions(t *testing.T) {
 	s := guarded(t, func(c *Config) { c.User, c.Password = "kasoku", "pw" })
 	b := s.nodes[1]
-	b.set(func() { b.refuses = 401 })
-	if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
+	b.set(func() { b.refuseSecurity = 401 })
+	if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
 		t.Errorf("%d %s", g.status, g.body)
 	}
-	if b.taken() != annOnly {
-		t.Errorf("b has %q", b.taken())
+	if b.lastSecurity() != annOnly {
+		t.Errorf("b has %q", b.lastSecurity())
 	}
-	s.shutOut("a session")
+	s.expectBobDenied("a session")
 }
 
 // TestSecurityOrder checks that nodes get concurrent writes of _security in the same order.
@@ -149,7 +149,7 @@ func TestSecurityOrder(t *testing.T) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			body := fmt.Sprintf(`{"members":{"names":["ann","%d"]}}`, i)
-			if g, err := s.try("PUT", "/db/_security", body, "Authorization", "ann"); err != nil || g.status != 200 {
+			if g, err := s.tryDo("PUT", "/db/_security", body, "Authorization", "ann"); err != nil || g.status != 200 {
 				t.Errorf("%v, %v", g, err)
 			}
 		}()
@@ -157,7 +157,7 @@ func TestSecurityOrder(t *testing.T) {
 	for range 8 {
 		<-done
 	}
-	if a, b := s.nodes[0].taken(), s.nodes[1].taken(); a != b || strings.Count(a, "ann") != 8 {
+	if a, b := s.nodes[0].lastSecurity(), s.nodes[1].lastSecurity(); a != b || strings.Count(a, "ann") != 8 {
 		t.Errorf("a has %s\nb has %s", a, b)
 	}
 }
@@ -190,7 +190,7 @@ func TestUsersDiffer(t *testing.T) {
 func TestSecurityDiffers(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
-	a.secured, b.secured = []string{anyone}, []string{annOnly}
+	a.securityWrites, b.securityWrites = []string{anyone}, []string{annOnly}
 	s.follow()
 	notes := func() string { return strings.Join(s.Report().Notes, "; ") }
 	want := "database db: " + a.server.URL + " and " + b.server.URL + " differ in _security"
@@ -198,7 +198,7 @@ func TestSecurityDiffers(t *testing.T) {
 	if n := strings.Count(s.log.String(), "the nodes' _security differs"); n != 1 {
 		t.Errorf("%d lines in the log", n)
 	}
-	if g := s.ask("PUT", "/db/_security", anyone); g.status != 200 {
+	if g := s.do("PUT", "/db/_security", anyone); g.status != 200 {
 		t.Errorf("%d %s", g.status, g.body)
 	}
 	if text := notes(); text != "" {

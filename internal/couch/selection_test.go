@@ -21,9 +21,9 @@ func TestConsistentHash(t *testing.T) {
 	nodes := map[string]bool{}
 	for n := range 64 { // nodes are chosen by their addresses too, which are others each time
 		path := "/db/x?n=" + strconv.Itoa(n)
-		first := s.ask("GET", path, "").header.Get("X-Node")
+		first := s.do("GET", path, "").header.Get("X-Node")
 		for range 3 {
-			if again := s.ask("GET", path, "").header.Get("X-Node"); again != first {
+			if again := s.do("GET", path, "").header.Get("X-Node"); again != first {
 				t.Errorf("%s: read on %s, then on %s", path, first, again)
 			}
 		}
@@ -34,8 +34,8 @@ func TestConsistentHash(t *testing.T) {
 	}
 }
 
-// TestPatience checks the timeouts of answers that may need an index.
-func TestPatience(t *testing.T) {
+// TestIndexTimeouts checks the timeouts of answers that may need an index.
+func TestIndexTimeouts(t *testing.T) {
 	f := func(path string, configured, want time.Duration) {
 		t.Helper()
 		c := Config{}
@@ -66,17 +66,17 @@ func TestDrain(t *testing.T) {
 	}
 	write := func(node string) {
 		t.Helper()
-		if g := s.ask("PUT", "/db/x", `{}`); g.header.Get("X-Node") != node {
+		if g := s.do("PUT", "/db/x", `{}`); g.header.Get("X-Node") != node {
 			t.Errorf("%s takes the write (%d)", g.header.Get("X-Node"), g.status)
 		}
 	}
 	write("a")
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.settled()
 	drain(false, "drained")
 	s.requests()
 	for range 4 {
-		s.ask("GET", "/db", "")
+		s.do("GET", "/db", "")
 	}
 	write("b")
 	for _, r := range s.requests() {
@@ -84,14 +84,14 @@ func TestDrain(t *testing.T) {
 			t.Errorf("a node that is drained was asked for %s", r)
 		}
 	}
-	a.gets("x", b)
+	a.replicate("x", b)
 	s.settled()
 	drain(true, "up")
 	s.until(func() bool {
-		if s.ask("PUT", "/db/y", `{}`).header.Get("X-Node") == "a" {
+		if s.do("PUT", "/db/y", `{}`).header.Get("X-Node") == "a" {
 			return true
 		}
-		a.gets("y", b)
+		a.replicate("y", b)
 		return false
 	})
 	if _, err := s.Drain(t.Context(), admin.DrainRequest{Origin: "http://c"}); err == nil {

@@ -91,15 +91,15 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 
 // observe registers the metrics of shared feeds.
 func (s *Service) observe() {
-	tally := func(of func(feed.Stats) float64) func() float64 {
+	feedGauge := func(of func(feed.Stats) float64) func() float64 {
 		return func() float64 { return of(s.settings.Load().fleet.feeds.Stats()) }
 	}
 	s.registry.Gauge("kasoku_couch_shared_feeds", "Feeds of nodes that are shared by clients' live feeds.",
-		tally(func(t feed.Stats) float64 { return float64(t.Feeds) }), "service", s.name)
+		feedGauge(func(t feed.Stats) float64 { return float64(t.Feeds) }), "service", s.name)
 	s.registry.Gauge("kasoku_couch_feed_clients", "Clients of shared live feeds.",
-		tally(func(t feed.Stats) float64 { return float64(t.Clients) }), "service", s.name)
+		feedGauge(func(t feed.Stats) float64 { return float64(t.Clients) }), "service", s.name)
 	s.registry.CounterFunc("kasoku_couch_feed_pages_total", "Pages of normal feeds that were read for clients whose position was older than the rows of a shared feed, or that had fallen behind.",
-		tally(func(t feed.Stats) float64 { return float64(t.Pages) }), "service", s.name)
+		feedGauge(func(t feed.Stats) float64 { return float64(t.Pages) }), "service", s.name)
 }
 
 // newSettings returns the settings of a configuration.

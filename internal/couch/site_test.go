@@ -30,22 +30,22 @@ type site struct {
 	client *http.Client
 
 	registry *telemetry.Registry
-	log      *logged
+	log      *logBuffer
 }
 
-// logged is the log of a service.
-type logged struct {
+// logBuffer is the log of a service.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -55,7 +55,7 @@ func (l *logged) String() string {
 // the configuration.
 func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	t.Helper()
-	s := &site{t: t, log: &logged{}}
+	s := &site{t: t, log: &logBuffer{}}
 	s.cfg = Config{Name: "couch", Follow: true, VisibleTTL: time.Hour, MaxUnfollowed: time.Hour}
 	s.cfg.HTTP.MaxObject = 8 << 20
 	s.cfg.HTTP.Group = balance.Config{Ejection: balance.Ejection{Disabled: true}, Check: balance.Check{Path: "/_up", Interval: time.Hour}}
@@ -119,21 +119,23 @@ type got struct {
 	err    error // of reading the body
 }
 
-// how returns Cache-Status without the name of the cache.
-func (g *got) how() string { return strings.TrimPrefix(g.header.Get("Cache-Status"), "kasoku; ") }
+// cacheStatus returns Cache-Status without the name of the cache.
+func (g *got) cacheStatus() string {
+	return strings.TrimPrefix(g.header.Get("Cache-Status"), "kasoku; ")
+}
 
-// ask sends a request; fields are names and values in turn.
-func (s *site) ask(method, path, body string, fields ...string) *got {
+// do sends a request; fields are names and values in turn.
+func (s *site) do(method, path, body string, fields ...string) *got {
 	s.t.Helper()
-	g, err := s.try(method, path, body, fields...)
+	g, err := s.tryDo(method, path, body, fields...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return g
 }
 
-// try is ask for requests that may get no answer.
-func (s *site) try(method, path, body string, fields ...string) (*got, error) {
+// tryDo is ask for requests that may get no answer.
+func (s *site) tryDo(method, path, body string, fields ...string) (*got, error) {
 	var from io.Reader
 	if body != "" {
 		from = strings.NewReader(body)
@@ -159,9 +161,9 @@ func (s *site) try(method, path, body string, fields ...string) (*got, error) {
 // get sends a GET and checks the answer; how is a prefix of Cache-Status.
 func (s *site) get(what, path string, status int, body, how string, fields ...string) *got {
 	s.t.Helper()
-	g := s.ask("GET", path, "", fields...)
-	if g.status != status || g.body != body || !strings.HasPrefix(g.how(), how) {
-		s.t.Errorf("%s: %d %q (%s), want %d %q (%s)", what, g.status, g.body, g.how(), status, body, how)
+	g := s.do("GET", path, "", fields...)
+	if g.status != status || g.body != body || !strings.HasPrefix(g.cacheStatus(), how) {
+		s.t.Errorf("%s: %d %q (%s), want %d %q (%s)", what, g.status, g.body, g.cacheStatus(), status, body, how)
 	}
 	return g
 }
@@ -169,7 +171,7 @@ func (s *site) get(what, path string, status int, body, how string, fields ...st
 // follow has the database followed: when it returns, every node is current.
 func (s *site) follow(fields ...string) {
 	s.t.Helper()
-	s.ask("GET", "/db/nothing", "", fields...)
+	s.do("GET", "/db/nothing", "", fields...)
 	s.settled()
 }
 
@@ -211,16 +213,16 @@ func (s *site) requests() (list []string) {
 	return list
 }
 
-// asked checks the clients' requests to nodes since the last call.
-func (s *site) asked(what string, want ...string) {
+// expectRequests checks the clients' requests to nodes since the last call.
+func (s *site) expectRequests(what string, want ...string) {
 	s.t.Helper()
 	if got := strings.Join(s.requests(), ", "); got != strings.Join(want, ", ") {
 		s.t.Errorf("%s: nodes were asked for %s; want %s", what, got, strings.Join(want, ", "))
 	}
 }
 
-// moving returns a change of a document that did not happen.
-func moving(s *site, id string) cache.Change {
+// fakeChange returns a change of a document that did not happen.
+func fakeChange(s *site, id string) cache.Change {
 	db := []byte("db")
 	return cache.Change{Tags: []cache.Tag{s.tagger.Document(db, []byte(id)), s.tagger.Results(db)}}
 }

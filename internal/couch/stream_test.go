@@ -46,8 +46,8 @@ func (f *follower) next() string {
 	return ""
 }
 
-// how returns Cache-Status without the name of the cache.
-func (f *follower) how() string {
+// cacheStatus returns Cache-Status without the name of the cache.
+func (f *follower) cacheStatus() string {
 	return strings.TrimPrefix(f.resp.Header.Get("Cache-Status"), "kasoku; ")
 }
 
@@ -65,8 +65,8 @@ func TestSharedFeed(t *testing.T) {
 		id := fmt.Sprint("d", i)
 		rev := a.store(id, "{}")
 		for _, f := range all {
-			if got, want := f.next(), fmt.Sprintf(`{"seq":"%d-x","id":%q,"changes":[{"rev":%q}]}`, i+1, id, rev); got != want || f.how() != "fwd=miss; collapsed" {
-				t.Fatalf("got %q (%s); want %q", got, f.how(), want)
+			if got, want := f.next(), fmt.Sprintf(`{"seq":"%d-x","id":%q,"changes":[{"rev":%q}]}`, i+1, id, rev); got != want || f.cacheStatus() != "fwd=miss; collapsed" {
+				t.Fatalf("got %q (%s); want %q", got, f.cacheStatus(), want)
 			}
 		}
 	}
@@ -74,8 +74,8 @@ func TestSharedFeed(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	eve := s.feed("/db/_changes?feed=continuous&since=0&heartbeat=1000", "Authorization", "eve")
-	if got := s.settings.Load().fleet.feeds.Stats(); eve.how() == all[0].how() || got.Clients != 20 {
-		t.Errorf("eve is served: %q, %+v", eve.how(), got)
+	if got := s.settings.Load().fleet.feeds.Stats(); eve.cacheStatus() == all[0].cacheStatus() || got.Clients != 20 {
+		t.Errorf("eve is served: %q, %+v", eve.cacheStatus(), got)
 	}
 	// Bob loses his right; ann does not.
 	a.set(func() { delete(a.allowed, "bob") })
@@ -97,8 +97,8 @@ func TestFeedsOfNextNode(t *testing.T) {
 	var all []*follower
 	for range 20 {
 		f := s.feed("/db/_changes?feed=continuous&since=now&heartbeat=1000")
-		if f.how() != "fwd=miss; collapsed" {
-			t.Fatalf("%d %s", f.resp.StatusCode, f.how())
+		if f.cacheStatus() != "fwd=miss; collapsed" {
+			t.Fatalf("%d %s", f.resp.StatusCode, f.cacheStatus())
 		}
 		all = append(all, f)
 	}

@@ -13,21 +13,21 @@ import (
 func TestReadYourWrites(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
-	s.ask("PUT", "/db/x", "1")
-	b.gets("x", a)
+	s.do("PUT", "/db/x", "1")
+	b.replicate("x", a)
 	s.follow()
 	s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored")
 	s.get("first", view, 200, rows("x", "1"), "fwd=uri-miss; stored")
 	s.requests()
-	if g := s.ask("PUT", "/db/x", "2"); g.status != 201 || g.how() != "fwd=method; detail=passed" {
-		t.Errorf("%d %s", g.status, g.how())
+	if g := s.do("PUT", "/db/x", "2"); g.status != 201 || g.cacheStatus() != "fwd=method; detail=passed" {
+		t.Errorf("%d %s", g.status, g.cacheStatus())
 	}
 	for range 3 { // b would answer differently
 		s.get("written", "/db/x", 200, "2", "")
 		s.get("written", view, 200, rows("x", "2"), "")
 	}
-	s.asked("while b lacks it", "a PUT /db/x", "a GET /db/x", "a GET "+view)
-	b.gets("x", a)
+	s.expectRequests("while b lacks it", "a PUT /db/x", "a GET /db/x", "a GET "+view)
+	b.replicate("x", a)
 	s.settled()
 	s.get("replicated", view, 200, rows("x", "2"), "")
 }
@@ -39,7 +39,7 @@ func TestUpdated(t *testing.T) {
 	a := s.nodes[0]
 	s.follow()
 	a.set(func() { a.mute = true })
-	if g := s.ask("POST", "/db/_design/d/_update/lead/x", "1"); g.status != 303 {
+	if g := s.do("POST", "/db/_design/d/_update/lead/x", "1"); g.status != 303 {
 		t.Error(g.status)
 	}
 	for range 4 {
@@ -47,13 +47,13 @@ func TestUpdated(t *testing.T) {
 	}
 }
 
-// TestPassesAreCoherent checks that uncached reads are sent to nodes with the latest write,
+// TestUncachedReadsSeeWrites checks that uncached reads are sent to nodes with the latest write,
 // too.
-func TestPassesAreCoherent(t *testing.T) {
+func TestUncachedReadsSeeWrites(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
-	s.ask("PUT", "/db/x", "1")
+	s.do("PUT", "/db/x", "1")
 	s.requests()
 	for range 4 {
 		s.get("not kept", "/db/x?local_seq=true", 200, "1", "fwd=bypass; detail=protocol")
@@ -62,46 +62,46 @@ func TestPassesAreCoherent(t *testing.T) {
 	if got := strings.Join(b.requests(), " "); got != "" {
 		t.Errorf("b was asked: %s", got)
 	}
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.settled()
 	s.requests()
 	for range 4 {
-		s.ask("GET", "/db/x?local_seq=true", "")
+		s.do("GET", "/db/x?local_seq=true", "")
 	}
 	if len(a.requests()) == 0 || len(b.requests()) == 0 {
 		t.Error("reads are not balanced any more")
 	}
 }
 
-// TestPastKasoku checks that one node's announcement is not undone by another node's answer.
-func TestPastKasoku(t *testing.T) {
+// TestDirectWrite checks that one node's announcement is not undone by another node's answer.
+func TestDirectWrite(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	a.store("x", "1")
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.follow()
 	s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored")
 	b.store("x", "2")
-	s.until(func() bool { return s.ask("GET", "/db/x", "").body == "2" })
+	s.until(func() bool { return s.do("GET", "/db/x", "").body == "2" })
 	for range 4 {
 		s.get("b has it", "/db/x", 200, "2", "")
 		s.get("b has it", view, 200, rows("x", "2"), "")
 	}
 }
 
-// TestLastResort checks that a write on one node only is read from no other while that node
+// TestOnlyNodeWithWrite checks that a write on one node only is read from no other while that node
 // is reachable, also when it fails.
-func TestLastResort(t *testing.T) {
+func TestOnlyNodeWithWrite(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
-	s.ask("PUT", "/db/x", "1")
+	s.do("PUT", "/db/x", "1")
 	for path, want := range map[string]string{view: rows("x", "1"), "/db/x": "1", "/db/x?local_seq=true": "1"} {
 		a.set(func() { a.failing = 1 })
 		s.get("the writer fails once", path, 200, want, "")
-		s.cache.Apply(moving(s, "x"))
+		s.cache.Apply(fakeChange(s, "x"))
 		a.set(func() { a.failing = 2 })
-		if g := s.ask("GET", path, ""); g.status != 503 {
+		if g := s.do("GET", path, ""); g.status != 503 {
 			t.Errorf("%s, the writer fails twice: %d %s from %s", path, g.status, g.body, g.header.Get("X-Node"))
 		}
 	}
@@ -118,7 +118,7 @@ func TestFailback(t *testing.T) {
 	s.follow()
 	from := func(what, method, path, body string, node *node) {
 		t.Helper()
-		if g := s.ask(method, path, body); g.status >= 300 || g.header.Get("X-Node") != node.name {
+		if g := s.do(method, path, body); g.status >= 300 || g.header.Get("X-Node") != node.name {
 			t.Errorf("%s: %d from %s, want %s", what, g.status, g.header.Get("X-Node"), node.name)
 		}
 	}
@@ -132,26 +132,26 @@ func TestFailback(t *testing.T) {
 	from("each lacks something", "PUT", "/db/x", "2", b)
 	s.get("written again", view, 200, rows("x", "2"), "")
 	from("normal feeds", "GET", "/db/_changes", "", b)
-	a.gets("x", b)
-	b.gets("y", a)
+	a.replicate("x", b)
+	b.replicate("y", a)
 	s.until(func() bool { return db.Current(nil).Has(0) })
 	from("the first one has all", "PUT", "/db/z", "1", a)
 	s.get("written there", view, 200, rows("x", "2", "y", "1", "z", "1"), "")
 }
 
-// TestMerged shows that a read which two nodes have a part of each waits until one has
+// TestMergedResult shows that a read which two nodes have a part of each waits until one has
 // both, when the writes have just moved, and for nothing that is written meanwhile.
-func TestMerged(t *testing.T) {
+func TestMergedResult(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.MaxLag = 100 * time.Hour })
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
-	s.ask("PUT", "/db/x", "1")
+	s.do("PUT", "/db/x", "1")
 	a.set(func() { a.status = 503 })
-	s.ask("PUT", "/db/y", "1")
+	s.do("PUT", "/db/y", "1")
 	a.set(func() { a.status = 0 })
 	ended := make(chan *got, 1)
 	go func() {
-		g, err := s.try("GET", view, "")
+		g, err := s.tryDo("GET", view, "")
 		if err != nil {
 			t.Error(err)
 		}
@@ -163,7 +163,7 @@ func TestMerged(t *testing.T) {
 	a.store("z", "1")
 	db := s.settings.Load().table().Find([]byte("db"))
 	s.until(func() bool { return !db.Current([]byte("z")).Has(1) })
-	b.gets("x", a)
+	b.replicate("x", a)
 	if g := <-ended; g.body != rows("x", "1", "y", "1") || g.header.Get("X-Node") != "b" {
 		t.Errorf("%d %s from %q", g.status, g.body, g.header.Get("X-Node"))
 	}
@@ -176,13 +176,13 @@ func TestFailbackWaits(t *testing.T) {
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
 	a.set(func() { a.status = 503 })
-	s.ask("PUT", "/db/x", "1")
+	s.do("PUT", "/db/x", "1")
 	a.set(func() { a.status = 0 })
 	hold, held := make(chan struct{}), make(chan struct{}, 1)
 	b.set(func() { b.hold, b.held = hold, held })
 	ended := make(chan *got)
 	go func() {
-		g, err := s.try("PUT", "/db/y", "1")
+		g, err := s.tryDo("PUT", "/db/y", "1")
 		if err != nil {
 			t.Error(err)
 		}
@@ -190,17 +190,17 @@ func TestFailbackWaits(t *testing.T) {
 	}()
 	<-held
 	b.set(func() { b.hold = nil })
-	a.gets("x", b)
-	a.gets("y", b)
+	a.replicate("x", b)
+	a.replicate("y", b)
 	s.settled()
-	if g := s.ask("PUT", "/db/z", "1"); g.header.Get("X-Node") != "b" {
+	if g := s.do("PUT", "/db/z", "1"); g.header.Get("X-Node") != "b" {
 		t.Errorf("written to %s", g.header.Get("X-Node"))
 	}
 	close(hold)
 	<-ended
-	a.gets("z", b)
+	a.replicate("z", b)
 	s.settled()
-	if g := s.ask("PUT", "/db/z", "2"); g.header.Get("X-Node") != "a" {
+	if g := s.do("PUT", "/db/z", "2"); g.header.Get("X-Node") != "a" {
 		t.Errorf("in the end written to %s", g.header.Get("X-Node"))
 	}
 }
@@ -216,17 +216,17 @@ func TestLostAnswers(t *testing.T) {
 			s.follow()
 			s.get("before", "/db/x", 200, "1", "fwd=uri-miss; stored")
 			a.set(func() { change(a) })
-			if g, err := s.try("POST", "/db/", `{"_id":"x"}`); err != nil || g.status != status {
+			if g, err := s.tryDo("POST", "/db/", `{"_id":"x"}`); err != nil || g.status != status {
 				t.Errorf("the write: %+v, %v; want %d", g, err, status)
 			}
 			a.set(func() { a.dropped, a.cutBody, a.status = false, false, 0 })
 			for range 3 {
-				if how := s.ask("GET", "/db/x", "").how(); !strings.HasSuffix(how, "detail=invalidated; fwd-status=304") && !strings.Contains(how, "unsettled") {
+				if how := s.do("GET", "/db/x", "").cacheStatus(); !strings.HasSuffix(how, "detail=invalidated; fwd-status=304") && !strings.Contains(how, "unsettled") {
 					t.Errorf("after it: %s", how)
 				}
 			}
 			for range 2 {
-				s.get("a result", view, 200, s.ask("GET", view, "").body, "fwd=uri-miss; detail=unsettled")
+				s.get("a result", view, 200, s.do("GET", view, "").body, "fwd=uri-miss; detail=unsettled")
 			}
 		})
 	}
@@ -243,27 +243,27 @@ func TestRefusedWrites(t *testing.T) {
 	s.follow()
 	for _, status := range []int{400, 403, 409, 412} {
 		a.set(func() { a.status = status })
-		if g := s.ask("PUT", "/db/x", "2"); g.status != status {
+		if g := s.do("PUT", "/db/x", "2"); g.status != status {
 			t.Errorf("%d; want %d", g.status, status)
 		}
 		a.set(func() { a.status = 0 })
-		s.ask("GET", "/db/x", "")
+		s.do("GET", "/db/x", "")
 		s.get("kept again", "/db/x", 200, "1", "hit")
 	}
 }
 
-// TestDying checks which requests a node's death costs: only those that it may have executed
+// TestNodeFailures checks which requests a node's death costs: only those that it may have executed
 // and that can't be executed twice.
-func TestDying(t *testing.T) {
+func TestNodeFailures(t *testing.T) {
 	f := func(name string, method, path, body string, status int, from string) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, 2)
 			a, b := s.nodes[0], s.nodes[1]
 			a.store("x", "1")
-			b.gets("x", a)
+			b.replicate("x", a)
 			s.follow()
 			a.set(func() { a.dropped = true })
-			g := s.ask(method, path, body)
+			g := s.do(method, path, body)
 			if g.status != status || g.header.Get("X-Node") != from {
 				t.Errorf("%d from %q (%s); want %d from %q", g.status, g.header.Get("X-Node"), g.body, status, from)
 			}
@@ -274,43 +274,43 @@ func TestDying(t *testing.T) {
 	f("a new document", "POST", "/db/", `{"n":1}`, 502, "")
 }
 
-// TestDead checks that an unreachable node has no effect on clients.
-func TestDead(t *testing.T) {
+// TestUnreachableNode checks that an unreachable node has no effect on clients.
+func TestUnreachableNode(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
 	a.store("x", "1")
-	b.gets("x", a)
+	b.replicate("x", a)
 	s.follow()
 	a.server.CloseClientConnections()
 	a.server.Listener.Close()
 	for range 4 {
 		s.get("document", "/db/x?local_seq=true", 200, "1", "fwd=bypass")
 		s.get("result", view, 200, rows("x", "1"), "")
-		if g := s.ask("POST", "/db/", `{"_id":"new"}`); g.status != 201 {
+		if g := s.do("POST", "/db/", `{"_id":"new"}`); g.status != 201 {
 			t.Errorf("a write: %d %s", g.status, g.body)
 		}
 		b.set(func() { delete(b.docs, "") })
 	}
 }
 
-// TestAnySettings checks that with writes to any node the first node gets what each node has
+// TestSettingsWithWritesToAnyNode checks that with writes to any node the first node gets what each node has
 // for itself: the list of databases, and permissions.
-func TestAnySettings(t *testing.T) {
+func TestSettingsWithWritesToAnyNode(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes, c.VisibleTTL = WritesAny, time.Nanosecond })
 	a, b := s.nodes[0], s.nodes[1]
 	s.follow()
 	for n := range 16 {
-		if g := s.ask("PUT", "/db"+strconv.Itoa(n), ""); g.header.Get("X-Node") != "a" {
+		if g := s.do("PUT", "/db"+strconv.Itoa(n), ""); g.header.Get("X-Node") != "a" {
 			t.Errorf("database %d was created on %s", n, g.header.Get("X-Node"))
 		}
 	}
 	a.set(func() { a.allowed = map[string]bool{} })
-	if g := s.ask("PUT", "/db/_security", "{}"); g.header.Get("X-Node") != "a" {
+	if g := s.do("PUT", "/db/_security", "{}"); g.header.Get("X-Node") != "a" {
 		t.Errorf("security was written to %s", g.header.Get("X-Node"))
 	}
 	b.requests()
 	for n := range 16 {
-		if how := s.ask("GET", "/db/"+strconv.Itoa(n), "").how(); how != "fwd=bypass; detail=not-allowed" {
+		if how := s.do("GET", "/db/"+strconv.Itoa(n), "").cacheStatus(); how != "fwd=bypass; detail=not-allowed" {
 			t.Errorf("document %d: %s", n, how)
 		}
 	}
@@ -321,22 +321,22 @@ func TestAnySettings(t *testing.T) {
 	}
 }
 
-// TestDatabases shows that nothing is left of a database that was made anew.
-func TestDatabases(t *testing.T) {
+// TestRecreatedDatabase shows that nothing is left of a database that was made anew.
+func TestRecreatedDatabase(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	a.store("x", "1")
 	s.follow()
 	s.get("before", "/db/x", 200, "1", "fwd=uri-miss; stored")
 	a.set(func() { clear(a.docs); a.rows = nil })
-	if g := s.ask("PUT", "/db", ""); g.status != 201 {
+	if g := s.do("PUT", "/db", ""); g.status != 201 {
 		t.Fatal(g.status)
 	}
 	s.get("after", "/db/x", 404, missing, "fwd=uri-miss")
 	a.store("x", "2")
 	s.until(func() bool {
-		g := s.ask("GET", "/db/x", "")
-		return g.body == "2" && strings.HasPrefix(g.how(), "hit")
+		g := s.do("GET", "/db/x", "")
+		return g.body == "2" && strings.HasPrefix(g.cacheStatus(), "hit")
 	})
 }
 
@@ -345,10 +345,10 @@ func TestForwarded(t *testing.T) {
 	s := newSite(t, 1)
 	got := make(chan http.Header, 10)
 	a := s.nodes[0]
-	a.set(func() { a.sees = got })
+	a.set(func() { a.headers = got })
 	for _, request := range []string{"GET /db/x", "PUT /db/x", "DELETE /db/x", "GET /db/_local/x", "GET /_utils/x"} {
 		method, path, _ := strings.Cut(request, " ")
-		s.ask(method, path, "", "X-Auth-CouchDB-UserName", "admin", "X-Auth-CouchDB-Roles", "_admin", "X-Couchdb-Vhost-Path", "/x", "X-Mine", "1")
+		s.do(method, path, "", "X-Auth-CouchDB-UserName", "admin", "X-Auth-CouchDB-Roles", "_admin", "X-Couchdb-Vhost-Path", "/x", "X-Mine", "1")
 		h := <-got
 		if h.Get("X-Auth-CouchDB-UserName") != "" || h.Get("X-Auth-CouchDB-Roles") != "" || h.Get("X-Couchdb-Vhost-Path") != "" || h.Get("X-Mine") != "1" {
 			t.Errorf("%s: %v", request, h)
@@ -363,8 +363,8 @@ func TestOverride(t *testing.T) {
 	a, b := s.nodes[0], s.nodes[1]
 	const override = "X-HTTP-Method-Override"
 	s.follow()
-	s.ask("PUT", "/db/x", "1")
-	b.gets("x", a)
+	s.do("PUT", "/db/x", "1")
+	b.replicate("x", a)
 	s.settled()
 	s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored")
 	s.get("first", view, 200, rows("x", "1"), "fwd=uri-miss; stored")
@@ -373,12 +373,12 @@ func TestOverride(t *testing.T) {
 	s.requests()
 	for i, method := range []string{"PUT", "PUT;x"} {
 		body := strconv.Itoa(i + 2)
-		if g := s.ask("POST", "/db/x", body, override, method); g.status != 201 {
+		if g := s.do("POST", "/db/x", body, override, method); g.status != 201 {
 			t.Errorf("%s: %d", method, g.status)
 		}
 		s.get("written by "+method, "/db/x", 200, body, "fwd")
 		s.get("written by "+method, view, 200, rows("x", body), "fwd")
-		b.gets("x", a)
+		b.replicate("x", a)
 		s.settled()
 	}
 	s.requests()
@@ -389,18 +389,18 @@ func TestOverride(t *testing.T) {
 	// A GET in a POST is passed on each time. A write is sent once, even if another node
 	// would answer.
 	for range 2 {
-		if g := s.ask("POST", "/db/_all_docs", "", override, "GET"); g.status != 200 || g.how() != "fwd=bypass; detail=protocol" {
-			t.Errorf("%d %s", g.status, g.how())
+		if g := s.do("POST", "/db/_all_docs", "", override, "GET"); g.status != 200 || g.cacheStatus() != "fwd=bypass; detail=protocol" {
+			t.Errorf("%d %s", g.status, g.cacheStatus())
 		}
 	}
 	s.requests()
 	a.set(func() { a.dropped = true })
-	if g := s.ask("POST", "/db/x", "4", override, "PUT"); g.status != 502 {
+	if g := s.do("POST", "/db/x", "4", override, "PUT"); g.status != 502 {
 		t.Errorf("the connection was cut: %d", g.status)
 	}
 	a.set(func() { a.dropped, a.failing = false, 1 })
-	if g := s.ask("GET", "/db/_design/d/_update/f", ""); g.status != 503 {
+	if g := s.do("GET", "/db/_design/d/_update/f", ""); g.status != 503 {
 		t.Errorf("an update function by GET: %d", g.status)
 	}
-	s.asked("of what writes", "a PUT /db/x", "a GET /db/_design/d/_update/f")
+	s.expectRequests("of what writes", "a PUT /db/x", "a GET /db/_design/d/_update/f")
 }

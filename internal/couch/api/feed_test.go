@@ -36,9 +36,9 @@ func transcript(src io.Reader, form FeedForm) string {
 	}
 }
 
-// withoutBeats removes heartbeats from a transcript: each newline may be one if it arrives
+// withoutHeartbeats removes heartbeats from a transcript: each newline may be one if it arrives
 // alone.
-func withoutBeats(text string) string {
+func withoutHeartbeats(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\nbeat", ""), "\n")
 }
 
@@ -53,7 +53,7 @@ func TestReader(t *testing.T) {
 			}
 		}
 		check("whole", strings.NewReader(feed), func(text string) string { return text })
-		check("by byte", iotest.OneByteReader(strings.NewReader(feed)), withoutBeats)
+		check("by byte", iotest.OneByteReader(strings.NewReader(feed)), withoutHeartbeats)
 	}
 	f(ContinuousFeed, "\n"+`{"seq":"1-x","id":"a","changes":[{"rev":"1-a"}]}`+"\n\r\n"+`{"seq":null,"id":"\u00fc\"\/\ud83d\ude00","changes":[{"rev":"2-b"},{"rev":"2-a"}],"deleted":true}`+"\n"+`{"last_seq":"2-y","pending":0}`+"\n",
 		"beat", `a 1-a false "1-x"`, "beat", `ü"/😀 2-b true null`, `last "2-y"`, "EOF")
@@ -83,8 +83,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// slow parses a row as encoding/json understands it.
-func slow(object []byte) (id, rev string, deleted bool, ok bool) {
+// parseWithJSON parses a row as encoding/json understands it.
+func parseWithJSON(object []byte) (id, rev string, deleted bool, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil {
 		return "", "", false, false
@@ -112,7 +112,7 @@ func FuzzRow(f *testing.F) {
 		}
 		var row Change
 		err := row.Parse(object)
-		id, rev, deleted, ok := slow(object)
+		id, rev, deleted, ok := parseWithJSON(object)
 		if !ok {
 			return // encoding/json refuses more, of other types than ours
 		}
@@ -137,7 +137,7 @@ func FuzzReader(f *testing.F) {
 		if form == ContinuousFeed && whole != parts {
 			t.Errorf("%q:\n%s\nin parts:\n%s", feed, whole, parts)
 		}
-		if withoutBeats(whole) != withoutBeats(parts) {
+		if withoutHeartbeats(whole) != withoutHeartbeats(parts) {
 			t.Errorf("%q:\n%s\nin parts:\n%s", feed, whole, parts)
 		}
 	})

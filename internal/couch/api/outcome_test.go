@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestNamed(t *testing.T) {
+func TestNamedDocuments(t *testing.T) {
 	f := func(method, path, body, destination, want string) {
 		t.Helper()
 		r := Classify([]byte(method), nil, []byte(path), nil)

@@ -30,9 +30,9 @@ func DatabaseReplaced(before, now string) bool {
 	return n.number < b.number || b.node != n.node && b.node != "" && n.node != ""
 }
 
-// GoesBack reports whether the number of a position is lower than that of an earlier one. It
+// SequenceDecreased reports whether the number of a position is lower than that of an earlier one. It
 // is a cheap check for each row, before DatabaseReplaced.
-func GoesBack(before, now string) bool {
+func SequenceDecreased(before, now string) bool {
 	b, _, bok := cutPosition(before)
 	n, _, nok := cutPosition(now)
 	return bok && nok && n < b

@@ -64,7 +64,7 @@ var (
 	db   = []byte("db")
 )
 
-func newGate(t *testing.T) (*Cache, *cache.Cache) {
+func newCache(t *testing.T) (*Cache, *cache.Cache) {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -77,15 +77,15 @@ func newGate(t *testing.T) (*Cache, *cache.Cache) {
 	return NewCache(space, Config{Service: "s"}), c
 }
 
-// answering returns a Check that returns a status and counts its calls.
-func answering(status int, asked *atomic.Int32) Check {
+// checkWithStatus returns a Check that returns a status and counts its calls.
+func checkWithStatus(status int, asked *atomic.Int32) Check {
 	return func(context.Context, bool) (int, error) {
 		asked.Add(1)
 		return status, nil
 	}
 }
 
-func (g *Cache) wants(t *testing.T, id Identity, name string, want Verdict) {
+func (g *Cache) expect(t *testing.T, id Identity, name string, want Verdict) {
 	t.Helper()
 	if got, _ := g.Lookup(id, []byte(name), g.space.Cache().Now()); got != want {
 		t.Errorf("%s for %s; want %s", got, name, want)
@@ -93,19 +93,19 @@ func (g *Cache) wants(t *testing.T, id Identity, name string, want Verdict) {
 }
 
 func TestDecisions(t *testing.T) {
-	g, c := newGate(t)
+	g, c := newCache(t)
 	defer c.Close()
 	f := func(status int, want, kept Verdict) {
 		t.Helper()
 		var asked atomic.Int32
 		name := fmt.Sprint("db", status)
-		g.wants(t, bob, name, Unknown)
-		if got, err := g.Decide(t.Context(), bob, []byte(name), answering(status, &asked)); got != want || err != nil {
+		g.expect(t, bob, name, Unknown)
+		if got, err := g.Decide(t.Context(), bob, []byte(name), checkWithStatus(status, &asked)); got != want || err != nil {
 			t.Errorf("%d: %s, %v; want %s", status, got, err, want)
 		}
-		g.wants(t, bob, name, kept)
-		g.wants(t, ann, name, Unknown)
-		g.wants(t, none, name, Unknown)
+		g.expect(t, bob, name, kept)
+		g.expect(t, ann, name, Unknown)
+		g.expect(t, none, name, Unknown)
 	}
 	f(200, Allowed, Allowed)
 	f(401, Denied, Denied)
@@ -122,11 +122,11 @@ func TestDecisions(t *testing.T) {
 func TestWrites(t *testing.T) {
 	f := func(method, path string, want ...Verdict) {
 		t.Helper()
-		g, c := newGate(t)
+		g, c := newCache(t)
 		defer c.Close()
 		var asked atomic.Int32
 		keep := func(id Identity, name string) {
-			if _, err := g.Decide(t.Context(), id, []byte(name), answering(200, &asked)); err != nil {
+			if _, err := g.Decide(t.Context(), id, []byte(name), checkWithStatus(200, &asked)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,10 +151,10 @@ func TestWrites(t *testing.T) {
 	f("PUT", "/_node/_local/_config/admins/x", Unknown, Unknown, Unknown)
 }
 
-// TestOvertaken checks that a decision which a write of _security overtakes is not
+// TestDecisionOvertakenByWrite checks that a decision which a write of _security overtakes is not
 // kept.
-func TestOvertaken(t *testing.T) {
-	g, c := newGate(t)
+func TestDecisionOvertakenByWrite(t *testing.T) {
+	g, c := newCache(t)
 	defer c.Close()
 	security := api.Classify([]byte("PUT"), nil, []byte("/db/_security"), nil)
 	_, err := g.Decide(t.Context(), bob, db, func(context.Context, bool) (int, error) {
@@ -164,7 +164,7 @@ func TestOvertaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.wants(t, bob, "db", Unknown)
+	g.expect(t, bob, "db", Unknown)
 	if _, err := g.Decide(t.Context(), bob, db, func(_ context.Context, writer bool) (int, error) {
 		if !writer {
 			t.Error("any node is asked right after a write")
@@ -173,17 +173,17 @@ func TestOvertaken(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	g.wants(t, bob, "db", Denied)
+	g.expect(t, bob, "db", Denied)
 }
 
-// TestTime checks how long a decision is valid, and that one caller refreshes it before its
+// TestLifetime checks how long a decision is valid, and that one caller refreshes it before its
 // end.
-func TestTime(t *testing.T) {
+func TestLifetime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, c := newGate(t)
+		g, c := newCache(t)
 		defer c.Close()
 		var asked atomic.Int32
-		if _, err := g.Decide(t.Context(), bob, db, answering(200, &asked)); err != nil {
+		if _, err := g.Decide(t.Context(), bob, db, checkWithStatus(200, &asked)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(1500 * time.Millisecond)
@@ -197,25 +197,25 @@ func TestTime(t *testing.T) {
 				refreshes++
 				g.Refresh(bob, db, func(ctx context.Context, writer bool) (int, error) {
 					<-looked
-					return answering(403, &asked)(ctx, writer)
+					return checkWithStatus(403, &asked)(ctx, writer)
 				})
 			}
 		}
 		close(looked)
 		synctest.Wait()
-		g.wants(t, bob, "db", Denied)
+		g.expect(t, bob, "db", Denied)
 		if refreshes != 1 || asked.Load() != 2 {
 			t.Errorf("%d refreshes, asked %d times", refreshes, asked.Load())
 		}
 		time.Sleep(2001 * time.Millisecond)
-		g.wants(t, bob, "db", Unknown)
+		g.expect(t, bob, "db", Unknown)
 	})
 }
 
-// TestOneQuestion checks that concurrent waiters share one request to the node.
-func TestOneQuestion(t *testing.T) {
+// TestSharedCheck checks that concurrent waiters share one request to the node.
+func TestSharedCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, c := newGate(t)
+		g, c := newCache(t)
 		defer c.Close()
 		var asked atomic.Int32
 		var wg sync.WaitGroup
@@ -257,10 +257,10 @@ func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the race detector allocates
 	}
-	g, c := newGate(t)
+	g, c := newCache(t)
 	defer c.Close()
 	var n atomic.Int32
-	if _, err := g.Decide(t.Context(), bob, db, answering(200, &n)); err != nil {
+	if _, err := g.Decide(t.Context(), bob, db, checkWithStatus(200, &n)); err != nil {
 		t.Fatal(err)
 	}
 	header := http1.FieldsOf("Accept", "*/*", "Cookie", "theme=dark; AuthSession=YQ", "Authorization", "Basic Ym9i")

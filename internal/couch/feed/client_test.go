@@ -44,21 +44,21 @@ func TestServe(t *testing.T) {
 func TestNextNode(t *testing.T) {
 	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		s.put("a")
-		s.nodes, s.dead = []int{1, 2}, 1
+		s.nodes, s.unreachable = []int{1, 2}, 1
 		for range 3 {
 			x, ok := s.call("GET", "feed=longpoll", "")
 			if want := "{\"results\":[\n" + line(1, "a", 1) + "\n],\n\"last_seq\":\"1-1\",\"pending\":0}\n"; !ok || string(x.Reply.Body) != want {
 				t.Errorf("%t %q", ok, x.Reply.Body)
 			}
 		}
-		if got := s.feeds.Stats(); got.Feeds != 1 || s.most != 1 {
-			t.Errorf("%+v, %d feeds at a time", got, s.most)
+		if got := s.feeds.Stats(); got.Feeds != 1 || s.maxOpen != 1 {
+			t.Errorf("%+v, %d feeds at a time", got, s.maxOpen)
 		}
 		s.nodes = []int{1}
 		if _, ok := s.call("GET", "feed=longpoll", ""); ok {
 			t.Error("served although no node can be reached")
 		}
-		s.set(func() { s.dead, s.refuse = 0, 403 })
+		s.set(func() { s.unreachable, s.refuse = 0, 403 })
 		s.nodes = []int{1, 2}
 		s.requests()
 		if _, ok := s.call("GET", "feed=longpoll&only=x", ""); ok || len(s.requests()) != 2 {

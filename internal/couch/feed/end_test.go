@@ -40,20 +40,20 @@ func TestOwnPosition(t *testing.T) {
 // format of its positions is unknown.
 func TestStopOpening(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
-		s.set(func() { s.mute = make(chan struct{}) })
+		s.set(func() { s.holdInfo = make(chan struct{}) })
 		c := s.connect("feed=continuous&since=0&heartbeat=1000")
 		s.pass(5 * time.Second)
 		s.expect(c, "")
 		close(c.stop)
-		if o := <-c.done; o != unavailable || c.sink.take() != "" {
-			t.Errorf("outcome %d after %q", o, c.sink.take())
+		if o := <-c.done; o != unavailable || c.fakeClient.takeOutput() != "" {
+			t.Errorf("outcome %d after %q", o, c.fakeClient.takeOutput())
 		}
 	})
 }
 
-// TestGone checks that a client without any row continues on another node when its node
+// TestNodeFailsBeforeFirstRow checks that a client without any row continues on another node when its node
 // dies, and that others are cut.
-func TestGone(t *testing.T) {
+func TestNodeFailsBeforeFirstRow(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
 		first := s.connect("feed=continuous&since=now")
@@ -61,8 +61,8 @@ func TestGone(t *testing.T) {
 		late := s.connect("feed=longpoll&since=0")
 		s.set(func() { s.down = true })
 		s.breakOff()
-		if o := <-late.done; o != nextNode || late.take() != "" {
-			t.Errorf("outcome %d after %q", o, late.take())
+		if o := <-late.done; o != nextNode || late.takeOutput() != "" {
+			t.Errorf("outcome %d after %q", o, late.takeOutput())
 		}
 		s.expect(first, "\n<cut>")
 	})

@@ -14,20 +14,20 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// sink is a client's end.
-type sink struct {
-	mu     sync.Mutex
-	text   strings.Builder
-	closed bool
-	cut    bool
-	stuck  chan struct{} // writes wait until it is closed, unless it is nil
-	each   func()        // called with each write, unless it is nil
-	gone   <-chan struct{}
+// fakeClient is a client's end.
+type fakeClient struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	closed  bool
+	cut     bool
+	stuck   chan struct{} // writes wait until it is closed, unless it is nil
+	onWrite func()        // called with each write, unless it is nil
+	gone    <-chan struct{}
 }
 
-func (s *sink) begin(Form, http1.Fields) error { return nil }
+func (s *fakeClient) begin(Form, http1.Fields) error { return nil }
 
-func (s *sink) Write(p []byte) (int, error) {
+func (s *fakeClient) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	stuck := s.stuck
 	s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	}
 	s.mu.Lock()
 	s.text.Write(p)
-	each := s.each
+	each := s.onWrite
 	s.mu.Unlock()
 	if each != nil {
 		each()
@@ -48,13 +48,13 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *sink) Close() error { s.mu.Lock(); defer s.mu.Unlock(); s.closed = true; return nil }
-func (s *sink) Cut()         { s.mu.Lock(); defer s.mu.Unlock(); s.cut = true }
+func (s *fakeClient) Close() error { s.mu.Lock(); defer s.mu.Unlock(); s.closed = true; return nil }
+func (s *fakeClient) Cut()         { s.mu.Lock(); defer s.mu.Unlock(); s.cut = true }
 
-// call has f called with each write.
-func (s *sink) call(f func()) { s.mu.Lock(); defer s.mu.Unlock(); s.each = f }
+// setOnWrite has f called with each write.
+func (s *fakeClient) setOnWrite(f func()) { s.mu.Lock(); defer s.mu.Unlock(); s.onWrite = f }
 
-func (s *sink) stick(on bool) {
+func (s *fakeClient) setStuck(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if on {
@@ -65,8 +65,8 @@ func (s *sink) stick(on bool) {
 	}
 }
 
-// take returns the output since the last call, and how it ended.
-func (s *sink) take() string {
+// takeOutput returns the output since the last call, and how it ended.
+func (s *fakeClient) takeOutput() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := s.text.String()
@@ -82,7 +82,7 @@ func (s *sink) take() string {
 
 // client is a client in a test.
 type client struct {
-	*sink
+	*fakeClient
 	done   chan sessionResult
 	cancel context.CancelFunc
 	stop   chan struct{}
@@ -124,10 +124,10 @@ func (s *scene) connect(query string) *client {
 		s.Fatalf("%s is not shared", query)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{sink: &sink{gone: ctx.Done()}, done: make(chan sessionResult, 1), cancel: cancel, stop: make(chan struct{})}
+	c := &client{fakeClient: &fakeClient{gone: ctx.Done()}, done: make(chan sessionResult, 1), cancel: cancel, stop: make(chan struct{})}
 	go func() {
 		src := s.source(&q)
-		n := &session{feeds: s.feeds, query: &q, out: c.sink, mayRead: func(context.Context) bool { return !c.denied.Load() }, arrived: time.Now()}
+		n := &session{feeds: s.feeds, query: &q, out: c.fakeClient, mayRead: func(context.Context) bool { return !c.denied.Load() }, arrived: time.Now()}
 		if n.group = s.feeds.join(src); n.group == nil {
 			c.done <- passOn
 			return
@@ -160,7 +160,7 @@ func (s *scene) pass(d time.Duration) {
 func (s *scene) expect(c *client, want string) {
 	s.Helper()
 	synctest.Wait()
-	if got := c.take(); got != want {
+	if got := c.takeOutput(); got != want {
 		s.Errorf("got\n%q; want\n%q", got, want)
 	}
 }
@@ -197,8 +197,8 @@ func TestForms(t *testing.T) {
 	})
 }
 
-// TestEnds checks how feeds end that are not left.
-func TestEnds(t *testing.T) {
+// TestEndOfFeed checks how feeds end that are not left.
+func TestEndOfFeed(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		quiet := s.connect("feed=continuous&since=now&timeout=5000")
 		poll := s.connect("feed=longpoll&since=now&timeout=6000")
@@ -214,7 +214,7 @@ func TestEnds(t *testing.T) {
 		s.pass(2 * time.Second)
 		s.expect(quiet, "{\"last_seq\":\"3-1\",\"pending\":0}\n<end>")
 		s.expect(events, "\ndata: "+line(1, "a", 1)+"\nid: \"1-1\"\n\ndata: "+line(2, "b", 1)+"\nid: \"2-1\"\n\ndata: "+line(3, "c", 1)+"\nid: \"3-1\"\n\n<end>")
-		s.take(poll)
+		s.skipOutput(poll)
 		idle := s.connect("feed=longpoll&since=now&timeout=1000")
 		s.pass(time.Second)
 		s.expect(idle, "{\"results\":[\n\n\n],\n\"last_seq\":\"3-1\",\"pending\":0}\n<end>")
@@ -224,7 +224,7 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-func (s *scene) take(c *client) { synctest.Wait(); c.take() }
+func (s *scene) skipOutput(c *client) { synctest.Wait(); c.takeOutput() }
 
 // TestSince checks where clients begin, and which requests that needs.
 func TestSince(t *testing.T) {
@@ -262,8 +262,8 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// TestOvertaken checks that changes during a page request are not lost and not repeated.
-func TestOvertaken(t *testing.T) {
+// TestChangesDuringPage checks that changes during a page request are not lost and not repeated.
+func TestChangesDuringPage(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
 		first := s.connect("feed=continuous&since=now&heartbeat=60000")
@@ -297,8 +297,8 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// TestBreaks checks how clients' feeds end when the node's feed ends.
-func TestBreaks(t *testing.T) {
+// TestNodeFeedEnds checks how clients' feeds end when the node's feed ends.
+func TestNodeFeedEnds(t *testing.T) {
 	f := func(do func(s *scene), want string) {
 		t.Helper()
 		play(t, Config{}, func(s *scene) {
@@ -335,8 +335,8 @@ func TestRefused(t *testing.T) {
 			c := s.connect("feed=continuous&since=now&only=x")
 			select {
 			case o := <-c.done:
-				if o != want || c.sink.take() != "" {
-					t.Errorf("outcome %d after %q; want %d", o, c.sink.take(), want)
+				if o != want || c.fakeClient.takeOutput() != "" {
+					t.Errorf("outcome %d after %q; want %d", o, c.fakeClient.takeOutput(), want)
 				}
 			default:
 				t.Error("no outcome")
@@ -356,7 +356,7 @@ func TestRefused(t *testing.T) {
 func TestSlow(t *testing.T) {
 	play(t, Config{RingBytes: 1000, PageRows: 7}, func(s *scene) {
 		slow, quick := s.connect("feed=continuous&since=now"), s.connect("feed=continuous&since=now")
-		slow.stick(true)
+		slow.setStuck(true)
 		var want strings.Builder
 		want.WriteString("\n")
 		for i := range 100 {
@@ -366,7 +366,7 @@ func TestSlow(t *testing.T) {
 			want.WriteString(line(i+1, id, 1) + "\n")
 		}
 		s.expect(quick, want.String())
-		slow.stick(false)
+		slow.setStuck(false)
 		s.expect(slow, want.String())
 		s.leave(slow)
 		s.leave(quick)
@@ -418,8 +418,8 @@ func TestDesign(t *testing.T) {
 	})
 }
 
-// now returns how many feeds are open at the node.
-func (s *scene) now() (n int) {
+// openFeeds returns how many feeds are open at the node.
+func (s *scene) openFeeds() (n int) {
 	s.set(func() { n = s.open["|"] })
 	return n
 }
@@ -435,8 +435,8 @@ func TestLinger(t *testing.T) {
 			s.Errorf("%+v", got)
 		}
 		s.pass(2 * time.Second)
-		if got := s.feeds.Stats(); got.Feeds != 0 || s.now() != 0 {
-			s.Errorf("%+v, %d open", got, s.now())
+		if got := s.feeds.Stats(); got.Feeds != 0 || s.openFeeds() != 0 {
+			s.Errorf("%+v, %d open", got, s.openFeeds())
 		}
 	})
 }

@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// TestAlwaysBehind checks that a client for which there is always another row loses its
+// TestClientIsNeverCurrent checks that a client for which there is always another row loses its
 // right like others, and is ended like others when Kasoku stops.
-func TestAlwaysBehind(t *testing.T) {
-	const most = 1000 // rows, if nothing ends the client
+func TestClientIsNeverCurrent(t *testing.T) {
+	const maxRows = 1000 // rows, if nothing ends the client
 	f := func(end func(c *client), want string) {
 		t.Helper()
 		play(t, Config{}, func(s *scene) {
 			c := s.connect("feed=continuous&since=now")
 			rows := 0
-			c.call(func() {
+			c.setOnWrite(func() {
 				if rows++; rows == 10 {
 					end(c)
 				}
-				if rows < most {
+				if rows < maxRows {
 					s.put("a")
 					time.Sleep(100 * time.Millisecond)
 				}
 			})
 			s.put("a")
-			s.pass(2 * most * 100 * time.Millisecond)
-			if text := c.take(); !strings.HasSuffix(text, want) || rows > 100 {
+			s.pass(2 * maxRows * 100 * time.Millisecond)
+			if text := c.takeOutput(); !strings.HasSuffix(text, want) || rows > 100 {
 				t.Errorf("%d rows, and at last %q; want %q", rows, text[max(0, len(text)-100):], want)
 			}
 			c.cancel()
@@ -40,9 +40,9 @@ func TestAlwaysBehind(t *testing.T) {
 	f(func(c *client) { close(c.stop) }, "\"pending\":1}\n<end>")
 }
 
-// TestTake checks how much a client takes from the ring at once: it may hold that for
+// TestCopyRows checks how much a client takes from the ring at once: it may hold that for
 // as long as it likes.
-func TestTake(t *testing.T) {
+func TestCopyRows(t *testing.T) {
 	f := func(length, want int) {
 		t.Helper()
 		g := &group{ring: ring{limit: 32 << 20}}
@@ -62,35 +62,35 @@ func TestTake(t *testing.T) {
 	f(4*maxBatchText, 1)
 }
 
-// TestLeavesEarly checks that clients that leave during the request for their filter's
+// TestDisconnectDuringDesignRequest checks that clients that leave during the request for their filter's
 // revision don't affect others.
-func TestLeavesEarly(t *testing.T) {
+func TestDisconnectDuringDesignRequest(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
 		first := s.connect(query)
 		s.pass(time.Millisecond)
 		deaf := make(chan struct{})
-		s.set(func() { s.deaf = deaf })
-		asks, waits, stays := s.connect(query), s.connect(query), s.connect(query)
+		s.set(func() { s.holdDesign = deaf })
+		asks, waits, waiting := s.connect(query), s.connect(query), s.connect(query)
 		s.leave(waits)
 		s.leave(asks)
-		s.set(func() { s.deaf = nil })
+		s.set(func() { s.holdDesign = nil })
 		close(deaf)
 		s.pass(time.Millisecond)
 		s.put("a")
-		s.expect(stays, "\n"+line(1, "a", 1)+"\n")
+		s.expect(waiting, "\n"+line(1, "a", 1)+"\n")
 		later := s.connect(query)
 		if got := s.feeds.Stats(); got.Opened != 1 {
 			t.Errorf("%+v", got)
 		}
 		s.leave(first)
-		s.leave(stays)
+		s.leave(waiting)
 		s.leave(later)
 	})
 }
 
-// TestMostFeeds checks that retired feeds count as well.
-func TestMostFeeds(t *testing.T) {
+// TestFeedLimit checks that retired feeds count as well.
+func TestFeedLimit(t *testing.T) {
 	play(t, Config{MaxGroups: 2}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
 		f := func(want sessionResult) {
@@ -113,9 +113,9 @@ func TestMostFeeds(t *testing.T) {
 	})
 }
 
-// TestRare checks that a node may search for minutes for a row that passes a filter, and
+// TestRareRows checks that a node may search for minutes for a row that passes a filter, and
 // that this delays no client without a filter.
-func TestRare(t *testing.T) {
+func TestRareRows(t *testing.T) {
 	play(t, Config{MaxPages: 1}, func(s *scene) {
 		s.put("a")
 		hold := make(chan struct{})
@@ -132,9 +132,9 @@ func TestRare(t *testing.T) {
 	})
 }
 
-// TestCutAgain checks that a node whose feeds are cut as soon as they are open does not get
+// TestFeedsCutRepeatedly checks that a node whose feeds are cut as soon as they are open does not get
 // requests at a high rate, and that clients get the rows.
-func TestCutAgain(t *testing.T) {
+func TestFeedsCutRepeatedly(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
 		c := s.connect("feed=continuous&since=now")
@@ -157,7 +157,7 @@ func TestCutAgain(t *testing.T) {
 		s.set(func() { s.rewind = 0 })
 		s.put("b")
 		s.pass(3 * time.Second)
-		if text := c.take(); !strings.HasSuffix(text, line(2, "b", 1)+"\n") {
+		if text := c.takeOutput(); !strings.HasSuffix(text, line(2, "b", 1)+"\n") {
 			t.Errorf("%q", text)
 		}
 		s.leave(c)
@@ -165,8 +165,8 @@ func TestCutAgain(t *testing.T) {
 	})
 }
 
-// TestAbandoned checks that an unused feed sends no requests, whatever the node sends.
-func TestAbandoned(t *testing.T) {
+// TestUnusedFeed checks that an unused feed sends no requests, whatever the node sends.
+func TestUnusedFeed(t *testing.T) {
 	play(t, Config{Linger: time.Second}, func(s *scene) {
 		s.put("a")
 		s.leave(s.connect("feed=continuous&since=now"))

@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// TestMany checks that 2,000 clients need one feed of the node, that each gets every row in
+// TestManyClients checks that 2,000 clients need one feed of the node, that each gets every row in
 // order, and that an idle client needs little memory: its struct, a timer, and the test's
 // own data, but no buffer.
-func TestMany(t *testing.T) {
+func TestManyClients(t *testing.T) {
 	if n := unsafe.Sizeof(session{}); n > 512 {
 		t.Errorf("a client takes %d bytes", n)
 	}
@@ -47,8 +47,8 @@ func TestMany(t *testing.T) {
 		}
 		s.leave(first)
 		s.set(func() {
-			if got := s.feeds.Stats(); got.Opened != 1 || s.most != 1 || got.Pages != 0 {
-				t.Errorf("%+v, %d feeds at a time", got, s.most)
+			if got := s.feeds.Stats(); got.Opened != 1 || s.maxOpen != 1 || got.Pages != 0 {
+				t.Errorf("%+v, %d feeds at a time", got, s.maxOpen)
 			}
 		})
 	})

@@ -17,11 +17,11 @@ import (
 // follower follows the database as CouchDB's clients do: by feeds of any form in sequence,
 // each from where the last one ended.
 type follower struct {
-	only  string // of which documents
-	since string // "" before the first feed with since=now
-	from  int    // all that has changed behind this is to be seen
-	docs  map[string]int
-	told  []int // the positions of all rows, in order
+	only      string // of which documents
+	since     string // "" before the first feed with since=now
+	from      int    // all that has changed behind this is to be seen
+	docs      map[string]int
+	positions []int // the positions of all rows, in order
 }
 
 // query draws the next feed.
@@ -97,7 +97,7 @@ func (f *follower) row(t *testing.T, text string) {
 	}
 	f.docs[row.ID] = born*1000000 + rev
 	f.since = row.Seq
-	f.told = append(f.told, born*1000000+seq)
+	f.positions = append(f.positions, born*1000000+seq)
 }
 
 // serveFrom follows until the context ends.
@@ -114,10 +114,10 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 		if r.IntN(3) == 0 {
 			time.AfterFunc(time.Duration(r.IntN(8000))*time.Millisecond, cancel)
 		}
-		out := &sink{gone: feed.Done()}
+		out := &fakeClient{gone: feed.Done()}
 		if faults && r.IntN(3) == 0 {
-			out.stick(true)
-			time.AfterFunc(time.Duration(r.IntN(3000))*time.Millisecond, func() { out.stick(false) })
+			out.setStuck(true)
+			time.AfterFunc(time.Duration(r.IntN(3000))*time.Millisecond, func() { out.setStuck(false) })
 		}
 		n := &session{feeds: s.feeds, query: &q, out: out, mayRead: func(context.Context) bool { return true }, arrived: time.Now()}
 		if n.group = s.feeds.join(s.source(&q)); n.group != nil {
@@ -125,7 +125,7 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 			s.feeds.leave(n.group)
 		}
 		cancel()
-		f.read(s.T, form, out.take())
+		f.read(s.T, form, out.takeOutput())
 		time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond) // on the bubble's clock
 	}
 }
@@ -165,7 +165,7 @@ func model(t *testing.T, seed uint64, faults bool) {
 			}
 			time.Sleep(time.Duration(r.IntN(600)) * time.Millisecond)
 		}
-		s.set(func() { s.down, s.twice, s.rewind = false, false, 0 })
+		s.set(func() { s.down, s.duplicate, s.rewind = false, false, 0 })
 		s.pass(40 * time.Second)
 		cancel()
 		wg.Wait()
@@ -173,8 +173,8 @@ func model(t *testing.T, seed uint64, faults bool) {
 			for i, f := range all {
 				s.compare(i, f, faults)
 			}
-			if s.most > 1 {
-				t.Errorf("%d feeds of one kind at a time", s.most)
+			if s.maxOpen > 1 {
+				t.Errorf("%d feeds of one kind at a time", s.maxOpen)
 			}
 		})
 	})
@@ -190,7 +190,7 @@ func (s *scene) misbehave(r *rand.Rand) {
 	case 4, 5, 6:
 		s.set(func() { s.down = false })
 	case 7:
-		s.set(func() { s.twice = !s.twice })
+		s.set(func() { s.duplicate = !s.duplicate })
 	case 8:
 		s.set(func() { s.rewind = r.IntN(6) })
 		s.breakOff()
@@ -208,9 +208,9 @@ func (s *scene) compare(i int, f *follower, faults bool) {
 			s.Errorf("follower %d of %q since %d: %s is %d there, and %d at the node", i, f.only, f.from, id, f.docs[id], s.born*1000000+c.rev)
 		}
 	}
-	for j := 1; j < len(f.told) && !faults; j++ {
-		if f.told[j] <= f.told[j-1] {
-			s.Errorf("follower %d of %q: %d follows %d", i, f.only, f.told[j], f.told[j-1])
+	for j := 1; j < len(f.positions) && !faults; j++ {
+		if f.positions[j] <= f.positions[j-1] {
+			s.Errorf("follower %d of %q: %d follows %d", i, f.only, f.positions[j], f.positions[j-1])
 		}
 	}
 }

@@ -23,8 +23,8 @@ type change struct {
 	rev int
 }
 
-func (c change) text(written func(int) string) string {
-	return fmt.Sprintf(`{"seq":%s,"id":%q,"changes":[{"rev":"%d-x"}]}`, written(c.seq), c.id, c.rev)
+func (c change) text(position func(int) string) string {
+	return fmt.Sprintf(`{"seq":%s,"id":%q,"changes":[{"rev":"%d-x"}]}`, position(c.seq), c.id, c.rev)
 }
 
 // node is a CouchDB with one database, in memory, with configurable faults.
@@ -41,18 +41,18 @@ type node struct {
 	cut     chan struct{} // closed to break all feeds off
 	gone    chan struct{} // closed to end all feeds in order
 
-	down    bool
-	dead    int           // the number under which the node can't be reached
-	rewind  int           // how many positions each new feed repeats
-	twice   bool          // rows are sent twice
-	hold    chan struct{} // pages wait until it is closed, if it isn't nil
-	mute    chan struct{} // so is the answer about the database
-	deaf    chan struct{} // so is the answer about the design document
-	refuse  int
-	asked   []string
-	open    map[string]int // continuous feeds, by their shape
-	most    int            // of open, ever
-	authors []string       // the credentials received
+	down        bool
+	unreachable int           // the number under which the node can't be reached
+	rewind      int           // how many positions each new feed repeats
+	duplicate   bool          // rows are sent twice
+	hold        chan struct{} // pages wait until it is closed, if it isn't nil
+	holdInfo    chan struct{} // so is the answer about the database
+	holdDesign  chan struct{} // so is the answer about the design document
+	refuse      int
+	asked       []string
+	open        map[string]int // continuous feeds, by their shape
+	maxOpen     int            // of open, ever
+	authors     []string       // the credentials received
 }
 
 func newNode() *node {
@@ -112,8 +112,8 @@ func (n *node) written(seq int) string {
 	return strconv.Quote(n.token(seq))
 }
 
-// position parses a token: those of other databases replay everything.
-func (n *node) position(token string) (int, bool) {
+// parseToken parses a token: those of other databases replay everything.
+func (n *node) parseToken(token string) (int, bool) {
 	if token == "0" {
 		return 0, true
 	}
@@ -163,14 +163,14 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case n.down, r.Node == n.dead:
+	case n.down, r.Node == n.unreachable:
 		return nil, errors.New("connection refused")
 	case n.born == 0:
 		return answered(404, `{"error":"not_found"}`)
 	case u.Path == "/d b":
-		return n.later(ctx, n.mute, fmt.Sprintf(`{"instance_start_time":"%d","update_seq":%s}`, n.born, n.written(n.seq)))
+		return n.later(ctx, n.holdInfo, fmt.Sprintf(`{"instance_start_time":"%d","update_seq":%s}`, n.born, n.written(n.seq)))
 	case u.Path == "/d b/_design/f":
-		if deaf := n.deaf; deaf != nil {
+		if deaf := n.holdDesign; deaf != nil {
 			n.mu.Unlock()
 			_, err := waiting{ctx, deaf}.Read(nil)
 			n.mu.Lock()
@@ -182,7 +182,7 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	case n.refuse != 0:
 		return answered(n.refuse, "no")
 	}
-	at, ok := n.position(q.Get("since"))
+	at, ok := n.parseToken(q.Get("since"))
 	if !ok {
 		return answered(400, `{"error":"bad_request"}`)
 	}
@@ -195,7 +195,7 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	}
 	shape := q.Get("only") + "|" + q.Get("filter")
 	n.open[shape]++
-	n.most = max(n.most, n.open[shape])
+	n.maxOpen = max(n.maxOpen, n.open[shape])
 	pr, pw := io.Pipe()
 	go n.continuous(ctx, pw, q, max(at-n.rewind, 0), n.cut, n.gone)
 	return &Answer{Status: 200, Header: http1.FieldsOf("Server", "CouchDB/3.5.0", "Content-Length", "7"), Body: &live{pr, sync.OnceFunc(func() {
@@ -270,7 +270,7 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, a
 		n.set(func() {
 			for _, c := range n.after(at, q.Get("only")) {
 				text.WriteString(c.text(n.written) + "\n")
-				if n.twice {
+				if n.duplicate {
 					text.WriteString(c.text(n.written) + "\n")
 				}
 			}

@@ -36,7 +36,7 @@ func TestStates(t *testing.T) {
 		s.pass(time.Second)
 		shared.Phase, filtered.Phase = "resuming", "resuming"
 		f(shared, filtered)
-		s.set(func() { s.down, s.mute = false, make(chan struct{}) })
+		s.set(func() { s.down, s.holdInfo = false, make(chan struct{}) })
 		all = append(all, s.connect("feed=continuous&since=now&limit=3&only=x"))
 		f(shared, filtered, State{DB: "d b", Query: "only=x", Node: 1, Phase: "opening", Clients: 1})
 		for _, c := range all {

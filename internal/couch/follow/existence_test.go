@@ -8,22 +8,22 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// TestSlaveWithoutDatabase checks that a node which lacks the database is left out
+// TestSecondWithoutDatabase checks that a node which lacks the database is left out
 // until it has it.
-func TestSlaveWithoutDatabase(t *testing.T) {
+func TestSecondWithoutDatabase(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].remove() }, func(s *scene) {
-		s.current("", 0b01)
+		s.expectCurrent("", 0b01)
 		r := s.read(0, "x")
-		r.wants(true)
+		r.expectServed(true)
 		s.nodes[0].put("y", "1-a")
 		s.nodes[1].create()
 		s.pass(6 * time.Second)
-		s.current("y", 0b01)
-		s.current("x", 0b11)
+		s.expectCurrent("y", 0b01)
+		s.expectCurrent("x", 0b11)
 		s.nodes[1].put("y", "1-a")
 		synctest.Wait()
-		s.current("", 0b11)
-		s.read(1, "x").wants(true)
+		s.expectCurrent("", 0b11)
+		s.read(1, "x").expectServed(true)
 	})
 }
 
@@ -32,18 +32,18 @@ func TestSlaveWithoutDatabase(t *testing.T) {
 func TestFirstWithoutDatabase(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[0].remove() }, func(s *scene) {
 		r := s.read(1, "x")
-		s.current("x", 0)
-		r.wants(false)
+		s.expectCurrent("x", 0)
+		r.expectServed(false)
 		s.nodes[0].kill()
 		s.pass(2 * time.Second)
 		s.table.SetUp(0, false)
-		s.current("x", 0b10)
+		s.expectCurrent("x", 0b10)
 		r = s.read(1, "x")
-		r.wants(true)
+		r.expectServed(true)
 		s.nodes[0].restart()
 		s.table.SetUp(0, true)
-		s.current("x", 0)
-		r.wants(false)
+		s.expectCurrent("x", 0)
+		r.expectServed(false)
 	})
 }
 
@@ -58,10 +58,10 @@ func TestRecreation(t *testing.T) {
 				}
 				s.pass(time.Second)
 				r, born := s.read(1, "x"), s.db.Incarnation()
-				r.wants(true)
+				r.expectServed(true)
 				again(s.nodes[0])
 				s.pass(100 * time.Millisecond)
-				r.wants(false)
+				r.expectServed(false)
 				if s.db.Incarnation() == born {
 					t.Error("the incarnation has not changed")
 				}
@@ -85,44 +85,44 @@ func TestDeletedThroughKasoku(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		for _, n := range s.nodes {
 			n.put("x", "1-a")
-			n.set(func() { n.mute = true }) // its feed is silent
+			n.set(func() { n.silent = true }) // its feed is silent
 		}
 		s.pass(100 * time.Millisecond)
 		r := s.read(1, "x")
-		r.wants(true)
+		r.expectServed(true)
 		s.nodes[0].set(func() { s.nodes[0].born, s.nodes[0].revs, s.nodes[0].rows = 0, nil, nil })
 		s.db.RecheckExistence(0)
-		s.current("x", 0)
-		r.wants(false)
-		s.read(1, "x").wants(false)
+		s.expectCurrent("x", 0)
+		r.expectServed(false)
+		s.read(1, "x").expectServed(false)
 		s.pass(time.Second)
-		s.current("x", 0)
+		s.expectCurrent("x", 0)
 		s.nodes[1].remove()
 		s.db.RecheckExistence(1)
 		for _, n := range s.nodes {
-			n.set(func() { n.mute = false })
+			n.set(func() { n.silent = false })
 			n.create()
 		}
 		s.db.RecheckExistence(0)
 		s.db.RecheckExistence(1)
 		s.pass(time.Second)
-		s.current("x", 0b11)
-		r.wants(false)
-		s.read(1, "x").wants(true)
+		s.expectCurrent("x", 0b11)
+		r.expectServed(false)
+		s.read(1, "x").expectServed(true)
 	})
 }
 
-// TestDoubtedInVain checks that a deletion that did not happen has no lasting effect.
-func TestDoubtedInVain(t *testing.T) {
+// TestDeletionThatFailed checks that a deletion that did not happen has no lasting effect.
+func TestDeletionThatFailed(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[0].set(func() { s.nodes[0].down = true }) // the follower can't find the database yet
 		s.db.RecheckExistence(0)
 		synctest.Wait()
-		s.current("x", 0)
+		s.expectCurrent("x", 0)
 		s.nodes[0].restart()
 		s.pass(time.Second)
-		s.current("x", 0b11)
-		s.read(0, "x").wants(true)
+		s.expectCurrent("x", 0b11)
+		s.read(0, "x").expectServed(true)
 	})
 }
 
@@ -133,12 +133,12 @@ func TestOldRun(t *testing.T) {
 		old := &nodeWatcher{s.db, 0, s.db.nodes[0].run}
 		s.db.RecheckExistence(0)
 		s.pass(time.Second)
-		s.current("", 0b11)
+		s.expectCurrent("", 0b11)
 		r := s.read(0, "x")
 		old.Row(&api.Change{ID: []byte("x"), Rev: []byte("1-a")})
 		old.Reset(Deleted)
 		old.Heard(time.Now().Add(time.Hour))
-		s.current("", 0b11)
-		r.wants(true)
+		s.expectCurrent("", 0b11)
+		r.expectServed(true)
 	})
 }

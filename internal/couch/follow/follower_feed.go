@@ -204,7 +204,7 @@ func (f *Follower) handleRow(object []byte) error {
 	if err := f.row.Parse(object); err != nil {
 		return err
 	}
-	if api.GoesBack(f.seq, string(f.row.Seq)) && api.DatabaseReplaced(f.seq, string(f.row.Seq)) {
+	if api.SequenceDecreased(f.seq, string(f.row.Seq)) && api.DatabaseReplaced(f.seq, string(f.row.Seq)) {
 		f.reset(Recreated)
 		f.resetReason = Recreated
 		return errReplaced

@@ -22,15 +22,15 @@ type feedNode struct {
 	changed chan struct{}
 	cut     chan struct{} // closed to end all feeds
 
-	down      bool // connections are refused
-	hold      bool // continuous feeds are held back, as by a buffering proxy
-	refuse    int  // the status of continuous feeds, unless 0
-	malformed bool // positions are refused once
-	hasty     bool // each feed ends at once
-	over      bool // feeds that are cut end in order
-	mute      bool // no heartbeats
-	asked     []string
-	meanwhile func() // called once, after a request for a continuous feed and before it is open
+	down          bool // connections are refused
+	hold          bool // continuous feeds are held back, as by a buffering proxy
+	refuse        int  // the status of continuous feeds, unless 0
+	malformed     bool // positions are refused once
+	endsAtOnce    bool // each feed ends at once
+	endsInOrder   bool // feeds that are cut end in order
+	noHeartbeats  bool // no heartbeats
+	asked         []string
+	onFeedRequest func() // called once, after a request for a continuous feed and before it is open
 }
 
 func newFeedNode() *feedNode {
@@ -52,8 +52,8 @@ func (n *feedNode) set(cut bool, change func()) {
 	}
 }
 
-// behaves reports whether a fault is switched on.
-func (n *feedNode) behaves(how *bool) bool {
+// hasFault reports whether a fault is switched on.
+func (n *feedNode) hasFault(how *bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return *how
@@ -118,9 +118,9 @@ func (n *feedNode) get(ctx context.Context, target string) (int, io.ReadCloser, 
 		return 0, nil, fmt.Errorf("%s: %w", target, err)
 	}
 	continuous := q.Get("feed") == "continuous"
-	if continuous && n.meanwhile != nil {
-		n.meanwhile()
-		n.meanwhile = nil
+	if continuous && n.onFeedRequest != nil {
+		n.onFeedRequest()
+		n.onFeedRequest = nil
 	}
 	if n.malformed {
 		n.malformed = false
@@ -146,7 +146,7 @@ func (n *feedNode) serve(ctx context.Context, w *io.PipeWriter, q url.Values, si
 	case "longpoll":
 		timeout, _ := strconv.Atoi(q.Get("timeout"))
 		_, _, changed, cut := n.after(since)
-		if rows, _, _, _ := n.after(since); len(rows) == 0 && !n.behaves(&n.hasty) {
+		if rows, _, _, _ := n.after(since); len(rows) == 0 && !n.hasFault(&n.endsAtOnce) {
 			t := time.NewTimer(time.Duration(timeout) * time.Millisecond)
 			defer t.Stop()
 			select {
@@ -173,14 +173,14 @@ func (n *feedNode) results(w *io.PipeWriter, since int) {
 
 func (n *feedNode) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
 	beat, _ := strconv.Atoi(q.Get("heartbeat"))
-	if n.behaves(&n.hold) {
+	if n.hasFault(&n.hold) {
 		<-ctx.Done()
 		return
 	}
 	io.WriteString(w, "\n")
 	ticker := time.NewTicker(time.Duration(beat) * time.Millisecond)
 	defer ticker.Stop()
-	for !n.behaves(&n.hasty) {
+	for !n.hasFault(&n.endsAtOnce) {
 		rows, last, changed, cut := n.after(since)
 		for _, row := range rows {
 			io.WriteString(w, row+"\n")
@@ -189,11 +189,11 @@ func (n *feedNode) continuous(ctx context.Context, w *io.PipeWriter, q url.Value
 		select {
 		case <-changed:
 		case <-ticker.C:
-			if !n.behaves(&n.mute) {
+			if !n.hasFault(&n.noHeartbeats) {
 				io.WriteString(w, "\n")
 			}
 		case <-cut:
-			if n.exists() && !n.behaves(&n.over) {
+			if n.exists() && !n.hasFault(&n.endsInOrder) {
 				w.CloseWithError(io.ErrUnexpectedEOF)
 				return
 			}

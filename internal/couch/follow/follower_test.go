@@ -151,7 +151,7 @@ func TestFollowRecreation(t *testing.T) {
 			s.pass(time.Second)
 			s.expect("reset: opened; a 1-a", Following)
 			n.set(true, func() {
-				n.meanwhile = func() { n.born, n.rows = `"2"`, nil }
+				n.onFeedRequest = func() { n.born, n.rows = `"2"`, nil }
 			})
 			s.pass(5 * time.Second)
 			s.expect("reset: recreated", Following)
@@ -181,9 +181,9 @@ func TestFollowRecreation(t *testing.T) {
 			n.put("a", "1-a")
 			s.pass(time.Minute)
 			s.expect("reset: opened; a 1-a", Following)
-			n.set(true, func() { n.over = true })
+			n.set(true, func() { n.endsInOrder = true })
 			synctest.Wait()
-			n.set(false, func() { n.over = false })
+			n.set(false, func() { n.endsInOrder = false })
 			s.pass(time.Second)
 			s.expect("reset: recreated", Following)
 		})
@@ -241,13 +241,13 @@ func TestSilent(t *testing.T) {
 	n := newFeedNode()
 	playFollower(t, n, func(s *followerScene) {
 		s.expect("reset: opened", Following)
-		n.set(false, func() { n.mute = true })
+		n.set(false, func() { n.noHeartbeats = true })
 		s.pass(9 * time.Second)
 		if quiet := s.silence(); quiet < 8*time.Second {
 			t.Errorf("heard %s ago from a mute node", quiet)
 		}
 		s.pass(12 * time.Second)
-		n.set(false, func() { n.mute = false })
+		n.set(false, func() { n.noHeartbeats = false })
 		s.pass(time.Second)
 		s.expect("", Following)
 		s.fresh()
@@ -304,11 +304,11 @@ func TestForgetsPosition(t *testing.T) {
 	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", api.MaxChange) + `"}`) }, "reset: feed garbled")
 }
 
-// TestHasty checks that a node that ends each feed at once does not get requests at a high
+// TestFeedsThatEndAtOnce checks that a node that ends each feed at once does not get requests at a high
 // rate.
-func TestHasty(t *testing.T) {
+func TestFeedsThatEndAtOnce(t *testing.T) {
 	n := newFeedNode()
-	n.hasty = true
+	n.endsAtOnce = true
 	playFollower(t, n, func(s *followerScene) {
 		n.requests()
 		s.pass(time.Minute)

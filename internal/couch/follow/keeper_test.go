@@ -17,7 +17,7 @@ type keeperNode struct {
 	mu          sync.Mutex
 	down        bool
 	plain       bool // it has no _replicator
-	refuses     int  // the status of every answer, unless 0
+	failStatus  int  // the status of every answer, unless 0
 	docs        map[string]replicationDoc
 	revs        int
 	scheduler   string // the scheduler's state of each document; "" if there is none
@@ -36,8 +36,8 @@ func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []by
 	switch {
 	case c.down:
 		return 0, nil, errors.New("away")
-	case c.refuses != 0:
-		return c.refuses, []byte("no"), nil
+	case c.failStatus != 0:
+		return c.failStatus, []byte("no"), nil
 	case path == "/_replicate":
 		c.transient++
 		if c.onTransient != nil {
@@ -83,7 +83,7 @@ func (c *keeperNode) change(node func(), doc func(d *replicationDoc)) {
 	}
 }
 
-func (c *keeperNode) figures() (docs, writes, transient, asked int) {
+func (c *keeperNode) counts() (docs, writes, transient, asked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.docs), c.revs, c.transient, len(c.asked)
@@ -125,7 +125,7 @@ func passKeeper(d time.Duration) {
 	synctest.Wait()
 }
 
-func wantsFigures(t *testing.T, k *Keeper, how ReplicationKind, phase string, mended int) {
+func expectState(t *testing.T, k *Keeper, how ReplicationKind, phase string, mended int) {
 	t.Helper()
 	if s := k.States()[0]; s.Kind != how || s.Phase != phase || s.Restarts != mended || s.Err != nil {
 		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.Kind, s.Phase, s.Restarts, s.Err, how, phase, mended)
@@ -135,7 +135,7 @@ func wantsFigures(t *testing.T, k *Keeper, how ReplicationKind, phase string, me
 func TestDocument(t *testing.T) {
 	c := &keeperNode{}
 	playKeeper(t, c, func(k *Keeper) {
-		wantsFigures(t, k, DocumentReplication, "", 0)
+		expectState(t, k, DocumentReplication, "", 0)
 		c.change(nil, func(d *replicationDoc) {
 			if d.Source.URL != "http://a/d%20b" || d.Source.Headers["Authorization"] != "Basic dTpw" || d.Target.URL != "http://b/d%20b" || d.Target.Headers != nil || !d.Continuous {
 				t.Errorf("%+v", d)
@@ -144,15 +144,15 @@ func TestDocument(t *testing.T) {
 			d.Source.Headers = nil // hidden by the node
 		})
 		passKeeper(time.Hour)
-		wantsFigures(t, k, DocumentReplication, "triggered", 0)
-		if docs, writes, _, asked := c.figures(); docs != 1 || writes != 1 || asked > 2*370 {
+		expectState(t, k, DocumentReplication, "triggered", 0)
+		if docs, writes, _, asked := c.counts(); docs != 1 || writes != 1 || asked > 2*370 {
 			t.Errorf("%d documents, %d writes, %d requests in an hour", docs, writes, asked)
 		}
 	})
 }
 
-// TestMends checks in which cases the document is written anew.
-func TestMends(t *testing.T) {
+// TestRepairs checks in which cases the document is written anew.
+func TestRepairs(t *testing.T) {
 	f := func(what string, mended int, node func(c *keeperNode), doc func(d *replicationDoc)) {
 		t.Helper()
 		c := &keeperNode{}
@@ -178,8 +178,8 @@ func TestMends(t *testing.T) {
 	f("not continuous", 1, nil, func(d *replicationDoc) { d.Continuous = false })
 }
 
-// TestRenews checks when a document is written anew with which nothing is wrong.
-func TestRenews(t *testing.T) {
+// TestRenewal checks when a document is written anew with which nothing is wrong.
+func TestRenewal(t *testing.T) {
 	c := &keeperNode{}
 	playKeeper(t, c, func(k *Keeper) {
 		c.change(nil, func(d *replicationDoc) { d.State = "triggered" })
@@ -187,10 +187,10 @@ func TestRenews(t *testing.T) {
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
 		passKeeper(time.Minute)
-		wantsFigures(t, k, DocumentReplication, "triggered", 0)
+		expectState(t, k, DocumentReplication, "triggered", 0)
 		k.NodeReturned(0)
 		synctest.Wait()
-		wantsFigures(t, k, DocumentReplication, "", 1)
+		expectState(t, k, DocumentReplication, "", 1)
 		c.change(nil, func(d *replicationDoc) {
 			if d.Renewed == "" {
 				t.Error("it is as it was before")
@@ -198,19 +198,19 @@ func TestRenews(t *testing.T) {
 		})
 		k.NodeReturned(0) // soon again
 		synctest.Wait()
-		wantsFigures(t, k, DocumentReplication, "", 1)
+		expectState(t, k, DocumentReplication, "", 1)
 		passKeeper(10 * time.Second)
-		wantsFigures(t, k, DocumentReplication, "", 2)
+		expectState(t, k, DocumentReplication, "", 2)
 		passKeeper(time.Hour)
-		wantsFigures(t, k, DocumentReplication, "", 2)
+		expectState(t, k, DocumentReplication, "", 2)
 		k.Stalled("d b", 1)
 		synctest.Wait()
-		wantsFigures(t, k, DocumentReplication, "", 3)
+		expectState(t, k, DocumentReplication, "", 3)
 	})
 }
 
-// TestRenewsSeldom checks that a replication that lags anyway is not constantly interrupted.
-func TestRenewsSeldom(t *testing.T) {
+// TestRenewalRate checks that a replication that lags anyway is not constantly interrupted.
+func TestRenewalRate(t *testing.T) {
 	playKeeper(t, &keeperNode{}, func(k *Keeper) {
 		for range 360 {
 			k.Stalled("d b", 1)
@@ -229,7 +229,7 @@ func TestRunningIsNotRenewed(t *testing.T) {
 		playKeeper(t, &keeperNode{scheduler: state}, func(k *Keeper) {
 			k.NodeReturned(0)
 			passKeeper(time.Minute)
-			wantsFigures(t, k, DocumentReplication, state, want)
+			expectState(t, k, DocumentReplication, state, want)
 		})
 	}
 	f("running", 0)
@@ -240,35 +240,35 @@ func TestRunningIsNotRenewed(t *testing.T) {
 func TestTransient(t *testing.T) {
 	c := &keeperNode{plain: true}
 	playKeeper(t, c, func(k *Keeper) {
-		wantsFigures(t, k, TransientReplication, "", 0)
+		expectState(t, k, TransientReplication, "", 0)
 		passKeeper(time.Minute)
-		if _, _, started, _ := c.figures(); started != 1 {
+		if _, _, started, _ := c.counts(); started != 1 {
 			t.Errorf("started %d times", started)
 		}
 		k.NodeReturned(0) // it may have given up reading from there
 		passKeeper(time.Minute)
-		wantsFigures(t, k, TransientReplication, "", 1)
+		expectState(t, k, TransientReplication, "", 1)
 		for range 10 {
 			k.NodeReturned(1)
 			passKeeper(time.Second)
 		}
-		wantsFigures(t, k, TransientReplication, "", 11)
+		expectState(t, k, TransientReplication, "", 11)
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
 		passKeeper(time.Minute)
-		wantsFigures(t, k, TransientReplication, "", 11)
+		expectState(t, k, TransientReplication, "", 11)
 		k.Stalled("d b", 1)
 		passKeeper(time.Second)
-		wantsFigures(t, k, TransientReplication, "", 12)
-		if _, _, started, _ := c.figures(); started != 13 {
+		expectState(t, k, TransientReplication, "", 12)
+		if _, _, started, _ := c.counts(); started != 13 {
 			t.Errorf("started %d times", started)
 		}
 	})
 }
 
-// TestAwayWhileStarting checks that a replication is started again on a node that disappears
+// TestNodeFailsWhileStarting checks that a replication is started again on a node that disappears
 // right after it was started.
-func TestAwayWhileStarting(t *testing.T) {
+func TestNodeFailsWhileStarting(t *testing.T) {
 	c := &keeperNode{plain: true}
 	var k *Keeper
 	c.onTransient = func() {
@@ -280,8 +280,8 @@ func TestAwayWhileStarting(t *testing.T) {
 		k = NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do})
 		stop := runKeeper(t, k)
 		passKeeper(time.Second)
-		wantsFigures(t, k, TransientReplication, "", 1)
-		if _, _, started, _ := c.figures(); started != 2 {
+		expectState(t, k, TransientReplication, "", 1)
+		if _, _, started, _ := c.counts(); started != 2 {
 			t.Errorf("started %d times", started)
 		}
 		stop()
@@ -297,14 +297,14 @@ func TestDown(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		passKeeper(10 * time.Minute)
-		if _, _, _, asked := c.figures(); asked < 55 || asked > 70 {
+		if _, _, _, asked := c.counts(); asked < 55 || asked > 70 {
 			t.Errorf("asked %d times in ten minutes", asked)
 		}
 		c.change(func() { c.down = false }, nil)
 		k.NodeReturned(1)
 		synctest.Wait()
-		wantsFigures(t, k, DocumentReplication, "", 0)
-		c.change(func() { c.refuses = 401 }, nil)
+		expectState(t, k, DocumentReplication, "", 0)
+		c.change(func() { c.failStatus = 401 }, nil)
 		passKeeper(11 * time.Second)
 		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
 			t.Errorf("%+v", s)
@@ -335,7 +335,7 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-func TestBoth(t *testing.T) {
+func TestJobsInBothDirections(t *testing.T) {
 	if got := fmt.Sprint(ReplicateBothWays("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
 		t.Error(got)
 	}

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// merged calls AwaitCurrent, and returns a channel with its result.
-func (s *scene) merged(writer int) chan NodeSet {
+// awaitCurrent calls AwaitCurrent, and returns a channel with its result.
+func (s *scene) awaitCurrent(writer int) chan NodeSet {
 	nodes := make(chan NodeSet, 1)
 	go func() { nodes <- s.db.AwaitCurrent(s.Context(), writer) }()
 	synctest.Wait()
 	return nodes
 }
 
-// TestMergedBehind checks that a node that takes the writes but does not get those of others
+// TestAwaitCurrent checks that a node that takes the writes but does not get those of others
 // receives no requests for results while another node is about to have everything.
-func TestMergedBehind(t *testing.T) {
+func TestAwaitCurrent(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[1].put("x", "1-a")
 		s.pass(900 * time.Millisecond)
 		s.write(0, "y", "1-a")
-		s.current("", 0)
-		if nodes := <-s.merged(0); nodes != 0 {
+		s.expectCurrent("", 0)
+		if nodes := <-s.awaitCurrent(0); nodes != 0 {
 			t.Errorf("waited for %02b although the writer does not lag much", nodes)
 		}
 		s.pass(200 * time.Millisecond)
-		waiting := s.merged(0)
+		waiting := s.awaitCurrent(0)
 		s.write(0, "z", "1-a")
 		s.pass(500 * time.Millisecond)
 		if len(waiting) != 0 {
@@ -38,11 +38,11 @@ func TestMergedBehind(t *testing.T) {
 			t.Errorf("nodes %02b have everything", nodes)
 		}
 
-		waiting, began := s.merged(0), time.Now()
+		waiting, began := s.awaitCurrent(0), time.Now()
 		if nodes, took := <-waiting, time.Since(began); nodes != 0 || took != time.Second {
 			t.Errorf("nodes %02b have everything after %v", nodes, took)
 		}
-		if nodes := <-s.merged(0); nodes != 0 || time.Since(began) != time.Second {
+		if nodes := <-s.awaitCurrent(0); nodes != 0 || time.Since(began) != time.Second {
 			t.Errorf("waited for %02b although every node lags", nodes)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func (d *tracker) covering(t *testing.T, what string, mark mark, want NodeSet) {
+func (d *tracker) expectCovers(t *testing.T, what string, mark mark, want NodeSet) {
 	t.Helper()
 	if got := d.covers(mark); got != want {
 		t.Errorf("%s: nodes %02b have all of it; want %02b", what, got, want)
@@ -16,25 +16,25 @@ func (d *tracker) covering(t *testing.T, what string, mark mark, want NodeSet) {
 func TestCovers(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	wrote := func(node int, id, rev string) { d.wrote(node, []byte(id), []byte(rev), 0) }
-	d.covering(t, "nothing is known", d.mark(), 0b11)
+	d.expectCovers(t, "nothing is known", d.mark(), 0b11)
 	wrote(0, "a", "1-a")
 	wrote(1, "b", "1-b")
 	mark := d.mark()
-	d.covering(t, "each has its own", mark, 0)
+	d.expectCovers(t, "each has its own", mark, 0)
 	feedRow(d, 1, "a", "1-a", 0)
 	wrote(0, "c", "1-c")
-	d.covering(t, "c is later", mark, 0b10)
-	d.wants(t, "", 0)
+	d.expectCovers(t, "c is later", mark, 0b10)
+	d.expectCurrent(t, "", 0)
 	feedRow(d, 0, "b", "1-b", 0)
-	d.covering(t, "both have all", mark, 0b11)
-	d.covering(t, "and c counts now", d.mark(), 0b01)
+	d.expectCovers(t, "both have all", mark, 0b11)
+	d.expectCovers(t, "and c counts now", d.mark(), 0b01)
 	d.markOut(0)
-	d.covering(t, "out", mark, 0b10)
+	d.expectCovers(t, "out", mark, 0b10)
 	d.rejoin(0)
-	d.covering(t, "adrift", mark, 0)
+	d.expectCovers(t, "adrift", mark, 0)
 	d.markSynced(0b11, 1<<60)
-	d.covering(t, "compared since then", mark, 0)
-	d.covering(t, "from now on", d.mark(), 0b01) // c
+	d.expectCovers(t, "compared since then", mark, 0)
+	d.expectCovers(t, "from now on", d.mark(), 0b01) // c
 }
 
 // TestCoversSteps checks a document that is written again before it was replicated: covers
@@ -47,19 +47,19 @@ func TestCoversSteps(t *testing.T) {
 		return d.mark()
 	}
 	first, second, third := write("1-a"), write("2-a"), write("3-a")
-	d.covering(t, "none", first, 0b01)
+	d.expectCovers(t, "none", first, 0b01)
 	feedRow(d, 1, "a", "2-a", 0)
-	d.covering(t, "the second", first, 0b11)
-	d.covering(t, "the second", second, 0b11)
-	d.covering(t, "the second", third, 0b01)
+	d.expectCovers(t, "the second", first, 0b11)
+	d.expectCovers(t, "the second", second, 0b11)
+	d.expectCovers(t, "the second", third, 0b01)
 	fourth := write("4-a")
-	d.covering(t, "the second of four", second, 0b11)
-	d.covering(t, "the second of four", third, 0b01)
+	d.expectCovers(t, "the second of four", second, 0b11)
+	d.expectCovers(t, "the second of four", third, 0b01)
 	feedRow(d, 1, "a", "4-a", 0)
-	d.covering(t, "the fourth", fourth, 0b11)
+	d.expectCovers(t, "the fourth", fourth, 0b11)
 	d.markMissing(1, []byte("a"), []byte("5-a"), 0)
-	d.covering(t, "it is found to lack the fifth", d.mark(), 0b01)
-	d.covering(t, "it is found to lack the fifth", fourth, 0b11)
+	d.expectCovers(t, "it is found to lack the fifth", d.mark(), 0b01)
+	d.expectCovers(t, "it is found to lack the fifth", fourth, 0b11)
 
 	revs := []string{"6-a", "7-a", "8-a", "9-a"}
 	for range 5 {
@@ -74,9 +74,9 @@ func TestCoversSteps(t *testing.T) {
 	}
 }
 
-// TestWithin checks since when a node counts as lacking a document that is written again
+// TestLackingSince checks since when a node counts as lacking a document that is written again
 // and again.
-func TestWithin(t *testing.T) {
+func TestLackingSince(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	f := func(now int64, want NodeSet) {
 		t.Helper()

@@ -23,13 +23,13 @@ type node struct {
 	changed chan struct{}
 	cut     chan struct{} // closed to end all feeds
 
-	down    bool // connections are refused
-	mute    bool // feeds are silent
-	denies  bool // every request is answered with 401
-	quits   bool // whatever is no feed is answered with 500
-	stalls  bool // whatever is no feed is not answered
-	refuses bool // positions are not taken, but by feeds
-	asked   []string
+	down                 bool // connections are refused
+	silent               bool // feeds are silent
+	unauthorized         bool // every request is answered with 401
+	failsOtherRequests   bool // whatever is no feed is answered with 500
+	ignoresOtherRequests bool // whatever is no feed is not answered
+	refusesPositions     bool // positions are not taken, but by feeds
+	asked                []string
 }
 
 func newNode() *node {
@@ -83,15 +83,15 @@ func (n *node) put(id, rev string) {
 	n.changed = make(chan struct{})
 }
 
-// has stores revisions that no feed announces any more.
-func (n *node) has(id string, revs ...string) {
+// putSilently stores revisions that no feed announces any more.
+func (n *node) putSilently(id string, revs ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.revs[id] = append(n.revs[id], revs...)
 }
 
-// shows is the revision of a document that the node shows.
-func (n *node) shows(id string) string {
+// winner is the revision of a document that the node shows.
+func (n *node) winner(id string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if list := n.revs[id]; len(list) > 0 {
@@ -151,7 +151,7 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 		return 0, nil, err
 	}
 	n.mu.Lock()
-	down, denies, born, births, last := n.down, n.denies, n.born, n.births, len(n.rows)
+	down, denies, born, births, last := n.down, n.unauthorized, n.born, n.births, len(n.rows)
 	n.mu.Unlock()
 	switch {
 	case down:
@@ -218,13 +218,13 @@ func (n *node) serve(ctx context.Context, w io.Writer, since int, cut chan struc
 func (n *node) quiet() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.mute
+	return n.silent
 }
 
 // do answers all other requests.
 func (n *node) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 	n.mu.Lock()
-	stalls := n.stalls
+	stalls := n.ignoresOtherRequests
 	n.asked = append(n.asked, method+" "+path)
 	n.mu.Unlock()
 	if stalls {
@@ -240,7 +240,7 @@ func (n *node) answer(method, path string, body []byte) (int, []byte, error) {
 	switch {
 	case n.down:
 		return 0, nil, errDown
-	case n.quits:
+	case n.failsOtherRequests:
 		return 500, nil, nil
 	case n.born == 0:
 		return 404, []byte(`{"error":"not_found"}`), nil
@@ -265,7 +265,7 @@ func (n *node) list(path string) (int, []byte, error) {
 		return 200, []byte(results(n.newest(limit), len(n.rows))), nil
 	}
 	since, err := strconv.Atoi(strings.TrimSuffix(q.Get("since"), "-x"))
-	if err != nil || n.refuses {
+	if err != nil || n.refusesPositions {
 		return 400, []byte(`{"error":"bad_request"}`), nil
 	}
 	rows, last := n.after(since)

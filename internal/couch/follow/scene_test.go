@@ -105,7 +105,7 @@ func (s *scene) tags(id string) []cache.Tag {
 func (s *scene) read(node int, id string) *reading {
 	r := &reading{scene: s, db: s.db, stamp: s.cache.Note(s.tags(id)...)}
 	r.keep = r.db.Current(bytesOf(id)).Has(node)
-	r.value = s.nodes[node].shows(id)
+	r.value = s.nodes[node].winner(id)
 	return r
 }
 
@@ -121,15 +121,15 @@ func (r *reading) served() bool {
 	return r.keep && r.cache.Current(&r.stamp) && r.db.Servable(r.cache.Now())
 }
 
-func (r *reading) wants(served bool) {
+func (r *reading) expectServed(served bool) {
 	r.Helper()
 	if got := r.served(); got != served {
 		r.Errorf("%s is served: %t; kept: %t, in reach: %t, servable: %t", r.value, got, r.keep, r.cache.Current(&r.stamp), r.db.Servable(r.cache.Now()))
 	}
 }
 
-// current checks which nodes' answers may be kept.
-func (s *scene) current(id string, want NodeSet) {
+// expectCurrent checks which nodes' answers may be kept.
+func (s *scene) expectCurrent(id string, want NodeSet) {
 	s.Helper()
 	if got := s.db.Current(bytesOf(id)); got != want {
 		s.Errorf("nodes %03b are current for %q; want %03b", got, id, want)

@@ -10,28 +10,28 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// TestChangePastKasoku checks that a copy is out of reach as soon as a node has
+// TestDirectWrite checks that a copy is out of reach as soon as a node has
 // announced a change, and is read again from a node that has it.
-func TestChangePastKasoku(t *testing.T) {
+func TestDirectWrite(t *testing.T) {
 	play(t, 2, func(s *scene) {
-		s.current("", 0b11)
+		s.expectCurrent("", 0b11)
 		doc, view := s.read(1, "x"), s.read(1, "")
 		other := s.read(0, "y")
-		doc.wants(true)
-		view.wants(true)
+		doc.expectServed(true)
+		view.expectServed(true)
 		s.nodes[0].put("x", "1-a")
 		synctest.Wait()
-		doc.wants(false)
-		view.wants(false)
-		other.wants(true)
-		s.current("x", 0b01)
-		s.current("", 0b01)
-		s.current("y", 0b11)
+		doc.expectServed(false)
+		view.expectServed(false)
+		other.expectServed(true)
+		s.expectCurrent("x", 0b01)
+		s.expectCurrent("", 0b01)
+		s.expectCurrent("y", 0b11)
 		s.pass(2 * time.Second)
-		s.current("x", 0b01)
+		s.expectCurrent("x", 0b01)
 		s.nodes[1].put("x", "1-a")
 		synctest.Wait()
-		s.current("", 0b11)
+		s.expectCurrent("", 0b11)
 	})
 }
 
@@ -43,74 +43,74 @@ func TestUnfollowed(t *testing.T) {
 		playWith(t, 2, Config{MaxUnfollowed: bound}, func(s *scene) {
 			s.pass(3 * time.Second) // a feed that breaks off earlier may be that of another database
 			r := s.read(0, "x")
-			r.wants(true)
+			r.expectServed(true)
 			silence(s.nodes[1])
 			s.pass(bound - 2*beat)
-			r.wants(true)
+			r.expectServed(true)
 			s.pass(2*beat + time.Millisecond)
-			r.wants(false)
+			r.expectServed(false)
 			s.pass(5 * time.Second) // a mute feed counts as dead after 10s
-			r.wants(false)
+			r.expectServed(false)
 			speech(s.nodes[1])
 			s.pass(6 * time.Second)
-			r.wants(true)
+			r.expectServed(true)
 		})
 	}
-	f(time.Second, func(n *node) { n.set(func() { n.mute = true }) }, func(n *node) { n.set(func() { n.mute = false }) })
+	f(time.Second, func(n *node) { n.set(func() { n.silent = true }) }, func(n *node) { n.set(func() { n.silent = false }) })
 	f(2*time.Second, (*node).kill, (*node).restart)
 }
 
-// TestAway checks a node that dies and returns: changes don't wait for it, and its answers
+// TestNodeFailure checks a node that dies and returns: changes don't wait for it, and its answers
 // are not cached until it has caught up.
-func TestAway(t *testing.T) {
+func TestNodeFailure(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[0].kill()
 		s.pass(2 * time.Second)
 		r := s.read(1, "x")
-		r.wants(false) // the node is not reported down yet
+		r.expectServed(false) // the node is not reported down yet
 		s.table.SetUp(0, false)
-		s.current("", 0b10)
-		r.wants(true)
+		s.expectCurrent("", 0b10)
+		r.expectServed(true)
 		s.nodes[1].put("x", "1-a")
 		synctest.Wait()
-		r.wants(false)
+		r.expectServed(false)
 		s.nodes[0].restart()
 		s.pass(6 * time.Second)
-		s.current("x", 0b10)
-		s.current("y", 0b11)
+		s.expectCurrent("x", 0b10)
+		s.expectCurrent("y", 0b11)
 		s.nodes[0].put("x", "1-a")
 		synctest.Wait()
-		s.current("", 0b11)
+		s.expectCurrent("", 0b11)
 	})
 }
 
-// TestDownButHeard checks that the balancer's word alone takes no node out: others
+// TestReportedDownButHeard checks that the balancer's word alone takes no node out: others
 // may still write to it.
-func TestDownButHeard(t *testing.T) {
+func TestReportedDownButHeard(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.table.SetUp(0, false)
 		s.pass(time.Minute)
-		s.current("", 0b11)
+		s.expectCurrent("", 0b11)
 		r := s.read(1, "x")
 		s.nodes[0].put("x", "1-a")
 		synctest.Wait()
-		r.wants(false)
+		r.expectServed(false)
 	})
 }
 
-// TestAsksForOverdue checks that a node is queried for changes that it does not announce.
-func TestAsksForOverdue(t *testing.T) {
+// TestQueriesForOverdueChange checks that a node is queried for changes that it does not announce.
+func TestQueriesForOverdueChange(t *testing.T) {
 	play(t, 2, func(s *scene) {
-		s.nodes[1].has("x", "1-a", "1-b")
+		s.nodes[1].putSilently("x", "1-a", "1-b")
 		s.nodes[0].requests()
 		s.nodes[1].requests()
 		s.nodes[0].put("x", "1-a")
 		s.nodes[0].put("y", "1-a")
 		synctest.Wait()
-		s.current("x", 0b01)
+		s.expectCurrent("x", 0b01)
 		s.pass(3 * time.Second)
-		s.current("x", 0b11)
-		s.current("y", 0b01)
+		s.expectCurrent("x", 0b11)
+		s.expectCurrent("y", 0b01)
 		if a, b := s.nodes[0].requests(), s.nodes[1].requests(); len(a) != 0 || len(b) < 2 || len(b) > 3 {
 			t.Errorf("asked %q and %q", a, b)
 		}
@@ -122,13 +122,13 @@ func TestMaxLag(t *testing.T) {
 	playWith(t, 2, Config{Lagging: func(db string, node int) { behind = append(behind, fmt.Sprint(db, node)) }}, func(s *scene) {
 		s.nodes[0].put("x", "1-a")
 		s.pass(9 * time.Second)
-		s.current("y", 0b11)
+		s.expectCurrent("y", 0b11)
 		s.pass(3 * time.Second)
-		s.current("y", 0b01)
+		s.expectCurrent("y", 0b01)
 		s.pass(20 * time.Second)
 		s.nodes[1].put("x", "1-a")
 		s.pass(2 * time.Second)
-		s.current("y", 0b11)
+		s.expectCurrent("y", 0b11)
 		s.pass(time.Minute)
 		if fmt.Sprint(behind) != "[db1 db1]" {
 			t.Errorf("%v were reported to lag", behind)
@@ -136,9 +136,9 @@ func TestMaxLag(t *testing.T) {
 	})
 }
 
-// TestIdle checks when databases are let go, and that nothing of one is left in
+// TestRelease checks when databases are let go, and that nothing of one is left in
 // reach.
-func TestIdle(t *testing.T) {
+func TestRelease(t *testing.T) {
 	playWith(t, 1, Config{Idle: time.Minute, MaxDatabases: 1}, func(s *scene) {
 		first, born := s.db, s.db.Incarnation()
 		for range 10 {
@@ -148,7 +148,7 @@ func TestIdle(t *testing.T) {
 			}
 		}
 		r := s.read(0, "x")
-		r.wants(true)
+		r.expectServed(true)
 		if s.table.Use([]byte("other")) != nil || s.table.Use([]byte("_users")) != nil || s.table.Use(nil) != nil {
 			t.Error("one too many was taken into use")
 		}
@@ -156,11 +156,11 @@ func TestIdle(t *testing.T) {
 		if s.table.Find(name) != nil {
 			t.Fatal("not let go")
 		}
-		r.wants(false)
+		r.expectServed(false)
 		if s.table.Use([]byte("other")) == nil {
 			t.Error("there was room for another")
 		}
-		s.current("", 0)
+		s.expectCurrent("", 0)
 		first.Wrote(0, []byte("x"), []byte("1-a"), s.cache.Now())
 		s.pass(2 * time.Minute)
 		s.use()
@@ -170,25 +170,25 @@ func TestIdle(t *testing.T) {
 		if r.db = s.db; r.served() {
 			t.Error("what was kept before is served again")
 		}
-		s.read(0, "x").wants(true)
+		s.read(0, "x").expectServed(true)
 	})
 }
 
-// TestSuccessor checks that a write which outlasts its database is known to the
+// TestWriteOutlivesDatabase checks that a write which outlasts its database is known to the
 // next one of that name.
-func TestSuccessor(t *testing.T) {
+func TestWriteOutlivesDatabase(t *testing.T) {
 	playWith(t, 2, Config{Idle: time.Minute}, func(s *scene) {
 		old := s.db
 		s.pass(63 * time.Second)
 		s.use()
-		s.current("x", 0b11)
+		s.expectCurrent("x", 0b11)
 		old.Wrote(0, []byte("x"), []byte("1-a"), s.cache.Now())
-		s.current("x", 0b01)
+		s.expectCurrent("x", 0b01)
 	})
 }
 
-// TestNowhere checks that a name without a database does not keep its place.
-func TestNowhere(t *testing.T) {
+// TestMissingDatabase checks that a name without a database does not keep its place.
+func TestMissingDatabase(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[0].remove()
 		s.nodes[1].remove()
@@ -206,11 +206,11 @@ func TestClose(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		r := s.read(0, "x")
 		s.table.Close()
-		r.wants(false)
+		r.expectServed(false)
 		if s.table.Find(name) != nil || s.table.Use(name) != nil {
 			t.Error("in use after the end")
 		}
-		s.current("", 0)
+		s.expectCurrent("", 0)
 		s.table.SetUp(0, false)
 	})
 }
@@ -239,22 +239,22 @@ func TestFindAllocates(t *testing.T) {
 // that the row is not a new change.
 func TestOwnWrite(t *testing.T) {
 	play(t, 2, func(s *scene) {
-		s.nodes[0].set(func() { s.nodes[0].mute = true })
+		s.nodes[0].set(func() { s.nodes[0].silent = true })
 		before := s.read(1, "x")
 		s.write(0, "x", "1-a")
-		before.wants(false)
-		s.current("x", 0b01)
-		s.current("", 0b01)
+		before.expectServed(false)
+		s.expectCurrent("x", 0b01)
+		s.expectCurrent("", 0b01)
 		after := s.read(0, "x")
-		s.nodes[0].set(func() { s.nodes[0].mute = false })
+		s.nodes[0].set(func() { s.nodes[0].silent = false })
 		s.pass(time.Second)
-		after.wants(true)
+		after.expectServed(true)
 	})
 }
 
-// TestAlways checks that a pinned database is never released, even where it does not exist,
+// TestPinned checks that a pinned database is never released, even where it does not exist,
 // and that a node's return is reported.
-func TestAlways(t *testing.T) {
+func TestPinned(t *testing.T) {
 	var returned []int
 	playWith(t, 2, Config{Pinned: []string{"db"}, Idle: time.Minute, Returned: func(node int) { returned = append(returned, node) }}, func(s *scene) {
 		first := s.db
@@ -306,7 +306,7 @@ func TestNotes(t *testing.T) {
 		s.table.SetUp(1, false)
 	})
 	f("database db: no sign of life from b for 2.1s, so nothing is served from memory: the node answered with 401", func(s *scene) {
-		s.nodes[1].change(func() { s.nodes[1].denies = true })
+		s.nodes[1].change(func() { s.nodes[1].unauthorized = true })
 		s.pass(2 * time.Second)
 	})
 	f("database db: b lacks 2 changes, one for 12s", func(s *scene) {

@@ -41,14 +41,14 @@ func rev(gen int) []byte { return fmt.Appendf(nil, "%d-x", gen) }
 
 // a reading is an answer on its way from a node, and then perhaps a copy.
 type modelRead struct {
-	id    string // "" for a view
-	node  int
-	keep  bool
-	waits bool // until a node covers the mark
-	mark  mark
-	stamp cache.Stamp
-	least docs // what had been acknowledged when it began; if it waits, also what was announced
-	value docs // nil until the node has answered
+	id      string // "" for a view
+	node    int
+	keep    bool
+	current bool // until a node covers the mark
+	mark    mark
+	stamp   cache.Stamp
+	minimum docs // what had been acknowledged when it began; if it waits, also what was announced
+	value   docs // nil until the node has answered
 }
 
 type modelWrite struct {
@@ -64,16 +64,16 @@ type modelComparison struct {
 }
 
 type model struct {
-	cache     *cache.Cache
-	db        *tracker
-	now       int64
-	nodes     [2]modelNode
-	out       NodeSet // unreachable nodes
-	spread    bool    // both nodes take writes through us
-	readings  []*modelRead
-	writings  []*modelWrite
-	copies    map[string]*modelRead
-	comparing *modelComparison
+	cache         *cache.Cache
+	db            *tracker
+	now           int64
+	nodes         [2]modelNode
+	out           NodeSet // unreachable nodes
+	anyNodeWrites bool    // both nodes take writes through us
+	readings      []*modelRead
+	writings      []*modelWrite
+	copies        map[string]*modelRead
+	comparing     *modelComparison
 
 	acked     docs // through us
 	announced docs // by any feed
@@ -84,7 +84,7 @@ func newModel(t *rapid.T) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{cache: c, spread: rapid.Bool().Draw(t, "spread"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
+	m := &model{cache: c, anyNodeWrites: rapid.Bool().Draw(t, "spread"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
 	m.nodes[0].docs, m.nodes[1].docs = docs{}, docs{}
 	m.db = newTracker(trackerConfig{Nodes: 2, MaxOpen: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Invalidate: m.move})
 	m.db.markSynced(AllNodes(2), 1<<60)
@@ -126,8 +126,8 @@ func pick[T any](t *rapid.T, list []T) int {
 
 func anyNode(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
 
-// reached is a node that can be reached.
-func (m *model) reached(t *rapid.T) int {
+// reachableNode is a node that can be reached.
+func (m *model) reachableNode(t *rapid.T) int {
 	node := anyNode(t)
 	if m.out.Has(node) {
 		t.Skip("out")
@@ -138,7 +138,7 @@ func (m *model) reached(t *rapid.T) int {
 // Leave takes a node out, unless the other one is out: one must be left to read from. It
 // must be known what that one lacks, or its answers are the best available.
 func (m *model) Leave(t *rapid.T) {
-	if adrift, _ := m.db.unsyncedNodes(); m.out != 0 || adrift != 0 || m.db.cfg.MaxOpen < len(modelIDs) {
+	if unsynced, _ := m.db.unsyncedNodes(); m.out != 0 || unsynced != 0 || m.db.cfg.MaxOpen < len(modelIDs) {
 		t.Skip("one is out, or it is not known what they lack")
 	}
 	m.out = m.out.with(anyNode(t))
@@ -172,7 +172,7 @@ func (m *model) WritePast(t *rapid.T) {
 
 func (m *model) BeginWrite(t *rapid.T) {
 	ids := modelIDs[:2]
-	if m.spread {
+	if m.anyNodeWrites {
 		ids = modelIDs
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "id")
@@ -277,7 +277,7 @@ func (m *model) endCompare() {
 	m.db.markSynced(c.in, c.mark)
 }
 
-func (m *model) Ask(t *rapid.T) { m.ask(m.reached(t)) }
+func (m *model) Ask(t *rapid.T) { m.ask(m.reachableNode(t)) }
 
 func (m *model) ask(node int) {
 	for _, doubt := range m.db.overdue(node, m.now, 10) {
@@ -296,7 +296,7 @@ func (m *model) Sweep(t *rapid.T) {
 }
 
 func (m *model) BeginRead(t *rapid.T) {
-	r := &modelRead{id: rapid.SampledFrom(append(modelIDs, "")).Draw(t, "id"), least: maps.Clone(m.acked)}
+	r := &modelRead{id: rapid.SampledFrom(append(modelIDs, "")).Draw(t, "id"), minimum: maps.Clone(m.acked)}
 	r.stamp = m.cache.Note(tagsOf(r.id)...)
 	var id []byte
 	if r.id != "" {
@@ -305,22 +305,22 @@ func (m *model) BeginRead(t *rapid.T) {
 	current := m.db.current(id)
 	switch {
 	case current != 0:
-		r.asks(t, current)
-	case id == nil && (m.spread || rapid.Bool().Draw(t, "wait")):
-		r.waits, r.mark = true, m.db.mark()
+		r.chooseNode(t, current)
+	case id == nil && (m.anyNodeWrites || rapid.Bool().Draw(t, "wait")):
+		r.current, r.mark = true, m.db.mark()
 		for id, gen := range m.announced {
-			r.least[id] = max(r.least[id], gen)
+			r.minimum[id] = max(r.minimum[id], gen)
 		}
-	case m.spread, m.out.Has(0):
+	case m.anyNodeWrites, m.out.Has(0):
 		t.Skip("no node is known to have it")
 	default: // the node that takes writes
 	}
 	m.readings = append(m.readings, r)
 }
 
-// asks selects one of the nodes whose answers may be cached.
-func (r *modelRead) asks(t *rapid.T, nodes NodeSet) {
-	r.waits, r.keep, r.node = false, true, int(nodes)-1
+// chooseNode selects one of the nodes whose answers may be cached.
+func (r *modelRead) chooseNode(t *rapid.T, nodes NodeSet) {
+	r.current, r.keep, r.node = false, true, int(nodes)-1
 	if nodes == 3 {
 		r.node = anyNode(t)
 	}
@@ -331,18 +331,18 @@ func (m *model) AnswerRead(t *rapid.T) {
 	if r.value != nil {
 		t.Skip("answered")
 	}
-	if r.waits {
+	if r.current {
 		nodes := m.db.covers(r.mark)
 		if nodes == 0 {
 			t.Skip("no node has all of it")
 		}
-		r.asks(t, nodes)
+		r.chooseNode(t, nodes)
 	}
 	if m.out.Has(r.node) {
 		t.Skip("it does not answer")
 	}
 	r.value = maps.Clone(m.nodes[r.node].docs)
-	r.atLeast(t, "an answer", r.least)
+	r.atLeast(t, "an answer", r.minimum)
 }
 
 func (m *model) EndRead(t *rapid.T) {

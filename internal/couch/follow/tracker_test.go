@@ -27,7 +27,7 @@ func feedRow(d *tracker, node int, id, rev string, now int64) {
 	d.announced(node, []byte(id), []byte(rev), now)
 }
 
-func (d *tracker) wants(t *testing.T, id string, want NodeSet) {
+func (d *tracker) expectCurrent(t *testing.T, id string, want NodeSet) {
 	t.Helper()
 	var of []byte
 	if id != "" {
@@ -74,7 +74,7 @@ func TestServable(t *testing.T) {
 func TestOneNode(t *testing.T) {
 	d, moved := watched(1, trackerConfig{})
 	d.wrote(0, []byte("a"), []byte("1-a"), 0)
-	d.wants(t, "", 1)
+	d.expectCurrent(t, "", 1)
 	feedRow(d, 0, "a", "1-a", 5*ms)
 	if len(*moved) != 0 {
 		t.Errorf("moved %q by the row of our own write", *moved)
@@ -84,7 +84,7 @@ func TestOneNode(t *testing.T) {
 	if !slices.Equal(*moved, []string{"a", "b"}) {
 		t.Errorf("moved %q", *moved)
 	}
-	d.wants(t, "", 1)
+	d.expectCurrent(t, "", 1)
 	if len(d.open) != 0 {
 		t.Errorf("%d changes are open", len(d.open))
 	}
@@ -95,20 +95,20 @@ func TestLag(t *testing.T) {
 	var caught []string
 	d, moved := watched(3, trackerConfig{Replicated: func(node int, lag time.Duration) { caught = append(caught, fmt.Sprint(node, " ", lag)) }})
 	feedRow(d, 1, "a", "2-a", 1000*ms)
-	d.wants(t, "a", 0b010)
-	d.wants(t, "b", 0b111)
-	d.wants(t, "", 0b010)
+	d.expectCurrent(t, "a", 0b010)
+	d.expectCurrent(t, "b", 0b111)
+	d.expectCurrent(t, "", 0b010)
 	feedRow(d, 0, "b", "1-b", 1100*ms)
-	d.wants(t, "", 0)
+	d.expectCurrent(t, "", 0)
 	if s := d.replicaState(2, 1300*ms); s.Lacks != 2 || s.Lag != 300*time.Millisecond || s.Quiet >= 0 {
 		t.Errorf("%+v", s)
 	}
 	feedRow(d, 0, "a", "2-a", 1140*ms)
 	feedRow(d, 1, "b", "1-b", 1150*ms)
-	d.wants(t, "", 0b011)
+	d.expectCurrent(t, "", 0b011)
 	feedRow(d, 2, "b", "1-b", 1200*ms)
 	feedRow(d, 2, "a", "2-a", 1500*ms)
-	d.wants(t, "", 0b111)
+	d.expectCurrent(t, "", 0b111)
 	if !slices.Equal(*moved, []string{"a", "b"}) || len(d.open) != 0 {
 		t.Errorf("moved %q, %d open", *moved, len(d.open))
 	}
@@ -123,7 +123,7 @@ func TestLosingRevision(t *testing.T) {
 	d, moved := watched(3, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
 	d.confirm(1, revision{"a", "2-a"}, 500*ms) // it has the winner
-	d.wants(t, "a", 0b011)
+	d.expectCurrent(t, "a", 0b011)
 	feedRow(d, 1, "a", "2-a", 600*ms)
 	if !slices.Equal(*moved, []string{"a", "a"}) {
 		t.Errorf("moved %q", *moved)
@@ -143,9 +143,9 @@ func TestOverdue(t *testing.T) {
 		t.Errorf("doubts %v", got)
 	}
 	d.confirm(1, revision{"a", "1-a"}, 600*ms) // of before
-	d.wants(t, "", 0b01)
+	d.expectCurrent(t, "", 0b01)
 	d.confirm(1, got[0], 600*ms)
-	d.wants(t, "", 0b11)
+	d.expectCurrent(t, "", 0b11)
 
 	feedRow(d, 0, "b", "1-b", 1000*ms)
 	minutes := func(n int64) int64 { return n * 60 * 1000 * ms }
@@ -157,34 +157,34 @@ func TestOverdue(t *testing.T) {
 	if n := d.sweep(minutes(11)); n != 1 || !slices.Equal(*moved, []string{"b"}) {
 		t.Errorf("%d changes forsaken, moved %q", n, *moved)
 	}
-	d.wants(t, "", 0b11)
+	d.expectCurrent(t, "", 0b11)
 }
 
-// TestOut checks that changes don't wait for a node that is out. When a node rejoins, no
+// TestNodeIsOut checks that changes don't wait for a node that is out. When a node rejoins, no
 // copy from meanwhile is valid, and nothing is cached before all were compared, since the
 // others may lack its earlier changes.
-func TestOut(t *testing.T) {
+func TestNodeIsOut(t *testing.T) {
 	d, moved := watched(2, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
 	d.markOut(1)
-	d.wants(t, "", 0b01)
+	d.expectCurrent(t, "", 0b01)
 	feedRow(d, 0, "b", "1-b", 0)
 	if len(d.open) != 0 {
 		t.Errorf("%d changes wait for a node that is out", len(d.open))
 	}
 	*moved = nil
 	d.rejoin(1)
-	d.wants(t, "", 0)
+	d.expectCurrent(t, "", 0)
 	nodes, mark := d.unsyncedNodes()
 	if nodes != 0b11 || !slices.Equal(*moved, []string{""}) {
 		t.Errorf("adrift: %02b, moved %q", nodes, *moved)
 	}
 	d.markMissing(1, []byte("a"), []byte("2-a"), 0)
 	d.markSynced(nodes, mark)
-	d.wants(t, "", 0b01)
-	d.wants(t, "b", 0b11)
+	d.expectCurrent(t, "", 0b01)
+	d.expectCurrent(t, "b", 0b11)
 	feedRow(d, 1, "a", "2-a", 100*ms)
-	d.wants(t, "", 0b11)
+	d.expectCurrent(t, "", 0b11)
 	d.resetNode(0, true)
 	d.markSynced(0b11, mark) // of a comparison from before the reset
 	if nodes, _ := d.unsyncedNodes(); nodes != 0b11 {
@@ -192,8 +192,8 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// TestLikely checks where a document is read when no node is current.
-func TestLikely(t *testing.T) {
+// TestBestNodes checks where a document is read when no node is current.
+func TestBestNodes(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	f := func(what string, want NodeSet) {
 		t.Helper()
@@ -238,9 +238,9 @@ func TestGoneWithItsDatabase(t *testing.T) {
 	feedRow(d, 1, "b", "1-b", 0)
 	d.resetNode(0, true)
 	d.markSynced(0b11, 1<<60)
-	d.wants(t, "a", 0b11)
-	d.wants(t, "b", 0b10)
-	d.wants(t, "", 0b10)
+	d.expectCurrent(t, "a", 0b11)
+	d.expectCurrent(t, "b", 0b10)
+	d.expectCurrent(t, "", 0b10)
 }
 
 func tagsFor(method, path string, ids [][]byte) (reads, writes []cache.Tag) {

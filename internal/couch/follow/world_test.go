@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// world is two nodes that replicate to each other some time later, with clients that
+// simulation is two nodes that replicate to each other some time later, with clients that
 // write through Kasoku and past it, copies that are kept as a service would, and all
 // that can go wrong. A document is written on its home node only: even ones on the
 // first, odd ones on the second. Its revision is its generation.
-type world struct {
+type simulation struct {
 	*scene
-	r       *rand.Rand
-	down    [2]bool // killed
-	told    [2]bool // the balancer takes it for up
-	homes   []int   // by document
-	gens    []int
-	writes  [][]written // by document
-	pending [2][]int    // changes not yet replicated to the other node, in order
-	fills   []*copied   // on their way
-	copies  []*copied
-	log     []string
-	served  int
+	r          *rand.Rand
+	down       [2]bool // killed
+	reportedUp [2]bool // the balancer takes it for up
+	homes      []int   // by document
+	gens       []int
+	writes     [][]written // by document
+	pending    [2][]int    // changes not yet replicated to the other node, in order
+	fills      []*copied   // on their way
+	copies     []*copied
+	log        []string
+	served     int
 
-	epoch int   // how often the database was deleted and made anew
-	made  int64 // when, the last time
+	epoch     int   // how often the database was deleted and made anew
+	createdAt int64 // when, the last time
 }
 
 type written struct {
@@ -48,12 +48,12 @@ const documents = 5
 
 func id(doc int) string { return fmt.Sprint("doc", doc) }
 
-func (w *world) note(format string, args ...any) {
+func (w *simulation) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%8s ", time.Duration(w.cache.Now()).Round(time.Millisecond))+fmt.Sprintf(format, args...))
 }
 
 // write stores the next generation of a document on its home node.
-func (w *world) write(doc int) {
+func (w *simulation) write(doc int) {
 	home := w.homes[doc]
 	if w.down[home] {
 		return
@@ -72,13 +72,13 @@ func (w *world) write(doc int) {
 }
 
 // replicate replicates some of a node's changes to the other one.
-func (w *world) replicate(from int) {
+func (w *simulation) replicate(from int) {
 	if w.down[0] || w.down[1] {
 		return
 	}
 	n := min(w.r.IntN(4), len(w.pending[from]))
 	for _, doc := range w.pending[from][:n] {
-		rev := w.nodes[from].shows(id(doc))
+		rev := w.nodes[from].winner(id(doc))
 		w.note("replicate %s %s to %d", id(doc), rev, 1-from)
 		w.nodes[1-from].put(id(doc), rev)
 	}
@@ -86,7 +86,7 @@ func (w *world) replicate(from int) {
 }
 
 // recreate deletes the database on both nodes, past Kasoku, and makes it anew.
-func (w *world) recreate() {
+func (w *simulation) recreate() {
 	if w.down[0] || w.down[1] {
 		return
 	}
@@ -98,11 +98,11 @@ func (w *world) recreate() {
 	}
 	w.writes = make([][]written, documents)
 	w.epoch++
-	w.made = w.cache.Now()
+	w.createdAt = w.cache.Now()
 }
 
 // fail has something go wrong with a node, or end.
-func (w *world) fail(node int) {
+func (w *simulation) fail(node int) {
 	n := w.nodes[node]
 	switch w.r.IntN(6) {
 	case 0:
@@ -118,18 +118,18 @@ func (w *world) fail(node int) {
 		n.change(func() {})
 	case 4:
 		w.note("mute %d", node)
-		n.set(func() { n.mute = true })
+		n.set(func() { n.silent = true })
 	case 5:
 		w.note("unmute %d", node)
-		n.set(func() { n.mute = false })
+		n.set(func() { n.silent = false })
 	}
 }
 
-// judge updates the balancer's view of the nodes, after a delay.
-func (w *world) judge() {
+// updateBalancer updates the balancer's view of the nodes, after a delay.
+func (w *simulation) updateBalancer() {
 	for node, down := range w.down {
-		if w.told[node] == down && w.r.IntN(10) == 0 {
-			w.told[node] = !down
+		if w.reportedUp[node] == down && w.r.IntN(10) == 0 {
+			w.reportedUp[node] = !down
 			w.note("the balancer takes %d for up: %t", node, !down)
 			w.table.SetUp(node, !down)
 		}
@@ -137,7 +137,7 @@ func (w *world) judge() {
 }
 
 // ask begins to read a document from a node whose answer may be cached.
-func (w *world) ask(doc int) {
+func (w *simulation) ask(doc int) {
 	r := &reading{scene: w.scene, db: w.db, stamp: w.cache.Note(w.tags(id(doc))...), keep: true}
 	current := w.db.Current([]byte(id(doc)))
 	for node := range w.nodes {
@@ -149,7 +149,7 @@ func (w *world) ask(doc int) {
 }
 
 // answer has a node answer a read, or its answer arrive.
-func (w *world) answer() {
+func (w *simulation) answer() {
 	if len(w.fills) == 0 {
 		return
 	}
@@ -160,7 +160,7 @@ func (w *world) answer() {
 		w.fills = slices.Delete(w.fills, i, i+1)
 	case c.gen < 0:
 		c.gen, c.epoch = 0, w.epoch
-		fmt.Sscanf(w.nodes[c.node].shows(id(c.doc)), "%d-x", &c.gen)
+		fmt.Sscanf(w.nodes[c.node].winner(id(c.doc)), "%d-x", &c.gen)
 	case w.cache.Current(&c.stamp):
 		w.copies = append(w.copies, c)
 		fallthrough
@@ -170,7 +170,7 @@ func (w *world) answer() {
 }
 
 // check looks at every copy that would be given out.
-func (w *world) check() {
+func (w *simulation) check() {
 	now := w.cache.Now()
 	w.copies = slices.DeleteFunc(w.copies, func(c *copied) bool { return !w.cache.Current(&c.stamp) })
 	for _, c := range w.copies {
@@ -179,8 +179,8 @@ func (w *world) check() {
 		}
 		w.served++
 		out := w.db.ReplicaState(w.homes[c.doc], now).Out
-		if c.epoch < w.epoch && !out && now-w.made > int64(time.Second) {
-			w.Fatalf("%s of node %d is given out %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.made), w.tail())
+		if c.epoch < w.epoch && !out && now-w.createdAt > int64(time.Second) {
+			w.Fatalf("%s of node %d is given out %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.createdAt), w.tail())
 		}
 		for _, write := range w.writes[c.doc] {
 			old := write.gen > c.gen && c.epoch == w.epoch
@@ -193,7 +193,7 @@ func (w *world) check() {
 }
 
 // tail returns the latest events.
-func (w *world) tail() (text string) {
+func (w *simulation) tail() (text string) {
 	for _, line := range w.log[max(0, len(w.log)-60):] {
 		text += line + "\n"
 	}
@@ -201,8 +201,8 @@ func (w *world) tail() (text string) {
 }
 
 // step does something.
-func (w *world) step() {
-	w.judge()
+func (w *simulation) step() {
+	w.updateBalancer()
 	switch w.r.IntN(30) {
 	case 0, 1:
 		w.write(w.r.IntN(documents))
@@ -225,11 +225,11 @@ func (w *world) step() {
 
 // recover has all faults end, and wants all nodes to be current and copies to be
 // served then.
-func (w *world) recover() {
+func (w *simulation) recover() {
 	for node, n := range w.nodes {
 		w.down[node] = false
 		n.restart()
-		n.set(func() { n.mute = false })
+		n.set(func() { n.silent = false })
 		w.table.SetUp(node, true)
 	}
 	w.pass(time.Minute)
@@ -244,14 +244,14 @@ func (w *world) recover() {
 	}
 }
 
-// TestWorld checks in random histories that no copy is served that is older than a write
+// TestSimulation checks in random histories that no copy is served that is older than a write
 // through Kasoku, or than a write of another client more than max_unfollowed ago, unless the
 // node that has it is out. After the faults everything must work again.
-func TestWorld(t *testing.T) {
+func TestSimulation(t *testing.T) {
 	served := 0
 	for seed := range uint64(100) {
 		play(t, 2, func(s *scene) {
-			w := &world{scene: s, r: rand.New(rand.NewPCG(seed, 1)), told: [2]bool{true, true}}
+			w := &simulation{scene: s, r: rand.New(rand.NewPCG(seed, 1)), reportedUp: [2]bool{true, true}}
 			w.gens, w.writes = make([]int, documents), make([][]written, documents)
 			for doc := range documents {
 				w.homes = append(w.homes, doc%2)
