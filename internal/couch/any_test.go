@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// TestWritesToAnyNode checks that with writes to any node those of a document have the same node, and
-// that the client's reads are sent there.
+// TestWritesToAnyNode checks that with writes to any node all writes of a document are sent to
+// one node, and so are the client's reads.
 func TestWritesToAnyNode(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
 	s.follow()
 	s.requests()
-	for n := range 64 { // nodes are chosen by their addresses too, which are others each time
+	for n := range 64 { // the choice depends on the nodes' addresses, which differ in each run
 		id := strconv.Itoa(n)
 		first := s.do("PUT", "/db/"+id, id)
 		second := s.do("PUT", "/db/"+id, id+id)
 		read := s.do("GET", "/db/"+id, "")
 		if first.header.Get("X-Node") != second.header.Get("X-Node") || read.body != id+id {
-			t.Errorf("%s: written on %s and %s, read %s", id, first.header.Get("X-Node"), second.header.Get("X-Node"), read.body)
+			t.Errorf("%s: written to %s and %s, read %s", id, first.header.Get("X-Node"), second.header.Get("X-Node"), read.body)
 		}
 	}
 	if len(s.nodes[0].requests()) == 0 || len(s.nodes[1].requests()) == 0 {
-		t.Error("one node has all writes")
+		t.Error("all writes were sent to one node")
 	}
 }
 
-// TestAnyFailback shows that with writes to any node a document that another node has
-// taken is written there until its own lacks nothing of it.
+// TestAnyFailback checks that with writes to any node a document that another node has taken over
+// is written there until its own node lacks none of its revisions.
 func TestAnyFailback(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
 	s.follow()
@@ -54,12 +54,12 @@ func TestAnyFailback(t *testing.T) {
 	from("its own node has all", "4", own)
 }
 
-// TestAnyReadsOwn shows that with writes to any node a client reads results from the
-// node that took its last write, when no node has all for long.
+// TestAnyReadsOwn checks that with writes to any node a client reads results from the node that
+// took its last write while no node has everything.
 func TestAnyReadsOwn(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
 	s.follow()
-	ids := [2]string{} // by node: a document of its
+	ids := [2]string{} // a document of each node
 	for n := 0; ids[0] == "" || ids[1] == ""; n++ {
 		node := s.do("PUT", "/db/"+strconv.Itoa(n), "1").header.Get("X-Node")
 		ids[node[0]-'a'] = strconv.Itoa(n)
@@ -77,14 +77,14 @@ func TestAnyReadsOwn(t *testing.T) {
 		for i := range clients {
 			read[i] = on(i, "GET", view, "")
 		}
-		// Older writes are presumed to be everywhere.
+		// Older writes are presumed to be on all nodes.
 		if over = time.Since(began) < s.settings.Load().cfg.MaxLag; over && read != [2]string{"a", "b"} {
-			t.Errorf("read from %q", read)
+			t.Errorf("the result was read from %q", read)
 		}
 	}
 }
 
-// clientAt is a client with an address of its own.
+// clientAt returns a client with an address of its own.
 func clientAt(t *testing.T, n byte) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, n)}}
 	transport := &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNodeFailsDuringAnswer checks that a read whose node dies during its answer is answered
-// by another node, and that its client gets nothing of the first answer.
+// TestNodeFailsDuringAnswer checks that a read whose node fails during its answer is answered by
+// another node, and that its client gets nothing of the first answer.
 func TestNodeFailsDuringAnswer(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
@@ -33,25 +33,25 @@ func TestNodeFailsDuringAnswer(t *testing.T) {
 					break
 				}
 				if i == 8 {
-					t.Fatalf("%s: %s was not asked", what, first.name)
+					t.Fatalf("%s: %s was not queried", what, first.name)
 				}
 			}
 		}
 	}
 	if n := s.engine.Stats().InFlight; n != 0 {
-		t.Errorf("%d bytes are still counted as held", n)
+		t.Errorf("%d buffered bytes are still counted", n)
 	}
 }
 
-// isWhole reports whether the node has no answer left to break off.
+// allCut reports whether the node has cut all the answers that it was to cut.
 func (n *node) allCut() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.cutReads == 0
 }
 
-// TestBothNodesFailDuringAnswer checks that an answer that breaks off on all nodes is an
-// error, and that an answer longer than the buffer, which the client has in part, is cut.
+// TestBothNodesFailDuringAnswer checks that an answer that all nodes cut is an error, and that an
+// answer longer than the buffer, of which the client has received a part, is cut.
 func TestBothNodesFailDuringAnswer(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
@@ -62,7 +62,7 @@ func TestBothNodesFailDuringAnswer(t *testing.T) {
 		n.set(func() { n.cutReads = 8 })
 	}
 	if g := s.do("GET", "/db/x?local_seq=true", ""); g.status != 502 {
-		t.Errorf("%d %s", g.status, g.body)
+		t.Errorf("got %d %s", g.status, g.body)
 	}
 	for _, n := range s.nodes {
 		n.set(func() { n.cutReads = 0 })
@@ -74,12 +74,12 @@ func TestBothNodesFailDuringAnswer(t *testing.T) {
 		n.set(func() { n.cutReads = 8 })
 	}
 	if g := s.do("GET", "/db/x?local_seq=true", ""); g.status != 200 || g.err == nil {
-		t.Errorf("longer than the buffer: %d, %v", g.status, g.err)
+		t.Errorf("longer than the buffer: got %d, %v", g.status, g.err)
 	}
 }
 
-// TestSlowAnswerIsStreamed checks that the first half of an answer reaches its client
-// although the second half is late.
+// TestSlowAnswerIsStreamed checks that the first half of an answer reaches its client although the
+// second half is late.
 func TestSlowAnswerIsStreamed(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Buffer = 64 << 10 })
 	a, b := s.nodes[0], s.nodes[1]
@@ -97,10 +97,10 @@ func TestSlowAnswerIsStreamed(t *testing.T) {
 	defer resp.Body.Close()
 	body := bufio.NewReader(resp.Body)
 	if first, err := body.Peek(100); resp.StatusCode != http.StatusOK || err != nil || strings.Trim(string(first), "x") != "" {
-		t.Errorf("%d %q, %v", resp.StatusCode, first, err)
+		t.Errorf("got %d %q, %v", resp.StatusCode, first, err)
 	}
 	close(pauses)
 	if text, err := body.ReadString('\n'); len(text) != 8<<10+1 || err != nil {
-		t.Errorf("%d bytes, %v", len(text), err)
+		t.Errorf("got %d bytes, %v", len(text), err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// calling has answers wrapped as CouchDB does it, as changed.
+// calling configures callbacks as in CouchDB, except for change.
 func calling(change ...func(*jsonp.Config)) func(*Config) {
 	cfg := jsonp.Defaults(jsonp.Dotted)
 	cfg.Prefix, cfg.Newline, cfg.Strip = "/* CouchDB */", true, []string{"_"}
@@ -24,7 +24,7 @@ func calling(change ...func(*jsonp.Config)) func(*Config) {
 	return func(c *Config) { c.HTTP.JSONP = f }
 }
 
-// TestCallback has copies of documents and views serve every callback.
+// TestCallback checks that cached documents and views are served with any callback.
 func TestCallback(t *testing.T) {
 	s := newSite(t, 1, calling())
 	s.nodes[0].store("x", `"one"`)
@@ -53,10 +53,10 @@ func TestCallback(t *testing.T) {
 	f("/db/_all_docs", "f", wrapped)
 	f("/db/_design/d/_view/v?limit=3", "f", wrapped)
 	if g := s.do("GET", "/db/x?callback=f", "", "If-None-Match", first.header.Get("ETag")); g.status != 304 || g.body != "" {
-		t.Errorf("with its tag: %d %q", g.status, g.body)
+		t.Errorf("with the answer's ETag: got %d %q", g.status, g.body)
 	}
 	if got := s.requests(); len(got) != 3 || strings.Contains(strings.Join(got, " "), "callback") {
-		t.Errorf("the nodes were asked %q", got)
+		t.Errorf("the nodes received %q", got)
 	}
 	s.do("PUT", "/db/x?callback=f", `{"_rev":"`+s.nodes[0].docs["x"].rev+`","v":2}`)
 	f("/db/x", "f", wrapped)
@@ -84,7 +84,7 @@ func TestCallbackRefused(t *testing.T) {
 		}
 	}
 	if got := s.requests(); len(got) > 0 {
-		t.Errorf("the nodes were asked %q", got)
+		t.Errorf("the nodes received %q", got)
 	}
 	for _, field := range []string{"Cookie", "Authorization", "X-Auth-CouchDB-UserName"} {
 		g := s.do("GET", "/db/x?callback=f", "", field, "Basic YTpi")
@@ -94,7 +94,7 @@ func TestCallbackRefused(t *testing.T) {
 	}
 }
 
-// TestCallbackPassed checks that answers passed on are wrapped, except an endless feed.
+// TestCallbackPassed checks that forwarded answers are wrapped, except endless feeds.
 func TestCallbackPassed(t *testing.T) {
 	s := newSite(t, 1, calling(func(c *jsonp.Config) { c.Errors, c.Types = jsonp.AsIs, []string{"text/plain"} }))
 	s.nodes[0].store("x", `"one"`)

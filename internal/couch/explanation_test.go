@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 )
 
-// TestExplain checks that an explanation is what then happens.
+// TestExplain compares explanations with the decisions for the same requests.
 func TestExplain(t *testing.T) {
 	s := newSite(t, 1)
 	f := func(what, method, path, body, decision, step string, fields ...string) {
@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 			steps = append(steps, st.What+" "+st.Value+" "+st.Note)
 		}
 		if text := strings.Join(steps, "\n"); e.Decision != decision || !strings.Contains(text, step) {
-			t.Errorf("%s: %s, want %s with %q:\n%s", what, e.Decision, decision, step, text)
+			t.Errorf("%s: got %s, want %s with %q:\n%s", what, e.Decision, decision, step, text)
 		}
 	}
 	const view, find = "/db/_design/d/_view/v?limit=2", `{"selector":{}}`
@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 	f("not kept", "", "/db/x", "", "miss", "stored nothing never fetched")
 	s.do("GET", "/db/x", "")
 	s.do("GET", view, "")
-	s.nodes[0].set(func() { s.nodes[0].broken = " " }) // and the query behind it, which is JSON
+	s.nodes[0].set(func() { s.nodes[0].broken = " " }) // followed by the query, which is JSON
 	s.do("POST", "/db/_find", find, "Content-Type", "application/json")
 	f("kept", "", "/db/x", "", "hit", "stored status 200, 2 bytes")
 	f("a view", "GET", "http://"+s.addr+view, "", "hit", "rights allowed")

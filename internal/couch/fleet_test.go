@@ -34,8 +34,7 @@ func idleFleet(t *testing.T, urls ...string) *fleet {
 	return f
 }
 
-// TestMemberStates checks that a node is up only when nothing is left that speaks against
-// it.
+// TestMemberStates checks that a node is up only when every source reports it as up.
 func TestMemberStates(t *testing.T) {
 	f := idleFleet(t, "http://a", "http://b")
 	up := func(want string) {
@@ -43,7 +42,7 @@ func TestMemberStates(t *testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if got := fmt.Sprint(len(f.downReasons[0]) == 0, len(f.downReasons[1]) == 0); got != want {
-			t.Errorf("up: %s; want %s", got, want)
+			t.Errorf("got the nodes %s up; want %s", got, want)
 		}
 	}
 	up("true true")
@@ -75,7 +74,7 @@ func TestJobs(t *testing.T) {
 	f := func(r Replicate, nodes int, want string) {
 		t.Helper()
 		if got := fmt.Sprint(replicationJobs(&Config{Nodes: make([]string, nodes), Replicate: r})); got != want {
-			t.Errorf("%s; want %s", got, want)
+			t.Errorf("got %s; want %s", got, want)
 		}
 	}
 	f(Replicate{}, 2, "[]")
@@ -117,23 +116,23 @@ func TestOwnRequests(t *testing.T) {
 	t.Cleanup(n.close)
 	status, answer, err := n.do(t.Context(), 0, "POST", "/a%2Fb/_revs_diff", []byte(`{}`))
 	if status != 404 || string(answer) != "gone" || err != nil {
-		t.Errorf("%d %s, %v", status, answer, err)
+		t.Errorf("got %d %s, %v", status, answer, err)
 	}
 	if _, _, err := n.do(t.Context(), 0, "GET", "/long", nil); !errors.Is(err, errAnswerTooLong) {
-		t.Errorf("a long answer: %v", err)
+		t.Errorf("a long answer: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var get follow.Get = n.get(0)
 	status, body, err := get(ctx, "/feed")
 	if status != 200 || err != nil {
-		t.Fatalf("%d, %v", status, err)
+		t.Fatalf("got %d, %v", status, err)
 	}
 	if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
 		t.Error(err)
 	}
 	cancel()
 	if _, err := body.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a feed that is not wanted any more: %v", err)
+		t.Errorf("a cancelled feed: got %v", err)
 	}
 	body.Close()
 	want := []string{`POST /a%2Fb/_revs_diff u:p "application/json" {}`, `GET /long u:p "" `, `GET /feed u:p "" `}
@@ -150,7 +149,7 @@ func TestFleetReuse(t *testing.T) {
 	same := f.cfg
 	same.VisibleTTL, same.Writes, same.HTTP.MaxObject = 1, WritesAny, 1
 	if !f.suits(&same) {
-		t.Error("another fleet for settings that are none of its")
+		t.Error("other settings need another fleet")
 	}
 	for i, change := range []func(c *Config){
 		func(c *Config) { c.Nodes = []string{"http://b", "http://a"} },
@@ -167,7 +166,7 @@ func TestFleetReuse(t *testing.T) {
 		other := f.cfg
 		change(&other)
 		if f.suits(&other) {
-			t.Errorf("change %d needs no other fleet", i)
+			t.Errorf("change %d doesn't need another fleet", i)
 		}
 	}
 }

@@ -11,7 +11,7 @@ func TestHealthCheck(t *testing.T) {
 		t.Helper()
 		got, err := healthJudge{}.Judge(target, status, []byte(body))
 		if got != other || (err == nil) != well {
-			t.Errorf("%s, %d %s: %q, %v; want %q, %t", target, status, body, got, err, other, well)
+			t.Errorf("%s, %d %s: got %q, %v; want %q, %t", target, status, body, got, err, other, well)
 		}
 	}
 	f("/_up", 200, `{"status":"ok","seeds":{}}`, "", true)
@@ -35,11 +35,11 @@ func TestWatchHealth(t *testing.T) {
 	own := balance.Config{Check: balance.Check{Path: "/", Status: 200}, Ejection: balance.Ejection{Statuses: []int{500}}}
 	setHealthChecks(&own)
 	if own.Check.Judge != nil || own.Check.Path != "/" || len(own.Ejection.Statuses) != 1 {
-		t.Errorf("%+v", own)
+		t.Errorf("got %+v", own)
 	}
 	var none balance.Config
 	setHealthChecks(&none)
 	if none.Check.Path != "/_up" || none.Check.Judge == nil || len(none.Ejection.Statuses) != 3 {
-		t.Errorf("%+v", none)
+		t.Errorf("got %+v", none)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestHistories plays random writes and reads through Kasoku before two nodes that
-// replicate late, with one node taking the writes: whatever is read shows all that was
-// written before, from memory or from a node.
+// TestHistories runs random writes and reads through Kasoku in front of two nodes that replicate
+// with a delay, of which one takes the writes: every read returns everything written before, from
+// memory or from a node.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { playHistory(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -29,7 +29,7 @@ func playHistory(t *testing.T, r *rand.Rand) {
 		case what == 0:
 			written[id] = fmt.Sprint(step)
 			if g := s.do("PUT", "/db/"+id, written[id]); g.status != 201 {
-				t.Fatalf("step %d: %d", step, g.status)
+				t.Fatalf("step %d: the write got status %d", step, g.status)
 			}
 		case what == 1:
 			for _, id := range ids {
@@ -39,12 +39,12 @@ func playHistory(t *testing.T, r *rand.Rand) {
 			}
 		case what == 2:
 			if g := s.do("PUT", "/db/_local/x", "1"); g.status != 200 {
-				t.Fatalf("step %d: %d", step, g.status)
+				t.Fatalf("step %d: the deletion got status %d", step, g.status)
 			}
 		case what < 6:
 			g := s.do("GET", view, "")
 			if want := rows(inOrder(ids, written)...); g.body != want {
-				t.Fatalf("step %d: the view is %s (%s); want %s", step, g.body, g.cacheStatus(), want)
+				t.Fatalf("step %d: got the view %s (%s); want %s", step, g.body, g.cacheStatus(), want)
 			}
 			hits += strings.Count(g.cacheStatus(), "hit")
 		default:
@@ -54,13 +54,13 @@ func playHistory(t *testing.T, r *rand.Rand) {
 				want = missing
 			}
 			if g.body != want {
-				t.Fatalf("step %d: %s is %s (%s); want %s", step, id, g.body, g.cacheStatus(), want)
+				t.Fatalf("step %d: document %s: got %s (%s); want %s", step, id, g.body, g.cacheStatus(), want)
 			}
 			hits += strings.Count(g.cacheStatus(), "hit")
 		}
 	}
 	if hits == 0 {
-		t.Error("nothing was served from memory")
+		t.Error("no read was served from memory")
 	}
 }
 

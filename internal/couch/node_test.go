@@ -31,23 +31,23 @@ type node struct {
 	followed       bool     // Kasoku has sent that request
 	changed        chan struct{}
 	allowed        map[string]bool  // by Authorization or X-Auth-CouchDB-UserName; nil lets all read
-	asked          []string         // but feeds and own requests
+	asked          []string         // except feeds and Kasoku's own requests
 	status         int              // the status of documents, views and writes; 0 for the regular one
-	failing        int              // so many documents and views are answered with 503 first
-	broken         string           // a body that results have instead
-	exact          string           // and nothing behind it
-	securityWrites []string         // the bodies of writes of _security that were taken
-	refuseSecurity int              // the status of writes of _security, unless they are to be taken
+	failing        int              // the number of documents and views that are answered with 503 first
+	broken         string           // a body that results have instead, followed by the request's
+	exact          string           // a body that results have instead
+	securityWrites []string         // the bodies of writes of _security that were accepted
+	refuseSecurity int              // the status of writes of _security; 0 to accept them
 	unreachable    bool             // connections are cut without an answer
-	cutReads       int              // answers to so many reads are cut after half of the body
+	cutReads       int              // the number of reads whose answers are cut after half of the body
 	pauses         chan struct{}    // if set, answers to reads wait for it after half of the body
-	users          string           // the revision of its user; "": it shows none, "away": it does not answer
+	users          string           // the revision of its user; "": it lists none, "away": it does not answer
 	hold           chan struct{}    // if set, writes and results wait for it before they are answered
-	held           chan struct{}    // gets a token when one waits
+	held           chan struct{}    // receives a value when one waits
 	dropped        bool             // connections of writes are cut without an answer
 	cutBody        bool             // answers to writes end after their head
-	deferWrites    bool             // writes are put off, until the test makes them
-	headers        chan http.Header // gets the fields of requests of clients
+	deferWrites    bool             // writes are answered, but not executed
+	headers        chan http.Header // receives the fields of clients' requests
 	mute           bool             // feeds are silent
 	cookie         string           // set with each answer to a read
 	fields         map[string]string
@@ -72,7 +72,7 @@ func newNode(t testing.TB, name string) *node {
 	return n
 }
 
-// settings changes how the node behaves.
+// set changes how the node behaves.
 func (n *node) set(what func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +80,7 @@ func (n *node) set(what func()) {
 	n.wake()
 }
 
-// wake has feeds look again. mu is held.
+// wake makes feeds look for new rows. mu is held.
 func (n *node) wake() {
 	close(n.changed)
 	n.changed = make(chan struct{})
@@ -103,7 +103,7 @@ func (n *node) store(id, body string) string {
 	return rev
 }
 
-// compact drops the bodies of former revisions. No feed announces it.
+// compact removes the bodies of former revisions. No feed announces it.
 func (n *node) compact() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,15 +112,15 @@ func (n *node) compact() {
 	}
 }
 
-// tryAdoptStates stores a document as it is. mu is held.
+// putState stores a document with a given state. mu is held.
 func (n *node) putState(id string, d document) {
 	n.docs[id] = d
 	n.rows = append(n.rows, id+" "+d.rev)
 	n.wake()
 }
 
-// recreate deletes and creates the database so fast that instance_start_time remains the
-// same. The feeds of the former one end.
+// recreate deletes and creates the database so fast that instance_start_time remains the same. The
+// feeds of the former database end.
 func (n *node) recreate() {
 	n.set(func() {
 		n.docs, n.rows = map[string]document{}, nil
@@ -192,7 +192,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if o := r.Header.Get("X-HTTP-Method-Override"); o != "" {
 		if r.Method != "POST" {
-			n.t.Errorf("a %s with an override arrived", r.Method)
+			n.t.Errorf("the node received a %s with an override", r.Method)
 		}
 		r.Method, _, _ = strings.Cut(o, ";")
 	}
@@ -303,7 +303,7 @@ func (n *node) read(w http.ResponseWriter, r *http.Request, id string) {
 	answer(w, 200, d.body)
 }
 
-// halves sends a body in two pieces, if nothing else is wanted of the second one.
+// halves sends a body in two halves, if the node is configured to cut or delay the second one.
 func (n *node) halves(w http.ResponseWriter, text string) {
 	n.mu.Lock()
 	pauses, breaks := n.pauses, n.cutReads > 0
@@ -320,7 +320,7 @@ func (n *node) halves(w http.ResponseWriter, text string) {
 	io.WriteString(w, text[len(text)/2:])
 }
 
-// result answers everything that is computed of all documents, in pieces.
+// result sends an answer that is computed from all documents, in pieces.
 func (n *node) result(w http.ResponseWriter, r *http.Request, body string) {
 	n.wait()
 	n.mu.Lock()
@@ -348,7 +348,7 @@ func (n *node) result(w http.ResponseWriter, r *http.Request, body string) {
 	n.halves(w, text+body)
 }
 
-// wait holds a request back if that is wanted.
+// wait blocks the request while the node is configured to hold requests.
 func (n *node) wait() {
 	n.mu.Lock()
 	hold, held := n.hold, n.held
@@ -381,7 +381,7 @@ func (n *node) write(w http.ResponseWriter, id, body string) {
 	answer(w, 201, fmt.Sprintf(`{"ok":true,"id":%q,"rev":%q}`, id, rev))
 }
 
-// showUsers answers with the revisions of users.
+// showUsers sends the revisions of users.
 func (n *node) showUsers(w http.ResponseWriter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -401,8 +401,7 @@ func (n *node) missing() bool {
 	return n.unreachable
 }
 
-// secure stores a _security, whose members are the Authorization fields of the permitted
-// users.
+// secure stores a _security, whose members are the Authorization fields of the permitted users.
 func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 	var s struct{ Members struct{ Names []string } }
 	_ = json.Unmarshal([]byte(body), &s)
@@ -425,10 +424,10 @@ func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 	answer(w, 200, `{"ok":true}`)
 }
 
-// own is the Authorization of Kasoku's own requests, where it has credentials.
+// own is the Authorization of Kasoku's own requests, if it has credentials.
 const own = "Basic a2Fzb2t1OnB3"
 
-// security returns the node's present _security.
+// security returns the node's current _security.
 func (n *node) security() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -438,8 +437,8 @@ func (n *node) security() string {
 	return n.securityWrites[len(n.securityWrites)-1]
 }
 
-// securityTaken are the bodies of writes of _security that were taken.
-func (n *node) lastSecurity() string {
+// acceptedSecurity returns the bodies of the accepted writes of _security.
+func (n *node) acceptedSecurity() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(n.securityWrites, " ")

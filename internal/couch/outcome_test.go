@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWriteAfterClientDisconnects checks that the result of a write is recorded although its client has
-// left, so that the documents are cached again at once.
+// TestWriteAfterClientDisconnects checks that the result of a write is recorded although its client
+// has disconnected, so that the documents are cached again at once.
 func TestWriteAfterClientDisconnects(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -28,12 +28,12 @@ func TestWriteAfterClientDisconnects(t *testing.T) {
 	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	s.get("written", "/db/x", 200, "1", "hit")
 	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
-		t.Errorf("%d writes whose outcome is not known", n)
+		t.Errorf("%d writes with an unknown outcome", n)
 	}
 }
 
-// TestWriteWithIncompleteAnswer checks that a write is seen by the next read although its answer does not
-// contain it, and that the affected documents are cached again at once.
+// TestWriteWithIncompleteAnswer checks that the next read returns a write although its answer does
+// not contain the revision, and that the affected documents are cached again at once.
 func TestWriteWithIncompleteAnswer(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -45,7 +45,7 @@ func TestWriteWithIncompleteAnswer(t *testing.T) {
 	for _, n := range []string{"2", "3"} {
 		a.set(func() { a.mute = true }) // its feed would announce what the answer does not contain
 		if g := s.do("POST", update, n); g.status != 200 || g.body != "done" {
-			t.Fatalf("%d %s", g.status, g.body)
+			t.Fatalf("got %d %s", g.status, g.body)
 		}
 		for range 4 { // b would answer differently
 			s.get("written", "/db/x", 200, n, "")
@@ -61,11 +61,11 @@ func TestWriteWithIncompleteAnswer(t *testing.T) {
 	s.get("nothing was changed", view, 200, rows("x", "3"), "")
 	s.get("nothing was changed", view, 200, rows("x", "3"), "hit")
 	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
-		t.Errorf("%d writes whose outcome is not known", n)
+		t.Errorf("%d writes with an unknown outcome", n)
 	}
 }
 
-// TestBatch checks that a write that the node postpones is seen when it is announced.
+// TestBatch checks that a write that the node postpones is visible when it is announced.
 func TestBatch(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -73,7 +73,7 @@ func TestBatch(t *testing.T) {
 	s.do("PUT", "/db/x", "1")
 	a.set(func() { a.deferWrites = true })
 	if g := s.do("PUT", "/db/x?batch=ok", "2"); g.status != 202 {
-		t.Fatalf("%d %s", g.status, g.body)
+		t.Fatalf("got %d %s", g.status, g.body)
 	}
 	s.get("put off", "/db/x", 200, "1", "")
 	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
@@ -83,6 +83,6 @@ func TestBatch(t *testing.T) {
 	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	s.get("done", "/db/x", 200, "2", "hit")
 	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
-		t.Errorf("%d writes whose outcome is not known", n)
+		t.Errorf("%d writes with an unknown outcome", n)
 	}
 }

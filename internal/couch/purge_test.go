@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/purge"
 )
 
-// TestPurge checks which copies a purge drops, and that it drops no others.
+// TestPurge checks which cached answers a purge drops.
 func TestPurge(t *testing.T) {
 	s := newSite(t, 1)
 	revision := "/db/x?rev=" + s.nodes[0].store("x", "1")
@@ -23,7 +23,7 @@ func TestPurge(t *testing.T) {
 		}
 		got, err := s.Purge(t.Context(), admin.PurgeRequest{Selector: selector})
 		if err != nil || got.Dropped != dropped {
-			t.Errorf("%s: dropped %q, %v; want %q", selector, got.Dropped, err, dropped)
+			t.Errorf("%s: got dropped %q, %v; want %q", selector, got.Dropped, err, dropped)
 		}
 		var asked []string
 		for _, path := range all {
@@ -32,7 +32,7 @@ func TestPurge(t *testing.T) {
 			}
 		}
 		if strings.Join(asked, " ") != strings.Join(gone, " ") {
-			t.Errorf("%s: asked again for %v; want %v", selector, asked, gone)
+			t.Errorf("%s: the nodes received requests for %v; want %v", selector, asked, gone)
 		}
 	}
 	f(purge.By(purge.URL, "/db/x"), "document x of database db, with its attachments", "/db/x", revision)
@@ -52,7 +52,7 @@ func TestPurge(t *testing.T) {
 		{Table: "db"},
 	} {
 		if _, err := s.Purge(t.Context(), r); !errors.Is(err, admin.ErrInput) {
-			t.Errorf("%+v: %v", r, err)
+			t.Errorf("%+v: got %v", r, err)
 		}
 	}
 }

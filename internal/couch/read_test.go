@@ -62,8 +62,8 @@ func TestRevalidated(t *testing.T) {
 	s.get("again", "/db/x", 200, `{"n":1}`, "hit")
 }
 
-// TestResult checks that an answer without a validator gets one, which remains the same as
-// long as its content does.
+// TestResult checks that an answer without a validator gets one, which remains the same while the
+// content does.
 func TestResult(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -73,7 +73,7 @@ func TestResult(t *testing.T) {
 	first := s.get("first", view+"?a=1&b=2", 200, rows("x", "1"), "fwd=uri-miss; stored")
 	tag := first.header.Get("ETag")
 	if !strings.HasPrefix(tag, `"k-`) {
-		t.Fatalf("ETag %s", tag)
+		t.Fatalf("got the ETag %s", tag)
 	}
 	s.get("again, parameters in another order", view+"?b=2&a=1", 200, rows("x", "1"), "hit")
 	s.get("client has it", view+"?a=1&b=2", 304, "", "hit", "If-None-Match", tag)
@@ -84,8 +84,8 @@ func TestResult(t *testing.T) {
 	s.get("changed", view+"?a=1&b=2", 200, rows("x", "1", "y", "2"), "fwd=stale; detail=invalidated", "If-None-Match", tag)
 }
 
-// TestValidatorsOfNodesDiffer shows that a validator of a result is not taken from one node to another:
-// CouchDB 1 makes it of the node's own positions, which may be the same by chance.
+// TestValidatorsOfNodesDiffer checks that a validator of a result is not sent to another node:
+// CouchDB 1 derives it from the node's own positions, which may be equal by chance.
 func TestValidatorsOfNodesDiffer(t *testing.T) {
 	for _, path := range []string{view, "/db/_design/d/_list/l/v"} {
 		s := newSite(t, 2)
@@ -94,11 +94,11 @@ func TestValidatorsOfNodesDiffer(t *testing.T) {
 		}
 		s.follow()
 		if first := s.do("GET", path, ""); first.header.Get("ETag") != `"5"` {
-			t.Errorf("%s: %v", path, first.header)
+			t.Errorf("%s: got the fields %v", path, first.header)
 		}
 		s.do("PUT", "/db/x", "1")
 		if second := s.do("GET", path, ""); !strings.Contains(second.body, `"x"`) {
-			t.Errorf("%s: %s (%s)", path, second.body, second.cacheStatus())
+			t.Errorf("%s: got %s (%s)", path, second.body, second.cacheStatus())
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestUncacheableResults(t *testing.T) {
 			}
 		}
 		if got := strings.HasPrefix(s.do("GET", path, "").cacheStatus(), "hit"); got != want {
-			t.Errorf("%.200s: kept is %v", body, got)
+			t.Errorf("%.200s: got cached %v", body, got)
 		}
 	}
 	kept(view, `{"rows":[]}`, true)
@@ -141,8 +141,8 @@ func TestUncacheableResults(t *testing.T) {
 	kept("/db/_design/d/_show/s", "# x\n"+late, false)
 }
 
-// TestForwardedHosts checks that an answer for one site that a trusted proxy names is not served for
-// another.
+// TestForwardedHosts checks that an answer for one host that a trusted proxy forwards is not served
+// for another.
 func TestForwardedHosts(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) {
 		c.HTTP.Forwarding = httpcache.Forwarding{X: true, Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -162,7 +162,7 @@ func TestForwardedHosts(t *testing.T) {
 	f("hit", "X-Forwarded-For", "192.0.2.1")
 }
 
-// TestPostReads shows POSTs that read, kept by their bodies.
+// TestPostReads checks that POSTs that only read are cached by their bodies.
 func TestPostReads(t *testing.T) {
 	s := newSite(t, 1)
 	s.follow()
@@ -176,7 +176,7 @@ func TestPostReads(t *testing.T) {
 		}
 	}
 	a := s.nodes[0]
-	a.set(func() { a.broken = `{"docs":[]}` }) // and the body behind it, which makes it no JSON
+	a.set(func() { a.broken = `{"docs":[]}` }) // followed by the body, so that it isn't JSON
 	f(`{"selector":{"n":1}}`, "fwd=uri-miss")
 	a.set(func() { a.broken = " " })
 	f(`{"selector":{"n":2}}`, "fwd=uri-miss; stored")
@@ -186,8 +186,8 @@ func TestPostReads(t *testing.T) {
 	f(`{"selector":{"n":"`+strings.Repeat("x", maxQuery)+`"}}`, "fwd=bypass; detail=protocol")
 }
 
-// TestIdentities checks that only clients that may read get copies, and that a rendering for
-// one client is not served to another.
+// TestIdentities checks that only clients with permission get cached answers, and that an answer
+// rendered for one client is not served to another.
 func TestIdentities(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -211,7 +211,7 @@ func TestIdentities(t *testing.T) {
 }
 
 // TestTrustedProxyFields checks that the fields with which a proxy names the user are ignored from
-// other clients: they reach no node, and give no access to copies.
+// other clients: they reach no node, and give no access to cached answers.
 func TestTrustedProxyFields(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) {
 		c.HTTP.Forwarding.Trust = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
@@ -224,7 +224,7 @@ func TestTrustedProxyFields(t *testing.T) {
 		first := proxy.do("GET", path, "", "X-Auth-CouchDB-UserName", "bob")
 		proxy.get("bob, named by the proxy", path, 200, first.body, "hit", "X-Auth-CouchDB-UserName", "bob")
 		if how := proxy.do("GET", path, "", "X-Auth-CouchDB-UserName", "bob", "X-Couchdb-Requested-Path", "/b").cacheStatus(); !strings.HasPrefix(how, "fwd=uri-miss") {
-			t.Errorf("for another path in front of the proxy: %s", how)
+			t.Errorf("with another path in front of the proxy: %s", how)
 		}
 		s.get("bob, named by a client", path, 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "X-Auth-CouchDB-UserName", "bob")
 	}
@@ -252,8 +252,8 @@ func TestVariants(t *testing.T) {
 	f("fwd=bypass; detail=protocol", "User-Agent", "CouchDB-Replicator/3.5.0")
 }
 
-// TestCookies shows that a session which a node prolongs is that of the one client, and
-// no reason not to keep the answer.
+// TestCookies checks that a session that a node prolongs is passed to that client only, and that
+// the answer is cached nevertheless.
 func TestCookies(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -265,11 +265,11 @@ func TestCookies(t *testing.T) {
 	}
 	a.set(func() { a.cookie = "" })
 	if g := s.get("another", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=other"); g.header.Get("Set-Cookie") != "" {
-		t.Error("another client's session")
+		t.Error("got another client's session")
 	}
 }
 
-// TestSessions checks that a client whose reads are served from copies remains logged in: it
+// TestSessions checks that a client whose reads are served from the cache remains logged in: it
 // gets the cookie from the node's answer to the permission check.
 func TestSessions(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) { c.VisibleTTL = time.Nanosecond })
@@ -283,7 +283,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the session was not prolonged: %q", got)
 	}
 	if g := s.get("anonymous", "/db/x", 200, "1", "hit"); g.header.Get("Set-Cookie") != "" {
-		t.Error("another client's session")
+		t.Error("got another client's session")
 	}
 	a.set(func() { a.cookie = "" })
 	if g := s.get("hit", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=old"); g.header.Get("Set-Cookie") != "" {
@@ -291,7 +291,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestNotKept checks which requests are never served from copies.
+// TestNotKept checks which requests are never served from the cache.
 func TestNotKept(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -311,7 +311,7 @@ func TestNotKept(t *testing.T) {
 		a.set(func() { a.status = status })
 		for range 2 {
 			if g := s.do("GET", "/db/status", ""); g.status != status || strings.HasPrefix(g.cacheStatus(), "hit") {
-				t.Errorf("%d: %d %s", status, g.status, g.cacheStatus())
+				t.Errorf("status %d: got %d %s", status, g.status, g.cacheStatus())
 			}
 		}
 	}
@@ -320,7 +320,7 @@ func TestNotKept(t *testing.T) {
 	s.get("a revision that is not there", "/db/y?rev=1-a", 404, missing, "fwd=uri-miss; detail=unsound")
 }
 
-// TestFunctions checks that the lifetime that lists and shows set themselves applies too.
+// TestFunctions checks that the lifetime that lists and shows set themselves applies, too.
 func TestFunctions(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -331,7 +331,7 @@ func TestFunctions(t *testing.T) {
 		s.cache.Apply(fakeChange(s, "x"))
 		s.do("GET", "/db/_design/d/_list/l/v", "")
 		if got := s.do("GET", "/db/_design/d/_list/l/v", "").cacheStatus(); !strings.HasPrefix(got, second) {
-			t.Errorf("%s: %s; want %s", control, got, second)
+			t.Errorf("%s: got %s; want %s", control, got, second)
 		}
 	}
 	f("max-age=60", "hit")
@@ -340,7 +340,7 @@ func TestFunctions(t *testing.T) {
 	f("max-age=0", "fwd=")
 }
 
-// TestUnfollowed checks that copies are revalidated instead of served while a feed is
+// TestUnfollowed checks that cached answers are revalidated instead of served while a feed is
 // silent.
 func TestUnfollowed(t *testing.T) {
 	s := newSite(t, 1, func(c *Config) { c.MaxUnfollowed = 100 * time.Millisecond })
@@ -349,7 +349,7 @@ func TestUnfollowed(t *testing.T) {
 	s.follow()
 	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 	a.set(func() { a.mute = true })
-	s.until(func() bool { // a heartbeat may still be on its way
+	s.until(func() bool { // a heartbeat may still be in transit
 		g := s.do("GET", "/db/x", "")
 		return g.body == "1" && strings.HasPrefix(g.cacheStatus(), "fwd=stale; detail=unfollowed; fwd-status=304")
 	})
@@ -380,7 +380,7 @@ func TestSharedRequest(t *testing.T) {
 	s.expectRequests("by all", "a GET "+view)
 }
 
-// TestFollowOff shows that Kasoku then balances and keeps nothing of databases.
+// TestFollowOff checks that without following Kasoku balances reads and caches no databases.
 func TestFollowOff(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Follow = false })
 	for _, n := range s.nodes {
@@ -430,8 +430,8 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestAnswerOfProxy checks that an answer that is not from a CouchDB node is passed to its client
-// and never cached, since no change would invalidate it.
+// TestAnswerOfProxy checks that an answer that is not from a CouchDB node is forwarded and never
+// cached, because no change would invalidate it.
 func TestAnswerOfProxy(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -440,11 +440,11 @@ func TestAnswerOfProxy(t *testing.T) {
 	for _, path := range []string{"/db/x", "/db/x/file", "/db/_design/d/_view/v", "/db/_design/d/_list/l/v", "/db/_design/d/_show/s"} {
 		a.set(func() { a.byProxy = true })
 		if got := s.do("GET", path, ""); !strings.Contains(got.body, "It works") || strings.Contains(got.cacheStatus(), "stored") {
-			t.Errorf("%s: %q, %s", path, got.body, got.cacheStatus())
+			t.Errorf("%s: got %q, %s", path, got.body, got.cacheStatus())
 		}
 		a.set(func() { a.byProxy = false })
 		if got := s.do("GET", path, ""); strings.Contains(got.body, "It works") {
-			t.Errorf("%s later: %q, %s", path, got.body, got.cacheStatus())
+			t.Errorf("%s later: got %q, %s", path, got.body, got.cacheStatus())
 		}
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// scrape is the registry's series as text.
+// scrape returns the registry's metrics as text.
 func scrape(r *telemetry.Registry) string {
 	rec := httptest.NewRecorder()
 	r.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
 	return rec.Body.String()
 }
 
-// TestReconfigureNodes checks that new nodes get another fleet and metrics, that those of
-// removed nodes disappear, and that nothing changes on an error.
+// TestReconfigureNodes checks that new nodes get another fleet and metrics, that those of removed
+// nodes disappear, and that nothing changes on an error.
 func TestReconfigureNodes(t *testing.T) {
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestReconfigureNodes(t *testing.T) {
 		text := scrape(registry)
 		for _, s := range of {
 			if got := strings.Contains(text, s); got != want {
-				t.Errorf("%s is there: %t", s, got)
+				t.Errorf("%s: got registered %t", s, got)
 			}
 		}
 	}
@@ -57,12 +57,12 @@ func TestReconfigureNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.settings.Load().fleet != first {
-		t.Error("another fleet for settings that are none of its")
+		t.Error("other settings led to another fleet")
 	}
 	broken := cfg
 	broken.Nodes, broken.HTTP.Group.Algorithm = []string{third}, "none"
 	if err := s.Reconfigure(broken); err == nil || s.settings.Load().fleet != first {
-		t.Errorf("a broken configuration: %v", err)
+		t.Errorf("an invalid configuration: got %v", err)
 	}
 	series(false, third)
 	other.Replicate.Both = false
@@ -82,8 +82,8 @@ func TestReconfigureNodes(t *testing.T) {
 	}
 }
 
-// TestNodesReorderedDuringWrite shows that a write which a reload has overtaken counts for the
-// node that took it, whatever its number is by then.
+// TestNodesReorderedDuringWrite checks that a write that is in flight during a reload is recorded
+// for the node that took it, also if the node has another number afterwards.
 func TestNodesReorderedDuringWrite(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -112,15 +112,15 @@ func TestNodesReorderedDuringWrite(t *testing.T) {
 	close(hold)
 	<-ended
 	if n := db.Current([]byte("x")); n != 1<<1 {
-		t.Errorf("%b have what was written", n)
+		t.Errorf("got the nodes %b with the written revision", n)
 	}
 	for range 4 {
 		s.get("written", "/db/x?local_seq=true", 200, "2", "")
 	}
 }
 
-// TestNodesReorderedWithoutFeeds shows that without feeds a client reads on from the node that took
-// its write when the nodes have got other numbers.
+// TestNodesReorderedWithoutFeeds checks that without feeds a client continues to read from the node
+// that took its write when the nodes have other numbers.
 func TestNodesReorderedWithoutFeeds(t *testing.T) {
 	s := newSite(t, 3, func(c *Config) { c.Follow = false })
 	s.do("PUT", "/db/x", "1")

@@ -20,7 +20,7 @@ func TestRecreatedWithinASecond(t *testing.T) {
 		}
 		s.until(func() bool { return s.do("GET", "/db/x", "").status == 404 })
 		if g := s.do("GET", view, ""); g.status != 200 || g.body == rows("x", "1") {
-			t.Errorf("with %d changes: %d %s", changes, g.status, g.body)
+			t.Errorf("with %d changes: got %d %s", changes, g.status, g.body)
 		}
 	}
 }

@@ -37,8 +37,8 @@ func TestRevisions(t *testing.T) {
 	s.get("compacted", current, 404, missing, "fwd=")
 }
 
-// TestManyRevisions checks that nothing is cached that may name old revisions in another
-// way: a list of leaves, the body of _bulk_get, rows with the revision to be included.
+// TestManyRevisions checks that no answer is cached that may contain old revisions in another way:
+// a list of leaves, the body of _bulk_get, rows with the revision to be included.
 func TestManyRevisions(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -48,7 +48,7 @@ func TestManyRevisions(t *testing.T) {
 		t.Helper()
 		s.do(method, path, body, "Content-Type", "application/json")
 		if g := s.do(method, path, body, "Content-Type", "application/json"); strings.HasPrefix(g.cacheStatus(), "hit") != want {
-			t.Errorf("%s: %s", what, g.cacheStatus())
+			t.Errorf("%s: got %s", what, g.cacheStatus())
 		}
 	}
 	a.set(func() { a.exact = `{"results":[]}` })

@@ -11,7 +11,7 @@ const (
 	annOnly = `{"members":{"names":["ann"]}}`
 )
 
-// guarded returns a site with two nodes whose database ann and bob may read.
+// guarded returns a site with two nodes whose database only ann and bob may read.
 func guarded(t *testing.T, change ...func(*Config)) *site {
 	s := newSite(t, 2, change...)
 	for _, n := range s.nodes {
@@ -32,7 +32,7 @@ func (s *site) expectBobDenied(what string) {
 	for range 4 {
 		for _, path := range []string{"/db/x", view, "/db/x?local_seq=true", "/db"} {
 			if g := s.do("GET", path, "", "Authorization", "bob"); g.status != 401 {
-				s.t.Errorf("%s: bob gets %d for %s", what, g.status, path)
+				s.t.Errorf("%s: bob got %d for %s", what, g.status, path)
 			}
 		}
 		s.get(what, "/db/x", 200, "1", "", "Authorization", "ann")
@@ -52,23 +52,23 @@ func TestSecurityOnAllNodes(t *testing.T) {
 			}
 			s.get("before", "/db/x", 200, "1", "", "Authorization", "bob")
 			if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
-				t.Errorf("%d %s", g.status, g.body)
+				t.Errorf("got %d %s", g.status, g.body)
 			}
 			s.expectBobDenied(fmt.Sprint(writes, follow))
 			for _, n := range s.nodes {
-				if n.lastSecurity() != annOnly {
-					t.Errorf("%s has %q", n.name, n.lastSecurity())
+				if n.acceptedSecurity() != annOnly {
+					t.Errorf("node %s has the _security %q", n.name, n.acceptedSecurity())
 				}
 			}
 			if notes := s.Report().Notes; len(notes) > 0 {
-				t.Errorf("notes %q", notes)
+				t.Errorf("got the notes %q", notes)
 			}
 		}
 	}
 }
 
-// TestSecurityMissed checks a node that rejects a write of _security: the client gets its
-// answer, the node is reported, gets no reads, and gets the write later.
+// TestSecurityMissed checks a node that rejects a write of _security: the client gets its answer,
+// the node is reported, gets no reads, and gets the write later.
 func TestSecurityMissed(t *testing.T) {
 	f := func(what string, late int, status int, damage, repair func(n *node)) {
 		t.Helper()
@@ -76,22 +76,22 @@ func TestSecurityMissed(t *testing.T) {
 		n := s.nodes[late]
 		n.set(func() { damage(n) })
 		if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != status {
-			t.Errorf("%s: the write is answered with %d %s; want %d", what, g.status, g.body, status)
+			t.Errorf("%s: the write got %d %s; want %d", what, g.status, g.body, status)
 		}
 		s.expectBobDenied(what)
 		notes := strings.Join(s.Report().Notes, "; ")
 		if want := "database db: " + n.server.URL + " lacks the _security"; !strings.Contains(notes, want) {
-			t.Errorf("%s: notes %q; want %q", what, notes, want)
+			t.Errorf("%s: got the notes %q; want %q", what, notes, want)
 		}
 		if text := s.log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "node="+n.server.URL) {
 			t.Errorf("%s: the log does not name the node:\n%s", what, text)
 		}
 		n.set(func() { repair(n) })
 		s.until(func() bool {
-			return n.lastSecurity() == annOnly && !strings.Contains(strings.Join(s.Report().Notes, "; "), "_security")
+			return n.acceptedSecurity() == annOnly && !strings.Contains(strings.Join(s.Report().Notes, "; "), "_security")
 		})
 		s.expectBobDenied(what + ", mended")
-		s.until(func() bool { // it is read from again
+		s.until(func() bool { // reads are sent to it again
 			s.do("GET", "/db/x?local_seq=true", "", "Authorization", "ann")
 			return strings.Contains(strings.Join(n.requests(), " "), "/db/x?local_seq=true")
 		})
@@ -110,17 +110,17 @@ func TestSecurityRefused(t *testing.T) {
 	a, b := s.nodes[0], s.nodes[1]
 	a.set(func() { a.refuseSecurity = 401 })
 	if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "bob"); g.status != 401 {
-		t.Errorf("refused: %d", g.status)
+		t.Errorf("a refused write: got %d", g.status)
 	}
 	s.expectRequests("refused", "a PUT /db/_security")
 	a.set(func() { a.refuseSecurity = 0 })
 	if g := s.do("PUT", "/db/_security", strings.Repeat(" ", maxWriteBody+1), "Authorization", "ann"); g.status != 413 {
-		t.Errorf("a long body: %d", g.status)
+		t.Errorf("a long body: got %d", g.status)
 	}
 	s.do("POST", "/db/_security", annOnly, "Authorization", "ann")
 	s.expectRequests("other requests", "a POST /db/_security")
-	if b.lastSecurity() != "" || len(s.Report().Notes) > 0 {
-		t.Errorf("b has %q; notes %q", b.lastSecurity(), s.Report().Notes)
+	if b.acceptedSecurity() != "" || len(s.Report().Notes) > 0 {
+		t.Errorf("b has the _security %q; notes %q", b.acceptedSecurity(), s.Report().Notes)
 	}
 	s.do("POST", "/db/_security", annOnly, "Authorization", "ann", "X-HTTP-Method-Override", "PUT")
 	s.expectRequests("an override", "a PUT /db/_security", "b PUT /db/_security")
@@ -133,10 +133,10 @@ func TestSecurityOfSessions(t *testing.T) {
 	b := s.nodes[1]
 	b.set(func() { b.refuseSecurity = 401 })
 	if g := s.do("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
-		t.Errorf("%d %s", g.status, g.body)
+		t.Errorf("got %d %s", g.status, g.body)
 	}
-	if b.lastSecurity() != annOnly {
-		t.Errorf("b has %q", b.lastSecurity())
+	if b.acceptedSecurity() != annOnly {
+		t.Errorf("b has the _security %q", b.acceptedSecurity())
 	}
 	s.expectBobDenied("a session")
 }
@@ -150,20 +150,20 @@ func TestSecurityOrder(t *testing.T) {
 			defer func() { done <- struct{}{} }()
 			body := fmt.Sprintf(`{"members":{"names":["ann","%d"]}}`, i)
 			if g, err := s.tryDo("PUT", "/db/_security", body, "Authorization", "ann"); err != nil || g.status != 200 {
-				t.Errorf("%v, %v", g, err)
+				t.Errorf("got %v, %v", g, err)
 			}
 		}()
 	}
 	for range 8 {
 		<-done
 	}
-	if a, b := s.nodes[0].lastSecurity(), s.nodes[1].lastSecurity(); a != b || strings.Count(a, "ann") != 8 {
+	if a, b := s.nodes[0].acceptedSecurity(), s.nodes[1].acceptedSecurity(); a != b || strings.Count(a, "ann") != 8 {
 		t.Errorf("a has %s\nb has %s", a, b)
 	}
 }
 
-// TestUsersDiffer shows that nodes with other users or passwords are named once, at the start,
-// unless _users is replicated or a node does not show its users.
+// TestUsersDiffer checks that nodes with other users or passwords are reported once, at the start,
+// unless _users is replicated or a node does not list its users.
 func TestUsersDiffer(t *testing.T) {
 	f := func(a, b string, replicated bool, want int) {
 		t.Helper()
@@ -175,7 +175,7 @@ func TestUsersDiffer(t *testing.T) {
 				c.Replicate.Databases = []string{"_users"}
 			}
 		})
-		s.compareUsers(t.Context()) // as at the start, which is not waited for
+		s.compareUsers(t.Context()) // as at the start, where no request waits for it
 		s.until(func() bool { return strings.Count(s.log.String(), "users or passwords differ") == 2*want })
 	}
 	f("1-a", "1-a", false, 0)
@@ -185,8 +185,8 @@ func TestUsersDiffer(t *testing.T) {
 	f("", "1-a", false, 0)
 }
 
-// TestSecurityDiffers shows that nodes which have not the same _security when their database
-// is taken into use are named, until it is written through Kasoku.
+// TestSecurityDiffers checks that nodes whose _security differs when their database is taken into
+// use are reported until it is written through Kasoku.
 func TestSecurityDiffers(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -199,7 +199,7 @@ func TestSecurityDiffers(t *testing.T) {
 		t.Errorf("%d lines in the log", n)
 	}
 	if g := s.do("PUT", "/db/_security", anyone); g.status != 200 {
-		t.Errorf("%d %s", g.status, g.body)
+		t.Errorf("got %d %s", g.status, g.body)
 	}
 	if text := notes(); text != "" {
 		t.Errorf("notes after a write: %s", text)

@@ -12,25 +12,25 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// TestConsistentHash shows that with consistent_hash reads of one URL have one node.
+// TestConsistentHash checks that with consistent_hash all reads of one URL are sent to one node.
 func TestConsistentHash(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Follow, c.HTTP.Group.Algorithm = false, balance.ConsistentHash })
 	for _, n := range s.nodes {
 		n.store("x", "1")
 	}
 	nodes := map[string]bool{}
-	for n := range 64 { // nodes are chosen by their addresses too, which are others each time
+	for n := range 64 { // the choice depends on the nodes' addresses, which differ in each run
 		path := "/db/x?n=" + strconv.Itoa(n)
 		first := s.do("GET", path, "").header.Get("X-Node")
 		for range 3 {
 			if again := s.do("GET", path, "").header.Get("X-Node"); again != first {
-				t.Errorf("%s: read on %s, then on %s", path, first, again)
+				t.Errorf("%s: read from %s, then from %s", path, first, again)
 			}
 		}
 		nodes[first] = true
 	}
 	if len(nodes) != 2 {
-		t.Errorf("all are read on %v", nodes)
+		t.Errorf("all URLs were read from %v", nodes)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestIndexTimeouts(t *testing.T) {
 		c.HTTP.Group.Transport.HeadTimeout = configured
 		r := api.Classify([]byte(http.MethodGet), nil, []byte(path), nil)
 		if got := c.headTimeout(&r); got != want {
-			t.Errorf("%s with %s: %s; want %s", path, configured, got, want)
+			t.Errorf("%s with %s configured: got %s; want %s", path, configured, got, want)
 		}
 	}
 	f("/db/doc", 5*time.Second, 0)
@@ -51,8 +51,8 @@ func TestIndexTimeouts(t *testing.T) {
 	f("/db/_design/d/_list/l/v", time.Hour, time.Hour)
 }
 
-// TestDrain shows that a node that is drained gets no requests of clients until that is
-// undone, and is followed on.
+// TestDrain checks that a drained node gets no requests of clients until that is undone, and is
+// still followed.
 func TestDrain(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -61,13 +61,13 @@ func TestDrain(t *testing.T) {
 		t.Helper()
 		got, err := s.Drain(t.Context(), admin.DrainRequest{Origin: a.server.URL + "/", Undo: undo})
 		if err != nil || got.State != state {
-			t.Fatalf("%+v, %v; want %s", got, err, state)
+			t.Fatalf("got %+v, %v; want %s", got, err, state)
 		}
 	}
 	write := func(node string) {
 		t.Helper()
 		if g := s.do("PUT", "/db/x", `{}`); g.header.Get("X-Node") != node {
-			t.Errorf("%s takes the write (%d)", g.header.Get("X-Node"), g.status)
+			t.Errorf("%s took the write (%d)", g.header.Get("X-Node"), g.status)
 		}
 	}
 	write("a")
@@ -81,7 +81,7 @@ func TestDrain(t *testing.T) {
 	write("b")
 	for _, r := range s.requests() {
 		if strings.HasPrefix(r, "a ") {
-			t.Errorf("a node that is drained was asked for %s", r)
+			t.Errorf("a drained node received %s", r)
 		}
 	}
 	a.replicate("x", b)
@@ -95,6 +95,6 @@ func TestDrain(t *testing.T) {
 		return false
 	})
 	if _, err := s.Drain(t.Context(), admin.DrainRequest{Origin: "http://c"}); err == nil {
-		t.Error("a stranger was drained")
+		t.Error("an unknown node was drained")
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// site is a service before nodes, with its listener.
+// site is a service in front of nodes, with its listener.
 type site struct {
 	*Service
 	t      testing.TB
@@ -51,7 +51,7 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// newSite serves before that many nodes, called a, b and so on. change may change
+// newSite starts a service in front of that many nodes, called a, b and so on. change may change
 // the configuration.
 func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	t.Helper()
@@ -102,7 +102,7 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	return s
 }
 
-// startingAt is the site for a client at another address.
+// from returns the site for a client with another address.
 func (s *site) from(ip string) *site {
 	other := *s
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
@@ -116,7 +116,7 @@ type got struct {
 	status int
 	header http.Header
 	body   string
-	err    error // of reading the body
+	err    error // from reading the body
 }
 
 // cacheStatus returns Cache-Status without the name of the cache.
@@ -134,7 +134,7 @@ func (s *site) do(method, path, body string, fields ...string) *got {
 	return g
 }
 
-// tryDo is ask for requests that may get no answer.
+// tryDo is do for requests that may get no answer.
 func (s *site) tryDo(method, path, body string, fields ...string) (*got, error) {
 	var from io.Reader
 	if body != "" {
@@ -163,12 +163,12 @@ func (s *site) get(what, path string, status int, body, how string, fields ...st
 	s.t.Helper()
 	g := s.do("GET", path, "", fields...)
 	if g.status != status || g.body != body || !strings.HasPrefix(g.cacheStatus(), how) {
-		s.t.Errorf("%s: %d %q (%s), want %d %q (%s)", what, g.status, g.body, g.cacheStatus(), status, body, how)
+		s.t.Errorf("%s: got %d %q (%s), want %d %q (%s)", what, g.status, g.body, g.cacheStatus(), status, body, how)
 	}
 	return g
 }
 
-// follow has the database followed: when it returns, every node is current.
+// follow makes Kasoku follow the database. When it returns, every node is current.
 func (s *site) follow(fields ...string) {
 	s.t.Helper()
 	s.do("GET", "/db/nothing", "", fields...)
@@ -217,7 +217,7 @@ func (s *site) requests() (list []string) {
 func (s *site) expectRequests(what string, want ...string) {
 	s.t.Helper()
 	if got := strings.Join(s.requests(), ", "); got != strings.Join(want, ", ") {
-		s.t.Errorf("%s: nodes were asked for %s; want %s", what, got, strings.Join(want, ", "))
+		s.t.Errorf("%s: the nodes received %s; want %s", what, got, strings.Join(want, ", "))
 	}
 }
 

@@ -51,8 +51,8 @@ func (f *follower) cacheStatus() string {
 	return strings.TrimPrefix(f.resp.Header.Get("Cache-Status"), "kasoku; ")
 }
 
-// TestSharedFeed checks that clients of one feed get the same rows from one feed of the
-// node, and that a client without permission gets the node's own answer.
+// TestSharedFeed checks that clients of one feed get the same rows from one feed of the node, and
+// that a client without permission gets the node's own answer.
 func TestSharedFeed(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.User, c.Password, c.VisibleTTL = "kasoku", "x", time.Millisecond })
 	a := s.nodes[0]
@@ -71,25 +71,25 @@ func TestSharedFeed(t *testing.T) {
 		}
 	}
 	if got := s.settings.Load().fleet.feeds.Stats(); got.Opened != 1 || got.Clients != 20 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 	eve := s.feed("/db/_changes?feed=continuous&since=0&heartbeat=1000", "Authorization", "eve")
 	if got := s.settings.Load().fleet.feeds.Stats(); eve.cacheStatus() == all[0].cacheStatus() || got.Clients != 20 {
-		t.Errorf("eve is served: %q, %+v", eve.cacheStatus(), got)
+		t.Errorf("eve got %q, %+v", eve.cacheStatus(), got)
 	}
-	// Bob loses his right; ann does not.
+	// Bob loses his permission; ann does not.
 	a.set(func() { delete(a.allowed, "bob") })
 	if got := all[1].next(); got != "" {
-		t.Errorf("bob still gets %q", got)
+		t.Errorf("bob still got %q", got)
 	}
 	a.store("after", "{}")
 	if got := all[0].next(); !strings.Contains(got, `"id":"after"`) {
-		t.Errorf("ann gets %q", got)
+		t.Errorf("ann got %q", got)
 	}
 }
 
-// TestFeedsOfNextNode checks that clients share a feed of the next node when the first
-// one can't be reached, before a check has found that out.
+// TestFeedsOfNextNode checks that clients share a feed of the next node if the first one is
+// unreachable, before a health check has detected that.
 func TestFeedsOfNextNode(t *testing.T) {
 	s := newSite(t, 2)
 	b := s.nodes[1]
@@ -98,7 +98,7 @@ func TestFeedsOfNextNode(t *testing.T) {
 	for range 20 {
 		f := s.feed("/db/_changes?feed=continuous&since=now&heartbeat=1000")
 		if f.cacheStatus() != "fwd=miss; collapsed" {
-			t.Fatalf("%d %s", f.resp.StatusCode, f.cacheStatus())
+			t.Fatalf("got %d %s", f.resp.StatusCode, f.cacheStatus())
 		}
 		all = append(all, f)
 	}
@@ -109,6 +109,6 @@ func TestFeedsOfNextNode(t *testing.T) {
 		}
 	}
 	if got := s.settings.Load().fleet.feeds.Stats(); got.Feeds != 1 || got.Clients != 20 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 }

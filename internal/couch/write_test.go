@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestReadYourWrites checks that copies from before a write are out of reach when the write
-// is answered, and that answers of a node without the write are not cached.
+// TestReadYourWrites checks that a write invalidates cached answers before it is answered, and that
+// answers of a node without the write are not cached.
 func TestReadYourWrites(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -20,7 +20,7 @@ func TestReadYourWrites(t *testing.T) {
 	s.get("first", view, 200, rows("x", "1"), "fwd=uri-miss; stored")
 	s.requests()
 	if g := s.do("PUT", "/db/x", "2"); g.status != 201 || g.cacheStatus() != "fwd=method; detail=passed" {
-		t.Errorf("%d %s", g.status, g.cacheStatus())
+		t.Errorf("got %d %s", g.status, g.cacheStatus())
 	}
 	for range 3 { // b would answer differently
 		s.get("written", "/db/x", 200, "2", "")
@@ -32,23 +32,23 @@ func TestReadYourWrites(t *testing.T) {
 	s.get("replicated", view, 200, rows("x", "2"), "")
 }
 
-// TestUpdated checks that a document stored by an update function is read where it was
-// stored, also if the function redirects the client.
+// TestUpdated checks that a document stored by an update function is read from the node that stored
+// it, also if the function redirects the client.
 func TestUpdated(t *testing.T) {
 	s := newSite(t, 2)
 	a := s.nodes[0]
 	s.follow()
 	a.set(func() { a.mute = true })
 	if g := s.do("POST", "/db/_design/d/_update/lead/x", "1"); g.status != 303 {
-		t.Error(g.status)
+		t.Errorf("got status %d", g.status)
 	}
 	for range 4 {
 		s.get("updated", "/db/x?local_seq=true", 200, "1", "fwd=bypass")
 	}
 }
 
-// TestUncachedReadsSeeWrites checks that uncached reads are sent to nodes with the latest write,
-// too.
+// TestUncachedReadsSeeWrites checks that uncached reads, too, are sent to nodes with the latest
+// write.
 func TestUncachedReadsSeeWrites(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -60,7 +60,7 @@ func TestUncachedReadsSeeWrites(t *testing.T) {
 		s.get("of a replicator", "/db/x", 200, "1", "fwd=bypass; detail=protocol", "User-Agent", "CouchDB-Replicator/3")
 	}
 	if got := strings.Join(b.requests(), " "); got != "" {
-		t.Errorf("b was asked: %s", got)
+		t.Errorf("b received %s", got)
 	}
 	b.replicate("x", a)
 	s.settled()
@@ -69,7 +69,7 @@ func TestUncachedReadsSeeWrites(t *testing.T) {
 		s.do("GET", "/db/x?local_seq=true", "")
 	}
 	if len(a.requests()) == 0 || len(b.requests()) == 0 {
-		t.Error("reads are not balanced any more")
+		t.Error("reads are no longer balanced")
 	}
 }
 
@@ -89,8 +89,8 @@ func TestDirectWrite(t *testing.T) {
 	}
 }
 
-// TestOnlyNodeWithWrite checks that a write on one node only is read from no other while that node
-// is reachable, also when it fails.
+// TestOnlyNodeWithWrite checks that a write that only one node has is read from no other node while
+// that node is reachable, also if it fails.
 func TestOnlyNodeWithWrite(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -102,16 +102,16 @@ func TestOnlyNodeWithWrite(t *testing.T) {
 		s.cache.Apply(fakeChange(s, "x"))
 		a.set(func() { a.failing = 2 })
 		if g := s.do("GET", path, ""); g.status != 503 {
-			t.Errorf("%s, the writer fails twice: %d %s from %s", path, g.status, g.body, g.header.Get("X-Node"))
+			t.Errorf("%s, after two failures of the writer: got %d %s from %s", path, g.status, g.body, g.header.Get("X-Node"))
 		}
 	}
 	if got := strings.Join(b.requests(), " "); got != "GET /db/nothing" && got != "" {
-		t.Errorf("b was asked: %s", got)
+		t.Errorf("b received %s", got)
 	}
 }
 
-// TestFailback checks that the node that took the last write keeps the writes and the reads
-// until the first one lacks nothing.
+// TestFailback checks that the node that took the last write gets the writes and the reads until
+// the first one lacks nothing.
 func TestFailback(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -119,7 +119,7 @@ func TestFailback(t *testing.T) {
 	from := func(what, method, path, body string, node *node) {
 		t.Helper()
 		if g := s.do(method, path, body); g.status >= 300 || g.header.Get("X-Node") != node.name {
-			t.Errorf("%s: %d from %s, want %s", what, g.status, g.header.Get("X-Node"), node.name)
+			t.Errorf("%s: got %d from %s, want %s", what, g.status, g.header.Get("X-Node"), node.name)
 		}
 	}
 	a.set(func() { a.status = 503 })
@@ -139,8 +139,8 @@ func TestFailback(t *testing.T) {
 	s.get("written there", view, 200, rows("x", "2", "y", "1", "z", "1"), "")
 }
 
-// TestMergedResult shows that a read which two nodes have a part of each waits until one has
-// both, when the writes have just moved, and for nothing that is written meanwhile.
+// TestMergedResult checks that, right after a failover, a read of which two nodes have a part each
+// waits until one node has both parts, and does not wait for later writes.
 func TestMergedResult(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.MaxLag = 100 * time.Hour })
 	a, b := s.nodes[0], s.nodes[1]
@@ -165,12 +165,12 @@ func TestMergedResult(t *testing.T) {
 	s.until(func() bool { return !db.Current([]byte("z")).Has(1) })
 	b.replicate("x", a)
 	if g := <-ended; g.body != rows("x", "1", "y", "1") || g.header.Get("X-Node") != "b" {
-		t.Errorf("%d %s from %q", g.status, g.body, g.header.Get("X-Node"))
+		t.Errorf("got %d %s from %q", g.status, g.body, g.header.Get("X-Node"))
 	}
 }
 
-// TestFailbackWaits checks that the writes don't return to the first node while one to
-// another node is in flight.
+// TestFailbackWaits checks that the writes don't return to the first node while one to another
+// node is in flight.
 func TestFailbackWaits(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -194,19 +194,18 @@ func TestFailbackWaits(t *testing.T) {
 	a.replicate("y", b)
 	s.settled()
 	if g := s.do("PUT", "/db/z", "1"); g.header.Get("X-Node") != "b" {
-		t.Errorf("written to %s", g.header.Get("X-Node"))
+		t.Errorf("the write was sent to %s", g.header.Get("X-Node"))
 	}
 	close(hold)
 	<-ended
 	a.replicate("z", b)
 	s.settled()
 	if g := s.do("PUT", "/db/z", "2"); g.header.Get("X-Node") != "a" {
-		t.Errorf("in the end written to %s", g.header.Get("X-Node"))
+		t.Errorf("in the end the write was sent to %s", g.header.Get("X-Node"))
 	}
 }
 
-// TestLostAnswers checks that nothing is cached that a write without an answer may have
-// changed.
+// TestLostAnswers checks that nothing is cached that a write without an answer may have changed.
 func TestLostAnswers(t *testing.T) {
 	f := func(name string, status int, change func(*node)) {
 		t.Run(name, func(t *testing.T) {
@@ -217,12 +216,12 @@ func TestLostAnswers(t *testing.T) {
 			s.get("before", "/db/x", 200, "1", "fwd=uri-miss; stored")
 			a.set(func() { change(a) })
 			if g, err := s.tryDo("POST", "/db/", `{"_id":"x"}`); err != nil || g.status != status {
-				t.Errorf("the write: %+v, %v; want %d", g, err, status)
+				t.Errorf("the write got %+v, %v; want %d", g, err, status)
 			}
 			a.set(func() { a.dropped, a.cutBody, a.status = false, false, 0 })
 			for range 3 {
 				if how := s.do("GET", "/db/x", "").cacheStatus(); !strings.HasSuffix(how, "detail=invalidated; fwd-status=304") && !strings.Contains(how, "unsettled") {
-					t.Errorf("after it: %s", how)
+					t.Errorf("a read after the write: %s", how)
 				}
 			}
 			for range 2 {
@@ -235,7 +234,7 @@ func TestLostAnswers(t *testing.T) {
 	f("an error", 500, func(n *node) { n.status = 500 })
 }
 
-// TestRefusedWrites shows that a write which the node has refused is over.
+// TestRefusedWrites checks that a write that the node has refused has no further effect.
 func TestRefusedWrites(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -244,7 +243,7 @@ func TestRefusedWrites(t *testing.T) {
 	for _, status := range []int{400, 403, 409, 412} {
 		a.set(func() { a.status = status })
 		if g := s.do("PUT", "/db/x", "2"); g.status != status {
-			t.Errorf("%d; want %d", g.status, status)
+			t.Errorf("got %d; want %d", g.status, status)
 		}
 		a.set(func() { a.status = 0 })
 		s.do("GET", "/db/x", "")
@@ -252,8 +251,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestNodeFailures checks which requests a node's death costs: only those that it may have executed
-// and that can't be executed twice.
+// TestNodeFailures checks that only those requests fail with a node that it may have executed and
+// that can't be executed twice.
 func TestNodeFailures(t *testing.T) {
 	f := func(name string, method, path, body string, status int, from string) {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +264,7 @@ func TestNodeFailures(t *testing.T) {
 			a.set(func() { a.dropped = true })
 			g := s.do(method, path, body)
 			if g.status != status || g.header.Get("X-Node") != from {
-				t.Errorf("%d from %q (%s); want %d from %q", g.status, g.header.Get("X-Node"), g.body, status, from)
+				t.Errorf("got %d from %q (%s); want %d from %q", g.status, g.header.Get("X-Node"), g.body, status, from)
 			}
 		})
 	}
@@ -287,14 +286,14 @@ func TestUnreachableNode(t *testing.T) {
 		s.get("document", "/db/x?local_seq=true", 200, "1", "fwd=bypass")
 		s.get("result", view, 200, rows("x", "1"), "")
 		if g := s.do("POST", "/db/", `{"_id":"new"}`); g.status != 201 {
-			t.Errorf("a write: %d %s", g.status, g.body)
+			t.Errorf("a write got %d %s", g.status, g.body)
 		}
 		b.set(func() { delete(b.docs, "") })
 	}
 }
 
-// TestSettingsWithWritesToAnyNode checks that with writes to any node the first node gets what each node has
-// for itself: the list of databases, and permissions.
+// TestSettingsWithWritesToAnyNode checks that with writes to any node the first node gets the
+// requests that concern state of single nodes: the list of databases, and permissions.
 func TestSettingsWithWritesToAnyNode(t *testing.T) {
 	s := newSite(t, 2, func(c *Config) { c.Writes, c.VisibleTTL = WritesAny, time.Nanosecond })
 	a, b := s.nodes[0], s.nodes[1]
@@ -316,12 +315,12 @@ func TestSettingsWithWritesToAnyNode(t *testing.T) {
 	}
 	for _, r := range b.requests() {
 		if strings.HasPrefix(r, "HEAD") {
-			t.Errorf("b was asked %s", r)
+			t.Errorf("b received %s", r)
 		}
 	}
 }
 
-// TestRecreatedDatabase shows that nothing is left of a database that was made anew.
+// TestRecreatedDatabase checks that nothing is cached of a database that was recreated.
 func TestRecreatedDatabase(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -340,7 +339,7 @@ func TestRecreatedDatabase(t *testing.T) {
 	})
 }
 
-// TestForwarded checks which fields a node does not get from clients.
+// TestForwarded checks which header fields of clients a node does not get.
 func TestForwarded(t *testing.T) {
 	s := newSite(t, 1)
 	got := make(chan http.Header, 10)
@@ -351,13 +350,13 @@ func TestForwarded(t *testing.T) {
 		s.do(method, path, "", "X-Auth-CouchDB-UserName", "admin", "X-Auth-CouchDB-Roles", "_admin", "X-Couchdb-Vhost-Path", "/x", "X-Mine", "1")
 		h := <-got
 		if h.Get("X-Auth-CouchDB-UserName") != "" || h.Get("X-Auth-CouchDB-Roles") != "" || h.Get("X-Couchdb-Vhost-Path") != "" || h.Get("X-Mine") != "1" {
-			t.Errorf("%s: %v", request, h)
+			t.Errorf("%s: the node received %v", request, h)
 		}
 	}
 }
 
-// TestOverride checks that Kasoku interprets a POST like the node, and that no other field
-// changes the method.
+// TestOverride checks that Kasoku interprets a POST like the node, and that no other field changes
+// the method.
 func TestOverride(t *testing.T) {
 	s := newSite(t, 2)
 	a, b := s.nodes[0], s.nodes[1]
@@ -374,7 +373,7 @@ func TestOverride(t *testing.T) {
 	for i, method := range []string{"PUT", "PUT;x"} {
 		body := strconv.Itoa(i + 2)
 		if g := s.do("POST", "/db/x", body, override, method); g.status != 201 {
-			t.Errorf("%s: %d", method, g.status)
+			t.Errorf("%s: got %d", method, g.status)
 		}
 		s.get("written by "+method, "/db/x", 200, body, "fwd")
 		s.get("written by "+method, view, 200, rows("x", body), "fwd")
@@ -386,21 +385,20 @@ func TestOverride(t *testing.T) {
 	s.get("settled", "/db/x", 200, "3", "hit")
 	s.requests()
 
-	// A GET in a POST is passed on each time. A write is sent once, even if another node
-	// would answer.
+	// A GET in a POST is forwarded each time. A write is sent once, even if another node would answer.
 	for range 2 {
 		if g := s.do("POST", "/db/_all_docs", "", override, "GET"); g.status != 200 || g.cacheStatus() != "fwd=bypass; detail=protocol" {
-			t.Errorf("%d %s", g.status, g.cacheStatus())
+			t.Errorf("got %d %s", g.status, g.cacheStatus())
 		}
 	}
 	s.requests()
 	a.set(func() { a.dropped = true })
 	if g := s.do("POST", "/db/x", "4", override, "PUT"); g.status != 502 {
-		t.Errorf("the connection was cut: %d", g.status)
+		t.Errorf("a write on a cut connection: got %d", g.status)
 	}
 	a.set(func() { a.dropped, a.failing = false, 1 })
 	if g := s.do("GET", "/db/_design/d/_update/f", ""); g.status != 503 {
-		t.Errorf("an update function by GET: %d", g.status)
+		t.Errorf("an update function with GET: got %d", g.status)
 	}
 	s.expectRequests("of what writes", "a PUT /db/x", "a GET /db/_design/d/_update/f")
 }

@@ -78,12 +78,12 @@ func TestTooLong(t *testing.T) {
 	for form, feed := range map[FeedForm]string{ContinuousFeed: long, NormalFeed: `{"results":[` + long} {
 		r := NewFeedReader(strings.NewReader(feed), form)
 		if _, _, err := r.Next(); !errors.Is(err, ErrTooLong) {
-			t.Errorf("form %d: %v", form, err)
+			t.Errorf("form %d: got %v", form, err)
 		}
 	}
 }
 
-// parseWithJSON parses a row as encoding/json understands it.
+// parseWithJSON parses a row with encoding/json.
 func parseWithJSON(object []byte) (id, rev string, deleted bool, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil {
@@ -96,7 +96,7 @@ func parseWithJSON(object []byte) (id, rev string, deleted bool, ok bool) {
 	return id, rev, string(members["deleted"]) == "true", id != "" && rev != ""
 }
 
-// FuzzRow holds rows against encoding/json.
+// FuzzRow compares rows with encoding/json.
 func FuzzRow(f *testing.F) {
 	for _, seed := range []string{
 		`{"seq":"1-x","id":"a","changes":[{"rev":"1-a"}]}`,
@@ -114,10 +114,10 @@ func FuzzRow(f *testing.F) {
 		err := row.Parse(object)
 		id, rev, deleted, ok := parseWithJSON(object)
 		if !ok {
-			return // encoding/json refuses more, of other types than ours
+			return // encoding/json also rejects other members of a wrong type
 		}
 		if err != nil || string(row.ID) != id || string(row.Rev) != rev || row.Deleted != deleted {
-			t.Errorf("%s: %q %q %t, %v; want %q %q %t", object, row.ID, row.Rev, row.Deleted, err, id, rev, deleted)
+			t.Errorf("%s: got %q %q %t, %v; want %q %q %t", object, row.ID, row.Rev, row.Deleted, err, id, rev, deleted)
 		}
 	})
 }

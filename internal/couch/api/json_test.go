@@ -16,7 +16,7 @@ func TestMembers(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s=%s(%s)", m.name, m.Value, m.Text(&scratch)))
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %s; want %s", text, strings.Join(got, " "), want)
+			t.Errorf("%s: got %s; want %s", text, strings.Join(got, " "), want)
 		}
 	}
 	f(`{}`, ``)
@@ -30,7 +30,7 @@ func TestIs(t *testing.T) {
 		t.Helper()
 		m := MembersOf([]byte(text))
 		if m.Next(); m.Is("rev") != want {
-			t.Errorf("%s: %t", text, !want)
+			t.Errorf("%s: got %t, want %t", text, !want, want)
 		}
 	}
 	f(`{"rev":1}`, true)
@@ -49,15 +49,14 @@ func TestElements(t *testing.T) {
 			got = append(got, string(e.Value))
 		}
 		if strings.Join(got, "|") != want {
-			t.Errorf("%s: %s; want %s", text, strings.Join(got, "|"), want)
+			t.Errorf("%s: got %s; want %s", text, strings.Join(got, "|"), want)
 		}
 	}
 	f(`[]`, ``)
 	f(` [ 1 , "a,b" ,[2, 3],{"a":[4]} , -1.5e3 ] `, `1|"a,b"|[2, 3]|{"a":[4]}|-1.5e3`)
 }
 
-// FuzzElements holds arrays, and with them whatever is in them, against
-// encoding/json.
+// FuzzElements compares arrays, with everything that is in them, with encoding/json.
 func FuzzElements(f *testing.F) {
 	f.Add([]byte(`[1,"\\",{"a":[[]]} ,[{"b":"]"}], true]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -72,7 +71,7 @@ func FuzzElements(f *testing.F) {
 			}
 		}
 		if e.Next() {
-			t.Fatalf("%q: %q after the last", text, e.Value)
+			t.Fatalf("%q: got %q after the last element", text, e.Value)
 		}
 	})
 }

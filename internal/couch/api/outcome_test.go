@@ -35,15 +35,15 @@ func TestNamedDocuments(t *testing.T) {
 	f("COPY", "/db/a", "", "%zz", `[] false`)
 }
 
-// TestNamedTouches checks that unknown ids differ from a body without ids: the first moves
+// TestNamedTouches checks that unknown IDs differ from a body without IDs: the first invalidates
 // every document.
 func TestNamedTouches(t *testing.T) {
 	r := Classify([]byte("POST"), nil, []byte("/db"), nil)
 	if ids, _ := WriteIDs(&r, []byte(`{}`), ""); ids == nil {
-		t.Error("a document without id names nil")
+		t.Error("a document without an ID returned nil")
 	}
 	if ids, _ := WriteIDs(&r, []byte(`{`), ""); ids != nil {
-		t.Error("a broken body names something")
+		t.Error("an invalid body returned IDs")
 	}
 }
 
@@ -52,7 +52,7 @@ func TestOf(t *testing.T) {
 		t.Helper()
 		stored, ok := StoredRevisions(status, []byte(body), updated, by)
 		if got := fmt.Sprintf("%s %t", stored, ok); got != want {
-			t.Errorf("%d %s: %s; want %s", status, body, got, want)
+			t.Errorf("%d %s: got %s; want %s", status, body, got, want)
 		}
 	}
 	f(303, "", "2-a", "a", "[{a 2-a}] true")
@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 	f(0, ``, "", "", `[] false`)
 }
 
-// FuzzNamed holds the ids of a document against encoding/json.
+// FuzzNamed compares the IDs of a document with encoding/json.
 func FuzzNamed(f *testing.F) {
 	f.Add([]byte(`{"docs":[{"_id":"a"},{"_id":[]}],"_id":"\ud83d\ude00"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -80,7 +80,7 @@ func FuzzNamed(f *testing.F) {
 		var members map[string]json.RawMessage
 		if json.Unmarshal(body, &members) != nil || members == nil {
 			if ok {
-				t.Errorf("%q: %q of what is no object", body, ids)
+				t.Errorf("%q isn't an object, but got the IDs %q", body, ids)
 			}
 			return
 		}

@@ -35,7 +35,7 @@ func TestReplaced(t *testing.T) {
 	f(`"x"`, `"a"`, false)
 	f("null", `"1"`, false)
 	f(packedEmpty, packedEmpty, false)
-	f(packedPlain, packedEmpty, false) // nothing is known of its files yet
+	f(packedPlain, packedEmpty, false) // the first position has no UUIDs yet
 	f(packedEmpty, packedOther, false) // of other nodes of a cluster
 	f(packedEmpty, `"3-g1AAAA"`, false)
 	f(pack(t, 5, "aaaaaaa"), pack(t, 6, "aaaaaaa"), false)
@@ -51,15 +51,15 @@ func TestUnpack(t *testing.T) {
 		"couchdb@127.0.0.1 80000000-ffffffff": {0, "d767d0b"}, "couchdb@127.0.0.1 0-7fffffff": {0, "49979d6"},
 	}
 	if len(got.shards) != len(want) {
-		t.Fatalf("%v; want %v", got.shards, want)
+		t.Fatalf("got %v; want %v", got.shards, want)
 	}
 	for name, s := range want {
 		if got.shards[name] != s {
-			t.Errorf("%s is %v; want %v", name, got.shards[name], s)
+			t.Errorf("%s: got %v; want %v", name, got.shards[name], s)
 		}
 	}
 	if n := len(parsePosition(packedOther).shards); n != 4 {
-		t.Errorf("%d shards of four", n)
+		t.Errorf("got %d shards, want four", n)
 	}
 }
 
@@ -75,7 +75,7 @@ func FuzzReplaced(f *testing.F) {
 	})
 }
 
-// pack writes the position of a database with one shard.
+// pack returns the position of a database with one shard.
 func pack(t *testing.T, seq int, uuid string) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -24,8 +24,8 @@ func (t Touch) String() string {
 	return strings.Join(on, ",")
 }
 
-// TestRows has a line for each row and method in CouchDB's manual: the class, the kind of
-// resource, the node, and the touched things.
+// TestRows has a case for each row and method in CouchDB's manual: the class, the kind of resource,
+// the node, and the things touched.
 func TestRows(t *testing.T) {
 	f := func(methods, target, want string) {
 		t.Helper()
@@ -131,13 +131,13 @@ func TestRows(t *testing.T) {
 	f("GET", "/%5Fusers/_all_docs", "pass | result | any")
 }
 
-// TestPaths checks how paths are taken apart.
+// TestPaths checks how paths are parsed.
 func TestPaths(t *testing.T) {
 	f := func(method, target, class, db, id, attachment string) {
 		t.Helper()
 		r := of(method, target)
 		if got := r.Class.String(); got != class || string(r.AppendDB(nil)) != db || string(r.AppendID(nil)) != id || string(r.Attachment) != attachment {
-			t.Errorf("%s %s: %s, %q, %q, %q", method, target, got, r.AppendDB(nil), r.AppendID(nil), r.Attachment)
+			t.Errorf("%s %s: got %s, %q, %q, %q", method, target, got, r.AppendDB(nil), r.AppendID(nil), r.Attachment)
 		}
 	}
 	f("GET", "//db//id", "read", "db", "id", "")
@@ -167,7 +167,7 @@ func TestFlags(t *testing.T) {
 	f := func(target string, class Class, flags Flags) {
 		t.Helper()
 		if r := of("GET", target); r.Class != class || r.Flags != flags {
-			t.Errorf("%s: %s, %b", target, r.Class, r.Flags)
+			t.Errorf("%s: got %s, %b", target, r.Class, r.Flags)
 		}
 	}
 	f("/db/id?rev=1-a", Read, NamedRevision)
@@ -203,7 +203,7 @@ func TestOverride(t *testing.T) {
 		t.Helper()
 		r := Classify([]byte(method), []byte(override), []byte(path), nil)
 		if got := r.Class.String() + " " + r.Touch.String(); strings.TrimSpace(got) != want {
-			t.Errorf("%s with %q %s: %s; want %s", method, override, path, got, want)
+			t.Errorf("%s with %q %s: got %s; want %s", method, override, path, got, want)
 		}
 	}
 	f("POST", "DELETE", "/db", "write body,database,names,security")
@@ -217,7 +217,7 @@ func TestOverride(t *testing.T) {
 	f("POST", "COPY", "/db/id", "write document,destination")
 	f("POST", "POST", "/db/_find", "pass")
 	f("PUT", "DELETE", "/db/id", "write document")
-	// Anything may happen where nodes need not agree.
+	// The result is undefined where versions of CouchDB differ.
 	for _, odd := range []string{"DELETE;q=1", "delete", " DELETE", "PUT,DELETE", "PATCH", ""} {
 		f("POST", odd, "/db", "write body,database,names,security")
 		f("POST", odd, "/db/id", "write document,destination")
@@ -230,7 +230,7 @@ func TestKey(t *testing.T) {
 		t.Helper()
 		r := of("GET", target)
 		if got := string(r.AppendKey(nil)); got != want {
-			t.Errorf("%s: %s; want %s", target, got, want)
+			t.Errorf("%s: got %s; want %s", target, got, want)
 		}
 	}
 	f("/db/id", "/db/id")
@@ -253,7 +253,7 @@ func TestBody(t *testing.T) {
 		t.Helper()
 		got, kept := new(Route).AppendBody([]byte("k"), []byte(body))
 		if string(got) != want || kept != ok {
-			t.Errorf("%s: %q, %t", body, got, kept)
+			t.Errorf("%s: got %q, %t", body, got, kept)
 		}
 	}
 	f(`{ "keys" : ["a b", 1] }`, "k\x00"+`{"keys":["a b",1]}`, true)
@@ -272,7 +272,7 @@ func TestAccept(t *testing.T) {
 	same := func(target, a, b string, want bool) {
 		t.Helper()
 		if got := key(target, a) == key(target, b); got != want {
-			t.Errorf("%s: %q and %q: %t", target, a, b, got)
+			t.Errorf("%s: %q and %q: got the same key %t", target, a, b, got)
 		}
 	}
 	same("/db/id", "*/*", "text/html", true)
@@ -288,11 +288,11 @@ func TestAccept(t *testing.T) {
 	}
 	bulk := Classify([]byte("POST"), nil, []byte("/db/_bulk_get"), nil)
 	if string(bulk.AppendAccept(nil, []byte("*/*"))) == string(bulk.AppendAccept(nil, []byte("application/json"))) {
-		t.Error("_bulk_get: parts and JSON have one key")
+		t.Error("_bulk_get: multipart and JSON have the same key")
 	}
 }
 
-// TestAllocs checks the allocations of the work before every hit.
+// TestAllocs checks the allocations that every hit needs.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the race detector allocates
@@ -333,7 +333,7 @@ func FuzzClassify(f *testing.F) {
 		again, rest, _ := strings.Cut(key, "?")
 		s := Classify([]byte(method), []byte(override), []byte(again), []byte(rest))
 		if second := string(s.AppendKey(nil)); second != key {
-			t.Errorf("%s: key %s, whose key is %s", target, key, second)
+			t.Errorf("%s: got the key %s, whose key is %s", target, key, second)
 		}
 		if s.Class != r.Class || s.Kind != r.Kind || s.Flags != r.Flags || string(s.AppendDB(nil)) != string(r.AppendDB(nil)) || string(s.AppendID(nil)) != string(r.AppendID(nil)) {
 			t.Errorf("%s: %+v; its key %s: %+v", target, r, key, s)

@@ -37,7 +37,7 @@ func TestIdentify(t *testing.T) {
 	} {
 		i := id(pairs...)
 		if before, seen := all[i]; seen {
-			t.Errorf("%q is taken for %s", pairs, before)
+			t.Errorf("%q has the identity of %s", pairs, before)
 		}
 		all[i] = fmt.Sprintf("%q", pairs)
 		if i.Anonymous != (len(pairs) == 0) {
@@ -88,7 +88,7 @@ func checkWithStatus(status int, asked *atomic.Int32) Check {
 func (g *Cache) expect(t *testing.T, id Identity, name string, want Verdict) {
 	t.Helper()
 	if got, _ := g.Lookup(id, []byte(name), g.space.Cache().Now()); got != want {
-		t.Errorf("%s for %s; want %s", got, name, want)
+		t.Errorf("got %s for %s; want %s", got, name, want)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestDecisions(t *testing.T) {
 		name := fmt.Sprint("db", status)
 		g.expect(t, bob, name, Unknown)
 		if got, err := g.Decide(t.Context(), bob, []byte(name), checkWithStatus(status, &asked)); got != want || err != nil {
-			t.Errorf("%d: %s, %v; want %s", status, got, err, want)
+			t.Errorf("status %d: got %s, %v; want %s", status, got, err, want)
 		}
 		g.expect(t, bob, name, kept)
 		g.expect(t, ann, name, Unknown)
@@ -114,11 +114,11 @@ func TestDecisions(t *testing.T) {
 	f(500, Unknown, Unknown)
 	f(302, Unknown, Unknown)
 	if got, err := g.Decide(t.Context(), bob, db, func(context.Context, bool) (int, error) { return 0, errors.New("away") }); err == nil {
-		t.Errorf("%s of a node that is away", got)
+		t.Errorf("got %s from an unreachable node", got)
 	}
 }
 
-// TestWrites checks which decisions fall with which writes.
+// TestWrites checks which decisions are dropped with which writes.
 func TestWrites(t *testing.T) {
 	f := func(method, path string, want ...Verdict) {
 		t.Helper()
@@ -151,8 +151,8 @@ func TestWrites(t *testing.T) {
 	f("PUT", "/_node/_local/_config/admins/x", Unknown, Unknown, Unknown)
 }
 
-// TestDecisionOvertakenByWrite checks that a decision which a write of _security overtakes is not
-// kept.
+// TestDecisionOvertakenByWrite checks that a decision is not cached if _security is written
+// meanwhile.
 func TestDecisionOvertakenByWrite(t *testing.T) {
 	g, c := newCache(t)
 	defer c.Close()
@@ -167,7 +167,7 @@ func TestDecisionOvertakenByWrite(t *testing.T) {
 	g.expect(t, bob, "db", Unknown)
 	if _, err := g.Decide(t.Context(), bob, db, func(_ context.Context, writer bool) (int, error) {
 		if !writer {
-			t.Error("any node is asked right after a write")
+			t.Error("any node is queried right after a write")
 		}
 		return 403, nil
 	}); err != nil {
@@ -191,7 +191,7 @@ func TestLifetime(t *testing.T) {
 		for range 10 {
 			v, refresh := g.Lookup(bob, db, c.Now())
 			if v != Allowed {
-				t.Errorf("%s before the end", v)
+				t.Errorf("got %s before the end", v)
 			}
 			if refresh {
 				refreshes++
@@ -205,7 +205,7 @@ func TestLifetime(t *testing.T) {
 		synctest.Wait()
 		g.expect(t, bob, "db", Denied)
 		if refreshes != 1 || asked.Load() != 2 {
-			t.Errorf("%d refreshes, asked %d times", refreshes, asked.Load())
+			t.Errorf("got %d refreshes and %d requests", refreshes, asked.Load())
 		}
 		time.Sleep(2001 * time.Millisecond)
 		g.expect(t, bob, "db", Unknown)
@@ -233,7 +233,7 @@ func TestSharedCheck(t *testing.T) {
 		}
 		wg.Wait()
 		if asked.Load() != 1 {
-			t.Errorf("asked %d times", asked.Load())
+			t.Errorf("the node received %d requests", asked.Load())
 		}
 	})
 }
@@ -243,7 +243,7 @@ func TestScope(t *testing.T) {
 		t.Helper()
 		r := api.Classify([]byte("GET"), nil, []byte(path), nil)
 		if got := string(AppendScope(nil, &r, a)) == string(AppendScope(nil, &r, b)); got != want {
-			t.Errorf("%s: shared %t", path, got)
+			t.Errorf("%s: got shared %t", path, got)
 		}
 	}
 	f("/db/doc", bob, ann, true)
@@ -268,6 +268,6 @@ func TestAllocs(t *testing.T) {
 		_ = Identify(header)
 		g.Lookup(bob, db, c.Now())
 	}); allocs != 0 {
-		t.Errorf("%v allocations", allocs)
+		t.Errorf("%v allocations, want none", allocs)
 	}
 }

@@ -27,20 +27,20 @@ func TestServe(t *testing.T) {
 		x, ok := s.call("GET", "feed=longpoll", "", "Accept", "application/json", "Authorization", "Basic x")
 		want := "Server: CouchDB/3.5.0\r\nContent-Type: application/json\r\nCache-Control: must-revalidate\r\nCache-Status: kasoku; fwd=miss; collapsed\r\n"
 		if got := string(x.Reply.Head()); !ok || x.Reply.Status != 200 || got != want {
-			t.Errorf("%t %d %q", ok, x.Reply.Status, got)
+			t.Errorf("got %t %d %q", ok, x.Reply.Status, got)
 		}
 		if got := string(x.Reply.Body); got != "{\"results\":[\n"+line(1, "a", 1)+"\n],\n\"last_seq\":\"1-1\",\"pending\":0}\n" {
-			t.Errorf("%q", got)
+			t.Errorf("got %q", got)
 		}
 		x, ok = s.call("GET", "feed=eventsource", "", "Last-Event-ID", `"1-1"`, "Accept", "text/event-stream")
 		if got := string(x.Reply.Head()); !ok || !strings.Contains(got, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n") || string(x.Reply.Body) != "\n" {
-			t.Errorf("%t %q %q", ok, got, x.Reply.Body)
+			t.Errorf("got %t %q %q", ok, got, x.Reply.Body)
 		}
 	})
 }
 
-// TestNextNode checks that clients of an unreachable node share the feed of the next node,
-// and that a refused client does not get the next node's.
+// TestNextNode checks that clients of an unreachable node share the feed of the next node, and that
+// a refused client does not get the next node's feed.
 func TestNextNode(t *testing.T) {
 	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		s.put("a")
@@ -48,11 +48,11 @@ func TestNextNode(t *testing.T) {
 		for range 3 {
 			x, ok := s.call("GET", "feed=longpoll", "")
 			if want := "{\"results\":[\n" + line(1, "a", 1) + "\n],\n\"last_seq\":\"1-1\",\"pending\":0}\n"; !ok || string(x.Reply.Body) != want {
-				t.Errorf("%t %q", ok, x.Reply.Body)
+				t.Errorf("got %t %q", ok, x.Reply.Body)
 			}
 		}
 		if got := s.feeds.Stats(); got.Feeds != 1 || s.maxOpen != 1 {
-			t.Errorf("%+v, %d feeds at a time", got, s.maxOpen)
+			t.Errorf("got %+v, %d concurrent feeds", got, s.maxOpen)
 		}
 		s.nodes = []int{1}
 		if _, ok := s.call("GET", "feed=longpoll", ""); ok {
@@ -62,12 +62,12 @@ func TestNextNode(t *testing.T) {
 		s.nodes = []int{1, 2}
 		s.requests()
 		if _, ok := s.call("GET", "feed=longpoll&only=x", ""); ok || len(s.requests()) != 2 {
-			t.Error("another node was asked after one had refused")
+			t.Error("another node was queried after one had refused")
 		}
 	})
 }
 
-// TestUnshared checks which requests are left to the node without a request to it.
+// TestUnshared checks which requests are forwarded to the node instead of sharing a feed.
 func TestUnshared(t *testing.T) {
 	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		f := func(method, query, body string, header ...string) {
@@ -105,7 +105,7 @@ func TestIdentity(t *testing.T) {
 			}
 			synctest.Wait()
 			if got := strings.Join(s.authors, ","); s.feeds.Stats().Opened != uint64(feeds) || got != authors {
-				t.Errorf("%t %s: %+v, read by %q", own, query, s.feeds.Stats(), got)
+				t.Errorf("%t %s: got %+v, read with the credentials %q", own, query, s.feeds.Stats(), got)
 			}
 		})
 	}
@@ -129,11 +129,11 @@ func TestPost(t *testing.T) {
 			}
 		}
 		if got := s.feeds.Stats(); got.Opened != 2 || got.Pages != 3 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v", got)
 		}
 		for _, text := range s.requests() {
 			if strings.Contains(text, "_changes") != strings.HasPrefix(text, "POST ") {
-				t.Error(text)
+				t.Errorf("got %q", text)
 			}
 		}
 	})
@@ -148,10 +148,10 @@ func FuzzParseQuery(f *testing.F) {
 		if !ok {
 			return
 		}
-		// The shared parameters are a query of their own with the same meaning.
+		// The shared parameters are a query with the same meaning.
 		again, ok := ParseQuery(q.shared+"&feed=continuous&heartbeat=1000", "")
 		if !ok || again.shared != q.shared || again.design != q.design || again.filterSeesRequest != q.filterSeesRequest || again.Limit != 0 || again.Since != "0" {
-			t.Errorf("%q: %+v becomes %+v", text, q, again)
+			t.Errorf("%q: %+v was parsed again as %+v", text, q, again)
 		}
 		if q.Since == "" || q.Limit < 0 || q.Heartbeat < 0 || q.Heartbeat > maxPause || q.Timeout > maxPause || q.design == "" && q.filterSeesRequest {
 			t.Errorf("%q: %+v", text, q)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestOwnPosition checks that a client whose feed ends before the first row gets its start
-// position, in the node's format.
+// TestOwnPosition checks that a client whose feed ends before the first row gets its start position,
+// in the node's format.
 func TestOwnPosition(t *testing.T) {
 	f := func(numbers bool, since, last string, end func(s *scene, all []*client)) {
 		t.Helper()
@@ -36,8 +36,8 @@ func TestOwnPosition(t *testing.T) {
 	}
 }
 
-// TestStopOpening checks that nothing is sent before the node has answered, since even the
-// format of its positions is unknown.
+// TestStopOpening checks that nothing is sent before the node has answered, because the format of
+// its positions is not known.
 func TestStopOpening(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.set(func() { s.holdInfo = make(chan struct{}) })
@@ -46,13 +46,13 @@ func TestStopOpening(t *testing.T) {
 		s.expect(c, "")
 		close(c.stop)
 		if o := <-c.done; o != unavailable || c.fakeClient.takeOutput() != "" {
-			t.Errorf("outcome %d after %q", o, c.fakeClient.takeOutput())
+			t.Errorf("got the outcome %d after %q", o, c.fakeClient.takeOutput())
 		}
 	})
 }
 
-// TestNodeFailsBeforeFirstRow checks that a client without any row continues on another node when its node
-// dies, and that others are cut.
+// TestNodeFailsBeforeFirstRow checks that a client without any row continues on another node when
+// its node fails, and that others are cut.
 func TestNodeFailsBeforeFirstRow(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
@@ -62,7 +62,7 @@ func TestNodeFailsBeforeFirstRow(t *testing.T) {
 		s.set(func() { s.down = true })
 		s.breakOff()
 		if o := <-late.done; o != nextNode || late.takeOutput() != "" {
-			t.Errorf("outcome %d after %q", o, late.takeOutput())
+			t.Errorf("got the outcome %d after %q", o, late.takeOutput())
 		}
 		s.expect(first, "\n<cut>")
 	})

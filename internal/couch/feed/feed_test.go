@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// fakeClient is a client's end.
+// fakeClient is a client that records the output of its feed.
 type fakeClient struct {
 	mu      sync.Mutex
 	text    strings.Builder
@@ -51,7 +51,7 @@ func (s *fakeClient) Write(p []byte) (int, error) {
 func (s *fakeClient) Close() error { s.mu.Lock(); defer s.mu.Unlock(); s.closed = true; return nil }
 func (s *fakeClient) Cut()         { s.mu.Lock(); defer s.mu.Unlock(); s.cut = true }
 
-// setOnWrite has f called with each write.
+// setOnWrite sets a function to be called with each write.
 func (s *fakeClient) setOnWrite(f func()) { s.mu.Lock(); defer s.mu.Unlock(); s.onWrite = f }
 
 func (s *fakeClient) setStuck(on bool) {
@@ -80,24 +80,24 @@ func (s *fakeClient) takeOutput() string {
 	return text
 }
 
-// client is a client in a test.
+// client is a client of a feed in a test.
 type client struct {
 	*fakeClient
 	done   chan sessionResult
 	cancel context.CancelFunc
 	stop   chan struct{}
-	denied atomic.Bool // whether the client has lost its right
+	denied atomic.Bool // the client has lost its permission
 }
 
-// scene is feeds from a node, in a bubble.
+// scene has feeds from a node, in a synctest bubble.
 type scene struct {
 	*testing.T
 	*node
 	feeds *Feeds
-	nodes []int // for the next clients
+	nodes []int // used for the next clients
 }
 
-// play runs a test in a bubble.
+// play runs a test in a synctest bubble.
 func play(t *testing.T, cfg Config, script func(s *scene)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
@@ -107,7 +107,7 @@ func play(t *testing.T, cfg Config, script func(s *scene)) {
 		s.feeds.Close()
 		synctest.Wait()
 		if got := s.feeds.Stats(); got.Feeds != 0 || got.Clients != 0 {
-			t.Errorf("%+v are left", got)
+			t.Errorf("feeds are left: %+v", got)
 		}
 	})
 }
@@ -143,14 +143,14 @@ func (s *scene) connect(query string) *client {
 	return c
 }
 
-// leave takes a client off that is still there.
+// leave disconnects a client that is still connected.
 func (s *scene) leave(c *client) {
 	s.Helper()
 	c.cancel()
 	<-c.done
 }
 
-// passOn lets time go by.
+// pass waits, on the bubble's clock.
 func (s *scene) pass(d time.Duration) {
 	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
@@ -192,12 +192,12 @@ func TestForms(t *testing.T) {
 		s.leave(lines)
 		s.leave(events)
 		if got := s.requests(); len(got) != 3 || got[1] != "GET /d%20b/_changes?feed=continuous&heartbeat=3333&since=1-1" {
-			t.Errorf("asked %q", got)
+			t.Errorf("the node received %q", got)
 		}
 	})
 }
 
-// TestEndOfFeed checks how feeds end that are not left.
+// TestEndOfFeed checks how feeds end that their clients don't close.
 func TestEndOfFeed(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		quiet := s.connect("feed=continuous&since=now&timeout=5000")
@@ -226,7 +226,7 @@ func TestEndOfFeed(t *testing.T) {
 
 func (s *scene) skipOutput(c *client) { synctest.Wait(); c.takeOutput() }
 
-// TestSince checks where clients begin, and which requests that needs.
+// TestSince checks where clients' feeds begin, and which requests that needs.
 func TestSince(t *testing.T) {
 	play(t, Config{PageRows: 2}, func(s *scene) {
 		for _, id := range []string{"a", "b", "c", "a", "d"} {
@@ -246,15 +246,15 @@ func TestSince(t *testing.T) {
 		f("6-1", line(7, "f", 1))
 		f("%225-1%22", line(6, "e", 1)+",\r\n"+line(7, "f", 1))
 		if got := s.requests(); len(got) != 0 {
-			t.Errorf("what the ring has cost %q", got)
+			t.Errorf("rows in the ring still needed %q", got)
 		}
-		f("4-1", line(5, "d", 1)+",\r\n"+line(6, "e", 1)+",\r\n"+line(7, "f", 1)) // the page meets the ring
+		f("4-1", line(5, "d", 1)+",\r\n"+line(6, "e", 1)+",\r\n"+line(7, "f", 1)) // a page, and the rest from the ring
 		f("9-0", line(2, "b", 1)+",\r\n"+line(3, "c", 1)+",\r\n"+line(4, "a", 2)+",\r\n"+line(5, "d", 1)+",\r\n"+line(6, "e", 1)+",\r\n"+line(7, "f", 1))
 		if got := s.requests(); len(got) != 3 || !strings.Contains(got[0], "feed=normal&limit=2&since=4-1") {
-			t.Errorf("asked %q", got)
+			t.Errorf("the node received %q", got)
 		}
 		if c := s.connect("feed=longpoll&since=garbage"); <-c.done != passOn {
-			t.Error("a position that the node refuses is not passed")
+			t.Error("a position that the node refuses is not forwarded")
 		}
 		limit := s.connect("feed=continuous&limit=1")
 		s.expect(limit, line(2, "b", 1)+"\n{\"last_seq\":\"2-1\",\"pending\":5}\n<end>")
@@ -325,8 +325,8 @@ func TestNodeFeedEnds(t *testing.T) {
 	f(func(s *scene) { s.put(strings.Repeat("x", 2<<20)) }, "<cut>")
 }
 
-// TestRefused checks that clients whose feed can't be shared are left to the node, or to
-// another one if that can't be reached.
+// TestRefused checks that clients whose feed can't be shared are forwarded to the node, or to
+// another one if that is unreachable.
 func TestRefused(t *testing.T) {
 	f := func(want sessionResult, spoil func(s *scene)) {
 		t.Helper()
@@ -336,10 +336,10 @@ func TestRefused(t *testing.T) {
 			select {
 			case o := <-c.done:
 				if o != want || c.fakeClient.takeOutput() != "" {
-					t.Errorf("outcome %d after %q; want %d", o, c.fakeClient.takeOutput(), want)
+					t.Errorf("got the outcome %d after %q; want %d", o, c.fakeClient.takeOutput(), want)
 				}
 			default:
-				t.Error("no outcome")
+				t.Error("the client has no outcome")
 				s.leave(c)
 			}
 		})
@@ -351,8 +351,8 @@ func TestRefused(t *testing.T) {
 	f(passOn, func(s *scene) { c := s.connect("feed=continuous"); s.Cleanup(c.cancel) })
 }
 
-// TestSlow checks that a client that does not read delays no other, and misses nothing when
-// it reads again.
+// TestSlow checks that a client that does not read doesn't delay others, and misses nothing when it
+// reads again.
 func TestSlow(t *testing.T) {
 	play(t, Config{RingBytes: 1000, PageRows: 7}, func(s *scene) {
 		slow, quick := s.connect("feed=continuous&since=now"), s.connect("feed=continuous&since=now")
@@ -388,7 +388,7 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// TestDesign checks that clients after a change of the filter get the new one.
+// TestDesign checks that clients that connect after a change of the filter get the new one.
 func TestDesign(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		f := func(outcomes ...sessionResult) {
@@ -398,11 +398,11 @@ func TestDesign(t *testing.T) {
 				select {
 				case o := <-c.done:
 					if o != want {
-						s.Errorf("outcome %d; want %d", o, want)
+						s.Errorf("got the outcome %d; want %d", o, want)
 					}
 				default:
 					if want != served {
-						s.Errorf("served; want %d", want)
+						s.Errorf("the feed is still served; want the outcome %d", want)
 					}
 					s.Cleanup(c.cancel)
 				}
@@ -413,12 +413,12 @@ func TestDesign(t *testing.T) {
 		s.set(func() { s.design = `"2-d"` })
 		f(filterChanged, served, served)
 		if got := s.feeds.Stats(); got.Opened != 2 || got.Clients != 5 {
-			s.Errorf("%+v", got)
+			s.Errorf("got %+v", got)
 		}
 	})
 }
 
-// openFeeds returns how many feeds are open at the node.
+// openFeeds returns the number of feeds open at the node.
 func (s *scene) openFeeds() (n int) {
 	s.set(func() { n = s.open["|"] })
 	return n
@@ -432,11 +432,11 @@ func TestLinger(t *testing.T) {
 			s.pass(14 * time.Second)
 		}
 		if got := s.feeds.Stats(); got.Opened != 1 || got.Feeds != 1 {
-			s.Errorf("%+v", got)
+			s.Errorf("got %+v", got)
 		}
 		s.pass(2 * time.Second)
 		if got := s.feeds.Stats(); got.Feeds != 0 || s.openFeeds() != 0 {
-			s.Errorf("%+v, %d open", got, s.openFeeds())
+			s.Errorf("got %+v, %d open at the node", got, s.openFeeds())
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestClientIsNeverCurrent checks that a client for which there is always another row loses its
-// right like others, and is ended like others when Kasoku stops.
+// permission like others, and is ended like others when Kasoku stops.
 func TestClientIsNeverCurrent(t *testing.T) {
 	const maxRows = 1000 // rows, if nothing ends the client
 	f := func(end func(c *client), want string) {
@@ -30,7 +30,7 @@ func TestClientIsNeverCurrent(t *testing.T) {
 			s.put("a")
 			s.pass(2 * maxRows * 100 * time.Millisecond)
 			if text := c.takeOutput(); !strings.HasSuffix(text, want) || rows > 100 {
-				t.Errorf("%d rows, and at last %q; want %q", rows, text[max(0, len(text)-100):], want)
+				t.Errorf("got %d rows, and in the end %q; want %q", rows, text[max(0, len(text)-100):], want)
 			}
 			c.cancel()
 			<-c.done
@@ -40,8 +40,8 @@ func TestClientIsNeverCurrent(t *testing.T) {
 	f(func(c *client) { close(c.stop) }, "\"pending\":1}\n<end>")
 }
 
-// TestCopyRows checks how much a client takes from the ring at once: it may hold that for
-// as long as it likes.
+// TestCopyRows checks how many rows a client takes from the ring at once, because it may keep them
+// for any time.
 func TestCopyRows(t *testing.T) {
 	f := func(length, want int) {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestCopyRows(t *testing.T) {
 		}
 		dst := make([]row, 32)
 		if got := g.copyRows(4, dst); got != want || dst[0].seq != "4" || dst[want-1].seq != fmt.Sprint(want+3) {
-			t.Errorf("%d rows of %d bytes; want %d", got, length, want)
+			t.Errorf("got %d rows of %d bytes; want %d", got, length, want)
 		}
 	}
 	f(100, 32)
@@ -62,8 +62,8 @@ func TestCopyRows(t *testing.T) {
 	f(4*maxBatchText, 1)
 }
 
-// TestDisconnectDuringDesignRequest checks that clients that leave during the request for their filter's
-// revision don't affect others.
+// TestDisconnectDuringDesignRequest checks that clients that disconnect during the request for
+// their filter's revision don't affect others.
 func TestDisconnectDuringDesignRequest(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
@@ -81,7 +81,7 @@ func TestDisconnectDuringDesignRequest(t *testing.T) {
 		s.expect(waiting, "\n"+line(1, "a", 1)+"\n")
 		later := s.connect(query)
 		if got := s.feeds.Stats(); got.Opened != 1 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v", got)
 		}
 		s.leave(first)
 		s.leave(waiting)
@@ -89,14 +89,14 @@ func TestDisconnectDuringDesignRequest(t *testing.T) {
 	})
 }
 
-// TestFeedLimit checks that retired feeds count as well.
+// TestFeedLimit checks that retired feeds count towards the limit.
 func TestFeedLimit(t *testing.T) {
 	play(t, Config{MaxGroups: 2}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
 		f := func(want sessionResult) {
 			s.Helper()
 			if o := <-s.connect(query).done; o != want {
-				s.Errorf("outcome %d; want %d", o, want)
+				s.Errorf("got the outcome %d; want %d", o, want)
 			}
 		}
 		for _, design := range []string{`"2-d"`, `"3-d"`} {
@@ -108,13 +108,13 @@ func TestFeedLimit(t *testing.T) {
 		}
 		f(passOn)
 		if got := s.feeds.Stats(); got.Feeds != 2 || got.Clients != 2 {
-			s.Errorf("%+v", got)
+			s.Errorf("got %+v", got)
 		}
 	})
 }
 
-// TestRareRows checks that a node may search for minutes for a row that passes a filter, and
-// that this delays no client without a filter.
+// TestRareRows checks that a node may search for minutes for a row that passes a filter, and that
+// this doesn't delay clients without a filter.
 func TestRareRows(t *testing.T) {
 	play(t, Config{MaxPages: 1}, func(s *scene) {
 		s.put("a")
@@ -132,8 +132,8 @@ func TestRareRows(t *testing.T) {
 	})
 }
 
-// TestFeedsCutRepeatedly checks that a node whose feeds are cut as soon as they are open does not get
-// requests at a high rate, and that clients get the rows.
+// TestFeedsCutRepeatedly checks that a node whose feeds are cut as soon as they are open does not
+// get requests at a high rate, and that clients get the rows.
 func TestFeedsCutRepeatedly(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.put("a")
@@ -150,7 +150,7 @@ func TestFeedsCutRepeatedly(t *testing.T) {
 		s.requests()
 		s.pass(20 * time.Second)
 		if n := len(s.requests()); n > 100 {
-			t.Errorf("%d requests in 20 s", n)
+			t.Errorf("the node received %d requests in 20 s", n)
 		}
 		cancel()
 		<-done
@@ -158,7 +158,7 @@ func TestFeedsCutRepeatedly(t *testing.T) {
 		s.put("b")
 		s.pass(3 * time.Second)
 		if text := c.takeOutput(); !strings.HasSuffix(text, line(2, "b", 1)+"\n") {
-			t.Errorf("%q", text)
+			t.Errorf("got %q", text)
 		}
 		s.leave(c)
 		synctest.Wait()
@@ -174,7 +174,7 @@ func TestUnusedFeed(t *testing.T) {
 		s.requests()
 		s.pass(time.Minute)
 		if got := s.requests(); len(got) != 0 {
-			t.Errorf("asked %q", got)
+			t.Errorf("the node received %q", got)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // own data, but no buffer.
 func TestManyClients(t *testing.T) {
 	if n := unsafe.Sizeof(session{}); n > 512 {
-		t.Errorf("a client takes %d bytes", n)
+		t.Errorf("the struct of a client has %d bytes", n)
 	}
 	const (
 		clients = 2000
@@ -29,7 +29,7 @@ func TestManyClients(t *testing.T) {
 			all[i] = s.connect([...]string{"feed=continuous&heartbeat=60000&since=1-1", "feed=eventsource&heartbeat=true&since=now"}[i%2])
 		}
 		if got := (inUse() - before) / clients; got > each {
-			t.Errorf("an idle client takes %d bytes; want at most %d", got, each)
+			t.Errorf("an idle client uses %d bytes; want at most %d", got, each)
 		}
 		var lines, events strings.Builder
 		for i := range 50 {
@@ -48,13 +48,13 @@ func TestManyClients(t *testing.T) {
 		s.leave(first)
 		s.set(func() {
 			if got := s.feeds.Stats(); got.Opened != 1 || s.maxOpen != 1 || got.Pages != 0 {
-				t.Errorf("%+v, %d feeds at a time", got, s.maxOpen)
+				t.Errorf("got %+v, %d concurrent feeds", got, s.maxOpen)
 			}
 		})
 	})
 }
 
-// inUse is the memory of the heap and of stacks that is in use.
+// inUse returns the memory of the heap and of stacks in use.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -17,14 +17,14 @@ import (
 // follower follows the database as CouchDB's clients do: by feeds of any form in sequence,
 // each from where the last one ended.
 type follower struct {
-	only      string // of which documents
+	only      string // a prefix of the documents' IDs
 	since     string // "" before the first feed with since=now
-	from      int    // all that has changed behind this is to be seen
+	from      int    // all changes after this position must be received
 	docs      map[string]int
 	positions []int // the positions of all rows, in order
 }
 
-// query draws the next feed.
+// query generates the next feed.
 func (f *follower) query(r *rand.Rand) (form Form, query string) {
 	form = Form(r.IntN(3))
 	query = "feed=" + [...]string{"continuous", "longpoll", "eventsource"}[form] + "&since=" + f.since
@@ -89,7 +89,7 @@ func (f *follower) row(t *testing.T, text string) {
 		t.Fatalf("%q: %v", text, err)
 	}
 	if !strings.HasPrefix(row.ID, f.only) {
-		t.Fatalf("a follower of %q got %s", f.only, text)
+		t.Fatalf("a follower of %q received %s", f.only, text)
 	}
 	var seq, born, rev int
 	if _, err := fmt.Sscanf(row.Seq+" "+row.Changes[0].Rev, "%d-%d %d-x", &seq, &born, &rev); err != nil {
@@ -100,7 +100,7 @@ func (f *follower) row(t *testing.T, text string) {
 	f.positions = append(f.positions, born*1000000+seq)
 }
 
-// serveFrom follows until the context ends.
+// follow reads feeds until the context ends.
 func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults bool) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for ctx.Err() == nil {
@@ -130,10 +130,10 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 	}
 }
 
-// TestModel runs followers that join and leave at random, on a database that changes, with a
-// node that breaks feeds off, repeats rows, is away, and loses its database. In the end each
-// follower has the newest state of everything that has changed since it joined. Without
-// faults it got each row once and in order.
+// TestModel runs followers that join and leave at random, on a database that changes, with a node
+// that cuts feeds, repeats rows, becomes unreachable, and loses its database. In the end each
+// follower has the newest state of everything that has changed since it joined. Without faults it
+// received each row once and in order.
 func TestModel(t *testing.T) {
 	for seed := range uint64(120) {
 		faults := seed%3 != 0
@@ -152,8 +152,7 @@ func model(t *testing.T, seed uint64, faults bool) {
 			if step < 100 && r.IntN(8) == 0 {
 				f := &follower{only: []string{"", "a", "b"}[r.IntN(3)], docs: map[string]int{}, since: "0"}
 				if r.IntN(2) == 0 {
-					// A position of its own, rather than "now": feeds may end before they
-					// have sent one.
+					// A position, rather than "now": feeds may end before they have sent one.
 					s.set(func() { f.since, f.from = s.token(s.seq), s.born*1000000+s.seq })
 				}
 				all = append(all, f)
@@ -174,7 +173,7 @@ func model(t *testing.T, seed uint64, faults bool) {
 				s.compare(i, f, faults)
 			}
 			if s.maxOpen > 1 {
-				t.Errorf("%d feeds of one kind at a time", s.maxOpen)
+				t.Errorf("got %d concurrent feeds of one kind", s.maxOpen)
 			}
 		})
 	})
@@ -205,12 +204,12 @@ func (s *scene) misbehave(r *rand.Rand) {
 func (s *scene) compare(i int, f *follower, faults bool) {
 	for id, c := range s.docs {
 		if at := s.born*1000000 + c.seq; at > f.from && strings.HasPrefix(id, f.only) && f.docs[id] != s.born*1000000+c.rev {
-			s.Errorf("follower %d of %q since %d: %s is %d there, and %d at the node", i, f.only, f.from, id, f.docs[id], s.born*1000000+c.rev)
+			s.Errorf("follower %d of %q since %d: document %s: got %d, want %d", i, f.only, f.from, id, f.docs[id], s.born*1000000+c.rev)
 		}
 	}
 	for j := 1; j < len(f.positions) && !faults; j++ {
 		if f.positions[j] <= f.positions[j-1] {
-			s.Errorf("follower %d of %q: %d follows %d", i, f.only, f.positions[j], f.positions[j-1])
+			s.Errorf("follower %d of %q: got the position %d after %d", i, f.only, f.positions[j], f.positions[j-1])
 		}
 	}
 }

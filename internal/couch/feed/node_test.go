@@ -46,12 +46,12 @@ type node struct {
 	rewind      int           // how many positions each new feed repeats
 	duplicate   bool          // rows are sent twice
 	hold        chan struct{} // pages wait until it is closed, if it isn't nil
-	holdInfo    chan struct{} // so is the answer about the database
-	holdDesign  chan struct{} // so is the answer about the design document
+	holdInfo    chan struct{} // so does the answer about the database
+	holdDesign  chan struct{} // so does the answer about the design document
 	refuse      int
 	asked       []string
-	open        map[string]int // continuous feeds, by their shape
-	maxOpen     int            // of open, ever
+	open        map[string]int // continuous feeds, by their parameters
+	maxOpen     int            // maximum of open
 	authors     []string       // the credentials received
 }
 
@@ -81,7 +81,7 @@ func (n *node) breakOff() {
 	})
 }
 
-// forgetPage deletes the database, which ends its feeds, and makes another if again is true.
+// drop deletes the database, which ends its feeds, and creates another if again is true.
 func (n *node) drop(again bool) {
 	n.set(func() {
 		n.born = 0
@@ -104,7 +104,7 @@ func (n *node) put(id string) {
 
 func (n *node) token(seq int) string { return fmt.Sprintf("%d-%d", seq, n.born) }
 
-// formatPosition is a position as JSON.
+// position returns a position as JSON.
 func (n *node) written(seq int) string {
 	if n.numbers {
 		return strconv.Itoa(seq)
@@ -132,7 +132,7 @@ func (n *node) parseToken(token string) (int, bool) {
 	return at, true
 }
 
-// after returns the changes after a position, of documents whose ids have the prefix only.
+// after returns the changes after a position of documents whose IDs have the prefix only.
 func (n *node) after(at int, only string) (rows []change) {
 	for _, c := range n.docs {
 		if c.seq > at && strings.HasPrefix(c.id, only) {
@@ -242,7 +242,7 @@ func (n *node) later(ctx context.Context, when <-chan struct{}, text string) (*A
 	return a, err
 }
 
-// waiting is nothing, after a while.
+// waiting is a reader that blocks until end is closed.
 type waiting struct {
 	ctx context.Context
 	end <-chan struct{}
@@ -261,7 +261,7 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, a
 	beat, _ := strconv.Atoi(q.Get("heartbeat"))
 	ticker := time.NewTicker(time.Duration(beat) * time.Millisecond)
 	defer ticker.Stop()
-	defer w.CloseWithError(io.ErrUnexpectedEOF) // unless it has ended otherwise
+	defer w.CloseWithError(io.ErrUnexpectedEOF) // has no effect after another Close
 	stop := context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
 	defer stop()
 	for {

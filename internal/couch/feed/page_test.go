@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSamePage checks that clients with the same position share one page request, also if
-// the first of them leaves, and that a page without clients is canceled.
+// TestSamePage checks that clients with the same position share one page request, also if the first
+// of them disconnects, and that a page without clients is cancelled.
 func TestSamePage(t *testing.T) {
 	play(t, Config{MaxPages: 1}, func(s *scene) {
 		for _, id := range []string{"a", "b", "c"} {

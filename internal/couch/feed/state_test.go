@@ -28,7 +28,7 @@ func TestStates(t *testing.T) {
 		s.set(func() { s.design = `"2-d"` })
 		s.pass(time.Millisecond)
 		if o := <-s.connect("feed=continuous&since=now&filter=f/g").done; o != filterChanged {
-			t.Errorf("outcome %d", o)
+			t.Errorf("got the outcome %d", o)
 		}
 		f(shared, filtered)
 		s.set(func() { s.down = true })

@@ -45,7 +45,7 @@ func TestStop(t *testing.T) {
 	end := "\"last_seq\":\"1-1\",\"pending\":0}\n"
 	for i, want := range []string{"\n{" + end, "{\"results\":[\n\n\n],\n" + end, "\n"} {
 		if text, err := io.ReadAll(all[i].Body); err != nil || string(text) != want {
-			t.Errorf("%q, %v; want %q", text, err, want)
+			t.Errorf("got %q, %v; want %q", text, err, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func fill(from, to int, nodes ...*node) {
 	}
 }
 
-// TestCompareAtStart checks the state of nodes that differ when they begin to be followed.
+// TestCompareAtStart checks the state of nodes that differ when they are first followed.
 func TestCompareAtStart(t *testing.T) {
 	f := func(what string, before func(a, b *node), script func(s *scene)) {
 		t.Helper()
@@ -63,7 +63,7 @@ func TestCompareAtStart(t *testing.T) {
 		s.pass(time.Minute)
 		s.expectCurrent("other", 0b01)
 		if got := len(s.nodes[1].requests()); got > 40 {
-			t.Errorf("asked %d times in a minute", got)
+			t.Errorf("the node received %d requests in a minute", got)
 		}
 		fill(0, 8000, s.nodes[1])
 		fill(20000, 28000, s.nodes[1])
@@ -73,9 +73,9 @@ func TestCompareAtStart(t *testing.T) {
 	f("empty", func(a, b *node) {}, func(s *scene) { s.expectCurrent("", 0b11) })
 }
 
-// TestCompareFromLastPosition checks that a node that rejoins is compared from its last
-// position, also if newer changes of its own hide that, and by the newest changes if the
-// position is rejected.
+// TestCompareFromLastPosition checks that a node that rejoins is compared from its last position,
+// also if newer changes of its own hide that, and by the newest changes if the position is
+// rejected.
 func TestCompareFromLastPosition(t *testing.T) {
 	f := func(refuses bool, want string) {
 		t.Helper()
@@ -86,15 +86,15 @@ func TestCompareFromLastPosition(t *testing.T) {
 			b.kill()
 			s.pass(2 * time.Second)
 			s.table.SetUp(1, false)
-			fill(10, 20, a) // while b is away
+			fill(10, 20, a) // while b is unreachable
 			s.pass(time.Second)
 			b.restart()
-			fill(1000, 3000, b, a) // b's own, which a has got before b is compared
+			fill(1000, 3000, b, a) // b's own, which a received before b is compared
 			a.set(func() { a.refusesPositions = refuses })
 			a.requests()
 			s.pass(6 * time.Second)
 			if got := strings.Join(a.requests(), ", "); !strings.Contains(got, want) {
-				t.Errorf("asked %s; want %s", got, want)
+				t.Errorf("the node received %s; want %s", got, want)
 			}
 			if !refuses {
 				s.expectCurrent("doc15", 0b01)
@@ -109,31 +109,31 @@ func TestCompareFromLastPosition(t *testing.T) {
 	f(true, "/db/_changes?descending=true&limit=500")
 }
 
-// TestCompareIsRetried checks that a comparison which fails is made later.
+// TestCompareIsRetried checks that a failed comparison is repeated later.
 func TestCompareIsRetried(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].failsOtherRequests = true }, func(s *scene) {
 		s.pass(10 * time.Second)
 		s.expectCurrent("x", 0)
 		const note = "database db: the nodes can't be compared, so nothing is cached: GET /_changes?descending=true&limit=500 was answered with 500"
 		if got := strings.Join(s.table.Notes(), "; "); got != note {
-			t.Errorf("%s; want %s", got, note)
+			t.Errorf("got %s; want %s", got, note)
 		}
 		s.nodes[1].set(func() { s.nodes[1].failsOtherRequests = false })
 		s.pass(2 * time.Second)
 		s.expectCurrent("x", 0b11)
 		if got := s.table.Notes(); len(got) != 0 {
-			t.Errorf("%q when all is well", got)
+			t.Errorf("got the note %q without a problem", got)
 		}
 	})
 }
 
-// TestCompareOfSlowNode checks that a node that is too slow to be compared gets no further
-// requests while it still works on the former ones.
+// TestCompareOfSlowNode checks that a node that is too slow to be compared gets no further requests
+// while it still processes the previous ones.
 func TestCompareOfSlowNode(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].ignoresOtherRequests = true }, func(s *scene) {
 		s.pass(5 * time.Minute)
 		if n := len(s.nodes[1].requests()); n > 10 {
-			t.Errorf("asked %d times in five minutes", n)
+			t.Errorf("the node received %d requests in five minutes", n)
 		}
 		s.nodes[1].set(func() { s.nodes[1].ignoresOtherRequests = false })
 		s.pass(time.Minute)
@@ -141,7 +141,7 @@ func TestCompareOfSlowNode(t *testing.T) {
 	})
 }
 
-// TestThreeNodes checks that nodes are compared that were not adrift.
+// TestThreeNodes checks that synced nodes are compared, too.
 func TestThreeNodes(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		s.expectCurrent("", 0b111)
@@ -150,7 +150,7 @@ func TestThreeNodes(t *testing.T) {
 		s.pass(2 * time.Second)
 		s.table.SetUp(2, false)
 		c.restart()
-		c.put("x", "1-a") // past us, before it is followed again
+		c.put("x", "1-a") // written directly, before it is followed again
 		s.pass(6 * time.Second)
 		s.expectCurrent("x", 0b100)
 		s.nodes[0].put("x", "1-a")

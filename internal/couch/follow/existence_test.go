@@ -8,8 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// TestSecondWithoutDatabase checks that a node which lacks the database is left out
-// until it has it.
+// TestSecondWithoutDatabase checks that a node that lacks the database is ignored until it has it.
 func TestSecondWithoutDatabase(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].remove() }, func(s *scene) {
 		s.expectCurrent("", 0b01)
@@ -27,8 +26,8 @@ func TestSecondWithoutDatabase(t *testing.T) {
 	})
 }
 
-// TestFirstWithoutDatabase checks that the first node that is up decides whether the
-// database exists.
+// TestFirstWithoutDatabase checks that the first node that is up decides whether the database
+// exists.
 func TestFirstWithoutDatabase(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[0].remove() }, func(s *scene) {
 		r := s.read(1, "x")
@@ -47,7 +46,7 @@ func TestFirstWithoutDatabase(t *testing.T) {
 	})
 }
 
-// TestRecreation checks that nothing outlives its database, on either node.
+// TestRecreation checks that no state outlives its database, on either node.
 func TestRecreation(t *testing.T) {
 	f := func(what string, again func(n *node), current uint64) {
 		t.Helper()
@@ -67,7 +66,7 @@ func TestRecreation(t *testing.T) {
 				}
 				s.pass(5 * time.Second)
 				if got := s.db.Current([]byte("x")); uint64(got) != current {
-					t.Errorf("nodes %b are current; want %b", got, current)
+					t.Errorf("got the current nodes %b; want %b", got, current)
 				}
 
 			})
@@ -79,8 +78,8 @@ func TestRecreation(t *testing.T) {
 	f("deleted and recreated", func(n *node) { n.remove(); n.create() }, 0b10)
 }
 
-// TestDeletedThroughKasoku checks that no copy from before a deletion through Kasoku is
-// served or cached, and that this ends when the database exists again.
+// TestDeletedThroughKasoku checks that no copy from before a deletion through Kasoku is served or
+// cached, and that this ends when the database exists again.
 func TestDeletedThroughKasoku(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		for _, n := range s.nodes {
@@ -126,8 +125,7 @@ func TestDeletionThatFailed(t *testing.T) {
 	})
 }
 
-// TestOldRun checks that reports of a follower's former run about a deleted database are
-// dropped.
+// TestOldRun checks that reports of a follower's previous run about a deleted database are ignored.
 func TestOldRun(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		old := &nodeWatcher{s.db, 0, s.db.nodes[0].run}

@@ -23,7 +23,7 @@ type feedNode struct {
 	cut     chan struct{} // closed to end all feeds
 
 	down          bool // connections are refused
-	hold          bool // continuous feeds are held back, as by a buffering proxy
+	hold          bool // continuous feeds are delayed, as by a buffering proxy
 	refuse        int  // the status of continuous feeds, unless 0
 	malformed     bool // positions are refused once
 	endsAtOnce    bool // each feed ends at once
@@ -52,7 +52,7 @@ func (n *feedNode) set(cut bool, change func()) {
 	}
 }
 
-// hasFault reports whether a fault is switched on.
+// hasFault reports whether a fault is enabled.
 func (n *feedNode) hasFault(how *bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,7 +65,7 @@ func (n *feedNode) exists() bool {
 	return n.born != ""
 }
 
-// put stores a document, or any other text that the feeds are to show.
+// put stores a document, or any other text that the feeds then contain.
 func (n *feedNode) put(id, rev string) {
 	n.write(fmt.Sprintf(`{"seq":"%%d-x","id":%q,"changes":[{"rev":%q}]}`, id, rev))
 }
@@ -78,7 +78,7 @@ func (n *feedNode) write(row string) {
 	n.changed = make(chan struct{})
 }
 
-// after returns the rows behind a position as text, and the last position.
+// after returns the rows after a position as text, and the last position.
 func (n *feedNode) after(since int) (rows []string, last int, changed, cut chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,7 +133,7 @@ func (n *feedNode) get(ctx context.Context, target string) (int, io.ReadCloser, 
 	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		defer stop()
-		defer w.CloseWithError(io.ErrUnexpectedEOF) // unless it has ended otherwise
+		defer w.CloseWithError(io.ErrUnexpectedEOF) // has no effect after another Close
 		n.serve(ctx, w, q, since)
 	}()
 	return 200, r, nil
@@ -249,7 +249,7 @@ func (r *recorder) take() string {
 	return events
 }
 
-// silence is how long nothing was heard.
+// silence returns the time since the last call of Heard.
 func (r *recorder) silence() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

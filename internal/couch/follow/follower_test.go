@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// followerScene is a follower of a node, in a bubble.
+// followerScene has a follower of a node, in a synctest bubble.
 type followerScene struct {
 	*testing.T
 	node *feedNode
@@ -18,7 +18,7 @@ type followerScene struct {
 	follower *Follower
 }
 
-// playFollower runs a test in a bubble, with a follower that has just begun.
+// playFollower runs a test in a synctest bubble, with a follower that has just begun.
 func playFollower(t *testing.T, n *feedNode, script func(s *followerScene)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &followerScene{T: t, node: n}
@@ -37,7 +37,7 @@ func playFollower(t *testing.T, n *feedNode, script func(s *followerScene)) {
 	})
 }
 
-// pass lets time go by.
+// pass waits, on the bubble's clock.
 func (s *followerScene) pass(d time.Duration) {
 	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
@@ -50,15 +50,15 @@ func (s *followerScene) expect(events string, phase Phase) {
 		s.Errorf("events %q; want %q", got, events)
 	}
 	if got := s.follower.State(); got.Phase != phase {
-		s.Errorf("%s since %s, %v; want %s", got.Phase, time.Since(got.Since), got.Err, phase)
+		s.Errorf("got the phase %s since %s, %v; want %s", got.Phase, time.Since(got.Since), got.Err, phase)
 	}
 }
 
-// uncompared checks that something was heard lately.
+// fresh checks that Heard was called recently.
 func (s *followerScene) fresh() {
 	s.Helper()
 	if quiet := s.silence(); quiet > 400*time.Millisecond {
-		s.Errorf("nothing heard for %s", quiet)
+		s.Errorf("Heard was not called for %s", quiet)
 	}
 }
 
@@ -77,13 +77,13 @@ func TestFollow(t *testing.T) {
 		s.expect("", Following)
 		s.fresh()
 		if got := n.requests(); len(got) != 3 { // identity, feed, and confirmation
-			t.Errorf("asked %q", got)
+			t.Errorf("the node received %q", got)
 		}
 	})
 }
 
-// TestResume checks that a cut feed is resumed at its position, and that all changes
-// meanwhile are reported before Heard is called.
+// TestResume checks that a cut feed is resumed at its position, and that all changes in between are
+// reported before Heard is called.
 func TestResume(t *testing.T) {
 	n := newFeedNode()
 	playFollower(t, n, func(s *followerScene) {
@@ -94,10 +94,10 @@ func TestResume(t *testing.T) {
 		s.pass(time.Minute)
 		s.expect("", Connecting)
 		if quiet := s.silence(); quiet < time.Minute {
-			t.Errorf("heard %s ago from a node that is down", quiet)
+			t.Errorf("Heard was called %s ago for a node that is down", quiet)
 		}
 		if got := len(n.requests()); got < 12 || got > 120 {
-			t.Errorf("%d requests in a minute", got)
+			t.Errorf("the node received %d requests in a minute", got)
 		}
 		n.put("b", "1-b")
 		n.put("c", "1-c")
@@ -106,7 +106,7 @@ func TestResume(t *testing.T) {
 		s.expect("b 1-b; c 1-c", Following)
 		s.fresh()
 		if st := s.follower.State(); st.Position != `"3-x"` || st.Rows != 3 || st.Resets != 1 || st.Breaks != 1 || st.Err != nil {
-			t.Errorf("%+v", st)
+			t.Errorf("got the status %+v", st)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestFollowRecreation(t *testing.T) {
 			s.pass(time.Minute)
 			s.expect("", Absent)
 			if got := len(n.requests()); got < 12 || got > 120 {
-				t.Errorf("%d requests in a minute", got)
+				t.Errorf("the node received %d requests in a minute", got)
 			}
 			n.set(false, func() { n.born = `"2"` })
 			n.put("a", "1-a")
@@ -170,7 +170,7 @@ func TestFollowRecreation(t *testing.T) {
 			synctest.Wait()
 			s.expect("a 1-a", Following)
 			n.set(true, func() { n.rows = nil })
-			n.put("b", "1-b") // its sequence is as far as the former's
+			n.put("b", "1-b") // its sequence number equals the former database's
 			s.pass(time.Second)
 			s.expect("reset: recreated", Following)
 		})
@@ -210,7 +210,7 @@ func TestFollowRecreation(t *testing.T) {
 			n.write(`{"seq":"1-x","id":"c","changes":[{"rev":"1-c"}]}`)
 			synctest.Wait()
 			if got := s.take(); got != "reset: recreated" {
-				t.Errorf("events %q", got)
+				t.Errorf("got the events %q", got)
 			}
 			s.pass(time.Second)
 			s.expect("reset: recreated", Following)
@@ -229,14 +229,13 @@ func TestFollowRecreation(t *testing.T) {
 			n.set(false, func() { n.born = `"0"` })
 			s.pass(5 * time.Second)
 			if got := s.take(); !strings.HasPrefix(got, "reset: ") {
-				t.Errorf("events %q", got)
+				t.Errorf("got the events %q", got)
 			}
 		})
 	})
 }
 
-// TestSilent checks that a silent connection is closed, and that Heard is not called
-// meanwhile.
+// TestSilent checks that a silent connection is closed, and that Heard is not called meanwhile.
 func TestSilent(t *testing.T) {
 	n := newFeedNode()
 	playFollower(t, n, func(s *followerScene) {
@@ -244,7 +243,7 @@ func TestSilent(t *testing.T) {
 		n.set(false, func() { n.noHeartbeats = true })
 		s.pass(9 * time.Second)
 		if quiet := s.silence(); quiet < 8*time.Second {
-			t.Errorf("heard %s ago from a mute node", quiet)
+			t.Errorf("Heard was called %s ago for a silent node", quiet)
 		}
 		s.pass(12 * time.Second)
 		n.set(false, func() { n.noHeartbeats = false })
@@ -252,13 +251,12 @@ func TestSilent(t *testing.T) {
 		s.expect("", Following)
 		s.fresh()
 		if st := s.follower.State(); st.Breaks == 0 || st.Resets != 1 {
-			t.Errorf("%+v", st)
+			t.Errorf("got the status %+v", st)
 		}
 	})
 }
 
-// TestPoll checks that long polls take over where continuous feeds don't work, and
-// for no longer than that.
+// TestPoll checks that long polls are used while continuous feeds don't work, and no longer.
 func TestPoll(t *testing.T) {
 	f := func(spoil func(n *feedNode), mend func(n *feedNode)) {
 		t.Helper()
@@ -304,8 +302,8 @@ func TestForgetsPosition(t *testing.T) {
 	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", api.MaxChange) + `"}`) }, "reset: feed garbled")
 }
 
-// TestFeedsThatEndAtOnce checks that a node that ends each feed at once does not get requests at a high
-// rate.
+// TestFeedsThatEndAtOnce checks that a node that ends each feed at once does not get requests at a
+// high rate.
 func TestFeedsThatEndAtOnce(t *testing.T) {
 	n := newFeedNode()
 	n.endsAtOnce = true
@@ -313,10 +311,10 @@ func TestFeedsThatEndAtOnce(t *testing.T) {
 		n.requests()
 		s.pass(time.Minute)
 		if got := len(n.requests()); got > 4*60*1000/300 {
-			t.Errorf("%d requests in a minute", got)
+			t.Errorf("the node received %d requests in a minute", got)
 		}
 		if got := s.take(); !strings.HasPrefix(got, "reset: opened") {
-			t.Errorf("events %q", got)
+			t.Errorf("got the events %q", got)
 		}
 	})
 }

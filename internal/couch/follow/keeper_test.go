@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// keeperNode is one node: its _replicator, and the requests to it.
+// keeperNode is a node with a _replicator database. It counts the requests.
 type keeperNode struct {
 	mu          sync.Mutex
 	down        bool
@@ -68,7 +68,7 @@ func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []by
 	return 201, []byte(`{"ok":true}`), nil
 }
 
-// change does something to the node, or to each of its documents.
+// change changes the node, or each of its documents.
 func (c *keeperNode) change(node func(), doc func(d *replicationDoc)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +89,7 @@ func (c *keeperNode) counts() (docs, writes, transient, asked int) {
 	return len(c.docs), c.revs, c.transient, len(c.asked)
 }
 
-// playKeeper runs a keeper of one replication to the node c, for a second and then with the
-// script.
+// playKeeper runs a keeper of one replication to the node c, for a second and then with the script.
 func playKeeper(t *testing.T, c *keeperNode, script func(k *Keeper)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +105,7 @@ func playKeeper(t *testing.T, c *keeperNode, script func(k *Keeper)) {
 	})
 }
 
-// runKeeper has k run until stop is called, which waits for its end.
+// runKeeper runs k until stop is called, which waits for its end.
 func runKeeper(t *testing.T, k *Keeper) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -128,7 +127,7 @@ func passKeeper(d time.Duration) {
 func expectState(t *testing.T, k *Keeper, how ReplicationKind, phase string, mended int) {
 	t.Helper()
 	if s := k.States()[0]; s.Kind != how || s.Phase != phase || s.Restarts != mended || s.Err != nil {
-		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.Kind, s.Phase, s.Restarts, s.Err, how, phase, mended)
+		t.Errorf("got %s, %q, restarted %d times, %v; want %s, %q, %d", s.Kind, s.Phase, s.Restarts, s.Err, how, phase, mended)
 	}
 }
 
@@ -138,7 +137,7 @@ func TestDocument(t *testing.T) {
 		expectState(t, k, DocumentReplication, "", 0)
 		c.change(nil, func(d *replicationDoc) {
 			if d.Source.URL != "http://a/d%20b" || d.Source.Headers["Authorization"] != "Basic dTpw" || d.Target.URL != "http://b/d%20b" || d.Target.Headers != nil || !d.Continuous {
-				t.Errorf("%+v", d)
+				t.Errorf("got %+v", d)
 			}
 			d.State = "triggered"
 			d.Source.Headers = nil // hidden by the node
@@ -151,7 +150,7 @@ func TestDocument(t *testing.T) {
 	})
 }
 
-// TestRepairs checks in which cases the document is written anew.
+// TestRepairs checks in which cases the document is rewritten.
 func TestRepairs(t *testing.T) {
 	f := func(what string, mended int, node func(c *keeperNode), doc func(d *replicationDoc)) {
 		t.Helper()
@@ -162,7 +161,7 @@ func TestRepairs(t *testing.T) {
 			}
 			passKeeper(11 * time.Second)
 			if s := k.States()[0]; s.Restarts != mended || s.Err != nil {
-				t.Errorf("%s: mended %d times, %v", what, s.Restarts, s.Err)
+				t.Errorf("%s: restarted %d times, %v", what, s.Restarts, s.Err)
 			}
 		})
 	}
@@ -178,7 +177,7 @@ func TestRepairs(t *testing.T) {
 	f("not continuous", 1, nil, func(d *replicationDoc) { d.Continuous = false })
 }
 
-// TestRenewal checks when a document is written anew with which nothing is wrong.
+// TestRenewal checks when an intact document is rewritten.
 func TestRenewal(t *testing.T) {
 	c := &keeperNode{}
 	playKeeper(t, c, func(k *Keeper) {
@@ -193,10 +192,10 @@ func TestRenewal(t *testing.T) {
 		expectState(t, k, DocumentReplication, "", 1)
 		c.change(nil, func(d *replicationDoc) {
 			if d.Renewed == "" {
-				t.Error("it is as it was before")
+				t.Error("the document was not rewritten")
 			}
 		})
-		k.NodeReturned(0) // soon again
+		k.NodeReturned(0) // a second return soon afterwards
 		synctest.Wait()
 		expectState(t, k, DocumentReplication, "", 1)
 		passKeeper(10 * time.Second)
@@ -245,7 +244,7 @@ func TestTransient(t *testing.T) {
 		if _, _, started, _ := c.counts(); started != 1 {
 			t.Errorf("started %d times", started)
 		}
-		k.NodeReturned(0) // it may have given up reading from there
+		k.NodeReturned(0) // its replications may have given up reading from that node
 		passKeeper(time.Minute)
 		expectState(t, k, TransientReplication, "", 1)
 		for range 10 {
@@ -266,8 +265,8 @@ func TestTransient(t *testing.T) {
 	})
 }
 
-// TestNodeFailsWhileStarting checks that a replication is started again on a node that disappears
-// right after it was started.
+// TestNodeFailsWhileStarting checks that a replication is started again on a node that becomes
+// unreachable right after it was started.
 func TestNodeFailsWhileStarting(t *testing.T) {
 	c := &keeperNode{plain: true}
 	var k *Keeper
@@ -288,17 +287,17 @@ func TestNodeFailsWhileStarting(t *testing.T) {
 	})
 }
 
-// TestDown checks that an unreachable node is retried with increasing pauses, and at once
-// when it is reported to be back.
+// TestDown checks that an unreachable node is retried with increasing pauses, and at once when it
+// is reported to be back.
 func TestDown(t *testing.T) {
 	c := &keeperNode{down: true}
 	playKeeper(t, c, func(k *Keeper) {
 		if s := k.States()[0]; s.Err == nil || s.Kind != NotStarted {
-			t.Errorf("%+v", s)
+			t.Errorf("got the state %+v", s)
 		}
 		passKeeper(10 * time.Minute)
 		if _, _, _, asked := c.counts(); asked < 55 || asked > 70 {
-			t.Errorf("asked %d times in ten minutes", asked)
+			t.Errorf("the node received %d requests in ten minutes", asked)
 		}
 		c.change(func() { c.down = false }, nil)
 		k.NodeReturned(1)
@@ -307,7 +306,7 @@ func TestDown(t *testing.T) {
 		c.change(func() { c.failStatus = 401 }, nil)
 		passKeeper(11 * time.Second)
 		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
-			t.Errorf("%+v", s)
+			t.Errorf("got the state %+v", s)
 		}
 	})
 }
@@ -330,14 +329,14 @@ func TestChanged(t *testing.T) {
 		passKeeper(11 * time.Second)
 		stop()
 		if got, want := strings.Join(events, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
-			t.Errorf("events %s; want %s", got, want)
+			t.Errorf("got the events %s; want %s", got, want)
 		}
 	})
 }
 
 func TestJobsInBothDirections(t *testing.T) {
 	if got := fmt.Sprint(ReplicateBothWays("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}})
 	ids := map[string]bool{}
@@ -349,8 +348,8 @@ func TestJobsInBothDirections(t *testing.T) {
 	}
 }
 
-// TestSilentNode checks that the replications of a node which does not answer hold up no
-// other node's.
+// TestSilentNode checks that the replications of a node that does not answer don't delay those of
+// other nodes.
 func TestSilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &keeperNode{docs: map[string]replicationDoc{}}
@@ -371,12 +370,12 @@ func TestSilentNode(t *testing.T) {
 		stop := runKeeper(t, k)
 		passKeeper(time.Second)
 		if s := k.States()[last]; s.Kind != DocumentReplication {
-			t.Errorf("%+v", s)
+			t.Errorf("got the state %+v", s)
 		}
 		c.change(func() { clear(c.docs) }, nil)
 		passKeeper(11 * time.Second)
 		if s := k.States()[last]; s.Restarts != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("got the state %+v", s)
 		}
 		stop()
 	})

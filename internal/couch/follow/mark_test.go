@@ -8,7 +8,7 @@ import (
 func (d *tracker) expectCovers(t *testing.T, what string, mark mark, want NodeSet) {
 	t.Helper()
 	if got := d.covers(mark); got != want {
-		t.Errorf("%s: nodes %02b have all of it; want %02b", what, got, want)
+		t.Errorf("%s: got the nodes %02b; want %02b", what, got, want)
 	}
 }
 
@@ -37,9 +37,9 @@ func TestCovers(t *testing.T) {
 	d.expectCovers(t, "from now on", d.mark(), 0b01) // c
 }
 
-// TestCoversSteps checks a document that is written again before it was replicated: covers
-// does not wait until the writes end, and the document does not count as replicated
-// because a newer revision exists.
+// TestCoversSteps checks a document that is written again before it was replicated: covers does
+// not wait until the writes end, and the document does not count as replicated because a newer
+// revision exists.
 func TestCoversSteps(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	write := func(rev string) mark {
@@ -70,18 +70,18 @@ func TestCoversSteps(t *testing.T) {
 	}
 	c := d.open["a"]
 	if from := c.lackedBy(1).number; len(c.steps) > maxSteps || from == 0 || from > fourth.changes+2 {
-		t.Errorf("%d steps, lacking from %d on", len(c.steps), from)
+		t.Errorf("got %d steps, lacking from step %d", len(c.steps), from)
 	}
 }
 
-// TestLackingSince checks since when a node counts as lacking a document that is written again
-// and again.
+// TestLackingSince checks since when a node counts as lacking a document that is written again and
+// again.
 func TestLackingSince(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	f := func(now int64, want NodeSet) {
 		t.Helper()
 		if got := d.within(time.Second, now*ms); got != want {
-			t.Errorf("after %d ms nodes %02b lack nothing old; want %02b", now, got, want)
+			t.Errorf("after %d ms: got the nodes %02b; want %02b", now, got, want)
 		}
 	}
 	for i := range int64(4) {

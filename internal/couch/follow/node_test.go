@@ -26,9 +26,9 @@ type node struct {
 	down                 bool // connections are refused
 	silent               bool // feeds are silent
 	unauthorized         bool // every request is answered with 401
-	failsOtherRequests   bool // whatever is no feed is answered with 500
-	ignoresOtherRequests bool // whatever is no feed is not answered
-	refusesPositions     bool // positions are not taken, but by feeds
+	failsOtherRequests   bool // requests other than feeds are answered with 500
+	ignoresOtherRequests bool // requests other than feeds are not answered
+	refusesPositions     bool // positions are refused, except by feeds
 	asked                []string
 }
 
@@ -40,7 +40,7 @@ func newNode() *node {
 
 var errDown = errors.New("connection refused")
 
-// create makes the database, or makes it anew.
+// create creates the database, or recreates it.
 func (n *node) create() {
 	n.change(func() {
 		n.births++
@@ -70,7 +70,7 @@ func (n *node) set(what func()) {
 	what()
 }
 
-// put stores a revision, as a client or a replicator does.
+// put stores a revision, like a client or a replicator.
 func (n *node) put(id, rev string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -83,14 +83,14 @@ func (n *node) put(id, rev string) {
 	n.changed = make(chan struct{})
 }
 
-// putSilently stores revisions that no feed announces any more.
+// putSilently stores revisions that no feed announces.
 func (n *node) putSilently(id string, revs ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.revs[id] = append(n.revs[id], revs...)
 }
 
-// winner is the revision of a document that the node shows.
+// winner returns the winning revision of a document.
 func (n *node) winner(id string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,8 +120,8 @@ func results(rows []string, last int) string {
 	return fmt.Sprintf("{\"results\":[\n%s\n],\n\"last_seq\":\"%d-x\",\"pending\":0}\n", strings.Join(rows, ",\r\n"), last)
 }
 
-// since returns the rows behind a position as text, and the last position. A
-// document has one row, the last.
+// since returns the rows after a position as text, and the last position. A document has one row,
+// the last.
 func (n *node) since(seq int) (rows []string, last int, changed, cut chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,7 +175,7 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 	return n.feed(ctx, since)
 }
 
-// feed begins a continuous feed.
+// feed starts a continuous feed.
 func (n *node) feed(ctx context.Context, since int) (int, io.ReadCloser, error) {
 	r, w := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })

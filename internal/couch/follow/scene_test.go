@@ -16,7 +16,7 @@ const beat = 300 * time.Millisecond
 
 func newTicker() *time.Ticker { return time.NewTicker(beat) }
 
-// scene is a table before some nodes, in a bubble, with "db" in use.
+// scene has a table in front of some nodes, in a synctest bubble, with "db" in use.
 type scene struct {
 	*testing.T
 	table    *Table
@@ -26,7 +26,7 @@ type scene struct {
 	db       *Database
 }
 
-// play runs a test in a bubble, a second after the database was taken into use.
+// play runs a test in a synctest bubble, a second after the database was taken into use.
 func play(t *testing.T, nodes int, script func(s *scene)) {
 	t.Helper()
 	playWith(t, nodes, Config{}, script)
@@ -37,7 +37,7 @@ func playWith(t *testing.T, nodes int, cfg Config, script func(s *scene)) {
 	playAfter(t, nodes, cfg, nil, script)
 }
 
-// playAfter does something to the nodes before they are followed.
+// playAfter is playWith with a function that changes the nodes before they are followed.
 func playAfter(t *testing.T, nodes int, cfg Config, before func(nodes []*node), script func(s *scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,18 +70,18 @@ func playAfter(t *testing.T, nodes int, cfg Config, before func(nodes []*node), 
 func (s *scene) use() {
 	s.Helper()
 	if s.db = s.table.Use([]byte("db")); s.db == nil {
-		s.Fatal("not taken into use")
+		s.Fatal("the database was not taken into use")
 	}
 	s.pass(time.Second)
 }
 
-// pass lets time go by.
+// pass waits, on the bubble's clock.
 func (s *scene) pass(d time.Duration) {
 	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
 }
 
-// reading is an answer that is perhaps kept.
+// reading is an answer that may be cached.
 type reading struct {
 	*scene
 	db    *Database
@@ -101,7 +101,7 @@ func (s *scene) tags(id string) []cache.Tag {
 	return []cache.Tag{g.Database(name), g.Documents(name), g.Document(name, []byte(id))}
 }
 
-// read reads a document from a node, as a fill does.
+// read reads a document from a node, like a fill.
 func (s *scene) read(node int, id string) *reading {
 	r := &reading{scene: s, db: s.db, stamp: s.cache.Note(s.tags(id)...)}
 	r.keep = r.db.Current(bytesOf(id)).Has(node)
@@ -124,15 +124,15 @@ func (r *reading) served() bool {
 func (r *reading) expectServed(served bool) {
 	r.Helper()
 	if got := r.served(); got != served {
-		r.Errorf("%s is served: %t; kept: %t, in reach: %t, servable: %t", r.value, got, r.keep, r.cache.Current(&r.stamp), r.db.Servable(r.cache.Now()))
+		r.Errorf("%s: got served %t; cached: %t, current: %t, servable: %t", r.value, got, r.keep, r.cache.Current(&r.stamp), r.db.Servable(r.cache.Now()))
 	}
 }
 
-// expectCurrent checks which nodes' answers may be kept.
+// expectCurrent checks which nodes' answers may be cached.
 func (s *scene) expectCurrent(id string, want NodeSet) {
 	s.Helper()
 	if got := s.db.Current(bytesOf(id)); got != want {
-		s.Errorf("nodes %03b are current for %q; want %03b", got, id, want)
+		s.Errorf("got the current nodes %03b for %q; want %03b", got, id, want)
 	}
 }
 

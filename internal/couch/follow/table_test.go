@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// TestDirectWrite checks that a copy is out of reach as soon as a node has
-// announced a change, and is read again from a node that has it.
+// TestDirectWrite checks that a copy is invalid as soon as a node has announced a change, and is
+// read again from a node that has it.
 func TestDirectWrite(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.expectCurrent("", 0b11)
@@ -35,13 +35,13 @@ func TestDirectWrite(t *testing.T) {
 	})
 }
 
-// TestUnfollowed checks that a silent node's copies are given out no longer than
-// for the bound, and again when it speaks.
+// TestUnfollowed checks that a silent node's copies are served for at most the bound, and again
+// when it is heard.
 func TestUnfollowed(t *testing.T) {
 	f := func(bound time.Duration, silence func(n *node), speech func(n *node)) {
 		t.Helper()
 		playWith(t, 2, Config{MaxUnfollowed: bound}, func(s *scene) {
-			s.pass(3 * time.Second) // a feed that breaks off earlier may be that of another database
+			s.pass(3 * time.Second) // an earlier end of a feed may be due to a new database
 			r := s.read(0, "x")
 			r.expectServed(true)
 			silence(s.nodes[1])
@@ -60,7 +60,7 @@ func TestUnfollowed(t *testing.T) {
 	f(2*time.Second, (*node).kill, (*node).restart)
 }
 
-// TestNodeFailure checks a node that dies and returns: changes don't wait for it, and its answers
+// TestNodeFailure checks a node that fails and returns: changes don't wait for it, and its answers
 // are not cached until it has caught up.
 func TestNodeFailure(t *testing.T) {
 	play(t, 2, func(s *scene) {
@@ -84,7 +84,7 @@ func TestNodeFailure(t *testing.T) {
 	})
 }
 
-// TestReportedDownButHeard checks that the balancer's word alone takes no node out: others
+// TestReportedDownButHeard checks that the balancer's report alone excludes no node: other clients
 // may still write to it.
 func TestReportedDownButHeard(t *testing.T) {
 	play(t, 2, func(s *scene) {
@@ -112,7 +112,7 @@ func TestQueriesForOverdueChange(t *testing.T) {
 		s.expectCurrent("x", 0b11)
 		s.expectCurrent("y", 0b01)
 		if a, b := s.nodes[0].requests(), s.nodes[1].requests(); len(a) != 0 || len(b) < 2 || len(b) > 3 {
-			t.Errorf("asked %q and %q", a, b)
+			t.Errorf("the nodes received %q and %q", a, b)
 		}
 	})
 }
@@ -131,51 +131,50 @@ func TestMaxLag(t *testing.T) {
 		s.expectCurrent("y", 0b11)
 		s.pass(time.Minute)
 		if fmt.Sprint(behind) != "[db1 db1]" {
-			t.Errorf("%v were reported to lag", behind)
+			t.Errorf("got reports of lag for %v", behind)
 		}
 	})
 }
 
-// TestRelease checks when databases are let go, and that nothing of one is left in
-// reach.
+// TestRelease checks when databases are released, and that no copy of one is then valid.
 func TestRelease(t *testing.T) {
 	playWith(t, 1, Config{Idle: time.Minute, MaxDatabases: 1}, func(s *scene) {
 		first, born := s.db, s.db.Incarnation()
 		for range 10 {
 			s.pass(55 * time.Second)
 			if s.table.Find(name) != first {
-				t.Fatal("let go while in use")
+				t.Fatal("released while in use")
 			}
 		}
 		r := s.read(0, "x")
 		r.expectServed(true)
 		if s.table.Use([]byte("other")) != nil || s.table.Use([]byte("_users")) != nil || s.table.Use(nil) != nil {
-			t.Error("one too many was taken into use")
+			t.Error("a database over the limit was taken into use")
 		}
 		s.pass(63 * time.Second)
 		if s.table.Find(name) != nil {
-			t.Fatal("not let go")
+			t.Fatal("the database was not released")
 		}
 		r.expectServed(false)
 		if s.table.Use([]byte("other")) == nil {
-			t.Error("there was room for another")
+			t.Error("another database was taken into use")
 		}
 		s.expectCurrent("", 0)
 		first.Wrote(0, []byte("x"), []byte("1-a"), s.cache.Now())
 		s.pass(2 * time.Minute)
 		s.use()
 		if s.db == first || s.db.Incarnation() == born {
-			t.Error("it is still the same")
+			t.Error("it is still the same database")
 		}
 		if r.db = s.db; r.served() {
-			t.Error("what was kept before is served again")
+			t.Error("a copy from before is served again")
 		}
 		s.read(0, "x").expectServed(true)
 	})
 }
 
-// TestWriteOutlivesDatabase checks that a write which outlasts its database is known to the
-// next one of that name.
+// TestWriteOutlivesDatabase checks that a write that outlives its database is applied to the next
+// one of that name.
 func TestWriteOutlivesDatabase(t *testing.T) {
 	playWith(t, 2, Config{Idle: time.Minute}, func(s *scene) {
 		old := s.db
@@ -187,7 +186,7 @@ func TestWriteOutlivesDatabase(t *testing.T) {
 	})
 }
 
-// TestMissingDatabase checks that a name without a database does not keep its place.
+// TestMissingDatabase checks that a name without a database is released.
 func TestMissingDatabase(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[0].remove()
@@ -208,7 +207,7 @@ func TestClose(t *testing.T) {
 		s.table.Close()
 		r.expectServed(false)
 		if s.table.Find(name) != nil || s.table.Use(name) != nil {
-			t.Error("in use after the end")
+			t.Error("in use after Close")
 		}
 		s.expectCurrent("", 0)
 		s.table.SetUp(0, false)
@@ -230,7 +229,7 @@ func TestFindAllocates(t *testing.T) {
 			d := s.table.Find(name)
 			servable = d.Servable(s.cache.Now()) && d.Incarnation() != 0
 		}); n != 0 || !servable {
-			t.Errorf("%v allocations, servable %t", n, servable)
+			t.Errorf("got %v allocations, servable %t", n, servable)
 		}
 	})
 }
@@ -263,7 +262,7 @@ func TestPinned(t *testing.T) {
 		s.nodes[1].remove()
 		s.pass(time.Minute)
 		if s.table.Find(name) != first {
-			t.Error("let go")
+			t.Error("a pinned database was released")
 		}
 		s.nodes[0].create()
 		s.nodes[1].create()
@@ -272,12 +271,12 @@ func TestPinned(t *testing.T) {
 		s.nodes[1].kill()
 		s.pass(10 * time.Second)
 		if len(returned) != 0 {
-			t.Errorf("nodes %v were reported to be back", returned)
+			t.Errorf("got reports of the return of %v", returned)
 		}
 		s.nodes[1].restart()
 		s.pass(10 * time.Second)
 		if fmt.Sprint(returned) != "[1]" {
-			t.Errorf("nodes %v were reported to be back", returned)
+			t.Errorf("got reports of the return of %v", returned)
 		}
 	})
 }
@@ -288,11 +287,11 @@ func TestNotes(t *testing.T) {
 		t.Helper()
 		play(t, 2, func(s *scene) {
 			if got := s.table.Notes(); len(got) != 0 {
-				t.Errorf("%q while all is well", got)
+				t.Errorf("got the note %q without a problem", got)
 			}
 			spoil(s)
 			if got := strings.Join(s.table.Notes(), "; "); got != want {
-				t.Errorf("%s; want %s", got, want)
+				t.Errorf("got %s; want %s", got, want)
 			}
 		})
 	}

@@ -12,11 +12,10 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 )
 
-// The world of the model: two nodes that replicate to each other, some time
-// later; their feeds, which reach us some time later; clients that read and
-// write through us, and others that write past us. a and b are written on node 0,
-// through us or past us; c on node 1, past us, or in a world of several writers
-// through us as well. A document is its generation.
+// The model has two nodes that replicate to each other with a delay; their feeds, which are
+// received with a delay; clients that read and write through Kasoku, and others that write
+// directly to nodes. a and b are written to node 0, through Kasoku or directly; c to node 1,
+// directly, or through Kasoku as well if several nodes take writes. A document is its generation.
 var (
 	modelIDs = []string{"a", "b", "c"}
 	home     = map[string]int{"a": 0, "b": 0, "c": 1}
@@ -28,7 +27,7 @@ type docs map[string]int // id -> generation
 
 type modelNode struct {
 	docs      docs
-	replicate []string // ids that the other node has yet to get
+	replicate []string // IDs not yet replicated to the other node
 	feed      []docRow // rows that its feed has not sent yet
 }
 
@@ -39,15 +38,15 @@ type docRow struct {
 
 func rev(gen int) []byte { return fmt.Appendf(nil, "%d-x", gen) }
 
-// a reading is an answer on its way from a node, and then perhaps a copy.
+// modelRead is an answer on its way from a node, and then a copy if it is cached.
 type modelRead struct {
 	id      string // "" for a view
 	node    int
 	keep    bool
-	current bool // until a node covers the mark
+	current bool // waits until a node covers the mark
 	mark    mark
 	stamp   cache.Stamp
-	minimum docs // what had been acknowledged when it began; if it waits, also what was announced
+	minimum docs // acknowledged before it began; if it waits, also what was announced
 	value   docs // nil until the node has answered
 }
 
@@ -69,13 +68,13 @@ type model struct {
 	now           int64
 	nodes         [2]modelNode
 	out           NodeSet // unreachable nodes
-	anyNodeWrites bool    // both nodes take writes through us
+	anyNodeWrites bool    // both nodes take writes through Kasoku
 	readings      []*modelRead
 	writings      []*modelWrite
 	copies        map[string]*modelRead
 	comparing     *modelComparison
 
-	acked     docs // through us
+	acked     docs // through Kasoku
 	announced docs // by any feed
 }
 
@@ -126,7 +125,7 @@ func pick[T any](t *rapid.T, list []T) int {
 
 func anyNode(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
 
-// reachableNode is a node that can be reached.
+// reachableNode selects a node that is up.
 func (m *model) reachableNode(t *rapid.T) int {
 	node := anyNode(t)
 	if m.out.Has(node) {
@@ -135,17 +134,17 @@ func (m *model) reachableNode(t *rapid.T) int {
 	return node
 }
 
-// Leave takes a node out, unless the other one is out: one must be left to read from. It
-// must be known what that one lacks, or its answers are the best available.
+// Leave takes a node out, unless the other one is out: one must be left to read from. All nodes
+// must be synced, or the other node's answers are the best available.
 func (m *model) Leave(t *rapid.T) {
 	if unsynced, _ := m.db.unsyncedNodes(); m.out != 0 || unsynced != 0 || m.db.cfg.MaxOpen < len(modelIDs) {
-		t.Skip("one is out, or it is not known what they lack")
+		t.Skip("a node is out or not synced")
 	}
 	m.out = m.out.with(anyNode(t))
 	m.out.forEach(m.db.markOut)
 }
 
-// Return takes a node in again when its feed has delivered what was missed.
+// Return takes a node in again when its feed has delivered the missed changes.
 func (m *model) Return(t *rapid.T) {
 	m.out.forEach(func(node int) {
 		if len(m.nodes[node].feed) > 0 {
@@ -203,7 +202,7 @@ func (m *model) EndWrite(t *rapid.T) {
 func (m *model) Replicate(t *rapid.T) {
 	from := anyNode(t)
 	n := &m.nodes[from]
-	i := pick(t, n.replicate) // in any order: it works in batches
+	i := pick(t, n.replicate) // in any order, because replication works in batches
 	id := n.replicate[i]
 	n.replicate = slices.Delete(n.replicate, i, i+1)
 	if gen := n.docs[id]; gen > m.nodes[1-from].docs[id] {
@@ -237,7 +236,7 @@ func (m *model) Rewind(t *rapid.T) {
 	}
 }
 
-// resetNode loses a feed and its position.
+// Reset loses a feed and its position.
 func (m *model) Reset(t *rapid.T) {
 	node := anyNode(t)
 	m.nodes[node].feed = nil
@@ -291,7 +290,7 @@ func (m *model) ask(node int) {
 
 func (m *model) Sweep(t *rapid.T) {
 	if n := m.db.sweep(m.now); n > 0 && m.now < int64(10*time.Minute) {
-		t.Fatalf("%d changes forsaken", n)
+		t.Fatalf("%d changes were abandoned", n)
 	}
 }
 
@@ -373,16 +372,16 @@ func (m *model) hits(t *rapid.T, f func(r *modelRead)) {
 	}
 }
 
-// atLeast checks that the answer to r is not older than least.
+// atLeast checks that the answer to r is not older than the minimum.
 func (r *modelRead) atLeast(t *rapid.T, what string, least docs) {
 	for id, gen := range least {
 		if (r.id == "" || r.id == id) && r.value[id] < gen {
-			t.Fatalf("%s: %q of node %d shows %s in generation %d, not %d", what, r.id, r.node, id, r.value[id], gen)
+			t.Fatalf("%s: %q of node %d has %s in generation %d, want at least %d", what, r.id, r.node, id, r.value[id], gen)
 		}
 	}
 }
 
-// refreshLocked lets everything that is under way arrive.
+// settle lets everything in transit arrive.
 func (m *model) settle(t *rapid.T) {
 	for len(m.writings) > 0 {
 		m.writings[0].fence.Commit(cache.Change{})
@@ -405,7 +404,7 @@ func (m *model) settle(t *rapid.T) {
 		}
 	}
 	m.back()
-	for range 4 { // the books may overflow once more
+	for range 4 { // the tracker may overflow once more
 		m.now += int64(time.Second)
 		m.compareAll()
 		m.ask(0)
@@ -423,9 +422,9 @@ func (m *model) compareAll() {
 }
 
 // TestModel runs random histories. No answer and no copy may be older than a write that was
-// acknowledged before its request, and no copy may be older than an announcement of any
-// feed. When everything is quiet, none may be older than the truth, and every node must be
-// current again.
+// acknowledged before its request, and no copy may be older than an announcement of any feed. When
+// everything has arrived, none may be older than the nodes' state, and every node must be current
+// again.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
@@ -434,10 +433,10 @@ func TestModel(t *testing.T) {
 		m.settle(t)
 		m.hits(t, func(r *modelRead) { r.atLeast(t, "a copy when all is quiet", m.nodes[0].docs) })
 		if got := m.db.current(nil); got != AllNodes(2) {
-			t.Errorf("when all is quiet, nodes %b are current", got)
+			t.Errorf("after everything has arrived: got the current nodes %b", got)
 		}
 		if len(m.db.open) != 0 || m.db.lacks != [MaxNodes]int{} {
-			t.Errorf("when all is quiet, %d changes are open, lacking %v", len(m.db.open), m.db.lacks[:2])
+			t.Errorf("after everything has arrived: %d changes are open, lacking %v", len(m.db.open), m.db.lacks[:2])
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (d *tracker) expectCurrent(t *testing.T, id string, want NodeSet) {
 		of = []byte(id)
 	}
 	if got := d.current(of); got != want {
-		t.Errorf("nodes %03b are current for %q; want %03b", got, id, want)
+		t.Errorf("got the current nodes %03b for %q; want %03b", got, id, want)
 	}
 }
 
@@ -43,12 +43,12 @@ func TestServable(t *testing.T) {
 	f := func(now int64, want bool) {
 		t.Helper()
 		if got := d.servable(now * ms); got != want {
-			t.Errorf("at %d ms: %t", now, got)
+			t.Errorf("at %d ms: got servable %t", now, got)
 		}
 	}
 	f(0, false)
 	d.heardFrom(0, 0)
-	f(0, false) // nothing of node 1
+	f(0, false) // node 1 was not heard
 	d.heardFrom(1, 500*ms)
 	f(1000, true)
 	f(1001, false)
@@ -62,27 +62,27 @@ func TestServable(t *testing.T) {
 	f(2000, false)
 	d.heardFrom(1, 1900*ms)
 	f(2900, true)
-	d.heardFrom(1, 100*ms) // a late word
+	d.heardFrom(1, 100*ms) // a late report
 	f(2900, true)
 	d.markOut(0)
 	d.markOut(1)
 	f(0, false)
 }
 
-// TestOneNode checks that the row of a write through us is no news, and that a row
-// of a write past us is.
+// TestOneNode checks that the row of a write through Kasoku does not invalidate anything, and that
+// the row of a direct write does.
 func TestOneNode(t *testing.T) {
 	d, moved := watched(1, trackerConfig{})
 	d.wrote(0, []byte("a"), []byte("1-a"), 0)
 	d.expectCurrent(t, "", 1)
 	feedRow(d, 0, "a", "1-a", 5*ms)
 	if len(*moved) != 0 {
-		t.Errorf("moved %q by the row of our own write", *moved)
+		t.Errorf("the row of Kasoku's own write invalidated %q", *moved)
 	}
 	feedRow(d, 0, "a", "2-a", 9*ms)
 	feedRow(d, 0, "b", "1-b", 9*ms)
 	if !slices.Equal(*moved, []string{"a", "b"}) {
-		t.Errorf("moved %q", *moved)
+		t.Errorf("got invalidated %q", *moved)
 	}
 	d.expectCurrent(t, "", 1)
 	if len(d.open) != 0 {
@@ -101,7 +101,7 @@ func TestLag(t *testing.T) {
 	feedRow(d, 0, "b", "1-b", 1100*ms)
 	d.expectCurrent(t, "", 0)
 	if s := d.replicaState(2, 1300*ms); s.Lacks != 2 || s.Lag != 300*time.Millisecond || s.Quiet >= 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	feedRow(d, 0, "a", "2-a", 1140*ms)
 	feedRow(d, 1, "b", "1-b", 1150*ms)
@@ -110,15 +110,15 @@ func TestLag(t *testing.T) {
 	feedRow(d, 2, "a", "2-a", 1500*ms)
 	d.expectCurrent(t, "", 0b111)
 	if !slices.Equal(*moved, []string{"a", "b"}) || len(d.open) != 0 {
-		t.Errorf("moved %q, %d open", *moved, len(d.open))
+		t.Errorf("got invalidated %q, %d changes open", *moved, len(d.open))
 	}
 	if want := []string{"0 140ms", "1 50ms", "2 100ms", "2 500ms"}; !slices.Equal(caught, want) {
-		t.Errorf("caught %q; want %q", caught, want)
+		t.Errorf("got caught up %q; want %q", caught, want)
 	}
 }
 
-// TestLosingRevision checks that a row invalidates copies although its winner is recorded:
-// the node may have got a revision that loses, and a copy may depend on the former one.
+// TestLosingRevision checks that a row invalidates copies although its winner is recorded: the
+// node may have received a losing revision, and a copy may depend on the former one.
 func TestLosingRevision(t *testing.T) {
 	d, moved := watched(3, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
@@ -126,23 +126,23 @@ func TestLosingRevision(t *testing.T) {
 	d.expectCurrent(t, "a", 0b011)
 	feedRow(d, 1, "a", "2-a", 600*ms)
 	if !slices.Equal(*moved, []string{"a", "a"}) {
-		t.Errorf("moved %q", *moved)
+		t.Errorf("got invalidated %q", *moved)
 	}
 }
 
-// TestOverdue checks that a node which has a change without announcing it is found
-// out, and that one which never gets it is given up after a while.
+// TestOverdue checks that a node that has a change without announcing it is detected, and that one
+// that never gets it is given up after a while.
 func TestOverdue(t *testing.T) {
 	d, moved := watched(2, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
 	if got := d.overdue(1, 499*ms, 10); got != nil {
-		t.Errorf("doubts %v too early", got)
+		t.Errorf("got overdue %v too early", got)
 	}
 	got := d.overdue(1, 500*ms, 10)
 	if !slices.Equal(got, []revision{{"a", "2-a"}}) || d.overdue(0, 500*ms, 10) != nil {
-		t.Errorf("doubts %v", got)
+		t.Errorf("got overdue %v", got)
 	}
-	d.confirm(1, revision{"a", "1-a"}, 600*ms) // of before
+	d.confirm(1, revision{"a", "1-a"}, 600*ms) // already confirmed
 	d.expectCurrent(t, "", 0b01)
 	d.confirm(1, got[0], 600*ms)
 	d.expectCurrent(t, "", 0b11)
@@ -150,18 +150,18 @@ func TestOverdue(t *testing.T) {
 	feedRow(d, 0, "b", "1-b", 1000*ms)
 	minutes := func(n int64) int64 { return n * 60 * 1000 * ms }
 	if n := d.sweep(minutes(11)); n != 0 {
-		t.Errorf("%d changes forsaken without having asked", n)
+		t.Errorf("%d changes were abandoned without a query", n)
 	}
 	d.overdue(1, minutes(11), 10)
 	*moved = nil
 	if n := d.sweep(minutes(11)); n != 1 || !slices.Equal(*moved, []string{"b"}) {
-		t.Errorf("%d changes forsaken, moved %q", n, *moved)
+		t.Errorf("%d changes were abandoned, invalidated %q", n, *moved)
 	}
 	d.expectCurrent(t, "", 0b11)
 }
 
-// TestNodeIsOut checks that changes don't wait for a node that is out. When a node rejoins, no
-// copy from meanwhile is valid, and nothing is cached before all were compared, since the
+// TestNodeIsOut checks that changes don't wait for a node that is out. When a node rejoins, no copy
+// from meanwhile is valid, and nothing is cached before all nodes were compared, because the
 // others may lack its earlier changes.
 func TestNodeIsOut(t *testing.T) {
 	d, moved := watched(2, trackerConfig{})
@@ -177,7 +177,7 @@ func TestNodeIsOut(t *testing.T) {
 	d.expectCurrent(t, "", 0)
 	nodes, mark := d.unsyncedNodes()
 	if nodes != 0b11 || !slices.Equal(*moved, []string{""}) {
-		t.Errorf("adrift: %02b, moved %q", nodes, *moved)
+		t.Errorf("got the unsynced nodes %02b, invalidated %q", nodes, *moved)
 	}
 	d.markMissing(1, []byte("a"), []byte("2-a"), 0)
 	d.markSynced(nodes, mark)
@@ -188,17 +188,17 @@ func TestNodeIsOut(t *testing.T) {
 	d.resetNode(0, true)
 	d.markSynced(0b11, mark) // of a comparison from before the reset
 	if nodes, _ := d.unsyncedNodes(); nodes != 0b11 {
-		t.Errorf("adrift: %02b", nodes)
+		t.Errorf("got the unsynced nodes %02b", nodes)
 	}
 }
 
-// TestBestNodes checks where a document is read when no node is current.
+// TestBestNodes checks from which nodes a document is read when no node is current.
 func TestBestNodes(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	f := func(what string, want NodeSet) {
 		t.Helper()
 		if got := d.likely([]byte("a")); got != want {
-			t.Errorf("%s: nodes %02b, want %02b", what, got, want)
+			t.Errorf("%s: got the nodes %02b, want %02b", what, got, want)
 		}
 	}
 	f("nothing is known", 0b11)
@@ -219,7 +219,7 @@ func TestBestNodes(t *testing.T) {
 	d.wrote(1, []byte("a"), []byte("4-a"), 0)
 	f("and stores something before it is heard of", 0b10)
 	if got := d.reachable(); got != 0b11 {
-		t.Errorf("nodes %02b are reached", got)
+		t.Errorf("got the nodes %02b", got)
 	}
 	d.rejoin(1)
 	f("and rejoins with it", 0b10)

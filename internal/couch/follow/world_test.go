@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// simulation is two nodes that replicate to each other some time later, with clients that
-// write through Kasoku and past it, copies that are kept as a service would, and all
-// that can go wrong. A document is written on its home node only: even ones on the
-// first, odd ones on the second. Its revision is its generation.
+// simulation has two nodes that replicate to each other with a delay, clients that write through
+// Kasoku and directly, copies that are cached as by a service, and all faults. A document is
+// written to its home node only: even ones to the first, odd ones to the second. Its revision is
+// its generation.
 type simulation struct {
 	*scene
 	r          *rand.Rand
 	down       [2]bool // killed
-	reportedUp [2]bool // the balancer takes it for up
+	reportedUp [2]bool // the balancer reports it as up
 	homes      []int   // by document
 	gens       []int
 	writes     [][]written // by document
 	pending    [2][]int    // changes not yet replicated to the other node, in order
-	fills      []*copied   // on their way
+	fills      []*copied   // in transit
 	copies     []*copied
 	log        []string
 	served     int
 
-	epoch     int   // how often the database was deleted and made anew
-	createdAt int64 // when, the last time
+	epoch     int   // how often the database was recreated
+	createdAt int64 // when the database was last created
 }
 
 type written struct {
@@ -36,12 +36,12 @@ type written struct {
 	acked bool // through Kasoku
 }
 
-// copied is an answer that is kept, or on its way.
+// copied is an answer that is cached or in transit.
 type copied struct {
 	*reading
 	doc, node int
 	gen       int // -1 until the node has answered
-	epoch     int // the database's, by then
+	epoch     int // the database's at that time
 }
 
 const documents = 5
@@ -85,7 +85,7 @@ func (w *simulation) replicate(from int) {
 	w.pending[from] = w.pending[from][n:]
 }
 
-// recreate deletes the database on both nodes, past Kasoku, and makes it anew.
+// recreate deletes and creates the database on both nodes, without Kasoku.
 func (w *simulation) recreate() {
 	if w.down[0] || w.down[1] {
 		return
@@ -101,7 +101,7 @@ func (w *simulation) recreate() {
 	w.createdAt = w.cache.Now()
 }
 
-// fail has something go wrong with a node, or end.
+// fail begins or ends a fault of a node.
 func (w *simulation) fail(node int) {
 	n := w.nodes[node]
 	switch w.r.IntN(6) {
@@ -148,7 +148,7 @@ func (w *simulation) ask(doc int) {
 	}
 }
 
-// answer has a node answer a read, or its answer arrive.
+// answer sends a node's answer to a read, or delivers it.
 func (w *simulation) answer() {
 	if len(w.fills) == 0 {
 		return
@@ -169,7 +169,7 @@ func (w *simulation) answer() {
 	}
 }
 
-// check looks at every copy that would be given out.
+// check checks every copy that would be served.
 func (w *simulation) check() {
 	now := w.cache.Now()
 	w.copies = slices.DeleteFunc(w.copies, func(c *copied) bool { return !w.cache.Current(&c.stamp) })
@@ -180,12 +180,12 @@ func (w *simulation) check() {
 		w.served++
 		out := w.db.ReplicaState(w.homes[c.doc], now).Out
 		if c.epoch < w.epoch && !out && now-w.createdAt > int64(time.Second) {
-			w.Fatalf("%s of node %d is given out %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.createdAt), w.tail())
+			w.Fatalf("%s of node %d is served %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.createdAt), w.tail())
 		}
 		for _, write := range w.writes[c.doc] {
 			old := write.gen > c.gen && c.epoch == w.epoch
 			if old && !out && (write.acked || now-write.at > int64(time.Second)) {
-				w.Fatalf("%s of node %d in generation %d is given out %s after generation %d was written (through Kasoku: %t)\n%s", id(c.doc), c.node, c.gen,
+				w.Fatalf("%s of node %d in generation %d is served %s after generation %d was written (through Kasoku: %t)\n%s", id(c.doc), c.node, c.gen,
 					time.Duration(now-write.at), write.gen, write.acked, w.tail())
 			}
 		}
@@ -200,7 +200,7 @@ func (w *simulation) tail() (text string) {
 	return text
 }
 
-// step does something.
+// step executes a random step.
 func (w *simulation) step() {
 	w.updateBalancer()
 	switch w.r.IntN(30) {
@@ -223,8 +223,7 @@ func (w *simulation) step() {
 	}
 }
 
-// recover has all faults end, and wants all nodes to be current and copies to be
-// served then.
+// recover ends all faults, and checks that all nodes then become current and copies are served.
 func (w *simulation) recover() {
 	for node, n := range w.nodes {
 		w.down[node] = false
@@ -240,13 +239,13 @@ func (w *simulation) recover() {
 	}
 	w.pass(time.Minute)
 	if got := w.db.Current(nil); got != 0b11 || !w.db.Servable(w.cache.Now()) {
-		w.Errorf("in the end nodes %b are current, servable: %t\n%s", got, w.db.Servable(w.cache.Now()), w.tail())
+		w.Errorf("in the end got the current nodes %b, servable: %t\n%s", got, w.db.Servable(w.cache.Now()), w.tail())
 	}
 }
 
 // TestSimulation checks in random histories that no copy is served that is older than a write
-// through Kasoku, or than a write of another client more than max_unfollowed ago, unless the
-// node that has it is out. After the faults everything must work again.
+// through Kasoku, or than a direct write more than max_unfollowed ago, unless the node that has it
+// is out. After the faults all nodes must become current again.
 func TestSimulation(t *testing.T) {
 	served := 0
 	for seed := range uint64(100) {
@@ -268,6 +267,6 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	if served < 10000 {
-		t.Errorf("only %d copies were looked at", served)
+		t.Errorf("only %d copies were checked", served)
 	}
 }
