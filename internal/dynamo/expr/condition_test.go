@@ -219,7 +219,7 @@ func FuzzParseCondition(f *testing.F) {
 	for _, s := range expressions {
 		f.Add(s)
 	}
-	it := item(f, thing)
+	it := item(f, matchItem)
 	f.Fuzz(func(t *testing.T, text string) {
 		n, v := names(t, someNames), values(t, someValues)
 		c, err := ParseCondition("KeyCondition", []byte(text), n, v)

@@ -31,11 +31,11 @@ const errKeyCount = "Conditions can be of length 1 or 2 only"
 // checkCount limits the number of comparisons: an index may have more key attributes than a
 // table.
 func (q *KeyQuery) checkCount(index bool) bool {
-	most := 2
+	limit := 2
 	if index {
-		most = maxKeyTerms
+		limit = maxKeyTerms
 	}
-	return 0 < len(q.terms) && len(q.terms) <= most
+	return 0 < len(q.terms) && len(q.terms) <= limit
 }
 
 // KeyQuery extracts the comparisons from a condition that was parsed as "KeyCondition". The

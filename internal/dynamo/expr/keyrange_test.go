@@ -36,8 +36,8 @@ func (r *KeyRange) text() string {
 	return strings.Join(s, "; ")
 }
 
-// against returns the range of a key condition or the error.
-func against(t testing.TB, s *KeySchema, text string) string {
+// rangeOf returns the range of a key condition or the error.
+func rangeOf(t testing.TB, s *KeySchema, text string) string {
 	t.Helper()
 	q, err := parseKeyQuery(text, nil, values(t, keyValues))
 	if err != nil {
@@ -53,7 +53,7 @@ func against(t testing.TB, s *KeySchema, text string) string {
 func TestAgainst(t *testing.T) {
 	f := func(s *KeySchema, text, want string) {
 		t.Helper()
-		if got := against(t, s, text); got != want {
+		if got := rangeOf(t, s, text); got != want {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestAgainst(t *testing.T) {
 func TestAgainstErrors(t *testing.T) {
 	f := func(s *KeySchema, text, want string) {
 		t.Helper()
-		if got := against(t, s, text); got != want {
+		if got := rangeOf(t, s, text); got != want {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}
 	}
@@ -142,12 +142,12 @@ func TestAgainstVisit(t *testing.T) {
 		t.Helper()
 		var visited []int
 		s.Visit = func(attribute int) error { visited = append(visited, attribute); return nil }
-		got := against(t, &s, text)
+		got := rangeOf(t, &s, text)
 		if got = fmt.Sprint(visited, " ", got); got != want {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}
 		s.Visit = func(int) error { return &Error{"stop"} }
-		if got := against(t, &s, text); got != "stop" {
+		if got := rangeOf(t, &s, text); got != "stop" {
 			t.Errorf("%s: the visitor's error is lost: %s", text, got)
 		}
 	}

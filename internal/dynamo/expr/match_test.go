@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// thing is the item that conditions are held against.
-const thing = `{"n":{"N":"5"},"ten":{"N":"10"},"same":{"N":"5"},"s":{"S":"abc"},"t":{"S":"abd"},"blank":{"S":""},"wide":{"S":"\ud83d\ude00\u00e9x"},
+// matchItem is the item that conditions are held against.
+const matchItem = `{"n":{"N":"5"},"ten":{"N":"10"},"same":{"N":"5"},"s":{"S":"abc"},"t":{"S":"abd"},"blank":{"S":""},"wide":{"S":"\ud83d\ude00\u00e9x"},
 	"b":{"B":"AAEC"},"yes":{"BOOL":true},"nil":{"NULL":true},"ss":{"SS":["b","a"]},"ns":{"NS":["5","1"]},"bs":{"BS":["AA==","AQ=="]},
 	"l":{"L":[{"S":"abc"},{"N":"5"},{"L":[{"N":"1"}]},{"M":{"deep":{"S":"x"}}}]},"m":{"M":{"k":{"N":"5"},"x.y":{"S":"dot"},"l":{"L":[]}}},"ltwin":{"L":[{"S":"abc"},{"N":"5.0"},{"L":[{"N":"1"}]},{"M":{"deep":{"S":"x"}}}]}}`
 
@@ -24,7 +24,7 @@ func item(t testing.TB, text string) *value.Value {
 }
 
 func TestMatch(t *testing.T) {
-	it := item(t, thing)
+	it := item(t, matchItem)
 	n := names(t, `{"#b":"b","#dot":"x.y"}`)
 	v := values(t, `{":5":{"N":"5"},":5e0":{"N":"5e0"},":6":{"N":"6"},":1":{"N":"1"},":0":{"N":"0"},":2":{"N":"2"},":3":{"N":"3"},":4":{"N":"4"},
 		":abc":{"S":"abc"},":abd":{"S":"abd"},":ab":{"S":"ab"},":b":{"S":"b"},":bc":{"S":"bc"},":none":{"S":""},":s5":{"S":"5"},":x":{"S":"x"},":dot":{"S":"dot"},

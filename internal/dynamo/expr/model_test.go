@@ -44,8 +44,8 @@ func rational(s string) *big.Rat {
 	return r
 }
 
-// canon is the same text for equal values, and for no others.
-func canon(v attr) string {
+// canonical is the same text for equal values, and for no others.
+func canonical(v attr) string {
 	typ := typeName(v)
 	switch x := v[typ].(type) {
 	case string:
@@ -58,7 +58,7 @@ func canon(v attr) string {
 	case map[string]any:
 		var parts []string
 		for name, member := range x {
-			parts = append(parts, strconv.Quote(name)+canon(member.(attr)))
+			parts = append(parts, strconv.Quote(name)+canonical(member.(attr)))
 		}
 		sort.Strings(parts)
 		return "{" + strings.Join(parts, ",") + "}"
@@ -67,7 +67,7 @@ func canon(v attr) string {
 	for _, x := range v[typ].([]any) {
 		switch typ {
 		case "L":
-			parts = append(parts, canon(x.(attr)))
+			parts = append(parts, canonical(x.(attr)))
 		case "NS":
 			parts = append(parts, rational(x.(string)).RatString())
 		default:
@@ -171,13 +171,13 @@ func modelContains(a, b attr) bool {
 		return tb == "B" && bytes.Contains(binary(a), binary(b))
 	case "SS", "NS", "BS":
 		for _, s := range memberTexts(a) {
-			if canon(attr{ta[:1]: s}) == canon(b) {
+			if canonical(attr{ta[:1]: s}) == canonical(b) {
 				return true
 			}
 		}
 	case "L":
 		for _, x := range a["L"].([]any) {
-			if canon(x.(attr)) == canon(b) {
+			if canonical(x.(attr)) == canonical(b) {
 				return true
 			}
 		}
@@ -344,7 +344,7 @@ func (s *scene) condition(depth int) (text string, holds bool) {
 	}
 	a, b := s.operand(), s.operand()
 	order, comparable := modelCompare(a.of, b.of)
-	equal := a.of != nil && b.of != nil && canon(a.of) == canon(b.of)
+	equal := a.of != nil && b.of != nil && canonical(a.of) == canonical(b.of)
 	switch rapid.IntRange(0, 11).Draw(s.t, "form") {
 	case 0:
 		return a.text + " = " + b.text, equal
@@ -364,7 +364,7 @@ func (s *scene) condition(depth int) (text string, holds bool) {
 		return a.text + " BETWEEN " + b.text + " AND " + c.text, comparable && alsoComparable && order >= 0 && other <= 0
 	case 7:
 		c := s.operand()
-		return a.text + " IN (" + b.text + ", " + c.text + ")", equal || a.of != nil && c.of != nil && canon(a.of) == canon(c.of)
+		return a.text + " IN (" + b.text + ", " + c.text + ")", equal || a.of != nil && c.of != nil && canonical(a.of) == canonical(c.of)
 	case 8:
 		return "begins_with(" + a.text + ", " + b.text + ")", modelBegins(a.of, b.of)
 	case 9:
@@ -498,11 +498,11 @@ func (s *scene) addDelete(old attr, del bool) (text string, o outcome) {
 	}
 	in := map[string]bool{}
 	for _, m := range memberTexts(c.of) {
-		in[canon(attr{typ[:1]: m})] = true
+		in[canonical(attr{typ[:1]: m})] = true
 	}
 	var left []any
 	for _, m := range memberTexts(old) {
-		if !in[canon(attr{typ[:1]: m})] {
+		if !in[canonical(attr{typ[:1]: m})] {
 			left = append(left, m)
 		}
 	}

@@ -91,7 +91,7 @@ func TestApplyModel(t *testing.T) {
 			if err := json.Unmarshal(after.AppendItem(nil), &got); err != nil {
 				t.Fatal(err)
 			}
-			if g, w := canon(attr{"M": got}), canon(attr{"M": want}); g != w {
+			if g, w := canonical(attr{"M": got}), canonical(attr{"M": want}); g != w {
 				t.Fatalf("%s\nitem %s\nconstants %s\n%s\nwant %s", text, before, s.values(), g, w)
 			}
 		}
@@ -181,7 +181,7 @@ func TestSelectionModel(t *testing.T) {
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)
 		}
-		if g, w := canon(attr{"M": map[string]any(got)}), canon(want); g != w {
+		if g, w := canonical(attr{"M": map[string]any(got)}), canonical(want); g != w {
 			t.Fatalf("%v of %s: %s; want %s", paths, it.AppendItem(nil), g, w)
 		}
 	})

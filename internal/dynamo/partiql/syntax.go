@@ -177,7 +177,7 @@ func (s *syntax) typeTest(n *node) *node {
 // typeName reads the name of a type with its arguments.
 func (s *syntax) typeName() *token {
 	t := s.head()
-	most, ok := types[t.word]
+	limit, ok := types[t.word]
 	if !ok {
 		s.fail("Expected type name")
 		return nil
@@ -190,8 +190,8 @@ func (s *syntax) typeName() *token {
 	if args == nil {
 		return nil
 	}
-	if len(args.nodes) > most {
-		s.fail("CAST for " + t.word + " must have arity of 0.." + string(rune('0'+most)))
+	if len(args.nodes) > limit {
+		s.fail("CAST for " + t.word + " must have arity of 0.." + string(rune('0'+limit)))
 		return nil
 	}
 	for _, a := range args.nodes {

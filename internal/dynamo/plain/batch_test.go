@@ -17,10 +17,10 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-func key(i int) string     { return fmt.Sprintf(`{"k":{"S":"%04d"}}`, i) }
-func item(i int) string    { return fmt.Sprintf(`{"k":{"S":"%04d"},"n":{"NS":["2","1"]}}`, i) }
-func plainly(i int) string { return fmt.Sprintf(`{"k":"%04d","n":[1,2]}`, i) }
-func write(i int) string   { return `{"PutRequest":{"Item":` + item(i) + `}}` }
+func key(i int) string         { return fmt.Sprintf(`{"k":{"S":"%04d"}}`, i) }
+func item(i int) string        { return fmt.Sprintf(`{"k":{"S":"%04d"},"n":{"NS":["2","1"]}}`, i) }
+func plainItemOf(i int) string { return fmt.Sprintf(`{"k":"%04d","n":[1,2]}`, i) }
+func write(i int) string       { return `{"PutRequest":{"Item":` + item(i) + `}}` }
 
 func listOf(from, to int, f func(int) string) string {
 	var list []string
@@ -65,7 +65,7 @@ func TestBatchGetSplits(t *testing.T) {
 	f := newFixture(t)
 	f.svc.reply = func(_, body string) (int, string) { return 200, found(body) }
 	for _, n := range []int{1, 99, 100, 101, 200, 240, 950} {
-		for path, f2 := range map[string]func(int) string{"/BatchGetItem": item, "/BatchGetItemJSON": plainly} {
+		for path, f2 := range map[string]func(int) string{"/BatchGetItem": item, "/BatchGetItemJSON": plainItemOf} {
 			got := f.do("POST", path, `{"RequestItems":{"t":{"Keys":[`+listOf(0, n, key)+`]}}}`)
 			want := `{"Responses":{"t":[` + listOf(0, n, f2) + `]},"UnprocessedKeys":{}}`
 			if got.status != 200 || got.body != want {
@@ -111,10 +111,10 @@ func TestBatchGetKeepsOptions(t *testing.T) {
 
 func TestBatchWriteSplits(t *testing.T) {
 	f := newFixture(t)
-	f.answers(200, `{"UnprocessedItems":{}}`)
+	f.setAnswer(200, `{"UnprocessedItems":{}}`)
 	for _, n := range []int{1, 25, 26, 240} {
 		for path, sent := range map[string]func(int) string{"/BatchWriteItem": write, "/BatchWriteItemJSON": func(i int) string {
-			return `{"PutRequest":{"Item":` + plainly(i) + `}}`
+			return `{"PutRequest":{"Item":` + plainItemOf(i) + `}}`
 		}} {
 			f.expect("POST", path, `{"RequestItems":{"t":[`+listOf(0, n, sent)+`]}}`, 200, `{"UnprocessedItems":{}}`)
 			var written []string
@@ -142,21 +142,21 @@ func TestBatchWriteSplits(t *testing.T) {
 }
 
 // A malformed batch is forwarded unsplit, for the service to reject.
-func TestBatchOdd(t *testing.T) {
+func TestMalformedBatch(t *testing.T) {
 	f := newFixture(t)
-	f.answers(400, errorBody("ValidationException", "x"))
-	odd := func(path, op string, bodies ...string) {
+	f.setAnswer(400, errorBody("ValidationException", "x"))
+	expectForwarded := func(path, op string, bodies ...string) {
 		t.Helper()
 		for _, body := range bodies {
 			f.expect("POST", path, body, 400, errorBody("ValidationException", "x"))
-			f.wantRequests(op + " " + body)
+			f.expectRequests(op + " " + body)
 		}
 	}
-	odd("/BatchGetItemJSON", "BatchGetItem", `{}`, `[]`, `{"RequestItems":{}}`, `{"RequestItems":null}`, `{"RequestItems":[]}`, `{"RequestItems":{"t":null}}`,
+	expectForwarded("/BatchGetItemJSON", "BatchGetItem", `{}`, `[]`, `{"RequestItems":{}}`, `{"RequestItems":null}`, `{"RequestItems":[]}`, `{"RequestItems":{"t":null}}`,
 		`{"RequestItems":{"t":{}}}`, `{"RequestItems":{"t":{"Keys":{}}}}`, `{"RequestItems":{"t":{"Keys":[]}}}`, `{"RequestItems":{"t":{"Keys":[1]}}}`,
 		`{"RequestItems":{"t":{"Keys":[{}],"Keys":[{}]}}}`, `{"RequestItems":{"t":{"Keys":[{}]},"t":{"Keys":[{}]}}}`,
 		`{"RequestItems":{"t":{"Keys":[{}]}},"RequestItems":{"t":{"Keys":[{}]}}}`, `{"RequestItems":{"\ud800":{"Keys":[{}]}}}`)
-	odd("/BatchWriteItemJSON", "BatchWriteItem", `{"RequestItems":{"t":null}}`, `{"RequestItems":{"t":{}}}`, `{"RequestItems":{"t":[]}}`, `{"RequestItems":{"t":[null]}}`,
+	expectForwarded("/BatchWriteItemJSON", "BatchWriteItem", `{"RequestItems":{"t":null}}`, `{"RequestItems":{"t":{}}}`, `{"RequestItems":{"t":[]}}`, `{"RequestItems":{"t":[null]}}`,
 		`{"RequestItems":{"t":[{"PutRequest":{}}]}}`, `{"RequestItems":{"t":[{"PutRequest":{"Item":5}}]}}`, `{"RequestItems":{"t":[{"PutRequest":null}]}}`)
 }
 
@@ -174,7 +174,7 @@ func TestBatchGetRetries(t *testing.T) {
 		}
 		start := time.Now()
 		f.expect("POST", "/BatchGetItemJSON", `{"ReturnConsumedCapacity":"NONE","RequestItems":{"t":{"Keys":[`+listOf(1, 5, key)+`],"ConsistentRead":true}}}`, 200,
-			`{"Responses":{"t":[`+listOf(1, 5, plainly)+`]},"UnprocessedKeys":{}}`)
+			`{"Responses":{"t":[`+listOf(1, 5, plainItemOf)+`]},"UnprocessedKeys":{}}`)
 		if waited := time.Since(start); waited == 0 || waited > minBackoff+2*minBackoff+4*minBackoff {
 			t.Errorf("waited %v", waited)
 		}
@@ -187,7 +187,7 @@ func TestBatchGetRetries(t *testing.T) {
 
 // Entries that can't be processed in time are returned in the form in which they were sent,
 // so that the client can send them again.
-func TestBatchLeft(t *testing.T) {
+func TestBatchUnprocessed(t *testing.T) {
 	throttled := errorBody("ProvisionedThroughputExceededException", "slow down")
 	try := func(path, body, want string, reply func(op, body string) (int, string)) {
 		t.Helper()
@@ -204,7 +204,7 @@ func TestBatchLeft(t *testing.T) {
 			}
 		})
 	}
-	sent := func(i int) string { return `{"PutRequest":{"Item":` + plainly(i) + `}}` }
+	sent := func(i int) string { return `{"PutRequest":{"Item":` + plainItemOf(i) + `}}` }
 	// Two of three writes of the only segment are never done.
 	try("/BatchWriteItemJSON", `{"RequestItems":{"t":[`+listOf(0, 3, sent)+`]}}`, `{"UnprocessedItems":{"t":[`+listOf(1, 3, sent)+`]}}`,
 		func(_, body string) (int, string) {
@@ -223,7 +223,7 @@ func TestBatchLeft(t *testing.T) {
 			return 200, `{"UnprocessedItems":{}}`
 		})
 	try("/BatchGetItemJSON", `{"RequestItems":{"t":{"Keys":[`+listOf(0, 150, key)+`],"ProjectionExpression":"k"}}}`,
-		`{"Responses":{"t":[`+listOf(0, 100, plainly)+`]},"UnprocessedKeys":{"t":{"Keys":[`+listOf(100, 150, key)+`],"ProjectionExpression":"k"}}}`,
+		`{"Responses":{"t":[`+listOf(0, 100, plainItemOf)+`]},"UnprocessedKeys":{"t":{"Keys":[`+listOf(100, 150, key)+`],"ProjectionExpression":"k"}}}`,
 		func(_, body string) (int, string) {
 			if strings.Contains(body, `"0100"`) {
 				return 503, errorBody("ServiceUnavailable", "later")
@@ -256,14 +256,14 @@ func TestBatchErrors(t *testing.T) {
 		}
 		return 200, `{"UnprocessedItems":{}}`
 	}
-	sent := func(i int) string { return `{"PutRequest":{"Item":` + plainly(i) + `}}` }
+	sent := func(i int) string { return `{"PutRequest":{"Item":` + plainItemOf(i) + `}}` }
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"a":[`+listOf(0, 45, sent)+`],"b":[`+listOf(45, 120, sent)+`]}}`, 200,
 		`{"UnprocessedItems":{},"Errors":[`+
 			`{"Status":400,"Error":`+invalid+`,"RequestItems":{"a":[`+listOf(25, 45, sent)+`],"b":[`+listOf(45, 50, sent)+`]}},`+
 			`{"Status":500,"Error":`+errorBody("InternalServerError", "Internal server error")+`,"RequestItems":{"b":[`+listOf(50, 75, sent)+`]}},`+
 			`{"Status":413,"Error":{},"RequestItems":{"b":[`+listOf(100, 120, sent)+`]}}]}`)
 	// If no entry was processed, the failure is returned unchanged.
-	f.answers(400, invalid)
+	f.setAnswer(400, invalid)
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"a":[`+listOf(0, 60, sent)+`]}}`, 400, invalid)
 	f.expect("POST", "/BatchGetItem", `{"RequestItems":{"a":{"Keys":[`+listOf(0, 101, key)+`]}}}`, 400, invalid)
 }
@@ -281,7 +281,7 @@ func TestBatchUnknownOutcome(t *testing.T) {
 			return 200, found(body)
 		}
 		f.expect("POST", "/BatchGetItem", `{"RequestItems":{"t":{"Keys":[`+key(1)+`]}}}`, 200, `{"Responses":{"t":[`+item(1)+`]},"UnprocessedKeys":{}}`)
-		f.answers(500, failed)
+		f.setAnswer(500, failed)
 		f.svc.take()
 		f.expect("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+write(1)+`]}}`, 500, failed)
 		if asked := f.svc.take(); len(asked) != 1 {
@@ -295,7 +295,7 @@ func TestBatchThrottledThroughout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		throttled := errorBody("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
-		f.answers(400, throttled)
+		f.setAnswer(400, throttled)
 		f.expect("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`, 400, throttled)
 		if n := len(f.svc.take()); n < 30 || n > 200 {
 			t.Errorf("it was tried %d times", n)
@@ -304,12 +304,12 @@ func TestBatchThrottledThroughout(t *testing.T) {
 }
 
 // When the client disconnects, no new segment is sent.
-func TestBatchClientLeaves(t *testing.T) {
+func TestBatchClientDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var n atomic.Int32
-		f.svc.free = true
+		f.svc.concurrent = true
 		f.svc.reply = func(op, body string) (int, string) {
 			if n.Add(1) == 20 {
 				cancel()
@@ -317,7 +317,7 @@ func TestBatchClientLeaves(t *testing.T) {
 			return 200, `{"UnprocessedItems":{"t":[` + write(1) + `]}}`
 		}
 		start := time.Now()
-		got := f.doIn(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 2500, write)+`]}}`)
+		got := f.doWithContext(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 2500, write)+`]}}`)
 		if n := n.Load(); n > 20+maxConcurrent || time.Since(start) > 2*maxBackoff {
 			t.Errorf("%d requests, %v", n, time.Since(start))
 		}
@@ -329,40 +329,40 @@ func TestBatchClientLeaves(t *testing.T) {
 }
 
 // A client that disconnected before the first segment.
-func TestBatchTooLate(t *testing.T) {
+func TestBatchOfDisconnectedClient(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got := f.doIn(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`)
+	got := f.doWithContext(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`)
 	if got.status != http.StatusServiceUnavailable || got.body != errorBody("ServiceUnavailable", "No time was left to begin") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	f.wantRequests()
+	f.expectRequests()
 }
 
 // So many segments are under way at a time, and no more.
-func TestBatchAtOnce(t *testing.T) {
+func TestBatchConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.svc.free = true
-		var now, most atomic.Int32
+		f.svc.concurrent = true
+		var inFlight, maxInFlight atomic.Int32
 		f.svc.reply = func(string, string) (int, string) {
-			most.Store(max(most.Load(), now.Add(1)))
+			maxInFlight.Store(max(maxInFlight.Load(), inFlight.Add(1)))
 			time.Sleep(time.Millisecond)
-			now.Add(-1)
+			inFlight.Add(-1)
 			return 200, `{"UnprocessedItems":{}}`
 		}
 		start := time.Now()
 		f.do("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 25*3*maxConcurrent, write)+`]}}`)
-		if most.Load() != maxConcurrent || time.Since(start) != 3*time.Millisecond {
-			t.Errorf("%d at once, %v", most.Load(), time.Since(start))
+		if maxInFlight.Load() != maxConcurrent || time.Since(start) != 3*time.Millisecond {
+			t.Errorf("%d at once, %v", maxInFlight.Load(), time.Since(start))
 		}
 	})
 }
 
 // The replies of a batch are limited in size. Keys beyond the limit are returned as
 // unprocessed, as DynamoDB does.
-func TestBatchGathersToABound(t *testing.T) {
+func TestBatchReplyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.svc.reply = func(_, body string) (int, string) {
@@ -406,10 +406,10 @@ func TestBatchMerges(t *testing.T) {
 }
 
 // A segment's answer that is none of DynamoDB's is the origin's fault.
-func TestBatchGarbled(t *testing.T) {
+func TestBatchInvalidAnswer(t *testing.T) {
 	f := newFixture(t)
 	want := errorBody("InternalServerError", "The origin's answer has a form that DynamoDB's does not have")
-	f.answers(200, `{"Responses":{"t":[{"a":1}]},"UnprocessedKeys":{}}`)
+	f.setAnswer(200, `{"Responses":{"t":[{"a":1}]},"UnprocessedKeys":{}}`)
 	for _, n := range []int{1, 101} {
 		f.expect("POST", "/BatchGetItemJSON", `{"RequestItems":{"t":{"Keys":[`+listOf(0, n, key)+`]}}}`, 500, want)
 	}
@@ -418,7 +418,7 @@ func TestBatchGarbled(t *testing.T) {
 // A fault in a segment is the exchange's, and ends no process.
 func TestBatchPanics(t *testing.T) {
 	f := newFixture(t)
-	f.svc.free = true
+	f.svc.concurrent = true
 	f.svc.reply = func(string, string) (int, string) { panic("a fault") }
 	defer func() {
 		if p := recover(); p != "a fault" {

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// calling puts a filter before the fixture's routes.
-func calling(t testing.TB, mode jsonp.Mode, set func(*jsonp.Config)) *fixture {
+// newCallbackFixture puts a filter before the fixture's routes.
+func newCallbackFixture(t testing.TB, mode jsonp.Mode, set func(*jsonp.Config)) *fixture {
 	t.Helper()
 	cfg := jsonp.Defaults(mode)
 	if set != nil {
@@ -43,7 +43,7 @@ type call struct {
 	cacheInfo string // Cache-Status
 }
 
-func (f *fixture) calls(method, url string, want call, fields ...string) http.Header {
+func (f *fixture) expectCall(method, url string, want call, fields ...string) http.Header {
 	f.t.Helper()
 	r := f.do(method, url, "", fields...)
 	got := call{r.status, r.body, strings.Join(r.head["Content-Type"], "|"), strings.Join(r.head["Cache-Status"], "|")}
@@ -54,94 +54,94 @@ func (f *fixture) calls(method, url string, want call, fields ...string) http.He
 }
 
 func TestCalls(t *testing.T) {
-	f := calling(t, jsonp.Dotted, func(c *jsonp.Config) { c.Aliases = []string{"jsonp"} })
-	f.answers(200, twoTables)
+	f := newCallbackFixture(t, jsonp.Dotted, func(c *jsonp.Config) { c.Aliases = []string{"jsonp"} })
+	f.setAnswer(200, twoTables)
 	plain := call{200, twoTables, "application/json", "kasoku; hit"}
 	wrapped := call{200, `/**/app.cb[1](` + twoTables + `);`, callType, "kasoku; hit; jsonp=wrapped"}
 	left := func(why string) call {
 		return call{200, twoTables, "application/json", "kasoku; hit; jsonp=" + why}
 	}
-	h := f.calls("GET", "/ListTables?Limit=2&callback=app.cb[1]", wrapped)
+	h := f.expectCall("GET", "/ListTables?Limit=2&callback=app.cb[1]", wrapped)
 	if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("x-amz-crc32") != "" {
 		t.Errorf("%v", h)
 	}
-	f.wantRequests(`ListTables {"Limit":2}`)
-	f.calls("HEAD", "/ListTables?callback=app.cb%5B1%5D", wrapped)
-	f.calls("GET", "/ListTables?jsonp=app.cb[1]&callback=app.cb[1]", wrapped)
-	f.calls("GET", "/DescribeTable/t?callback=app.cb[1]", wrapped)
-	f.calls("GET", "/ListTables", plain)
-	f.calls("GET", "/ListTables?callback=", plain)
-	f.calls("GET", "/ListTables?Callback=f", plain)
-	f.calls("POST", "/ListTables?callback=f", plain)
-	f.calls("POST", "/GetItemJSON?callback=f", call{200, `{"TableNames":["a","b"],"Item":{}}`, "application/json", "kasoku; hit"})
-	if h := f.calls("GET", "/ListTables?callback=f", left("credentials"), "Cookie", "a=b"); h.Get("Cache-Control") != "private" {
+	f.expectRequests(`ListTables {"Limit":2}`)
+	f.expectCall("HEAD", "/ListTables?callback=app.cb%5B1%5D", wrapped)
+	f.expectCall("GET", "/ListTables?jsonp=app.cb[1]&callback=app.cb[1]", wrapped)
+	f.expectCall("GET", "/DescribeTable/t?callback=app.cb[1]", wrapped)
+	f.expectCall("GET", "/ListTables", plain)
+	f.expectCall("GET", "/ListTables?callback=", plain)
+	f.expectCall("GET", "/ListTables?Callback=f", plain)
+	f.expectCall("POST", "/ListTables?callback=f", plain)
+	f.expectCall("POST", "/GetItemJSON?callback=f", call{200, `{"TableNames":["a","b"],"Item":{}}`, "application/json", "kasoku; hit"})
+	if h := f.expectCall("GET", "/ListTables?callback=f", left("credentials"), "Cookie", "a=b"); h.Get("Cache-Control") != "private" {
 		t.Errorf("%v", h)
 	}
-	f.calls("GET", "/ListTables?callback=f", left("credentials"), "authorization", "AWS4-HMAC-SHA256 x")
-	f.answers(200, separated2028)
-	f.calls("GET", "/ListTables?callback=f", call{200, `/**/f({"a":"\u2028"});`, callType, "kasoku; hit; jsonp=wrapped"})
-	f.answers(200, "")
-	f.calls("GET", "/ListTables?callback=f", call{200, "", "application/json", "kasoku; hit; jsonp=empty"})
+	f.expectCall("GET", "/ListTables?callback=f", left("credentials"), "authorization", "AWS4-HMAC-SHA256 x")
+	f.setAnswer(200, separated2028)
+	f.expectCall("GET", "/ListTables?callback=f", call{200, `/**/f({"a":"\u2028"});`, callType, "kasoku; hit; jsonp=wrapped"})
+	f.setAnswer(200, "")
+	f.expectCall("GET", "/ListTables?callback=f", call{200, "", "application/json", "kasoku; hit; jsonp=empty"})
 }
 
 // Without a filter the callback is an ignored argument.
-func TestNoCalls(t *testing.T) {
+func TestCallbackWithoutFilter(t *testing.T) {
 	f := newFixture(t)
-	f.answers(200, twoTables)
-	f.calls("GET", "/ListTables?callback=f(", call{200, twoTables, "application/json", "kasoku; hit"})
+	f.setAnswer(200, twoTables)
+	f.expectCall("GET", "/ListTables?callback=f(", call{200, twoTables, "application/json", "kasoku; hit"})
 }
 
 func TestRefusesCallbacks(t *testing.T) {
-	f := calling(t, jsonp.Strict, func(c *jsonp.Config) { c.ScriptOnly = true })
-	f.answers(200, twoTables)
+	f := newCallbackFixture(t, jsonp.Strict, func(c *jsonp.Config) { c.ScriptOnly = true })
+	f.setAnswer(200, twoTables)
 	name := call{400, errorBody("ValidationException", "The callback's name is not allowed"), "application/json", "kasoku; detail=local; jsonp=bad-name"}
-	f.calls("GET", "/ListTables?callback=a.b", name)
-	f.calls("GET", "/ListTables?callback=a&callback=b", name)
-	f.calls("GET", "/ListTables?callback=alert(1)", name, "Cookie", "a=b")
+	f.expectCall("GET", "/ListTables?callback=a.b", name)
+	f.expectCall("GET", "/ListTables?callback=a&callback=b", name)
+	f.expectCall("GET", "/ListTables?callback=alert(1)", name, "Cookie", "a=b")
 	script := call{403, errorBody("AccessDeniedException", "The answer was not requested as a script"), "application/json", "kasoku; detail=local; jsonp=not-script"}
-	f.calls("GET", "/ListTables?callback=a", script, "Sec-Fetch-Dest", "document")
-	f.wantRequests()
-	f.calls("GET", "/ListTables?callback=a", call{200, `/**/a(` + twoTables + `);`, callType, "kasoku; hit; jsonp=wrapped"}, "Sec-Fetch-Dest", "script")
+	f.expectCall("GET", "/ListTables?callback=a", script, "Sec-Fetch-Dest", "document")
+	f.expectRequests()
+	f.expectCall("GET", "/ListTables?callback=a", call{200, `/**/a(` + twoTables + `);`, callType, "kasoku; hit; jsonp=wrapped"}, "Sec-Fetch-Dest", "script")
 
-	f = calling(t, jsonp.Dotted, func(c *jsonp.Config) { c.Invalid = jsonp.Pass })
-	f.answers(200, twoTables)
-	f.calls("GET", "/ListTables?callback=alert(1)", call{200, twoTables, "application/json", "kasoku; hit; jsonp=bad-name-passed"})
+	f = newCallbackFixture(t, jsonp.Dotted, func(c *jsonp.Config) { c.Invalid = jsonp.Pass })
+	f.setAnswer(200, twoTables)
+	f.expectCall("GET", "/ListTables?callback=alert(1)", call{200, twoTables, "application/json", "kasoku; hit; jsonp=bad-name-passed"})
 }
 
 func TestErrorsInCalls(t *testing.T) {
 	failed := func(f *fixture, status int, body, why string) {
 		t.Helper()
-		f.answers(400, noTable)
+		f.setAnswer(400, noTable)
 		typ := callType
 		if why == "status" {
 			typ = "application/json"
 		}
-		h := f.calls("GET", "/DescribeTable/t?callback=f", call{status, body, typ, "kasoku; hit; jsonp=" + why})
+		h := f.expectCall("GET", "/DescribeTable/t?callback=f", call{status, body, typ, "kasoku; hit; jsonp=" + why})
 		if got := h.Get("X-Status"); (got == "400") != (why == "enveloped") {
 			t.Errorf("X-Status %q", got)
 		}
 	}
-	failed(calling(t, jsonp.Dotted, nil), 400, noTable, "status")
-	failed(calling(t, jsonp.Dotted, func(c *jsonp.Config) { c.Errors = jsonp.Envelope }), 200, `/**/f({"status":400,"data":`+noTable+`});`, "enveloped")
-	failed(calling(t, jsonp.Dotted, func(c *jsonp.Config) { c.Errors = jsonp.AsIs }), 400, `/**/f(`+noTable+`);`, "wrapped")
+	failed(newCallbackFixture(t, jsonp.Dotted, nil), 400, noTable, "status")
+	failed(newCallbackFixture(t, jsonp.Dotted, func(c *jsonp.Config) { c.Errors = jsonp.Envelope }), 200, `/**/f({"status":400,"data":`+noTable+`});`, "enveloped")
+	failed(newCallbackFixture(t, jsonp.Dotted, func(c *jsonp.Config) { c.Errors = jsonp.AsIs }), 400, `/**/f(`+noTable+`);`, "wrapped")
 
-	f := calling(t, jsonp.Dotted, func(c *jsonp.Config) { c.Errors = jsonp.Envelope })
-	f.svc.refuse = true
-	f.calls("GET", "/DescribeTable/t?callback=f", call{200, `/**/f({"status":400,"data":` + errorBody("InvalidSignatureException", "no") + `});`, callType, ""})
+	f := newCallbackFixture(t, jsonp.Dotted, func(c *jsonp.Config) { c.Errors = jsonp.Envelope })
+	f.svc.rejectAll = true
+	f.expectCall("GET", "/DescribeTable/t?callback=f", call{200, `/**/f({"status":400,"data":` + errorBody("InvalidSignatureException", "no") + `});`, callType, ""})
 }
 
 // Legacy mode doesn't check the type, so it wraps only where a callback was named.
 func TestLegacyCalls(t *testing.T) {
-	f := calling(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types, c.Public = []string{"application/json"}, true })
-	f.answers(200, twoTables+"\n")
-	f.calls("GET", "/ListTables?callback=1f", call{200, "1f(" + twoTables + "\n);", "application/json", "kasoku; hit; jsonp=wrapped"}, "Cookie", "a=b")
-	f.calls("GET", "/ListTables?callback=a.b", call{200, twoTables + "\n", "application/json", "kasoku; hit; jsonp=bad-name-passed"})
+	f := newCallbackFixture(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types, c.Public = []string{"application/json"}, true })
+	f.setAnswer(200, twoTables+"\n")
+	f.expectCall("GET", "/ListTables?callback=1f", call{200, "1f(" + twoTables + "\n);", "application/json", "kasoku; hit; jsonp=wrapped"}, "Cookie", "a=b")
+	f.expectCall("GET", "/ListTables?callback=a.b", call{200, twoTables + "\n", "application/json", "kasoku; hit; jsonp=bad-name-passed"})
 }
 
 // Replies formatted for bbpd's header fields are wrapped too.
-func TestCallsOfDressedAnswers(t *testing.T) {
-	f := calling(t, jsonp.Dotted, nil)
-	f.answers(200, twoTables)
+func TestCallsOfFormattedReplies(t *testing.T) {
+	f := newCallbackFixture(t, jsonp.Dotted, nil)
+	f.setAnswer(200, twoTables)
 	got := f.do("GET", "/ListTables?callback=f", "", "X-Bbpd-Indent", "1")
 	if got.body != "/**/f({\n\t\"TableNames\": [\n\t\t\"a\",\n\t\t\"b\"\n\t]\n});" {
 		t.Errorf("%s", got.body)
@@ -157,13 +157,13 @@ func TestCallsOfDressedAnswers(t *testing.T) {
 }
 
 // A reload changes the filter that a task's scanner was made for.
-func TestCallsAfterAReload(t *testing.T) {
-	f := calling(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types = []string{"application/json"} })
-	f.answers(200, separated2028)
-	f.calls("GET", "/ListTables?callback=f", call{200, "f(" + separated2028 + ");", "application/json", "kasoku; hit; jsonp=wrapped"})
-	g := calling(t, jsonp.Dotted, nil)
+func TestCallsAfterReload(t *testing.T) {
+	f := newCallbackFixture(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types = []string{"application/json"} })
+	f.setAnswer(200, separated2028)
+	f.expectCall("GET", "/ListTables?callback=f", call{200, "f(" + separated2028 + ");", "application/json", "kasoku; hit; jsonp=wrapped"})
+	g := newCallbackFixture(t, jsonp.Dotted, nil)
 	f.h.Configure(*g.h.cfg.Load())
-	f.calls("GET", "/ListTables?callback=f", call{200, `/**/f({"a":"\u2028"});`, callType, "kasoku; hit; jsonp=wrapped"})
+	f.expectCall("GET", "/ListTables?callback=f", call{200, `/**/f({"a":"\u2028"});`, callType, "kasoku; hit; jsonp=wrapped"})
 }
 
 // A call around an answer costs no memory.
@@ -172,7 +172,7 @@ func TestCallAllocatesNothing(t *testing.T) {
 		t.Log("the race detector allocates; nothing to measure")
 		return
 	}
-	f := calling(t, jsonp.Dotted, nil)
+	f := newCallbackFixture(t, jsonp.Dotted, nil)
 	r := http1.Request{Method: []byte("GET"), Path: []byte("/ListTables"), RawQuery: []byte("Limit=1&callback=app.f"), Minor: 1, Fields: http1.FieldsOf("Host", "a")}
 	x := edge.Detached(t.Context(), r, nil, time.Now())
 	w := new(task)

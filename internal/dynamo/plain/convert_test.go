@@ -168,7 +168,7 @@ func TestTypedTooLarge(t *testing.T) {
 }
 
 // Text that is cut anywhere is refused, and nothing worse.
-func TestCutText(t *testing.T) {
+func TestTruncatedText(t *testing.T) {
 	typed := `{"M":{"a":{"NS":["1","2"]},"b":{"L":[{"S":"x\"y"},{"NULL":true}]},"c":{"SS":["q"]},"d":{"BOOL":true}}}`
 	plain := `{"a":[1,2],"b":["x\"y",null],"c":["q"],"d":true,"e":{"f":[]}}`
 	c := converter{}

@@ -11,7 +11,7 @@ import (
 
 func TestIndent(t *testing.T) {
 	f := newFixture(t)
-	f.answers(200, `{"Item":{"n":{"N":"9007199254740993"}}}`)
+	f.setAnswer(200, `{"Item":{"n":{"N":"9007199254740993"}}}`)
 	got := f.do("POST", "/GetItemJSON", `{}`, "X-Bbpd-Indent", "")
 	if got.body != "{\n\t\"Item\": {\n\t\t\"n\": 9007199254740993\n\t}\n}" {
 		t.Errorf("%s", got.body)
@@ -20,22 +20,22 @@ func TestIndent(t *testing.T) {
 	if !strings.HasPrefix(got.body, "{\n\t\"Item\"") || got.head.Get("x-amz-crc32") != "" || got.head.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %v", got.body, got.head)
 	}
-	f.answers(400, `{"__type":"x"}`)
+	f.setAnswer(400, `{"__type":"x"}`)
 	if got = f.do("POST", "/GetItem", `{}`, "X-Bbpd-Indent", "True"); got.status != 400 || got.body != "{\n\t\"__type\": \"x\"\n}" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	f.answers(413, ``)
+	f.setAnswer(413, ``)
 	if got = f.do("POST", "/GetItem", `{}`, "X-Bbpd-Indent", "True"); got.status != 413 || got.body != "" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	f.answers(404, "<UnknownOperationException/>\n")
+	f.setAnswer(404, "<UnknownOperationException/>\n")
 	if got = f.do("POST", "/GetItem", `{}`, "X-Bbpd-Indent", "True"); got.body != "<UnknownOperationException/>\n" {
 		t.Errorf("%s", got.body)
 	}
 }
 
 // An answer as the service gave it keeps its checksum.
-func TestUnchanged(t *testing.T) {
+func TestChecksumOfUnchangedAnswer(t *testing.T) {
 	f := newFixture(t)
 	got := f.do("POST", "/GetItem", `{}`)
 	if got.head.Get("x-amz-crc32") != "4711" || got.head.Get("Content-Type") != "application/json" || len(got.head.Values("Content-Type")) != 1 {
@@ -105,6 +105,6 @@ func TestVerboseIndented(t *testing.T) {
 // Errors have the same form on all routes.
 func TestVerboseError(t *testing.T) {
 	f := newFixture(t)
-	f.answers(400, errorBody("ValidationException", "x"))
+	f.setAnswer(400, errorBody("ValidationException", "x"))
 	f.expect("POST", "/GetItem", `{}`, http.StatusBadRequest, errorBody("ValidationException", "x"), "X-Bbpd-Verbose", "1")
 }

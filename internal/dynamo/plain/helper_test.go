@@ -17,26 +17,26 @@ import (
 
 // fakeService answers with a function, and records its requests.
 type fakeService struct {
-	t      testing.TB
-	mu     sync.Mutex
-	asked  []string // "GetItem {...}"
-	own    int      // exchanges that were forwarded unchanged
-	refuse bool     // admits no client
+	t         testing.TB
+	mu        sync.Mutex
+	asked     []string // "GetItem {...}"
+	forwarded int      // exchanges that were forwarded unchanged
+	rejectAll bool     // admits no client
 	// reply answers an operation. It is called by one goroutine at a time unless
 	// free is set.
-	reply func(op, body string) (status int, answer string)
-	free  bool
+	reply      func(op, body string) (status int, answer string)
+	concurrent bool
 }
 
 func (f *fakeService) Serve(x *edge.Exchange) {
-	f.own++
+	f.forwarded++
 	x.Reply.Status = http.StatusTeapot
 	x.Reply.Body = []byte("the service's own")
 }
 
 func (f *fakeService) Admit(x *edge.Exchange) func(*edge.Exchange) {
 	x.Record.Service = "fake"
-	if f.refuse {
+	if f.rejectAll {
 		x.Reply.Status = http.StatusBadRequest
 		x.Reply.Field("Content-Type", protocolType)
 		x.Reply.Build(wire.AppendError(x.Reply.Buf, "InvalidSignatureException", "no"))
@@ -57,11 +57,11 @@ func (f *fakeService) ask(x *edge.Exchange) {
 	}
 	f.mu.Lock()
 	f.asked = append(f.asked, op+" "+string(x.Body))
-	if f.free {
+	if f.concurrent {
 		f.mu.Unlock()
 	}
 	status, answer := f.reply(op, string(x.Body))
-	if !f.free {
+	if !f.concurrent {
 		f.mu.Unlock()
 	}
 	x.Reply.Status = status
@@ -91,12 +91,12 @@ type fixture struct {
 // newFixture has a service that answers everything with {}.
 func newFixture(t testing.TB) *fixture {
 	f := &fixture{t: t, svc: &fakeService{t: t}}
-	f.answers(http.StatusOK, `{}`)
+	f.setAnswer(http.StatusOK, `{}`)
 	f.h = New("fake", f.svc, Config{})
 	return f
 }
 
-func (f *fixture) answers(status int, answer string) {
+func (f *fixture) setAnswer(status int, answer string) {
 	f.svc.reply = func(string, string) (int, string) { return status, answer }
 }
 
@@ -111,10 +111,10 @@ type result struct {
 // do sends a request; fields are names and values in turn.
 func (f *fixture) do(method, url, body string, fields ...string) result {
 	f.t.Helper()
-	return f.doIn(context.Background(), method, url, body, fields...)
+	return f.doWithContext(context.Background(), method, url, body, fields...)
 }
 
-func (f *fixture) doIn(ctx context.Context, method, url, body string, fields ...string) result {
+func (f *fixture) doWithContext(ctx context.Context, method, url, body string, fields ...string) result {
 	f.t.Helper()
 	path, query, _ := strings.Cut(url, "?")
 	r := http1.Request{Method: []byte(method), Target: []byte(url), Path: []byte(path), RawQuery: []byte(query), Host: []byte("127.0.0.1:12333"), Minor: 1}
@@ -151,8 +151,8 @@ func (f *fixture) expect(method, url, body string, status int, want string, fiel
 	return got
 }
 
-// wantRequests checks the requests to the service since the last check.
-func (f *fixture) wantRequests(want ...string) {
+// expectRequests checks the requests to the service since the last check.
+func (f *fixture) expectRequests(want ...string) {
 	f.t.Helper()
 	got := f.svc.take()
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

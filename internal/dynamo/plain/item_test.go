@@ -18,7 +18,7 @@ func TestGetItemJSON(t *testing.T) {
 	f := newFixture(t)
 	get := func(answer, want string) {
 		t.Helper()
-		f.answers(http.StatusOK, answer)
+		f.setAnswer(http.StatusOK, answer)
 		got := f.do("POST", "/GetItemJSON", `{"TableName":"t","Key":{"h":{"S":"a"}}}`)
 		if got.status != http.StatusOK || got.body != want {
 			t.Errorf("%s\n got %d %s\nwant %s", answer, got.status, got.body, want)
@@ -27,7 +27,7 @@ func TestGetItemJSON(t *testing.T) {
 			got.head.Get("Cache-Status") != "kasoku; hit" {
 			t.Errorf("%v", got.head)
 		}
-		f.wantRequests(`GetItem {"TableName":"t","Key":{"h":{"S":"a"}}}`)
+		f.expectRequests(`GetItem {"TableName":"t","Key":{"h":{"S":"a"}}}`)
 	}
 	get(`{"Item":`+storedItem+`}`, `{"Item":`+plainItem+`}`)
 	get(`{}`, `{"Item":{}}`)
@@ -38,10 +38,10 @@ func TestGetItemJSON(t *testing.T) {
 }
 
 // An answer that no DynamoDB gives is the origin's fault, and not the client's.
-func TestGetItemJSONGarbled(t *testing.T) {
+func TestGetItemJSONInvalidAnswer(t *testing.T) {
 	f := newFixture(t)
 	for _, answer := range []string{`[]`, `"x"`, `{"Item":[]}`, `{"Item":{"a":1}}`, `{"Item":{"a":{"X":"x"}}}`} {
-		f.answers(http.StatusOK, answer)
+		f.setAnswer(http.StatusOK, answer)
 		got := f.expect("POST", "/GetItemJSON", `{}`, http.StatusInternalServerError,
 			errorBody("InternalServerError", "The origin's answer has a form that DynamoDB's does not have"))
 		if len(got.head.Values("Cache-Status")) != 1 {
@@ -60,7 +60,7 @@ func TestErrorsAreRelayed(t *testing.T) {
 		500: errorBody("InternalServerError", "Internal server error"),
 		503: errorBody("ServiceUnavailable", "later"),
 	} {
-		f.answers(status, body)
+		f.setAnswer(status, body)
 		for _, path := range paths {
 			got := f.expect("POST", path, `{"TableName":"t"}`, status, body)
 			if got.head.Get("Content-Type") != "application/json" || got.head.Get("x-amz-crc32") != "4711" {
@@ -75,7 +75,7 @@ func TestPutItemJSON(t *testing.T) {
 	put := func(body, want string) {
 		t.Helper()
 		f.expect("POST", "/PutItemJSON", body, http.StatusOK, `{}`)
-		f.wantRequests("PutItem " + want)
+		f.expectRequests("PutItem " + want)
 	}
 	put(`{"TableName":"t","Item":{"h":"a","n":[7,7,1],"e":"","z":null}}`,
 		`{"TableName":"t","Item":{"h":{"S":"a"},"n":{"NS":["7","1"]},"e":{"S":""},"z":{"NULL":true}}}`)
@@ -90,7 +90,7 @@ func TestPutItemJSON(t *testing.T) {
 	put(`{}`, `{}`)
 	put(`[]`, `[]`)
 	// The answer is DynamoDB's own.
-	f.answers(http.StatusOK, `{"Attributes":{"a":{"NS":["2","1"]}}}`)
+	f.setAnswer(http.StatusOK, `{"Attributes":{"a":{"NS":["2","1"]}}}`)
 	f.expect("POST", "/PutItemJSON", `{"TableName":"t","Item":{}}`, http.StatusOK, `{"Attributes":{"a":{"NS":["2","1"]}}}`)
 }
 
@@ -103,7 +103,7 @@ func TestMalformedJSON(t *testing.T) {
 			f.expect("POST", path, body, http.StatusBadRequest, want)
 		}
 	}
-	f.wantRequests()
+	f.expectRequests()
 }
 
 // A small request can't be expanded into a huge one.
@@ -115,7 +115,7 @@ func TestPutItemJSONTooLarge(t *testing.T) {
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"t":[{"PutRequest":{"Item":{"a":`+array+`}}}]}}`, http.StatusRequestEntityTooLarge, want)
 	half := `{"PutRequest":{"Item":{"a":[true` + strings.Repeat(`,1`, maxBody/20) + `]}}}`
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"t":[`+half+`,`+half+`]}}`, http.StatusRequestEntityTooLarge, want)
-	f.wantRequests()
+	f.expectRequests()
 	f.expect("POST", "/PutItemJSON", `{"Item":{"a":[true`+strings.Repeat(`,1`, maxBody/100)+`]}}`, http.StatusOK, `{}`)
 }
 
@@ -129,9 +129,9 @@ func TestArrays(t *testing.T) {
 		t.Helper()
 		name := string(wire.AppendQuoted(nil, []byte(table)))
 		f.do("POST", "/PutItemJSON", `{"TableName":`+name+`,"Item":{"a":[1,1]}}`)
-		f.wantRequests(`PutItem {"TableName":` + name + `,"Item":{"a":` + want + `}}`)
+		f.expectRequests(`PutItem {"TableName":` + name + `,"Item":{"a":` + want + `}}`)
 		f.do("POST", "/BatchWriteItemJSON", `{"RequestItems":{`+name+`:[{"PutRequest":{"Item":{"a":[1,1]}}}]}}`)
-		f.wantRequests(`BatchWriteItem {"RequestItems":{` + name + `:[{"PutRequest":{"Item":{"a":` + want + `}}}]}}`)
+		f.expectRequests(`BatchWriteItem {"RequestItems":{` + name + `:[{"PutRequest":{"Item":{"a":` + want + `}}}]}}`)
 	}
 	put("set-1", set)
 	put("arn:aws:dynamodb:us-east-1:123456789012:table/set-1", set)
@@ -143,7 +143,7 @@ func TestArrays(t *testing.T) {
 	put("other", set)
 	// A request without a name has the service's.
 	f.do("POST", "/PutItemJSON", `{"Item":{"a":[1,1]}}`)
-	f.wantRequests(`PutItem {"Item":{"a":` + set + `}}`)
+	f.expectRequests(`PutItem {"Item":{"a":` + set + `}}`)
 }
 
 // Items that are read in one batch have their own table's arrays.
@@ -152,7 +152,7 @@ func TestArraysInOneBatch(t *testing.T) {
 	yes := true
 	f.h.Configure(Config{Tables: []TableRule{{Pattern: "l", Lists: &yes}}})
 	f.do("POST", "/BatchWriteItemJSON", `{"RequestItems":{"l":[{"PutRequest":{"Item":{"a":["x"]}}}],"s":[{"PutRequest":{"Item":{"a":["x"]}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
-	f.wantRequests(`BatchWriteItem {"RequestItems":{"l":[{"PutRequest":{"Item":{"a":{"L":[{"S":"x"}]}}}}],"s":[{"PutRequest":{"Item":{"a":{"SS":["x"]}}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
+	f.expectRequests(`BatchWriteItem {"RequestItems":{"l":[{"PutRequest":{"Item":{"a":{"L":[{"S":"x"}]}}}}],"s":[{"PutRequest":{"Item":{"a":{"SS":["x"]}}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
 }
 
 // The access log is written after the exchange: its table name must not alias memory that

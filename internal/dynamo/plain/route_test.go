@@ -17,11 +17,11 @@ func TestRawRoutes(t *testing.T) {
 			switch name {
 			case "DeleteTable", "DeleteBackup", "DeleteResourcePolicy":
 				f.expect("POST", "/"+name, `{"a":1}`, http.StatusTeapot, `the service's own`)
-				f.wantRequests()
+				f.expectRequests()
 			case "BatchGetItem", "BatchWriteItem": // have tests of their own
 			default:
 				f.expect("POST", "/"+name, `{"a":1}`, http.StatusOK, `{}`)
-				f.wantRequests(name + ` {"a":1}`)
+				f.expectRequests(name + ` {"a":1}`)
 			}
 		}
 	}
@@ -44,11 +44,11 @@ func TestTargets(t *testing.T) {
 	f.do("POST", "/RawPost/DynamoDB_20120810.DeleteTable", `{"TableName":"t"}`)
 	f.do("POST", "/RawPost/DynamoDBStreams_20120810%2EListStreams", `{}`)
 	f.do("POST", "/RawPost/GetItem", `{}`)
-	f.wantRequests(`DeleteTable {"TableName":"t"}`, `ListStreams {}`, `?GetItem {}`)
+	f.expectRequests(`DeleteTable {"TableName":"t"}`, `ListStreams {}`, `?GetItem {}`)
 }
 
 // Requests without a route are forwarded unchanged.
-func TestServiceOwn(t *testing.T) {
+func TestForwardedRequests(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/x", "/getitem", "/GetItem/", "/GetItem/x", "/StatusTable", "/StatusTable/", "/StatusTable/a/b", "/DescribeTable/",
 		"/RawPost", "/RawPost/", "/RawPost/a/b", "/status", "*", "/service/DynamoDB_20120810/operation/GetItem", "/DeleteTable"} {
@@ -57,7 +57,7 @@ func TestServiceOwn(t *testing.T) {
 	f.expect("GET", "/", ``, http.StatusTeapot, `the service's own`)
 	f.expect("POST", "/", `{}`, http.StatusTeapot, `the service's own`)
 	f.expect("GET", "/", ``, http.StatusTeapot, `the service's own`, "X-Amz-Target", "ListTables")
-	f.wantRequests()
+	f.expectRequests()
 }
 
 func TestMethods(t *testing.T) {
@@ -84,13 +84,13 @@ func TestMethods(t *testing.T) {
 			refused("PUT", path, "GET, HEAD, POST")
 		}
 	}
-	f.wantRequests()
+	f.expectRequests()
 	for _, path := range []string{"/StatusTable/t", "/DescribeTable/t"} {
 		if got := f.do("POST", path, ``); got.status != http.StatusMethodNotAllowed || got.head.Get("Allow") != "GET, HEAD" {
 			t.Errorf("POST %s: %d %v", path, got.status, got.head)
 		}
 	}
-	f.wantRequests()
+	f.expectRequests()
 	for _, path := range []string{"/Status", "/ListTables", "/DescribeTable/t"} {
 		if got := f.do("HEAD", path, ``); got.status != http.StatusOK {
 			t.Errorf("HEAD %s: %d", path, got.status)
@@ -100,19 +100,19 @@ func TestMethods(t *testing.T) {
 
 // Requests to / that are bbpd's rather than DynamoDB's are answered as the routes
 // are; DynamoDB's own go to the service untouched.
-func TestCompatible(t *testing.T) {
+func TestBbpdRequestsToRoot(t *testing.T) {
 	f := newFixture(t)
 	asked := func(want string, fields ...string) {
 		t.Helper()
 		got := f.do("POST", "/", `{}`, fields...)
 		if want == "" {
-			f.wantRequests()
+			f.expectRequests()
 			if got.status != http.StatusTeapot {
 				t.Errorf("%v: %d; want it to be the service's", fields, got.status)
 			}
 			return
 		}
-		f.wantRequests(want)
+		f.expectRequests(want)
 	}
 	const own = "application/x-amz-json-1.0"
 	asked("", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own)
@@ -136,16 +136,16 @@ func TestCompatible(t *testing.T) {
 
 // The header fields that a client sent reach the service once, as the protocol wants
 // them.
-func TestTranslated(t *testing.T) {
+func TestHeaderIsReplaced(t *testing.T) {
 	f := newFixture(t)
 	f.do("POST", "/GetItem", `{}`, "Content-Type", "text/plain", "X-Amz-Target", "DynamoDB_20120810.DeleteTable",
 		"content-encoding", "gzip", "amz-sdk-request", "ttl=1")
-	f.wantRequests("GetItem {}")
+	f.expectRequests("GetItem {}")
 }
 
 // A browser that shows a page of another site must not use a service on its reader's
 // machine.
-func TestForeignPages(t *testing.T) {
+func TestCrossOrigin(t *testing.T) {
 	f := newFixture(t)
 	try := func(allowed bool, fields ...string) {
 		t.Helper()
@@ -175,7 +175,7 @@ func TestForeignPages(t *testing.T) {
 // A client that isn't admitted receives the service's error, and nothing is forwarded.
 func TestNotAdmitted(t *testing.T) {
 	f := newFixture(t)
-	f.svc.refuse = true
+	f.svc.rejectAll = true
 	for path, r := range routes {
 		method := strings.SplitN(r.allow, ",", 2)[0]
 		got := f.expect(method, path, `{}`, http.StatusBadRequest, errorBody("InvalidSignatureException", "no"))
@@ -183,5 +183,5 @@ func TestNotAdmitted(t *testing.T) {
 			t.Errorf("%s: %v", path, got.head)
 		}
 	}
-	f.wantRequests()
+	f.expectRequests()
 }

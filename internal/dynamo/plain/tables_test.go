@@ -12,48 +12,48 @@ import (
 
 func TestDescribeTable(t *testing.T) {
 	f := newFixture(t)
-	f.answers(200, `{"Table":{"TableName":"t"}}`)
+	f.setAnswer(200, `{"Table":{"TableName":"t"}}`)
 	f.expect("GET", "/DescribeTable/my.table-1", ``, 200, `{"Table":{"TableName":"t"}}`)
-	f.wantRequests(`DescribeTable {"TableName":"my.table-1"}`)
+	f.expectRequests(`DescribeTable {"TableName":"my.table-1"}`)
 	f.do("GET", "/DescribeTable/arn%3Aaws%3Adynamodb%3Aus-east-1%3A1%3Atable%2Ft", ``)
 	f.do("GET", `/DescribeTable/a%22b`, ``)
-	f.wantRequests(`DescribeTable {"TableName":"arn:aws:dynamodb:us-east-1:1:table/t"}`, `DescribeTable {"TableName":"a\"b"}`)
+	f.expectRequests(`DescribeTable {"TableName":"arn:aws:dynamodb:us-east-1:1:table/t"}`, `DescribeTable {"TableName":"a\"b"}`)
 	missing := errorBody("ResourceNotFoundException", "Requested resource not found: Table: t not found")
-	f.answers(400, missing)
+	f.setAnswer(400, missing)
 	f.expect("GET", "/DescribeTable/t", ``, 400, missing)
-	f.wantRequests(`DescribeTable {"TableName":"t"}`) // and not once more to see whether it is in creation
-	f.answers(200, `{"Table":{}}`)
+	f.expectRequests(`DescribeTable {"TableName":"t"}`) // and not once more to see whether it is in creation
+	f.setAnswer(200, `{"Table":{}}`)
 	f.do("POST", "/DescribeTable", `{"TableName":"t"}`)
-	f.wantRequests(`DescribeTable {"TableName":"t"}`)
+	f.expectRequests(`DescribeTable {"TableName":"t"}`)
 }
 
 func TestListTables(t *testing.T) {
 	f := newFixture(t)
-	asked := func(method, url, body, want string) {
+	requests := func(method, url, body, want string) {
 		t.Helper()
 		f.expect(method, url, body, 200, `{}`)
-		f.wantRequests("ListTables " + want)
+		f.expectRequests("ListTables " + want)
 	}
-	asked("GET", "/ListTables", "", `{}`)
-	asked("GET", "/ListTables?Limit=10&ExclusiveStartTableName=a%20b", "", `{"ExclusiveStartTableName":"a b","Limit":10}`)
-	asked("GET", "/ListTables?limit=10", "", `{"Limit":10}`)
-	asked("GET", "/ListTables?EXCLUSIVESTARTTABLENAME=t&LIMIT=1", "", `{"ExclusiveStartTableName":"t","Limit":1}`)
-	asked("GET", "/ListTables?Limit=99", "", `{"Limit":99}`)
-	asked("GET", "/ListTables?Limit=100", "", `{"Limit":99}`)
-	asked("GET", "/ListTables?Limit=18446744073709551616&x=1", "", `{}`)
-	asked("GET", "/ListTables?Limit=x", "", `{}`)
-	asked("GET", "/ListTables?Limit=-1", "", `{}`)
-	asked("GET", "/ListTables?Limit=0", "", `{}`)
-	asked("GET", "/ListTables?Limit=1&limit=2", "", `{"Limit":1}`)
-	asked("GET", "/ListTables?Limit", "", `{}`)
-	asked("GET", "/ListTables?%zz=1&Limit=%zz&limit=3", "", `{"Limit":3}`)
-	asked("GET", "/ListTables", `{"Limit":7}`, `{}`)
-	asked("POST", "/ListTables?Limit=5", `{"Limit":7}`, `{"Limit":7}`)
-	asked("POST", "/ListTables", "", `{}`)
+	requests("GET", "/ListTables", "", `{}`)
+	requests("GET", "/ListTables?Limit=10&ExclusiveStartTableName=a%20b", "", `{"ExclusiveStartTableName":"a b","Limit":10}`)
+	requests("GET", "/ListTables?limit=10", "", `{"Limit":10}`)
+	requests("GET", "/ListTables?EXCLUSIVESTARTTABLENAME=t&LIMIT=1", "", `{"ExclusiveStartTableName":"t","Limit":1}`)
+	requests("GET", "/ListTables?Limit=99", "", `{"Limit":99}`)
+	requests("GET", "/ListTables?Limit=100", "", `{"Limit":99}`)
+	requests("GET", "/ListTables?Limit=18446744073709551616&x=1", "", `{}`)
+	requests("GET", "/ListTables?Limit=x", "", `{}`)
+	requests("GET", "/ListTables?Limit=-1", "", `{}`)
+	requests("GET", "/ListTables?Limit=0", "", `{}`)
+	requests("GET", "/ListTables?Limit=1&limit=2", "", `{"Limit":1}`)
+	requests("GET", "/ListTables?Limit", "", `{}`)
+	requests("GET", "/ListTables?%zz=1&Limit=%zz&limit=3", "", `{"Limit":3}`)
+	requests("GET", "/ListTables", `{"Limit":7}`, `{}`)
+	requests("POST", "/ListTables?Limit=5", `{"Limit":7}`, `{"Limit":7}`)
+	requests("POST", "/ListTables", "", `{}`)
 }
 
-// described answers DescribeTable with one status after the other, the last for ever.
-func described(statuses ...string) func(op, body string) (int, string) {
+// describeWithStatuses answers DescribeTable with one status after the other, the last for ever.
+func describeWithStatuses(statuses ...string) func(op, body string) (int, string) {
 	return func(op, _ string) (int, string) {
 		status := statuses[0]
 		if len(statuses) > 1 {
@@ -70,36 +70,36 @@ func TestStatusTable(t *testing.T) {
 	f := newFixture(t)
 	is := func(url, status string, want bool) {
 		t.Helper()
-		f.svc.reply = described(status)
+		f.svc.reply = describeWithStatuses(status)
 		got := f.do("GET", url, "")
 		if got.status != 200 || !strings.HasPrefix(got.body, fmt.Sprintf(`{"Name":"DescribeTable","StatusCode":200,"Body":"{\"StatusResult\":%v}","Run":{"Method":"GET"`, want)) {
 			t.Errorf("%s of %s: %d %s", url, status, got.status, got.body)
 		}
-		f.wantRequests(`DescribeTable {"TableName":"t"}`)
+		f.expectRequests(`DescribeTable {"TableName":"t"}`)
 	}
 	is("/StatusTable/t", "ACTIVE", true)
 	is("/StatusTable/t", "CREATING", false)
 	is("/StatusTable/t?status=CREATING", "CREATING", true)
 	is("/StatusTable/t?status=UPDATING&poll=0", "ACTIVE", false)
 	is("/StatusTable/t?poll=1", "ACTIVE", true)
-	f.svc.reply = described("")
+	f.svc.reply = describeWithStatuses("")
 	f.expect("GET", "/StatusTable/t?poll=1", "", 400, errorBody("ResourceNotFoundException", "Requested resource not found: Table: t not found"))
 }
 
 // One look takes no time; waiting ends with the status, or with the request's time.
 func TestStatusTablePolls(t *testing.T) {
-	try := func(url string, want bool, least, most time.Duration, looks int, statuses ...string) {
+	try := func(url string, want bool, minimum, maximum time.Duration, polls int, statuses ...string) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
-			f.svc.reply = described(statuses...)
+			f.svc.reply = describeWithStatuses(statuses...)
 			start := time.Now()
 			got := f.do("GET", url, "")
 			took := time.Since(start)
-			if !strings.Contains(got.body, fmt.Sprintf(`{\"StatusResult\":%v}`, want)) || took < least || took > most {
+			if !strings.Contains(got.body, fmt.Sprintf(`{\"StatusResult\":%v}`, want)) || took < minimum || took > maximum {
 				t.Errorf("%s: %s after %v", url, got.body, took)
 			}
-			if n := len(f.svc.take()); looks != 0 && n != looks {
+			if n := len(f.svc.take()); polls != 0 && n != polls {
 				t.Errorf("%s: %d looks", url, n)
 			}
 		})
@@ -111,28 +111,28 @@ func TestStatusTablePolls(t *testing.T) {
 }
 
 // Polling stops when the client disconnects.
-func TestStatusTableClientLeaves(t *testing.T) {
+func TestStatusTableClientDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.svc.reply = described("CREATING")
+		f.svc.reply = describeWithStatuses("CREATING")
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		start := time.Now()
-		f.doIn(ctx, "GET", "/StatusTable/t?poll=1", "")
+		f.doWithContext(ctx, "GET", "/StatusTable/t?poll=1", "")
 		if took := time.Since(start); took > 3*time.Second {
 			t.Errorf("it went on for %v", took)
 		}
 	})
 }
 
-// creating answers operations on a table that is in creation for a while.
-type creating struct {
+// tableInCreation answers operations on a table that is in creation for a while.
+type tableInCreation struct {
 	active  time.Time
 	refusal string
 	asked   int
 }
 
-func (c *creating) reply(op, body string) (int, string) {
+func (c *tableInCreation) reply(op, body string) (int, string) {
 	there := !time.Now().Before(c.active)
 	if op == "DescribeTable" {
 		status := "CREATING"
@@ -156,7 +156,7 @@ func TestWaitsForCreation(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
-			c := &creating{active: time.Now().Add(3 * time.Second), refusal: refusal}
+			c := &tableInCreation{active: time.Now().Add(3 * time.Second), refusal: refusal}
 			f.svc.reply = c.reply
 			got := f.do("POST", path, body, fields...)
 			if late := time.Since(c.active); got.status != 200 || late < 0 || late > maxPoll || len(got.head.Values("Cache-Status")) != 1 {
@@ -183,7 +183,7 @@ func TestWaitsForCreation(t *testing.T) {
 func TestBatchWaitsForCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		c := &creating{active: time.Now().Add(3 * time.Second), refusal: errorBody("ResourceNotFoundException", "Requested resource not found")}
+		c := &tableInCreation{active: time.Now().Add(3 * time.Second), refusal: errorBody("ResourceNotFoundException", "Requested resource not found")}
 		f.svc.reply = c.reply
 		f.expect("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`, 200, `{"UnprocessedItems":{}}`)
 		if c.asked != 6 {
@@ -193,13 +193,13 @@ func TestBatchWaitsForCreation(t *testing.T) {
 }
 
 // Errors of tables that aren't being created are returned at once.
-func TestDoesNotWait(t *testing.T) {
+func TestDoesNotWaitForOtherErrors(t *testing.T) {
 	notFound, inUse := errorBody("ResourceNotFoundException", "x"), errorBody("ResourceInUseException", "x")
 	try := func(path, body, refusal string, want int, statuses ...string) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t)
-			describe := described(statuses...)
+			describe := describeWithStatuses(statuses...)
 			asked := 0
 			f.svc.reply = func(op, body string) (int, string) {
 				if op == "DescribeTable" {
@@ -228,11 +228,11 @@ func TestDoesNotWait(t *testing.T) {
 }
 
 // The wait ends with the request's time, with the service's error.
-func TestWaitsWithinBounds(t *testing.T) {
+func TestWaitHasTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		notFound := errorBody("ResourceNotFoundException", "Requested resource not found")
-		c := &creating{active: time.Now().Add(time.Hour), refusal: notFound}
+		c := &tableInCreation{active: time.Now().Add(time.Hour), refusal: notFound}
 		f.svc.reply = c.reply
 		start := time.Now()
 		f.expect("POST", "/PutItemJSON", `{"TableName":"t","Item":{}}`, http.StatusBadRequest, notFound)

@@ -20,11 +20,11 @@ const (
 		"Member must have length greater than or equal to 1]"
 )
 
-func length(comparison string) string {
+func lengthRule(comparison string) string {
 	return " failed to satisfy constraint: Member must have length " + comparison
 }
 
-func worth(comparison string) string {
+func valueRule(comparison string) string {
 	return " failed to satisfy constraint: Member must have value " + comparison
 }
 
@@ -48,9 +48,9 @@ func TestNamesOfTables(t *testing.T) {
 	f("PutItem", `{"TableName":null,"Item":{}}`, oneError+"Value null at 'tableName'"+notNull)
 	f("Query", `{}`, oneError+"Value null at 'tableName'"+notNull)
 	f("Scan", `{}`, oneError+"Value null at 'tableName'"+notNull)
-	f("GetItem", `{"TableName":"","Key":{}}`, oneError+"Value '' at 'tableName'"+length("greater than or equal to 1"))
+	f("GetItem", `{"TableName":"","Key":{}}`, oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
 	f("GetItem", `{"TableName":"a;","Key":{}}`, oneError+"Value 'a;' at 'tableName'"+pattern)
-	f("GetItem", `{"TableName":"`+long+`","Key":{}}`, oneError+"Value '"+long+"' at 'tableName'"+length("less than or equal to 255"))
+	f("GetItem", `{"TableName":"`+long+`","Key":{}}`, oneError+"Value '"+long+"' at 'tableName'"+lengthRule("less than or equal to 255"))
 	f("GetItem", `{"TableName":"t\u00e4","Key":{}}`, oneError+"Value 'tä' at 'tableName'"+pattern)
 	for _, arn := range []string{"arn:", "arn:aws:dynamodb:eu-west-1:123456789012:table/", "arn:aws:dynamodb:eu-west-1:1234:table/a/index/i",
 		"arn:aws:s3:eu-west-1:123456789012:table/abc", "arn::dynamodb:eu-west-1:123456789012:table/abc", "arn:aws:dynamodb::123456789012:table/abc",
@@ -72,25 +72,25 @@ func TestNamesOfTables(t *testing.T) {
 	}
 	f("DescribeTable", `{"TableName":"abc;"}`, oneError+"Value 'abc;' at 'tableName'"+pattern)
 	rest := `,"AttributeDefinitions":[],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}]}`
-	f("CreateTable", `{"TableName":"ab"`+rest, oneError+"Value 'ab' at 'tableName'"+length("greater than or equal to 3"))
-	f("CreateTable", `{"TableName":"`+long+`"`+rest, oneError+"Value '"+long+"' at 'tableName'"+length("less than or equal to 255"))
+	f("CreateTable", `{"TableName":"ab"`+rest, oneError+"Value 'ab' at 'tableName'"+lengthRule("greater than or equal to 3"))
+	f("CreateTable", `{"TableName":"`+long+`"`+rest, oneError+"Value '"+long+"' at 'tableName'"+lengthRule("less than or equal to 255"))
 	f("CreateTable", `{"TableName":"abc;"`+rest, oneError+"Value 'abc;' at 'tableName'"+pattern)
 	f("ListTables", `{"ExclusiveStartTableName":"a;","Limit":500}`, "3 validation errors detected: Value 'a;' at 'exclusiveStartTableName'"+pattern+
-		"; Value 'a;' at 'exclusiveStartTableName'"+length("greater than or equal to 3")+"; Value '500' at 'limit'"+worth("less than or equal to 100"))
-	f("ListTables", `{"Limit":0}`, oneError+"Value '0' at 'limit'"+worth("greater than or equal to 1"))
+		"; Value 'a;' at 'exclusiveStartTableName'"+lengthRule("greater than or equal to 3")+"; Value '500' at 'limit'"+valueRule("less than or equal to 100"))
+	f("ListTables", `{"Limit":0}`, oneError+"Value '0' at 'limit'"+valueRule("greater than or equal to 1"))
 }
 
 func TestItemOperations(t *testing.T) {
 	f := invalid(t)
 	f("GetItem", `{}`, "2 validation errors detected: Value null at 'key'"+notNull+"; Value null at 'tableName'"+notNull)
 	f("GetItem", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","AttributesToGet":[]}`,
-		"4 validation errors detected: Value '[]' at 'attributesToGet'"+length("greater than or equal to 1")+
+		"4 validation errors detected: Value '[]' at 'attributesToGet'"+lengthRule("greater than or equal to 1")+
 			"; Value 'hi' at 'returnConsumedCapacity'"+enumOfRCC+"; Value null at 'key'"+notNull+"; Value 'abc;' at 'tableName'"+pattern)
 
 	f("PutItem", `{"TableName":"abc","Item":{},"ReturnValues":"INVALID","ReturnConsumedCapacity":"INVALID","ReturnItemCollectionMetrics":"INVALID"}`,
 		"3 validation errors detected: Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC+
 			"; Value 'INVALID' at 'returnItemCollectionMetrics'"+enumOfICM)
-	f("PutItem", `{"TableName":"","Item":{},"ReturnValues":"INVALID"}`, oneError+"Value '' at 'tableName'"+length("greater than or equal to 1"))
+	f("PutItem", `{"TableName":"","Item":{},"ReturnValues":"INVALID"}`, oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
 	f("PutItem", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","ReturnItemCollectionMetrics":"hi","ReturnValues":"hi"}`,
 		"5 validation errors detected: Value 'hi' at 'returnValues'"+enumOfRV+"; Value 'hi' at 'returnConsumedCapacity'"+enumOfRCC+
 			"; Value 'abc;' at 'tableName'"+pattern+"; Value null at 'item'"+notNull+"; Value 'hi' at 'returnItemCollectionMetrics'"+enumOfICM)
@@ -102,15 +102,15 @@ func TestItemOperations(t *testing.T) {
 
 	f("DeleteItem", `{"TableName":"abc","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
 		"2 validation errors detected: Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC)
-	f("DeleteItem", `{"TableName":"","Key":{}}`, oneError+"Value '' at 'tableName'"+length("greater than or equal to 1"))
+	f("DeleteItem", `{"TableName":"","Key":{}}`, oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
 
 	f("UpdateItem", `{"TableName":"abc","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
 		oneError+"Value 'INVALID' at 'returnValues'"+enumOfRV)
 	f("UpdateItem", `{"TableName":"","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
-		oneError+"Value '' at 'tableName'"+length("greater than or equal to 1"))
+		oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
 	f("UpdateItem", `{"TableName":"","ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
 		"4 validation errors detected: Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC+
-			"; Value '' at 'tableName'"+length("greater than or equal to 1")+"; Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value null at 'key'"+notNull)
+			"; Value '' at 'tableName'"+lengthRule("greater than or equal to 1")+"; Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value null at 'key'"+notNull)
 	f("UpdateItem", `{"TableName":"abc","ConditionalOperator":"XOR"}`, "2 validation errors detected: Value 'XOR' at 'conditionalOperator' "+
 		"failed to satisfy constraint: Member must satisfy enum value set: [OR, AND]; Value null at 'key'"+notNull)
 	f("UpdateItem", `{"TableName":"abc","Key":{},"AttributeUpdates":{"a":{"Action":"SET"}}}`,
@@ -120,11 +120,11 @@ func TestItemOperations(t *testing.T) {
 func TestReads(t *testing.T) {
 	f := invalid(t)
 	enumOfSelect := " failed to satisfy constraint: Member must satisfy enum value set: [SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]"
-	f("Query", `{"TableName":"abc","Limit":0}`, oneError+"Value at 'Limit'"+worth("greater than or equal to 1"))
-	f("Scan", `{"TableName":"abc","Limit":0}`, oneError+"Value '0' at 'limit'"+worth("greater than or equal to 1"))
+	f("Query", `{"TableName":"abc","Limit":0}`, oneError+"Value at 'Limit'"+valueRule("greater than or equal to 1"))
+	f("Scan", `{"TableName":"abc","Limit":0}`, oneError+"Value '0' at 'limit'"+valueRule("greater than or equal to 1"))
 	f("Query", `{"TableName":"abc","Select":"INVALID_VALUE"}`, oneError+"Value 'INVALID_VALUE' at 'select'"+enumOfSelect)
 	f("Query", `{"TableName":"abc","IndexName":""}`, "2 validation errors detected: Value '' at 'indexName'"+pattern+
-		"; Value '' at 'indexName'"+length("greater than or equal to 3"))
+		"; Value '' at 'indexName'"+lengthRule("greater than or equal to 3"))
 	// The eleventh fault is not reported.
 	f("Query", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","AttributesToGet":[],"IndexName":"abc;","Select":"hi","Limit":-1,
 		"KeyConditions":{"a":{},"b":{"ComparisonOperator":""}},"ConditionalOperator":"AN","QueryFilter":{"a":{},"b":{"ComparisonOperator":""}}}`,
@@ -132,13 +132,13 @@ func TestReads(t *testing.T) {
 			"; Value 'hi' at 'returnConsumedCapacity'"+enumOfRCC+"; Value null at 'queryFilter.a.member.comparisonOperator'"+notNull+
 			"; Value '' at 'queryFilter.b.member.comparisonOperator'"+enumOfOp+"; Value 'abc;' at 'tableName'"+pattern+
 			"; Value 'AN' at 'conditionalOperator' failed to satisfy constraint: Member must satisfy enum value set: [OR, AND]"+
-			"; Value '[]' at 'attributesToGet'"+length("greater than or equal to 1")+"; Value '-1' at 'limit'"+worth("greater than or equal to 1")+
+			"; Value '[]' at 'attributesToGet'"+lengthRule("greater than or equal to 1")+"; Value '-1' at 'limit'"+valueRule("greater than or equal to 1")+
 			"; Value null at 'keyConditions.a.member.comparisonOperator'"+notNull)
 	f("Scan", `{"TableName":"abc","Segment":-1,"TotalSegments":0}`, "2 validation errors detected: Value '0' at 'totalSegments'"+
-		worth("greater than or equal to 1")+"; Value '-1' at 'segment'"+worth("greater than or equal to 0"))
+		valueRule("greater than or equal to 1")+"; Value '-1' at 'segment'"+valueRule("greater than or equal to 0"))
 	f("Scan", `{"TableName":"abc","Segment":1000000,"TotalSegments":1000001}`, "2 validation errors detected: Value '1000001' at 'totalSegments'"+
-		worth("less than or equal to 1000000")+"; Value '1000000' at 'segment'"+worth("less than or equal to 999999"))
-	f("Scan", `{"TableName":"abc","Limit":-99999999999999999999}`, oneError+"Value '-9223372036854775807' at 'limit'"+worth("greater than or equal to 1"))
+		valueRule("less than or equal to 1000000")+"; Value '1000000' at 'segment'"+valueRule("less than or equal to 999999"))
+	f("Scan", `{"TableName":"abc","Limit":-99999999999999999999}`, oneError+"Value '-9223372036854775807' at 'limit'"+valueRule("greater than or equal to 1"))
 }
 
 func TestBatches(t *testing.T) {
@@ -149,14 +149,14 @@ func TestBatches(t *testing.T) {
 	f("BatchGetItem", `{"RequestItems":{},"ReturnConsumedCapacity":"hi"}`, requiredGet)
 	keys := strings.Repeat(`{"a":{"S":"x"}},`, 101)
 	f("BatchGetItem", `{"RequestItems":{"users":{"Keys":[`+keys[:len(keys)-1]+`]}}}`,
-		oneError+"Value at 'RequestItems.users.member.Keys'"+length("less than or equal to 100"))
-	f("BatchGetItem", `{"RequestItems":{"users":{"Keys":[]}}}`, oneError+"Value at 'RequestItems.users.member.Keys'"+length("greater than or equal to 1"))
+		oneError+"Value at 'RequestItems.users.member.Keys'"+lengthRule("less than or equal to 100"))
+	f("BatchGetItem", `{"RequestItems":{"users":{"Keys":[]}}}`, oneError+"Value at 'RequestItems.users.member.Keys'"+lengthRule("greater than or equal to 1"))
 	f("BatchGetItem", `{"RequestItems":{"users":{}}}`, oneError+"Value null at 'requestItems.users.member.keys'"+notNull)
 	f("BatchGetItem", `{"RequestItems": {"bad!name": {"Keys": [{"pk": {"S": "a b"}}]}}, "ReturnConsumedCapacity": "BOGUS"}`,
 		`2 validation errors detected: Value '{"bad!name":{"Keys":[{"pk":{"S":"a b"}}]}}' at 'requestItems'`+mapKeys+
 			"; Value 'BOGUS' at 'returnConsumedCapacity'"+enumOfRCC)
 	f("BatchGetItem", `{"RequestItems":{"a":{"Keys":[]}}}`, `2 validation errors detected: Value '{"a":{"Keys":[]}}' at 'requestItems'`+mapKeys+
-		"; Value '[]' at 'requestItems.a.member.keys'"+length("greater than or equal to 1"))
+		"; Value '[]' at 'requestItems.a.member.keys'"+lengthRule("greater than or equal to 1"))
 
 	requiredWrite := "The requestItems parameter is required for BatchWriteItem"
 	f("BatchWriteItem", `{}`, requiredWrite)
@@ -226,19 +226,19 @@ func TestTransactions(t *testing.T) {
 	f := invalid(t)
 	for _, operation := range []string{"TransactWriteItems", "TransactGetItems"} {
 		f(operation, `{}`, oneError+"Value null at 'transactItems'"+notNull)
-		f(operation, `{"TransactItems":[]}`, oneError+"Value '[]' at 'transactItems'"+length("greater than or equal to 1"))
+		f(operation, `{"TransactItems":[]}`, oneError+"Value '[]' at 'transactItems'"+lengthRule("greater than or equal to 1"))
 	}
 	get := "TransactGetItem(get=Get(key={}, tableName=abc, projectionExpression=null, expressionAttributeNames=null))"
 	f("TransactGetItems", `{"TransactItems":[`+strings.Repeat(`{"Get":{"TableName":"abc","Key":{}}},`, 100)+`{"Get":{"TableName":"abc","Key":{}}}]}`,
-		oneError+"Value '["+strings.Repeat(get+", ", 100)+get+"]' at 'transactItems'"+length("less than or equal to 100"))
+		oneError+"Value '["+strings.Repeat(get+", ", 100)+get+"]' at 'transactItems'"+lengthRule("less than or equal to 100"))
 	f("TransactGetItems", `{"TransactItems":[{}]}`, oneError+"Value null at 'transactItems.1.member.get'"+notNull)
 	f("TransactGetItems", `{"TransactItems":[{"Get":{}}]}`, "2 validation errors detected: Value null at 'transactItems.1.member.get.key'"+notNull+
 		"; Value null at 'transactItems.1.member.get.tableName'"+notNull)
 	put := `{"Put":{"TableName":"abc","Item":{}}}`
 	f("TransactWriteItems", `{"TransactItems":[`+put+`],"ReturnConsumedCapacity":"BOGUS","ReturnItemCollectionMetrics":"BOGUS2","ClientRequestToken":"`+
 		strings.Repeat("x", 37)+`"}`, "3 validation errors detected: Value '"+strings.Repeat("x", 37)+"' at 'clientRequestToken'"+
-		length("less than or equal to 36")+"; Value 'BOGUS' at 'returnConsumedCapacity'"+enumOfRCC+"; Value 'BOGUS2' at 'returnItemCollectionMetrics'"+enumOfICM)
-	f("TransactWriteItems", `{"TransactItems":[`+put+`],"ClientRequestToken":""}`, oneError+"Value '' at 'clientRequestToken'"+length("greater than or equal to 1"))
+		lengthRule("less than or equal to 36")+"; Value 'BOGUS' at 'returnConsumedCapacity'"+enumOfRCC+"; Value 'BOGUS2' at 'returnItemCollectionMetrics'"+enumOfICM)
+	f("TransactWriteItems", `{"TransactItems":[`+put+`],"ClientRequestToken":""}`, oneError+"Value '' at 'clientRequestToken'"+lengthRule("greater than or equal to 1"))
 	f("TransactWriteItems", `{"TransactItems":[`+put+`,{"Update":{"TableName":"bad!name","Key":{},"UpdateExpression":""}}]}`,
 		oneError+"Value 'bad!name' at 'transactItems.2.member.update.tableName'"+pattern)
 	f("TransactWriteItems", `{"TransactItems":[{"ConditionCheck":{"TableName":"abc","Key":{}}}]}`,
@@ -254,18 +254,18 @@ func TestStatements(t *testing.T) {
 	f := invalid(t)
 	long := strings.Repeat("s", 8193)
 	f("ExecuteStatement", `{}`, oneError+"Value null at 'statement'"+notNull)
-	f("ExecuteStatement", `{"Statement":""}`, oneError+"Value '' at 'statement'"+length("greater than or equal to 1"))
-	f("ExecuteStatement", `{"Statement":"`+long+`"}`, oneError+"Value '"+long+"' at 'statement'"+length("less than or equal to 8192"))
+	f("ExecuteStatement", `{"Statement":""}`, oneError+"Value '' at 'statement'"+lengthRule("greater than or equal to 1"))
+	f("ExecuteStatement", `{"Statement":"`+long+`"}`, oneError+"Value '"+long+"' at 'statement'"+lengthRule("less than or equal to 8192"))
 	f("ExecuteStatement", `{"Statement":"x","Parameters":[],"NextToken":"","Limit":0}`,
-		"3 validation errors detected: Value '[]' at 'parameters'"+length("greater than or equal to 1")+
-			"; Value '' at 'nextToken'"+length("greater than or equal to 1")+"; Value '0' at 'limit'"+worth("greater than or equal to 1"))
-	f("BatchExecuteStatement", `{"Statements":[]}`, oneError+"Value '[]' at 'statements'"+length("greater than or equal to 1"))
+		"3 validation errors detected: Value '[]' at 'parameters'"+lengthRule("greater than or equal to 1")+
+			"; Value '' at 'nextToken'"+lengthRule("greater than or equal to 1")+"; Value '0' at 'limit'"+valueRule("greater than or equal to 1"))
+	f("BatchExecuteStatement", `{"Statements":[]}`, oneError+"Value '[]' at 'statements'"+lengthRule("greater than or equal to 1"))
 	f("BatchExecuteStatement", `{"Statements":[{}]}`, oneError+"Value null at 'statements.1.member.statement'"+notNull)
-	f("ExecuteTransaction", `{"TransactStatements":[]}`, oneError+"Value '[]' at 'transactStatements'"+length("greater than or equal to 1"))
+	f("ExecuteTransaction", `{"TransactStatements":[]}`, oneError+"Value '[]' at 'transactStatements'"+lengthRule("greater than or equal to 1"))
 	statements := strings.Repeat(`{"Statement":"x"},`, 26)
 	one := "BatchStatementRequest(statement=x, parameters=null, consistentRead=null, returnValuesOnConditionCheckFailure=null)"
 	f("BatchExecuteStatement", `{"Statements":[`+statements[:len(statements)-1]+`]}`,
-		oneError+"Value '["+strings.Repeat(one+", ", 25)+one+"]' at 'statements'"+length("less than or equal to 25"))
+		oneError+"Value '["+strings.Repeat(one+", ", 25)+one+"]' at 'statements'"+lengthRule("less than or equal to 25"))
 }
 
 func TestTables(t *testing.T) {
@@ -273,12 +273,12 @@ func TestTables(t *testing.T) {
 	f("CreateTable", `{"TableName":"abc;"}`, "3 validation errors detected: Value null at 'attributeDefinitions'"+notNull+
 		"; Value 'abc;' at 'tableName'"+pattern+"; Value null at 'keySchema'"+notNull)
 	f("CreateTable", `{"TableName":"abc","AttributeDefinitions":[],"KeySchema":[],"ProvisionedThroughput":{"ReadCapacityUnits":-1,"WriteCapacityUnits":-1}}`,
-		"3 validation errors detected: Value '-1' at 'provisionedThroughput.writeCapacityUnits'"+worth("greater than or equal to 1")+
-			"; Value '-1' at 'provisionedThroughput.readCapacityUnits'"+worth("greater than or equal to 1")+
-			"; Value '[]' at 'keySchema'"+length("greater than or equal to 1"))
+		"3 validation errors detected: Value '-1' at 'provisionedThroughput.writeCapacityUnits'"+valueRule("greater than or equal to 1")+
+			"; Value '-1' at 'provisionedThroughput.readCapacityUnits'"+valueRule("greater than or equal to 1")+
+			"; Value '[]' at 'keySchema'"+lengthRule("greater than or equal to 1"))
 	f("CreateTable", `{"TableName":"abc","AttributeDefinitions":[],"KeySchema":[{"KeyType":"HASH"},{"AttributeName":"a"},{"KeyType":"Woop","AttributeName":"a"}]}`,
 		"4 validation errors detected: Value '[KeySchemaElement(attributeName=null, keyType=HASH), KeySchemaElement(attributeName=a, keyType=null), "+
-			"KeySchemaElement(attributeName=a, keyType=Woop)]' at 'keySchema'"+length("less than or equal to 2")+
+			"KeySchemaElement(attributeName=a, keyType=Woop)]' at 'keySchema'"+lengthRule("less than or equal to 2")+
 			"; Value null at 'keySchema.1.member.attributeName'"+notNull+"; Value null at 'keySchema.2.member.keyType'"+notNull+
 			"; Value 'Woop' at 'keySchema.3.member.keyType' failed to satisfy constraint: Member must satisfy enum value set: [HASH, RANGE]")
 	key := `"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}]`
@@ -292,8 +292,8 @@ func TestTables(t *testing.T) {
 		return `[{"IndexName":"` + name + `","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
 	}
 	f("CreateTable", `{"TableName":"abc","AttributeDefinitions":[],`+key+`,"LocalSecondaryIndexes":`+index("aa")+`,"GlobalSecondaryIndexes":`+index("zz")+`}`,
-		"2 validation errors detected: Value 'zz' at 'globalSecondaryIndexes.1.member.indexName'"+length("greater than or equal to 3")+
-			"; Value 'aa' at 'localSecondaryIndexes.1.member.indexName'"+length("greater than or equal to 3"))
+		"2 validation errors detected: Value 'zz' at 'globalSecondaryIndexes.1.member.indexName'"+lengthRule("greater than or equal to 3")+
+			"; Value 'aa' at 'localSecondaryIndexes.1.member.indexName'"+lengthRule("greater than or equal to 3"))
 	f("CreateTable", `{"TableName":"abc","AttributeDefinitions":[],`+key+`,"GlobalSecondaryIndexes":[{}],"StreamSpecification":{"StreamViewType":"ALL"}}`,
 		"5 validation errors detected: Value null at 'globalSecondaryIndexes.1.member.projection'"+notNull+
 			"; Value null at 'globalSecondaryIndexes.1.member.indexName'"+notNull+"; Value null at 'globalSecondaryIndexes.1.member.keySchema'"+notNull+
@@ -303,30 +303,30 @@ func TestTables(t *testing.T) {
 		"Projection":{"ProjectionType":"SOME","NonKeyAttributes":[]}}]}`,
 		"3 validation errors detected: Value 'SOME' at 'localSecondaryIndexes.1.member.projection.projectionType' failed to satisfy constraint: "+
 			"Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]; Value '[]' at 'localSecondaryIndexes.1.member.projection.nonKeyAttributes'"+
-			length("greater than or equal to 1")+"; Value '[]' at 'localSecondaryIndexes.1.member.keySchema'"+length("greater than or equal to 1"))
+			lengthRule("greater than or equal to 1")+"; Value '[]' at 'localSecondaryIndexes.1.member.keySchema'"+lengthRule("greater than or equal to 1"))
 	f("UpdateTable", `{"TableName":"abc","ProvisionedThroughput":{}}`, "2 validation errors detected: "+
 		"Value null at 'provisionedThroughput.writeCapacityUnits'"+notNull+"; Value null at 'provisionedThroughput.readCapacityUnits'"+notNull)
 	f("UpdateTable", `{"TableName":"abc","GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"a","ProvisionedThroughput":{}}},
 		{"Update":{"IndexName":"abc;","ProvisionedThroughput":{"ReadCapacityUnits":5,"WriteCapacityUnits":0}}},{"Delete":{}}]}`,
-		"6 validation errors detected: Value 'a' at 'globalSecondaryIndexUpdates.1.member.update.indexName'"+length("greater than or equal to 3")+
+		"6 validation errors detected: Value 'a' at 'globalSecondaryIndexUpdates.1.member.update.indexName'"+lengthRule("greater than or equal to 3")+
 			"; Value null at 'globalSecondaryIndexUpdates.1.member.update.provisionedThroughput.writeCapacityUnits'"+notNull+
 			"; Value null at 'globalSecondaryIndexUpdates.1.member.update.provisionedThroughput.readCapacityUnits'"+notNull+
 			"; Value 'abc;' at 'globalSecondaryIndexUpdates.2.member.update.indexName'"+pattern+
-			"; Value '0' at 'globalSecondaryIndexUpdates.2.member.update.provisionedThroughput.writeCapacityUnits'"+worth("greater than or equal to 1")+
+			"; Value '0' at 'globalSecondaryIndexUpdates.2.member.update.provisionedThroughput.writeCapacityUnits'"+valueRule("greater than or equal to 1")+
 			"; Value null at 'globalSecondaryIndexUpdates.3.member.delete.indexName'"+notNull)
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{}}`, "2 validation errors detected: "+
 		"Value null at 'timeToLiveSpecification.attributeName'"+notNull+"; Value null at 'timeToLiveSpecification.enabled'"+notNull)
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{"AttributeName":"","Enabled":true}}`,
-		oneError+"Value '' at 'timeToLiveSpecification.attributeName'"+length("greater than or equal to 1"))
+		oneError+"Value '' at 'timeToLiveSpecification.attributeName'"+lengthRule("greater than or equal to 1"))
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{"AttributeName":""}}`,
-		"2 validation errors detected: Value '' at 'timeToLiveSpecification.attributeName'"+length("greater than or equal to 1")+
+		"2 validation errors detected: Value '' at 'timeToLiveSpecification.attributeName'"+lengthRule("greater than or equal to 1")+
 			"; Value null at 'timeToLiveSpecification.enabled'"+notNull)
 	f("DescribeTimeToLive", `{"TableName":"abc","TableName":null}`, "The parameter 'TableName' is required but was not present in the request")
 	f("UpdateTimeToLive", `{"TableName":"abc"}`, oneError+"Value null at 'timeToLiveSpecification'"+notNull)
 	f("UpdateContinuousBackups", `{"TableName":"abc"}`, oneError+"Value null at 'pointInTimeRecoverySpecification'"+notNull)
 	f("TagResource", `{"Tags":[]}`, oneError+"Value null at 'resourceArn'"+notNull)
 	f("CreateTable", `{"TableName":"abc","AttributeDefinitions":[],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"SSESpecification":{"KMSMasterKeyId":""}}`,
-		oneError+"Value '' at 'sSESpecification.kMSMasterKeyId'"+length("greater than or equal to 1"))
+		oneError+"Value '' at 'sSESpecification.kMSMasterKeyId'"+lengthRule("greater than or equal to 1"))
 	const bounded = " must be at least 3 characters long and at most 255 characters long"
 	f("DescribeGlobalTable", `{"GlobalTableName":""}`, "TableName"+bounded)
 	f("RestoreTableFromBackup", `{"TargetTableName":"ab","BackupArn":""}`, "TableName"+bounded)
@@ -340,8 +340,8 @@ func TestTables(t *testing.T) {
 
 func TestStreams(t *testing.T) {
 	f := invalid(t)
-	f("ListStreams", `{"Limit":101}`, oneError+"Value '101' at 'limit'"+worth("less than or equal to 100"))
-	f("ListStreams", `{"ExclusiveStartStreamArn":"x"}`, oneError+"Value 'x' at 'exclusiveStartStreamArn'"+length("greater than or equal to 37"))
+	f("ListStreams", `{"Limit":101}`, oneError+"Value '101' at 'limit'"+valueRule("less than or equal to 100"))
+	f("ListStreams", `{"ExclusiveStartStreamArn":"x"}`, oneError+"Value 'x' at 'exclusiveStartStreamArn'"+lengthRule("greater than or equal to 37"))
 	f("DescribeStream", `{}`, oneError+"Value null at 'streamArn'"+notNull)
 	arn := strings.Repeat("a", 37)
 	f("DescribeStream", `{"StreamArn":"`+arn+`","ShardFilter":{}}`, "2 validation errors detected: Value null at 'shardFilter.type'"+notNull+
@@ -352,8 +352,8 @@ func TestStreams(t *testing.T) {
 		"; Value null at 'streamArn'"+notNull)
 	f("GetShardIterator", `{"StreamArn":"`+arn+`","ShardId":"`+strings.Repeat("s", 28)+`","ShardIteratorType":"dog","SequenceNumber":"1"}`,
 		"2 validation errors detected: Value 'dog' at 'shardIteratorType' failed to satisfy constraint: Member must satisfy enum value set: "+
-			"[TRIM_HORIZON, LATEST, AT_SEQUENCE_NUMBER, AFTER_SEQUENCE_NUMBER]; Value '1' at 'sequenceNumber'"+length("greater than or equal to 21"))
+			"[TRIM_HORIZON, LATEST, AT_SEQUENCE_NUMBER, AFTER_SEQUENCE_NUMBER]; Value '1' at 'sequenceNumber'"+lengthRule("greater than or equal to 21"))
 	f("GetRecords", `{}`, oneError+"Value null at 'shardIterator'"+notNull)
-	f("GetRecords", `{"ShardIterator":"","Limit":1001}`, "2 validation errors detected: Value '' at 'shardIterator'"+length("greater than or equal to 1")+
-		"; Value '1001' at 'limit'"+worth("less than or equal to 1000"))
+	f("GetRecords", `{"ShardIterator":"","Limit":1001}`, "2 validation errors detected: Value '' at 'shardIterator'"+lengthRule("greater than or equal to 1")+
+		"; Value '1001' at 'limit'"+valueRule("less than or equal to 1000"))
 }

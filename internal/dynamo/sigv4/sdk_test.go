@@ -63,8 +63,8 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drawn is a random request before it is signed.
-func drawn(t *rapid.T) (*http.Request, []byte) {
+// randomRequest is a random request before it is signed.
+func randomRequest(t *rapid.T) (*http.Request, []byte) {
 	body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 	// No "." or ".." and no empty segments: the SDK does not normalise paths.
 	segment := rapid.StringMatching(`[a-zA-Z0-9_~ %+:@é-]{1,8}`)
@@ -122,7 +122,7 @@ func signedBySDK(t *rapid.T, r *http.Request, body []byte, presign bool) *http1.
 func TestAgreesWithSDK(t *testing.T) {
 	v := NewVerifier(region, service, keys)
 	rapid.Check(t, func(t *rapid.T) {
-		plain, body := drawn(t)
+		plain, body := randomRequest(t)
 		r := signedBySDK(t, plain, body, rapid.Bool().Draw(t, "presigned"))
 		now := noon.Add(time.Duration(rapid.IntRange(-900, 900).Draw(t, "seconds")) * time.Second)
 		if key, err := v.Verify(r, body, now); err != nil || key != 1 {

@@ -26,20 +26,20 @@ func unsent(body []byte) *http1.Request {
 	return head("POST", "/", "Host: 127.0.0.1:8001", "X-Amz-Target: DynamoDB_20120810.PutItem", "Content-Length: "+strconv.Itoa(len(body)))
 }
 
-// given is a provider of always the same.
-func given(c aws.Credentials) aws.CredentialsProvider {
+// staticCredentials is a provider of always the same.
+func staticCredentials(c aws.Credentials) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return c, nil })
 }
 
-// TestSignReplacesTheClients signs a request that a client had signed for Kasoku: only the
+// TestSignReplacesClientSignature signs a request that a client had signed for Kasoku: only the
 // new signature remains, and it verifies.
-func TestSignReplacesTheClients(t *testing.T) {
+func TestSignReplacesClientSignature(t *testing.T) {
 	body := []byte("{}")
 	r := unsent(body)
 	for _, name := range []string{"authorization", "Date", "X-Amz-Date", "X-AMZ-Security-Token", "X-Amz-Content-Sha256", "X-Amz-Date"} {
 		r.Fields = append(r.Fields, field(name, "the client's"))
 	}
-	s := NewSigner(given(appKey), region, service)
+	s := NewSigner(staticCredentials(appKey), region, service)
 	for range 2 { // once more over its own
 		if err := s.Sign(t.Context(), r, body); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSignReplacesTheClients(t *testing.T) {
 // every byte of the signature is the same.
 func TestSignsLikeSDK(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		plain, body := drawn(t)
+		plain, body := randomRequest(t)
 		c := appKey
 		c.SessionToken = rapid.SampledFrom([]string{"", "token", strings.Repeat("IQoJb3JpZ2luX2VjE+/=", 50)}).Draw(t, "token")
 		for _, name := range []string{"User-Agent", "X-Amzn-Trace-Id"} {
@@ -70,7 +70,7 @@ func TestSignsLikeSDK(t *testing.T) {
 			t.Fatal(err)
 		}
 		ours := sent(plain, body) // signed, and with the host as the SDK sends it
-		signer := NewSigner(given(c), region, service)
+		signer := NewSigner(staticCredentials(c), region, service)
 		for range 2 { // with a key that is derived and with one that is kept
 			if err := signer.sign(t.Context(), ours, body, now); err != nil {
 				t.Fatal(err)
@@ -84,9 +84,9 @@ func TestSignsLikeSDK(t *testing.T) {
 	})
 }
 
-// TestCredentialsAreKept checks that credentials are fetched once, and again when they
+// TestCredentialsAreCached checks that credentials are fetched once, and again when they
 // expire.
-func TestCredentialsAreKept(t *testing.T) {
+func TestCredentialsAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		s := NewSigner(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -185,7 +185,7 @@ func TestSignRefuses(t *testing.T) {
 		t.Helper()
 		r := unsent(nil)
 		r.Fields = append(r.Fields, fields...)
-		if err := NewSigner(given(appKey), region, service).Sign(t.Context(), r, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := NewSigner(staticCredentials(appKey), region, service).Sign(t.Context(), r, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v; want %q", err, want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestSignAllocs(t *testing.T) {
 	}
 	c := appKey
 	c.SessionToken = "token"
-	for name, provider := range map[string]aws.CredentialsProvider{"plain": given(appKey), "session": given(c)} {
+	for name, provider := range map[string]aws.CredentialsProvider{"plain": staticCredentials(appKey), "session": staticCredentials(c)} {
 		s := NewSigner(provider, region, service)
 		r, body := unsent([]byte("{}")), []byte("{}")
 		if n := testing.AllocsPerRun(1000, func() {
@@ -237,7 +237,7 @@ func TestSignAllocs(t *testing.T) {
 
 func BenchmarkSign(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 500)
-	s := NewSigner(given(appKey), region, service)
+	s := NewSigner(staticCredentials(appKey), region, service)
 	r := unsent(body)
 	r.Fields = append(r.Fields, field("Content-Type", "application/x-amz-json-1.0"))
 	b.ReportAllocs()
