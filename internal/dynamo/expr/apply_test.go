@@ -17,7 +17,7 @@ const (
 	theKey = `{"id":{"S":"k"}}`
 )
 
-// apply runs an update; the result is the item after it, "nothing" or the error.
+// apply runs an update. It returns the item after it, "nothing" or the error.
 func apply(t testing.TB, u *Update, before string) string {
 	t.Helper()
 	it := item(t, before)
@@ -29,7 +29,7 @@ func apply(t testing.TB, u *Update, before string) string {
 		return "nothing"
 	}
 	if it != nil && string(it.AppendItem(nil)) != string(item(t, before).AppendItem(nil)) {
-		t.Errorf("the update has changed the old item: %s", it.AppendItem(nil))
+		t.Errorf("the update changed the old item: %s", it.AppendItem(nil))
 	}
 	return string(after.AppendItem(nil))
 }
@@ -43,7 +43,7 @@ func update(t testing.TB, text string) *Update {
 	return u
 }
 
-// parts writes an item's attributes that a test is about.
+// parts returns the named attributes of an item as text.
 func parts(t testing.TB, text string, names ...string) string {
 	t.Helper()
 	if !strings.HasPrefix(text, "{") {
@@ -67,7 +67,7 @@ func TestApply(t *testing.T) {
 			want = `"` + attribute + `":` + want
 		}
 		if got != "{"+want+"}" {
-			t.Errorf("%s: %s; want {%s}", text, got, want)
+			t.Errorf("%s: got %s; want {%s}", text, got, want)
 		}
 	}
 	f("SET a = :n", "a", `{"N":"5"}`)
@@ -140,7 +140,7 @@ func TestApply(t *testing.T) {
 	f("DELETE a :ss", "a", "")
 	f("DELETE m.a :ss", "m", `{"M":{"k":{"N":"7"},"mm":{"M":{"x":{"S":"y"}}},"ll":{"L":[{"S":"e"}]}}}`)
 
-	// Everything is read as it was.
+	// All operands are values from before the update.
 	f("SET a = n, n = :n", "a", `{"N":"10"}`)
 	f("SET n = :n, a = n + :m", "a", `{"N":"11"}`)
 	f("REMOVE s SET a = s", "a", `{"S":"text"}`)
@@ -148,7 +148,7 @@ func TestApply(t *testing.T) {
 	f("SET m.k = :n, a = m", "a", `{"M":{"k":{"N":"7"},"mm":{"M":{"x":{"S":"y"}}},"ll":{"L":[{"S":"e"}]}}}`)
 }
 
-// TestApplyMany: where many attributes change, they are looked up in tables.
+// TestApplyMany changes many attributes, which are then looked up in tables.
 func TestApplyMany(t *testing.T) {
 	var before, after, sets, removals []string
 	for i := range 90 {
@@ -158,9 +158,9 @@ func TestApplyMany(t *testing.T) {
 			before = append(before, was)
 			sets = append(sets, fmt.Sprintf("PREFIXa%d = PREFIXa%d + :m", i, i))
 			after = append(after, fmt.Sprintf(`"a%d":{"N":"%d"}`, i, i+1))
-		case i < 45: // left alone
+		case i < 45: // unchanged
 			before, after = append(before, was), append(after, was)
-		case i < 70: // removed, some that aren't there
+		case i < 70: // removed, also missing ones
 			if i%3 > 0 {
 				before = append(before, was)
 			}
@@ -176,7 +176,7 @@ func TestApplyMany(t *testing.T) {
 		t.Helper()
 		got := apply(t, update(t, strings.ReplaceAll(text, "PREFIX", prefix)), before)
 		if !strings.HasPrefix(got, "{") || !item(t, got).Equal(item(t, want)) {
-			t.Errorf("%s; want %s", got, want)
+			t.Errorf("got %s; want %s", got, want)
 		}
 	}
 	f("", document(before), document(after))
@@ -187,7 +187,7 @@ func TestApplyErrors(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if got := apply(t, update(t, text), old); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const (
@@ -213,8 +213,8 @@ func TestApplyErrors(t *testing.T) {
 	f("SET a = :huge + :huge", overflow)
 	f("ADD n :huge, a :n", overflow)
 
-	// The first action's fault counts, its path's before its value's; operands
-	// are computed from left to right.
+	// The first action's error is reported, its path's before its value's. Operands are computed from
+	// left to right.
 	f("SET a.b = c", path)
 	f("SET c = d, a.b = :n", missing)
 	f("SET a.b = :n, c = s + :n", path)
@@ -225,7 +225,7 @@ func TestApplyErrors(t *testing.T) {
 	f("SET a = list_append(b, s)", missing)
 	f("SET a = list_append(s, b)", typ)
 
-	// 32 levels: the value at a path of 31 steps may be no document with something in it.
+	// 32 levels: the value at a path of 31 steps may not be a document with content.
 	deep := `{"id":{"S":"k"},"a":` + strings.Repeat(`{"M":{"a":`, 31) + `{"S":"x"}` + strings.Repeat(`}}`, 31) + `}`
 	steps := strings.Repeat(".a", 31)
 	if got := apply(t, update(t, "SET a"+steps+" = :n"), deep); strings.HasPrefix(got, "Nesting") {
@@ -241,7 +241,7 @@ func TestApplyErrors(t *testing.T) {
 		t.Errorf("33 levels by copying: %s", got)
 	}
 	if got := apply(t, update(t, "SET a.a = list_append(:l, :l)"), deep); strings.HasPrefix(got, "Nesting") {
-		t.Errorf("levels that are replaced count: %s", got)
+		t.Errorf("replaced levels are counted: %s", got)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestApplyNoItem(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if got := apply(t, update(t, text), ""); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	f("SET a = :n", `{"id":{"S":"k"},"a":{"N":"5"}}`)
@@ -262,7 +262,7 @@ func TestApplyNoItem(t *testing.T) {
 	f("SET a = b", "The provided expression refers to an attribute that does not exist in the item")
 	f("SET a.b = :n", "The document path provided in the update expression is invalid for update")
 	f("SET a = :n REMOVE b.c", "The document path provided in the update expression is invalid for update")
-	// An update that only removes makes no item, and is not an error.
+	// An update that only removes attributes creates no item, and is not an error.
 	f("REMOVE a", "nothing")
 	f("REMOVE a.b, c[3]", "nothing")
 	f("DELETE a :ss", "nothing")
@@ -276,7 +276,7 @@ func TestCounts(t *testing.T) {
 	f := func(text string, writes, removes int) {
 		t.Helper()
 		if w, r := update(t, text).Counts(); w != writes || r != removes {
-			t.Errorf("%s: %d and %d; want %d and %d", text, w, r, writes, removes)
+			t.Errorf("%s: got %d writes and %d removals; want %d and %d", text, w, r, writes, removes)
 		}
 	}
 	f("SET a = :n", 1, 0)
@@ -285,7 +285,7 @@ func TestCounts(t *testing.T) {
 	f("SET a = :n REMOVE b", 1, 1)
 }
 
-// TestUpdated: UPDATED_OLD and UPDATED_NEW return the values at the update's paths.
+// TestUpdated checks that UPDATED_OLD and UPDATED_NEW return the values at the update's paths.
 func TestUpdated(t *testing.T) {
 	f := func(text, wantOld, wantNew string) {
 		t.Helper()
@@ -301,10 +301,10 @@ func TestUpdated(t *testing.T) {
 			return string(v.AppendItem(nil))
 		}
 		if got := show(it); got != wantOld {
-			t.Errorf("%s: old %s; want %s", text, got, wantOld)
+			t.Errorf("%s: got old %s; want %s", text, got, wantOld)
 		}
 		if got := show(after); got != wantNew {
-			t.Errorf("%s: new %s; want %s", text, got, wantNew)
+			t.Errorf("%s: got new %s; want %s", text, got, wantNew)
 		}
 	}
 	f("SET n = :n", `{"n":{"N":"10"}}`, `{"n":{"N":"5"}}`)
@@ -315,14 +315,14 @@ func TestUpdated(t *testing.T) {
 	f("SET m.mm.x = :n REMOVE m.k", `{"m":{"M":{"k":{"N":"7"},"mm":{"M":{"x":{"S":"y"}}}}}}`, `{"m":{"M":{"mm":{"M":{"x":{"N":"5"}}}}}}`)
 	f("SET l[1] = :s", `{"l":{"L":[{"N":"1"}]}}`, `{"l":{"L":[{"S":"new"}]}}`)
 	f("SET l[3] = :s, l[0] = :n", `{"l":{"L":[{"N":"0"},{"N":"3"}]}}`, `{"l":{"L":[{"N":"5"},{"S":"new"}]}}`)
-	f("REMOVE l[1]", `{"l":{"L":[{"N":"1"}]}}`, `{"l":{"L":[{"N":"2"}]}}`) // the value that has moved there
+	f("REMOVE l[1]", `{"l":{"L":[{"N":"1"}]}}`, `{"l":{"L":[{"N":"2"}]}}`) // the value that was moved to this position
 	f("REMOVE l[3]", `{"l":{"L":[{"N":"3"}]}}`, "")
 	f("SET l[100] = :s", "", "") // the appended values are missing
 	f("ADD n :n", `{"n":{"N":"10"}}`, `{"n":{"N":"15"}}`)
 	f("DELETE ss :ss", `{"ss":{"SS":["a","b"]}}`, `{"ss":{"SS":["b"]}}`)
 	f("DELETE ss :all", `{"ss":{"SS":["a","b"]}}`, "")
 	if v := update(t, "SET a = :n").Updated(nil); v != nil {
-		t.Errorf("of no item: %s", v.AppendItem(nil))
+		t.Errorf("without an item: got %s", v.AppendItem(nil))
 	}
 }
 
@@ -332,6 +332,6 @@ func TestAllPaths(t *testing.T) {
 		got = append(got, p.String())
 	}
 	if s := strings.Join(got, " "); s != "[a, b] [e] [h] [i] [c, [1]] [d] [f] [g]" {
-		t.Error(s)
+		t.Errorf("got %s", s)
 	}
 }

@@ -26,7 +26,7 @@ func hotPaths(t testing.TB) map[string]func() {
 		t.Fatal(err)
 	}
 	if !parsed.Parse(projection, &n) || !ParseKeyCondition(key, &n, &v, &kc) {
-		t.Fatal("the samples are not understood")
+		t.Fatal("the samples can't be parsed")
 	}
 	var fresh Names
 	var freshValues Values

@@ -39,8 +39,8 @@ func TestAppendCanonicalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCanonicalMeaning: expressions that are written alike either both parse,
-// and to the same tree, or both fail.
+// FuzzCanonicalMeaning checks that expressions with the same canonical form either both parse, to the
+// same tree, or both fail.
 func FuzzCanonicalMeaning(f *testing.F) {
 	for _, s := range expressions {
 		f.Add(s, byte(0))
@@ -54,7 +54,7 @@ func FuzzCanonicalMeaning(f *testing.F) {
 		}
 		other := rewrite([]byte(text), how)
 		if again, ok := AppendCanonical(nil, other, n, v); len(other) <= maxText && (!ok || !bytes.Equal(again, form)) {
-			t.Fatalf("%q is %s; %q is %s", text, form, other, again)
+			t.Fatalf("the canonical form of %q is %s; of %q %s", text, form, other, again)
 		}
 		a, errA := ParseCondition("Filter", []byte(text), n, v)
 		b, errB := ParseCondition("Filter", other, n, v)
@@ -62,12 +62,12 @@ func FuzzCanonicalMeaning(f *testing.F) {
 			t.Fatalf("%q: %v; %q: %v", text, errA, other, errB)
 		}
 		if errA == nil && errB == nil && a.String() != b.String() {
-			t.Fatalf("%q is %s; %q is %s", text, a, other, b)
+			t.Fatalf("%q is parsed as %s; %q as %s", text, a, other, b)
 		}
 	})
 }
 
-// rewrite writes an expression in another way that means the same.
+// rewrite writes an expression in another way with the same meaning.
 func rewrite(text []byte, how byte) []byte {
 	var out []byte
 	l := lexer{text: text}

@@ -21,7 +21,7 @@ func TestParseCondition(t *testing.T) {
 			return
 		}
 		if got := c.String(); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const s, m = `{"S":"abc"}`, `{"N":"1"}`
@@ -64,7 +64,7 @@ func TestConditionPaths(t *testing.T) {
 		got = append(got, p.String())
 	}
 	if s := strings.Join(got, " "); s != "[a] [b, c] [d] [e, [1]]" {
-		t.Error(s)
+		t.Errorf("got %s", s)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestConditionErrors(t *testing.T) {
 		t.Helper()
 		_, err := ParseCondition("Condition", []byte(text), n, v)
 		if got := message(err); got != "Invalid ConditionExpression: "+want {
-			t.Errorf("%.80s: %s; want %s", text, got, want)
+			t.Errorf("%.80s: got %s; want %s", text, got, want)
 		}
 	}
 	f(strings.Repeat("a", 4097), "Expression size has exceeded the maximum allowed size; expression size: 4097")
@@ -170,21 +170,21 @@ func TestConditionErrors(t *testing.T) {
 	f("a IN (:s"+strings.Repeat(",:s", 100)+")", "The IN operator is provided with too many operands; number of operands: 101")
 }
 
-// TestConditionErrorOrder: of several faults the service reports one.
+// TestConditionErrorOrder checks which of several errors is reported.
 func TestConditionErrorOrder(t *testing.T) {
 	n, v := names(t, someNames), values(t, someValues)
 	f := func(text, want string) {
 		t.Helper()
 		_, err := ParseCondition("Filter", []byte(text), n, v)
 		if got := message(err); !strings.HasPrefix(got, "Invalid FilterExpression: "+want) {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	f("a < :true AND b c AND ((foo(name))) AND #x = :x", "Syntax error")
 	f("a < :true AND ((foo(name))) AND #x = :x AND b c", "The expression has redundant")
 	f("a < :true AND #x = ((:x", "Syntax error")
 	f("a < :true AND foo(name) AND a[2147483648] = :x AND ((b = :s))", "The expression has redundant")
-	// Of words the first in the text.
+	// Of words the first in the text is reported.
 	f("a < :true AND a[2147483648] = :s AND size(a) AND name = :x AND foo(#x)", "List index is not within")
 	f("a < :true AND foo(#x) AND size(a) AND name = :x AND a[2147483648] = :s", "Invalid function name")
 	f("a < :true AND size(a) AND name = :x AND foo(#x)", "The function is not allowed")
@@ -200,7 +200,7 @@ func TestConditionErrorOrder(t *testing.T) {
 	f("a < :x AND #x = :s AND a = a", "An expression attribute value")
 	f(":x < #x", "An expression attribute value")
 	f("#x < :x", "An expression attribute name")
-	f("size(a, b) < #x", "Incorrect number") // the inner one is first
+	f("size(a, b) < #x", "Incorrect number") // the inner one is checked first
 	f("#x < size(a, b)", "An expression attribute name")
 	f("a IN (a, size(:n))", "Incorrect operand type")
 	f("((a))", "Syntax error")
@@ -234,14 +234,14 @@ func FuzzParseCondition(f *testing.F) {
 		var kc KeyCondition
 		quick := ParseKeyCondition([]byte(text), n, v, &kc)
 		if err != nil && quick {
-			t.Fatalf("%q is accepted: %v", text, err)
+			t.Fatalf("ParseKeyCondition accepts %q, for which the complete parser returned %v", text, err)
 		}
 		slow, err := parseKeyQuery(text, n, v)
 		if quick && err != nil {
-			t.Fatalf("%q is accepted: %v", text, err)
+			t.Fatalf("ParseKeyCondition accepts %q, for which the complete parser returned %v", text, err)
 		}
 		if quick && slow.text() != kc.text() {
-			t.Fatalf("%q: %s and %s", text, slow.text(), kc.text())
+			t.Fatalf("%q: got %s from the complete parser, %s from ParseKeyCondition", text, slow.text(), kc.text())
 		}
 	})
 }

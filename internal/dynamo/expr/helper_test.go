@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// The placeholders that the tables of this package use.
+// The placeholders used in the tables of this package's tests.
 const (
 	someNames = `{"#a":"a","#b":"b","#dot":"x.y","#size":"size","#esc\u0061":"\u0061","#q":"say \"no\"","#i":"i"}`
 	// :s :t strings, :n :m numbers, ...

@@ -17,7 +17,7 @@ func (kc *KeyCondition) text() string {
 	return strings.Join(s, "; ")
 }
 
-// text is the same for both forms of a key condition whose values are normalized.
+// text returns the same for both forms of a key condition with normalized values.
 func (q *KeyQuery) text() string {
 	var s []string
 	for _, t := range q.terms {
@@ -44,10 +44,10 @@ func TestParseKeyCondition(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if ok := ParseKeyCondition([]byte(text), n, v, &kc); !ok || kc.text() != want {
-			t.Errorf("%s: %s, %v; want %s", text, kc.text(), ok, want)
+			t.Errorf("%s: got %s, %v; want %s", text, kc.text(), ok, want)
 		}
 		if slow, err := parseKeyQuery(text, n, v); err != nil || slow.text() != want {
-			t.Errorf("%s: the tree gives %v, %v", text, slow, err)
+			t.Errorf("%s: the tree leads to %v, %v", text, slow, err)
 		}
 	}
 	const s, n5 = `{"S":"abc"}`, `{"N":"5"}`
@@ -75,7 +75,7 @@ func TestParseKeyConditionRefuses(t *testing.T) {
 		"a=:s AND b=:s AND c=:s AND d=:s AND e=:s AND f=:s AND g=:s AND h=:s AND i=:s", strings.Repeat("(", 20) + "pk = :s" + strings.Repeat(")", 20),
 		"pk = :s" + strings.Repeat(" ", 4096)} {
 		if ParseKeyCondition([]byte(text), n, v, &kc) {
-			t.Errorf("%s: %s", text, kc.text())
+			t.Errorf("%s was accepted as %s", text, kc.text())
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestKeyConditionErrors(t *testing.T) {
 		t.Helper()
 		_, err := parseKeyQuery(text, n, v)
 		if got := message(err); got != "Invalid KeyConditionExpression: "+want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	f("a = :s OR b = :s", "Invalid operator used in KeyConditionExpression: OR")
@@ -108,7 +108,7 @@ func TestLegacyKeyConditions(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if ok := LegacyKeyConditions([]byte(text), &kc); ok != (want != "") || ok && kc.text() != want {
-			t.Errorf("%s: %s, %v; want %s", text, kc.text(), ok, want)
+			t.Errorf("%s: got %s, %v; want %s", text, kc.text(), ok, want)
 		}
 	}
 	const pk = `"pk":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}`

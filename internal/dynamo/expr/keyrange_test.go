@@ -54,7 +54,7 @@ func TestAgainst(t *testing.T) {
 	f := func(s *KeySchema, text, want string) {
 		t.Helper()
 		if got := rangeOf(t, s, text); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const s, n, m, b = `{"S":"abc"}`, `{"N":"5"}`, `{"N":"7"}`, `{"B":"AAE="}`
@@ -79,7 +79,7 @@ func TestAgainstErrors(t *testing.T) {
 	f := func(s *KeySchema, text, want string) {
 		t.Helper()
 		if got := rangeOf(t, s, text); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const (
@@ -136,7 +136,7 @@ func TestAgainstErrors(t *testing.T) {
 		"The AttributeValue for a key attribute cannot contain an empty string value. IndexName: m, IndexKey: h1")
 }
 
-// TestAgainstVisit: the caller has its turn before each attribute's condition.
+// TestAgainstVisit checks that Visit is called before each attribute's condition is checked.
 func TestAgainstVisit(t *testing.T) {
 	f := func(s KeySchema, text, want string) {
 		t.Helper()
@@ -144,11 +144,11 @@ func TestAgainstVisit(t *testing.T) {
 		s.Visit = func(attribute int) error { visited = append(visited, attribute); return nil }
 		got := rangeOf(t, &s, text)
 		if got = fmt.Sprint(visited, " ", got); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 		s.Visit = func(int) error { return &Error{"stop"} }
 		if got := rangeOf(t, &s, text); got != "stop" {
-			t.Errorf("%s: the visitor's error is lost: %s", text, got)
+			t.Errorf("%s: got %s, want Visit's error", text, got)
 		}
 	}
 	f(*hashRange, "p = :s AND c > :n", `[0 1] = {"S":"abc"}; > {"N":"5"}`)
@@ -157,8 +157,8 @@ func TestAgainstVisit(t *testing.T) {
 	f(*manyIndex, "h1 = :s AND h2 = :n AND r1 < :s", `[0 1 2] = {"S":"abc"}; = {"N":"5"}; < {"S":"abc"}`)
 }
 
-// TestKeyQueryCount: how many comparisons there may be is checked without a
-// table, and depends on whether an index is queried.
+// TestKeyQueryCount checks that the number of comparisons is limited without a table, and that the
+// limit depends on whether an index is queried.
 func TestKeyQueryCount(t *testing.T) {
 	f := func(comparisons int, index bool, want string) {
 		t.Helper()
@@ -171,7 +171,7 @@ func TestKeyQueryCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = c.KeyQuery(index); message(err) != want {
-			t.Errorf("%d, index %v: %v; want %s", comparisons, index, err, want)
+			t.Errorf("%d comparisons, index %v: got %v; want %s", comparisons, index, err, want)
 		}
 	}
 	const tooMany = "Invalid KeyConditionExpression: Conditions can be of length 1 or 2 only"
@@ -192,7 +192,7 @@ func TestCheckFilter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := message(c.CheckFilter(s)); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const filter = "Filter Expression can only contain non-primary key attributes: Primary key attribute: "
@@ -210,7 +210,7 @@ func TestCheckFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := message(legacy.CheckFilter(hashRange)), "QueryFilter can only contain non-primary key attributes: Primary key attribute: c"; got != want {
-		t.Errorf("%s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 	if err := legacy.CheckFilter(hashOnly); err != nil {
 		t.Error(err)
@@ -225,7 +225,7 @@ func TestCheckScalars(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := message(CheckScalars(paths, hashRange, []KeySchema{*oneIndex, *manyIndex})); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const scalars = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// cond writes a condition on the attribute a.
+// cond returns a condition on the attribute a.
 func cond(operator, list string) string {
 	return `{"a":{"ComparisonOperator":"` + operator + `","AttributeValueList":` + list + `}}`
 }
 
-// TestLegacyFilterMeaning: each operator over attributes of several types, next to its
-// equivalent in an expression.
+// TestLegacyFilterMeaning compares each operator on attributes of several types with its equivalent
+// in an expression.
 func TestLegacyFilterMeaning(t *testing.T) {
 	f := func(operator, list, want, of, notOf string) {
 		t.Helper()
@@ -21,20 +21,20 @@ func TestLegacyFilterMeaning(t *testing.T) {
 			return
 		}
 		if got := c.String(); got != want {
-			t.Errorf("%s %s: %s; want %s", operator, list, got, want)
+			t.Errorf("%s %s: got %s; want %s", operator, list, got, want)
 		}
 		for _, v := range strings.Fields(of) {
 			if !c.Match(item(t, `{"a":`+v+`}`)) {
-				t.Errorf("%s %s is false of %s", operator, list, v)
+				t.Errorf("%s %s is false for %s", operator, list, v)
 			}
 		}
 		for _, v := range strings.Fields(notOf) {
 			if c.Match(item(t, `{"a":`+v+`}`)) {
-				t.Errorf("%s %s is true of %s", operator, list, v)
+				t.Errorf("%s %s is true for %s", operator, list, v)
 			}
 		}
 		if got, want := c.Match(item(t, `{}`)), operator == "NE" || operator == "NULL"; got != want {
-			t.Errorf("%s %s is %v of no attribute", operator, list, got)
+			t.Errorf("%s %s is %v for a missing attribute", operator, list, got)
 		}
 	}
 	f("EQ", `[{"N":"1.0"}]`, `(= [a] {"N":"1"})`, `{"N":"1"}`, `{"N":"2"} {"S":"1"} {"NS":["1"]}`)
@@ -70,7 +70,7 @@ func TestLegacyFilterJoined(t *testing.T) {
 			got = c.String()
 		}
 		if err != nil || got != want {
-			t.Errorf("%s %s: %s, %v; want %s", obj, operator, got, err, want)
+			t.Errorf("%s %s: got %s, %v; want %s", obj, operator, got, err, want)
 		}
 		if c != nil && !c.Legacy {
 			t.Errorf("%s: not legacy", obj)
@@ -83,7 +83,7 @@ func TestLegacyFilterJoined(t *testing.T) {
 	f(`{"a.b":{"ComparisonOperator":"NULL"}}`, "", `(attribute_not_exists [a.b])`)
 	f(`{}`, "", "")
 	if c, err := LegacyFilter(nil, ""); c != nil || err != nil {
-		t.Error(c, err)
+		t.Errorf("got %v, %v", c, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestLegacyFilterErrors(t *testing.T) {
 	f := func(obj, operator, want string) {
 		t.Helper()
 		if _, err := LegacyFilter([]byte(obj), operator); message(err) != want {
-			t.Errorf("%.100s %s: %v; want %s", obj, operator, err, want)
+			t.Errorf("%.100s %s: got %v; want %s", obj, operator, err, want)
 		}
 	}
 	const invalid = "One or more parameter values were invalid: "
@@ -150,7 +150,7 @@ func TestLegacyExpected(t *testing.T) {
 			got = c.String()
 		}
 		if err != nil || got != want {
-			t.Errorf("%s %s: %s, %v; want %s", obj, operator, got, err, want)
+			t.Errorf("%s %s: got %s, %v; want %s", obj, operator, got, err, want)
 		}
 	}
 	f(`{"a":{"Value":{"N":"1.0"}}}`, "", `(= [a] {"N":"1"})`)
@@ -173,7 +173,7 @@ func TestLegacyExpectedErrors(t *testing.T) {
 	f := func(expected, want string) {
 		t.Helper()
 		if _, err := LegacyExpected([]byte(`{"a":`+expected+`}`), ""); message(err) != want {
-			t.Errorf("%s: %v; want %s", expected, err, want)
+			t.Errorf("%s: got %v; want %s", expected, err, want)
 		}
 	}
 	const invalid = "One or more parameter values were invalid: "
@@ -217,7 +217,7 @@ func TestLegacyKeyQuery(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s: %s; want %s", obj, got, want)
+			t.Errorf("%s: got %s; want %s", obj, got, want)
 		}
 	}
 	const p = `"p":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"x"}]}`
@@ -258,7 +258,7 @@ func TestLegacyAttributes(t *testing.T) {
 			got += p.String()
 		}
 		if got != want {
-			t.Errorf("%.40s: %s; want %s", list, got, want)
+			t.Errorf("%.40s: got %s; want %s", list, got, want)
 		}
 	}
 	f(`["a","x.y","b[1]","\u0063"]`, "[a][x.y][b[1]][c]")
@@ -269,7 +269,7 @@ func TestLegacyAttributes(t *testing.T) {
 	f(`{}`, "AttributesToGet is not a list")
 }
 
-// TestLegacyApply: AttributeUpdates in the terms of an update.
+// TestLegacyApply applies AttributeUpdates like an update expression.
 func TestLegacyApply(t *testing.T) {
 	f := func(obj, attribute, want string) {
 		t.Helper()
@@ -283,7 +283,7 @@ func TestLegacyApply(t *testing.T) {
 			want = "{}"
 		}
 		if got := parts(t, apply(t, u, old), attribute); got != want {
-			t.Errorf("%s: %s; want %s", obj, got, want)
+			t.Errorf("%s: got %s; want %s", obj, got, want)
 		}
 	}
 	f(`{"a":{"Value":{"S":"x"}}}`, "a", `{"S":"x"}`)
@@ -311,7 +311,7 @@ func TestLegacyApply(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := apply(t, u, ""); got != want {
-			t.Errorf("%s: %s; want %s", obj, got, want)
+			t.Errorf("%s: got %s; want %s", obj, got, want)
 		}
 	}
 	none(`{}`, theKey)
@@ -342,7 +342,7 @@ func FuzzLegacy(f *testing.F) {
 		}
 		if u, err := LegacyUpdates([]byte(text)); err == nil {
 			if after, err := u.Apply(nil, key); err == nil && after == nil && !u.onlyRemoves() {
-				t.Fatalf("%s makes no item", text)
+				t.Fatalf("%s creates no item", text)
 			}
 			u.Apply(it, nil)
 		}

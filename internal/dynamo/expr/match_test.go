@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// matchItem is the item that conditions are held against.
+// matchItem is the item that conditions are evaluated on.
 const matchItem = `{"n":{"N":"5"},"ten":{"N":"10"},"same":{"N":"5"},"s":{"S":"abc"},"t":{"S":"abd"},"blank":{"S":""},"wide":{"S":"\ud83d\ude00\u00e9x"},
 	"b":{"B":"AAEC"},"yes":{"BOOL":true},"nil":{"NULL":true},"ss":{"SS":["b","a"]},"ns":{"NS":["5","1"]},"bs":{"BS":["AA==","AQ=="]},
 	"l":{"L":[{"S":"abc"},{"N":"5"},{"L":[{"N":"1"}]},{"M":{"deep":{"S":"x"}}}]},"m":{"M":{"k":{"N":"5"},"x.y":{"S":"dot"},"l":{"L":[]}}},"ltwin":{"L":[{"S":"abc"},{"N":"5.0"},{"L":[{"N":"1"}]},{"M":{"deep":{"S":"x"}}}]}}`
@@ -41,7 +41,7 @@ func TestMatch(t *testing.T) {
 			return
 		}
 		if got := c.Match(it); got != want {
-			t.Errorf("%s is %v", text, got)
+			t.Errorf("%s: got %v", text, got)
 		}
 	}
 	holds := func(text string) { t.Helper(); f(text, true); f("NOT "+text, false) }
@@ -56,7 +56,7 @@ func TestMatch(t *testing.T) {
 		"nix = :5", "nix = gone", "m.nix = :5", "m[0] = :5", "l.k = :5", "l[4] = :5", "l[1].x = :5", "s[0] = :5", "s.x = :5"} {
 		fails(eq)
 	}
-	// <> is true where an operand has no value.
+	// <> is true if an operand has no value.
 	for _, ne := range []string{"n <> :6", "n <> :s5", "s <> :abd", "nix <> :5", ":5 <> nix", "nix <> gone", "l <> :lback", "size(nix) <> :0", "size(n) <> :0"} {
 		holds(ne)
 	}
@@ -143,7 +143,7 @@ func TestMatchNoItem(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := c.Match(nil); got != want {
-			t.Errorf("%s is %v of no item", text, got)
+			t.Errorf("%s is %v without an item", text, got)
 		}
 	}
 	f("attribute_not_exists(a)", true)

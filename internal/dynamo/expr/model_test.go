@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The model evaluates random expressions over items as encoding/json decodes them, in the
-// simplest way that follows the documentation. Of this package it uses only Path.
+// The model evaluates random expressions on items decoded by encoding/json, in the simplest way that
+// follows the documentation. Of this package it uses only Path.
 
 // attr is an attribute value: {"S":"x"}; nil for none.
 type attr = map[string]any
@@ -44,7 +44,7 @@ func rational(s string) *big.Rat {
 	return r
 }
 
-// canonical is the same text for equal values, and for no others.
+// canonical returns the same text for equal values only.
 func canonical(v attr) string {
 	typ := typeName(v)
 	switch x := v[typ].(type) {
@@ -98,7 +98,7 @@ func modelPath(item attr, p Path) attr {
 	return at
 }
 
-// modelKeep returns the part of a value that paths lead to, nil for none.
+// modelKeep returns the part of a value at the given paths, nil if there is none.
 func modelKeep(v attr, paths []Path) attr {
 	behind := func(s Step) (rest []Path) {
 		for _, p := range paths {
@@ -207,7 +207,7 @@ func modelSize(v attr) attr {
 	return attr{"N": strconv.Itoa(n)}
 }
 
-// scene is an item with constants, and makes expressions over them.
+// scene is an item with constants, and generates expressions on them.
 type scene struct {
 	t      *rapid.T
 	item   attr
@@ -227,7 +227,7 @@ func drawScene(t *rapid.T) *scene {
 	return s
 }
 
-// attr draws an attribute value; m and l are usually documents that the paths lead into.
+// attr generates an attribute value. m and l are usually documents that the paths lead into.
 func (s *scene) attr(name string, depth int) attr {
 	kind := rapid.IntRange(0, 12).Draw(s.t, "kind")
 	switch {
@@ -329,7 +329,7 @@ func (s *scene) operand() term {
 	return s.path()
 }
 
-// condition draws a condition and returns its expected result.
+// condition generates a condition and returns its expected result.
 func (s *scene) condition(depth int) (text string, holds bool) {
 	if depth > 0 && rapid.Bool().Draw(s.t, "composed") {
 		x, a := s.condition(depth - 1)
@@ -390,7 +390,7 @@ func modelBegins(a, b attr) bool {
 	return false
 }
 
-// values are the constants as a request has them.
+// values returns the constants as in a request.
 func (s *scene) values() []byte {
 	m := map[string]any{}
 	for i, c := range s.consts {
@@ -413,13 +413,13 @@ const (
 	modelType      = "An operand in the update expression has an incorrect data type"
 )
 
-// outcome is a value, none (nil) or a fault.
+// outcome is a value, nil if there is none, or an error.
 type outcome struct {
 	of    attr
 	fault string
 }
 
-// setValue makes up the right side of a SET.
+// setValue generates the right side of a SET.
 func (s *scene) setValue() (text string, o outcome) {
 	read := func(x term) outcome {
 		if x.of == nil {
@@ -474,10 +474,10 @@ func (s *scene) setValue() (text string, o outcome) {
 
 func modelNumber(r *big.Rat) attr { return attr{"N": r.FloatString(2)} }
 
-// addDelete draws an ADD (or DELETE) for the value at a path.
+// addDelete generates an ADD or DELETE for the value at a path.
 func (s *scene) addDelete(old attr, del bool) (text string, o outcome) {
 	c := s.constant()
-	for range 5 { // try for one that can be added
+	for range 5 { // try to find a value that can be added
 		if typ := typeName(c.of); typ == "NS" || typ == "SS" || typ == "BS" || typ == "N" && !del {
 			break
 		}
@@ -494,7 +494,7 @@ func (s *scene) addDelete(old attr, del bool) (text string, o outcome) {
 	case typ == "N":
 		return c.text, outcome{of: modelNumber(new(big.Rat).Add(rational(old["N"].(string)), rational(c.of["N"].(string))))}
 	case typ != "SS" && typ != "NS" && typ != "BS":
-		return c.text, outcome{} // refused when it is parsed
+		return c.text, outcome{} // refused by the parser
 	}
 	in := map[string]bool{}
 	for _, m := range memberTexts(c.of) {
@@ -522,7 +522,7 @@ type edit struct {
 	outcome
 }
 
-// update makes up an update of distinct paths.
+// update generates an update of distinct paths.
 func (s *scene) update() (text string, edits []edit) {
 	var taken []Path
 	for _, clause := range []string{"SET", "ADD", "DELETE", "REMOVE"} {

@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 		t.Error("#b was not used")
 	}
 	if got, want := message(n.Unused()), "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b, #size, #i}"; got != want {
-		t.Errorf("%s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 	f("#b", "b")
 	f("#size", "size")
@@ -52,14 +52,14 @@ func TestManyNames(t *testing.T) {
 	for i := range 1000 {
 		got, ok := n.Lookup(fmt.Appendf(nil, "#n%d", i))
 		if !ok || string(got) != fmt.Sprintf("name%d", i) {
-			t.Fatalf("#n%d is %q, %v", i, got, ok)
+			t.Fatalf("#n%d: got %q, %v", i, got, ok)
 		}
 	}
 	if _, ok := n.Lookup([]byte("#n1000")); ok || !n.AllUsed() {
-		t.Error("#n1000 is found, or not all names are used")
+		t.Error("#n1000 was found, or names are unused")
 	}
 	if err := n.Reset([]byte("{" + b.String()[1:] + `,"#n5":"again"}`)); err == nil {
-		t.Error("a name twice among many")
+		t.Error("a duplicate name was accepted")
 	}
 }
 
@@ -68,7 +68,7 @@ func TestNamesErrors(t *testing.T) {
 		t.Helper()
 		var n Names
 		if got := message(n.Reset([]byte(raw))); got != want {
-			t.Errorf("Reset(%.60s): %s; want %s", raw, got, want)
+			t.Errorf("Reset(%.60s): got %s; want %s", raw, got, want)
 		}
 	}
 	f(`{}`, "ExpressionAttributeNames must not be empty")
@@ -96,10 +96,10 @@ func TestNamesErrors(t *testing.T) {
 func TestValues(t *testing.T) {
 	v := values(t, `{":a":{"S":"x"},":_1" : {"N":"1"}}`)
 	if got, ok := v.Lookup([]byte(":_1")); !ok || string(got) != `{"N":"1"}` {
-		t.Errorf(":_1 is %s, %v", got, ok)
+		t.Errorf(":_1: got %s, %v", got, ok)
 	}
 	if got, want := message(v.Unused()), "Value provided in ExpressionAttributeValues unused in expressions: keys: {:a}"; got != want || v.AllUsed() {
-		t.Errorf("%s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 	var none *Values
 	if _, ok := none.Lookup([]byte(":a")); ok || !none.AllUsed() || none.Unused() != nil {
@@ -116,7 +116,7 @@ func TestValuesErrors(t *testing.T) {
 		t.Helper()
 		var v Values
 		if got := message(v.Reset([]byte(raw))); got != "ExpressionAttributeValues"+want {
-			t.Errorf("Reset(%s): %s; want %s", raw, got, want)
+			t.Errorf("Reset(%s): got %s; want %s", raw, got, want)
 		}
 	}
 	f(`{}`, " must not be empty")
@@ -129,14 +129,14 @@ func TestValuesErrors(t *testing.T) {
 	f(`{":v":{"SS":"a"}}`, " contains invalid value: Unexpected field type for key :v")
 }
 
-// TestValuesLoad: a store finds all that is wrong with values before it parses
-// an expression, keys first.
+// TestValuesLoad checks that all errors of values, keys first, are found before an expression is
+// parsed.
 func TestValuesLoad(t *testing.T) {
 	f := func(raw, want string) {
 		t.Helper()
 		var v Values
 		if got := message(v.Load([]byte(raw))); got != want {
-			t.Errorf("Load(%.80s): %.200s; want %s", raw, got, want)
+			t.Errorf("Load(%.80s): got %.200s; want %s", raw, got, want)
 		}
 	}
 	const (
@@ -165,7 +165,7 @@ func TestValuesLoad(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A value that was only looked at is read when a tree needs it.
+	// A value that was only scanned is parsed when a tree needs it.
 	v := values(t, `{":bad":{"N":"x"},":n":{"N":"1e1"}}`)
 	if _, err := ParseCondition("Filter", []byte("a = :bad"), nil, v); message(err) != "Invalid FilterExpression: "+invalid+"The parameter cannot be converted to a numeric value: x for key :bad" {
 		t.Error(err)
@@ -175,7 +175,7 @@ func TestValuesLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := c.Root.Nodes[0].Args[1], c.Root.Nodes[1].Args[1]; a.Value != b.Value || string(a.Value.Text) != "10" || string(a.Text) != `{"N":"1e1"}` {
-		t.Errorf("%s and %s are not one value", a.Value.Append(nil), b.Value.Append(nil))
+		t.Errorf("%s and %s are not the same value", a.Value.Append(nil), b.Value.Append(nil))
 	}
 }
 
@@ -201,6 +201,6 @@ func TestReserved(t *testing.T) {
 		}
 	}
 	if words != 573 {
-		t.Errorf("%d reserved words; want 573", words)
+		t.Errorf("got %d reserved words; want 573", words)
 	}
 }

@@ -22,7 +22,7 @@ func TestProjection(t *testing.T) {
 		}
 		got, ok := p.Append([]byte("<"), []byte(anItem))
 		if !ok || string(got) != "<"+want {
-			t.Errorf("%s: %s, %v; want %s", text, got, ok, want)
+			t.Errorf("%s: got %s, %v; want %s", text, got, ok, want)
 		}
 	}
 	f("a", `{"a":{"S":"1"}}`)
@@ -55,7 +55,7 @@ func TestProjectionRefuses(t *testing.T) {
 			t.Errorf("Parse(%.60s) = true", text)
 		}
 		if got, ok := p.Append(nil, []byte(anItem)); !ok || string(got) != "{}" {
-			t.Errorf("a refused projection keeps %s, %v", got, ok)
+			t.Errorf("a refused projection returned %s, %v", got, ok)
 		}
 	}
 	for _, s := range []string{"", " ", ",", "a,", ",a", "a b", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[:i]", "a[#i]", "a[-1]", "a[1", "a]", "[0]", "a.[0]",
@@ -74,7 +74,7 @@ func TestProjectionRefuses(t *testing.T) {
 func TestProjectionOfNoItem(t *testing.T) {
 	var p Projection
 	if !p.Parse([]byte("a.b,c"), nil) {
-		t.Fatal("not parsed")
+		t.Fatal("Parse returned false")
 	}
 	for _, item := range []string{``, `[]`, `"x"`, `{"a":1}`, `{"a":{"M":{"b":{"S":"x"}},"L":[]}}`, `{"a":{"M":{"b":{"S":"x"}}}`, `{"a"`} {
 		if got, ok := p.Append([]byte("<"), []byte(item)); ok || string(got) != "<" {
@@ -92,7 +92,7 @@ func TestFromAttributesToGet(t *testing.T) {
 			return
 		}
 		if got, ok := p.Append(nil, []byte(anItem)); !ok || string(got) != want {
-			t.Errorf("%s: %s, %v; want %s", list, got, ok, want)
+			t.Errorf("%s: got %s, %v; want %s", list, got, ok, want)
 		}
 	}
 	f(`["a"]`, `{"a":{"S":"1"}}`)
@@ -108,15 +108,15 @@ func TestFromAttributesToGet(t *testing.T) {
 func TestZeroProjection(t *testing.T) {
 	var p Projection
 	if got, ok := p.Append(nil, []byte(anItem)); !ok || string(got) != "{}" {
-		t.Errorf("the zero value keeps %s, %v", got, ok)
+		t.Errorf("the zero value returned %s, %v", got, ok)
 	}
 	if got, ok := p.Append(nil, []byte("[]")); ok {
-		t.Errorf("no item gives %s", got)
+		t.Errorf("without an item: got %s", got)
 	}
 }
 
-// naive projects a decoded item in the slow and simple way: path by path into a tree whose
-// lists are compacted at the end.
+// naive projects a decoded item in the simplest way: path by path into a tree whose lists are
+// compacted at the end.
 func naive(item map[string]any, paths []Path) map[string]any {
 	out := map[string]any{}
 	for name, v := range item {
@@ -158,7 +158,7 @@ func naiveValue(v any, paths []Path) (any, bool) {
 	return map[string]any{"L": kept}, len(kept) > 0
 }
 
-// itemFrom makes an item out of bytes, for the fuzzer to shape.
+// itemFrom returns an item derived from the fuzzer's bytes.
 func itemFrom(b []byte) string {
 	i := 0
 	next := func() byte {
@@ -207,7 +207,7 @@ func FuzzProjection(f *testing.F) {
 		ok := p.Parse([]byte(text), n)
 		paths, err := ParsePaths([]byte(text), n)
 		if ok && err != nil {
-			t.Fatalf("Parse accepts %q: %v", text, err)
+			t.Fatalf("Parse accepts %q, which ParsePaths refuses: %v", text, err)
 		}
 		if !ok && err == nil && len(paths) < 50 {
 			t.Fatalf("Parse refuses %q", text)
@@ -225,10 +225,10 @@ func FuzzProjection(f *testing.F) {
 			t.Fatalf("%s: %v", item, err)
 		}
 		if err := json.Unmarshal(got, &out); err != nil {
-			t.Fatalf("%q of %s is %s: %v", text, item, got, err)
+			t.Fatalf("%q of %s: got %s: %v", text, item, got, err)
 		}
 		if want := naive(in, paths); !reflect.DeepEqual(out, want) {
-			t.Fatalf("%q of %s is %s; want %v", text, item, got, want)
+			t.Fatalf("%q of %s: got %s; want %v", text, item, got, want)
 		}
 	})
 }

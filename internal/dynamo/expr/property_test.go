@@ -22,7 +22,7 @@ func TestMatchModel(t *testing.T) {
 			return
 		}
 		if got := c.Match(it); got != want {
-			t.Fatalf("%s\nitem %s\nconstants %s\nis %v", text, marshal(s.item), s.values(), got)
+			t.Fatalf("%s\nitem %s\nconstants %s\ngot %v", text, marshal(s.item), s.values(), got)
 		}
 		if want {
 			trues++
@@ -31,11 +31,11 @@ func TestMatchModel(t *testing.T) {
 		}
 	})
 	if trues < 5 || falses < 5 {
-		t.Errorf("%d conditions were true, %d false: nothing is tested", trues, falses)
+		t.Errorf("too few cases: %d conditions were true, %d false", trues, falses)
 	}
 }
 
-// load reads the scene as a store would.
+// load parses the scene like a store.
 func (s *scene) load(t *rapid.T) (*value.Value, *Values) {
 	it, err := value.ParseItem(marshal(s.item))
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *scene) load(t *rapid.T) (*value.Value, *Values) {
 	return &it, v
 }
 
-// mayRefuse accepts faults that the parser may find without an item.
+// mayRefuse accepts errors that the parser may find without an item.
 func mayRefuse(t *rapid.T, text string, err error) {
 	for _, what := range []string{"Incorrect operand type", "The first operand must be distinct", "The BETWEEN operator", "redundant parentheses"} {
 		if strings.Contains(err.Error(), what) {
@@ -80,7 +80,7 @@ func TestApplyModel(t *testing.T) {
 				t.Fatalf("%s\nitem %s\nconstants %s\n%v; want %s", text, before, s.values(), err, fault)
 			}
 			if string(it.AppendItem(nil)) != before {
-				t.Fatalf("%s has changed its input\nfrom %s\nto   %s", text, before, it.AppendItem(nil))
+				t.Fatalf("%s changed its input\nfrom %s\nto   %s", text, before, it.AppendItem(nil))
 			}
 			if fault != "" {
 				faulty++
@@ -97,12 +97,12 @@ func TestApplyModel(t *testing.T) {
 		}
 	})
 	if fine < 5 || faulty < 5 {
-		t.Errorf("%d updates were fine, %d faulty: nothing is tested", fine, faulty)
+		t.Errorf("too few cases: %d updates were valid, %d invalid", fine, faulty)
 	}
 }
 
-// TestClashModel: the fast check of many paths finds the same conflicts as comparing all
-// pairs.
+// TestClashModel checks that the fast check of many paths finds the same conflicts as a comparison
+// of all pairs.
 func TestClashModel(t *testing.T) {
 	fine, clashing := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -116,7 +116,7 @@ func TestClashModel(t *testing.T) {
 			paths = append(paths, p)
 		}
 		if got := anyClash(paths); got != want {
-			t.Fatalf("%v: %v", paths, got)
+			t.Fatalf("%v: got %v", paths, got)
 		}
 		if want {
 			clashing++
@@ -125,7 +125,7 @@ func TestClashModel(t *testing.T) {
 		}
 	})
 	if fine < 5 || clashing < 5 {
-		t.Errorf("%d were fine, %d clashed: nothing is tested", fine, clashing)
+		t.Errorf("too few cases: %d were valid, %d in conflict", fine, clashing)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestManyPaths(t *testing.T) {
 		}
 		_, err := ParsePaths([]byte(b.String()+last), nil)
 		if got := message(err); got != want {
-			t.Errorf("%s: %s; want %s", last, got, want)
+			t.Errorf("%s: got %s; want %s", last, got, want)
 		}
 	}
 	const rewrite = " with each other; must remove or rewrite one of these paths; path one: "
@@ -150,8 +150,8 @@ func TestManyPaths(t *testing.T) {
 	f("a7[0],a8.b", "Invalid ProjectionExpression: Two document paths overlap"+rewrite+"[a8, b], path two: [a8, b]")
 }
 
-// TestSelectionModel: projections of trees and of text return the same, which is the value
-// at each path.
+// TestSelectionModel checks that projections of trees and of text return the same: the value at each
+// path.
 func TestSelectionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -171,7 +171,7 @@ func TestSelectionModel(t *testing.T) {
 		kept := sel.Of(it)
 		text, ok := sel.Append(nil, it.AppendItem(nil))
 		if !ok || string(text) != string(kept.AppendItem(nil)) {
-			t.Fatalf("%v of %s: %s and %s", paths, it.AppendItem(nil), text, kept.AppendItem(nil))
+			t.Fatalf("%v of %s: got %s from text, %s from the tree", paths, it.AppendItem(nil), text, kept.AppendItem(nil))
 		}
 		want := modelKeep(attr{"M": map[string]any(s.item)}, paths)
 		if want == nil {
@@ -182,7 +182,7 @@ func TestSelectionModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if g, w := canonical(attr{"M": map[string]any(got)}), canonical(want); g != w {
-			t.Fatalf("%v of %s: %s; want %s", paths, it.AppendItem(nil), g, w)
+			t.Fatalf("%v of %s: got %s; want %s", paths, it.AppendItem(nil), g, w)
 		}
 	})
 }

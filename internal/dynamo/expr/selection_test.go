@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// stored is anItem as a store has it.
+// stored returns anItem as a store has it.
 func stored(t testing.TB) *value.Value { return item(t, anItem) }
 
 func TestSelection(t *testing.T) {
@@ -25,14 +25,14 @@ func TestSelection(t *testing.T) {
 		s := NewSelection(paths)
 		kept := s.Of(it)
 		if got := string(kept.AppendItem(nil)); got != want {
-			t.Errorf("%s: %s; want %s", expression, got, want)
+			t.Errorf("%s: got %s; want %s", expression, got, want)
 		}
 		if got, ok := s.Append([]byte("<"), text); !ok || string(got) != "<"+want {
-			t.Errorf("%s of text: %s, %v; want %s", expression, got, ok, want)
+			t.Errorf("%s of text: got %s, %v; want %s", expression, got, ok, want)
 		}
 		s.projection = nil
 		if got, ok := s.Append([]byte("<"), text); !ok || string(got) != "<"+want {
-			t.Errorf("%s of text without a projection: %s, %v; want %s", expression, got, ok, want)
+			t.Errorf("%s of text without a projection: got %s, %v; want %s", expression, got, ok, want)
 		}
 	}
 	f("a", `{"a":{"S":"1"}}`)
@@ -67,13 +67,13 @@ func TestSelectionOfMany(t *testing.T) {
 	s := NewSelection(paths)
 	kept := s.Of(&it)
 	if len(kept.Members) != 800 || kept.Get("a799") == nil || kept.Get("b1") != nil {
-		t.Errorf("%d attributes are kept", len(kept.Members))
+		t.Errorf("got %d attributes", len(kept.Members))
 	}
 	if got, ok := s.Append(nil, it.AppendItem(nil)); !ok || string(got) != string(kept.AppendItem(nil)) {
-		t.Errorf("%.100s, %v", got, ok)
+		t.Errorf("got %.100s, %v", got, ok)
 	}
 	if got, ok := s.Append([]byte("<"), []byte(`{"a1"`)); ok || string(got) != "<" {
-		t.Errorf("of no item: %s, %v", got, ok)
+		t.Errorf("without an item: got %s, %v", got, ok)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestSelectionEmptyDocuments(t *testing.T) {
 		}
 		kept := NewSelection(paths).Of(it)
 		if got := string(kept.AppendItem(nil)); got != want {
-			t.Errorf("%s: %s; want %s", expression, got, want)
+			t.Errorf("%s: got %s; want %s", expression, got, want)
 		}
 	}
 	f("m.e", `{"m":{"M":{"e":{"M":{}}}}}`)

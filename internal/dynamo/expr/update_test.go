@@ -35,7 +35,7 @@ func TestParseUpdate(t *testing.T) {
 			return
 		}
 		if got := u.text(); got != want {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	const n5, m1 = `{"N":"5"}`, `{"N":"1"}`
@@ -61,7 +61,7 @@ func TestUpdateErrors(t *testing.T) {
 		t.Helper()
 		_, err := ParseUpdate([]byte(text), n, v)
 		if got := message(err); got != "Invalid UpdateExpression: "+want {
-			t.Errorf("%.80s: %s; want %s", text, got, want)
+			t.Errorf("%.80s: got %s; want %s", text, got, want)
 		}
 	}
 	f(strings.Repeat("a", 5000), "Expression size has exceeded the maximum allowed size;")
@@ -138,7 +138,7 @@ func TestUpdateErrorOrder(t *testing.T) {
 		t.Helper()
 		_, err := ParseUpdate([]byte(text), n, v)
 		if got := message(err); !strings.HasPrefix(got, "Invalid UpdateExpression: "+want) {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	f("SET a = foo(name), b = :x, #x = :n, a.b = list_append(:n, :n) SET c = :n)", "Syntax error")
@@ -171,7 +171,7 @@ func TestTargets(t *testing.T) {
 			got = append(got, strings.TrimSpace(fmt.Sprintf("%s:%s %s", x.Name, [...]string{SetTo: "set", Removed: "removed", Computed: "computed"}[x.Effect], x.Value)))
 		}
 		if s := strings.Join(got, "; "); s != want {
-			t.Errorf("%s: %s; want %s", text, s, want)
+			t.Errorf("%s: got %s; want %s", text, s, want)
 		}
 	}
 	f("SET a = :n, #dot = b, c = (:s) REMOVE d", `a:set {"N":"5"}; x.y:computed; c:set {"S":"abc"}; d:removed`)
@@ -190,7 +190,7 @@ func TestProjectUpdated(t *testing.T) {
 		}
 		for range 2 {
 			if got, ok := u.ProjectUpdated([]byte("<"), valid(t, []byte(item))); !ok || string(got) != "<"+want {
-				t.Errorf("%s: %s, %v; want %s", text, got, ok, want)
+				t.Errorf("%s: got %s, %v; want %s", text, got, ok, want)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func TestProjectUpdated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, ok := u.ProjectUpdated([]byte("<"), []byte(`{"a":1}`)); ok || string(got) != "<" {
-		t.Errorf("no item: %s, %v", got, ok)
+		t.Errorf("without an item: got %s, %v", got, ok)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestLegacyUpdates(t *testing.T) {
 			return
 		}
 		if got := u.text(); got != want || !u.Legacy {
-			t.Errorf("%s: %s; want %s", text, got, want)
+			t.Errorf("%s: got %s; want %s", text, got, want)
 		}
 	}
 	f(`{}`, "")
@@ -233,7 +233,7 @@ func TestLegacyUpdateErrors(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if _, err := LegacyUpdates([]byte(text)); message(err) != want {
-			t.Errorf("%s: %v; want %s", text, err, want)
+			t.Errorf("%s: got %v; want %s", text, err, want)
 		}
 	}
 	const invalid = "One or more parameter values were invalid: "
@@ -262,11 +262,11 @@ func FuzzParseUpdate(f *testing.F) {
 			return
 		}
 		if len(u.Actions) == 0 || len(u.Targets()) == 0 || len(u.Targets()) > len(u.Actions) {
-			t.Fatalf("%q: %s", text, u.text())
+			t.Fatalf("%q was parsed as %s", text, u.text())
 		}
 		out, ok := u.ProjectUpdated(nil, []byte(itemFrom(shape)))
 		if !ok && len(u.Actions) < 50 {
-			t.Fatalf("%q is no projection", text)
+			t.Fatalf("%q can't be projected", text)
 		}
 		if ok {
 			valid(t, out)
@@ -280,10 +280,10 @@ func FuzzParseUpdate(f *testing.F) {
 			shown = string(v.AppendItem(nil))
 		}
 		if text, ok := u.ProjectUpdated(nil, it.AppendItem(nil)); ok && string(text) != shown {
-			t.Fatalf("%q shows %s and %s", text, shown, text)
+			t.Fatalf("%q: got %s from the tree, %s from text", text, shown, text)
 		}
 		if after, err := u.Apply(&it, nil); err == nil && after == nil {
-			t.Fatalf("%q takes the item away", text)
+			t.Fatalf("%q removes the item", text)
 		}
 	})
 }

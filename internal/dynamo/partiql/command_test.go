@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// params are values for the question marks of tests: 'x', 1, <<'a','b'>>.
+// params returns values for the parameters of tests: 'x', 1, <<'a','b'>>.
 func params(t testing.TB, list ...string) []value.Value {
 	t.Helper()
 	values := make([]value.Value, len(list))
@@ -21,7 +21,7 @@ func params(t testing.TB, list ...string) []value.Value {
 	return values
 }
 
-// text writes a command in one line.
+// text returns a command in one line.
 func (c *Command) text() string {
 	var b strings.Builder
 	b.WriteString(c.Kind.String() + " " + c.Table)
@@ -37,7 +37,7 @@ func (c *Command) text() string {
 	if c.Update != nil {
 		for _, a := range c.Update.Actions {
 			b.WriteString(" " + [...]string{expr.Set: "set", expr.Remove: "remove", expr.Add: "add", expr.Delete: "delete"}[a.Clause] + " " + a.Path.String())
-			if a.Value != nil { // a condition writes its operands
+			if a.Value != nil { // write the operand as part of a condition
 				n := expr.Node{Kind: expr.Compare, Op: expr.Equal, Args: []*expr.Operand{a.Value}}
 				b.WriteString((&expr.Condition{Root: &n}).String())
 			}
@@ -66,9 +66,9 @@ func TestTranslate(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v", text, err)
 		case c.OrderFault != nil || c.ReturningFault != nil:
-			t.Errorf("%s: %v, %v", text, c.OrderFault, c.ReturningFault)
+			t.Errorf("%s: got %v, %v", text, c.OrderFault, c.ReturningFault)
 		case c.text() != want:
-			t.Errorf("%s is\n%s, want\n%s", text, c.text(), want)
+			t.Errorf("%s: got\n%s, want\n%s", text, c.text(), want)
 		}
 	}
 	f(`SELECT * FROM t`, `select t`)
@@ -121,10 +121,10 @@ func TestTranslate(t *testing.T) {
 	f(`SELECT a`+strings.Repeat("[0]", 31)+` FROM t`, `select t [a`+strings.Repeat(", [0]", 31)+`] a`+strings.Repeat("[0]", 31))
 }
 
-// nested is that many lists in each other.
+// nested returns n nested lists.
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// Faults of ORDER BY and RETURNING do not stop a translation.
+// TestLateFaults checks that errors of ORDER BY and RETURNING don't stop a translation.
 func TestLateFaults(t *testing.T) {
 	f := func(text, order, returning string) {
 		t.Helper()
@@ -138,7 +138,7 @@ func TestLateFaults(t *testing.T) {
 			want string
 		}{{c.OrderFault, order}, {c.ReturningFault, returning}} {
 			if got := x.got; got == nil && x.want != "" || got != nil && got.Error() != x.want {
-				t.Errorf("%s: %v, want %q", text, got, x.want)
+				t.Errorf("%s: got %v, want %q", text, got, x.want)
 			}
 		}
 	}

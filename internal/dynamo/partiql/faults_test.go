@@ -11,9 +11,9 @@ func refuse(t *testing.T, transaction bool, text, want string, values ...string)
 	c, err := Translate([]byte(text), params(t, values...), transaction)
 	switch {
 	case err == nil:
-		t.Errorf("%s is taken for %s", text, c.text())
+		t.Errorf("%s was accepted as %s", text, c.text())
 	case err.Error() != want:
-		t.Errorf("%s:\n%q, want\n%q", text, err, want)
+		t.Errorf("%s: got\n%q, want\n%q", text, err, want)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 var places = regexp.MustCompile(`at (\d+):(\d+):(\d+)$`)
 
-// Every statement is either translated or refused with an error whose position is in the
-// statement. The small parser, which authorisation uses, never reads it differently.
+// FuzzTranslate checks that every statement is either translated or refused with an error whose
+// position is in the statement. Parse, which authorization uses, never reads it differently.
 func FuzzTranslate(f *testing.F) {
 	for _, x := range statements {
 		f.Add(x.text, false)
@@ -32,13 +32,13 @@ func FuzzTranslate(f *testing.F) {
 		if err != nil {
 			var fault *Error
 			if !errors.As(err, &fault) || fault.Text == "" {
-				t.Fatalf("%q is refused with %v", text, err)
+				t.Fatalf("%q was refused with %v", text, err)
 			}
 			inside(t, text, fault.Text)
 			return
 		}
 		if st, ok := Parse([]byte(text)); ok && (st.Kind != c.Kind || string(st.Table) != c.Table || string(st.Index) != c.Index) {
-			t.Fatalf("%q is %s for one reader and %s %s %s for the other", text, st.text(), c.Kind, c.Table, c.Index)
+			t.Fatalf("%q is %s for Parse and %s %s %s for Translate", text, st.text(), c.Kind, c.Table, c.Index)
 		}
 	})
 }

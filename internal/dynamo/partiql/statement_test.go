@@ -58,7 +58,7 @@ func TestParseRefuses(t *testing.T) {
 		"EXISTS", "EXISTS(", "EXISTS(SELECT * FROM users", "EXISTS(SELECT * FROM users))", "EXISTS(SELECT * FROM users) AND 1", "EXISTS(UPDATE users SET a = 1)", "EXISTS SELECT * FROM users",
 		"SELECT * FROM users\x00", "SELECT * FROM users WHERE a = 1 # x", "SELECT * FROM users WHERE " + strings.Repeat("a", 8200)} {
 		if got, ok := Parse([]byte(text)); ok {
-			t.Errorf("Parse(%.100s) = %s", text, got.text())
+			t.Errorf("Parse(%.100s) = %s, want an error", text, got.text())
 		}
 	}
 }
@@ -73,8 +73,8 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// FuzzParse: an accepted statement names its table once, right after the keyword that
-// announces it, and has no other verb outside quotes.
+// FuzzParse checks that an accepted statement names its table once, right after the keyword that
+// introduces it, and has no other verb outside of quotes.
 func FuzzParse(f *testing.F) {
 	for _, x := range statements {
 		f.Add(x.text)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// shape writes a syntax tree as nested lists.
+// shape returns a syntax tree as nested lists.
 func (n *node) shape() string {
 	var b strings.Builder
 	list := func(open string, nodes []*node) {
@@ -57,7 +57,7 @@ func (n *node) shape() string {
 	return b.String() + ")"
 }
 
-// The rows are the results of the PartiQL parser that the service uses.
+// TestExpressions compares syntax trees with those of the PartiQL parser that the service uses.
 func TestExpressions(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
@@ -65,7 +65,7 @@ func TestExpressions(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if got := n.shape(); got != want {
-			t.Errorf("%s is %s, want %s", text, got, want)
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 	f("a.b.c", "path(a 'b' 'c')")
@@ -165,9 +165,9 @@ func TestMalformed(t *testing.T) {
 		for _, text := range texts {
 			switch _, _, err := parse([]byte(text)); {
 			case err == nil:
-				t.Errorf("%s is taken", text)
+				t.Errorf("%s was accepted", text)
 			case err.Text != "Statement wasn't well formed, can't be processed: "+detail:
-				t.Errorf("%s: %q, want %q", text, err.Text, detail)
+				t.Errorf("%s: got %q, want %q", text, err.Text, detail)
 			}
 		}
 	}
@@ -256,12 +256,12 @@ func TestPositions(t *testing.T) {
 		for _, x := range tokens {
 			if ok && string(x.text) == word {
 				if x.pos != want {
-					t.Errorf("%q: %s is at %v, want %v", text, word, x.pos, want)
+					t.Errorf("%q: got %s at %v, want %v", text, word, x.pos, want)
 				}
 				return
 			}
 		}
-		t.Errorf("%q: no %s", text, word)
+		t.Errorf("%q: the word %s was not found", text, word)
 	}
 	f("a", "a", Pos{1, 1, 1})
 	f("  ab c", "c", Pos{1, 6, 1})

@@ -30,7 +30,7 @@ func listOf(from, to int, f func(int) string) string {
 	return strings.Join(list, ",")
 }
 
-// unitsIn counts the keys or writes that a request for the service has.
+// unitsIn counts the keys or writes of a request for the service.
 func unitsIn(body string) (n int) {
 	items, _ := wire.Lookup([]byte(body), "RequestItems")
 	for it := wire.Object(items); it.Next(); {
@@ -45,7 +45,7 @@ func unitsIn(body string) (n int) {
 	return n
 }
 
-// found answers a BatchGetItem with an item for each key.
+// found returns the answer to a BatchGetItem with an item for each key.
 func found(body string) string {
 	items, _ := wire.Lookup([]byte(body), "RequestItems")
 	var tables []string
@@ -60,7 +60,7 @@ func found(body string) string {
 	return `{"Responses":{` + strings.Join(tables, ",") + `},"UnprocessedKeys":{}}`
 }
 
-// A batch of any size returns all items, in the order of the request.
+// TestBatchGetSplits checks that a batch of any size returns all items, in the request's order.
 func TestBatchGetSplits(t *testing.T) {
 	f := newFixture(t)
 	f.svc.reply = func(_, body string) (int, string) { return 200, found(body) }
@@ -69,25 +69,25 @@ func TestBatchGetSplits(t *testing.T) {
 			got := f.do("POST", path, `{"RequestItems":{"t":{"Keys":[`+listOf(0, n, key)+`]}}}`)
 			want := `{"Responses":{"t":[` + listOf(0, n, f2) + `]},"UnprocessedKeys":{}}`
 			if got.status != 200 || got.body != want {
-				t.Errorf("%s of %d: %d %.300s", path, n, got.status, got.body)
+				t.Errorf("%s of %d keys: got %d %.300s", path, n, got.status, got.body)
 			}
 			if got.decision != telemetry.Hit || len(got.head.Values("Cache-Status")) != 1 {
-				t.Errorf("%s of %d: %s %v", path, n, got.decision, got.head)
+				t.Errorf("%s of %d keys: got %s %v", path, n, got.decision, got.head)
 			}
 			asked := f.svc.take()
 			if len(asked) != (n+99)/100 {
-				t.Errorf("%d keys took %d requests", n, len(asked))
+				t.Errorf("a batch of %d keys led to %d requests", n, len(asked))
 			}
 			for _, a := range asked {
 				if unitsIn(strings.TrimPrefix(a, "BatchGetItem ")) > 100 {
-					t.Errorf("asked %.200s", a)
+					t.Errorf("the service received %.200s", a)
 				}
 			}
 		}
 	}
 }
 
-// Each segment keeps the options of its tables and of the whole request.
+// TestBatchGetKeepsOptions checks that each segment has the options of its tables and of the request.
 func TestBatchGetKeepsOptions(t *testing.T) {
 	f := newFixture(t)
 	f.svc.reply = func(_, body string) (int, string) { return 200, found(body) }
@@ -105,7 +105,7 @@ func TestBatchGetKeepsOptions(t *testing.T) {
 		`BatchGetItem {"RequestItems":{` + b(40, 60) + `},"ReturnConsumedCapacity":"TOTAL"}`,
 	}
 	if !slices.Equal(asked, want) {
-		t.Errorf("asked\n%s", strings.Join(asked, "\n"))
+		t.Errorf("the service received\n%s", strings.Join(asked, "\n"))
 	}
 }
 
@@ -121,7 +121,7 @@ func TestBatchWriteSplits(t *testing.T) {
 			for _, a := range f.svc.take() {
 				body := strings.TrimPrefix(a, "BatchWriteItem ")
 				if unitsIn(body) > 25 {
-					t.Errorf("asked %.200s", a)
+					t.Errorf("the service received %.200s", a)
 				}
 				items, _ := wire.Lookup([]byte(body), "RequestItems")
 				list, _ := wire.Lookup(items, "t")
@@ -135,13 +135,13 @@ func TestBatchWriteSplits(t *testing.T) {
 				want = listOf(0, n, write)
 			}
 			if strings.Join(written, ",") != want {
-				t.Errorf("%s of %d wrote %.300s", path, n, written)
+				t.Errorf("%s of %d writes: the service received %.300s", path, n, written)
 			}
 		}
 	}
 }
 
-// A malformed batch is forwarded unsplit, for the service to reject.
+// TestMalformedBatch checks that a malformed batch is forwarded unsplit, for the service to reject.
 func TestMalformedBatch(t *testing.T) {
 	f := newFixture(t)
 	f.setAnswer(400, errorBody("ValidationException", "x"))
@@ -160,7 +160,7 @@ func TestMalformedBatch(t *testing.T) {
 		`{"RequestItems":{"t":[{"PutRequest":{}}]}}`, `{"RequestItems":{"t":[{"PutRequest":{"Item":5}}]}}`, `{"RequestItems":{"t":[{"PutRequest":null}]}}`)
 }
 
-// Unprocessed entries are retried until all are processed.
+// TestBatchGetRetries checks that unprocessed entries are retried until all are processed.
 func TestBatchGetRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -176,17 +176,17 @@ func TestBatchGetRetries(t *testing.T) {
 		f.expect("POST", "/BatchGetItemJSON", `{"ReturnConsumedCapacity":"NONE","RequestItems":{"t":{"Keys":[`+listOf(1, 5, key)+`],"ConsistentRead":true}}}`, 200,
 			`{"Responses":{"t":[`+listOf(1, 5, plainItemOf)+`]},"UnprocessedKeys":{}}`)
 		if waited := time.Since(start); waited == 0 || waited > minBackoff+2*minBackoff+4*minBackoff {
-			t.Errorf("waited %v", waited)
+			t.Errorf("the batch took %v", waited)
 		}
 		asked := f.svc.take()
 		if want := `BatchGetItem {"RequestItems":{"t":{"Keys":[` + listOf(2, 5, key) + `],"ConsistentRead":true}},"ReturnConsumedCapacity":"NONE"}`; asked[1] != want {
-			t.Errorf("asked %s\nwant  %s", asked[1], want)
+			t.Errorf("the service received %s\nwant %s", asked[1], want)
 		}
 	})
 }
 
-// Entries that can't be processed in time are returned in the form in which they were sent,
-// so that the client can send them again.
+// TestBatchUnprocessed checks that entries that can't be processed in time are returned in the form
+// in which they were sent, so that the client can send them again.
 func TestBatchUnprocessed(t *testing.T) {
 	throttled := errorBody("ProvisionedThroughputExceededException", "slow down")
 	try := func(path, body, want string, reply func(op, body string) (int, string)) {
@@ -200,12 +200,12 @@ func TestBatchUnprocessed(t *testing.T) {
 				t.Errorf("%s\n got %d %.900s\nwant %.900s", path, got.status, got.body, want)
 			}
 			if took := time.Since(start); took > 30*time.Second-replyReserve || took < 25*time.Second {
-				t.Errorf("it took %v of 30s", took)
+				t.Errorf("the batch took %v of the request's 30s", took)
 			}
 		})
 	}
 	sent := func(i int) string { return `{"PutRequest":{"Item":` + plainItemOf(i) + `}}` }
-	// Two of three writes of the only segment are never done.
+	// Two of three writes of the only segment always remain unprocessed.
 	try("/BatchWriteItemJSON", `{"RequestItems":{"t":[`+listOf(0, 3, sent)+`]}}`, `{"UnprocessedItems":{"t":[`+listOf(1, 3, sent)+`]}}`,
 		func(_, body string) (int, string) {
 			return 200, `{"UnprocessedItems":{"t":[` + listOf(1, 3, write) + `]}}`
@@ -214,7 +214,7 @@ func TestBatchUnprocessed(t *testing.T) {
 		func(_, body string) (int, string) {
 			return 200, `{"UnprocessedItems":{"t":[` + listOf(1, 3, write) + `]}}`
 		})
-	// The second segment is throttled all the time.
+	// The second segment is always throttled.
 	try("/BatchWriteItemJSON", `{"RequestItems":{"t":[`+listOf(0, 60, sent)+`]}}`, `{"UnprocessedItems":{"t":[`+listOf(25, 50, sent)+`]}}`,
 		func(_, body string) (int, string) {
 			if strings.Contains(body, `"0025"`) {
@@ -241,7 +241,8 @@ func TestBatchUnprocessed(t *testing.T) {
 		})
 }
 
-// Permanent failures are reported with their entries; the rest is processed.
+// TestBatchErrors checks that permanent failures are reported with their entries, and that the other
+// entries are processed.
 func TestBatchErrors(t *testing.T) {
 	f := newFixture(t)
 	invalid := errorBody("ValidationException", "One or more parameter values were invalid")
@@ -285,12 +286,13 @@ func TestBatchUnknownOutcome(t *testing.T) {
 		f.svc.take()
 		f.expect("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+write(1)+`]}}`, 500, failed)
 		if asked := f.svc.take(); len(asked) != 1 {
-			t.Errorf("the write was tried %d times", len(asked))
+			t.Errorf("the write was sent %d times, want once", len(asked))
 		}
 	})
 }
 
-// A batch that is throttled throughout returns DynamoDB's throttling error.
+// TestBatchThrottledThroughout checks that a batch of which every request is throttled returns
+// DynamoDB's throttling error.
 func TestBatchThrottledThroughout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -298,12 +300,12 @@ func TestBatchThrottledThroughout(t *testing.T) {
 		f.setAnswer(400, throttled)
 		f.expect("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`, 400, throttled)
 		if n := len(f.svc.take()); n < 30 || n > 200 {
-			t.Errorf("it was tried %d times", n)
+			t.Errorf("the service received %d requests", n)
 		}
 	})
 }
 
-// When the client disconnects, no new segment is sent.
+// TestBatchClientDisconnects checks that no new segment is sent after the client has disconnected.
 func TestBatchClientDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -319,28 +321,28 @@ func TestBatchClientDisconnects(t *testing.T) {
 		start := time.Now()
 		got := f.doWithContext(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 2500, write)+`]}}`)
 		if n := n.Load(); n > 20+maxConcurrent || time.Since(start) > 2*maxBackoff {
-			t.Errorf("%d requests, %v", n, time.Since(start))
+			t.Errorf("the service received %d requests in %v", n, time.Since(start))
 		}
 		left := unitsIn(strings.Replace(got.body, "UnprocessedItems", "RequestItems", 1))
 		if got.status != 200 || left < 2500-25*(20+maxConcurrent) {
-			t.Errorf("%d with %d left", got.status, left)
+			t.Errorf("got %d with %d unprocessed writes", got.status, left)
 		}
 	})
 }
 
-// A client that disconnected before the first segment.
+// TestBatchOfDisconnectedClient has a client that disconnected before the first segment.
 func TestBatchOfDisconnectedClient(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got := f.doWithContext(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`)
 	if got.status != http.StatusServiceUnavailable || got.body != errorBody("ServiceUnavailable", "No time was left to begin") {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("got %d %s", got.status, got.body)
 	}
 	f.expectRequests()
 }
 
-// So many segments are under way at a time, and no more.
+// TestBatchConcurrency checks the number of concurrent segments.
 func TestBatchConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -355,13 +357,13 @@ func TestBatchConcurrency(t *testing.T) {
 		start := time.Now()
 		f.do("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 25*3*maxConcurrent, write)+`]}}`)
 		if maxInFlight.Load() != maxConcurrent || time.Since(start) != 3*time.Millisecond {
-			t.Errorf("%d at once, %v", maxInFlight.Load(), time.Since(start))
+			t.Errorf("got %d concurrent segments, %v in total", maxInFlight.Load(), time.Since(start))
 		}
 	})
 }
 
-// The replies of a batch are limited in size. Keys beyond the limit are returned as
-// unprocessed, as DynamoDB does.
+// TestBatchReplyLimit checks that the total size of a batch's replies is limited. Keys beyond the
+// limit are returned as unprocessed, as DynamoDB does.
 func TestBatchReplyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -379,7 +381,7 @@ func TestBatchReplyLimit(t *testing.T) {
 			asked := f.svc.take()
 			answers := int64(len(asked) * len(`{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[`+key(1)+`]}}}`))
 			if len(asked) != want || !s.pending || !s.retryable || b.gathered.Load() != gathered+answers {
-				t.Errorf("with %d bytes: asked %d times, %d bytes then, %+v", gathered, len(asked), b.gathered.Load(), s)
+				t.Errorf("with %d bytes before: the service received %d requests, %d bytes after, %+v", gathered, len(asked), b.gathered.Load(), s)
 			}
 		}
 		run(maxGathered+1, 0)
@@ -405,7 +407,8 @@ func TestBatchMerges(t *testing.T) {
 			`{"TableName":"b","CapacityUnits":1.5}]}`)
 }
 
-// A segment's answer that is none of DynamoDB's is the origin's fault.
+// TestBatchInvalidAnswer checks that an answer that DynamoDB does not send is reported as an error
+// of the origin.
 func TestBatchInvalidAnswer(t *testing.T) {
 	f := newFixture(t)
 	want := errorBody("InternalServerError", "The origin's answer has a form that DynamoDB's does not have")
@@ -415,7 +418,7 @@ func TestBatchInvalidAnswer(t *testing.T) {
 	}
 }
 
-// A fault in a segment is the exchange's, and ends no process.
+// TestBatchPanics checks that a panic in a segment is raised in the exchange's goroutine.
 func TestBatchPanics(t *testing.T) {
 	f := newFixture(t)
 	f.svc.concurrent = true
@@ -429,7 +432,7 @@ func TestBatchPanics(t *testing.T) {
 	t.Error("no panic")
 }
 
-// decisions of segments become one.
+// TestBatchDecision combines the decisions of segments.
 func TestBatchDecision(t *testing.T) {
 	f := func(want telemetry.Decision, of ...telemetry.Decision) {
 		t.Helper()
@@ -438,7 +441,7 @@ func TestBatchDecision(t *testing.T) {
 			b.segments = append(b.segments, segment{decision: d})
 		}
 		if got := b.decision(); got != want {
-			t.Errorf("%v make %s", of, got)
+			t.Errorf("the decisions %v were combined to %s", of, got)
 		}
 	}
 	f(telemetry.Hit, telemetry.Hit, telemetry.Hit)

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// newCallbackFixture puts a filter before the fixture's routes.
+// newCallbackFixture returns a fixture with a filter for callbacks in front of its routes.
 func newCallbackFixture(t testing.TB, mode jsonp.Mode, set func(*jsonp.Config)) *fixture {
 	t.Helper()
 	cfg := jsonp.Defaults(mode)
@@ -35,7 +35,7 @@ const (
 	separated2028 = "{\"a\":\"\u2028\"}\n"
 )
 
-// call is the outcome of a request.
+// call is the expected outcome of a request.
 type call struct {
 	status    int
 	body      string
@@ -63,7 +63,7 @@ func TestCalls(t *testing.T) {
 	}
 	h := f.expectCall("GET", "/ListTables?Limit=2&callback=app.cb[1]", wrapped)
 	if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("x-amz-crc32") != "" {
-		t.Errorf("%v", h)
+		t.Errorf("got the fields %v", h)
 	}
 	f.expectRequests(`ListTables {"Limit":2}`)
 	f.expectCall("HEAD", "/ListTables?callback=app.cb%5B1%5D", wrapped)
@@ -75,7 +75,7 @@ func TestCalls(t *testing.T) {
 	f.expectCall("POST", "/ListTables?callback=f", plain)
 	f.expectCall("POST", "/GetItemJSON?callback=f", call{200, `{"TableNames":["a","b"],"Item":{}}`, "application/json", "kasoku; hit"})
 	if h := f.expectCall("GET", "/ListTables?callback=f", left("credentials"), "Cookie", "a=b"); h.Get("Cache-Control") != "private" {
-		t.Errorf("%v", h)
+		t.Errorf("got the fields %v", h)
 	}
 	f.expectCall("GET", "/ListTables?callback=f", left("credentials"), "authorization", "AWS4-HMAC-SHA256 x")
 	f.setAnswer(200, separated2028)
@@ -84,7 +84,7 @@ func TestCalls(t *testing.T) {
 	f.expectCall("GET", "/ListTables?callback=f", call{200, "", "application/json", "kasoku; hit; jsonp=empty"})
 }
 
-// Without a filter the callback is an ignored argument.
+// TestCallbackWithoutFilter checks that without a filter the callback is an ignored argument.
 func TestCallbackWithoutFilter(t *testing.T) {
 	f := newFixture(t)
 	f.setAnswer(200, twoTables)
@@ -118,7 +118,7 @@ func TestErrorsInCalls(t *testing.T) {
 		}
 		h := f.expectCall("GET", "/DescribeTable/t?callback=f", call{status, body, typ, "kasoku; hit; jsonp=" + why})
 		if got := h.Get("X-Status"); (got == "400") != (why == "enveloped") {
-			t.Errorf("X-Status %q", got)
+			t.Errorf("got X-Status %q", got)
 		}
 	}
 	failed(newCallbackFixture(t, jsonp.Dotted, nil), 400, noTable, "status")
@@ -130,7 +130,7 @@ func TestErrorsInCalls(t *testing.T) {
 	f.expectCall("GET", "/DescribeTable/t?callback=f", call{200, `/**/f({"status":400,"data":` + errorBody("InvalidSignatureException", "no") + `});`, callType, ""})
 }
 
-// Legacy mode doesn't check the type, so it wraps only where a callback was named.
+// TestLegacyCalls checks that legacy mode wraps any type, but only with a callback.
 func TestLegacyCalls(t *testing.T) {
 	f := newCallbackFixture(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types, c.Public = []string{"application/json"}, true })
 	f.setAnswer(200, twoTables+"\n")
@@ -138,25 +138,25 @@ func TestLegacyCalls(t *testing.T) {
 	f.expectCall("GET", "/ListTables?callback=a.b", call{200, twoTables + "\n", "application/json", "kasoku; hit; jsonp=bad-name-passed"})
 }
 
-// Replies formatted for bbpd's header fields are wrapped too.
+// TestCallsOfFormattedReplies checks that replies formatted for bbpd's header fields are wrapped.
 func TestCallsOfFormattedReplies(t *testing.T) {
 	f := newCallbackFixture(t, jsonp.Dotted, nil)
 	f.setAnswer(200, twoTables)
 	got := f.do("GET", "/ListTables?callback=f", "", "X-Bbpd-Indent", "1")
 	if got.body != "/**/f({\n\t\"TableNames\": [\n\t\t\"a\",\n\t\t\"b\"\n\t]\n});" {
-		t.Errorf("%s", got.body)
+		t.Errorf("got %s", got.body)
 	}
 	got = f.do("GET", "/ListTables?callback=f", "", "X-Bbpd-Verbose", "1")
 	if !strings.HasPrefix(got.body, `/**/f({"Name":"ListTables",`) || !strings.HasSuffix(got.body, `}});`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("got %s", got.body)
 	}
 	got = f.do("GET", "/Status?callback=f", "")
 	if !strings.HasPrefix(got.body, `/**/f({"Status":"ready",`) || got.head.Get("Content-Type") != callType {
-		t.Errorf("%s %v", got.body, got.head)
+		t.Errorf("got %s %v", got.body, got.head)
 	}
 }
 
-// A reload changes the filter that a task's scanner was made for.
+// TestCallsAfterReload checks that tasks with a scanner of the previous filter use the new one.
 func TestCallsAfterReload(t *testing.T) {
 	f := newCallbackFixture(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types = []string{"application/json"} })
 	f.setAnswer(200, separated2028)
@@ -166,7 +166,7 @@ func TestCallsAfterReload(t *testing.T) {
 	f.expectCall("GET", "/ListTables?callback=f", call{200, `/**/f({"a":"\u2028"});`, callType, "kasoku; hit; jsonp=wrapped"})
 }
 
-// A call around an answer costs no memory.
+// TestCallAllocatesNothing checks that wrapping an answer in a call doesn't allocate.
 func TestCallAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")
@@ -181,7 +181,7 @@ func TestCallAllocatesNothing(t *testing.T) {
 		x.Reply.Reset()
 		w.begin(f.h, x, routes["/ListTables"], nil)
 		if !w.admitCallback() {
-			t.Error("it was refused")
+			t.Error("the callback was refused")
 		}
 		x.Reply.Status = http.StatusOK
 		x.Reply.Build(append(x.Reply.Buf, body...))
@@ -190,6 +190,6 @@ func TestCallAllocatesNothing(t *testing.T) {
 	}
 	wrap()
 	if n := testing.AllocsPerRun(200, wrap); n > 0 || string(x.Reply.Body) != `/**/app.f(`+twoTables+`);` {
-		t.Errorf("%v allocations for %s", n, x.Reply.Body)
+		t.Errorf("got %v allocations for %s, want none", n, x.Reply.Body)
 	}
 }

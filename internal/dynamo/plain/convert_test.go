@@ -48,7 +48,7 @@ func TestTyped(t *testing.T) {
 	f(`"a\"\u0041\\"`, `{"S":"a\"\u0041\\"}`)
 	f(`{}`, `{"M":{}}`)
 	f(`[]`, `{"L":[]}`)
-	f(`{"S":"x"}`, `{"M":{"S":{"S":"x"}}}`) // looks typed, but is not taken for it
+	f(`{"S":"x"}`, `{"M":{"S":{"S":"x"}}}`) // looks like a typed value, but is a plain one
 	f(`{"a":{"b":[null]}}`, `{"M":{"a":{"M":{"b":{"L":[{"NULL":true}]}}}}}`)
 	f("{\n\"a\" : 1 ,\t\"b\" : [ 1 , 2 ] }", `{"M":{"a":{"N":"1"},"b":{"NS":["1","2"]}}}`)
 	// Numbers keep every digit.
@@ -60,14 +60,14 @@ func TestTyped(t *testing.T) {
 	f(`1e125`, `{"N":"1e125"}`)
 	f(`1E-130`, `{"N":"1E-130"}`)
 	f(`1e999`, `{"N":"1e999"}`) // left for the service to reject
-	// Arrays of scalars of one type are sets: the first of equals, in their order.
+	// Arrays of scalars of one type are sets. Of equal members the first is kept, in its place.
 	f(`[1]`, `{"NS":["1"]}`)
 	f(`[7,7,1,2,3,9,-7234234234.234234]`, `{"NS":["7","1","2","3","9","-7234234234.234234"]}`)
 	f(`[1,1.0,10e-1,1e0,2]`, `{"NS":["1","2"]}`)
 	f(`[1e999,1e999,2]`, `{"NS":["1e999","2"]}`)
 	f(`["b","a","b","\u0061",""]`, `{"SS":["b","a",""]}`)
-	f(`["\ud800","\ud801"]`, `{"SS":["\ud800","\ud801"]}`) // no text, so not known to be equal
-	// All others are lists.
+	f(`["\ud800","\ud801"]`, `{"SS":["\ud800","\ud801"]}`) // not valid text, so not compared
+	// All other arrays are lists.
 	f(`[1,"a"]`, `{"L":[{"N":"1"},{"S":"a"}]}`)
 	f(`["a",1]`, `{"L":[{"S":"a"},{"N":"1"}]}`)
 	f(`[1,null]`, `{"L":[{"N":"1"},{"NULL":true}]}`)
@@ -90,7 +90,7 @@ func TestTypedLists(t *testing.T) {
 	f(`[]`, `{"L":[]}`)
 }
 
-// Sets too large to be compared each with each.
+// TestTypedLargeSets uses sets that are too large for comparisons of all pairs.
 func TestTypedLargeSets(t *testing.T) {
 	var numbers, want []string
 	for i := range 5 * maxScannedMembers {
@@ -99,10 +99,10 @@ func TestTypedLargeSets(t *testing.T) {
 		want = append(want, `"`+string(text)+`"`)
 	}
 	if got := typedOf(false, "["+strings.Join(numbers, ",")+"]"); got != `{"NS":[`+strings.Join(want, ",")+`]}` {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 	if got := typedOf(false, "["+strings.Join(append(want, want...), ",")+"]"); got != `{"SS":[`+strings.Join(want, ",")+`]}` {
-		t.Errorf("%s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestPlain(t *testing.T) {
 	f(`{"M":{"S":{"S":"x"}}}`, `{"S":"x"}`)
 	f(`{"L":[{"N":"4"},{"SS":["a","b","c"]}]}`, `[4,["a","b","c"]]`)
 	f("{ \"M\" :\n{ \"a\" : { \"N\" : \"1\" } , \"b\":{\"L\":[ ]} } }", `{"a":1,"b":[]}`)
-	// Numbers keep every digit, and are JSON.
+	// Numbers keep every digit, and are valid JSON.
 	f(`{"N":"9007199254740993"}`, `9007199254740993`)
 	f(`{"N":"0.1234567890123456789"}`, `0.1234567890123456789`)
 	f(`{"N":"-7234234234.234234"}`, `-7234234234.234234`)
@@ -149,12 +149,12 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// An oversized item is rejected without converting it completely.
+// TestTypedTooLarge checks that an oversized item is rejected without converting it completely.
 func TestTypedTooLarge(t *testing.T) {
 	c := converter{}
 	for range 2 {
 		if _, next := c.typed(make([]byte, maxBody+1), []byte(`{"a":1}`), 0); next >= 0 || !c.tooLarge {
-			t.Error("translated on behind 16 MiB")
+			t.Error("the conversion continued after 16 MiB")
 		}
 	}
 	var list []string
@@ -163,28 +163,28 @@ func TestTypedTooLarge(t *testing.T) {
 	}
 	c.typedSet(nil, []byte("["+strings.Join(list, ",")+"]"), 0, true)
 	if len(c.seen) != maxMembers {
-		t.Errorf("%d members are remembered", len(c.seen))
+		t.Errorf("memory for %d members is kept", len(c.seen))
 	}
 }
 
-// Text that is cut anywhere is refused, and nothing worse.
+// TestTruncatedText checks that text truncated at any byte is refused.
 func TestTruncatedText(t *testing.T) {
 	typed := `{"M":{"a":{"NS":["1","2"]},"b":{"L":[{"S":"x\"y"},{"NULL":true}]},"c":{"SS":["q"]},"d":{"BOOL":true}}}`
 	plain := `{"a":[1,2],"b":["x\"y",null],"c":["q"],"d":true,"e":{"f":[]}}`
 	c := converter{}
 	for i := range typed {
 		if _, next := c.plain(nil, []byte(typed[:i]), 0); next >= 0 {
-			t.Errorf("%s was taken", typed[:i])
+			t.Errorf("%s was accepted", typed[:i])
 		}
 	}
 	for i := range plain {
 		if _, next := c.typed(nil, []byte(plain[:i]), 0); next >= 0 {
-			t.Errorf("%s was taken", plain[:i])
+			t.Errorf("%s was accepted", plain[:i])
 		}
 	}
 }
 
-// FuzzPlain translates plain JSON there and back.
+// FuzzPlain converts plain JSON to typed JSON and back.
 func FuzzPlain(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2,1.0],"b":["x","y"],"c":null,"d":{"e":[]}}`, `[1,"a"]`, `-0`, `"\ud800"`, `[1e999]`, `["a","\u0061"]`} {
 		f.Add(s)
@@ -197,17 +197,17 @@ func FuzzPlain(f *testing.F) {
 		for _, lists := range []bool{false, true} {
 			typed := typedOf(lists, text)
 			if !wire.Valid([]byte(typed), 2*wire.MaxDepth+2) {
-				t.Fatalf("%s became %s", text, typed)
+				t.Fatalf("%s was converted to %s", text, typed)
 			}
 			if !acceptable(typed) {
 				continue
 			}
 			back := plainOf(typed)
 			if !wire.Valid([]byte(back), wire.MaxDepth) {
-				t.Fatalf("%s became %s", typed, back)
+				t.Fatalf("%s was converted back to %s", typed, back)
 			}
 			if again := typedOf(lists, back); canonical(t, again) != canonical(t, typed) {
-				t.Fatalf("%s\nbecame %s\nthen   %s\nthen   %s", text, typed, back, again)
+				t.Fatalf("%s\nwas converted to %s\nthen to %s\nthen to %s", text, typed, back, again)
 			}
 		}
 	})
@@ -219,7 +219,7 @@ func acceptable(typed string) bool {
 	return err == nil
 }
 
-// canonical is the same for values that DynamoDB takes for the same.
+// canonical returns the same text for values that DynamoDB considers equal.
 func canonical(t testing.TB, typed string) string {
 	t.Helper()
 	v, err := value.Parse([]byte(typed))
@@ -251,7 +251,7 @@ func sortSets(v *value.Value) {
 	}
 }
 
-// Any number stored by DynamoDB keeps its digits in both directions.
+// TestNumbersAreExact checks that all numbers of DynamoDB keep their digits in both directions.
 func TestNumbersAreExact(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -269,19 +269,19 @@ func TestNumbersAreExact(t *testing.T) {
 		}
 		stored, ok := wire.AppendNumber(nil, []byte(text))
 		if !ok {
-			t.Fatalf("%s is no number", text)
+			t.Fatalf("%s isn't a number", text)
 		}
 		plain := plainOf(`{"N":"` + string(stored) + `"}`)
 		if plain != string(stored) {
-			t.Errorf("%s came out as %s", stored, plain)
+			t.Errorf("%s was converted to plain %s", stored, plain)
 		}
 		if in := typedOf(false, plain); in != `{"N":"`+string(stored)+`"}` {
-			t.Errorf("%s went in as %s", plain, in)
+			t.Errorf("%s was converted to typed %s", plain, in)
 		}
 	}
 }
 
-// FuzzStored converts any item that DynamoDB stores to JSON with the same numbers.
+// FuzzStored converts items to plain JSON, which must have the same numbers.
 func FuzzStored(f *testing.F) {
 	for _, s := range []string{`{"M":{"a":{"NS":["1","2"]},"b":{"L":[{"S":"x"},{"NULL":true}]},"c":{"B":"aGVsbG8="},"d":{"BS":["","YQ=="]}}}`,
 		`{"SS":["a","\u0061b"]}`, `{"N":"1e125"}`, `{"L":[{"BOOL":false}]}`} {
@@ -295,15 +295,15 @@ func FuzzStored(f *testing.F) {
 		stored := string(v.Append(nil))
 		plain := plainOf(stored)
 		if !wire.Valid([]byte(plain), wire.MaxDepth) {
-			t.Fatalf("%s became %s", stored, plain)
+			t.Fatalf("%s was converted to %s", stored, plain)
 		}
 		if got, want := numbersIn(plain), storedNumbers(nil, &v); !slices.Equal(got, want) {
-			t.Fatalf("%s\nbecame %s\nwith %s instead of %s", stored, plain, got, want)
+			t.Fatalf("%s\nwas converted to %s\nwith the numbers %s, want %s", stored, plain, got, want)
 		}
 	})
 }
 
-// numbersIn lists the numbers of a JSON text, sorted.
+// numbersIn returns the numbers of a JSON text, sorted.
 func numbersIn(text string) (list []string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -319,7 +319,7 @@ func numbersIn(text string) (list []string) {
 	}
 }
 
-// storedNumbers lists the numbers in a value, sorted.
+// storedNumbers appends the numbers in a value.
 func storedNumbers(list []string, v *value.Value) []string {
 	if v.Type == value.Number {
 		list = append(list, string(v.Text))

@@ -14,36 +14,36 @@ func TestIndent(t *testing.T) {
 	f.setAnswer(200, `{"Item":{"n":{"N":"9007199254740993"}}}`)
 	got := f.do("POST", "/GetItemJSON", `{}`, "X-Bbpd-Indent", "")
 	if got.body != "{\n\t\"Item\": {\n\t\t\"n\": 9007199254740993\n\t}\n}" {
-		t.Errorf("%s", got.body)
+		t.Errorf("got %s", got.body)
 	}
 	got = f.do("POST", "/GetItem", `{}`, "x-bbpd-indent", "0")
 	if !strings.HasPrefix(got.body, "{\n\t\"Item\"") || got.head.Get("x-amz-crc32") != "" || got.head.Get("Content-Type") != "application/json" {
-		t.Errorf("%s %v", got.body, got.head)
+		t.Errorf("got %s %v", got.body, got.head)
 	}
 	f.setAnswer(400, `{"__type":"x"}`)
 	if got = f.do("POST", "/GetItem", `{}`, "X-Bbpd-Indent", "True"); got.status != 400 || got.body != "{\n\t\"__type\": \"x\"\n}" {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("got %d %s", got.status, got.body)
 	}
 	f.setAnswer(413, ``)
 	if got = f.do("POST", "/GetItem", `{}`, "X-Bbpd-Indent", "True"); got.status != 413 || got.body != "" {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("got %d %s", got.status, got.body)
 	}
 	f.setAnswer(404, "<UnknownOperationException/>\n")
 	if got = f.do("POST", "/GetItem", `{}`, "X-Bbpd-Indent", "True"); got.body != "<UnknownOperationException/>\n" {
-		t.Errorf("%s", got.body)
+		t.Errorf("got %s", got.body)
 	}
 }
 
-// An answer as the service gave it keeps its checksum.
+// TestChecksumOfUnchangedAnswer checks that an unchanged answer of the service keeps its checksum.
 func TestChecksumOfUnchangedAnswer(t *testing.T) {
 	f := newFixture(t)
 	got := f.do("POST", "/GetItem", `{}`)
 	if got.head.Get("x-amz-crc32") != "4711" || got.head.Get("Content-Type") != "application/json" || len(got.head.Values("Content-Type")) != 1 {
-		t.Errorf("%v", got.head)
+		t.Errorf("got the fields %v", got.head)
 	}
 }
 
-// envelope is bbpd's.
+// envelope is bbpd's envelope of an answer.
 type envelope struct {
 	Name       string
 	StatusCode int
@@ -71,13 +71,13 @@ func TestVerbose(t *testing.T) {
 			}
 			if e.Name != name || e.StatusCode != 200 || e.Body != body || e.Run.Method != method || e.Run.Host != "localhost" ||
 				!e.Run.Start.Equal(start) || e.Run.End.Sub(start) != time.Since(start) || e.Run.Duration != time.Since(start).String() {
-				t.Errorf("%s: %+v", path, e)
+				t.Errorf("%s: got the envelope %+v", path, e)
 			}
 			if got.head.Get("x-amz-crc32") != "" {
-				t.Errorf("%v", got.head)
+				t.Errorf("got the fields %v", got.head)
 			}
 			if !strings.HasPrefix(got.body, `{"Name":"`+name+`","StatusCode":200,"Body":"{`) {
-				t.Errorf("%s", got.body)
+				t.Errorf("got %s", got.body)
 			}
 		}
 		raw := `{"Item":{"a":{"S":"\"<\n"}}}`
@@ -93,16 +93,16 @@ func TestVerbose(t *testing.T) {
 	})
 }
 
-// The envelope may be indented; its content remains a string.
+// TestVerboseIndented checks that the envelope may be indented, and that its content is a string.
 func TestVerboseIndented(t *testing.T) {
 	f := newFixture(t)
 	got := f.do("POST", "/GetItem", `{}`, "X-Bbpd-Verbose", "1", "X-Bbpd-Indent", "1")
 	if !strings.HasPrefix(got.body, "{\n\t\"Name\": \"DynamoDB_20120810.GetItem\",\n\t\"StatusCode\": 200,\n\t\"Body\": \"{}\",\n\t\"Run\": {\n\t\t\"Method\"") {
-		t.Errorf("%s", got.body)
+		t.Errorf("got %s", got.body)
 	}
 }
 
-// Errors have the same form on all routes.
+// TestVerboseError checks that errors have the same form on all routes.
 func TestVerboseError(t *testing.T) {
 	f := newFixture(t)
 	f.setAnswer(400, errorBody("ValidationException", "x"))

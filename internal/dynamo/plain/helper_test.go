@@ -19,11 +19,10 @@ import (
 type fakeService struct {
 	t         testing.TB
 	mu        sync.Mutex
-	asked     []string // "GetItem {...}"
+	asked     []string // for example "GetItem {...}"
 	forwarded int      // exchanges that were forwarded unchanged
-	rejectAll bool     // admits no client
-	// reply answers an operation. It is called by one goroutine at a time unless
-	// free is set.
+	rejectAll bool     // authentication fails
+	// reply answers an operation. Its calls are not concurrent unless concurrent is set.
 	reply      func(op, body string) (status int, answer string)
 	concurrent bool
 }
@@ -45,11 +44,11 @@ func (f *fakeService) Admit(x *edge.Exchange) func(*edge.Exchange) {
 	return f.ask
 }
 
-// ask accepts only DynamoDB's own protocol.
+// ask executes an operation. It accepts only DynamoDB's own protocol.
 func (f *fakeService) ask(x *edge.Exchange) {
 	r := &x.Request
 	if string(r.Method) != "POST" || string(r.Path) != "/" || len(r.RawQuery) > 0 || string(r.Get("Content-Type")) != protocolType || r.Get("Content-Encoding") != nil {
-		f.t.Errorf("the service was given %s %s?%s with %q", r.Method, r.Path, r.RawQuery, r.Fields)
+		f.t.Errorf("the service received %s %s?%s with %q", r.Method, r.Path, r.RawQuery, r.Fields)
 	}
 	_, op, ok := strings.Cut(string(r.Get("X-Amz-Target")), ".")
 	if !ok {
@@ -70,7 +69,7 @@ func (f *fakeService) ask(x *edge.Exchange) {
 	x.Reply.Field("x-amz-crc32", "4711")
 	x.Reply.Field("Cache-Status", "kasoku; hit")
 	x.Record.Decision = telemetry.Hit
-	x.Record.Table, _ = wire.Lookup(x.Body, "TableName") // the body's own memory, as the service has it
+	x.Record.Table, _ = wire.Lookup(x.Body, "TableName") // refers to the body's memory, as in the real service
 }
 
 // take returns the requests since the last call.
@@ -88,7 +87,7 @@ type fixture struct {
 	h   *Handler
 }
 
-// newFixture has a service that answers everything with {}.
+// newFixture returns a fixture whose service answers everything with {}.
 func newFixture(t testing.TB) *fixture {
 	f := &fixture{t: t, svc: &fakeService{t: t}}
 	f.setAnswer(http.StatusOK, `{}`)
@@ -122,7 +121,7 @@ func (f *fixture) doWithContext(ctx context.Context, method, url, body string, f
 	x := edge.Detached(ctx, r, []byte(body), time.Now())
 	f.h.Serve(x)
 	if string(x.Request.Path) != path || string(x.Request.Method) != method || string(x.Body) != body {
-		f.t.Errorf("%s %s was left as %s %s %.500s", method, url, x.Request.Method, x.Request.Path, x.Body)
+		f.t.Errorf("the request %s %s was changed to %s %s %.500s", method, url, x.Request.Method, x.Request.Path, x.Body)
 	}
 	return result{x.Reply.Status, string(x.Reply.Body), headOf(f.t, x), x.Record.Decision}
 }
@@ -134,14 +133,13 @@ func headOf(t testing.TB, x *edge.Exchange) http.Header {
 		if name, value, ok := strings.Cut(line, ": "); ok {
 			h.Add(name, value)
 		} else if line != "" {
-			t.Errorf("header line %q", line)
+			t.Errorf("got the invalid header line %q", line)
 		}
 	}
 	return h
 }
 
-// expect sends a request and checks status and body; the body as JSON unless it is
-// none.
+// expect sends a request and checks status and body. The body is compared as JSON if it is JSON.
 func (f *fixture) expect(method, url, body string, status int, want string, fields ...string) result {
 	f.t.Helper()
 	got := f.do(method, url, body, fields...)
@@ -156,11 +154,11 @@ func (f *fixture) expectRequests(want ...string) {
 	f.t.Helper()
 	got := f.svc.take()
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		f.t.Errorf("the service was asked\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		f.t.Errorf("the service received\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// sameJSON compares with numbers as text.
+// sameJSON compares JSON texts, with numbers as text.
 func sameJSON(a, b string) bool {
 	norm := func(s string) string {
 		d := json.NewDecoder(strings.NewReader(s))

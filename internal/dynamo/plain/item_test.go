@@ -25,7 +25,7 @@ func TestGetItemJSON(t *testing.T) {
 		}
 		if got.head.Get("Content-Type") != "application/json" || len(got.head.Values("Content-Type")) != 1 || got.head.Get("x-amz-crc32") != "" ||
 			got.head.Get("Cache-Status") != "kasoku; hit" {
-			t.Errorf("%v", got.head)
+			t.Errorf("got the fields %v", got.head)
 		}
 		f.expectRequests(`GetItem {"TableName":"t","Key":{"h":{"S":"a"}}}`)
 	}
@@ -37,7 +37,8 @@ func TestGetItemJSON(t *testing.T) {
 	get(`{"ConsumedCapacity":{"CapacityUnits":0.5} , "Item":{"a":{"NULL":true}}}`, `{"ConsumedCapacity":{"CapacityUnits":0.5},"Item":{"a":null}}`)
 }
 
-// An answer that no DynamoDB gives is the origin's fault, and not the client's.
+// TestGetItemJSONInvalidAnswer checks that an answer that DynamoDB does not send is reported as an
+// error of the origin.
 func TestGetItemJSONInvalidAnswer(t *testing.T) {
 	f := newFixture(t)
 	for _, answer := range []string{`[]`, `"x"`, `{"Item":[]}`, `{"Item":{"a":1}}`, `{"Item":{"a":{"X":"x"}}}`} {
@@ -45,12 +46,12 @@ func TestGetItemJSONInvalidAnswer(t *testing.T) {
 		got := f.expect("POST", "/GetItemJSON", `{}`, http.StatusInternalServerError,
 			errorBody("InternalServerError", "The origin's answer has a form that DynamoDB's does not have"))
 		if len(got.head.Values("Cache-Status")) != 1 {
-			t.Errorf("%s: %v", answer, got.head)
+			t.Errorf("%s: got the fields %v", answer, got.head)
 		}
 	}
 }
 
-// Errors are AWS's own, with their status.
+// TestErrorsAreRelayed checks that errors are relayed with their status.
 func TestErrorsAreRelayed(t *testing.T) {
 	f := newFixture(t)
 	paths := []string{"/GetItemJSON", "/PutItemJSON", "/GetItem", "/BatchGetItemJSON", "/BatchWriteItemJSON"}
@@ -64,7 +65,7 @@ func TestErrorsAreRelayed(t *testing.T) {
 		for _, path := range paths {
 			got := f.expect("POST", path, `{"TableName":"t"}`, status, body)
 			if got.head.Get("Content-Type") != "application/json" || got.head.Get("x-amz-crc32") != "4711" {
-				t.Errorf("%s: %v", path, got.head)
+				t.Errorf("%s: got the fields %v", path, got.head)
 			}
 		}
 	}
@@ -83,13 +84,13 @@ func TestPutItemJSON(t *testing.T) {
 	put(`{"Item":{"a":1}, "ExpressionAttributeValues":{":a":{"N":"1"}} ,"ReturnValuesOnConditionCheckFailure":"ALL_OLD","Other":[1,{"Item":{"a":1}}]}`,
 		`{"Item":{"a":{"N":"1"}}, "ExpressionAttributeValues":{":a":{"N":"1"}} ,"ReturnValuesOnConditionCheckFailure":"ALL_OLD","Other":[1,{"Item":{"a":1}}]}`)
 	put(`{"\u0049tem":{"a":1}}`, `{"\u0049tem":{"a":{"N":"1"}}}`)
-	// A body without an item is left for the service to reject.
+	// A body without an item is forwarded, for the service to reject.
 	put(`{"TableName":"t"}`, `{"TableName":"t"}`)
 	put(`{"Item":[1]}`, `{"Item":[1]}`)
 	put(`{"Item":null}`, `{"Item":null}`)
 	put(`{}`, `{}`)
 	put(`[]`, `[]`)
-	// The answer is DynamoDB's own.
+	// The answer is relayed unchanged.
 	f.setAnswer(http.StatusOK, `{"Attributes":{"a":{"NS":["2","1"]}}}`)
 	f.expect("POST", "/PutItemJSON", `{"TableName":"t","Item":{}}`, http.StatusOK, `{"Attributes":{"a":{"NS":["2","1"]}}}`)
 }
@@ -106,7 +107,7 @@ func TestMalformedJSON(t *testing.T) {
 	f.expectRequests()
 }
 
-// A small request can't be expanded into a huge one.
+// TestPutItemJSONTooLarge checks that a small request can't be expanded into a huge one.
 func TestPutItemJSONTooLarge(t *testing.T) {
 	f := newFixture(t)
 	want := errorBody("ValidationException", "The request has more than 16 MiB with its items as attribute values")
@@ -119,7 +120,7 @@ func TestPutItemJSONTooLarge(t *testing.T) {
 	f.expect("POST", "/PutItemJSON", `{"Item":{"a":[true`+strings.Repeat(`,1`, maxBody/100)+`]}}`, http.StatusOK, `{}`)
 }
 
-// How arrays are read is the service's and the table's own.
+// TestArrays checks how the service and its tables can configure the conversion of arrays.
 func TestArrays(t *testing.T) {
 	f := newFixture(t)
 	yes, no := true, false
@@ -141,12 +142,12 @@ func TestArrays(t *testing.T) {
 	put("list-1", list)
 	put("quiet", set)
 	put("other", set)
-	// A request without a name has the service's.
+	// A request without a table name uses the service's setting.
 	f.do("POST", "/PutItemJSON", `{"Item":{"a":[1,1]}}`)
 	f.expectRequests(`PutItem {"Item":{"a":` + set + `}}`)
 }
 
-// Items that are read in one batch have their own table's arrays.
+// TestArraysInOneBatch checks that each item of a batch has the setting of its table.
 func TestArraysInOneBatch(t *testing.T) {
 	f := newFixture(t)
 	yes := true
@@ -155,8 +156,8 @@ func TestArraysInOneBatch(t *testing.T) {
 	f.expectRequests(`BatchWriteItem {"RequestItems":{"l":[{"PutRequest":{"Item":{"a":{"L":[{"S":"x"}]}}}}],"s":[{"PutRequest":{"Item":{"a":{"SS":["x"]}}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
 }
 
-// The access log is written after the exchange: its table name must not alias memory that
-// the next exchange writes to.
+// TestRecordOutlivesTheTask checks that the table name of the access log, which is written after
+// the exchange, does not refer to memory that the next exchange writes to.
 func TestRecordOutlivesTheTask(t *testing.T) {
 	f := newFixture(t)
 	put := func(table string) *edge.Exchange {
@@ -170,6 +171,6 @@ func TestRecordOutlivesTheTask(t *testing.T) {
 		put("other")
 	}
 	if string(x.Record.Table) != `"first"` {
-		t.Errorf("the record says %s", x.Record.Table)
+		t.Errorf("the record has the table %s", x.Record.Table)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Every operation has a route of its own, except those that delete tables.
+// TestRawRoutes checks that each operation has a route, except those that delete tables.
 func TestRawRoutes(t *testing.T) {
 	f := newFixture(t)
 	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
@@ -38,7 +38,7 @@ func TestTargets(t *testing.T) {
 		"/GetItemJSON": "DynamoDB_20120810.GetItem", "/PutItemJSON": "DynamoDB_20120810.PutItem", "/Status": "",
 	} {
 		if targets[path] != want {
-			t.Errorf("%s asks for %q; want %q", path, targets[path], want)
+			t.Errorf("%s: got the target %q; want %q", path, targets[path], want)
 		}
 	}
 	f.do("POST", "/RawPost/DynamoDB_20120810.DeleteTable", `{"TableName":"t"}`)
@@ -47,7 +47,7 @@ func TestTargets(t *testing.T) {
 	f.expectRequests(`DeleteTable {"TableName":"t"}`, `ListStreams {}`, `?GetItem {}`)
 }
 
-// Requests without a route are forwarded unchanged.
+// TestForwardedRequests checks that requests without a route are forwarded unchanged.
 func TestForwardedRequests(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/x", "/getitem", "/GetItem/", "/GetItem/x", "/StatusTable", "/StatusTable/", "/StatusTable/a/b", "/DescribeTable/",
@@ -67,7 +67,7 @@ func TestMethods(t *testing.T) {
 		got := f.expect(method, path, ``, http.StatusMethodNotAllowed,
 			errorBody("UnknownOperationException", method+" is not a method of "+path+"; it takes "+allow))
 		if got.head.Get("Allow") != allow || got.head.Get("Content-Type") != "application/json" || got.head.Get("Cache-Status") != "kasoku; detail=local" {
-			t.Errorf("%s %s: %v", method, path, got.head)
+			t.Errorf("%s %s: got the fields %v", method, path, got.head)
 		}
 	}
 	for path, r := range routes {
@@ -87,19 +87,19 @@ func TestMethods(t *testing.T) {
 	f.expectRequests()
 	for _, path := range []string{"/StatusTable/t", "/DescribeTable/t"} {
 		if got := f.do("POST", path, ``); got.status != http.StatusMethodNotAllowed || got.head.Get("Allow") != "GET, HEAD" {
-			t.Errorf("POST %s: %d %v", path, got.status, got.head)
+			t.Errorf("POST %s: got %d %v", path, got.status, got.head)
 		}
 	}
 	f.expectRequests()
 	for _, path := range []string{"/Status", "/ListTables", "/DescribeTable/t"} {
 		if got := f.do("HEAD", path, ``); got.status != http.StatusOK {
-			t.Errorf("HEAD %s: %d", path, got.status)
+			t.Errorf("HEAD %s: got %d", path, got.status)
 		}
 	}
 }
 
-// Requests to / that are bbpd's rather than DynamoDB's are answered as the routes
-// are; DynamoDB's own go to the service untouched.
+// TestBbpdRequestsToRoot checks that requests to / in bbpd's form are answered like the routes, and
+// that those in DynamoDB's form are forwarded unchanged.
 func TestBbpdRequestsToRoot(t *testing.T) {
 	f := newFixture(t)
 	asked := func(want string, fields ...string) {
@@ -108,7 +108,7 @@ func TestBbpdRequestsToRoot(t *testing.T) {
 		if want == "" {
 			f.expectRequests()
 			if got.status != http.StatusTeapot {
-				t.Errorf("%v: %d; want it to be the service's", fields, got.status)
+				t.Errorf("%v: got %d; want the service's answer", fields, got.status)
 			}
 			return
 		}
@@ -127,15 +127,15 @@ func TestBbpdRequestsToRoot(t *testing.T) {
 	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own, "X-Bbpd-Indent", "")
 	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own, "x-bbpd-verbose", "0")
 	asked("ListStreams {}", "X-Amz-Target", "DynamoDBStreams_20120810.ListStreams")
-	// Names that only paths have, and names of nothing: the service refuses them.
+	// Names that only paths have, and unknown names: the service refuses them.
 	asked("GetItemJSON {}", "X-Amz-Target", "GetItemJSON")
 	asked("Status {}", "X-Amz-Target", "Status")
 	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20111205.GetItem")
 	asked(" {}", "X-Amz-Target", "")
 }
 
-// The header fields that a client sent reach the service once, as the protocol wants
-// them.
+// TestHeaderIsReplaced checks that the service gets the header fields of its protocol once, whatever
+// the client sent.
 func TestHeaderIsReplaced(t *testing.T) {
 	f := newFixture(t)
 	f.do("POST", "/GetItem", `{}`, "Content-Type", "text/plain", "X-Amz-Target", "DynamoDB_20120810.DeleteTable",
@@ -143,8 +143,8 @@ func TestHeaderIsReplaced(t *testing.T) {
 	f.expectRequests("GetItem {}")
 }
 
-// A browser that shows a page of another site must not use a service on its reader's
-// machine.
+// TestCrossOrigin checks that a browser that shows a page of another site can't use a service on its
+// user's machine.
 func TestCrossOrigin(t *testing.T) {
 	f := newFixture(t)
 	try := func(allowed bool, fields ...string) {
@@ -152,10 +152,10 @@ func TestCrossOrigin(t *testing.T) {
 		for _, path := range []string{"/PutItemJSON", "/RawPost/DynamoDB_20120810.DeleteTable", "/BatchWriteItem"} {
 			got := f.do("POST", path, `{}`, fields...)
 			if (got.status == http.StatusOK) != allowed {
-				t.Errorf("%s with %v: %d %s", path, fields, got.status, got.body)
+				t.Errorf("%s with %v: got %d %s", path, fields, got.status, got.body)
 			}
 			if !allowed && (got.status != http.StatusForbidden || got.body != errorBody("AccessDeniedException", "A page of another origin may not use this route")) {
-				t.Errorf("%s with %v: %d %s", path, fields, got.status, got.body)
+				t.Errorf("%s with %v: got %d %s", path, fields, got.status, got.body)
 			}
 		}
 	}
@@ -172,7 +172,8 @@ func TestCrossOrigin(t *testing.T) {
 	f.expect("GET", "/ListTables", ``, http.StatusOK, `{}`, "Origin", "http://evil.example")
 }
 
-// A client that isn't admitted receives the service's error, and nothing is forwarded.
+// TestNotAdmitted checks that a client that isn't authenticated gets the service's error, and that
+// nothing is forwarded.
 func TestNotAdmitted(t *testing.T) {
 	f := newFixture(t)
 	f.svc.rejectAll = true
@@ -180,7 +181,7 @@ func TestNotAdmitted(t *testing.T) {
 		method := strings.SplitN(r.allow, ",", 2)[0]
 		got := f.expect(method, path, `{}`, http.StatusBadRequest, errorBody("InvalidSignatureException", "no"))
 		if got.head.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %v", path, got.head)
+			t.Errorf("%s: got the fields %v", path, got.head)
 		}
 	}
 	f.expectRequests()

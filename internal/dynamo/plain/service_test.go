@@ -24,7 +24,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// The item of the walk-through of 2015, as an origin answers it.
+// item is the item of bbpd's walk-through of 2015, as an origin returns it.
 const item = `{"TheHashKey":{"S":"a-hash-key"},"TheRangeKey":{"N":"1"},"num":{"N":"1"},"numlist":{"NS":["-7234234234.234234","1","2","3","7","9"]},"stringlist":{"SS":["pk1_a","pk1_b","pk1_c"]}}`
 
 const (
@@ -33,7 +33,7 @@ const (
 	projects = `{"TableName":"bbpd-test","Key":{"TheHashKey":{"S":"a-hash-key"},"TheRangeKey":{"N":"1"}},"ProjectionExpression":"num","ReturnConsumedCapacity":"TOTAL"}`
 )
 
-// store answers every read with one item and accepts every write.
+// store returns an origin that answers every read with one item and accepts every write.
 func store(t testing.TB) *httptest.Server {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
@@ -54,7 +54,7 @@ func store(t testing.TB) *httptest.Server {
 	return srv
 }
 
-// routes puts the routes before a service.
+// routes returns the routes in front of a service.
 func routes(t testing.TB, keys ...accel.Key) *plain.Handler {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Settle: time.Nanosecond, Generations: 1 << 16})
@@ -76,7 +76,7 @@ func routes(t testing.TB, keys ...accel.Key) *plain.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(svc.Close)
-	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as lately written
+	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as recently written
 	return plain.New("bbpd", svc, plain.Config{})
 }
 
@@ -84,7 +84,7 @@ func request(method, path string, fields ...string) http1.Request {
 	return http1.Request{Method: []byte(method), Target: []byte(path), Path: []byte(path), Host: []byte("127.0.0.1"), Minor: 1, Fields: http1.FieldsOf(fields...)}
 }
 
-// signed is a request that a client with a key has signed as it is sent.
+// signed returns a request that was signed with a key.
 func signed(t testing.TB, key accel.Key, method, path, body string) http1.Request {
 	t.Helper()
 	r := request(method, path, "Host", "127.0.0.1", "Content-Length", fmt.Sprint(len(body)))
@@ -126,8 +126,8 @@ func TestCached(t *testing.T) {
 		`{"Item":{"TheHashKey":"b","TheRangeKey":2,"list":[1,"",null],"empty":""}}`, telemetry.Hit)
 }
 
-// A signature covers the request as it was sent, and each operation of it is held to
-// the permissions of its key.
+// TestSigned checks that a signature covers the request as it was sent, and that each operation of
+// it needs permission.
 func TestSigned(t *testing.T) {
 	reader := accel.Key{ID: "READER", Secret: "r", Tables: []string{"bbpd-*"}, Allow: []wire.Access{wire.Read}}
 	h := routes(t, reader)
@@ -135,7 +135,7 @@ func TestSigned(t *testing.T) {
 		t.Helper()
 		x := ask(t, h, r, body)
 		if x.Reply.Status != status || !strings.Contains(string(x.Reply.Body), part) {
-			t.Errorf("%s: %d %s; want %d with %s", r.Path, x.Reply.Status, x.Reply.Body, status, part)
+			t.Errorf("%s: got %d %s; want %d with %s", r.Path, x.Reply.Status, x.Reply.Body, status, part)
 		}
 		if !strings.Contains(string(x.Reply.Head()), "Content-Type: application/json\r\n") {
 			t.Errorf("%s: %s", r.Path, x.Reply.Head())
@@ -160,7 +160,7 @@ func TestSigned(t *testing.T) {
 	want(moved, getIt, 400, `InvalidSignatureException`)
 }
 
-// A plain hit costs no memory, signed or not.
+// TestHitAllocates checks that a hit through the routes doesn't allocate, signed or not.
 func TestHitAllocates(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")
@@ -181,14 +181,14 @@ func TestHitAllocates(t *testing.T) {
 				}
 				hit()
 				if n := testing.AllocsPerRun(200, hit); n > 0 || x.Record.Decision != telemetry.Hit {
-					t.Errorf("%s %s %s: %v allocations, %s", name, path, body, n, x.Record.Decision)
+					t.Errorf("%s %s %s: got %v allocations, want none; %s", name, path, body, n, x.Record.Decision)
 				}
 			}
 		}
 	}
 }
 
-// BenchmarkGetItemJSON is a hit through the routes beside the same hit without them.
+// BenchmarkGetItemJSON compares a hit through the routes with the same hit without them.
 func BenchmarkGetItemJSON(b *testing.B) {
 	h := routes(b)
 	for _, path := range []string{"/", "/GetItem", "/GetItemJSON"} {

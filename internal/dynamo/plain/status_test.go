@@ -14,7 +14,7 @@ func (f *fixture) status() statusPage {
 	got := f.do("GET", "/Status", "")
 	var page statusPage
 	if err := json.Unmarshal([]byte(got.body), &page); err != nil || got.status != 200 {
-		f.t.Fatalf("%d %s: %v", got.status, got.body, err)
+		f.t.Fatalf("got %d %s: %v", got.status, got.body, err)
 	}
 	return page
 }
@@ -35,7 +35,7 @@ func TestStatus(t *testing.T) {
 		first := page.Summary
 		if page.Status != "ready" || first.ResponseCount != "0" || first.LastResponse != "no requests made yet" || first.AverageResponse != "0.00ms" ||
 			first.LongestResponse != "0.00ms" || first.RunningTime != "1m30s" || !strings.HasPrefix(first.StartTime, "2000-01-01 00:00:00 ") {
-			t.Errorf("%+v", page)
+			t.Errorf("got the page %+v", page)
 		}
 		took = 30 * time.Millisecond
 		f.do("POST", "/GetItem", `{}`)
@@ -44,19 +44,19 @@ func TestStatus(t *testing.T) {
 		f.do("POST", "/GetItem", `bad`)
 		f.do("GET", "/GetItem", ``)
 		time.Sleep(time.Second)
-		// The pages themselves count, errors do not.
+		// Requests for the status are counted, errors are not.
 		got := f.status().Summary
 		if got.ResponseCount != "3" || got.LongestResponse != "30.00ms" || got.AverageResponse != "13.33ms" || !strings.HasSuffix(got.LastResponse, ", (1.05s ago)") &&
 			!strings.HasSuffix(got.LastResponse, ", (1.01s ago)") {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v", got)
 		}
 		if page.Args["X-Bbpd-Indent"] == "" || page.Args["X-Bbpd-Verbose"] == "" || len(page.Args) != 2 {
-			t.Errorf("%v", page.Args)
+			t.Errorf("got the arguments %v", page.Args)
 		}
 	})
 }
 
-// The page lists all routes, including bbpd's own.
+// TestAvailableHandlers checks that the page lists all routes, including bbpd's own.
 func TestAvailableHandlers(t *testing.T) {
 	page := newFixture(t).status()
 	for _, path := range []string{"/", "/BatchGetItem", "/BatchGetItemJSON", "/BatchWriteItem", "/BatchWriteItemJSON", "/CreateTable", "/DeleteItem", "/DescribeTable",
@@ -67,6 +67,6 @@ func TestAvailableHandlers(t *testing.T) {
 		}
 	}
 	if slices.Contains(page.AvailableHandlers, "/DeleteTable") || !slices.IsSorted(page.AvailableHandlers) {
-		t.Errorf("%v", page.AvailableHandlers)
+		t.Errorf("got the handlers %v", page.AvailableHandlers)
 	}
 }

@@ -21,7 +21,7 @@ func TestDescribeTable(t *testing.T) {
 	missing := errorBody("ResourceNotFoundException", "Requested resource not found: Table: t not found")
 	f.setAnswer(400, missing)
 	f.expect("GET", "/DescribeTable/t", ``, 400, missing)
-	f.expectRequests(`DescribeTable {"TableName":"t"}`) // and not once more to see whether it is in creation
+	f.expectRequests(`DescribeTable {"TableName":"t"}`) // no second request to check whether the table is being created
 	f.setAnswer(200, `{"Table":{}}`)
 	f.do("POST", "/DescribeTable", `{"TableName":"t"}`)
 	f.expectRequests(`DescribeTable {"TableName":"t"}`)
@@ -73,7 +73,7 @@ func TestStatusTable(t *testing.T) {
 		f.svc.reply = describeWithStatuses(status)
 		got := f.do("GET", url, "")
 		if got.status != 200 || !strings.HasPrefix(got.body, fmt.Sprintf(`{"Name":"DescribeTable","StatusCode":200,"Body":"{\"StatusResult\":%v}","Run":{"Method":"GET"`, want)) {
-			t.Errorf("%s of %s: %d %s", url, status, got.status, got.body)
+			t.Errorf("%s with the status %s: got %d %s", url, status, got.status, got.body)
 		}
 		f.expectRequests(`DescribeTable {"TableName":"t"}`)
 	}
@@ -97,10 +97,10 @@ func TestStatusTablePolls(t *testing.T) {
 			got := f.do("GET", url, "")
 			took := time.Since(start)
 			if !strings.Contains(got.body, fmt.Sprintf(`{\"StatusResult\":%v}`, want)) || took < minimum || took > maximum {
-				t.Errorf("%s: %s after %v", url, got.body, took)
+				t.Errorf("%s: got %s after %v", url, got.body, took)
 			}
 			if n := len(f.svc.take()); polls != 0 && n != polls {
-				t.Errorf("%s: %d looks", url, n)
+				t.Errorf("%s: got %d polls", url, n)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestStatusTablePolls(t *testing.T) {
 	try("/StatusTable/t?poll=1&status=DELETING", true, minPoll, minPoll, 2, "ACTIVE", "DELETING")
 }
 
-// Polling stops when the client disconnects.
+// TestStatusTableClientDisconnects checks that polling stops when the client disconnects.
 func TestStatusTableClientDisconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -120,12 +120,12 @@ func TestStatusTableClientDisconnects(t *testing.T) {
 		start := time.Now()
 		f.doWithContext(ctx, "GET", "/StatusTable/t?poll=1", "")
 		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("it went on for %v", took)
+			t.Errorf("polling took %v", took)
 		}
 	})
 }
 
-// tableInCreation answers operations on a table that is in creation for a while.
+// tableInCreation answers operations on a table that is being created until a time.
 type tableInCreation struct {
 	active  time.Time
 	refusal string
@@ -148,7 +148,7 @@ func (c *tableInCreation) reply(op, body string) (int, string) {
 	return 200, `{}`
 }
 
-// An operation on a table that is just being created waits for it.
+// TestWaitsForCreation checks that an operation on a table that is being created waits for it.
 func TestWaitsForCreation(t *testing.T) {
 	notFound, inUse := errorBody("ResourceNotFoundException", "Requested resource not found"),
 		errorBody("ResourceInUseException", "Attempt to change a resource which is still in use: Table is being created: t")
@@ -160,10 +160,10 @@ func TestWaitsForCreation(t *testing.T) {
 			f.svc.reply = c.reply
 			got := f.do("POST", path, body, fields...)
 			if late := time.Since(c.active); got.status != 200 || late < 0 || late > maxPoll || len(got.head.Values("Cache-Status")) != 1 {
-				t.Errorf("%s: %d %s, %v after the table was there, %v", path, got.status, got.body, late, got.head)
+				t.Errorf("%s: got %d %s, %v after the creation, %v", path, got.status, got.body, late, got.head)
 			}
 			if c.asked != 2 {
-				t.Errorf("%s: asked %d times", path, c.asked)
+				t.Errorf("%s: the service received %d requests, want 2", path, c.asked)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestWaitsForCreation(t *testing.T) {
 	try("/TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t"}}]}`, notFound)
 }
 
-// In a batch of several segments each waits.
+// TestBatchWaitsForCreation checks that each segment of a batch waits.
 func TestBatchWaitsForCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -187,12 +187,13 @@ func TestBatchWaitsForCreation(t *testing.T) {
 		f.svc.reply = c.reply
 		f.expect("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`, 200, `{"UnprocessedItems":{}}`)
 		if c.asked != 6 {
-			t.Errorf("asked %d times", c.asked)
+			t.Errorf("the service received %d requests", c.asked)
 		}
 	})
 }
 
-// Errors of tables that aren't being created are returned at once.
+// TestDoesNotWaitForOtherErrors checks that errors of tables that aren't being created are returned
+// at once.
 func TestDoesNotWaitForOtherErrors(t *testing.T) {
 	notFound, inUse := errorBody("ResourceNotFoundException", "x"), errorBody("ResourceInUseException", "x")
 	try := func(path, body, refusal string, want int, statuses ...string) {
@@ -211,7 +212,7 @@ func TestDoesNotWaitForOtherErrors(t *testing.T) {
 			start := time.Now()
 			f.expect("POST", path, body, 400, refusal)
 			if took := time.Since(start); took != 0 || asked != want {
-				t.Errorf("%s: asked %d times in %v", path, asked, took)
+				t.Errorf("%s: the service received %d requests in %v", path, asked, took)
 			}
 		})
 	}
@@ -223,11 +224,11 @@ func TestDoesNotWaitForOtherErrors(t *testing.T) {
 	try("/PutItemJSON", table, errorBody("ValidationException", "x"), 1, "CREATING")
 	try("/PutItemJSON", `{"TableName":5}`, notFound, 1, "CREATING")
 	try("/ExecuteStatement", `{"Statement":"x"}`, notFound, 1, "CREATING")
-	// The table may have become active between the error and the poll: one retry, not more.
+	// The table may have become active between the error and the poll: there is one retry.
 	try("/PutItemJSON", table, notFound, 2, "ACTIVE")
 }
 
-// The wait ends with the request's time, with the service's error.
+// TestWaitHasTimeout checks that the wait ends with the request's timeout and the service's error.
 func TestWaitHasTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -237,7 +238,7 @@ func TestWaitHasTimeout(t *testing.T) {
 		start := time.Now()
 		f.expect("POST", "/PutItemJSON", `{"TableName":"t","Item":{}}`, http.StatusBadRequest, notFound)
 		if took := time.Since(start); took > 30*time.Second-replyReserve || took < 28*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("the request took %v", took)
 		}
 	})
 }

@@ -9,7 +9,7 @@ const (
 		"ConditionExpression": "attribute_not_exists(id)", "ReturnValues": "ALL_OLD"}`
 )
 
-// TestAllocations: checking a valid request allocates nothing.
+// TestAllocations checks that checking a valid request allocates nothing.
 func TestAllocations(t *testing.T) {
 	f := func(operation, body string) {
 		t.Helper()
@@ -20,7 +20,7 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n > 0 {
-			t.Errorf("%s: %v allocations", operation, n)
+			t.Errorf("%s: got %v allocations, want none", operation, n)
 		}
 	}
 	f("GetItem", smallGet)

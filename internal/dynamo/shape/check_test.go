@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// TestOperationsExist: each operation here is one of the API.
+// TestOperationsExist checks that each operation here is one of the API.
 func TestOperationsExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, list := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
@@ -41,13 +41,13 @@ func TestTableName(t *testing.T) {
 	f("arn:aws:sqs:us-east-1:000000000000:table/Users", "", false)
 }
 
-// TestEchoBounded: the echo of a request in a message is cut off, between characters.
+// TestEchoBounded checks that a part of a request in a message is truncated between characters.
 func TestEchoBounded(t *testing.T) {
 	f := func(body string) {
 		t.Helper()
 		_, message := refusal(t, "TransactGetItems", body)
 		if n := len(message); n < maxEcho || n > maxEcho+1000 || !utf8.ValidString(message) {
-			t.Errorf("a message of %d bytes, valid text: %v", n, utf8.ValidString(message))
+			t.Errorf("got a message of %d bytes, valid text: %v", n, utf8.ValidString(message))
 		}
 	}
 	const get = `{"Get":{"TableName":"abc","Key":{"a":{"S":"äöü"}}}},`
@@ -75,14 +75,14 @@ func FuzzCheck(f *testing.F) {
 		}
 		err := Check(operation, b)
 		if err == nil {
-			// The fast check must not miss faults that the complete one finds.
+			// The fast check must not miss errors that the complete one finds.
 			if o := operations[operation]; o != nil && len(o.input.faults(b)) > 0 {
-				t.Fatalf("%s %s: faults overlooked: %v", operation, body, o.input.faults(b))
+				t.Fatalf("%s %s: the fast check missed %v", operation, body, o.input.faults(b))
 			}
 			return
 		}
 		if e := err.(*wire.Error); e.Message == "" || strings.HasPrefix(e.Message, "0 ") {
-			t.Fatalf("%s %s: no message: %q", operation, body, e.Message)
+			t.Fatalf("%s %s: the error has the message %q", operation, body, e.Message)
 		}
 	})
 }

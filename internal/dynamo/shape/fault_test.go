@@ -28,7 +28,7 @@ func valueRule(comparison string) string {
 	return " failed to satisfy constraint: Member must have value " + comparison
 }
 
-// invalid returns f(operation, body, want): the message of a ValidationException.
+// invalid returns f(operation, body, want), which checks the message of a ValidationException.
 func invalid(t *testing.T) func(operation, body, want string) {
 	return func(operation, body, want string) {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestReads(t *testing.T) {
 	f("Query", `{"TableName":"abc","Select":"INVALID_VALUE"}`, oneError+"Value 'INVALID_VALUE' at 'select'"+enumOfSelect)
 	f("Query", `{"TableName":"abc","IndexName":""}`, "2 validation errors detected: Value '' at 'indexName'"+pattern+
 		"; Value '' at 'indexName'"+lengthRule("greater than or equal to 3"))
-	// The eleventh fault is not reported.
+	// The eleventh error is not reported.
 	f("Query", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","AttributesToGet":[],"IndexName":"abc;","Select":"hi","Limit":-1,
 		"KeyConditions":{"a":{},"b":{"ComparisonOperator":""}},"ConditionalOperator":"AN","QueryFilter":{"a":{},"b":{"ComparisonOperator":""}}}`,
 		"10 validation errors detected: Value 'hi' at 'select'"+enumOfSelect+"; Value 'abc;' at 'indexName'"+pattern+
@@ -175,7 +175,7 @@ func TestBatches(t *testing.T) {
 			"}, workloadProfileName=null), deleteRequest=null)]}' at 'requestItems'"+mapKeys)
 	f("BatchWriteItem", `{"RequestItems":{"!":[{"DeleteRequest":{"Key":{"a":{"":1,"iNT":1,"S":null}}}}]}}`,
 		oneError+"Value '{!=[WriteRequest(putRequest=null, deleteRequest=DeleteRequest(key={a="+attributeEcho("")+"}))]}' at 'requestItems'"+mapKeys)
-	// Enumerations are looked at before the maps are.
+	// Enumerations are checked before maps.
 	f("BatchWriteItem", `{"RequestItems":{"bad!name":[{"PutRequest":{"Item":{}}}]},"ReturnConsumedCapacity":"BOGUS","ReturnItemCollectionMetrics":"BOGUS2"}`,
 		"2 validation errors detected: Value 'BOGUS' at 'returnConsumedCapacity'"+enumOfRCC+"; Value 'BOGUS2' at 'returnItemCollectionMetrics'"+enumOfICM)
 	f("BatchWriteItem", `{"RequestItems":{"aa;":[{"PutRequest":{},"DeleteRequest":{}}]},"ReturnConsumedCapacity":"hi"}`,
@@ -185,7 +185,7 @@ func TestBatches(t *testing.T) {
 			"; Value null at 'requestItems.aa;.member.1.member.deleteRequest.key'"+notNull)
 }
 
-// attributeEcho is how an attribute value is repeated that has one member.
+// attributeEcho returns the representation in messages of an attribute value with one member.
 func attributeEcho(member string) string {
 	all := "AttributeValue("
 	for i, m := range attributeMembers {
@@ -201,17 +201,17 @@ func attributeEcho(member string) string {
 	return all + ")"
 }
 
-// TestTenFaults: no more faults are reported.
+// TestTenFaults checks that at most ten errors are reported.
 func TestTenFaults(t *testing.T) {
 	index := `{"IndexName":"!","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"Projection":{}},`
 	_, message := refusal(t, "CreateTable", `{"TableName":"abc","AttributeDefinitions":[{"AttributeName":"a"}],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
 		"GlobalSecondaryIndexes":[`+strings.Repeat(index, 5)+strings.TrimSuffix(index, ",")+`]}`)
 	if n := strings.Count(message, "failed to satisfy"); n != 10 || !strings.HasPrefix(message, "10 validation errors detected: ") {
-		t.Errorf("%d in %s", n, message)
+		t.Errorf("got %d errors in %s", n, message)
 	}
 }
 
-// TestNullInside: a null in a list or a map is missing.
+// TestNullInside checks that a null in a list or a map counts as missing.
 func TestNullInside(t *testing.T) {
 	f := invalid(t)
 	f("BatchGetItem", `{"RequestItems":{"abc":null}}`, oneError+"Value null at 'requestItems.abc.member'"+notNull)

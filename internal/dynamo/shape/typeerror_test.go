@@ -8,11 +8,11 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// refusal is the error that Check has for a body, as type and message.
+// refusal returns the type and message of the error that Check returns for a body.
 func refusal(t *testing.T, operation, body string) (typ, message string) {
 	t.Helper()
 	if !wire.Valid([]byte(body), wire.MaxDepth) {
-		t.Fatalf("the test's body is no JSON: %s", body)
+		t.Fatalf("the test's body isn't JSON: %s", body)
 	}
 	err := Check(operation, []byte(body))
 	if err == nil {
@@ -20,7 +20,7 @@ func refusal(t *testing.T, operation, body string) (typ, message string) {
 	}
 	var e *wire.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("%T is no *wire.Error: %v", err, err)
+		t.Fatalf("got a %T, want a *wire.Error: %v", err, err)
 	}
 	return e.Type, e.Message
 }
@@ -34,7 +34,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s %s\n got %s: %s\nwant %s", operation, body, typ, message, want)
 		}
 	}
-	// in puts value into the place of ? in a body.
+	// in returns a function that puts a value in the place of ? in a body.
 	in := func(operation, body string) func(value, want string) {
 		return func(value, want string) {
 			t.Helper()
@@ -72,7 +72,7 @@ func TestTypes(t *testing.T) {
 	g(`true`, "TRUE_VALUE cannot be converted to Long")
 	g(`[]`, "Unrecognized collection type class java.lang.Long")
 
-	// A list, a map and a structure that are members.
+	// A list, a map and a structure as members.
 	g = in("GetItem", `{"AttributesToGet":?}`)
 	g(`"23"`, "Unexpected field type")
 	g(`true`, "Unexpected field type")
@@ -89,7 +89,7 @@ func TestTypes(t *testing.T) {
 	g(`true`, "Unexpected field type")
 	g(`[]`, "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue")
 
-	// The same inside of a list or a map.
+	// The same in a list or a map.
 	g = in("GetItem", `{"Key":{"a":?}}`)
 	g(`"23"`, "Unexpected value type in payload")
 	g(`true`, "Unexpected value type in payload")

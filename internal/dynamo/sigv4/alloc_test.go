@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// TestVerifyAllocs holds the budget of the hot path: nothing, whether the
-// signature is in the header or in the query.
+// TestVerifyAllocs checks that Verify doesn't allocate, whether the signature is in the header or
+// in the query.
 func TestVerifyAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
@@ -35,8 +35,8 @@ func TestVerifyAllocs(t *testing.T) {
 	}
 }
 
-// TestConcurrentDays verifies for two days at once from many goroutines, as
-// happens around midnight.
+// TestConcurrentDays verifies for two days concurrently from many goroutines, as happens around
+// midnight.
 func TestConcurrentDays(t *testing.T) {
 	s := &secret{secret: "s3cr3t", region: region, service: service}
 	want := [2]hmacKey{*s.signing([8]byte([]byte("20261120"))), *s.signing([8]byte([]byte("20261121")))}

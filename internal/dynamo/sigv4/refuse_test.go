@@ -15,8 +15,7 @@ const (
 	retired = "http://en.wikipedia.org/wiki/ISO_8601"
 )
 
-// TestRefused makes the checks fail in their order; each case passes all checks before its
-// own.
+// TestRefused makes the checks fail in their order: each case passes all checks before its own.
 func TestRefused(t *testing.T) {
 	v := NewVerifier(region, service, keys)
 	f := func(want string, r *http1.Request) {
@@ -37,13 +36,13 @@ func TestRefused(t *testing.T) {
 	}
 	const date = "X-Amz-Date: 20261120T120000Z"
 
-	// Both, none.
+	// Two authentications, none.
 	f("InvalidSignatureException: Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.",
 		head("POST", "/?X-Amz-Algorithm=a", "Authorization: Basic x"))
 	f("MissingAuthenticationTokenException: Request is missing Authentication Token", post(""))
 	f("MissingAuthenticationTokenException: Request is missing Authentication Token", post("Basic AWS4-HMAC-SHA256"))
 
-	// Parts.
+	// Missing parts.
 	const needs = "IncompleteSignatureException: Authorization header requires "
 	f(needs+"'Credential' parameter. Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter. "+
 		"Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. Authorization=AWS4-", post("AWS4-"))
@@ -58,7 +57,7 @@ func TestRefused(t *testing.T) {
 		"Re-examine the query-string parameters.", head("POST", "/?X-Amz-Algorithm=a"))
 	f(query+"'X-Amz-Date' exactly once. Re-examine the query-string parameters.", head("POST", "/?X-Amz-Algorithm=a&X-Amz-Date=b&X-Amz-Date=b"))
 
-	// Date.
+	// The date.
 	const got = "IncompleteSignatureException: Date must be in ISO-8601 'basic format'. Got '"
 	for _, bad := range []string{"Fri, 20 Nov 2026 12:00:00 GMT", "20261120T120000", "20261120T120000z", "20261320T120000Z", "20260231T120000Z", "20261120T240000Z", "2026112OT120000Z"} {
 		f(got+bad+"'. See "+retired, post(auth(scope, signed), "Date: "+bad))
@@ -106,13 +105,13 @@ func TestRefused(t *testing.T) {
 	f(mismatch().Error(), post(strings.TrimSuffix(auth(scope, signed), dummy)+dummy[:63], date))
 }
 
-// TestSkewIsInclusive accepts a signature of exactly fifteen minutes' distance.
+// TestSkewIsInclusive accepts a signature that is exactly fifteen minutes old or early.
 func TestSkewIsInclusive(t *testing.T) {
 	f := func(after time.Duration, ok bool) {
 		t.Helper()
 		c := &claim{date: []byte(noon.Format(dateLayout))}
 		if err := checkDate(c, noon.Add(after)); (err == nil) != ok {
-			t.Errorf("%s after signing: %v", after, err)
+			t.Errorf("%s after signing: got %v", after, err)
 		}
 	}
 	f(maxSkew, true)
@@ -130,7 +129,7 @@ func TestExpires(t *testing.T) {
 		c := &claim{date: []byte(noon.Format(dateLayout)), expires: []byte(expires)}
 		err := checkDate(c, noon.Add(after))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Message, want) {
-			t.Errorf("expires %s, %s later: %v; want %q", expires, after, err, want)
+			t.Errorf("expires %s, %s later: got %v; want %q", expires, after, err, want)
 		}
 	}
 	f("60", time.Minute, "")
@@ -142,8 +141,7 @@ func TestExpires(t *testing.T) {
 	f("", 0, "X-Amz-Expires must be a number of seconds")
 }
 
-// TestCheckForm: a store that takes any key wants a signature, if there is one, to
-// look like one.
+// TestCheckForm checks the form of signatures, as a store that accepts any key does.
 func TestCheckForm(t *testing.T) {
 	f := func(want string, r *http1.Request) {
 		t.Helper()

@@ -22,7 +22,7 @@ import (
 
 var appKey = aws.Credentials{AccessKeyID: "APPKEY", SecretAccessKey: "s3cr3t"}
 
-// example is a request that the SDK signed, as the server sees it, and its body.
+// example returns a request that the SDK signed, as the server receives it, and its body.
 func example(target string) (*http1.Request, []byte) {
 	body := []byte(`{"TableName":"orders","Key":{"id":{"S":"1"}}}`)
 	r, err := http.NewRequest("POST", "http://kasoku.internal:8000"+target, bytes.NewReader(body))
@@ -41,7 +41,7 @@ func example(target string) (*http1.Request, []byte) {
 	return sent(r, body), body
 }
 
-// presigned is example with its signature in the query.
+// presigned is like example, with the signature in the query.
 func presigned() (*http1.Request, []byte) {
 	body := []byte("{}")
 	r, err := http.NewRequest("POST", "http://kasoku.internal:8000/?X-Amz-Expires=60", bytes.NewReader(body))
@@ -63,7 +63,7 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// randomRequest is a random request before it is signed.
+// randomRequest generates a request before it is signed.
 func randomRequest(t *rapid.T) (*http.Request, []byte) {
 	body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 	// No "." or ".." and no empty segments: the SDK does not normalise paths.
@@ -93,7 +93,7 @@ func randomRequest(t *rapid.T) (*http.Request, []byte) {
 	return r, body
 }
 
-// signedBySDK signs r the one way or the other.
+// signedBySDK signs r in the header or in the query.
 func signedBySDK(t *rapid.T, r *http.Request, body []byte, presign bool) *http1.Request {
 	if !presign {
 		if err := v4.NewSigner().SignHTTP(t.Context(), appKey, r, hashOf(body), service, region, noon); err != nil {
@@ -117,8 +117,8 @@ func signedBySDK(t *rapid.T, r *http.Request, body []byte, presign bool) *http1.
 	return sent(r, body)
 }
 
-// TestAgreesWithSDK signs random requests with the SDK: all verify, and none does
-// once a bit of it was flipped.
+// TestAgreesWithSDK signs random requests with the SDK: all verify, and none does after one of its
+// bits was flipped.
 func TestAgreesWithSDK(t *testing.T) {
 	v := NewVerifier(region, service, keys)
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,7 +126,7 @@ func TestAgreesWithSDK(t *testing.T) {
 		r := signedBySDK(t, plain, body, rapid.Bool().Draw(t, "presigned"))
 		now := noon.Add(time.Duration(rapid.IntRange(-900, 900).Draw(t, "seconds")) * time.Second)
 		if key, err := v.Verify(r, body, now); err != nil || key != 1 {
-			t.Fatalf("key %d, error %v for %s", key, err, show(r))
+			t.Fatalf("got key %d, error %v for %s", key, err, show(r))
 		}
 		what, before := flip(t, r, body)
 		if r.RawQuery != nil && sameQuery(before, r.RawQuery) {
@@ -183,14 +183,14 @@ func show(r *http1.Request) string {
 	return b.String()
 }
 
-// TestKeys looks keys up; of two with one ID the first counts.
+// TestKeys looks keys up. Of two with one ID the first counts.
 func TestKeys(t *testing.T) {
 	r, body := example("/")
 	f := func(want int, ok bool, keys ...Key) {
 		t.Helper()
 		key, err := NewVerifier(region, service, keys).Verify(r, body, noon)
 		if (err == nil) != ok || ok && key != want {
-			t.Errorf("keys %v: key %d, error %v", keys, key, err)
+			t.Errorf("keys %v: got key %d, error %v", keys, key, err)
 		}
 	}
 	f(0, true, Key{"APPKEY", "s3cr3t"})

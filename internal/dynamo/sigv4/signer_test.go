@@ -21,18 +21,18 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// unsent is a request as it is just before it is signed.
+// unsent returns a request as it is just before it is signed.
 func unsent(body []byte) *http1.Request {
 	return head("POST", "/", "Host: 127.0.0.1:8001", "X-Amz-Target: DynamoDB_20120810.PutItem", "Content-Length: "+strconv.Itoa(len(body)))
 }
 
-// staticCredentials is a provider of always the same.
+// staticCredentials returns a provider that always returns the same credentials.
 func staticCredentials(c aws.Credentials) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return c, nil })
 }
 
-// TestSignReplacesClientSignature signs a request that a client had signed for Kasoku: only the
-// new signature remains, and it verifies.
+// TestSignReplacesClientSignature signs a request that a client signed for Kasoku: only the new
+// signature remains, and it verifies.
 func TestSignReplacesClientSignature(t *testing.T) {
 	body := []byte("{}")
 	r := unsent(body)
@@ -40,21 +40,21 @@ func TestSignReplacesClientSignature(t *testing.T) {
 		r.Fields = append(r.Fields, field(name, "the client's"))
 	}
 	s := NewSigner(staticCredentials(appKey), region, service)
-	for range 2 { // once more over its own
+	for range 2 { // the second time with the first signature in it
 		if err := s.Sign(t.Context(), r, body); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if key, err := NewVerifier(region, service, keys).Verify(r, body, time.Now()); err != nil || key != 1 {
-		t.Errorf("key %d, error %v for %s", key, err, show(r))
+		t.Errorf("got key %d, error %v for %s", key, err, show(r))
 	}
 	if text := show(r); strings.Contains(text, "the client's") || len(r.Fields) != 5 {
-		t.Errorf("more than one authentication: %s", text)
+		t.Errorf("got more than one authentication: %s", text)
 	}
 }
 
-// TestSignsLikeSDK signs random requests here and by the SDK, at the same moment:
-// every byte of the signature is the same.
+// TestSignsLikeSDK signs random requests here and with the SDK at the same time: the signatures are
+// equal.
 func TestSignsLikeSDK(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain, body := randomRequest(t)
@@ -69,9 +69,9 @@ func TestSignsLikeSDK(t *testing.T) {
 		if err := v4.NewSigner().SignHTTP(t.Context(), c, plain, hashOf(body), service, region, now); err != nil {
 			t.Fatal(err)
 		}
-		ours := sent(plain, body) // signed, and with the host as the SDK sends it
+		ours := sent(plain, body) // signed, with the host in the SDK's form
 		signer := NewSigner(staticCredentials(c), region, service)
-		for range 2 { // with a key that is derived and with one that is kept
+		for range 2 { // with a derived key, then with the cached one
 			if err := signer.sign(t.Context(), ours, body, now); err != nil {
 				t.Fatal(err)
 			}
@@ -84,8 +84,7 @@ func TestSignsLikeSDK(t *testing.T) {
 	})
 }
 
-// TestCredentialsAreCached checks that credentials are fetched once, and again when they
-// expire.
+// TestCredentialsAreCached checks that credentials are fetched once, and again when they expire.
 func TestCredentialsAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -98,15 +97,15 @@ func TestCredentialsAreCached(t *testing.T) {
 		for range 3 {
 			r := unsent(nil)
 			if err := s.Sign(t.Context(), r, nil); err != nil || string(r.Get("X-Amz-Security-Token")) != "token" {
-				t.Fatalf("error %v, request %s", err, show(r))
+				t.Fatalf("got error %v, request %s", err, show(r))
 			}
 		}
 		if asked.Load() != 1 {
-			t.Errorf("asked %d times; want once", asked.Load())
+			t.Errorf("the provider was called %d times; want once", asked.Load())
 		}
 		time.Sleep(2 * time.Hour) // in the bubble's time
 		if err := s.Sign(t.Context(), unsent(nil), nil); err != nil || asked.Load() != 2 {
-			t.Errorf("error %v after asking %d times; want twice", err, asked.Load())
+			t.Errorf("got error %v after %d calls of the provider; want 2", err, asked.Load())
 		}
 	})
 }
@@ -115,7 +114,7 @@ func TestSignErrors(t *testing.T) {
 	f := func(want string, provider aws.CredentialsProvider) {
 		t.Helper()
 		if err := NewSigner(provider, region, service).Sign(t.Context(), unsent(nil), nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v; want %q", err, want)
+			t.Errorf("got error %v; want %q", err, want)
 		}
 	}
 	f("no credentials are configured", nil)
@@ -129,7 +128,7 @@ func TestSignErrors(t *testing.T) {
 	}))
 }
 
-// TestDefaultCredentials runs the chain in an environment of its own.
+// TestDefaultCredentials runs the chain of providers in an environment of its own.
 func TestDefaultCredentials(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -160,7 +159,7 @@ func TestDefaultCredentials(t *testing.T) {
 				got, err = p.Retrieve(t.Context())
 			}
 			if wantErr == "" && err != nil || wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)) || got.AccessKeyID != want {
-				t.Errorf("key %q, error %v; want %q, %q", got.AccessKeyID, err, want, wantErr)
+				t.Errorf("got key %q, error %v; want %q, %q", got.AccessKeyID, err, want, wantErr)
 			}
 		})
 	}
@@ -186,7 +185,7 @@ func TestSignRefuses(t *testing.T) {
 		r := unsent(nil)
 		r.Fields = append(r.Fields, fields...)
 		if err := NewSigner(staticCredentials(appKey), region, service).Sign(t.Context(), r, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v; want %q", err, want)
+			t.Errorf("got error %v; want %q", err, want)
 		}
 	}
 	f("malformed header field", field("", "x"))
@@ -205,12 +204,12 @@ func TestSlowCredentials(t *testing.T) {
 		start := time.Now()
 		err := s.Sign(t.Context(), unsent(nil), nil)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != credentialsTimeout {
-			t.Errorf("error %v after %s", err, time.Since(start))
+			t.Errorf("got error %v after %s", err, time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := s.Sign(ctx, unsent(nil), nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
+			t.Errorf("got error %v", err)
 		}
 		time.Sleep(2 * time.Minute) // in the bubble's time
 	})

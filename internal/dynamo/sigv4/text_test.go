@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// textSignature signs a text as RFC 2104 and AWS have it, with nothing of this package.
+// textSignature signs a text as in RFC 2104 and AWS's documentation, without this package.
 func textSignature(secret, day, text string) string {
 	key := []byte("AWS4" + secret)
 	for _, part := range []string{day, region, service, "aws4_request", text} {
@@ -23,7 +23,7 @@ func textSignature(secret, day, text string) string {
 	return hex.EncodeToString(key)
 }
 
-// TestVerifyText has keys and days in turn, so that derived keys push each other out.
+// TestVerifyText alternates between keys and days, so that derived keys evict each other.
 func TestVerifyText(t *testing.T) {
 	v := NewVerifier(region, service, append(keys, Key{"APPKEY", "another"}, Key{"LONG", strings.Repeat("k", 100)}))
 	secrets := map[string]string{"OTHER": "other", "APPKEY": "s3cr3t", "LONG": strings.Repeat("k", 100)}
@@ -33,7 +33,7 @@ func TestVerifyText(t *testing.T) {
 		text := rapid.StringN(0, 300, 600).Draw(t, "text")
 		key, ok := v.Find([]byte(id))
 		if !ok {
-			t.Fatalf("no %s", id)
+			t.Fatalf("the key %s was not found", id)
 		}
 		check := func(day, signature, text string) bool {
 			return v.VerifyText(key, [8]byte([]byte(day)), []byte(signature), []byte(text))
@@ -43,16 +43,16 @@ func TestVerifyText(t *testing.T) {
 		other[rapid.IntRange(0, 31).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
 		switch {
 		case !check(day, good, text):
-			t.Error("refused")
+			t.Error("a correct signature was refused")
 		case check("20261119", good, text), check(day, good, text+" "), check(day, good[:63], text), check(day, good+"0", text),
 			check(day, "", text), check(day, strings.ToUpper(good)+"A", text), check(day, hex.EncodeToString(other), text),
 			check(day, textSignature("", day, text), text):
-			t.Error("a wrong one is let through")
+			t.Error("a wrong signature was accepted")
 		}
 	})
 	for _, id := range []string{"", "APPKE", "APPKEYS", "appkey"} {
 		if _, ok := v.Find([]byte(id)); ok {
-			t.Errorf("there is a key %q", id)
+			t.Errorf("a key was found for %q", id)
 		}
 	}
 }
@@ -67,9 +67,9 @@ func TestVerifyTextAllocs(t *testing.T) {
 	signature := []byte(textSignature("s3cr3t", string(day[:]), string(text)))
 	if n := testing.AllocsPerRun(1000, func() {
 		if key, ok := v.Find(id); !ok || !v.VerifyText(key, day, signature, text) {
-			t.Fatal("refused")
+			t.Fatal("a correct signature was refused")
 		}
 	}); n != 0 {
-		t.Errorf("%v allocations; want 0", n)
+		t.Errorf("got %v allocations; want 0", n)
 	}
 }

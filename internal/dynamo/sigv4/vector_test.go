@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// TestPublishedVectors checks both directions of AWS's examples: the published
-// signature is accepted, and the same with its last digit changed is not.
+// TestPublishedVectors checks AWS's examples: the published signature is accepted, and the same with
+// another last digit is not.
 func TestPublishedVectors(t *testing.T) {
 	text, err := os.ReadFile("testdata/vectors.txt")
 	if err != nil {
@@ -53,11 +53,11 @@ func checkVector(t *testing.T, service, signature string, lines []string, body s
 	}
 	auth.Value[len(auth.Value)-1] ^= 1
 	if _, err := v.Verify(r, []byte(body), at); err == nil || *err != *mismatch() {
-		t.Errorf("wrong signature: error %v; want %v", err, mismatch())
+		t.Errorf("wrong signature: got error %v; want %v", err, mismatch())
 	}
 }
 
-// TestDerivedKey checks the signing key that AWS's documentation prints.
+// TestDerivedKey compares the signing key with the one in AWS's documentation.
 func TestDerivedKey(t *testing.T) {
 	s := secret{secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", region: "us-east-1", service: "iam"}
 	key := [32]byte{0xc4, 0xaf, 0xb1, 0xcc, 0x57, 0x71, 0xd8, 0x71, 0x76, 0x3a, 0x39, 0x3e, 0x44, 0xb7, 0x03, 0x57,

@@ -10,7 +10,7 @@ func TestEqual(t *testing.T) {
 		t.Helper()
 		v, w := mustParse(t, a), mustParse(t, b)
 		if v.Equal(&w) != want || w.Equal(&v) != want || !v.Equal(&v) || !w.Equal(&w) {
-			t.Errorf("%s and %s: %v, %v", a, b, v.Equal(&w), w.Equal(&v))
+			t.Errorf("%s and %s: got equal %v, in reverse %v", a, b, v.Equal(&w), w.Equal(&v))
 		}
 	}
 	f(`{"S":"a"}`, `{"S":"a"}`, true)

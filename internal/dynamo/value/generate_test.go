@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numberText draws the text of a number in any of its spellings.
+// numberText generates the text of a number in any of its spellings.
 func numberText(r *rapid.T) string {
 	digits := rapid.StringMatching(`[0-9]{1,20}`)
 	text := rapid.SampledFrom([]string{"", "-", "+"}).Draw(r, "sign") + digits.Draw(r, "whole")
@@ -19,7 +19,7 @@ func numberText(r *rapid.T) string {
 	return text
 }
 
-// number draws a Number: near others as well as anywhere in the range.
+// number generates a Number, near others or anywhere in the range.
 func number(r *rapid.T) Value {
 	for {
 		if v, err := Parse([]byte(`{"N":"` + numberText(r) + `"}`)); err == nil {
@@ -28,12 +28,12 @@ func number(r *rapid.T) Value {
 	}
 }
 
-// text draws bytes in which zeros and neighbours of zero are frequent.
+// text generates bytes in which zeros and neighbours of zero are frequent.
 func text(r *rapid.T) []byte {
 	return rapid.SliceOfN(rapid.SampledFrom([]byte{0, 0, 1, 'a', 'b', 0x7e}), 0, 6).Draw(r, "text")
 }
 
-// scalar draws a value of a type that can be a key.
+// scalar generates a value of a type that can be a key.
 func scalar(r *rapid.T, typ Type) Value {
 	switch typ {
 	case Number:
@@ -46,7 +46,7 @@ func scalar(r *rapid.T, typ Type) Value {
 
 var scalarTypes = []Type{String, Number, Binary}
 
-// anyValue draws a value that nests at most depth levels.
+// anyValue generates a value with at most depth nested levels.
 func anyValue(r *rapid.T, depth int) Value {
 	kinds := []Type{String, Number, Binary, Bool, Null, StringSet, NumberSet, BinarySet, List, Map}
 	if depth == 0 {
@@ -75,7 +75,7 @@ func anyValue(r *rapid.T, depth int) Value {
 	return v
 }
 
-// anyMap draws a Map, which serves for an item too.
+// anyMap generates a Map, which is also a valid item.
 func anyMap(r *rapid.T, depth int) Value {
 	v := Value{Type: Map}
 	for range rapid.IntRange(0, 20).Draw(r, "attributes") {

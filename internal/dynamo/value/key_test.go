@@ -49,8 +49,7 @@ func compareInts(i, j int) int {
 // tails are texts that may follow a key.
 var tails = []string{"", "\x00", "\xff\xff", "\xff\x00\xff"}
 
-// checkOrder compares in each way: the values, their key bytes alone and with
-// others behind them.
+// checkOrder compares the values, their key bytes, and their key bytes followed by others.
 func checkOrder(t interface{ Fatalf(string, ...any) }, v, w *Value, want int) {
 	order, ok := Compare(v, w)
 	if !ok || order != want {
@@ -63,12 +62,12 @@ func checkOrder(t interface{ Fatalf(string, ...any) }, v, w *Value, want int) {
 	for _, tail := range tails {
 		for _, other := range tails {
 			if want != 0 && bytes.Compare(append(slices.Clone(a), tail...), append(slices.Clone(b), other...)) != want {
-				t.Fatalf("keys of %q and %q, % x and % x, are not ordered as they are when followed by % x and % x", v.Text, w.Text, a, b, tail, other)
+				t.Fatalf("keys of %q and %q, % x and % x, have another order when followed by % x and % x", v.Text, w.Text, a, b, tail, other)
 			}
 		}
 	}
 	if want == 0 != bytes.Equal(a, b) {
-		t.Fatalf("keys of %q and %q are % x and % x", v.Text, w.Text, a, b)
+		t.Fatalf("wrong order of the keys of %q and %q: % x and % x", v.Text, w.Text, a, b)
 	}
 }
 

@@ -17,11 +17,11 @@ func TestParseItem(t *testing.T) {
 			return
 		}
 		if got := string(v.AppendItem(nil)); got != want {
-			t.Errorf("ParseItem(%.100s) gives %s; want %s", in, got, want)
+			t.Errorf("ParseItem(%.100s) = %s; want %s", in, got, want)
 		}
 		stored, err := Stored([]byte(want))
 		if err != nil || string(stored.AppendItem(nil)) != want {
-			t.Errorf("Stored(%s) gives %s, %v", want, stored.AppendItem(nil), err)
+			t.Errorf("Stored(%s) = %s, %v", want, stored.AppendItem(nil), err)
 		}
 	}
 	f(`{}`, `{}`)
@@ -30,13 +30,13 @@ func TestParseItem(t *testing.T) {
 	f(`{"a":{"L":[{"S":"x"},{"M":{"b":{"N":"1"}}},{"L":[{"NULL":true}]}]}}`, `{"a":{"L":[{"S":"x"},{"M":{"b":{"N":"1"}}},{"L":[{"NULL":true}]}]}}`)
 	f(`{"a":{"SS":["b","","a"]},"b":{"NS":["2","1.0","-0"]},"c":{"BS":["","AAE="]}}`, `{"a":{"SS":["b","","a"]},"b":{"NS":["2","1","0"]},"c":{"BS":["","AAE="]}}`)
 	f(`{"a":{"BOOL":true},"b":{"BOOL":false},"c":{"NULL":true}}`, `{"a":{"BOOL":true},"b":{"BOOL":false},"c":{"NULL":true}}`)
-	// Words for booleans, as the service accepts them.
+	// Other spellings of booleans that the service accepts.
 	f(`{"a":{"BOOL":"TRUE"},"b":{"BOOL":"1"},"c":{"BOOL":"yes"},"d":{"NULL":"true"}}`, `{"a":{"BOOL":true},"b":{"BOOL":true},"c":{"BOOL":true},"d":{"NULL":true}}`)
 	f(`{"a":{"BOOL":"false"},"b":{"BOOL":"0"},"c":{"BOOL":"No"}}`, `{"a":{"BOOL":false},"b":{"BOOL":false},"c":{"BOOL":false}}`)
 	// Escapes, also in names of attributes and types.
 	f(`{"\u0061\n":{"\u0053":"\ud83d\ude00\/\u0000"},"é":{"B":"+\/+\/"},"c":{"N":"\u0031"}}`, `{"a\n":{"S":"😀/\u0000"},"é":{"B":"+/+/"},"c":{"N":"1"}}`)
 	f("{\"a\":{\"S\":\"\xff\"},\"b\":{\"S\":\"\\ud83d\"}}", `{"a":{"S":"�"},"b":{"S":"�"}}`)
-	// Unknown members are ignored, nulls are absent.
+	// Unknown members are ignored, and nulls count as missing.
 	f(`{"a":{"X":[{"S":1}],"S":"x"},"b":{"N":null,"S":"x","BOOL":null}}`, `{"a":{"S":"x"},"b":{"S":"x"}}`)
 	// Of members with one name the last counts, in the place of the first.
 	f(`{"a":{"S":"1"},"b":{"S":"2"},"a":{"M":{"x":{"S":"3"},"x":{"S":"4"}}}}`, `{"a":{"M":{"x":{"S":"4"}}},"b":{"S":"2"}}`)
@@ -47,12 +47,12 @@ func TestParseItem(t *testing.T) {
 	f(`{"`+strings.Repeat("é", 32767)+`x":{"S":""}}`, `{"`+strings.Repeat("é", 32767)+`x":{"S":""}}`)
 }
 
-// nested returns an item with a value at that level of nested documents.
+// nested returns an item with a value at a level of nested documents.
 func nested(open, shut string, levels int) string {
 	return `{"a":` + strings.Repeat(open, levels) + `{"S":"x"}` + strings.Repeat(shut, levels) + `}`
 }
 
-// manyMembers is an item with attributes a0, a1, ...
+// manyMembers returns an item with attributes a0, a1, ...
 func manyMembers(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -73,11 +73,11 @@ func wantFault(t *testing.T, in string, err error, typ, message string) {
 	t.Helper()
 	var fault *wire.Error
 	if !errors.As(err, &fault) {
-		t.Errorf("%.100s: error %v; want %s", in, err, message)
+		t.Errorf("%.100s: got error %v; want %s", in, err, message)
 		return
 	}
 	if fault.Type != typ || fault.Message != message {
-		t.Errorf("%.100s: %s %s\nwant %s %s", in, fault.Type, fault.Message, typ, message)
+		t.Errorf("%.100s: got %s %s\nwant %s %s", in, fault.Type, fault.Message, typ, message)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestInvalid(t *testing.T) {
 	f(`{"S":"x","N":"1"}`, several)
 	f(`{"S":"x","S":"y","N":"1"}`, several)
 	f(`{"L":[],"M":{}}`, several)
-	f(`{"S":"","N":""}`, numeric) // faults of one value are reported first
+	f(`{"S":"","N":""}`, numeric) // errors of a single value are reported first
 	f(`{"N":"x","S":"a"}`, numeric+": x")
 	f(`{"NULL":false}`, wrong+"Null attribute value types must have the value of true")
 	f(`{"NULL":"no"}`, wrong+"Null attribute value types must have the value of true")
@@ -207,7 +207,7 @@ func TestSerialization(t *testing.T) {
 	}
 }
 
-// TestOwned changes the text under a value, which a body that is pooled does.
+// TestOwned changes the text that a value was parsed from, as happens with a pooled body.
 func TestOwned(t *testing.T) {
 	text := []byte(`{"name":{"S":"x\n"},"list":{"L":[{"N":"1"},{"B":"AAE="}]}}`)
 	v, err := ParseItem(text)
@@ -219,11 +219,11 @@ func TestOwned(t *testing.T) {
 		text[i] = '?'
 	}
 	if got := string(v.AppendItem(nil)); got != want {
-		t.Errorf("it changed to %s", got)
+		t.Errorf("the value changed to %s", got)
 	}
 }
 
-// TestErrorsAreOwn changes an error, which callers do that put words around it.
+// TestErrorsAreOwn changes an error, as callers do that add to its message.
 func TestErrorsAreOwn(t *testing.T) {
 	for range 2 {
 		_, err := Parse([]byte(`{}`))

@@ -14,7 +14,7 @@ func TestTypes(t *testing.T) {
 	elements := map[Type]Type{StringSet: String, NumberSet: Number, BinarySet: Binary}
 	for typ, name := range names {
 		if typ.String() != name || name != "" && typeOf([]byte(name)) != typ || typ.Element() != elements[typ] {
-			t.Errorf("type %d: %s, element %s; want %s, element %s", typ, typ, typ.Element(), name, elements[typ])
+			t.Errorf("type %d: got %s, element %s; want %s, element %s", typ, typ, typ.Element(), name, elements[typ])
 		}
 	}
 }
@@ -22,11 +22,11 @@ func TestTypes(t *testing.T) {
 func TestGet(t *testing.T) {
 	v := mustParse(t, `{"M":{"a":{"S":"x"},"b":{"S":"y"}}}`)
 	if got := v.Get("b"); got == nil || string(got.Text) != "y" {
-		t.Errorf("b is %v", got)
+		t.Errorf("got b = %v", got)
 	}
 	var none *Value
 	if v.Get("c") != nil || v.Get("a").Get("a") != nil || none.Get("a") != nil {
-		t.Error("there is a member that there isn't")
+		t.Error("a missing member was found")
 	}
 }
 
@@ -39,24 +39,24 @@ func mustParse(t *testing.T, in string) Value {
 	return v
 }
 
-// TestAnyItem writes an item, reads it in each way, and measures it.
+// TestAnyItem writes an item, parses it in each way, and compares its size.
 func TestAnyItem(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		want := anyMap(r, 4)
 		text := want.AppendItem(nil)
 		if !wire.Valid(text, wire.MaxDepth) {
-			r.Fatalf("it is no JSON: %s", text)
+			r.Fatalf("the item isn't JSON: %s", text)
 		}
 		read, err := ParseItem(text)
 		if err != nil || !read.Equal(&want) || string(read.AppendItem(nil)) != string(text) {
-			r.Fatalf("ParseItem(%s) gives %s, %v", text, read.AppendItem(nil), err)
+			r.Fatalf("ParseItem(%s) = %s, %v", text, read.AppendItem(nil), err)
 		}
 		stored, err := Stored(text)
 		if err != nil || !stored.Equal(&want) || string(stored.AppendItem(nil)) != string(text) {
-			r.Fatalf("Stored(%s) gives %s, %v", text, stored.AppendItem(nil), err)
+			r.Fatalf("Stored(%s) = %s, %v", text, stored.AppendItem(nil), err)
 		}
 		if size, ok := wire.ItemSize(text); !ok || want.ItemSize() != size {
-			r.Fatalf("%s has size %d; as text it has %d, %v", text, want.ItemSize(), size, ok)
+			r.Fatalf("%s: got the size %d; as text %d, %v", text, want.ItemSize(), size, ok)
 		}
 	})
 }
@@ -93,7 +93,7 @@ func TestLevels(t *testing.T) {
 			v = Value{Type: Map, Members: []Member{{Name: "a", Value: Value{Type: List, Items: []Value{v}}}}}
 		}
 		if err := v.CheckLevels(); (err == nil) != fine {
-			t.Errorf("%d levels: %v", 2*levels, err)
+			t.Errorf("%d levels: got %v", 2*levels, err)
 		}
 	}
 	set := Value{Type: StringSet, Items: []Value{{Type: String}}}
@@ -120,11 +120,11 @@ func FuzzParse(f *testing.F) {
 		}
 		text := v.Append(nil)
 		if !wire.Valid(text, wire.MaxDepth) {
-			t.Fatalf("%q gives %q", in, text)
+			t.Fatalf("%q was parsed to invalid JSON: %q", in, text)
 		}
 		again, err := Parse(text)
 		if err != nil || !again.Equal(&v) || string(again.Append(nil)) != string(text) {
-			t.Fatalf("%q gives %q, %v", text, again.Append(nil), err)
+			t.Fatalf("%q was parsed to %q, %v", text, again.Append(nil), err)
 		}
 		item := append(append([]byte(`{"a":`), text...), '}')
 		stored, err := Stored(item)
@@ -136,6 +136,6 @@ func FuzzParse(f *testing.F) {
 
 func wantKind(t *testing.T, err error) {
 	if fault, ok := err.(*wire.Error); !ok || fault.Type != "ValidationException" && fault.Type != "SerializationException" {
-		t.Fatalf("error %v", err)
+		t.Fatalf("got error %v", err)
 	}
 }

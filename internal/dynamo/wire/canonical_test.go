@@ -49,7 +49,7 @@ func TestCanonicalAfterRefusal(t *testing.T) {
 	}
 }
 
-// decode reads text the way encoding/json does, numbers of DynamoDB canonical.
+// decode decodes text with encoding/json, and makes DynamoDB's numbers canonical.
 func decode(t *testing.T, text []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -23,12 +23,12 @@ func TestReadString(t *testing.T) {
 
 func TestSkip(t *testing.T) {
 	if i := SkipSpace([]byte(" \t\r\n x"), 0); i != 5 {
-		t.Errorf("SkipSpace goes to %d", i)
+		t.Errorf("SkipSpace returned %d", i)
 	}
 	if i := SkipValue([]byte(`x{"a":[1,"]"]},`), 1); i != 14 {
-		t.Errorf("SkipValue goes to %d", i)
+		t.Errorf("SkipValue returned %d", i)
 	}
 	if i := SkipValue([]byte(`{"a"`), 0); i != -1 {
-		t.Errorf("SkipValue goes to %d", i)
+		t.Errorf("SkipValue returned %d", i)
 	}
 }

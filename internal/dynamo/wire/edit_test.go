@@ -102,7 +102,7 @@ func FuzzEdit(f *testing.F) {
 			t.Helper()
 			var m map[string]json.RawMessage
 			if err := json.Unmarshal(got, &m); err != nil || !reflect.DeepEqual(m, want) {
-				t.Fatalf("%s became %s: %v", b, got, err)
+				t.Fatalf("%s was changed to %s: %v", b, got, err)
 			}
 		}
 		if got, ok := SetMember(nil, b, "a", []byte("7")); ok {

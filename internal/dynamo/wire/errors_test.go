@@ -10,10 +10,10 @@ func TestAppendError(t *testing.T) {
 		t.Helper()
 		body := AppendError(nil, typ, message)
 		if got := ErrorStatus(typ); got != status || string(body) != want {
-			t.Errorf("%s: %d %s; want %d %s", typ, got, body, status, want)
+			t.Errorf("%s: got %d %s; want %d %s", typ, got, body, status, want)
 		}
 		if !json.Valid(body) {
-			t.Errorf("%s is no JSON", body)
+			t.Errorf("%s isn't JSON", body)
 		}
 		if got := ErrorType(body); string(got) != typ {
 			t.Errorf("ErrorType(%s) = %s", body, got)

@@ -18,7 +18,7 @@ func TestObject(t *testing.T) {
 			got = append(got, "error")
 		}
 		if s := strings.Join(got, " "); s != want {
-			t.Errorf("Object(%q): %s; want %s", text, s, want)
+			t.Errorf("Object(%q): got %s; want %s", text, s, want)
 		}
 	}
 	f(`{}`, "")
@@ -50,7 +50,7 @@ func TestArray(t *testing.T) {
 			got = append(got, "error")
 		}
 		if s := strings.Join(got, " "); s != want {
-			t.Errorf("Array(%q): %s; want %s", text, s, want)
+			t.Errorf("Array(%q): got %s; want %s", text, s, want)
 		}
 	}
 	f(`[]`, "")

@@ -192,7 +192,7 @@ func storable(r *big.Rat) bool {
 	if abs.Cmp(low) < 0 || abs.Cmp(high) >= 0 {
 		return false
 	}
-	// 38 digits below 1e-130 are the finest place there is.
+	// 38 digits below 1e-130: the smallest possible last digit.
 	scaled := new(big.Rat).Mul(abs, new(big.Rat).SetInt(new(big.Int).Exp(ten, big.NewInt(170), nil)))
 	return scaled.IsInt() && len(strings.TrimRight(scaled.Num().String(), "0")) <= 38
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawNumber draws a number with few or many digits, near zero or far.
+// drawNumber generates a number with few or many digits, near zero or far from it.
 func drawNumber(r *rapid.T) Number {
 	n := Number{
 		negative: rapid.Bool().Draw(r, "negative"),
@@ -27,7 +27,7 @@ func drawNumber(r *rapid.T) Number {
 	return n
 }
 
-// whole is the number times 10 to the power of 200, which makes it whole.
+// whole returns the number times 10 to the power of 200, which is an integer.
 func whole(n *Number) *big.Int {
 	i, _ := new(big.Int).SetString(string(n.digits[:n.count]), 10)
 	if n.count == 0 {
@@ -82,7 +82,7 @@ func TestAnySum(t *testing.T) {
 		}
 	})
 	if faults[NumberFine] == 0 || faults[NumberOverflow] == 0 {
-		t.Errorf("outcomes: %v", faults)
+		t.Errorf("some outcomes did not occur: %v", faults)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestNegate(t *testing.T) {
 		n.Parse([]byte(in))
 		n.Negate()
 		if got := string(n.Append(nil)); got != want || in == "0" && n.negative {
-			t.Errorf("%s negated is %s", in, got)
+			t.Errorf("Negate(%s) = %s", in, got)
 		}
 	}
 }
@@ -113,10 +113,10 @@ func TestAnyOrdered(t *testing.T) {
 			r.Fatalf("%s and %s: % x and % x have order %d; want %d", a.Append(nil), b.Append(nil), x, y, got, want)
 		}
 		if want != 0 && (bytes.HasPrefix(x, y) || bytes.HasPrefix(y, x)) {
-			r.Fatalf("%s and %s: of % x and % x one begins the other", a.Append(nil), b.Append(nil), x, y)
+			r.Fatalf("%s and %s: one of % x and % x is a prefix of the other", a.Append(nil), b.Append(nil), x, y)
 		}
 		if len(x) > 2+(maxDigits+1)/2+1 {
-			r.Fatalf("%s takes %d bytes", a.Append(nil), len(x))
+			r.Fatalf("%s is encoded with %d bytes", a.Append(nil), len(x))
 		}
 	})
 }

@@ -24,8 +24,7 @@ func TestOperationTables(t *testing.T) {
 	}
 }
 
-// TestOwnKinds sees to it that a kind of its own belongs to one operation, the
-// one of that name.
+// TestOwnKinds checks that a kind of its own belongs to one operation, the one of that name.
 func TestOwnKinds(t *testing.T) {
 	seen := map[OpKind]string{}
 	for _, op := range Operations {

@@ -43,15 +43,14 @@ func TestValidDepth(t *testing.T) {
 	f(`[[],{"a":[0]}]`, 3)
 	f(strings.Repeat("[", MaxDepth)+strings.Repeat("]", MaxDepth), MaxDepth)
 	if !Valid([]byte(`1`), 0) {
-		t.Error("a scalar has no depth")
+		t.Error("a scalar counts as nested")
 	}
 	if Valid([]byte(strings.Repeat("[", 10<<20)), MaxDepth) {
-		t.Error("an open end is valid")
+		t.Error("an unterminated text is valid")
 	}
 }
 
-// TestTooDeep holds TooDeep against encoding/json's decoder, which accepts 10,000
-// levels.
+// TestTooDeep compares TooDeep with encoding/json's decoder, which accepts 10,000 levels.
 func TestTooDeep(t *testing.T) {
 	f := func(text string, want bool) {
 		t.Helper()
@@ -65,7 +64,7 @@ func TestTooDeep(t *testing.T) {
 	f(`{"a":1}`, false)
 	f(nest(`{"a":`, "1", "}", MaxDepth), false)
 	f(nest(`{"a":`, "1", "}", MaxDepth+1), true)
-	f(nest("[", "", "]", MaxDepth+1), false) // no object
+	f(nest("[", "", "]", MaxDepth+1), false) // not an object
 	f(nest(`{"a":[`, "", "]}", 1<<20), true)
 	f(strings.Repeat(`{"a":`, 1<<20), false)
 	deep := nest(`{"a":[`, "%", "]}", MaxDepth)
