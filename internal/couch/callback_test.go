@@ -80,7 +80,7 @@ func TestCallbackRefused(t *testing.T) {
 		}
 		g := s.do("GET", path+sep+"callback=alert(1)", "")
 		if g.status != 400 || g.body != jsonp.BadName.Info().Refusal || !strings.HasSuffix(g.cacheStatus(), "detail=local; jsonp=bad-name") {
-			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.cacheStatus())
+			t.Errorf("%s: got %d %q, %s", path, g.status, g.body, g.cacheStatus())
 		}
 	}
 	if got := s.requests(); len(got) > 0 {
@@ -102,7 +102,7 @@ func TestCallbackPassed(t *testing.T) {
 		t.Helper()
 		g := s.do("GET", path, "")
 		if !strings.HasPrefix(g.body, begins) || !strings.HasSuffix(g.body, ends) {
-			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.cacheStatus())
+			t.Errorf("%s: got %d %q, %s", path, g.status, g.body, g.cacheStatus())
 		}
 	}
 	f("/db/none?callback=f", `/* CouchDB */f({"error":"not_found"`, "});")

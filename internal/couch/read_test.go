@@ -172,7 +172,7 @@ func TestPostReads(t *testing.T) {
 		t.Helper()
 		g := s.do("POST", find, body, "Content-Type", "application/json", "If-None-Match", "*")
 		if g.status != 200 || !strings.HasPrefix(g.cacheStatus(), how) || !strings.HasSuffix(g.body, strings.TrimSpace(body)) {
-			t.Errorf("%s: %d %s (%s); want %s", body, g.status, g.body, g.cacheStatus(), how)
+			t.Errorf("%s: got %d %s (%s); want %s", body, g.status, g.body, g.cacheStatus(), how)
 		}
 	}
 	a := s.nodes[0]
@@ -303,7 +303,7 @@ func TestNotKept(t *testing.T) {
 	} {
 		for range 2 {
 			if how := s.do("GET", path, "").cacheStatus(); !strings.HasPrefix(how, "fwd=bypass; detail=protocol") {
-				t.Errorf("%s: %s", path, how)
+				t.Errorf("%s: got %s", path, how)
 			}
 		}
 	}

@@ -329,7 +329,7 @@ func TestRecreatedDatabase(t *testing.T) {
 	s.get("before", "/db/x", 200, "1", "fwd=uri-miss; stored")
 	a.set(func() { clear(a.docs); a.rows = nil })
 	if g := s.do("PUT", "/db", ""); g.status != 201 {
-		t.Fatal(g.status)
+		t.Fatalf("got status %v", g.status)
 	}
 	s.get("after", "/db/x", 404, missing, "fwd=uri-miss")
 	a.store("x", "2")

@@ -49,7 +49,7 @@ func TestReader(t *testing.T) {
 			t.Helper()
 			got := clean(strings.TrimSuffix(transcript(src, form), "\n"))
 			if want := clean(strings.Join(want, "\n")); got != want {
-				t.Errorf("%s %q:\n%s\nwant:\n%s", how, feed, got, want)
+				t.Errorf("%s %q: got\n%s\nwant:\n%s", how, feed, got, want)
 			}
 		}
 		check("whole", strings.NewReader(feed), func(text string) string { return text })

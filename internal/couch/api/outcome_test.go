@@ -13,7 +13,7 @@ func TestNamedDocuments(t *testing.T) {
 		r := Classify([]byte(method), nil, []byte(path), nil)
 		ids, ok := WriteIDs(&r, []byte(body), destination)
 		if got := fmt.Sprintf("%q %t", ids, ok); got != want {
-			t.Errorf("%s %s %s%s: %s; want %s", method, path, body, destination, got, want)
+			t.Errorf("%s %s %s%s: got %s; want %s", method, path, body, destination, got, want)
 		}
 	}
 	f("PUT", "/db/a", `{"_id":"x"}`, "", `[] true`) // the path counts

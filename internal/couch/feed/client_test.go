@@ -154,7 +154,7 @@ func FuzzParseQuery(f *testing.F) {
 			t.Errorf("%q: %+v was parsed again as %+v", text, q, again)
 		}
 		if q.Since == "" || q.Limit < 0 || q.Heartbeat < 0 || q.Heartbeat > maxPause || q.Timeout > maxPause || q.design == "" && q.filterSeesRequest {
-			t.Errorf("%q: %+v", text, q)
+			t.Errorf("%q: got %+v", text, q)
 		}
 	})
 }

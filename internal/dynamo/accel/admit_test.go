@@ -54,7 +54,7 @@ func TestAdmitOpen(t *testing.T) {
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 	for _, d := range []telemetry.Decision{telemetry.Miss, telemetry.Hit} {
 		if got := f.admit(http1.Request{}, "", "GetItem", getA); got.status != 200 || got.decision != d {
-			t.Errorf("%d %s %s; want %s", got.status, got.decision, got.body, d)
+			t.Errorf("got %d %s %s; want %s", got.status, got.decision, got.body, d)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func oneKey(c *Config) {
 	c.Keys = []Key{{ID: "FULL", Secret: "f", Tables: []string{"*"}, Allow: []wire.Access{wire.Read}}}
 }
 
-// limitedKey has a list of patterns, so that each table is looked at.
+// limitedKey has a list of patterns, so that the permission of each table is looked up.
 func limitedKey(c *Config) {
 	c.Keys = []Key{{ID: "FULL", Secret: "f", Tables: []string{"orders-*", "t"}, Allow: []wire.Access{wire.Read}}}
 }
@@ -102,7 +102,7 @@ func TestBudgets(t *testing.T) {
 					s.Serve(x)
 				})
 				if x.Record.Decision != b.decision {
-					t.Fatalf("%s %s", x.Record.Decision, x.Reply.Body)
+					t.Fatalf("got %s %s", x.Record.Decision, x.Reply.Body)
 				}
 				if n > b.allocs {
 					t.Errorf("%v allocations; the budget is %v", n, b.allocs)

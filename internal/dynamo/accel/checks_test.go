@@ -18,7 +18,7 @@ func TestEmptyBody(t *testing.T) {
 		r := request("GetItem")
 		r.Fields = http1.FieldsOf(append(fields, "Host", "127.0.0.1")...)
 		if got := f.send(r, ""); got.status != status || !strings.Contains(got.body, want) {
-			t.Errorf("%v: %d %s; want %s", fields, got.status, got.body, want)
+			t.Errorf("%v: got %d %s; want %s", fields, got.status, got.body, want)
 		}
 	}
 	const target, get = "X-Amz-Target", "DynamoDB_20120810.GetItem"
@@ -69,7 +69,7 @@ func TestUndatedSignature(t *testing.T) {
 		r := request("ListTables")
 		r.Fields = append(r.Fields, http1.FieldsOf(fields...)...)
 		if got := f.send(r, "{}"); !strings.Contains(got.body, want) {
-			t.Errorf("%v: %d %s; want %s", fields, got.status, got.body, want)
+			t.Errorf("%v: got %d %s; want %s", fields, got.status, got.body, want)
 		}
 	}
 	send("IncompleteSignatureException", "Authorization", claim)
@@ -96,7 +96,7 @@ func TestThrottlingReasons(t *testing.T) {
 		"PutItem": `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`,
 	} {
 		if got := f.do(op, body); got.status != 400 || got.body != throttled {
-			t.Errorf("%s: %d %s", op, got.status, got.body)
+			t.Errorf("%s: got %d %s", op, got.status, got.body)
 		}
 	}
 }

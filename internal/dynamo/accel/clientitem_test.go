@@ -35,7 +35,7 @@ func TestClientItem(t *testing.T) {
 			t.Fatalf("got a hit: %s", h.Item())
 		}
 		if got := f.doAs(c, "GetItem", getA); got.status != 200 {
-			t.Fatal(got)
+			t.Fatalf("got %v", got)
 		}
 	}
 	hit := func(item, form string, d telemetry.Decision) (h Hit) {

@@ -23,19 +23,19 @@ func TestCrossOrigin(t *testing.T) {
 		r := request("GetItem")
 		r.Fields = append(r.Fields, http1.FieldsOf("Origin", from)...)
 		if got := f.send(r, "["); strings.Contains(got.head, allowOrigin) != allowed || strings.Contains(got.head, exposeHeaders) != allowed {
-			t.Errorf("%s: %d %s", from, got.status, got.head)
+			t.Errorf("%s: got %d %s", from, got.status, got.head)
 		}
 		r.Method, r.Fields = []byte("OPTIONS"), http1.FieldsOf("Origin", from, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-amz-target,x")
 		got := f.send(r, "")
 		if !allowed {
 			if got.status != 404 || strings.Contains(got.head, "Access-Control") {
-				t.Errorf("%s: %d %s", from, got.status, got.head)
+				t.Errorf("%s: got %d %s", from, got.status, got.head)
 			}
 			return
 		}
 		for _, line := range []string{allowOrigin, exposeHeaders, "Access-Control-Allow-Headers: x-amz-target,x\r\n", "Access-Control-Allow-Methods: POST\r\n", "Access-Control-Max-Age: 172800\r\n"} {
 			if got.status != 200 || got.body != "" || !strings.Contains(got.head, line) {
-				t.Errorf("%s: %d %q %s; want %s", from, got.status, got.body, got.head, line)
+				t.Errorf("%s: got %d %q %s; want %s", from, got.status, got.body, got.head, line)
 			}
 		}
 	}
@@ -67,11 +67,11 @@ func TestNonJSONRepliesHaveIDs(t *testing.T) {
 	r.Path = []byte("/x")
 	got := f.send(r, "{}")
 	if got.status != 404 || got.body != "<UnknownOperationException/>\n" || !strings.Contains(got.head, "x-amz-crc32: 3552371480\r\n") || !strings.Contains(got.head, "x-amzn-RequestId: ") {
-		t.Errorf("%d %q %s", got.status, got.body, got.head)
+		t.Errorf("got %d %q %s", got.status, got.body, got.head)
 	}
 	r = request("GetItem")
 	r.Method = []byte("GET")
 	if got = f.send(r, ""); got.status != 200 || got.body != "healthy: 127.0.0.1 " || !strings.Contains(got.head, "x-amz-crc32: ") || !strings.Contains(got.head, "x-amzn-RequestId: ") {
-		t.Errorf("%d %q %s", got.status, got.body, got.head)
+		t.Errorf("got %d %q %s", got.status, got.body, got.head)
 	}
 }

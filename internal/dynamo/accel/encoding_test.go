@@ -33,7 +33,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 		has := strings.Contains(got.head, "Content-Encoding: "+encoding+"\r\n")
 		checked := strings.Contains(got.head, fmt.Sprintf("x-amz-crc32: %d\r\n", crc32.ChecksumIEEE([]byte(got.body))))
 		if has != (open != nil) || checked != has { // this origin has no checksums
-			t.Errorf("%s: %s", accept, got.head)
+			t.Errorf("%s: got %s", accept, got.head)
 		}
 		text := []byte(got.body)
 		if open != nil {
@@ -46,7 +46,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 			}
 		}
 		if string(text) != large {
-			t.Errorf("%s: %q", accept, text)
+			t.Errorf("%s: got %q", accept, text)
 		}
 	}
 	unzip := func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }

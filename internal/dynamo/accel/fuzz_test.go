@@ -53,7 +53,7 @@ func (p *parrot) Do(_ context.Context, r *origin.Request) (*origin.Response, err
 func (p *parrot) State() origin.State { return origin.State{} }
 func (p *parrot) Close()              {}
 
-// withParrot makes a service in front of a parrot.
+// withParrot returns a service in front of a parrot.
 func withParrot(t testing.TB, change ...func(*Config)) (*Service, *parrot) {
 	t.Helper()
 	p := &parrot{status: http.StatusOK, reply: `{}`}

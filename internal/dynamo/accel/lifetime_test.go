@@ -74,7 +74,7 @@ func TestFillsOutliveTheirExchange(t *testing.T) {
 			s.origin.down = true
 			again := s.send(op, body)
 			if again.Record.Decision != telemetry.Hit || !bytes.Contains(again.Reply.Body, []byte(`"g1"`)) {
-				t.Errorf("%s: %s %s", op, again.Record.Decision, again.Reply.Body)
+				t.Errorf("%s: got %s %s", op, again.Record.Decision, again.Reply.Body)
 			}
 		})
 	}

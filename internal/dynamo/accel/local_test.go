@@ -71,7 +71,7 @@ func TestLocal(t *testing.T) {
 		x.Reply = reply
 		svc.Serve(x)
 		if x.Reply.Status != 200 || string(x.Reply.Body) != answer {
-			t.Errorf("%s: %d %.80q; want %.80q", op, x.Reply.Status, x.Reply.Body, answer)
+			t.Errorf("%s: got %d %.80q; want %.80q", op, x.Reply.Status, x.Reply.Body, answer)
 		}
 		if got := s.asked[len(s.asked)-1]; got != want {
 			t.Errorf("%s: the store received %s; want %s", op, got, want)

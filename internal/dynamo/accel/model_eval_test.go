@@ -50,7 +50,7 @@ func project(r *modelRequest, it item) (item, *refusal) {
 	return out, nil
 }
 
-// conditionOf makes a test out of an expression; an empty one is true.
+// conditionOf parses an expression into a predicate; an empty one is true.
 func conditionOf(which, text string, r *modelRequest) (func(item) bool, *refusal) {
 	if text == "" {
 		return func(item) bool { return true }, nil

@@ -54,7 +54,7 @@ func TestUnusualWritesInvalidate(t *testing.T) {
 				}
 			}
 			if x := do(op, body); x.Reply.Status != http.StatusOK {
-				t.Fatalf("%s %s: %d %s", op, body, x.Reply.Status, x.Reply.Body)
+				t.Fatalf("%s %s: got %d %s", op, body, x.Reply.Status, x.Reply.Body)
 			}
 			for name := range strings.SplitSeq(dropped, ", ") {
 				if r := reads[name]; do(r[0], r[1]).Record.Decision == telemetry.Hit {

@@ -95,7 +95,7 @@ type script struct {
 	cfg     Config
 	svc     *Service
 	origin  *scriptOrigin
-	fields  []http1.Field // of the next request, beside the usual ones
+	fields  []http1.Field // of the next request, in addition to the usual ones
 	timeout time.Duration // of the next request; 0 for none
 	probes  []probe       // reads whose freshness is reported after each request
 }
@@ -420,7 +420,7 @@ func tidy(body []byte) string {
 type scriptOrigin struct {
 	classify func(int, http1.Fields, []byte) origin.Class
 
-	mu      sync.Mutex // refreshes and descriptions run beside the client's request
+	mu      sync.Mutex // refreshes and descriptions run concurrently with the client's request
 	model   *model
 	log     []string
 	down    bool

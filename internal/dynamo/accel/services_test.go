@@ -66,7 +66,7 @@ func TestServicesOfOneOrigin(t *testing.T) {
 		f(name, same, func(p *pair) {
 			p.svc = p.one
 			if x := p.send(op, body); x.Reply.Status != 200 {
-				t.Fatalf("%s: %d %s", name, x.Reply.Status, x.Reply.Body)
+				t.Fatalf("%s: got %d %s", name, x.Reply.Status, x.Reply.Body)
 			}
 			for _, r := range reads {
 				ask(p, p.two, r[0], r[1])

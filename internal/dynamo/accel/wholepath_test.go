@@ -28,7 +28,7 @@ func TestWholeHitPathAllocates(t *testing.T) {
 		}
 		n, err := conn.Read(buf)
 		if err != nil || !bytes.HasPrefix(buf[:n], []byte("HTTP/1.1 200 ")) || !bytes.HasSuffix(buf[:n], []byte(`}`)) {
-			t.Fatalf("%v: %s", err, buf[:n])
+			t.Fatalf("%v: got %s", err, buf[:n])
 		}
 	}
 	for range 200 {

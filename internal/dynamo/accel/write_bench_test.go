@@ -57,7 +57,7 @@ func BenchmarkPutItem(b *testing.B) {
 		svc.Serve(x)
 	}
 	if x.Record.Decision != telemetry.Write {
-		b.Fatal(x.Record.Decision)
+		b.Fatalf("got the decision %v", x.Record.Decision)
 	}
 }
 

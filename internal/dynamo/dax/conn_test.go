@@ -106,7 +106,7 @@ func TestSplitRequests(t *testing.T) {
 				}
 			}
 			if got := c.reply(2); got != want {
-				t.Error(got)
+				t.Errorf("got %v", got)
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestTooLarge(t *testing.T) {
 		c = r.hello("Go v1")
 		go func() { _, _ = c.nc.Write(append(unhex(t, askEcho+"9f"), make([]byte, 100_001)...)) }()
 		if codes, _ := c.failure(); codes[4] != 46 {
-			t.Error(codes)
+			t.Errorf("got the error %v", codes)
 		}
 	})
 }
@@ -248,7 +248,7 @@ func TestBufferedBytes(t *testing.T) {
 		second := r.hello("Go v1")
 		go func() { _, _ = second.nc.Write(half) }()
 		if codes, text := second.failure(); !equal(codes, []int64{4, 37, 38, 39, 50}) || !strings.Contains(text, "no room") {
-			t.Error(codes, text)
+			t.Errorf("got the error %v %v", codes, text)
 		}
 		r.hello("Go v1").expect(askEcho+"4101", "804101")
 		_ = second.nc.Close()
@@ -285,7 +285,7 @@ func TestTimeouts(t *testing.T) {
 		begin = time.Now()
 		c.send("01")
 		if codes, text := c.failure(); len(codes) != 5 || !strings.Contains(text, "too long") {
-			t.Error(codes, text)
+			t.Errorf("got the error %v %v", codes, text)
 		}
 		if d := time.Since(begin); d != time.Minute {
 			t.Errorf("an incomplete request ended after %v, want 1m", d)
@@ -352,7 +352,7 @@ func TestEndOfStream(t *testing.T) {
 	c.send(askEcho + "4101")
 	_ = c.nc.(*net.TCPConn).CloseWrite()
 	if got := c.reply(2); got != "804101" {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	c.expectEnd()
 }
@@ -398,7 +398,7 @@ func TestFrames(t *testing.T) {
 		for _, want := range []string{"0000000d 01000000 80 43010203", "0000000b 01000000 80 4101", "0000000a 01000000 8080"} {
 			got := make([]byte, len(unhex(t, want)))
 			if _, err := io.ReadFull(c.nc, got); err != nil || string(got) != string(unhex(t, want)) {
-				t.Errorf("%x, %v, want %s", got, err, want)
+				t.Errorf("got %x, %v, want %s", got, err, want)
 			}
 			if want[7] == 'd' {
 				c.send(askEcho + "4101")

@@ -97,7 +97,7 @@ func TestEndpointsFamily(t *testing.T) {
 		c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:1"), netip.MustParseAddrPort("[2001:db8::1]:2")}
 	})
 	if got := r.hello("Go v1").list(); !strings.Contains(got, " 2001:db8::1 2 ") && !strings.Contains(got, " 192.0.2.1 1 ") {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	r.cfg.Advertise = nil
 	r.srv.Configure(r.cfg)

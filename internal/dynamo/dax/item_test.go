@@ -114,11 +114,11 @@ func TestWrites(t *testing.T) {
 	const item = `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"},"age":{"N":"42"},"name":{"S":"Alice"}}`
 	s.c.expect(putAlice+"49 02182a65416c696365 bf0300ff", "80 f6")
 	if got := s.origin.take(); !strings.HasPrefix(got, item) {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	s.c.expect(putAlice+"41 01 bf0701ff", "80 f6")
 	if got := s.origin.take(); !strings.HasPrefix(got, `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}}`) {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	s.origin.setAnswer(200, `{"Attributes":{"pk":{"S":"alice"},"name":{"S":"Bob"},"age":{"N":"9"}},"ConsumedCapacity":{"TableName":"Tab1","CapacityUnits":2},
 		"ItemCollectionMetrics":{"ItemCollectionKey":{"pk":{"S":"alice"}},"SizeEstimateRangeGB":[0.5,1.5]}}`)
@@ -134,12 +134,12 @@ func TestWrites(t *testing.T) {
 	}
 	s.c.expect(delAlice+options[:8]+"ff", "80 bf 02 46 020963426f62 01 51 6454616231 fb4000000000000000 f6 f6 f6 03 58 18 65616c696365 fb3fe0000000000000 fb3ff8000000000000 ff")
 	if got := s.origin.take(); !strings.HasPrefix(got, "DeleteItem "+keyAlice) || !strings.Contains(got, `"ReturnValues":"ALL_OLD"`) {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	s.origin.setAnswer(200, `{"Attributes":{"cnt":{"N":"5"}}}`)
 	s.c.expect(updAlice+"bf 07 05 08 50 8301818313821263636e748211008105 ff", "80 bf 02 45 04 bf0005ff ff")
 	if got := s.origin.take(); !strings.Contains(got, `"UpdateExpression":"SET #n0 = :u0"`) || !strings.Contains(got, `"ReturnValues":"`) {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	s.origin.setAnswer(200, `{"Attributes":{"pk":{"S":"alice"},"cnt":{"N":"1"},"tags":{"SS":["y"]}}}`)
 	s.c.expect(updAlice+"bf 07 04 ff", "80 bf 02 48 03 01 d90cf9 81 6179 ff")

@@ -62,7 +62,7 @@ func TestLargeUnauthenticatedRequest(t *testing.T) {
 	c := r.hello("Go v1")
 	go func() { _, _ = c.nc.Write(unhex(t, large)) }()
 	if codes, text := c.failure(); !equal(codes, unauthenticated) {
-		t.Error(codes, text)
+		t.Errorf("got the error %v %v", codes, text)
 	}
 	if n := r.srv.room.used.Load(); n != 0 {
 		t.Errorf("%d bytes of the budget are used", n)

@@ -33,7 +33,7 @@ func (o indexed) Do(ctx context.Context, r *origin.Request) (*origin.Response, e
 func TestIndexAfterDirectWrite(t *testing.T) {
 	const (
 		found = `{"Item":{"pk":{"S":"alice"},"cnt":{"N":"3"}}}`       // as cached
-		moved = `{"Attributes":{"pk":{"S":"alice"},"cnt":{"N":"7"}}}` // as it is at the origin
+		moved = `{"Attributes":{"pk":{"S":"alice"},"cnt":{"N":"7"}}}` // at the origin
 		query = `{"TableName":"Tab1","IndexName":"bycnt","KeyConditionExpression":"cnt = :c","ExpressionAttributeValues":{":c":{"N":"7"}}}`
 		batch = "011a06ed585f a1 6454616231 82"
 	)

@@ -29,19 +29,19 @@ func TestDrain(t *testing.T) {
 		})
 		c := r.hello("Python")
 		if list := c.list(); strings.Count(list, "\n") != 2 {
-			t.Error(list)
+			t.Errorf("got the list %v", list)
 		}
 		if !r.srv.Drain() {
 			t.Error("Drain reports that there is no other node")
 		}
 		const other = "2 192.0.2.2 192.0.2.2 8111 1 kasoku 0 \n"
 		if list := c.list(); list != other {
-			t.Error(list)
+			t.Errorf("got the list %v", list)
 		}
 		time.Sleep(DrainTime)
 		c.expect(askEcho+"4101", "804101") // still served
 		if list := r.hello("Python").list(); list != other {
-			t.Error(list)
+			t.Errorf("got the list %v", list)
 		}
 		if err := r.srv.Shutdown(t.Context()); err != nil {
 			t.Error(err)
@@ -132,7 +132,7 @@ func TestShutdown(t *testing.T) {
 		idle.expectEnd()
 		close(r.slow.release)
 		if got := busy.reply(2); got != "80f5" {
-			t.Error(got)
+			t.Errorf("got %v", got)
 		}
 		busy.expectEnd()
 		half.expect(rest, "80592710"+strings.Repeat("00", 10000))
@@ -190,7 +190,7 @@ func TestShutdownResets(t *testing.T) {
 	}
 	close(r.slow.release)
 	if got := busy.reply(2); got != "80f5" {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
@@ -223,7 +223,7 @@ func TestTLS(t *testing.T) {
 			_, _ = nc.Write([]byte{b})
 		}
 		if got := c.reply(2); got != "8043010203" {
-			t.Error(got)
+			t.Errorf("got %v", got)
 		}
 		c.expect(askEcho+"4104", "804104")
 		go c.send(askEcho + "59c000" + strings.Repeat("00", 0xc000))

@@ -329,7 +329,7 @@ func TestBackfillUnderWrites(t *testing.T) {
 	}
 }
 
-// TestIndexDeletedDuringBackfill: the index is deleted before it is filled, and its name is used again.
+// TestIndexDeletedDuringBackfill deletes an index before it is filled, and uses its name again.
 func TestIndexDeletedDuringBackfill(t *testing.T) {
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))

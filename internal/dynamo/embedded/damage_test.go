@@ -60,7 +60,7 @@ func (d *requestDamager) damage(s *session, op, body string) {
 		d.sent++
 		status, reply := s.s.send(s.t, op, string(damaged))
 		if status != 200 && status != 400 || reply != "" && !json.Valid([]byte(reply)) {
-			s.t.Errorf("%s %s: %d %s", op, damaged, status, reply)
+			s.t.Errorf("%s %s: got %d %s", op, damaged, status, reply)
 		}
 	}
 }

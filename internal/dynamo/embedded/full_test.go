@@ -27,7 +27,7 @@ func TestDeletesOnFullDisk(t *testing.T) {
 	accepted := func(op, body string) bool {
 		status, reply := s.send(t, op, body)
 		if status != 200 && !strings.Contains(reply, "The disk of the embedded store is full") {
-			t.Fatalf("%s %s: %d %s", op, body, status, reply)
+			t.Fatalf("%s %s: got %d %s", op, body, status, reply)
 		}
 		return status == 200
 	}

@@ -63,7 +63,7 @@ func (s *Store) mustSend(t testing.TB, op, body string) string {
 	t.Helper()
 	status, reply := s.send(t, op, body)
 	if status != 200 {
-		t.Fatalf("%s %s: %d %s", op, body, status, reply)
+		t.Fatalf("%s %s: got %d %s", op, body, status, reply)
 	}
 	return reply
 }

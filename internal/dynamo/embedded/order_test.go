@@ -51,7 +51,7 @@ func TestRequestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resp.Status != 400 || string(resp.Body) != reply {
-			t.Errorf("%s %s: %d %s, want %s", target, body, resp.Status, resp.Body, reply)
+			t.Errorf("%s %s: got %d %s, want %s", target, body, resp.Status, resp.Body, reply)
 		}
 	}
 	const noJSON = `{"__type":"com.amazon.coral.service#SerializationException"}`
@@ -247,7 +247,7 @@ func TestEveryFaultAtOnce(t *testing.T) {
 		}
 		status, reply := s.send(t, op, "{"+strings.TrimSuffix(wrongType, ",")+"}")
 		if status != 400 || wire.ErrorType([]byte(reply)) == nil || !strings.Contains(reply, "SerializationException") {
-			t.Errorf("%s {%s}: %d %s", op, wrongType, status, reply)
+			t.Errorf("%s {%s}: got %d %s", op, wrongType, status, reply)
 		}
 	}
 	limit := func(v, bound string) string {

@@ -76,17 +76,17 @@ func TestTableNamedByARN(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, `INSERT INTO "arn:aws:dynamodb:us-east-1:000000000000:table/one" VALUE {'p': 'a'}`)
 	if got := s.rows(t, `SELECT * FROM "arn:aws:dynamodb:us-east-1:000000000000:table/one"`); got != `[{"p":{"S":"a"}}]` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 
 func TestInsert(t *testing.T) {
 	s := withStatements(t)
 	if got := s.mustSend(t, "ExecuteStatement", execute(`INSERT INTO one VALUE {'p': 'a', 'n': 1.50, 'l': [true, null], 'q': ?}`, `"Parameters":[{"B":"AQ=="}]`)); got != `{"Items":[]}` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	if got, want := s.rows(t, "SELECT * FROM one"), `[{"p":{"S":"a"},"n":{"N":"1.5"},"l":{"L":[{"BOOL":true},{"NULL":true}]},"q":{"B":"AQ=="}}]`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 	s.expectError(t, "ExecuteStatement", execute(`INSERT INTO one VALUE {'p': 'a'}`, `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`), "DuplicateItemException", "Duplicate primary key exists in table")
 
@@ -114,7 +114,7 @@ func TestUpdate(t *testing.T) {
 	f := func(change, want string, more ...string) {
 		t.Helper()
 		if got := s.mustSend(t, "ExecuteStatement", execute("UPDATE one "+change, more...)); got != want {
-			t.Errorf("%s: %s, want %s", change, got, want)
+			t.Errorf("%s: got %s, want %s", change, got, want)
 		}
 	}
 	f("SET n = n + 1 WHERE p = 'a'", `{"Items":[]}`)
@@ -210,10 +210,10 @@ func TestConditionOfStatement(t *testing.T) {
 	item := `"Item":{"p":{"S":"a"},"n":{"N":"1"}}`
 	for _, statement := range []string{"UPDATE one SET n = 2 WHERE p = 'a' AND n = 2", "DELETE FROM one WHERE p = 'a' AND n = 2"} {
 		if _, reply := s.send(t, "ExecuteStatement", execute(statement, `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`)); !strings.Contains(reply, item) {
-			t.Errorf("%s: %s", statement, reply)
+			t.Errorf("%s: got %s", statement, reply)
 		}
 		if _, reply := s.send(t, "ExecuteStatement", execute(statement)); strings.Contains(reply, item) {
-			t.Errorf("%s: %s", statement, reply)
+			t.Errorf("%s: got %s", statement, reply)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestDelete(t *testing.T) {
 	f := func(rest, want string) {
 		t.Helper()
 		if got := s.mustSend(t, "ExecuteStatement", execute("DELETE FROM two WHERE "+rest)); got != want {
-			t.Errorf("%s: %s, want %s", rest, got, want)
+			t.Errorf("%s: got %s, want %s", rest, got, want)
 		}
 	}
 	f("p = 'a' AND s = 3", `{"Items":[]}`)
@@ -233,7 +233,7 @@ func TestDelete(t *testing.T) {
 	f("p = 'a' AND s = 1 AND n = 1 RETURNING ALL OLD *", `{"Items":[{"p":{"S":"a"},"s":{"N":"1"},"n":{"N":"1"}}]}`)
 	f("p = 'a' AND s = 2", `{"Items":[]}`)
 	if got := s.rows(t, "SELECT * FROM two"); got != `[]` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestCapacityOfStatements(t *testing.T) {
 		t.Helper()
 		reply := s.mustSend(t, "ExecuteStatement", execute(statement, append(more, `"ReturnConsumedCapacity":"INDEXES"`)...))
 		if _, got, _ := strings.Cut(reply, `"ConsumedCapacity":`); got != want+"}" {
-			t.Errorf("%s: %s, want %s", statement, got, want)
+			t.Errorf("%s: got %s, want %s", statement, got, want)
 		}
 	}
 	write := func(table, total, own, local, global string) string {

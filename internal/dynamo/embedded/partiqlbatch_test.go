@@ -25,7 +25,7 @@ func (s *Store) expectBatch(t testing.TB, more string, statements []string, resp
 	t.Helper()
 	got := s.mustSend(t, "BatchExecuteStatement", statementsBody("Statements", more, statements...))
 	if want := `{"Responses":[` + strings.Join(responses, ",") + `]` + rest + `}`; got != want {
-		t.Errorf("%q:\n%s, want\n%s", statements, got, want)
+		t.Errorf("%q: got\n%s, want\n%s", statements, got, want)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestBatchRefusals(t *testing.T) {
 	f(twice, "SELECT * FROM one WHERE p = 'a'", "SLECT", "SELECT n FROM one WHERE p IN ['a']")
 	f(twice, "INSERT INTO two VALUE {'p': 'a', 's': 1}", "DELETE FROM two WHERE p = 'a' AND s = 1.0")
 	if got := s.rows(t, "SELECT * FROM two"); got != `[]` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -325,7 +325,7 @@ func TestStatementsAgainstNativeWrites(t *testing.T) {
 			got, want := outcome(s.send(t, "ExecuteStatement", statement)), outcome(s.send(t, op, native))
 			const wrong = "400com.amazon.coral.validate#ValidationException"
 			if got != want && !(several && strings.HasPrefix(got, wrong) && strings.HasPrefix(want, wrong)) {
-				r.Fatalf("%s\n%s %s:\n%s, want\n%s", statement, op, native, got, want)
+				r.Fatalf("%s\n%s %s: got\n%s, want\n%s", statement, op, native, got, want)
 			}
 		}
 		for _, from := range []string{"", `,"IndexName":"glob"`, `,"IndexName":"loc"`} {
@@ -388,7 +388,7 @@ func TestSelectAgainstScan(t *testing.T) {
 				return // refused because of its number of reads
 			}
 			if got != status || page.Message != strings.TrimPrefix(want.Message, "Invalid FilterExpression: ") {
-				r.Fatalf("%s %q: %d %s, want %s", cond.statement, d.values, got, reply, want.Message)
+				r.Fatalf("%s %q: got %d %s, want %s", cond.statement, d.values, got, reply, want.Message)
 			}
 			for _, row := range page.Items {
 				rows = append(rows, string(row))
@@ -407,7 +407,7 @@ func TestSelectAgainstScan(t *testing.T) {
 		slices.Sort(rows)
 		slices.Sort(all)
 		if !slices.Equal(rows, all) {
-			r.Fatalf("%s %q:\n%q, want\n%q", cond.statement, d.values, rows, all)
+			r.Fatalf("%s %q: got\n%q, want\n%q", cond.statement, d.values, rows, all)
 		}
 	})
 }

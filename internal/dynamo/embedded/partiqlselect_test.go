@@ -57,7 +57,7 @@ func TestSelectByKey(t *testing.T) {
 		t.Helper()
 		p := s.page(t, "SELECT p, s FROM two WHERE "+rest, more...)
 		if got := p.keys(); got != want || p.NextToken != "" || p.LastEvaluatedKey != nil {
-			t.Errorf("%s: %s, want %s; %s %s", rest, got, want, p.NextToken, p.LastEvaluatedKey)
+			t.Errorf("%s: got %s, want %s; %s %s", rest, got, want, p.NextToken, p.LastEvaluatedKey)
 		}
 	}
 	f("p = 'a'", "a1 a2 a3 a4")
@@ -102,7 +102,7 @@ func TestSelectByScan(t *testing.T) {
 		keys := strings.Fields(p.keys())
 		slices.Sort(keys)
 		if got := strings.Join(keys, " "); got != want {
-			t.Errorf("%s: %s, want %s", rest, got, want)
+			t.Errorf("%s: got %s, want %s", rest, got, want)
 		}
 	}
 	f("", "a1 a2 a3 a4 b1 b2 b3 b4 c1 c2 c3 c4")
@@ -172,7 +172,7 @@ func TestColumns(t *testing.T) {
 	f := func(columns, want string) {
 		t.Helper()
 		if got := s.rows(t, "SELECT "+columns+" FROM two WHERE p = 'a' AND s = 1"); got != want {
-			t.Errorf("%s: %s, want %s", columns, got, want)
+			t.Errorf("%s: got %s, want %s", columns, got, want)
 		}
 	}
 	f("*", `[{"p":{"S":"a"},"s":{"N":"1"},"n":{"N":"1"},"g":{"S":"g1"},"l":{"S":"l4"},"a":{"S":"x"},"m":{"M":{"k":{"L":[{"N":"1"},{"M":{"v":{"S":"w"}}}]}}}}]`)
@@ -189,7 +189,7 @@ func TestOrderBy(t *testing.T) {
 	f := func(rest, want string) {
 		t.Helper()
 		if p := s.page(t, "SELECT p, s FROM two WHERE "+rest); p.keys() != want {
-			t.Errorf("%s: %s, want %s", rest, p.keys(), want)
+			t.Errorf("%s: got %s, want %s", rest, p.keys(), want)
 		}
 	}
 	f("p = 'a' ORDER BY s", "a1 a2 a3 a4")
@@ -204,7 +204,7 @@ func TestOrderBy(t *testing.T) {
 	f("p IN ['b', 'a'] AND s < 3 ORDER BY p", "a2 a1 b2 b1")
 	f("p IN ['b', 'a'] AND s < 3 ORDER BY p DESC", "b2 b1 a2 a1")
 	if p := s.page(t, "SELECT p, s FROM two.glob WHERE g = 'g0' AND p = 'a' ORDER BY s DESC"); p.keys() != "a4 a2" {
-		t.Error(p.keys())
+		t.Errorf("got the keys %v", p.keys())
 	}
 
 	g := func(rest, message string) { t.Helper(); s.expectInvalid(t, "SELECT * FROM two"+rest, message) }
@@ -222,7 +222,7 @@ func TestSelectFromIndex(t *testing.T) {
 	f := func(statement, want string, more ...string) {
 		t.Helper()
 		if got := s.rows(t, statement, more...); got != want {
-			t.Errorf("%s: %s, want %s", statement, got, want)
+			t.Errorf("%s: got %s, want %s", statement, got, want)
 		}
 	}
 	f("SELECT * FROM two.glob WHERE g = 'g1' AND s = 1 AND p = 'a'", `[{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"g1"},"a":{"S":"x"}}]`)
@@ -269,7 +269,7 @@ func TestPagesOfSelect(t *testing.T) {
 			more = []string{`"Limit":2`, `"NextToken":"` + p.NextToken + `"`}
 		}
 		if strings.Join(got, ", ") != strings.Join(pages, ", ") {
-			t.Errorf("%s: %q, want %q", rest, got, pages)
+			t.Errorf("%s: got %q, want %q", rest, got, pages)
 		}
 	}
 	f(" WHERE p = 'a'", "a1 a2", "a3 a4", "")
@@ -299,7 +299,7 @@ func TestPagesOfScan(t *testing.T) {
 			more = []string{`"Limit":5`, `"NextToken":"` + p.NextToken + `"`}
 		}
 		if got := strings.TrimSpace(strings.Join(keys, " ")); got != whole.keys() || len(keys) != 3 {
-			t.Errorf("%s: %q, want %s", from, keys, whole.keys())
+			t.Errorf("%s: got %q, want %s", from, keys, whole.keys())
 		}
 	}
 }
@@ -352,7 +352,7 @@ func TestNextTokenRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := s.page(t, statement, a, `"Limit":2`, `"ConsistentRead":true`, token(first)); p.keys() != "a2 a3" {
-		t.Error(p.keys())
+		t.Errorf("got the keys %v", p.keys())
 	}
 	s.expectInvalid(t, statement, "NextToken does not match request", b, token(first))
 	s.expectInvalid(t, statement+" AND s > 0", "NextToken does not match request", a, token(first))

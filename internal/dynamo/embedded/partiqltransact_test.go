@@ -12,7 +12,7 @@ import (
 func (s *Store) expectTransaction(t testing.TB, more, want string, statements ...string) {
 	t.Helper()
 	if got := s.mustSend(t, "ExecuteTransaction", statementsBody("TransactStatements", more, statements...)); got != want {
-		t.Errorf("%q: %s, want %s", statements, got, want)
+		t.Errorf("%q: got %s, want %s", statements, got, want)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestTransactionOfStatements(t *testing.T) {
 		"SELECT p FROM one WHERE p = 'zz' ORDER BY p")
 	s.expectTransaction(t, "", `{"Responses":[{},{}]}`, "EXISTS(SELECT p FROM one WHERE p = 'a' AND n > 5)", "UPDATE one SET n = 0 WHERE p = 'b'")
 	if got := s.rows(t, "SELECT n FROM one WHERE p = 'b'"); got != `[{"n":{"N":"0"}}]` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestRefusalsOfTransactions(t *testing.T) {
 	}
 	f(fmt.Sprintf("Transaction payload size cannot exceed 4MB. Payload Size: : Transaction payload size cannot exceed 4MB. Payload Size: %d", 11*(399<<10+5)), large...)
 	if got := s.rows(t, "SELECT * FROM one"); got != `[]` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestTokensOfStatements(t *testing.T) {
 		"The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical")
 	s.mustSend(t, "TransactWriteItems", transact(token, `{"Update":{"TableName":"one","Key":{"p":{"S":"a"}},"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"10"}}}}`))
 	if got := s.rows(t, "SELECT n FROM one"); got != `[{"n":{"N":"11"}}]` {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 

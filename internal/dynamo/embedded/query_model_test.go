@@ -22,7 +22,7 @@ type modelIndex struct {
 	local   bool
 	hash    []modelKey
 	rng     []modelKey
-	include []string // attributes beside the keys; nil for all
+	include []string // attributes in addition to the keys; nil for all
 }
 
 type modelKey struct{ name, typ string }

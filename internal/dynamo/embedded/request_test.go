@@ -45,7 +45,7 @@ func expectRefused(t *testing.T, op string) func(body, message string) {
 		err := parsers[op](body)
 		switch {
 		case !errors.As(err, &fault) || fault.Type != "ValidationException":
-			t.Errorf("%s %s: %v\nwant %s", op, body, err, message)
+			t.Errorf("%s %s: got %v\nwant %s", op, body, err, message)
 		case fault.Message != message:
 			t.Errorf("%s %s:\ngot  %s\nwant %s", op, body, fault.Message, message)
 		}

@@ -61,7 +61,8 @@ func TestParseQueryFaults(t *testing.T) {
 	expectAccepted(t, "Query")(`{` + base + `,` + condition + `,"FilterExpression":"a = :v","ProjectionExpression":"b","ExpressionAttributeValues":{":v":{"S":"x"}}}`)
 }
 
-// TestStartingKey: some faults of a starting key's values are reported as faults of the key.
+// TestStartingKey checks that some errors in a starting key's values are reported as errors of the
+// key.
 func TestStartingKey(t *testing.T) {
 	scan, query := expectRefused(t, "Scan"), expectRefused(t, "Query")
 	f := func(v, message string) {

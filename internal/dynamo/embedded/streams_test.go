@@ -163,7 +163,7 @@ func TestStreamRecords(t *testing.T) {
 		writeAll(t, s)
 		all := s.records(t, s.describe(t, "tab").LatestStreamArn)
 		if got := summaries(all); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", view, got, want)
+			t.Errorf("%s: got\n%s\nwant\n%s", view, got, want)
 		}
 		last, seen := new(big.Int), map[string]bool{}
 		for _, r := range all {
@@ -341,7 +341,7 @@ func TestDescribeStream(t *testing.T) {
 	shards := func(more string, want int) {
 		t.Helper()
 		if got := s.describeStreamOf(t, got.StreamArn, more); len(got.Shards) != want || got.LastEvaluatedShardId != "" {
-			t.Errorf("%s: %+v", more, got)
+			t.Errorf("%s: got %+v", more, got)
 		}
 	}
 	shards(`,"Limit":1`, 1)

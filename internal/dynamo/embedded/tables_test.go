@@ -230,7 +230,7 @@ func TestListTables(t *testing.T) {
 	f := func(body, want string) {
 		t.Helper()
 		if got := s.mustSend(t, "ListTables", body); got != want {
-			t.Errorf("%s: %s; want %s", body, got, want)
+			t.Errorf("%s: got %s; want %s", body, got, want)
 		}
 	}
 	f(`{}`, `{"TableNames":[]}`)
@@ -342,7 +342,7 @@ func TestBackups(t *testing.T) {
 	f := func(op, body, want string) {
 		t.Helper()
 		if got := s.mustSend(t, op, body); got != want {
-			t.Errorf("%s %s: %s; want %s", op, body, got, want)
+			t.Errorf("%s %s: got %s; want %s", op, body, got, want)
 		}
 	}
 	f("DescribeContinuousBackups", `{"TableName":"tab"}`, off)
@@ -365,7 +365,7 @@ func TestUnsupported(t *testing.T) {
 	for _, op := range wire.Operations {
 		status, reply := s.send(t, op.Name, `{}`)
 		if handlers[op.Name] == nil && (status != 400 || reply != `{"__type":"com.amazon.coral.service#UnknownOperationException"}`) {
-			t.Errorf("%s: %d %s", op.Name, status, reply)
+			t.Errorf("%s: got %d %s", op.Name, status, reply)
 		}
 	}
 	for _, name := range []string{"StartBulkPutItems", "DescribeBulkOperation", "ListBulkOperations", "CancelBulkOperation"} {

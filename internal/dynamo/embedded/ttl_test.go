@@ -42,7 +42,7 @@ func TestTimeToLiveOperations(t *testing.T) {
 	f := func(op, more, want string) {
 		t.Helper()
 		if got := s.mustSend(t, op, `{"TableName":"tab"`+more+`}`); got != want {
-			t.Errorf("%s %s: %s; want %s", op, more, got, want)
+			t.Errorf("%s %s: got %s; want %s", op, more, got, want)
 		}
 	}
 	spec := func(enabled bool, attribute string) string {

@@ -54,6 +54,6 @@ func inside(t *testing.T, text, message string) {
 	length, _ := strconv.Atoi(m[3])
 	lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 	if line < 1 || column < 1 || length < 1 || line > lines || line == 1 && column+length-1 > characters([]byte(text)) {
-		t.Fatalf("%q: %s", text, message)
+		t.Fatalf("%q: got %s", text, message)
 	}
 }

@@ -111,7 +111,7 @@ func TestCached(t *testing.T) {
 			t.Errorf("%s %s\n got %d %s %s\nwant %s %s", path, body, x.Reply.Status, x.Record.Decision, x.Reply.Body, d, want)
 		}
 		if head := string(x.Reply.Head()); strings.Count(head, "Content-Type: application/json\r\n") != 1 || strings.Count(head, "Cache-Status: ") != 1 {
-			t.Errorf("%s: %s", path, head)
+			t.Errorf("%s: got %s", path, head)
 		}
 	}
 	get("/GetItemJSON", getIt, plainIt, telemetry.Miss)
@@ -138,7 +138,7 @@ func TestSigned(t *testing.T) {
 			t.Errorf("%s: got %d %s; want %d with %s", r.Path, x.Reply.Status, x.Reply.Body, status, part)
 		}
 		if !strings.Contains(string(x.Reply.Head()), "Content-Type: application/json\r\n") {
-			t.Errorf("%s: %s", r.Path, x.Reply.Head())
+			t.Errorf("%s: got %s", r.Path, x.Reply.Head())
 		}
 	}
 	put := `{"TableName":"bbpd-test","Item":{"TheHashKey":"b","TheRangeKey":2}}`
@@ -202,7 +202,7 @@ func BenchmarkGetItemJSON(b *testing.B) {
 				h.Serve(x)
 			}
 			if x.Record.Decision != telemetry.Hit {
-				b.Fatal(x.Record.Decision)
+				b.Fatalf("got the decision %v", x.Record.Decision)
 			}
 		})
 	}

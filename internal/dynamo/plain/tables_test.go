@@ -52,7 +52,7 @@ func TestListTables(t *testing.T) {
 	requests("POST", "/ListTables", "", `{}`)
 }
 
-// describeWithStatuses answers DescribeTable with one status after the other, the last for ever.
+// describeWithStatuses answers DescribeTable with the statuses in turn, then always with the last.
 func describeWithStatuses(statuses ...string) func(op, body string) (int, string) {
 	return func(op, _ string) (int, string) {
 		status := statuses[0]

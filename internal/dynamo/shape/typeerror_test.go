@@ -156,7 +156,7 @@ func TestTypesAccepted(t *testing.T) {
 	f := func(operation, body string) {
 		t.Helper()
 		if typ, message := refusal(t, operation, body); typ != "" {
-			t.Errorf("%s %s: %s: %s", operation, body, typ, message)
+			t.Errorf("%s %s: got %s: %s", operation, body, typ, message)
 		}
 	}
 	for _, word := range []string{"true", "TRUE", "False", "1", "0", "yes", "No"} {

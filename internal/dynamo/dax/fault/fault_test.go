@@ -91,6 +91,6 @@ func TestInvalid(t *testing.T) {
 		t.Errorf("%s, status %d, codes %v", e, e.Status, e.codes)
 	}
 	if e := Unauthenticated("who?"); e.Error() != "who?" {
-		t.Errorf("%s", e)
+		t.Errorf("got %s", e)
 	}
 }

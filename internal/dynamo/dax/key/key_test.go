@@ -153,7 +153,7 @@ func TestNotCanonical(t *testing.T) {
 		{"S", ""}, {"B", ""}, {"SS", "60 61"}, {"SS", "6161"}, {"S", strings.Repeat("61", 2049)}, {"N", "c482187e01"},
 	} {
 		if got, _, err := schema(c.types).AppendCanonical(nil, unhex(t, c.bytes)); err == nil {
-			t.Errorf("%s %s: %x", c.types, c.bytes, got)
+			t.Errorf("%s %s: got %x", c.types, c.bytes, got)
 		}
 	}
 }
@@ -246,13 +246,13 @@ func TestStartKeys(t *testing.T) {
 
 func TestReply(t *testing.T) {
 	if got := schema("SN").String() + "; " + schema("B").String(); got != "pk S, sk N; pk B" {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	if got := hex.EncodeToString(schema("SN").AppendReply(nil)); got != "a262706b615362736b614e" {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 	if got := hex.EncodeToString(schema("B").AppendReply(nil)); got != "a162706b6142" {
-		t.Error(got)
+		t.Errorf("got %v", got)
 	}
 }
 

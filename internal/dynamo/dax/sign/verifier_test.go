@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		v := New(region, []sigv4.Key{{ID: testID, Secret: testSecret}})
 		_, err := v.Verify([]byte(id), []byte(signature), []byte(text), token, at)
 		if err == nil || err.Retryable || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	f("AKIDOTHER", r.Signature, r.Text, false, testRegion, `"AKIDOTHER" is not one of this service's`)
@@ -175,7 +175,7 @@ func TestClock(t *testing.T) {
 		case want == "" && (err != nil || !signed.Equal(at.Truncate(time.Second))):
 			t.Errorf("%v: %v at %v", at, err, signed)
 		case want != "" && (err == nil || !err.Retryable || !strings.Contains(err.Text, want)):
-			t.Errorf("%v: %v; want %q", at, err, want)
+			t.Errorf("%v: got %v; want %q", at, err, want)
 		}
 	}
 	f(now, "")

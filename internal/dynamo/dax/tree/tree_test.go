@@ -100,7 +100,7 @@ func TestOneRequest(t *testing.T) {
 		t.Error("placeholders are left after Reset")
 	}
 	if want := []item.Path{{{Name: "b", Index: -1}}, {{Name: "a", Index: -1}, {Index: 3}}}; !reflect.DeepEqual(paths, want) {
-		t.Error(paths)
+		t.Errorf("got the paths %v", paths)
 	}
 }
 
@@ -248,10 +248,10 @@ func FuzzTree(f *testing.F) {
 			t.Fatalf("%d bytes became %d", len(tree), len(text))
 		}
 		if !json.Valid(w.AppendNames(nil)) {
-			t.Fatalf("%s", w.AppendNames(nil))
+			t.Fatalf("got %s", w.AppendNames(nil))
 		}
 		if b, err := w.AppendValues(nil); err == nil && !json.Valid(b) {
-			t.Fatalf("%s", b)
+			t.Fatalf("got %s", b)
 		}
 	})
 }

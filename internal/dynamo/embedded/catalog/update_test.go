@@ -188,7 +188,7 @@ func TestUpdateIndexLimit(t *testing.T) {
 		"Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20")
 }
 
-// TestUpdateNonKeys: projections of the table's indexes count with the new one's.
+// TestUpdateNonKeys counts the projections of the table's indexes together with the new one's.
 func TestUpdateNonKeys(t *testing.T) {
 	include := func(n int) string {
 		var names []string

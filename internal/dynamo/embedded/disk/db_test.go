@@ -246,7 +246,7 @@ func TestFormat(t *testing.T) {
 		}
 		_, err := Open("store", Options{FS: fs, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "store") {
-			t.Errorf("%q: %v; want %q", text, err, want)
+			t.Errorf("%q: got %v; want %q", text, err, want)
 		}
 	}
 	refused("kasoku embedded store, format 3\n", "the directory has format 3, and this version of kasoku reads formats up to 2")
