@@ -48,6 +48,29 @@ func TestProjectionsIntoKeys(t *testing.T) {
 	want("g.x", telemetry.BypassUncacheable)
 }
 
+// TestTimeLeft checks which TTL attributes have expired.
+func TestTimeLeft(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	f := func(value string, expired bool) {
+		t.Helper()
+		if _, got := timeLeft([]byte(`{"e":`+value+`}`), "e", now); got != expired {
+			t.Errorf("%s: got expired %v, want %v", value, got, expired)
+		}
+	}
+	f(`{"N":"1799999999"}`, true)
+	f(`{"N":"1799999999.5"}`, true)
+	f(`{"N":"1.799999999e9"}`, true)
+	f(`{"N":"1800000001"}`, false)
+	f(`{"N":"9999999999"}`, false) // a common way of writing "never"
+	f(`{"N":"9300000000"}`, false)
+	f(`{"N":"1800000000000"}`, false) // milliseconds
+	f(`{"N":"1600000000"}`, false)    // more than five years ago
+	f(`{"N":"0"}`, false)
+	f(`{"N":"-1"}`, false)
+	f(`{"S":"1799999999"}`, false)
+	f(`{"NS":["1799999999"]}`, false)
+}
+
 func TestHitAllocates(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")
