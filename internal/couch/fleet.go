@@ -55,8 +55,8 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 	return f, nil
 }
 
-// suits reports whether the fleet can be used with another configuration.
-func (f *fleet) suits(cfg *Config) bool {
+// matches reports whether the fleet can be used with another configuration.
+func (f *fleet) matches(cfg *Config) bool {
 	old := &f.cfg
 	return slices.Equal(cfg.Nodes, old.Nodes) && cfg.User == old.User && cfg.Password == old.Password && cfg.Follow == old.Follow &&
 		cfg.MaxUnfollowed == old.MaxUnfollowed && cfg.MaxLag == old.MaxLag && cfg.MaxDatabases == old.MaxDatabases &&

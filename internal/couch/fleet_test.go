@@ -148,7 +148,7 @@ func TestFleetReuse(t *testing.T) {
 	f := idleFleet(t, "http://a", "http://b")
 	same := f.cfg
 	same.VisibleTTL, same.Writes, same.HTTP.MaxObject = 1, WritesAny, 1
-	if !f.suits(&same) {
+	if !f.matches(&same) {
 		t.Error("other settings need another fleet")
 	}
 	for i, change := range []func(c *Config){
@@ -165,7 +165,7 @@ func TestFleetReuse(t *testing.T) {
 	} {
 		other := f.cfg
 		change(&other)
-		if f.suits(&other) {
+		if f.matches(&other) {
 			t.Errorf("change %d doesn't need another fleet", i)
 		}
 	}

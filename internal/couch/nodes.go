@@ -50,18 +50,18 @@ func newNodes(cfg *Config) (*nodes, error) {
 	for _, url := range cfg.Nodes {
 		tc := cfg.HTTP.Group.Transport
 		tc.Name, tc.Member, tc.URL, tc.Metrics, tc.BothFramings = cfg.Name, url, url, nil, true
-		way, err := origin.NewTransport(tc)
+		transport, err := origin.NewTransport(tc)
 		if err != nil {
 			return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 		}
-		n.transports = append(n.transports, way)
+		n.transports = append(n.transports, transport)
 	}
 	return n, nil
 }
 
 func (n *nodes) close() {
-	for _, way := range n.transports {
-		way.Close()
+	for _, transport := range n.transports {
+		transport.Close()
 	}
 }
 

@@ -117,7 +117,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
 	old := s.settings.Load()
-	if old.fleet.suits(&cfg) {
+	if old.fleet.matches(&cfg) {
 		return s.reconfigure(cfg, old.fleet)
 	}
 	stage := s.registry.Stage()

@@ -67,17 +67,17 @@ func overridingMethod(override []byte) (m method, ok bool) {
 // mergeOverride merges the routes of a POST on a node that ignores the override and on a
 // node that obeys it. The result touches everything that either may change, and is not
 // cached.
-func mergeOverride(posted, meant Route) Route {
+func mergeOverride(posted, override Route) Route {
 	switch {
-	case meant.Class == Write:
+	case override.Class == Write:
 		if posted.Class == Write {
-			meant.Touch |= posted.Touch
+			override.Touch |= posted.Touch
 		}
-		return meant
+		return override
 	case posted.Class == Write:
 		return posted
-	case meant.Class == Stream:
-		return meant
+	case override.Class == Stream:
+		return override
 	}
 	posted.Class = Pass
 	return posted

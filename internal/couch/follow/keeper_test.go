@@ -124,10 +124,10 @@ func passKeeper(d time.Duration) {
 	synctest.Wait()
 }
 
-func expectState(t *testing.T, k *Keeper, how ReplicationKind, phase string, mended int) {
+func expectState(t *testing.T, k *Keeper, how ReplicationKind, phase string, restarts int) {
 	t.Helper()
-	if s := k.States()[0]; s.Kind != how || s.Phase != phase || s.Restarts != mended || s.Err != nil {
-		t.Errorf("got %s, %q, restarted %d times, %v; want %s, %q, %d", s.Kind, s.Phase, s.Restarts, s.Err, how, phase, mended)
+	if s := k.States()[0]; s.Kind != how || s.Phase != phase || s.Restarts != restarts || s.Err != nil {
+		t.Errorf("got %s, %q, restarted %d times, %v; want %s, %q, %d", s.Kind, s.Phase, s.Restarts, s.Err, how, phase, restarts)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestDocument(t *testing.T) {
 
 // TestRepairs checks in which cases the document is rewritten.
 func TestRepairs(t *testing.T) {
-	f := func(what string, mended int, node func(c *keeperNode), doc func(d *replicationDoc)) {
+	f := func(what string, restarts int, node func(c *keeperNode), doc func(d *replicationDoc)) {
 		t.Helper()
 		c := &keeperNode{}
 		playKeeper(t, c, func(k *Keeper) {
@@ -160,7 +160,7 @@ func TestRepairs(t *testing.T) {
 				c.change(func() { node(c) }, nil)
 			}
 			passKeeper(11 * time.Second)
-			if s := k.States()[0]; s.Restarts != mended || s.Err != nil {
+			if s := k.States()[0]; s.Restarts != restarts || s.Err != nil {
 				t.Errorf("%s: restarted %d times, %v", what, s.Restarts, s.Err)
 			}
 		})

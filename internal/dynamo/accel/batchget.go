@@ -275,8 +275,8 @@ func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
 func (c *call) storeBatch(body []byte) bool {
 	b := &c.batch
 	responses, ok := memberOf(body, "Responses")
-	unprocessed, sane := memberOf(body, "UnprocessedKeys")
-	if !ok || !sane || responses == nil {
+	unprocessed, valid := memberOf(body, "UnprocessedKeys")
+	if !ok || !valid || responses == nil {
 		return false
 	}
 	for i := range b.parts {

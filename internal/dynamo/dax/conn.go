@@ -28,7 +28,7 @@ type conn struct {
 
 	ids listener.RequestIDs
 
-	greeted         bool // the preamble has arrived
+	hasPreamble     bool // the preamble has arrived
 	proved          bool // a client with permission has used this connection
 	unauthenticated bool // authentication has timed out; the connection is being closed
 	framed          bool // replies are sent in frames
@@ -97,7 +97,7 @@ func (c *conn) Rest() bool {
 		c.proveBy = c.srv.clock() + c.srv.set.Load().limits.UnauthenticatedIdle
 		c.Arm(c.proveBy)
 	} else if c.Unsure && c.Armed == 0 {
-		c.Arm(c.srv.clock() + lookAgain)
+		c.Arm(c.srv.clock() + idleCheckInterval)
 	}
 	c.SetIdle()
 	answered := c.answered
@@ -105,16 +105,16 @@ func (c *conn) Rest() bool {
 	return !c.srv.ends(answered)
 }
 
-// lookAgain is the interval after which an idle connection is checked once more for the end
+// idleCheckInterval is the interval after which an idle connection is checked once more for the end
 // of the stream, which may have been signalled together with a request. A connection isn't
 // closed for being idle.
-const lookAgain = time.Minute
+const idleCheckInterval = time.Minute
 
 // begun reports whether a part of a message has arrived.
 func (c *conn) begun() bool { return c.k != nil && c.k.in.off < c.k.in.have }
 
 // partial reports whether the client must send more: the rest of a message, or the preamble.
-func (c *conn) partial() bool { return !c.greeted || c.begun() }
+func (c *conn) partial() bool { return !c.hasPreamble || c.begun() }
 
 // armPartial sets the read deadline of a message that has begun.
 func (c *conn) armPartial() {
@@ -166,8 +166,8 @@ func (c *conn) begin() {
 	now := k.now.Sub(c.srv.epoch)
 	c.srv.sysmon.Wake(now)
 	k.set = c.srv.set.Load()
-	if c.greeted {
+	if c.hasPreamble {
 		c.due = now + k.set.limits.RequestTime
 	}
-	k.expect(c.greeted)
+	k.expect(c.hasPreamble)
 }

@@ -8,11 +8,11 @@ import (
 type metrics struct {
 	unknownMethod *methodMetrics // of requests with an unknown method
 
-	accepted, refused, handshakes, strangers *telemetry.Counter
-	perClient, unauthenticated               *telemetry.Counter
-	malformed, oversized, slow, crowded      *telemetry.Counter
-	unsent, limited, denied, panics, in, out *telemetry.Counter
-	duration                                 *telemetry.Histogram
+	accepted, refused, handshakes, invalidPreambles *telemetry.Counter
+	perClient, unauthenticated                      *telemetry.Counter
+	malformed, oversized, slow, crowded             *telemetry.Counter
+	unsent, limited, denied, panics, in, out        *telemetry.Counter
+	duration                                        *telemetry.Histogram
 }
 
 // methodMetrics counts the requests of a method: all of them, and the failed ones by cause.
@@ -37,23 +37,23 @@ func newMetrics(s *Server) *metrics {
 		return &hitsAndMisses{counter("cache_total", help, "cache", name, "result", "hit"), counter("cache_total", help, "cache", name, "result", "miss")}
 	}
 	m := &metrics{
-		unknownMethod:   newMethodMetrics("none", counter),
-		accepted:        counter("connections_accepted_total", "Connections that were accepted."),
-		refused:         counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise the limit, or find the clients that hold the connections."),
-		perClient:       counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
-		unauthenticated: counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client did not authenticate or, with auth mode none, sent no request."),
-		handshakes:      counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
-		strangers:       counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
-		malformed:       counter("malformed_total", "Connections closed because the client sent something other than a request."),
-		oversized:       counter("oversized_total", "Requests refused because they exceed dax.limits.request_bytes."),
-		slow:            counter("slow_total", "Connections closed because a preamble or a request that had begun did not arrive in time."),
-		crowded:         counter("crowded_total", "Requests throttled because all large requests together have reached dax.limits.buffered_bytes."),
-		unsent:          counter("unsent_replies_total", "Replies that could not be sent: the client had disconnected, or accepted nothing for the write timeout."),
-		limited:         counter("rate_limited_total", "Requests refused because their client exceeded its limit of requests per second."),
-		denied:          counter("denied_total", "Requests refused because their client was not authenticated."),
-		panics:          counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
-		in:              counter("received_bytes_total", "Bytes of requests, TLS excluded."),
-		out:             counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
+		unknownMethod:    newMethodMetrics("none", counter),
+		accepted:         counter("connections_accepted_total", "Connections that were accepted."),
+		refused:          counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise the limit, or find the clients that hold the connections."),
+		perClient:        counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
+		unauthenticated:  counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client did not authenticate or, with auth mode none, sent no request."),
+		handshakes:       counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
+		invalidPreambles: counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
+		malformed:        counter("malformed_total", "Connections closed because the client sent something other than a request."),
+		oversized:        counter("oversized_total", "Requests refused because they exceed dax.limits.request_bytes."),
+		slow:             counter("slow_total", "Connections closed because a preamble or a request that had begun did not arrive in time."),
+		crowded:          counter("crowded_total", "Requests throttled because all large requests together have reached dax.limits.buffered_bytes."),
+		unsent:           counter("unsent_replies_total", "Replies that could not be sent: the client had disconnected, or accepted nothing for the write timeout."),
+		limited:          counter("rate_limited_total", "Requests refused because their client exceeded its limit of requests per second."),
+		denied:           counter("denied_total", "Requests refused because their client was not authenticated."),
+		panics:           counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
+		in:               counter("received_bytes_total", "Bytes of requests, TLS excluded."),
+		out:              counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
 		duration: r.Histogram("kasoku_dax_request_duration_seconds",
 			"From a request's first byte to the last byte of its reply being handed to the kernel.", "service", s.cfg.Name),
 	}

@@ -58,7 +58,7 @@ func (c *conn) advance() (whole, ok bool) {
 	for {
 		b := k.in.buf[k.in.off:k.in.have]
 		if k.phase == inPreamble && wrongMagic(b) {
-			c.srv.metrics.strangers.Inc()
+			c.srv.metrics.invalidPreambles.Inc()
 			return false, false
 		}
 		end, done, err := k.scan.Scan(b[k.head:])
@@ -71,7 +71,7 @@ func (c *conn) advance() (whole, ok bool) {
 		}
 		switch k.phase {
 		case inPreamble:
-			return true, c.greet(b[:end])
+			return true, c.handlePreamble(b[:end])
 		case inHead:
 			if !c.named(b[:end]) {
 				return false, false
@@ -103,9 +103,9 @@ func (c *conn) bounded(end int) bool {
 }
 
 // expect prepares for the next message.
-func (k *call) expect(greeted bool) {
+func (k *call) expect(hasPreamble bool) {
 	k.head, k.method = 0, nil
-	if k.phase = inHead; !greeted {
+	if k.phase = inHead; !hasPreamble {
 		k.phase = inPreamble
 		k.scan.Begin(preambleItems)
 		return
@@ -113,14 +113,14 @@ func (k *call) expect(greeted bool) {
 	k.scan.Begin(headItems)
 }
 
-// greet processes the preamble.
-func (c *conn) greet(b []byte) bool {
+// handlePreamble processes the preamble.
+func (c *conn) handlePreamble(b []byte) bool {
 	agent, framed, err := readPreamble(b)
 	if err != nil {
 		return c.malformed(err)
 	}
 	c.agent = append([]byte(nil), agent...)
-	c.greeted, c.framed = true, framed
+	c.hasPreamble, c.framed = true, framed
 	c.k.in.off += len(b)
 	return true
 }
@@ -170,7 +170,7 @@ func (c *conn) malformed(err error) bool {
 // tooSlow handles a message that has timed out.
 func (c *conn) tooSlow() {
 	c.srv.metrics.slow.Inc()
-	if c.greeted {
+	if c.hasPreamble {
 		c.refuse(fault.Invalid("The request took too long to arrive"))
 	}
 }

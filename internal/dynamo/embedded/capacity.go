@@ -19,9 +19,9 @@ func readUnits(size int, consistent bool) float64 {
 
 // consumed is the capacity that a request has consumed on one table.
 type consumed struct {
-	named string // the table as the request names it
-	table float64
-	arms  []indexCost
+	named   string // the table as the request names it
+	table   float64
+	indexes []indexCost
 	// failed is the cost of failed statements, which counts only in the total.
 	failed float64
 	// kind is "Read" or "Write" in a transaction, else empty.
@@ -36,27 +36,27 @@ func (s *consumed) write(c *change) {
 
 // writeIndexCosts adds the cost of a change in the indexes.
 func (s *consumed) writeIndexCosts(c *change) {
-	for _, a := range c.arms {
+	for _, a := range c.indexes {
 		s.addIndexCost(a)
 	}
 }
 
 func (s *consumed) addIndexCost(a indexCost) {
-	for i := range s.arms {
-		if s.arms[i].index == a.index {
-			s.arms[i].units += a.units
+	for i := range s.indexes {
+		if s.indexes[i].index == a.index {
+			s.indexes[i].units += a.units
 			return
 		}
 	}
-	s.arms = append(s.arms, a)
+	s.indexes = append(s.indexes, a)
 }
 
 // append appends a ConsumedCapacity.
 func (s *consumed) append(dst []byte, mode capacityMode) []byte {
 	total := s.table + s.failed
-	for i := range s.arms {
-		if !s.arms[i].vector {
-			total += s.arms[i].units
+	for i := range s.indexes {
+		if !s.indexes[i].vector {
+			total += s.indexes[i].units
 		}
 	}
 	dst = append(dst, `{"TableName":`...)
@@ -90,8 +90,8 @@ func (s *consumed) appendUnits(dst []byte, units float64) []byte {
 // any.
 func (s *consumed) appendIndexCosts(dst []byte, member string, local bool) []byte {
 	start := len(dst)
-	for i := range s.arms {
-		a := &s.arms[i]
+	for i := range s.indexes {
+		a := &s.indexes[i]
 		if a.local != local || a.vector {
 			continue
 		}
@@ -114,8 +114,8 @@ func (s *consumed) appendIndexCosts(dst []byte, member string, local bool) []byt
 // appendVectors appends the bytes written to vector indexes, if there are any.
 func (s *consumed) appendVectors(dst []byte) []byte {
 	start := len(dst)
-	for i := range s.arms {
-		a := &s.arms[i]
+	for i := range s.indexes {
+		a := &s.indexes[i]
 		if !a.vector {
 			continue
 		}

@@ -75,7 +75,7 @@ func TestCapacityOfIndexes(t *testing.T) {
 	f := func(op, body, total, table, local, global string) {
 		t.Helper()
 		want := `{"TableName":"range","CapacityUnits":` + total + `,"Table":{"CapacityUnits":` + table + `}`
-		arms := func(member, list string) {
+		appendIndexes := func(member, list string) {
 			if list == "" {
 				return
 			}
@@ -86,8 +86,8 @@ func TestCapacityOfIndexes(t *testing.T) {
 			}
 			want += `,"` + member + `":{` + strings.Join(parts, ",") + `}`
 		}
-		arms("LocalSecondaryIndexes", local)
-		arms("GlobalSecondaryIndexes", global)
+		appendIndexes("LocalSecondaryIndexes", local)
+		appendIndexes("GlobalSecondaryIndexes", global)
 		s.expectCapacity(t, op, body, "INDEXES", want+`}`)
 	}
 	item := func(more string) string {

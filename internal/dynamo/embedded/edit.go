@@ -34,7 +34,7 @@ type change struct {
 	key      []byte // on disk
 	old, new image  // trees are set if the table has dependents
 	expired  bool   // deleted because its time to live has passed
-	arms     []indexCost
+	indexes  []indexCost
 	record   []byte // for the table's stream; nil for none
 }
 

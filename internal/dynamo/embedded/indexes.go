@@ -13,7 +13,7 @@ func (e *edit) writeEntries(c *change) {
 	for _, all := range [][]*catalog.Index{c.t.info.Indexes, c.t.info.Vectors} {
 		for _, x := range all {
 			if units := e.writeEntry(c, x); units > 0 {
-				c.arms = append(c.arms, indexCost{index: x.Name, local: x.Local, vector: x.Vector != nil, units: units})
+				c.indexes = append(c.indexes, indexCost{index: x.Name, local: x.Local, vector: x.Vector != nil, units: units})
 			}
 		}
 	}

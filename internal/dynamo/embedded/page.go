@@ -221,5 +221,5 @@ func (r *reading) consumed() consumed {
 	if r.x == nil {
 		return consumed{named: r.req.Named, table: units}
 	}
-	return consumed{named: r.req.Named, table: r.page.units, arms: []indexCost{{index: r.x.Name, local: r.x.Local, units: units}}}
+	return consumed{named: r.req.Named, table: r.page.units, indexes: []indexCost{{index: r.x.Name, local: r.x.Local, units: units}}}
 }

@@ -389,7 +389,7 @@ func (s *selectRun) cost() consumed {
 	if s.x == nil {
 		return consumed{named: s.req.Named, table: units}
 	}
-	return consumed{named: s.req.Named, table: s.page.units, arms: []indexCost{{index: s.x.Name, local: s.x.Local, units: units}}}
+	return consumed{named: s.req.Named, table: s.page.units, indexes: []indexCost{{index: s.x.Name, local: s.x.Local, units: units}}}
 }
 
 // appendColumns appends the row of the columns for an item.

@@ -61,7 +61,7 @@ type references struct {
 	values expr.Values
 }
 
-var restingReferences = sync.Pool{New: func() any { return new(references) }}
+var referencesPool = sync.Pool{New: func() any { return new(references) }}
 
 // parse reads the request's expressions. Once all of them are valid, it checks that they use
 // all names and values.
@@ -69,7 +69,7 @@ func (f *fields) parse() (x expressions, err error) {
 	if f.given.between(firstExpression, endExpressions) == 0 {
 		return x, nil
 	}
-	r := restingReferences.Get().(*references)
+	r := referencesPool.Get().(*references)
 	defer r.release()
 	if err = r.read(f); err == nil {
 		err = x.parse(f, r)
@@ -98,7 +98,7 @@ func (r *references) unused() error {
 // release drops the references to the request.
 func (r *references) release() {
 	_, _ = r.names.Reset(nil), r.values.Load(nil)
-	restingReferences.Put(r)
+	referencesPool.Put(r)
 }
 
 // parse reads the expressions in the service's order.

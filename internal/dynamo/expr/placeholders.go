@@ -32,9 +32,9 @@ type placeholder struct {
 	used       bool
 }
 
-// reset reads the members of raw. stand converts a member's value to the text that the
+// reset reads the members of raw. parse converts a member's value to the text that the
 // placeholder refers to.
-func (p *placeholders) reset(raw []byte, prefix byte, kind string, stand func(*placeholders, []byte, []byte) ([]byte, *Error)) *Error {
+func (p *placeholders) reset(raw []byte, prefix byte, kind string, parse func(*placeholders, []byte, []byte) ([]byte, *Error)) *Error {
 	clear(p.list)
 	p.list, p.text = p.list[:0], p.text[:0]
 	if raw == nil {
@@ -49,7 +49,7 @@ func (p *placeholders) reset(raw []byte, prefix byte, kind string, stand func(*p
 		if fault := keyFault(key, prefix); fault != "" {
 			return &Error{kind + " contains invalid key: " + fault}
 		}
-		v, err := stand(p, key, it.Value())
+		v, err := parse(p, key, it.Value())
 		if err != nil {
 			return err
 		}

@@ -59,8 +59,8 @@ type parser struct {
 func (p *parser) take() {
 	before := p.token
 	p.token = p.lexer.next()
-	glued := before.kind == tokenNumber && p.kind == tokenWord && p.pos.Column == before.pos.Column+before.pos.Length
-	if p.hadComment || glued || p.kind == tokenIon || p.kind == tokenSemicolon {
+	adjacent := before.kind == tokenNumber && p.kind == tokenWord && p.pos.Column == before.pos.Column+before.pos.Length
+	if p.hadComment || adjacent || p.kind == tokenIon || p.kind == tokenSemicolon {
 		p.kind = tokenBad
 	}
 }

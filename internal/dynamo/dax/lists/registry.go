@@ -110,7 +110,7 @@ const (
 	maxPooledBytes = 64 << 10 // maximum length of an encoding whose memory is reused
 )
 
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
+var nameBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // ID returns the number of a list, whose order matters, for the given owner. A new list is
 // on disk when ID returns. The arguments are not retained. An error is one of this package's
@@ -130,11 +130,11 @@ func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 	if len(names) > maxNames || size > maxBytes {
 		return 0, ErrNames
 	}
-	room := rooms.Get().(*[]byte)
-	*room = appendNames((*room)[:0], names)
-	id, err := r.lookupOrAdd(names, *room, by)
-	if cap(*room) <= maxPooledBytes {
-		rooms.Put(room)
+	buf := nameBuffers.Get().(*[]byte)
+	*buf = appendNames((*buf)[:0], names)
+	id, err := r.lookupOrAdd(names, *buf, by)
+	if cap(*buf) <= maxPooledBytes {
+		nameBuffers.Put(buf)
 	}
 	return id, err
 }
