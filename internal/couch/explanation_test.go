@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 	}
 	const view, find = "/db/_design/d/_view/v?limit=2", `{"selector":{}}`
 	f("no request yet", "", "/db/x", "", "miss", "not in use")
-	f("nor may be known to", "", "/db/x", "", "miss", "rights unknown")
+	f("permission unknown", "", "/db/x", "", "miss", "rights unknown")
 	s.nodes[0].store("x", "1")
 	s.follow()
 	f("not kept", "", "/db/x", "", "miss", "stored nothing never fetched")

@@ -97,10 +97,10 @@ func TestSecurityMissed(t *testing.T) {
 		})
 	}
 	f("an error", 1, 500, func(n *node) { n.refuseSecurity = 500 }, func(n *node) { n.refuseSecurity = 0 })
-	f("an error of the first", 0, 500, func(n *node) { n.refuseSecurity = 500 }, func(n *node) { n.refuseSecurity = 0 })
-	f("a refusal of another one", 1, 403, func(n *node) { n.refuseSecurity = 403 }, func(n *node) { n.refuseSecurity = 0 })
-	f("a node that is away", 1, 502, func(n *node) { n.unreachable = true }, func(n *node) { n.unreachable = false })
-	f("the first is away", 0, 502, func(n *node) { n.unreachable = true }, func(n *node) { n.unreachable = false })
+	f("an error of the first node", 0, 500, func(n *node) { n.refuseSecurity = 500 }, func(n *node) { n.refuseSecurity = 0 })
+	f("a refusal of another node", 1, 403, func(n *node) { n.refuseSecurity = 403 }, func(n *node) { n.refuseSecurity = 0 })
+	f("an unreachable node", 1, 502, func(n *node) { n.unreachable = true }, func(n *node) { n.unreachable = false })
+	f("the first is unreachable", 0, 502, func(n *node) { n.unreachable = true }, func(n *node) { n.unreachable = false })
 }
 
 // TestSecurityRefused checks that no other node gets the write if the first one refuses it,

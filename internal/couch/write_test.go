@@ -230,7 +230,7 @@ func TestLostAnswers(t *testing.T) {
 		})
 	}
 	f("no answer", 502, func(n *node) { n.dropped = true })
-	f("cut behind the head", 502, func(n *node) { n.cutBody = true })
+	f("cut after the head", 502, func(n *node) { n.cutBody = true })
 	f("an error", 500, func(n *node) { n.status = 500 })
 }
 

@@ -38,7 +38,7 @@ func TestCompareAtStart(t *testing.T) {
 		s.pass(time.Second)
 		s.expectCurrent("", 0b11)
 	})
-	f("each has something of its own", func(a, b *node) {
+	f("each has a document of its own", func(a, b *node) {
 		fill(0, 50, a)
 		fill(50, 60, b)
 	}, func(s *scene) {

@@ -133,7 +133,7 @@ func TestFollowRecreation(t *testing.T) {
 			s.expect("reset: opened; b 1-b", Following)
 		})
 	})
-	t.Run("while away", func(t *testing.T) {
+	t.Run("while unreachable", func(t *testing.T) {
 		n := newFeedNode()
 		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
@@ -188,7 +188,7 @@ func TestFollowRecreation(t *testing.T) {
 			s.expect("reset: recreated", Following)
 		})
 	})
-	t.Run("the sequence goes back", func(t *testing.T) {
+	t.Run("the sequence decreases", func(t *testing.T) {
 		n := newFeedNode()
 		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
@@ -200,7 +200,7 @@ func TestFollowRecreation(t *testing.T) {
 			s.expect("reset: recreated", Following)
 		})
 	})
-	t.Run("the sequence goes back within the feed", func(t *testing.T) {
+	t.Run("the sequence decreases within the feed", func(t *testing.T) {
 		n := newFeedNode()
 		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")

@@ -217,14 +217,14 @@ func TestBestNodes(t *testing.T) {
 	d.markOut(1)
 	f("and is taken out again", 0b01)
 	d.wrote(1, []byte("a"), []byte("4-a"), 0)
-	f("and stores something before it is heard of", 0b10)
+	f("and stores something before it is heard", 0b10)
 	if got := d.reachable(); got != 0b11 {
 		t.Errorf("got the nodes %02b", got)
 	}
 	d.rejoin(1)
 	f("and rejoins with it", 0b10)
 	d.resetNode(0, false)
-	f("the other's feed begins anew", 0b10)
+	f("the other's feed restarts", 0b10)
 	d.markSynced(0b11, 1<<60)
 	feedRow(d, 0, "a", "4-a", 0)
 	f("both are compared and have it", 0b11)

@@ -298,7 +298,7 @@ func (tablesOnly) Do(_ context.Context, r *origin.Request) (*origin.Response, er
 		}
 	}
 	if strings.Contains(string(r.Body), `"Away"`) {
-		return nil, errors.New("the origin is away")
+		return nil, errors.New("the origin is unreachable")
 	}
 	return &origin.Response{Status: 400, Body: []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}`)}, nil
 }

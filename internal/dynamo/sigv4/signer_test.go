@@ -118,8 +118,8 @@ func TestSignErrors(t *testing.T) {
 		}
 	}
 	f("no credentials are configured", nil)
-	f("sign for the origin: get credentials: failed to refresh cached credentials, metadata is away", aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-		return aws.Credentials{}, errors.New("metadata is away")
+	f("sign for the origin: get credentials: failed to refresh cached credentials, metadata is unavailable", aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{}, errors.New("metadata is unavailable")
 	}))
 	f("the credentials from a file expired at 2020-01-01T00:00:00Z", aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		c := appKey

@@ -250,10 +250,10 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	refused("kasoku embedded store, format 3\n", "the directory has format 3, and this version of kasoku reads formats up to 2")
-	refused("kasoku embedded store, format 0\n", "does not say which format")
-	refused("kasoku embedded store, format x\n", "does not say which format")
-	refused("something else", "does not say which format")
-	refused("", "does not say which format")
+	refused("kasoku embedded store, format 0\n", "does not state the format")
+	refused("kasoku embedded store, format x\n", "does not state the format")
+	refused("something else", "does not state the format")
+	refused("", "does not state the format")
 	if err := fs.Remove("store/FORMAT"); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func readFormat(dir string, fs vfs.FS) (version int, err error) {
 	if errors.Is(err, errNoFile) {
 		held, err := holdsDatabase(dir, fs)
 		if err == nil && held != "" {
-			err = refuse("it holds a database (%s), but no file %s that says which format", held, formatFile)
+			err = refuse("it holds a database (%s), but no file %s that states the format", held, formatFile)
 		}
 		return 0, err
 	}
@@ -55,7 +55,7 @@ func readFormat(dir string, fs vfs.FS) (version int, err error) {
 	version, err = strconv.Atoi(string(bytes.TrimSpace(digits)))
 	switch {
 	case !ok || err != nil || version < 1:
-		return 0, refuse("%s does not say which format the directory has", name)
+		return 0, refuse("%s does not state the format of the directory", name)
 	case version > formatVersion:
 		return 0, fmt.Errorf("the directory has format %d, and this version of kasoku reads formats up to %d: use the version that wrote it, or a newer one; nothing in it was changed",
 			version, formatVersion)

@@ -198,8 +198,8 @@ func TestFullDisk(t *testing.T) {
 		}
 		writers.Wait()
 	})
-	f("by somebody else", 16<<20, func(_ *testing.T, fs *smallDisk, _ func(int) bool, _ func()) { fs.fill(256 << 10) })
-	f("by somebody else while writing", 64<<20, func(t *testing.T, fs *smallDisk, _ func(int) bool, write func()) {
+	f("by other programs", 16<<20, func(_ *testing.T, fs *smallDisk, _ func(int) bool, _ func()) { fs.fill(256 << 10) })
+	f("by other programs during writes", 64<<20, func(t *testing.T, fs *smallDisk, _ func(int) bool, write func()) {
 		var writers sync.WaitGroup
 		var stop atomic.Bool
 		for range 16 {

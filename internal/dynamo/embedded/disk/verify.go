@@ -80,7 +80,7 @@ func (v *verification) verifyManifest() (number uint64, err error) {
 		case err != nil:
 			return 0, err
 		case v.facts.current != 0, !v.known && held != "":
-			return 0, refuse("the file %s, whose name tells the current manifest, is missing", v.path("marker.manifest.*"))
+			return 0, refuse("the file %s, whose name states the current manifest, is missing", v.path("marker.manifest.*"))
 		}
 		return 0, nil
 	}
@@ -144,7 +144,7 @@ func (v *verification) verifyContents() error {
 	db, err := openPebble(v.dir, v.opts(reading))
 	switch {
 	case errors.Is(err, pebble.ErrDBNotPristine):
-		return refuse("the file %s, whose name tells the version of the database, is missing", v.path("marker.format-version.*"))
+		return refuse("the file %s, whose name states the version of the database, is missing", v.path("marker.format-version.*"))
 	case err != nil:
 		return refuse("%w", err)
 	}
