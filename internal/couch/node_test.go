@@ -48,7 +48,7 @@ type node struct {
 	cutBody        bool             // answers to writes end after their head
 	deferWrites    bool             // writes are answered, but not executed
 	headers        chan http.Header // receives the fields of clients' requests
-	mute           bool             // feeds are silent
+	silent         bool             // feeds are silent
 	cookie         string           // set with each answer to a read
 	fields         map[string]string
 	byProxy        bool // a proxy answers reads instead of the node
@@ -65,7 +65,7 @@ func newNode(t testing.TB, name string) *node {
 	n := &node{t: t, name: name, born: 1, docs: map[string]document{}, changed: make(chan struct{}), fields: map[string]string{}}
 	n.server = httptest.NewServer(http.HandlerFunc(n.serve))
 	t.Cleanup(func() {
-		n.set(func() { n.mute = true })
+		n.set(func() { n.silent = true })
 		n.server.CloseClientConnections()
 		n.server.Close()
 	})
@@ -208,14 +208,14 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	for name, value := range n.fields {
 		w.Header().Set(name, value)
 	}
-	spoilt := n.byProxy
+	byProxy := n.byProxy
 	if n.failing > 0 && r.Method == "GET" {
 		n.failing--
 		status = 503
 	}
 	n.mu.Unlock()
 	switch {
-	case spoilt && r.Method == "GET":
+	case byProxy && r.Method == "GET":
 		w.Header().Del("X-Couch-Request-ID")
 		w.Header().Set("Content-Type", "text/html")
 		io.WriteString(w, "<html>It works!</html>")
@@ -469,9 +469,9 @@ func (n *node) changes(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		n.mu.Lock()
-		mute := n.mute
+		silent := n.silent
 		n.mu.Unlock()
-		if !mute {
+		if !silent {
 			since = last
 			io.WriteString(w, strings.Join(append(rows, ""), "\n")+"\n")
 			w.(http.Flusher).Flush()

@@ -43,7 +43,7 @@ func TestWriteWithIncompleteAnswer(t *testing.T) {
 	s.settled()
 	const update = "/db/_design/d/_update/f"
 	for _, n := range []string{"2", "3"} {
-		a.set(func() { a.mute = true }) // its feed would announce what the answer does not contain
+		a.set(func() { a.silent = true }) // its feed would announce what the answer does not contain
 		if g := s.do("POST", update, n); g.status != 200 || g.body != "done" {
 			t.Fatalf("got %d %s", g.status, g.body)
 		}
@@ -51,7 +51,7 @@ func TestWriteWithIncompleteAnswer(t *testing.T) {
 			s.get("written", "/db/x", 200, n, "")
 			s.get("written", view, 200, rows("x", n), "")
 		}
-		a.set(func() { a.mute = false })
+		a.set(func() { a.silent = false })
 		s.until(func() bool { return strings.HasPrefix(s.do("GET", view, "").cacheStatus(), "hit") })
 		b.replicate("x", a)
 		s.settled()

@@ -291,8 +291,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestNotKept checks which requests are never served from the cache.
-func TestNotKept(t *testing.T) {
+// TestUncacheableRequests checks which requests are never served from the cache.
+func TestUncacheableRequests(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
 	a.store("x", "1")
@@ -348,12 +348,12 @@ func TestUnfollowed(t *testing.T) {
 	a.store("x", "1")
 	s.follow()
 	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
-	a.set(func() { a.mute = true })
+	a.set(func() { a.silent = true })
 	s.until(func() bool { // a heartbeat may still be in transit
 		g := s.do("GET", "/db/x", "")
 		return g.body == "1" && strings.HasPrefix(g.cacheStatus(), "fwd=stale; detail=unfollowed; fwd-status=304")
 	})
-	a.set(func() { a.mute = false })
+	a.set(func() { a.silent = false })
 	s.until(func() bool { return strings.HasPrefix(s.do("GET", "/db/x", "").cacheStatus(), "hit") })
 }
 

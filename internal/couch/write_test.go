@@ -32,13 +32,13 @@ func TestReadYourWrites(t *testing.T) {
 	s.get("replicated", view, 200, rows("x", "2"), "")
 }
 
-// TestUpdated checks that a document stored by an update function is read from the node that stored
-// it, also if the function redirects the client.
-func TestUpdated(t *testing.T) {
+// TestUpdateFunction checks that a document stored by an update function is read from the node
+// that stored it, also if the function redirects the client.
+func TestUpdateFunction(t *testing.T) {
 	s := newSite(t, 2)
 	a := s.nodes[0]
 	s.follow()
-	a.set(func() { a.mute = true })
+	a.set(func() { a.silent = true })
 	if g := s.do("POST", "/db/_design/d/_update/lead/x", "1"); g.status != 303 {
 		t.Errorf("got status %d", g.status)
 	}
@@ -385,7 +385,8 @@ func TestOverride(t *testing.T) {
 	s.get("settled", "/db/x", 200, "3", "hit")
 	s.requests()
 
-	// A GET in a POST is forwarded each time. A write is sent once, even if another node would answer.
+	// A GET in a POST is forwarded each time. A write is sent once, even if another node would
+	// answer.
 	for range 2 {
 		if g := s.do("POST", "/db/_all_docs", "", override, "GET"); g.status != 200 || g.cacheStatus() != "fwd=bypass; detail=protocol" {
 			t.Errorf("got %d %s", g.status, g.cacheStatus())

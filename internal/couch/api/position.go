@@ -30,8 +30,8 @@ func DatabaseReplaced(before, now string) bool {
 	return n.number < b.number || b.node != n.node && b.node != "" && n.node != ""
 }
 
-// SequenceDecreased reports whether the number of a position is lower than that of an earlier one. It
-// is a cheap check for each row, before DatabaseReplaced.
+// SequenceDecreased reports whether the number of a position is lower than that of an earlier
+// one. It is a cheap check for each row, before DatabaseReplaced.
 func SequenceDecreased(before, now string) bool {
 	b, _, bok := cutPosition(before)
 	n, _, nok := cutPosition(now)

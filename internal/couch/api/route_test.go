@@ -218,10 +218,10 @@ func TestOverride(t *testing.T) {
 	f("POST", "POST", "/db/_find", "pass")
 	f("PUT", "DELETE", "/db/id", "write document")
 	// The result is undefined where versions of CouchDB differ.
-	for _, odd := range []string{"DELETE;q=1", "delete", " DELETE", "PUT,DELETE", "PATCH", ""} {
-		f("POST", odd, "/db", "write body,database,names,security")
-		f("POST", odd, "/db/id", "write document,destination")
-		f("POST", odd, "/db/_all_docs", "pass")
+	for _, invalid := range []string{"DELETE;q=1", "delete", " DELETE", "PUT,DELETE", "PATCH", ""} {
+		f("POST", invalid, "/db", "write body,database,names,security")
+		f("POST", invalid, "/db/id", "write document,destination")
+		f("POST", invalid, "/db/_all_docs", "pass")
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestOwnPosition checks that a client whose feed ends before the first row gets its start position,
-// in the node's format.
+// TestOwnPosition checks that a client whose feed ends before the first row gets its start
+// position, in the node's format.
 func TestOwnPosition(t *testing.T) {
 	f := func(numbers bool, since, last string, end func(s *scene, all []*client)) {
 		t.Helper()
@@ -36,9 +36,9 @@ func TestOwnPosition(t *testing.T) {
 	}
 }
 
-// TestStopOpening checks that nothing is sent before the node has answered, because the format of
-// its positions is not known.
-func TestStopOpening(t *testing.T) {
+// TestStopBeforeAnswer checks that nothing is sent before the node has answered, because the
+// format of its positions is not known.
+func TestStopBeforeAnswer(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		s.set(func() { s.holdInfo = make(chan struct{}) })
 		c := s.connect("feed=continuous&since=0&heartbeat=1000")

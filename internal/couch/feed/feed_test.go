@@ -351,9 +351,9 @@ func TestRefused(t *testing.T) {
 	f(passOn, func(s *scene) { c := s.connect("feed=continuous"); s.Cleanup(c.cancel) })
 }
 
-// TestSlow checks that a client that does not read doesn't delay others, and misses nothing when it
-// reads again.
-func TestSlow(t *testing.T) {
+// TestSlowClient checks that a client that does not read doesn't delay others, and misses
+// nothing when it reads again.
+func TestSlowClient(t *testing.T) {
 	play(t, Config{RingBytes: 1000, PageRows: 7}, func(s *scene) {
 		slow, quick := s.connect("feed=continuous&since=now"), s.connect("feed=continuous&since=now")
 		slow.setStuck(true)
@@ -373,8 +373,8 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestRights checks that a client that loses its permission is cut.
-func TestRights(t *testing.T) {
+// TestPermissionIsLost checks that a client that loses its permission is cut.
+func TestPermissionIsLost(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		a, b := s.connect("feed=continuous&since=now"), s.connect("feed=continuous&since=now")
 		a.denied.Store(true)

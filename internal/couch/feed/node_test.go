@@ -170,9 +170,9 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	case u.Path == "/d b":
 		return n.later(ctx, n.holdInfo, fmt.Sprintf(`{"instance_start_time":"%d","update_seq":%s}`, n.born, n.written(n.seq)))
 	case u.Path == "/d b/_design/f":
-		if deaf := n.holdDesign; deaf != nil {
+		if hold := n.holdDesign; hold != nil {
 			n.mu.Unlock()
-			_, err := waiting{ctx, deaf}.Read(nil)
+			_, err := waiting{ctx, hold}.Read(nil)
 			n.mu.Lock()
 			if err != io.EOF {
 				return nil, err

@@ -35,7 +35,7 @@ func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []by
 	doc, found := c.docs[name]
 	switch {
 	case c.down:
-		return 0, nil, errors.New("away")
+		return 0, nil, errors.New("unreachable")
 	case c.failStatus != 0:
 		return c.failStatus, []byte("no"), nil
 	case path == "/_replicate":
@@ -287,9 +287,9 @@ func TestNodeFailsWhileStarting(t *testing.T) {
 	})
 }
 
-// TestDown checks that an unreachable node is retried with increasing pauses, and at once when it
-// is reported to be back.
-func TestDown(t *testing.T) {
+// TestUnreachableNode checks that an unreachable node is retried with increasing pauses, and at
+// once when it is reported to be back.
+func TestUnreachableNode(t *testing.T) {
 	c := &keeperNode{down: true}
 	playKeeper(t, c, func(k *Keeper) {
 		if s := k.States()[0]; s.Err == nil || s.Kind != NotStarted {

@@ -60,14 +60,14 @@ func (w *simulation) write(doc int) {
 	}
 	w.gens[doc]++
 	gen := w.gens[doc]
-	rev, past := fmt.Sprint(gen, "-x"), w.r.IntN(2) == 0
-	w.note("write %s %s on %d, past Kasoku: %t", id(doc), rev, home, past)
-	if past {
+	rev, direct := fmt.Sprint(gen, "-x"), w.r.IntN(2) == 0
+	w.note("write %s %s to %d, directly: %t", id(doc), rev, home, direct)
+	if direct {
 		w.nodes[home].put(id(doc), rev)
 	} else {
 		w.scene.write(home, id(doc), rev)
 	}
-	w.writes[doc] = append(w.writes[doc], written{gen, w.cache.Now(), !past})
+	w.writes[doc] = append(w.writes[doc], written{gen, w.cache.Now(), !direct})
 	w.pending[home] = append(w.pending[home], doc)
 }
 
@@ -130,7 +130,7 @@ func (w *simulation) updateBalancer() {
 	for node, down := range w.down {
 		if w.reportedUp[node] == down && w.r.IntN(10) == 0 {
 			w.reportedUp[node] = !down
-			w.note("the balancer takes %d for up: %t", node, !down)
+			w.note("the balancer reports %d as up: %t", node, !down)
 			w.table.SetUp(node, !down)
 		}
 	}

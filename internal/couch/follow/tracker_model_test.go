@@ -43,7 +43,7 @@ type modelRead struct {
 	id      string // "" for a view
 	node    int
 	keep    bool
-	current bool // waits until a node covers the mark
+	waits   bool // waits until a node covers the mark
 	mark    mark
 	stamp   cache.Stamp
 	minimum docs // acknowledged before it began; if it waits, also what was announced
@@ -83,14 +83,14 @@ func newModel(t *rapid.T) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{cache: c, anyNodeWrites: rapid.Bool().Draw(t, "spread"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
+	m := &model{cache: c, anyNodeWrites: rapid.Bool().Draw(t, "anyNodeWrites"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
 	m.nodes[0].docs, m.nodes[1].docs = docs{}, docs{}
-	m.db = newTracker(trackerConfig{Nodes: 2, MaxOpen: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Invalidate: m.move})
+	m.db = newTracker(trackerConfig{Nodes: 2, MaxOpen: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Invalidate: m.invalidate})
 	m.db.markSynced(AllNodes(2), 1<<60)
 	return m
 }
 
-func (m *model) move(id []byte) {
+func (m *model) invalidate(id []byte) {
 	tags := []cache.Tag{tagger.Database(modelDB)}
 	if id != nil {
 		tags = []cache.Tag{tagger.Document(modelDB, id), tagger.Results(modelDB)}
@@ -279,11 +279,11 @@ func (m *model) endCompare() {
 func (m *model) Ask(t *rapid.T) { m.ask(m.reachableNode(t)) }
 
 func (m *model) ask(node int) {
-	for _, doubt := range m.db.overdue(node, m.now, 10) {
+	for _, overdue := range m.db.overdue(node, m.now, 10) {
 		var gen int
-		fmt.Sscanf(doubt.Rev, "%d-", &gen)
-		if m.nodes[node].docs[doubt.ID] >= gen {
-			m.db.confirm(node, doubt, m.now)
+		fmt.Sscanf(overdue.Rev, "%d-", &gen)
+		if m.nodes[node].docs[overdue.ID] >= gen {
+			m.db.confirm(node, overdue, m.now)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (m *model) BeginRead(t *rapid.T) {
 	case current != 0:
 		r.chooseNode(t, current)
 	case id == nil && (m.anyNodeWrites || rapid.Bool().Draw(t, "wait")):
-		r.current, r.mark = true, m.db.mark()
+		r.waits, r.mark = true, m.db.mark()
 		for id, gen := range m.announced {
 			r.minimum[id] = max(r.minimum[id], gen)
 		}
@@ -319,7 +319,7 @@ func (m *model) BeginRead(t *rapid.T) {
 
 // chooseNode selects one of the nodes whose answers may be cached.
 func (r *modelRead) chooseNode(t *rapid.T, nodes NodeSet) {
-	r.current, r.keep, r.node = false, true, int(nodes)-1
+	r.waits, r.keep, r.node = false, true, int(nodes)-1
 	if nodes == 3 {
 		r.node = anyNode(t)
 	}
@@ -330,7 +330,7 @@ func (m *model) AnswerRead(t *rapid.T) {
 	if r.value != nil {
 		t.Skip("answered")
 	}
-	if r.current {
+	if r.waits {
 		nodes := m.db.covers(r.mark)
 		if nodes == 0 {
 			t.Skip("no node has all of it")

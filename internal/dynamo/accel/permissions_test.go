@@ -121,9 +121,9 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestTwoTargets checks that the operation sent to the origin is the authorised one,
+// TestAuthorizedTargetIsSent checks that the operation sent to the origin is the authorised one,
 // whatever else the header contains.
-func TestTwoTargets(t *testing.T) {
+func TestAuthorizedTargetIsSent(t *testing.T) {
 	f := newFixture(t)
 	var heads []http.Header
 	f.origin.spy = func(h http.Header) { heads = append(heads, h.Clone()) }

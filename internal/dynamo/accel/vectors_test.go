@@ -10,9 +10,10 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestVectorsPass checks that vector searches are forwarded as reads without effect on the
-// cache, and that parameters of vector indexes are forwarded with their operations.
-func TestVectorsPass(t *testing.T) {
+// TestVectorSearchesAreForwarded checks that vector searches are forwarded as reads without
+// effect on the cache, and that parameters of vector indexes are forwarded with their
+// operations.
+func TestVectorSearchesAreForwarded(t *testing.T) {
 	f := newFixture(t)
 	const (
 		item    = `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`

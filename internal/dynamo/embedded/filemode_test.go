@@ -27,9 +27,9 @@ func modes(t *testing.T, dir string, f func(name string, mode fs.FileMode)) {
 	}
 }
 
-// TestPrivate checks the modes of all files of a store, and of files that an earlier version
+// TestFileModes checks the modes of all files of a store, and of files that an earlier version
 // created with wider ones: only the owner may read them.
-func TestPrivate(t *testing.T) {
+func TestFileModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "stores", "data")
 	private := func(when string) {
 		t.Helper()

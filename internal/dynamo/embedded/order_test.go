@@ -234,9 +234,9 @@ func TestTransactionFaultsInOrder(t *testing.T) {
 	)
 }
 
-// TestEveryFaultAtOnce sends requests on tables and streams with a value of the wrong type, an
+// TestOrderOfSeveralFaults sends requests on tables and streams with a value of the wrong type, an
 // invalid value and a missing table: the first is reported before the second, before the third.
-func TestEveryFaultAtOnce(t *testing.T) {
+func TestOrderOfSeveralFaults(t *testing.T) {
 	s := newStore(t)
 	const needsTable = "The parameter 'TableName' is required but was not present in the request"
 	f := func(op, wrongType, broken, message string) {

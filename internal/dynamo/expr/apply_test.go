@@ -213,8 +213,8 @@ func TestApplyErrors(t *testing.T) {
 	f("SET a = :huge + :huge", overflow)
 	f("ADD n :huge, a :n", overflow)
 
-	// The first action's error is reported, its path's before its value's. Operands are computed from
-	// left to right.
+	// The first action's error is reported, its path's before its value's. Operands are
+	// computed from left to right.
 	f("SET a.b = c", path)
 	f("SET c = d, a.b = :n", missing)
 	f("SET a.b = :n, c = s + :n", path)

@@ -39,8 +39,8 @@ func TestAppendCanonicalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCanonicalMeaning checks that expressions with the same canonical form either both parse, to the
-// same tree, or both fail.
+// FuzzCanonicalMeaning checks that expressions with the same canonical form either both parse,
+// to the same tree, or both fail.
 func FuzzCanonicalMeaning(f *testing.F) {
 	for _, s := range expressions {
 		f.Add(s, byte(0))

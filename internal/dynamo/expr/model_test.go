@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The model evaluates random expressions on items decoded by encoding/json, in the simplest way that
-// follows the documentation. Of this package it uses only Path.
+// The model evaluates random expressions on items decoded by encoding/json, in the simplest way
+// that follows the documentation. Of this package it uses only Path.
 
 // attr is an attribute value: {"S":"x"}; nil for none.
 type attr = map[string]any

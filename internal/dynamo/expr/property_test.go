@@ -150,8 +150,8 @@ func TestManyPaths(t *testing.T) {
 	f("a7[0],a8.b", "Invalid ProjectionExpression: Two document paths overlap"+rewrite+"[a8, b], path two: [a8, b]")
 }
 
-// TestSelectionModel checks that projections of trees and of text return the same: the value at each
-// path.
+// TestSelectionModel checks that projections of trees and of text return the same: the value at
+// each path.
 func TestSelectionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)

@@ -87,7 +87,8 @@ func TestBatchGetSplits(t *testing.T) {
 	}
 }
 
-// TestBatchGetKeepsOptions checks that each segment has the options of its tables and of the request.
+// TestBatchGetKeepsOptions checks that each segment has the options of its tables and of the
+// request.
 func TestBatchGetKeepsOptions(t *testing.T) {
 	f := newFixture(t)
 	f.svc.reply = func(_, body string) (int, string) { return 200, found(body) }
@@ -241,8 +242,8 @@ func TestBatchUnprocessed(t *testing.T) {
 		})
 }
 
-// TestBatchErrors checks that permanent failures are reported with their entries, and that the other
-// entries are processed.
+// TestBatchErrors checks that permanent failures are reported with their entries, and that the
+// other entries are processed.
 func TestBatchErrors(t *testing.T) {
 	f := newFixture(t)
 	invalid := errorBody("ValidationException", "One or more parameter values were invalid")

@@ -134,8 +134,8 @@ func TestBbpdRequestsToRoot(t *testing.T) {
 	asked(" {}", "X-Amz-Target", "")
 }
 
-// TestHeaderIsReplaced checks that the service gets the header fields of its protocol once, whatever
-// the client sent.
+// TestHeaderIsReplaced checks that the service gets the header fields of its protocol once,
+// whatever the client sent.
 func TestHeaderIsReplaced(t *testing.T) {
 	f := newFixture(t)
 	f.do("POST", "/GetItem", `{}`, "Content-Type", "text/plain", "X-Amz-Target", "DynamoDB_20120810.DeleteTable",
@@ -143,8 +143,8 @@ func TestHeaderIsReplaced(t *testing.T) {
 	f.expectRequests("GetItem {}")
 }
 
-// TestCrossOrigin checks that a browser that shows a page of another site can't use a service on its
-// user's machine.
+// TestCrossOrigin checks that a browser that shows a page of another site can't use a service
+// on its user's machine.
 func TestCrossOrigin(t *testing.T) {
 	f := newFixture(t)
 	try := func(allowed bool, fields ...string) {

@@ -201,8 +201,8 @@ func attributeEcho(member string) string {
 	return all + ")"
 }
 
-// TestTenFaults checks that at most ten errors are reported.
-func TestTenFaults(t *testing.T) {
+// TestFaultLimit checks that at most ten errors are reported.
+func TestFaultLimit(t *testing.T) {
 	index := `{"IndexName":"!","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"Projection":{}},`
 	_, message := refusal(t, "CreateTable", `{"TableName":"abc","AttributeDefinitions":[{"AttributeName":"a"}],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
 		"GlobalSecondaryIndexes":[`+strings.Repeat(index, 5)+strings.TrimSuffix(index, ",")+`]}`)

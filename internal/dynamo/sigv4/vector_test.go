@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// TestPublishedVectors checks AWS's examples: the published signature is accepted, and the same with
-// another last digit is not.
+// TestPublishedVectors checks AWS's examples: the published signature is accepted, and the same
+// with another last digit is not.
 func TestPublishedVectors(t *testing.T) {
 	text, err := os.ReadFile("testdata/vectors.txt")
 	if err != nil {

@@ -13,8 +13,8 @@ var (
 	keyText    = []byte(`{"id":{"S":"user-00001001"}}`)
 )
 
-// TestAllocs checks that the reader has one allocation for each list, set or map, and one for all text
-// that differs from its spelling. Parse has one more for the copy of the text.
+// TestAllocs checks that the reader has one allocation for each list, set or map, and one for
+// all text that differs from its spelling. Parse has one more for the copy of the text.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return

@@ -223,8 +223,8 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-// TestErrorsAreOwn changes an error, as callers do that add to its message.
-func TestErrorsAreOwn(t *testing.T) {
+// TestErrorsAreNotShared changes an error, as callers do that add to its message.
+func TestErrorsAreNotShared(t *testing.T) {
 	for range 2 {
 		_, err := Parse([]byte(`{}`))
 		wantFault(t, "{}", err, "ValidationException", "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")

@@ -106,8 +106,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderWants reads missing items, and items of the wrong kind.
-func TestReaderWants(t *testing.T) {
+// TestReaderErrors reads missing items, and items of the wrong kind.
+func TestReaderErrors(t *testing.T) {
 	for _, c := range []struct {
 		in, want string
 		read     func(r *Reader) any

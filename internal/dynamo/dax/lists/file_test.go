@@ -120,8 +120,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestHoles opens files with only some parts of the last write on disk.
-func TestHoles(t *testing.T) {
+// TestIncompleteLastWrite opens files with only some parts of the last write on disk.
+func TestIncompleteLastWrite(t *testing.T) {
 	b, ends := written(t, []string{"a"}, []string{"b", strings.Repeat("c", 300), "d"})
 	for from := ends[1]; from < ends[2]; from += 11 {
 		for to := from + 1; to <= ends[2]; to += 17 {

@@ -289,7 +289,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestTableQuestions(t *testing.T) {
+func TestTableMethods(t *testing.T) {
 	table := create(t, request(defs("p:S c:S a:N b:S"), keys("p:HASH c:RANGE"), perRequest,
 		lsis(index("local", "p:HASH a:RANGE", `"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["x"]}`)),
 		gsis(index("global", "b:HASH a:RANGE", `"Projection":{"ProjectionType":"KEYS_ONLY"}`), index("all", "b:HASH", all))))
