@@ -96,34 +96,34 @@ func TestCallerThatMissedTheFlightFindsItsEntry(t *testing.T) {
 	})
 }
 
-func TestWaiterThatLeaves(t *testing.T) {
-	f := func(name string, leaver int) {
+func TestWaiterWhoseContextEnds(t *testing.T) {
+	f := func(name string, canceled int) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *Cache, s *Space) {
 				o := newOrigin()
 				gone := errors.New("the client went away")
-				ctx, leave := context.WithCancelCause(background)
+				ctx, cancel := context.WithCancelCause(background)
 				ctxs := []context.Context{background, background, background}
-				ctxs[leaver] = ctx
+				ctxs[canceled] = ctx
 				var all []*reader
 				for _, ctx := range ctxs {
 					all = append(all, read(ctx, s, "x", o.fill, "item x"))
 				}
 				call := o.next(t)
-				leave(gone)
-				all[leaver].wait(t)
-				if !errors.Is(all[leaver].err, gone) {
-					t.Fatalf("the waiter left with %v", all[leaver].err)
+				cancel(gone)
+				all[canceled].wait(t)
+				if !errors.Is(all[canceled].err, gone) {
+					t.Fatalf("the waiter left with %v", all[canceled].err)
 				}
 				for i, r := range all {
-					if i != leaver {
+					if i != canceled {
 						r.wantWaiting(t)
 					}
 				}
 				call.answer <- "1"
 				for i, r := range all {
-					if i != leaver {
+					if i != canceled {
 						r.want(t, "1", true, i != 0)
 					}
 				}
@@ -139,10 +139,10 @@ func TestWaiterThatLeaves(t *testing.T) {
 func TestFillWithoutWaitersIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
-		ctx, leave := context.WithCancel(background)
+		ctx, cancel := context.WithCancel(background)
 		r := read(ctx, s, "x", o.fill, "item x")
 		call := o.next(t)
-		leave()
+		cancel()
 		r.wait(t)
 		call.answer <- "1"
 		wantQuiet(t, s)

@@ -154,7 +154,7 @@ func TestBumpGrows(t *testing.T) {
 
 // A million bumps in one millisecond carry into the next: that looks like a
 // quarantine of a millisecond, which is safe, and it ends.
-func TestCarryHeals(t *testing.T) {
+func TestCarriedGenerationEndsAfterAMillisecond(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		x := tags("item x")
 		slot := &c.slots[c.index(x[0])]

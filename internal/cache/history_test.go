@@ -86,9 +86,9 @@ type round struct {
 	history [items][]porcupine.Operation
 }
 
-// tally counts over all rounds: reads, hits, puts stored, fills overtaken, fills unsettled,
+// totals counts over all rounds: reads, hits, puts stored, fills overtaken, fills unsettled,
 // reads queued, refreshes.
-type tally [7]uint64
+type totals [7]uint64
 
 // client is one goroutine of a round.
 type client struct {
@@ -312,7 +312,7 @@ func (c *client) step() {
 }
 
 // history runs a round of ops operations and returns the violations.
-func history(t *testing.T, seed uint64, ops int, total *tally) (faults []string) {
+func history(t *testing.T, seed uint64, ops int, total *totals) (faults []string) {
 	const clients = 6
 	r := &round{tight: seed%4 == 0}
 	synctest.Test(t, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestHistory(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64() >> 1
 	}
-	var total tally
+	var total totals
 	rounds := 0
 	for done := 0; done < ops; done += perRound {
 		faults := history(t, seed, perRound, &total)

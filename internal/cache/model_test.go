@@ -170,8 +170,8 @@ var (
 	modelKeys = []string{"k1", "k2", "k3"}
 )
 
-func someTags(t *rapid.T, label string, least int) []string {
-	return rapid.SliceOfNDistinct(rapid.SampledFrom(modelTags), least, 3, rapid.ID[string]).Draw(t, label)
+func someTags(t *rapid.T, label string, minimum int) []string {
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(modelTags), minimum, 3, rapid.ID[string]).Draw(t, label)
 }
 
 func (m *machine) fresh() (value string, ttl, stale time.Duration) {
@@ -235,14 +235,14 @@ func (m *machine) Begin(t *rapid.T) {
 
 func (m *machine) Commit(t *rapid.T) {
 	w := take(t, &m.writes)
-	key, of, learnt := rapid.SampledFrom(modelKeys).Draw(t, "key"), someTags(t, "put", 0), someTags(t, "learnt", 0)
+	key, of, found := rapid.SampledFrom(modelKeys).Draw(t, "key"), someTags(t, "put", 0), someTags(t, "found", 0)
 	v, ttl, stale := m.fresh()
-	alone := m.end(w, learnt, 0)
+	alone := m.end(w, found, 0)
 	want := 0
 	if len(of) > 0 && !slices.ContainsFunc(of, func(name string) bool { return !alone[name] }) {
 		want = 1
 	}
-	got := w.real.Commit(Change{Tags: tags(learnt...), Puts: []Put{{
+	got := w.real.Commit(Change{Tags: tags(found...), Puts: []Put{{
 		Space: m.s, Key: []byte(key), Tags: tags(of...), Filling: Filling{Payload: []byte(v), TTL: ttl, Stale: stale},
 	}}})
 	if got != want {

@@ -42,7 +42,7 @@ func TestLifeOfEntry(t *testing.T) {
 }
 
 // A write puts an entry out of reach whatever its age.
-func TestInvalidatedComesBeforeStaleAndExpired(t *testing.T) {
+func TestInvalidatedTakesPrecedenceOverStaleAndExpired(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		f := Filling{TTL: time.Second, Stale: time.Second}
 		s.Store(c.Note(tags("item x")...), []byte("x"), &f)

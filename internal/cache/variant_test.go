@@ -19,7 +19,7 @@ func TestAttach(t *testing.T) {
 			bubble(t, func(t *testing.T, c *Cache, s *Space) {
 				base := value("payload")
 				e, stored := s.Store(c.Note(tags("item x", "table")...), []byte("i"), &base)
-				if !stored || e.Variant() != nil || !s.Attach(e, []byte("form")) {
+				if !stored || e.Variant() != nil || !s.Attach(e, []byte("variant")) {
 					t.Fatal("not attached")
 				}
 				between(c, s)
@@ -30,8 +30,8 @@ func TestAttach(t *testing.T) {
 					}
 					return
 				}
-				if (string(got.Variant()) == "form") != want {
-					t.Fatalf("the form is %q", got.Variant())
+				if (string(got.Variant()) == "variant") != want {
+					t.Fatalf("the variant is %q", got.Variant())
 				}
 				if want && (string(got.Payload()) != "payload" || string(got.Key()) != "i" || got.Kind() != e.Kind() || got.Aux() != e.Aux() || got.TTL(0) != e.TTL(0)) {
 					t.Errorf("%s %s for %v", got.Key(), got.Payload(), got.TTL(0))
@@ -56,31 +56,31 @@ func TestAttachTooLate(t *testing.T) {
 	e, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	other := value("newer")
 	newer, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &other)
-	if s.Attach(e, []byte("form")) {
+	if s.Attach(e, []byte("variant")) {
 		t.Error("attached to what was replaced")
 	}
-	if !s.Attach(newer, []byte("form")) || s.Attach(newer, []byte("another")) {
-		t.Error("a form was not attached once")
+	if !s.Attach(newer, []byte("variant")) || s.Attach(newer, []byte("another")) {
+		t.Error("a variant was not attached once")
 	}
 	now, _ := s.Peek([]byte("i"), c.Now())
-	if string(now.Variant()) != "form" || s.Attach(now, []byte("another")) {
-		t.Errorf("the form is %q", now.Variant())
+	if string(now.Variant()) != "variant" || s.Attach(now, []byte("another")) {
+		t.Errorf("the variant is %q", now.Variant())
 	}
 	s.Drop([]byte("i"), now)
-	if s.Attach(e, []byte("form")) || s.Usage().Entries != 0 {
+	if s.Attach(e, []byte("variant")) || s.Usage().Entries != 0 {
 		t.Error("attached to what was dropped")
 	}
 	last, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	w := c.Begin(tags("item x"), nil)
-	if s.Attach(last, []byte("form")) || last.Variant() != nil {
+	if s.Attach(last, []byte("variant")) || last.Variant() != nil {
 		t.Error("attached to what is being written")
 	}
 	w.Commit(Change{})
-	if s.Attach(last, []byte("form")) {
+	if s.Attach(last, []byte("variant")) {
 		t.Error("attached to what was written")
 	}
 	current, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
-	if space(t, c, 0).Attach(current, []byte("form")) {
+	if space(t, c, 0).Attach(current, []byte("variant")) {
 		t.Error("attached in another space")
 	}
 }
@@ -95,7 +95,7 @@ func TestAttachNothing(t *testing.T) {
 	}
 	base.Value = "value"
 	e, _ = s.Store(c.Note(tags("item x")...), []byte("i"), &base)
-	if s.Attach(e, []byte("form")) || e.Variant() != nil || e.Value() != "value" || string(e.Payload()) != "payload" {
+	if s.Attach(e, []byte("variant")) || e.Variant() != nil || e.Value() != "value" || string(e.Payload()) != "payload" {
 		t.Errorf("%q beside %v", e.Variant(), e.Value())
 	}
 }
@@ -130,23 +130,23 @@ func TestAttachConcurrently(t *testing.T) {
 				default:
 				}
 				runtime.Gosched()
-				least := written.Load()
+				oldest := written.Load()
 				e, found, _ := s.Lookup(key, c.Now())
 				if found != Fresh {
 					continue
 				}
 				payload := string(e.Payload())
-				if n, err := strconv.ParseUint(payload, 10, 64); err != nil || n < least {
-					t.Errorf("%s after write %d", payload, least)
+				if n, err := strconv.ParseUint(payload, 10, 64); err != nil || n < oldest {
+					t.Errorf("%s after write %d", payload, oldest)
 					return
 				}
-				switch form := e.Variant(); {
-				case form == nil:
-					if s.Attach(e, []byte("form of "+payload)) {
+				switch variant := e.Variant(); {
+				case variant == nil:
+					if s.Attach(e, []byte("variant of "+payload)) {
 						attached.Add(1)
 					}
-				case string(form) != "form of "+payload:
-					t.Errorf("%q beside %s", form, payload)
+				case string(variant) != "variant of "+payload:
+					t.Errorf("%q beside %s", variant, payload)
 					return
 				}
 			}
@@ -157,7 +157,7 @@ func TestAttachConcurrently(t *testing.T) {
 	readers.Wait()
 }
 
-// A form is weighed, and an entry's hits are counted on.
+// A variant is weighed, and an entry's hits are counted on.
 func TestAttachWeighs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		base := value("payload")
@@ -172,8 +172,8 @@ func TestAttachWeighs(t *testing.T) {
 			}
 		}
 		hit()
-		form := make([]byte, 1000)
-		s.Attach(e, form)
+		variant := make([]byte, 1000)
+		s.Attach(e, variant)
 		for range 2 * hotHits {
 			hit()
 		}

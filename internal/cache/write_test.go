@@ -50,7 +50,7 @@ func TestCommitStoresItsPutsUnderTagsNamedTwice(t *testing.T) {
 
 // Tags known only from the origin's answer move too: an entry filled while the write was in
 // flight is unreachable once Commit has returned.
-func TestCommitMovesTagsLearntFromTheAnswer(t *testing.T) {
+func TestCommitMovesTagsFoundInTheAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		w := c.Begin(tags("item x"), nil)
 		keep(t, s, "q", "old", "index")
@@ -337,7 +337,7 @@ func TestApply(t *testing.T) {
 }
 
 // A large transaction moves tags that it also watches, however its marks are sorted.
-func TestMovedComesBeforeWatched(t *testing.T) {
+func TestMovedTakesPrecedenceOverWatched(t *testing.T) {
 	c, _ := open(t, Config{Generations: 64})
 	var all []Tag
 	for i := range 200 {
