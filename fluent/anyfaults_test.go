@@ -84,7 +84,7 @@ func underFaults(t *testing.T, scripts [][]forwardtest.Behaviour, opts []Option,
 		rs = append(rs, r)
 		names = append(names, string(rune('a'+i)))
 	}
-	s := newShelf(t)
+	s := newFakeSource(t)
 	_, stop := s.deliver(names, append(opts, WithDial(byHost(rs...)))...)
 	total := 0
 	for i, n := range rounds {

@@ -27,9 +27,9 @@ func TestBackoffBounds(t *testing.T) {
 func TestBackoffOfAnySize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base := rapid.Int64Range(1, 1<<62).Draw(t, "base")
-		most := rapid.Int64Range(1, 1<<62).Draw(t, "max")
+		limit := rapid.Int64Range(1, 1<<62).Draw(t, "max")
 		n := rapid.IntRange(1, 200).Draw(t, "failures")
-		b := backoff{time.Duration(base), time.Duration(most)}
+		b := backoff{time.Duration(base), time.Duration(limit)}
 		bound, next := b.bound(n), b.bound(n+1)
 		if bound <= 0 || bound > b.max || next < bound {
 			t.Fatalf("bounds %v, %v", bound, next)

@@ -21,7 +21,7 @@ type deadConn struct {
 	net.Conn // one end of a pipe, for methods that the test does not use
 	writeErr error
 	after    time.Duration
-	says     string // then EOF
+	answer   string // then EOF
 }
 
 func (c *deadConn) Write(b []byte) (int, error) {
@@ -33,11 +33,11 @@ func (c *deadConn) Write(b []byte) (int, error) {
 
 func (c *deadConn) Read(b []byte) (int, error) {
 	time.Sleep(c.after) // on the bubble's clock
-	if c.says == "" {
+	if c.answer == "" {
 		return 0, io.EOF
 	}
-	n := copy(b, c.says)
-	c.says = c.says[n:]
+	n := copy(b, c.answer)
+	c.answer = c.answer[n:]
 	return n, nil
 }
 
@@ -59,7 +59,7 @@ func TestNewConnectionProvesDead(t *testing.T) {
 	f := func(dead deadConn, wantErr error) {
 		t.Helper()
 		for _, ack := range []bool{true, false} {
-			bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+			bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 				s.deliver([]string{"a"}, firstDead(3, r, dead), WithAck(ack))
 				s.put(10)
 				s.await(10)
@@ -78,9 +78,9 @@ func TestNewConnectionProvesDead(t *testing.T) {
 		}
 	}
 	f(deadConn{after: 50 * time.Millisecond}, io.EOF)
-	f(deadConn{after: 50 * time.Millisecond, says: "\x92\xa4HELO\x80"}, ErrKeyRequired)
+	f(deadConn{after: 50 * time.Millisecond, answer: "\x92\xa4HELO\x80"}, ErrKeyRequired)
 	// The reason that a server gave counts more than how the write failed.
-	f(deadConn{after: 50 * time.Millisecond, says: "\x92\xa4HELO\x80", writeErr: syscall.EPIPE}, ErrKeyRequired)
+	f(deadConn{after: 50 * time.Millisecond, answer: "\x92\xa4HELO\x80", writeErr: syscall.EPIPE}, ErrKeyRequired)
 	f(deadConn{after: 50 * time.Millisecond, writeErr: syscall.EPIPE}, syscall.EPIPE)
 }
 
@@ -129,7 +129,7 @@ func (c *deafConn) Close() error {
 
 // The socket is looked at before a batch is written into it: the reader may
 // not have noticed yet that it is dead, and such a write succeeds.
-func TestLooksBeforeWriting(t *testing.T) {
+func TestSocketIsCheckedBeforeWriting(t *testing.T) {
 	for _, end := range []func(*forwardtest.Receiver){(*forwardtest.Receiver).CloseConns, (*forwardtest.Receiver).ResetConns} {
 		r := forwardtest.New(t, forwardtest.Options{})
 		var first *net.TCPConn
@@ -142,7 +142,7 @@ func TestLooksBeforeWriting(t *testing.T) {
 			first = c.(*net.TCPConn)
 			return &deafConn{TCPConn: first, moved: make(chan struct{}), closed: make(chan struct{})}, nil
 		}
-		s := newShelf(t)
+		s := newFakeSource(t)
 		_, stop := s.deliver([]string{r.Address()}, WithDial(dial), WithAck(false))
 		s.put(1)
 		s.await(1)

@@ -11,13 +11,13 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// bubble runs f with a receiver and a shelf on synctest's clock.
-func bubble(t *testing.T, opt forwardtest.Options, f func(t *testing.T, r *forwardtest.Receiver, s *shelf)) {
+// bubble runs f with a receiver and a fakeSource on synctest's clock.
+func bubble(t *testing.T, opt forwardtest.Options, f func(t *testing.T, r *forwardtest.Receiver, s *fakeSource)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := forwardtest.Detached(opt)
 		t.Cleanup(r.Close)
-		f(t, r, newShelf(t))
+		f(t, r, newFakeSource(t))
 	})
 }
 
@@ -54,7 +54,7 @@ func complete(t *testing.T, events []forwardtest.Event, n int) (repeated int) {
 }
 
 func TestPipelinesWithinWindow(t *testing.T) {
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		r.HoldAcks()
 		d, _ := s.deliver([]string{"a"}, WithDial(r.Dial), WithWindow(3))
 		s.put(5)
@@ -79,7 +79,7 @@ func TestPipelinesWithinWindow(t *testing.T) {
 }
 
 func TestConnectsOnlyForBatches(t *testing.T) {
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		s.deliver([]string{"a", "b"}, WithDial(r.Dial), WithBalance())
 		time.Sleep(time.Hour)
 		if r.Accepted() != 0 {
@@ -90,7 +90,7 @@ func TestConnectsOnlyForBatches(t *testing.T) {
 
 func TestServerDownAtStart(t *testing.T) {
 	for _, ack := range []bool{true, false} {
-		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 			r.Stop()
 			d, _ := s.deliver([]string{"a"}, WithDial(r.Dial), WithAck(ack))
 			s.put(20)
@@ -119,7 +119,7 @@ func TestServerDownAtStart(t *testing.T) {
 
 // The first batch after a failure is sent alone, as a probe of the server.
 func TestProbesWithOneBatch(t *testing.T) {
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		r.HoldAcks()
 		r.Script(forwardtest.Behaviour{Refuse: true})
 		d, _ := s.deliver([]string{"a"}, WithDial(r.Dial))
@@ -140,7 +140,7 @@ func TestFailover(t *testing.T) {
 		a, b := forwardtest.Detached(forwardtest.Options{}), forwardtest.Detached(forwardtest.Options{})
 		t.Cleanup(a.Close)
 		t.Cleanup(b.Close)
-		s := newShelf(t)
+		s := newFakeSource(t)
 		d, _ := s.deliver([]string{"a", "b"}, WithDial(byHost(a, b)))
 		s.put(4)
 		s.await(4)
@@ -182,7 +182,7 @@ func TestAllServersDown(t *testing.T) {
 		t.Cleanup(b.Close)
 		a.Stop()
 		b.Stop()
-		s := newShelf(t)
+		s := newFakeSource(t)
 		d, _ := s.deliver([]string{"a", "b"}, WithDial(byHost(a, b)))
 		s.put(6)
 		for !d.down() {
@@ -201,7 +201,7 @@ func TestBalance(t *testing.T) {
 		a, b := forwardtest.Detached(forwardtest.Options{}), forwardtest.Detached(forwardtest.Options{})
 		t.Cleanup(a.Close)
 		t.Cleanup(b.Close)
-		s := newShelf(t)
+		s := newFakeSource(t)
 		s.deliver([]string{"a", "b"}, WithDial(byHost(a, b)), WithBalance(), WithWindow(1))
 		a.HoldAcks() // each waits for its own
 		b.HoldAcks()
@@ -224,7 +224,7 @@ func TestConnectionPerBatch(t *testing.T) {
 	f := func(opt forwardtest.Options, ack bool, opts ...Option) {
 		t.Helper()
 		r := forwardtest.New(t, opt)
-		s := newShelf(t)
+		s := newFakeSource(t)
 		_, stop := s.deliver([]string{r.Address()}, append(opts, WithSharedKey(key(opt)), WithAck(ack))...)
 		s.put(7)
 		s.await(7)
@@ -258,7 +258,7 @@ func key(opt forwardtest.Options) string {
 
 func TestReplacesOldConnections(t *testing.T) {
 	for _, ack := range []bool{true, false} {
-		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 			s.deliver([]string{"a"}, WithDial(r.Dial), WithMaxConnAge(time.Minute), WithAck(ack))
 			for i := range 10 {
 				s.put(1)
@@ -275,7 +275,7 @@ func TestReplacesOldConnections(t *testing.T) {
 }
 
 func TestMessageMode(t *testing.T) {
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		s.deliver([]string{"a"}, WithDial(r.Dial), WithMode(Message))
 		s.put(3)
 		s.await(3)
@@ -293,7 +293,7 @@ func TestMessageMode(t *testing.T) {
 }
 
 func TestHeartbeatByConnect(t *testing.T) {
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		r.Stop()
 		d, _ := s.deliver([]string{"a"}, WithDial(r.Dial), WithHeartbeat(ConnectHeartbeat, 10*time.Second))
 		s.put(1)
@@ -316,7 +316,7 @@ func TestHeartbeatByConnect(t *testing.T) {
 func TestHeartbeatByUDP(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{UDP: true})
 	r.Script(forwardtest.Behaviour{Refuse: true})
-	s := newShelf(t)
+	s := newFakeSource(t)
 	s.deliver([]string{r.Address()}, WithHeartbeat(UDPHeartbeat, time.Millisecond))
 	s.put(2)
 	s.await(2)
@@ -343,7 +343,7 @@ func TestBeatTimeout(t *testing.T) {
 func TestStops(t *testing.T) {
 	f := func(b forwardtest.Behaviour, opts ...Option) {
 		t.Helper()
-		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 			r.Behave(b)
 			_, stop := s.deliver([]string{"a", "b"}, append(opts, WithDial(r.Dial))...)
 			s.put(40)

@@ -11,9 +11,9 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// shelf is a source for tests of senders. It fails the test if a batch is returned twice, or
+// fakeSource is a source for tests of senders. It fails the test if a batch is returned twice, or
 // by a sender that did not take it.
-type shelf struct {
+type fakeSource struct {
 	t testing.TB
 
 	mu        sync.Mutex
@@ -26,14 +26,14 @@ type shelf struct {
 	ready     chan struct{}
 }
 
-func newShelf(t testing.TB) *shelf {
-	s := &shelf{t: t, taken: map[*batch]bool{}, ready: make(chan struct{}, 1)}
+func newFakeSource(t testing.TB) *fakeSource {
+	s := &fakeSource{t: t, taken: map[*batch]bool{}, ready: make(chan struct{}, 1)}
 	s.changed = sync.NewCond(&s.mu)
 	return s
 }
 
 // put adds n batches of two records each. Their ids and values are numbered in order.
-func (s *shelf) put(n int) {
+func (s *fakeSource) put(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range n {
@@ -48,10 +48,10 @@ func (s *shelf) put(n int) {
 		}
 		s.batches = append(s.batches, b)
 	}
-	s.rouse()
+	s.notify()
 }
 
-func (s *shelf) rouse() {
+func (s *fakeSource) notify() {
 	s.changed.Broadcast()
 	select {
 	case s.ready <- struct{}{}:
@@ -59,7 +59,7 @@ func (s *shelf) rouse() {
 	}
 }
 
-func (s *shelf) next(ctx context.Context) (*batch, error) {
+func (s *fakeSource) next(ctx context.Context) (*batch, error) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		if len(s.batches) > 0 {
@@ -67,7 +67,7 @@ func (s *shelf) next(ctx context.Context) (*batch, error) {
 			s.batches = s.batches[1:]
 			s.taken[b] = true
 			if len(s.batches) > 0 {
-				s.rouse()
+				s.notify()
 			}
 			s.mu.Unlock()
 			return b, nil
@@ -81,7 +81,7 @@ func (s *shelf) next(ctx context.Context) (*batch, error) {
 	return nil, ctx.Err()
 }
 
-func (s *shelf) done(b *batch) {
+func (s *fakeSource) done(b *batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.release(b)
@@ -90,7 +90,7 @@ func (s *shelf) done(b *batch) {
 	s.changed.Broadcast()
 }
 
-func (s *shelf) back(bs []*batch, cause error) {
+func (s *fakeSource) back(bs []*batch, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range bs {
@@ -99,17 +99,17 @@ func (s *shelf) back(bs []*batch, cause error) {
 	s.batches = append(slices.Clone(bs), s.batches...)
 	slices.SortFunc(s.batches, func(a, b *batch) int { return int(a.order) - int(b.order) })
 	s.causes = append(s.causes, cause)
-	s.rouse()
+	s.notify()
 }
 
-func (s *shelf) release(b *batch) {
+func (s *fakeSource) release(b *batch) {
 	if !s.taken[b] {
 		s.t.Errorf("%s was given up by who had not taken it", b.id)
 	}
 	delete(s.taken, b)
 }
 
-func (s *shelf) report(e Event) {
+func (s *fakeSource) report(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
@@ -117,7 +117,7 @@ func (s *shelf) report(e Event) {
 }
 
 // kinds are the kinds of the events of one server, in order.
-func (s *shelf) kinds(server string) (kinds []EventKind) {
+func (s *fakeSource) kinds(server string) (kinds []EventKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.events {
@@ -129,7 +129,7 @@ func (s *shelf) kinds(server string) (kinds []EventKind) {
 }
 
 // failures are the errors of Fail.
-func (s *shelf) failures() (errs []error) {
+func (s *fakeSource) failures() (errs []error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.events {
@@ -141,7 +141,7 @@ func (s *shelf) failures() (errs []error) {
 }
 
 // await waits until so many batches are done.
-func (s *shelf) await(n int) {
+func (s *fakeSource) await(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.delivered) < n {
@@ -150,7 +150,7 @@ func (s *shelf) await(n int) {
 }
 
 // awaitEvent waits for an event of a kind.
-func (s *shelf) awaitEvent(kind EventKind) Event {
+func (s *fakeSource) awaitEvent(kind EventKind) Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -164,7 +164,7 @@ func (s *shelf) awaitEvent(kind EventKind) Event {
 }
 
 // counts are how many batches wait, are taken, are done.
-func (s *shelf) counts() (waiting, taken, done int) {
+func (s *fakeSource) counts() (waiting, taken, done int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.batches), len(s.taken), len(s.delivered)
@@ -172,7 +172,7 @@ func (s *shelf) counts() (waiting, taken, done int) {
 
 // deliver starts a delivery from s that ends with stop, which checks that no
 // sender keeps a batch. The test's end stops it, too.
-func (s *shelf) deliver(servers []string, opts ...Option) (d *delivery, stop func()) {
+func (s *fakeSource) deliver(servers []string, opts ...Option) (d *delivery, stop func()) {
 	s.t.Helper()
 	o := defaultOptions()
 	o.hostname = "client.test"

@@ -13,8 +13,8 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// taker is an error handler that records its calls.
-type taker struct {
+// recordingHandler is an error handler that records its calls.
+type recordingHandler struct {
 	mu     sync.Mutex
 	refuse error
 	panics bool
@@ -22,7 +22,7 @@ type taker struct {
 	events []string
 }
 
-func (h *taker) HandleError(cause error, data []byte) error {
+func (h *recordingHandler) HandleError(cause error, data []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.causes = append(h.causes, cause)
@@ -47,7 +47,7 @@ func (h *taker) HandleError(cause error, data []byte) error {
 	return nil
 }
 
-func (h *taker) got() string {
+func (h *recordingHandler) got() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := strings.Join(h.events, ", ")
@@ -56,7 +56,7 @@ func (h *taker) got() string {
 }
 
 func TestErrorHandler(t *testing.T) {
-	r, h := &receiver{away: true}, &taker{}
+	r, h := &receiver{away: true}, &recordingHandler{}
 	opts := []Option{WithErrorHandler(h, 0), WithFlushInterval(0), WithTagPrefix("app")}
 	inBubble(t, r, opts, func(t *testing.T, l *Logger) {
 		post(t, l, "a", 1, 1)
@@ -84,7 +84,7 @@ func TestErrorHandler(t *testing.T) {
 }
 
 func TestErrorHandlerLimit(t *testing.T) {
-	r, h := &receiver{away: true}, &taker{}
+	r, h := &receiver{away: true}, &recordingHandler{}
 	opts := []Option{WithErrorHandler(h, 3), WithFlushInterval(0)}
 	inBubble(t, r, opts, func(t *testing.T, l *Logger) {
 		post(t, l, "a", 1, 3)
@@ -106,7 +106,7 @@ func TestErrorHandlerLimit(t *testing.T) {
 }
 
 func TestErrorHandlerRefuses(t *testing.T) {
-	r, h := &receiver{away: true}, &taker{refuse: errors.New("no")}
+	r, h := &receiver{away: true}, &recordingHandler{refuse: errors.New("no")}
 	inBubble(t, r, []Option{WithFlushInterval(0)}, func(t *testing.T, l *Logger) {
 		l.SetErrorHandler(h)
 		post(t, l, "a", 1, 2)
@@ -134,7 +134,7 @@ func TestErrorHandlerRefuses(t *testing.T) {
 
 // TestErrorHandlerAtTheEnd uses a server that hangs.
 func TestErrorHandlerAtTheEnd(t *testing.T) {
-	h := &taker{}
+	h := &recordingHandler{}
 	inBubble(t, &receiver{stuck: true}, nil, func(t *testing.T, l *Logger) {
 		l.ErrorHandler = h
 		post(t, l, "a", 1, 2)
@@ -170,9 +170,9 @@ func TestErrorHandlerHangs(t *testing.T) {
 	})
 }
 
-// TestErrorHandlerTakesLate uses a handler that returns long after Shutdown has given up its
+// TestErrorHandlerReturnsLate uses a handler that returns long after Shutdown has given up its
 // batch: the batch is counted once, and nothing waits for it.
-func TestErrorHandlerTakesLate(t *testing.T) {
+func TestErrorHandlerReturnsLate(t *testing.T) {
 	f := func(result error) {
 		late := ErrorHandlerFunc(func(error, []byte) error {
 			time.Sleep(time.Hour)
@@ -305,7 +305,7 @@ func TestFallbackHandlerTakesCredit(t *testing.T) {
 	})
 }
 
-func TestFallbackHandlerRefusesWhatIsNone(t *testing.T) {
+func TestFallbackHandlerRefusesInvalidData(t *testing.T) {
 	inBubble(t, &receiver{}, nil, func(t *testing.T, l *Logger) {
 		f := func(data string) {
 			t.Helper()

@@ -20,7 +20,7 @@ import (
 func TestFaultsThenRecovery(t *testing.T) {
 	f := func(b forwardtest.Behaviour, wantErr string, opts ...Option) {
 		t.Helper()
-		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 			r.Script(b, b, b)
 			s.deliver([]string{"a"}, append(opts, WithDial(r.Dial))...)
 			s.put(30)
@@ -64,7 +64,7 @@ func TestFaultsThenRecovery(t *testing.T) {
 
 // An acknowledgement that is late, but not too late, makes no duplicates.
 func TestLateAcknowledgements(t *testing.T) {
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		r.Behave(forwardtest.Behaviour{AckDelay: 29 * time.Second})
 		s.deliver([]string{"a"}, WithDial(r.Dial))
 		s.put(40)
@@ -84,7 +84,7 @@ func TestResetsMidChunk(t *testing.T) {
 			r.Script(forwardtest.Behaviour{CloseAfter: n, Reset: true}, forwardtest.Behaviour{CloseAfter: n})
 		}
 		r.Script(forwardtest.Behaviour{Refuse: true, Reset: true})
-		s := newShelf(t)
+		s := newFakeSource(t)
 		address := r.Address()
 		if network == "unix" {
 			address = "unix://" + address
@@ -104,7 +104,7 @@ func TestResetWhileIdleLosesNothing(t *testing.T) {
 	f := func(ack bool, rounds int, end func(*forwardtest.Receiver)) {
 		t.Helper()
 		r := forwardtest.New(t, forwardtest.Options{})
-		s := newShelf(t)
+		s := newFakeSource(t)
 		d, stop := s.deliver([]string{r.Address()}, WithAck(ack))
 		for i := range rounds {
 			s.put(1)
@@ -131,7 +131,7 @@ func TestResetWhileIdleLosesNothing(t *testing.T) {
 // A batch sent at the time of the reset may be repeated, but is not lost.
 func TestResetWhilePosting(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
-	s := newShelf(t)
+	s := newFakeSource(t)
 	_, stop := s.deliver([]string{r.Address()}, WithRetry(time.Microsecond, time.Millisecond))
 	const rounds = 300
 	for i := range rounds {
@@ -148,7 +148,7 @@ func TestResetWhilePosting(t *testing.T) {
 
 func TestRestartOnItsAddress(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
-	s := newShelf(t)
+	s := newFakeSource(t)
 	_, stop := s.deliver([]string{r.Address()}, WithRetry(time.Microsecond, time.Millisecond))
 	for i := range 10 {
 		s.put(20)
@@ -171,7 +171,7 @@ func TestTLSFailures(t *testing.T) {
 	f := func(config *tls.Config, want string, opts ...Option) {
 		t.Helper()
 		r := forwardtest.New(t, forwardtest.Options{TLS: mutual(server, clients)})
-		s := newShelf(t)
+		s := newFakeSource(t)
 		_, stop := s.deliver([]string{"tls://" + r.Address()}, append(opts, WithTLS(config), WithRetry(time.Hour, time.Hour))...)
 		s.put(3)
 		if want == "" {
@@ -204,7 +204,7 @@ func TestTLSWithoutCertificate(t *testing.T) {
 		_, clients := certificate(t, 2)
 		r := forwardtest.Detached(forwardtest.Options{TLS: mutual(server, clients)})
 		t.Cleanup(r.Close)
-		s := newShelf(t)
+		s := newFakeSource(t)
 		_, stop := s.deliver([]string{"tls://localhost"}, WithDial(r.Dial), WithAck(false), WithRetry(time.Hour, time.Hour),
 			WithTLS(&tls.Config{RootCAs: trusted}))
 		s.put(3)
@@ -235,7 +235,7 @@ func certificate(t *testing.T, serial int64) (tls.Certificate, *x509.CertPool) {
 func TestHandshakeFailures(t *testing.T) {
 	f := func(sec forwardtest.Security, want error, wantText string, opts ...Option) {
 		t.Helper()
-		bubble(t, forwardtest.Options{Security: &sec}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+		bubble(t, forwardtest.Options{Security: &sec}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 			d, stop := s.deliver([]string{"a"}, append(opts, WithDial(r.Dial), WithRetry(time.Hour, time.Hour))...)
 			s.put(3)
 			err := s.awaitEvent(Fail).Err
@@ -257,7 +257,7 @@ func TestHandshakeFailures(t *testing.T) {
 			WithAck(ack), WithSharedKey("k"), WithUser("u", "wrong"))
 		f(forwardtest.Security{SharedKey: "k", Hostname: "client.test"}, nil, "the name of the server", WithAck(ack), WithSharedKey("k"))
 	}
-	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *shelf) {
+	bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {
 		s.deliver([]string{"a"}, WithDial(r.Dial), WithSharedKey("k"))
 		s.put(1)
 		if err := s.awaitEvent(Fail).Err; !strings.Contains(err.Error(), "not ready within 3s: handshake: waiting for HELO") {

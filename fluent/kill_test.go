@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 // postForever posts the numbers from 0 on for a server that is not there, and
 // writes how many Flush has confirmed.
 func postForever(dir string) error {
-	nobody := func(context.Context, string, string) (net.Conn, error) { return nil, errAway }
-	l, err := New(nil, WithDial(nobody), WithSpill(dir, SpillOptions{Sync: SyncNever}), WithMemory(1<<20), WithFlushInterval(0))
+	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errAway }
+	l, err := New(nil, WithDial(refuse), WithSpill(dir, SpillOptions{Sync: SyncNever}), WithMemory(1<<20), WithFlushInterval(0))
 	if err != nil {
 		return err
 	}

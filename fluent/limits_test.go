@@ -234,9 +234,9 @@ func TestPostAllocatesNothing(t *testing.T) {
 	f("record", new(Record).Str("name", "x").Int("n", 1234))
 }
 
-// TestCreditStaysSmall posts records that use up one kind of credit much faster
+// TestUnusedCreditIsBounded posts records that use up one kind of credit much faster
 // than the other, each delivered before the next.
-func TestCreditStaysSmall(t *testing.T) {
+func TestUnusedCreditIsBounded(t *testing.T) {
 	f := func(records int64, size int) {
 		t.Helper()
 		r := &receiver{}

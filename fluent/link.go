@@ -72,7 +72,7 @@ func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err erro
 	l.take, l.stop = context.WithCancel(turn)
 	defer l.stop()
 	defer context.AfterFunc(ctx, l.conn.Abort)()
-	l.s.tally.connected.Store(true)
+	l.s.counters.connected.Store(true)
 	var reader sync.WaitGroup
 	reader.Go(l.read)
 
@@ -90,7 +90,7 @@ func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err erro
 	if l.unsent != nil {
 		left = append(left, l.unsent)
 	}
-	l.s.tally.inFlight.Store(0)
+	l.s.counters.inFlight.Store(0)
 	if over || len(l.flights) > 0 {
 		err = l.err
 	}
@@ -142,7 +142,7 @@ func (l *link) begin(b *batch) bool {
 	}
 	l.flights = append(l.flights, flight{b: b})
 	l.ending = l.ending || !l.conn.Keepalive()
-	l.s.tally.inFlight.Store(int64(len(l.flights)))
+	l.s.counters.inFlight.Store(int64(len(l.flights)))
 	return true
 }
 
@@ -168,7 +168,7 @@ func (l *link) written() {
 func (l *link) drop(i int) {
 	l.flights = slices.Delete(l.flights, i, i+1)
 	l.proven = true
-	l.s.tally.inFlight.Store(int64(len(l.flights)))
+	l.s.counters.inFlight.Store(int64(len(l.flights)))
 }
 
 // writeFailed gives the reader a moment to find the reason, and to read acknowledgements

@@ -31,7 +31,7 @@ func (l *link) read() {
 	}
 	l.err = err
 	l.mu.Unlock()
-	l.s.tally.connected.Store(false)
+	l.s.counters.connected.Store(false)
 	l.conn.Abort()
 	l.stop()
 	signal(l.wake)

@@ -42,8 +42,8 @@ func runModel(rt *rapid.T) {
 		"post":    m.post,
 		"collect": func(*rapid.T) { l.collector.collect(false) },
 		"take":    m.take,
-		"done":    func(rt *rapid.T) { m.give(rt, l.queue.done) },
-		"handled": func(rt *rapid.T) { m.give(rt, l.queue.handled) },
+		"done":    func(rt *rapid.T) { m.release(rt, l.queue.done) },
+		"handled": func(rt *rapid.T) { m.release(rt, l.queue.handled) },
 		"back":    m.back,
 		"drop":    func(*rapid.T) { l.queue.dropOldest() },
 		"":        m.check,
@@ -89,7 +89,7 @@ func (m *machine) take(rt *rapid.T) {
 	m.sent = append(m.sent, b)
 }
 
-func (m *machine) give(rt *rapid.T, to func(*batch)) {
+func (m *machine) release(rt *rapid.T, to func(*batch)) {
 	if len(m.sent) == 0 {
 		return
 	}

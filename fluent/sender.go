@@ -21,14 +21,14 @@ var ErrKeyRequired = forward.ErrKeyRequired
 // A sender ends the ownership of a batch in exactly one of two ways: done if it was
 // delivered, back in every other case, including the end of ctx.
 type sender struct {
-	d       *delivery
-	o       *options
-	source  source
-	server  server
-	rank    int
-	forward forward.Options
-	breaker breaker
-	tally   senderCounters
+	d        *delivery
+	o        *options
+	source   source
+	server   server
+	rank     int
+	forward  forward.Options
+	breaker  breaker
+	counters senderCounters
 }
 
 func newSender(d *delivery, s server, rank int) *sender {
@@ -66,7 +66,7 @@ func (s *sender) attempt(ctx, turn context.Context) {
 		s.lost(ctx, []*batch{b}, err)
 		return
 	}
-	s.tally.connections.Add(1)
+	s.counters.connections.Add(1)
 	l := newLink(s, conn)
 	left, err := l.run(ctx, turn, b)
 	switch {
@@ -91,8 +91,8 @@ func (s *sender) lost(ctx context.Context, left []*batch, err error) {
 // failed counts and reports a failure, and returns it with the server's name.
 func (s *sender) failed(err error) error {
 	err = fmt.Errorf("fluent: server %s: %w", s.server.name, err)
-	s.tally.failures.Add(1)
-	s.tally.lastError.Store(&err)
+	s.counters.failures.Add(1)
+	s.counters.lastError.Store(&err)
 	tripped := s.breaker.failure()
 	s.event(Fail, err)
 	if tripped {
@@ -116,9 +116,9 @@ func (s *sender) event(kind EventKind, err error) {
 
 // delivered completes a batch that has arrived.
 func (s *sender) delivered(b *batch) {
-	s.tally.batches.Add(1)
-	s.tally.records.Add(uint64(b.records))
-	s.tally.bytes.Add(uint64(len(b.entries)))
+	s.counters.batches.Add(1)
+	s.counters.records.Add(uint64(b.records))
+	s.counters.bytes.Add(uint64(len(b.entries)))
 	s.source.done(b)
 	s.succeeded()
 }

@@ -28,7 +28,7 @@ type senderCounters struct {
 }
 
 func (s *sender) stats() ServerStats {
-	t := &s.tally
+	t := &s.counters
 	st := ServerStats{
 		Server:      s.server.name,
 		State:       s.breaker.now(),

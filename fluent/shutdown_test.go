@@ -48,17 +48,17 @@ func TestShutdownWaitsForServer(t *testing.T) {
 	}
 	spill := func() Option { return WithSpill(t.TempDir(), SpillOptions{}) }
 	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, spill())
-	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, WithErrorHandler(&taker{}, 10))
-	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, spill(), WithErrorHandler(&taker{}, 10))
-	f(shutdown, 0, time.Second, 0, 10, 0, WithErrorHandler(&taker{}, 9))
+	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, WithErrorHandler(&recordingHandler{}, 10))
+	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, spill(), WithErrorHandler(&recordingHandler{}, 10))
+	f(shutdown, 0, time.Second, 0, 10, 0, WithErrorHandler(&recordingHandler{}, 9))
 	f((*Logger).Close, 0, time.Second, 0, 0, 10, spill())
-	f((*Logger).Close, 0, time.Second, 0, 10, 0, WithErrorHandler(&taker{}, 10))
-	f((*Logger).Close, 0, time.Second, 0, 10, 0, spill(), WithErrorHandler(&taker{}, 10))
+	f((*Logger).Close, 0, time.Second, 0, 10, 0, WithErrorHandler(&recordingHandler{}, 10))
+	f((*Logger).Close, 0, time.Second, 0, 10, 0, spill(), WithErrorHandler(&recordingHandler{}, 10))
 }
 
-// TestShutdownGivesUp has no server return in time.
-func TestShutdownGivesUp(t *testing.T) {
-	h := &taker{}
+// TestShutdownHandsOverAtItsDeadline has no server return in time.
+func TestShutdownHandsOverAtItsDeadline(t *testing.T) {
+	h := &recordingHandler{}
 	inBubble(t, &receiver{away: true}, []Option{WithErrorHandler(h, 10)}, func(t *testing.T, l *Logger) {
 		post(t, l, "a", 1, 3)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -92,7 +92,7 @@ func TestCloseHurriesShutdown(t *testing.T) {
 		})
 	}
 	f(WithSpill(t.TempDir(), SpillOptions{}), true)
-	f(WithErrorHandler(&taker{}, 10), false)
+	f(WithErrorHandler(&recordingHandler{}, 10), false)
 }
 
 // TestDrainSeesDamage: the batches that Shutdown waits for turn out to be damaged.

@@ -124,9 +124,9 @@ func TestFlushSyncsToDisk(t *testing.T) {
 	})
 }
 
-// TestFlushSyncsWhatComesBack lets a sender hold the batch until Flush has requested the
+// TestFlushSyncsReturnedBatches lets a sender hold the batch until Flush has requested the
 // disk.
-func TestFlushSyncsWhatComesBack(t *testing.T) {
+func TestFlushSyncsReturnedBatches(t *testing.T) {
 	slow := func(ctx context.Context, _ *batch) error {
 		pause(ctx, time.Minute)
 		return errAway

@@ -88,9 +88,9 @@ func TestWriterRefused(t *testing.T) {
 func TestWriterPieces(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab\né日\r")), 0, 60, -1).Draw(r, "text")
-		most := rapid.IntRange(1, 10).Draw(r, "most")
+		limit := rapid.IntRange(1, 10).Draw(r, "limit")
 		got := &joiner{r: r}
-		w := newWriter(got, "app", &WriterOptions{MaxLine: most})
+		w := newWriter(got, "app", &WriterOptions{MaxLine: limit})
 		for rest := text; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(r, "write")
 			got.refuse = rapid.Bool().Draw(r, "refuse")
@@ -112,7 +112,7 @@ func TestWriterPieces(t *testing.T) {
 		if g, w := drop.Replace(got.text.String()), drop.Replace(want.String()); g != w {
 			r.Fatalf("got %q, want %q", g, w)
 		}
-		if got.longest > most {
+		if got.longest > limit {
 			r.Fatalf("a piece has %d bytes", got.longest)
 		}
 	})

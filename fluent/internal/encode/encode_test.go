@@ -151,8 +151,8 @@ func TestAppend(t *testing.T) {
 	f(&packed{[]byte{0x01}}, `1`)
 }
 
-// TestAppendNothing covers nil values and empty values.
-func TestAppendNothing(t *testing.T) {
+// TestAppendNilAndEmpty covers nil values and empty values.
+func TestAppendNilAndEmpty(t *testing.T) {
 	f := func(v any, want byte) {
 		t.Helper()
 		if b, err := Append(nil, v); err != nil || b[0] != want {
@@ -236,7 +236,7 @@ func TestAppendRecord(t *testing.T) {
 	f(big, string(want))
 }
 
-func TestAppendRecordNot(t *testing.T) {
+func TestAppendRecordRefuses(t *testing.T) {
 	f := func(v any, what string) {
 		t.Helper()
 		b, err := AppendRecord([]byte("before"), v)

@@ -161,8 +161,8 @@ type badZeroer struct{ N int }
 
 func (badZeroer) IsZero() bool { panic("don't know") }
 
-// TestFieldsOwn covers rules that encoding/json does not have.
-func TestFieldsOwn(t *testing.T) {
+// TestFieldsBeyondJSON covers rules that encoding/json does not have.
+func TestFieldsBeyondJSON(t *testing.T) {
 	f := func(v any, want string) {
 		t.Helper()
 		b, err := Append(nil, v)

@@ -71,13 +71,13 @@ func (s *structPlan) append(dst []byte, v reflect.Value, depth int) ([]byte, err
 // appendSome is append for structs with fields that may be omitted: the head is written for
 // the maximum and corrected at the end.
 func (s *structPlan) appendSome(dst []byte, v reflect.Value, depth int) ([]byte, error) {
-	start, most := len(dst), len(s.fields)
+	start, maximum := len(dst), len(s.fields)
 	for i := range s.rest {
 		if in := s.rest[i].in(v); in.IsValid() {
-			most += in.Len()
+			maximum += in.Len()
 		}
 	}
-	dst = msgpack.AppendMapLen(dst, most)
+	dst = msgpack.AppendMapLen(dst, maximum)
 	body, n := len(dst), 0
 	for i := range s.fields {
 		f := &s.fields[i]

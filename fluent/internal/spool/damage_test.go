@@ -252,8 +252,8 @@ func TestUnreadable(t *testing.T) {
 		sizes := []int{5000, 5000, 5000, 5000}
 		m := newMemFS()
 		s := fill(t, m, sizes...)
-		var told []error
-		s.opts.Report = func(err error) { told = append(told, err) }
+		var reported []error
+		s.opts.Report = func(err error) { reported = append(reported, err) }
 		m.readErr = func(name string, off, end int64) error {
 			if strings.HasSuffix(name, segmentSuffix) && off < bad+1 && bad < end {
 				return syscall.EIO
@@ -263,12 +263,12 @@ func TestUnreadable(t *testing.T) {
 		if got := drain(t, s, sizes...); !equal(got, want) {
 			t.Fatalf("found %v; want %v", got, want)
 		}
-		if len(told) != 1 {
-			t.Fatalf("told: %v", told)
+		if len(reported) != 1 {
+			t.Fatalf("reported: %v", reported)
 		}
-		l, ok := told[0].(*LossError)
+		l, ok := reported[0].(*LossError)
 		if !ok || l.Payloads != lost.Payloads || l.Records != lost.Records || l.Bytes != lost.Bytes || !errors.Is(l, syscall.EIO) {
-			t.Fatalf("told: %v", told[0])
+			t.Fatalf("reported: %v", reported[0])
 		}
 		if p, r, b := s.Lost(); p != l.Payloads || r != l.Records || b != l.Bytes {
 			t.Fatalf("Lost: %d, %d, %d", p, r, b)
@@ -325,14 +325,14 @@ func TestSegmentRemovedByAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var told []error
-	s.opts.Report = func(err error) { told = append(told, err) }
+	var reported []error
+	s.opts.Report = func(err error) { reported = append(reported, err) }
 	delete(m.files, "/spool/0000000000000002.spool")
 	if got := drain(t, s, sizes...); !equal(got, without(3, 2)) {
 		t.Fatalf("found %v", got)
 	}
-	if len(told) != 1 {
-		t.Fatalf("told: %v", told)
+	if len(reported) != 1 {
+		t.Fatalf("reported: %v", reported)
 	}
 }
 

@@ -372,8 +372,8 @@ func TestTooManyFiles(t *testing.T) {
 func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
-		told := make(chan error, 10)
-		s, _, err := Open("/spool", Options{fs: m, Sync: time.Minute, Report: func(err error) { told <- err }})
+		reported := make(chan error, 10)
+		s, _, err := Open("/spool", Options{fs: m, Sync: time.Minute, Report: func(err error) { reported <- err }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,8 +424,8 @@ func TestInterval(t *testing.T) {
 		put()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if err := <-told; !errors.Is(err, syscall.EIO) || len(told) != 0 {
-			t.Fatalf("told: %v and %d more", err, len(told))
+		if err := <-reported; !errors.Is(err, syscall.EIO) || len(reported) != 0 {
+			t.Fatalf("reported: %v and %d more", err, len(reported))
 		}
 		fail(nil)
 		put()
