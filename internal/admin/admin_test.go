@@ -337,7 +337,7 @@ func TestReportPage(t *testing.T) {
 	f("report_empty.txt", &Overview{Version: "devel", Draining: true})
 }
 
-func TestListenSaysWhatIsTaken(t *testing.T) {
+func TestListenReportsAddressInUse(t *testing.T) {
 	o, _ := example()
 	base := start(t, o, "")
 	_, err := Listen(Config{Listen: strings.TrimPrefix(base, "http://"), Metrics: telemetry.NewRegistry(), Log: slog.New(slog.DiscardHandler)})

@@ -34,7 +34,7 @@ func TestCallbackOfHTTP(t *testing.T) {
 	r := run(t, at+"    jsonp: {strip: [_]}\n")
 	f := func(query string, status int, want string) {
 		t.Helper()
-		if a := r.visit("site", "GET", "/"+query); a.status != status || a.body != want && status == 200 {
+		if a := r.request("site", "GET", "/"+query); a.status != status || a.body != want && status == 200 {
 			t.Errorf("%s: %d %q; want %q", query, a.status, a.body, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCallbackOfHTTP(t *testing.T) {
 func TestCallbackOfCouchDB(t *testing.T) {
 	r := run(t, strings.ReplaceAll(couch1, "NODE", newRelax(t, "one").URL)+`    jsonp: {prefix: "/* CouchDB */", newline: true}`+"\n")
 	for _, name := range []string{"f", "g.h"} {
-		a := r.visit("tweets", "GET", "/db/a?callback="+name)
+		a := r.request("tweets", "GET", "/db/a?callback="+name)
 		want := "/* CouchDB */" + name + `({"_id":"a","_rev":"1-a","node":"one"});` + "\n"
 		if a.body != want || a.header.Get("Content-Type") != "application/javascript; charset=utf-8" {
 			t.Errorf("%d %q; want %q", a.status, a.body, want)

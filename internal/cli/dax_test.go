@@ -48,7 +48,7 @@ func hello(t *testing.T, conn net.Conn, err error) *daxClient {
 	}
 	t.Cleanup(func() { conn.Close() })
 	c := &daxClient{t, conn, bufio.NewReader(conn)}
-	c.say(daxHello)
+	c.send(daxHello)
 	return c
 }
 
@@ -59,7 +59,7 @@ func (r *running) dax(service string) *daxClient {
 	return hello(r.t, conn, err)
 }
 
-func (c *daxClient) say(text string) {
+func (c *daxClient) send(text string) {
 	c.t.Helper()
 	b, err := hex.DecodeString(text)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *daxClient) say(text string) {
 // nodes requests the nodes and returns their addresses and zones.
 func (c *daxClient) nodes() []string {
 	c.t.Helper()
-	c.say(daxEndpoints)
+	c.send(daxEndpoints)
 	var scan cbor.Scanner
 	scan.Begin(2)
 	var b []byte
@@ -248,7 +248,7 @@ func TestDAXReload(t *testing.T) {
 }
 
 // With keys in effect, unsigned requests get no information, on older connections as well.
-func TestDAXAsksForSignatures(t *testing.T) {
+func TestDAXRequiresSignatures(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
 	dir := t.TempDir()
 	r := run(t, head+daxOrders(dir, ""))
@@ -256,7 +256,7 @@ func TestDAXAsksForSignatures(t *testing.T) {
 	c.nodes()
 	r.mustReload(head + strings.Replace(daxOrders(dir, ""), "{mode: none}", "{keys: [{id: A, secret_env: APP_SECRET}]}", 1))
 	for _, c := range []*daxClient{c, r.dax("orders")} {
-		c.say(daxEndpoints)
+		c.send(daxEndpoints)
 		if first, err := c.in.ReadByte(); err != nil || first == 0x80 {
 			t.Errorf("the answer begins with %x, %v; want an error", first, err)
 		}

@@ -21,8 +21,8 @@ type answer struct {
 	body   string
 }
 
-// visit makes a request with fields, given in pairs.
-func (r *running) visit(service, method, path string, pairs ...string) answer {
+// request makes a request with fields, given in pairs.
+func (r *running) request(service, method, path string, pairs ...string) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), method, "http://"+r.ServiceAddr(service).String()+path, nil)
 	if err != nil {
@@ -71,11 +71,11 @@ func TestHTTPServiceChoices(t *testing.T) {
 	old := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Last-Modified", time.Now().Add(-4000*time.Second).UTC().Format(http.TimeFormat))
 	}
-	fresh := func(least, most int) func(*testing.T) {
+	fresh := func(low, high int) func(*testing.T) {
 		return func(t *testing.T) {
-			a := r.visit("site", "GET", "/")
-			if n := a.ttl(); n < least || n > most {
-				t.Errorf("fresh for %d s: %q; want %d to %d", n, a.header.Get("Cache-Status"), least, most)
+			a := r.request("site", "GET", "/")
+			if n := a.ttl(); n < low || n > high {
+				t.Errorf("fresh for %d s: %q; want %d to %d", n, a.header.Get("Cache-Status"), low, high)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestHTTPServiceChoices(t *testing.T) {
 		return func(t *testing.T) {
 			asked.Store(0)
 			for i := 0; i < len(pairs); i += 2 {
-				if a := r.visit("site", "GET", "/", "Accept-Encoding", "x", name, pairs[i]); a.body != pairs[i+1] {
+				if a := r.request("site", "GET", "/", "Accept-Encoding", "x", name, pairs[i]); a.body != pairs[i+1] {
 					t.Errorf("%s: %s gets %q; want %q", name, pairs[i], a.body, pairs[i+1])
 				}
 			}
@@ -119,7 +119,7 @@ func TestHTTPServiceChoices(t *testing.T) {
 		return func(t *testing.T) {
 			asked.Store(0)
 			for range 2 {
-				a := r.visit("site", "GET", "/")
+				a := r.request("site", "GET", "/")
 				for _, name := range []string{"Surrogate-Control", "Surrogate-Key", "Cache-Tag"} {
 					if has := a.header.Get(name) != ""; has != slices.Contains(names, name) {
 						t.Errorf("%s: %t", name, has)
@@ -143,7 +143,7 @@ func TestHTTPServiceChoices(t *testing.T) {
 		return func(t *testing.T) {
 			got := map[int]int{}
 			for range 8 {
-				got[r.visit("site", method, "/").status]++
+				got[r.request("site", method, "/").status]++
 			}
 			for _, code := range want {
 				if got[code] == 0 {
@@ -182,7 +182,7 @@ func TestHTTPServiceBeforeASocket(t *testing.T) {
 	defer app.Close()
 	config := strings.ReplaceAll(web1, "ORIGIN", "unix://"+dir+"/app.sock")
 	r := run(t, config+"    host: origin\n")
-	if a := r.visit("site", "GET", "/a?b"); a.body != "/a?b at localhost" {
+	if a := r.request("site", "GET", "/a?b"); a.body != "/a?b at localhost" {
 		t.Errorf("%d %q", a.status, a.body)
 	}
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "unix://"+dir+"/app.sock") {

@@ -112,24 +112,24 @@ func withoutComments(data []byte) []byte {
 // translate returns the equivalent configuration.
 func (f *bbpdFile) translate(file string) string {
 	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("# In place of bbpd as %s has it.", oneLine(file))
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# In place of bbpd as %s has it.", oneLine(file))
 	for _, note := range f.notes() {
-		say("# - %s", strings.ReplaceAll(note, "\n", "\n#   "))
+		line("# - %s", strings.ReplaceAll(note, "\n", "\n#   "))
 	}
-	say("admin:")
-	say("  listen: 127.0.0.1:9090          # /metrics, /readyz, /api/v1/report, purges")
-	say("services:")
-	say("  bbpd:")
-	say("    type: dynamodb")
-	say("    listen: 127.0.0.1:12333       # bbpd's port, but for this machine only: bbpd was open to all")
-	say("    origin: %s", quotedYAML(f.origin()))
-	say("    region: %s", quotedYAML(f.region()))
-	say("    auth: {mode: none}            # no signatures, as with bbpd; for other machines: keys, see docs/bbpd.md")
-	say("    plain_json: true              # /GetItemJSON and all other routes of bbpd")
-	say("    arrays: sets                  # as bbpd: an array of numbers, or of strings, is a set")
-	say("    item_ttl: 5m                  # a coherent cache, which bbpd did not have. If others write to these")
-	say("    query_ttl: 5m                 # tables directly, changes may be unseen this long; 0s turns it off")
+	line("admin:")
+	line("  listen: 127.0.0.1:9090          # /metrics, /readyz, /api/v1/report, purges")
+	line("services:")
+	line("  bbpd:")
+	line("    type: dynamodb")
+	line("    listen: 127.0.0.1:12333       # bbpd's port, but for this machine only: bbpd was open to all")
+	line("    origin: %s", quotedYAML(f.origin()))
+	line("    region: %s", quotedYAML(f.region()))
+	line("    auth: {mode: none}            # no signatures, as with bbpd; for other machines: keys, see docs/bbpd.md")
+	line("    plain_json: true              # /GetItemJSON and all other routes of bbpd")
+	line("    arrays: sets                  # as bbpd: an array of numbers, or of strings, is a set")
+	line("    item_ttl: 5m                  # a coherent cache, which bbpd did not have. If others write to these")
+	line("    query_ttl: 5m                 # tables directly, changes may be unseen this long; 0s turns it off")
 	return b.String()
 }
 

@@ -24,7 +24,7 @@ func greeter(t *testing.T) *httptest.Server {
 		if !strings.HasPrefix(r.URL.Path, "/plain") {
 			w.Header().Set("Set-Cookie", fmt.Sprint("sid=", n))
 		}
-		name := "nobody"
+		name := "anonymous"
 		if c, err := r.Cookie("name"); err == nil {
 			name = c.Value
 		}
@@ -42,9 +42,9 @@ func (a answer) parts() (cookie, name, how string) {
 	return a.header.Get("Set-Cookie"), name, how
 }
 
-func (r *running) wantTold(path, cookie, name, how string, pairs ...string) {
+func (r *running) wantGreeting(path, cookie, name, how string, pairs ...string) {
 	r.t.Helper()
-	gotCookie, gotName, gotHow := r.visit("site", "GET", path, pairs...).parts()
+	gotCookie, gotName, gotHow := r.request("site", "GET", path, pairs...).parts()
 	if gotCookie != cookie || gotName != name || gotHow != how {
 		r.t.Errorf("%s %q: cookie %q, page of %q, %q; want %q, %q, %q", path, pairs, gotCookie, gotName, gotHow, cookie, name, how)
 	}
@@ -59,8 +59,8 @@ func TestSetCookie(t *testing.T) {
 		})
 	}
 	alone := func(r *running, page string) {
-		r.wantTold(page, "sid=1", "nobody", "fwd=uri-miss; detail=set-cookie")
-		r.wantTold(page, "sid=2", "nobody", "fwd=uri-miss; detail=uncacheable")
+		r.wantGreeting(page, "sid=1", "anonymous", "fwd=uri-miss; detail=set-cookie")
+		r.wantGreeting(page, "sid=2", "anonymous", "fwd=uri-miss; detail=uncacheable")
 		if page := r.page("/metrics"); !strings.Contains(page, `kasoku_http_origin_answers_total{reason="set-cookie",service="site"} 2`) {
 			t.Errorf("the metrics lack the reason")
 		}
@@ -68,17 +68,17 @@ func TestSetCookie(t *testing.T) {
 	f("host: client", alone)
 	f("set_cookie: nostore", alone)
 	f("set_cookie: strip", func(r *running, page string) {
-		r.wantTold(page, "sid=1", "nobody", "fwd=uri-miss; stored")
-		r.wantTold(page, "", "nobody", "hit")
+		r.wantGreeting(page, "sid=1", "anonymous", "fwd=uri-miss; stored")
+		r.wantGreeting(page, "", "anonymous", "hit")
 	})
 	f("set_cookie: store", func(r *running, page string) {
-		r.wantTold(page, "sid=1", "nobody", "fwd=uri-miss; stored")
-		r.wantTold(page, "sid=1", "nobody", "hit")
-		r.wantTold("/?Last-Modified=Tue,%2015%20Nov%201994%2012:45:26%20GMT", "sid=2", "nobody", "fwd=uri-miss; detail=set-cookie")
+		r.wantGreeting(page, "sid=1", "anonymous", "fwd=uri-miss; stored")
+		r.wantGreeting(page, "sid=1", "anonymous", "hit")
+		r.wantGreeting("/?Last-Modified=Tue,%2015%20Nov%201994%2012:45:26%20GMT", "sid=2", "anonymous", "fwd=uri-miss; detail=set-cookie")
 	})
 	f("profile: full-score", func(r *running, page string) {
-		r.wantTold(page, "sid=1", "nobody", "fwd=uri-miss; stored")
-		r.wantTold(page, "sid=1", "nobody", "hit")
+		r.wantGreeting(page, "sid=1", "anonymous", "fwd=uri-miss; stored")
+		r.wantGreeting(page, "sid=1", "anonymous", "hit")
 	})
 	f("profile: full-score\n    set_cookie: nostore", alone)
 }
@@ -94,7 +94,7 @@ func TestSetCookieStoredBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := cached + strings.ReplaceAll(web1, "ORIGIN", origin.URL) + "    set_cookie: "
 			get := func(r *running, page string) (cookie, how string) {
-				cookie, _, how = r.visit("site", "GET", "/"+name+page+"?Cache-Control=max-age=60", "Host", "shop").parts()
+				cookie, _, how = r.request("site", "GET", "/"+name+page+"?Cache-Control=max-age=60", "Host", "shop").parts()
 				return cookie, how
 			}
 			r := run(t, at+"store\n")
@@ -138,12 +138,12 @@ func TestCookieWithoutLifetime(t *testing.T) {
 	r := run(t, strings.ReplaceAll(web1, "ORIGIN", greeter(t).URL))
 	modified := "?Last-Modified=" + strings.ReplaceAll(time.Now().Add(-240*time.Hour).UTC().Format(http.TimeFormat), " ", "%20")
 	const alice = "name=alice"
-	r.wantTold("/plain"+modified, "", "alice", "fwd=uri-miss; detail=cookie-heuristic", "Cookie", alice)
-	r.wantTold("/plain"+modified, "", "nobody", "fwd=uri-miss; stored")
-	r.wantTold("/plain"+modified, "", "nobody", "hit")
-	r.wantTold("/plain"+modified, "", "alice", "fwd=request; detail=cookie-heuristic", "Cookie", alice)
-	r.wantTold("/plain"+modified, "", "nobody", "hit")
+	r.wantGreeting("/plain"+modified, "", "alice", "fwd=uri-miss; detail=cookie-heuristic", "Cookie", alice)
+	r.wantGreeting("/plain"+modified, "", "anonymous", "fwd=uri-miss; stored")
+	r.wantGreeting("/plain"+modified, "", "anonymous", "hit")
+	r.wantGreeting("/plain"+modified, "", "alice", "fwd=request; detail=cookie-heuristic", "Cookie", alice)
+	r.wantGreeting("/plain"+modified, "", "anonymous", "hit")
 	// With a lifetime of the response's own the cookie makes no difference.
-	r.wantTold("/plain?Cache-Control=max-age=60", "", "alice", "fwd=uri-miss; stored", "Cookie", alice)
-	r.wantTold("/plain?Cache-Control=max-age=60", "", "alice", "hit")
+	r.wantGreeting("/plain?Cache-Control=max-age=60", "", "alice", "fwd=uri-miss; stored", "Cookie", alice)
+	r.wantGreeting("/plain?Cache-Control=max-age=60", "", "alice", "hit")
 }

@@ -33,9 +33,9 @@ func TestStandard(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		var said bytes.Buffer
-		greet(&said, n.ServiceAddr("dynamodb").String(), n.DAXAddr("dynamodb").String())
-		out, err := exec.CommandContext(t.Context(), "bash", "-euc", paste(said.String())).CombinedOutput()
+		var greeting bytes.Buffer
+		greet(&greeting, n.ServiceAddr("dynamodb").String(), n.DAXAddr("dynamodb").String())
+		out, err := exec.CommandContext(t.Context(), "bash", "-euc", paste(greeting.String())).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -69,9 +69,9 @@ func TestStandard(t *testing.T) {
 
 // TestGreeting checks that the file which is shown is the one that runs.
 func TestGreeting(t *testing.T) {
-	var said bytes.Buffer
-	greet(&said, "127.0.0.1:8000", "127.0.0.1:8111")
-	if !strings.Contains(said.String(), standardFile) {
-		t.Errorf("the greeting lacks the file:\n%s", said.String())
+	var greeting bytes.Buffer
+	greet(&greeting, "127.0.0.1:8000", "127.0.0.1:8111")
+	if !strings.Contains(greeting.String(), standardFile) {
+		t.Errorf("the greeting lacks the file:\n%s", greeting.String())
 	}
 }

@@ -122,10 +122,10 @@ func TestReloadChangesStores(t *testing.T) {
 // TestStoreInUse checks the error of a second Kasoku in one folder.
 func TestStoreInUse(t *testing.T) {
 	r := storeNode(t, `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:data, auth: {mode: none}}`+"\n")
-	var said bytes.Buffer
-	code := Main([]string{"serve", "-c", r.file}, Environment{Stdout: &said, Stderr: &said, Lookup: func(string) (string, bool) { return "", false }})
-	if code != codeStart || !strings.Contains(said.String(), filepath.Join(filepath.Dir(r.file), "data")) {
-		t.Errorf("code %d: %s", code, &said)
+	var errs bytes.Buffer
+	code := Main([]string{"serve", "-c", r.file}, Environment{Stdout: &errs, Stderr: &errs, Lookup: func(string) (string, bool) { return "", false }})
+	if code != codeStart || !strings.Contains(errs.String(), filepath.Join(filepath.Dir(r.file), "data")) {
+		t.Errorf("code %d: %s", code, &errs)
 	}
 }
 
@@ -163,12 +163,12 @@ func TestDamagedStore(t *testing.T) {
 	if err := os.WriteFile(file, []byte("admin: {listen: \"127.0.0.1:0\"}\nservices:\n"+service), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
+	var errs bytes.Buffer
 	signals := make(chan os.Signal, 1)
-	code := Main([]string{"serve", "-c", file}, Environment{Stdout: &said, Stderr: &said, Signals: signals,
+	code := Main([]string{"serve", "-c", file}, Environment{Stdout: &errs, Stderr: &errs, Signals: signals,
 		Lookup: func(string) (string, bool) { return "", false }, Started: func(*Node) { signals <- syscall.SIGTERM }})
-	if code != codeStart || !strings.Contains(said.String(), manifest) || !strings.Contains(said.String(), "restore the directory from a copy") {
-		t.Errorf("code %d: %s", code, &said)
+	if code != codeStart || !strings.Contains(errs.String(), manifest) || !strings.Contains(errs.String(), "restore the directory from a copy") {
+		t.Errorf("code %d: %s", code, &errs)
 	}
 	if after, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || !slices.Equal(after, before) {
 		t.Errorf("the directory holds %v, it held %v: %v", after, before, err)

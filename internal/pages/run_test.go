@@ -102,7 +102,7 @@ func TestRunEnds(t *testing.T) {
 }
 
 // There are no more than so many, and an end makes room.
-func TestMostRuns(t *testing.T) {
+func TestMaxRuns(t *testing.T) {
 	runs.Add(maxRuns)
 	if Join([]byte("a")) != nil {
 		t.Error("one more than there may be")

@@ -57,7 +57,7 @@ func send(nc net.Conn, head, p []byte) error {
 
 // TestSend has a peer read the sent bytes, at once or as slowly as it can.
 func TestSend(t *testing.T) {
-	f := func(network, address string, head, from, n, most int) {
+	f := func(network, address string, head, from, n, maxRead int) {
 		t.Helper()
 		near, far := pair(t, network, address)
 		r, h := run(t, pattern(from+n, 3)), pattern(head, 4)
@@ -70,7 +70,7 @@ func TestSend(t *testing.T) {
 		want := append(bytes.Clone(h), r.Bytes()[from:]...)
 		got := make([]byte, 0, len(want))
 		for len(got) < len(want) {
-			k, err := far.Read(got[len(got):min(cap(got), len(got)+most)])
+			k, err := far.Read(got[len(got):min(cap(got), len(got)+maxRead)])
 			if got = got[:len(got)+k]; err != nil {
 				t.Fatalf("after %d of %d bytes: %v", len(got), len(want), err)
 			}
@@ -81,14 +81,14 @@ func TestSend(t *testing.T) {
 		runtime.KeepAlive(r)
 	}
 	unix := filepath.Join(t.TempDir(), "s")
-	for _, most := range []int{1 << 20, 5000} {
-		f("tcp", "127.0.0.1:0", 300, 0, 1, most)
-		f("tcp", "127.0.0.1:0", 300, 0, 196<<10, most)
-		f("tcp", "127.0.0.1:0", 0, 0, 196<<10, most)
-		f("tcp", "127.0.0.1:0", 5000, 4095, 300_000, most)
-		f("tcp", "127.0.0.1:0", 300_000, 1, 70_000, most)
-		f("tcp", "127.0.0.1:0", 300, 77, 9<<20, most)
-		f("unix", unix, 300, 77, 9<<20, most)
+	for _, maxRead := range []int{1 << 20, 5000} {
+		f("tcp", "127.0.0.1:0", 300, 0, 1, maxRead)
+		f("tcp", "127.0.0.1:0", 300, 0, 196<<10, maxRead)
+		f("tcp", "127.0.0.1:0", 0, 0, 196<<10, maxRead)
+		f("tcp", "127.0.0.1:0", 5000, 4095, 300_000, maxRead)
+		f("tcp", "127.0.0.1:0", 300_000, 1, 70_000, maxRead)
+		f("tcp", "127.0.0.1:0", 300, 77, 9<<20, maxRead)
+		f("unix", unix, 300, 77, 9<<20, maxRead)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestSend(t *testing.T) {
 // arrive unchanged, whatever the memory is used for after that.
 func TestSentOutlivesItsRun(t *testing.T) {
 	near, far := pair(t, "tcp", "127.0.0.1:0")
-	far.(*net.TCPConn).SetReadBuffer(4 << 10) // so that most of it is kept here
+	far.(*net.TCPConn).SetReadBuffer(4 << 10) // so that most of the bytes remain in the sending kernel buffer
 	before := runs.Load()
 	const n = 256 << 10
 	sent := 0

@@ -201,7 +201,7 @@ func TestSinkDropsWhenWriterHangs(t *testing.T) {
 	})
 }
 
-func TestSinkCountsWhatTheWriterRefuses(t *testing.T) {
+func TestSinkCountsRefusedRecords(t *testing.T) {
 	w := &buffer{fail: io.ErrShortWrite}
 	j := NewJSONLines(w, 0)
 	j.Log(sample())

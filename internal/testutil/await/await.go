@@ -13,7 +13,7 @@ import (
 // test. Any goroutine of the test may call it; it ends with the test.
 func Until(t testing.TB, reached func() bool) bool {
 	t.Helper()
-	over, stop := patience(t)
+	over, stop := deadline(t)
 	defer stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -30,8 +30,8 @@ func Until(t testing.TB, reached func() bool) bool {
 	return true
 }
 
-// patience returns a context that ends when a test has waited long enough.
-func patience(t testing.TB) (context.Context, context.CancelFunc) {
+// deadline returns a context that ends when a test has waited long enough.
+func deadline(t testing.TB) (context.Context, context.CancelFunc) {
 	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := t.Deadline(); ok {
 			return context.WithTimeout(context.Background(), time.Until(end)*9/10)

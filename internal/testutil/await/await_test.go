@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// patient is a test with some time left that records its failure.
-type patient struct {
+// fakeTest is a test with some time left that records its failure.
+type fakeTest struct {
 	testing.TB
 	ctx    context.Context
 	left   time.Duration
 	failed bool
 }
 
-func (p *patient) Context() context.Context    { return p.ctx }
-func (p *patient) Deadline() (time.Time, bool) { return time.Now().Add(p.left), p.left > 0 }
-func (p *patient) Error(...any)                { p.failed = true }
+func (p *fakeTest) Context() context.Context    { return p.ctx }
+func (p *fakeTest) Deadline() (time.Time, bool) { return time.Now().Add(p.left), p.left > 0 }
+func (p *fakeTest) Error(...any)                { p.failed = true }
 
 func TestUntil(t *testing.T) {
 	f := func(name string, looks int, left time.Duration, ended, want, failed bool) {
@@ -26,7 +26,7 @@ func TestUntil(t *testing.T) {
 			if ended {
 				end()
 			}
-			p := &patient{TB: t, ctx: ctx, left: left}
+			p := &fakeTest{TB: t, ctx: ctx, left: left}
 			looked := 0
 			got := Until(p, func() bool { looked++; return looked == looks })
 			if got != want || p.failed != failed {

@@ -190,7 +190,7 @@ func TestStallsUntilClosed(t *testing.T) {
 	})
 }
 
-func TestAckComesLate(t *testing.T) {
+func TestAckIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := Detached(Options{})
 		defer r.Close()

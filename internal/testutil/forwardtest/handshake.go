@@ -134,7 +134,7 @@ func (c *conn) answer(s *Security, p ping, nonce, auth []byte) error {
 			return errors.New("shared_key mismatch, closed without a word")
 		}
 		reason = "shared_key mismatch"
-	case s.Users != nil && !s.knows(p, auth):
+	case s.Users != nil && !s.verify(p, auth):
 		reason = "username/password mismatch"
 	}
 	b := msgp.AppendArrayHeader(nil, 5)
@@ -153,7 +153,7 @@ func (c *conn) answer(s *Security, p ping, nonce, auth []byte) error {
 	return err
 }
 
-func (s *Security) knows(p ping, auth []byte) bool {
+func (s *Security) verify(p ping, auth []byte) bool {
 	password, ok := s.Users[p.user]
 	return ok && p.userDigest == digest(string(auth), p.user, password)
 }
