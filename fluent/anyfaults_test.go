@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// disorder is a way in which a connection fails.
-var disorder = rapid.Custom(func(t *rapid.T) forwardtest.Behaviour {
+// connectionFault generates a way in which a connection fails, or none.
+var connectionFault = rapid.Custom(func(t *rapid.T) forwardtest.Behaviour {
 	b := forwardtest.Behaviour{}
 	switch rapid.IntRange(0, 9).Draw(t, "fault") {
 	case 0:
@@ -36,12 +36,12 @@ var disorder = rapid.Custom(func(t *rapid.T) forwardtest.Behaviour {
 	return b
 })
 
-// With any options, however connections fail: with acknowledgements every event arrives once
-// the servers behave, in order if there is one server, and no batch remains held.
+// TestAnyFaults draws options and failing connections. With acknowledgements every event arrives
+// once the servers behave, in order if there is one server, and no batch remains held.
 func TestAnyFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		servers := rapid.IntRange(1, 3).Draw(rt, "servers")
-		scripts := rapid.SliceOfN(rapid.SliceOfN(disorder, 0, 5), servers, servers).Draw(rt, "scripts")
+		scripts := rapid.SliceOfN(rapid.SliceOfN(connectionFault, 0, 5), servers, servers).Draw(rt, "scripts")
 		opts := drawOptions(rt)
 		rounds := rapid.SliceOfN(rapid.IntRange(0, 12), 1, 5).Draw(rt, "rounds")
 		pause := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(rt, "pause")

@@ -76,8 +76,8 @@ func TestBreaker(t *testing.T) {
 		fail(false)
 		fail(false)
 		state(Closed)
-		if b.success() { // ends the row
-			t.Error("reset what was not open")
+		if b.success() { // ends the series of failures
+			t.Error("success reset a breaker that was not open")
 		}
 		fail(false)
 		fail(false)
@@ -85,16 +85,16 @@ func TestBreaker(t *testing.T) {
 		fail(true)
 		state(Open)
 		if w := b.wait(); w > 4*time.Second {
-			t.Errorf("waits %v after three failures", w)
+			t.Errorf("wait of %v after three failures, want at most 4s", w)
 		}
 		time.Sleep(4 * time.Second)
 		if w := b.wait(); w != 0 {
-			t.Errorf("still waits %v", w)
+			t.Errorf("wait of %v after the first one, want 0", w)
 		}
 		state(Open)
 		b.probe()
 		state(HalfOpen)
-		fail(false) // down it was already
+		fail(false) // it has tripped already
 		state(Open)
 		b.probe()
 		if !b.success() {

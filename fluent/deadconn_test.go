@@ -79,7 +79,7 @@ func TestNewConnectionProvesDead(t *testing.T) {
 	}
 	f(deadConn{after: 50 * time.Millisecond}, io.EOF)
 	f(deadConn{after: 50 * time.Millisecond, answer: "\x92\xa4HELO\x80"}, ErrKeyRequired)
-	// The reason that a server gave counts more than how the write failed.
+	// The server's reason is reported rather than the error of the write.
 	f(deadConn{after: 50 * time.Millisecond, answer: "\x92\xa4HELO\x80", writeErr: syscall.EPIPE}, ErrKeyRequired)
 	f(deadConn{after: 50 * time.Millisecond, writeErr: syscall.EPIPE}, syscall.EPIPE)
 }
@@ -127,8 +127,8 @@ func (c *deafConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// The socket is looked at before a batch is written into it: the reader may
-// not have noticed yet that it is dead, and such a write succeeds.
+// A sender checks the socket before it writes a batch: the reader may not have noticed yet that the
+// connection is dead, and a write into it would succeed.
 func TestSocketIsCheckedBeforeWriting(t *testing.T) {
 	for _, end := range []func(*forwardtest.Receiver){(*forwardtest.Receiver).CloseConns, (*forwardtest.Receiver).ResetConns} {
 		r := forwardtest.New(t, forwardtest.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// bubble runs f with a receiver and a fakeSource on synctest's clock.
+// bubble runs f with a receiver and a source of batches on synctest's clock.
 func bubble(t *testing.T, opt forwardtest.Options, f func(t *testing.T, r *forwardtest.Receiver, s *fakeSource)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,14 +145,14 @@ func TestFailover(t *testing.T) {
 		s.put(4)
 		s.await(4)
 		if b.Accepted() != 0 || a.Total() != 8 {
-			t.Errorf("a got %d events, b %d", a.Total(), b.Total())
+			t.Errorf("server a received %d events, b %d", a.Total(), b.Total())
 		}
 
 		a.Stop()
 		s.put(4)
 		s.await(8)
 		if b.Total() != 8 || d.down() {
-			t.Errorf("while a was down b got %d events; all down: %v", b.Total(), d.down())
+			t.Errorf("while server a was down, b received %d events; all down: %v", b.Total(), d.down())
 		}
 
 		if err := a.Start(); err != nil {
@@ -166,11 +166,11 @@ func TestFailover(t *testing.T) {
 		s.put(10)
 		synctest.Wait()
 		if b.Total() != before || b.Open() != 0 {
-			t.Errorf("b got %d events after a was back, and has %d connections", b.Total()-before, b.Open())
+			t.Errorf("server b received %d events after a had returned, and has %d connections", b.Total()-before, b.Open())
 		}
 		all := append(a.Events(), b.Events()...)
 		if repeated := complete(t, all, 2*len(s.delivered)); repeated != 0 {
-			t.Errorf("%d events came twice", repeated)
+			t.Errorf("%d events arrived twice", repeated)
 		}
 	})
 }
@@ -208,7 +208,7 @@ func TestBalance(t *testing.T) {
 		s.put(20)
 		synctest.Wait()
 		if a.Total() != 2 || b.Total() != 2 {
-			t.Errorf("a got %d events, b %d; want one batch each", a.Total(), b.Total())
+			t.Errorf("server a received %d events, b %d; want one batch each", a.Total(), b.Total())
 		}
 		b.ReleaseAcks() // a stalls: b takes the rest
 		s.await(19)
@@ -232,7 +232,7 @@ func TestConnectionPerBatch(t *testing.T) {
 		r.Wait(t, 14)
 		r.WaitOpen(t, 0)
 		if repeated := complete(t, r.Events(), 14); repeated != 0 {
-			t.Errorf("%d events came twice", repeated)
+			t.Errorf("%d events arrived twice", repeated)
 		}
 		if ack {
 			inOrder(t, r.Events(), 14)

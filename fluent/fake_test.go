@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// fakeServers takes the place of delivery. take is called with each batch in
-// turn; its error gives the batch back, and counts as the only server's being
-// down.
+// fakeServers takes the place of delivery. It calls take with one batch after the other. An error
+// returns the batch, and means that the only server is down.
 type fakeServers struct {
 	take func(ctx context.Context, b *batch) error
 

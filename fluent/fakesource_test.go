@@ -11,17 +11,17 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// fakeSource is a source for tests of senders. It fails the test if a batch is returned twice, or
-// by a sender that did not take it.
+// fakeSource is a source of batches for tests of senders. It fails the test if a batch is returned
+// twice, or by a sender that did not take it.
 type fakeSource struct {
 	t testing.TB
 
 	mu        sync.Mutex
 	changed   *sync.Cond
-	batches   []*batch // not taken, oldest first
+	batches   []*batch // waiting, oldest first
 	taken     map[*batch]bool
 	delivered []string // ids, in the order of done
-	causes    []error  // of back
+	causes    []error  // the arguments of back
 	events    []Event
 	ready     chan struct{}
 }
@@ -51,6 +51,7 @@ func (s *fakeSource) put(n int) {
 	s.notify()
 }
 
+// notify wakes the goroutines that wait for a batch or for a change.
 func (s *fakeSource) notify() {
 	s.changed.Broadcast()
 	select {
@@ -104,7 +105,7 @@ func (s *fakeSource) back(bs []*batch, cause error) {
 
 func (s *fakeSource) release(b *batch) {
 	if !s.taken[b] {
-		s.t.Errorf("%s was given up by who had not taken it", b.id)
+		s.t.Errorf("%s was returned by a sender that had not taken it", b.id)
 	}
 	delete(s.taken, b)
 }
@@ -116,7 +117,7 @@ func (s *fakeSource) report(e Event) {
 	s.changed.Broadcast()
 }
 
-// kinds are the kinds of the events of one server, in order.
+// kinds returns the kinds of one server's events, in order.
 func (s *fakeSource) kinds(server string) (kinds []EventKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +129,7 @@ func (s *fakeSource) kinds(server string) (kinds []EventKind) {
 	return kinds
 }
 
-// failures are the errors of Fail.
+// failures returns the errors of the Fail events.
 func (s *fakeSource) failures() (errs []error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +141,7 @@ func (s *fakeSource) failures() (errs []error) {
 	return errs
 }
 
-// await waits until so many batches are done.
+// await waits until n batches are done.
 func (s *fakeSource) await(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,15 +164,15 @@ func (s *fakeSource) awaitEvent(kind EventKind) Event {
 	}
 }
 
-// counts are how many batches wait, are taken, are done.
+// counts returns the numbers of waiting, taken and done batches.
 func (s *fakeSource) counts() (waiting, taken, done int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.batches), len(s.taken), len(s.delivered)
 }
 
-// deliver starts a delivery from s that ends with stop, which checks that no
-// sender keeps a batch. The test's end stops it, too.
+// deliver starts a delivery from s. stop ends it and checks that no sender keeps a batch; the end
+// of the test calls it too.
 func (s *fakeSource) deliver(servers []string, opts ...Option) (d *delivery, stop func()) {
 	s.t.Helper()
 	o := defaultOptions()
@@ -192,7 +193,7 @@ func (s *fakeSource) deliver(servers []string, opts ...Option) (d *delivery, sto
 		cancel()
 		d.wait()
 		if _, taken, _ := s.counts(); taken > 0 {
-			s.t.Errorf("%d batches were neither done nor given back", taken)
+			s.t.Errorf("%d batches were neither done nor returned", taken)
 		}
 	})
 	s.t.Cleanup(stop)

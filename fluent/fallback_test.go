@@ -13,7 +13,8 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// recordingHandler is an error handler that records its calls.
+// recordingHandler is an error handler that records the events that it receives, unless it refuses
+// them or panics.
 type recordingHandler struct {
 	mu     sync.Mutex
 	refuse error
@@ -47,6 +48,7 @@ func (h *recordingHandler) HandleError(cause error, data []byte) error {
 	return nil
 }
 
+// got returns the received events and clears them.
 func (h *recordingHandler) got() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,7 +183,7 @@ func TestErrorHandlerReturnsLate(t *testing.T) {
 		inBubble(t, &receiver{away: true}, []Option{WithErrorHandler(late, 0)}, func(t *testing.T, l *Logger) {
 			post(t, l, "a", 1, 2)
 			if err := l.Close(); err == nil {
-				t.Fatal("Close knows of nothing")
+				t.Fatal("Close reported no unsent records")
 			}
 			time.Sleep(2 * time.Hour)
 			expect(t, "unsent", expectSum(t, l).Unsent, uint64(2))
@@ -221,7 +223,7 @@ func TestErrorHandlerCloses(t *testing.T) {
 	})
 }
 
-// TestErrorHandlerIsSlowAtTheEnd has a second for each batch, not for all.
+// TestErrorHandlerIsSlowAtTheEnd checks that Close waits up to a second for each batch, not for all.
 func TestErrorHandlerIsSlowAtTheEnd(t *testing.T) {
 	f := func(each time.Duration, handled uint64, took time.Duration) {
 		t.Helper()
@@ -237,7 +239,7 @@ func TestErrorHandlerIsSlowAtTheEnd(t *testing.T) {
 			err := l.Close()
 			expect(t, "time", time.Since(start), l.options.closeTimeout+took)
 			expect(t, "error", err != nil, handled < 10)
-			time.Sleep(each) // one that was left behind ends
+			time.Sleep(each) // the handler's last call ends
 			expect(t, "handled", expectSum(t, l).Handled, handled)
 		})
 	}
@@ -318,7 +320,7 @@ func TestFallbackHandlerRefusesInvalidData(t *testing.T) {
 		f("\x93\x01\x01\x80")
 		f("\xc1")
 		if err := NewFallbackHandler(l).HandleError(errAway, nil); err != nil {
-			t.Fatalf("nothing: %v", err)
+			t.Fatalf("empty data: %v", err)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestFaultsThenRecovery(t *testing.T) {
 				}
 			}
 			for _, err := range r.Errors() {
-				t.Errorf("%+v: the server met %v", b, err)
+				t.Errorf("%+v: the server reported %v", b, err)
 			}
 		})
 	}
@@ -97,9 +97,8 @@ func TestResetsMidChunk(t *testing.T) {
 	}
 }
 
-// A connection that is reset or closed while nothing is sent costs nothing,
-// even without acknowledgements: the next batch does not go into the dead
-// socket.
+// A connection that is reset or closed while nothing is sent loses nothing, even without
+// acknowledgements: the next batch is not written into the dead socket.
 func TestResetWhileIdleLosesNothing(t *testing.T) {
 	f := func(ack bool, rounds int, end func(*forwardtest.Receiver)) {
 		t.Helper()

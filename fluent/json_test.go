@@ -144,7 +144,7 @@ func FuzzJSON(f *testing.F) {
 		n, skipErr := msgpack.Skip(data)
 		switch {
 		case err != skipErr:
-			t.Fatalf("%v, but Skip says %v", err, skipErr)
+			t.Fatalf("%v, but Skip returned %v", err, skipErr)
 		case err == nil && len(rest) != len(data)-n:
 			t.Fatalf("%d bytes remain of %d with a value of %d", len(rest), len(data), n)
 		case err == nil && !json.Valid(out):

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// postForever posts the numbers from 0 on for a server that is not there, and
-// writes how many Flush has confirmed.
+// postForever posts the numbers from 0 on, with no server to send them to, and prints how many of
+// them Flush has confirmed.
 func postForever(dir string) error {
 	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errAway }
 	l, err := New(nil, WithDial(refuse), WithSpill(dir, SpillOptions{Sync: SyncNever}), WithMemory(1<<20), WithFlushInterval(0))
@@ -84,7 +84,7 @@ func TestKill(t *testing.T) {
 	}
 	for n, e := range server.Events() {
 		if e.Record["n"] != int64(n) {
-			t.Fatalf("place %d has %v", n, e.Record)
+			t.Fatalf("event %d is  %v", n, e.Record)
 		}
 	}
 	s := expectSum(t, l)

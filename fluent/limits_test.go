@@ -73,7 +73,7 @@ func TestDropOldest(t *testing.T) {
 		s := expectSum(t, l)
 		expect(t, "refused", s.RefusedFull, uint64(0))
 		if n := int(s.DroppedOldest); n < 47 || n > 47+10 {
-			t.Fatalf("%d records dropped, where 47 and less than a batch more must be", n)
+			t.Fatalf("%d records dropped, want 47 and up to a batch more", n)
 		}
 		dropped := 0
 		for range len(events) {
@@ -94,7 +94,7 @@ func TestDropOldest(t *testing.T) {
 	})
 }
 
-// TestDropOldestWhileSending has everything in a sender's hands.
+// TestDropOldestWhileSending has all records in batches that a sender holds.
 func TestDropOldestWhileSending(t *testing.T) {
 	opts := []Option{WithMemory(80 * recordBytes), WithRecords(1), WithOverflow(DropOldest), WithFlushInterval(0)}
 	inBubble(t, &receiver{stuck: true}, opts, func(t *testing.T, l *Logger) {
@@ -179,13 +179,13 @@ func TestCreditOfOtherShards(t *testing.T) {
 	post(t, l, "a", 1, 1)
 	rest := l.limits.maxBytes - l.limits.bytes.Load()
 	if !l.limits.reserve(rest, 0) {
-		t.Fatal("what is left can't be reserved")
+		t.Fatal("the rest of the memory can't be reserved")
 	}
 	for i := range l.collector.shards {
 		s := &l.collector.shards[i]
 		if s.filled.buf == nil {
 			if err := l.overflow(t.Context(), s, "a", make([]byte, recordBytes)); err != nil {
-				t.Fatalf("of %d bytes credit nothing can be had: %v", l.limits.pieceBytes, err)
+				t.Fatalf("with %d bytes of unused credit in another shard: %v", l.limits.pieceBytes, err)
 			}
 		}
 	}
@@ -291,8 +291,8 @@ func TestManyTags(t *testing.T) {
 				l.collector.collect(false)
 			}
 		}
-		if accepted < 900 || accepted > 5000 /* earlier credit counts, too */ {
-			t.Fatalf("%d batches in 1 MiB", accepted)
+		if accepted < 900 || accepted > 5000 { // the bound includes unused credit
+			t.Fatalf("%d batches in 1 MiB, want 900 to 5000", accepted)
 		}
 		r.set(false)
 		if err := l.Flush(t.Context()); err != nil {

@@ -69,6 +69,7 @@ func (r *receiver) got() string {
 
 func count(n int) map[string]any { return map[string]any{"count": n} }
 
+// post posts the records count(from) to count(to).
 func post(t *testing.T, l *Logger, tag string, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
@@ -78,6 +79,7 @@ func post(t *testing.T, l *Logger, tag string, from, to int) {
 	}
 }
 
+// expect fails the test unless got equals want.
 func expect(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if got != want {
@@ -85,19 +87,19 @@ func expect(t *testing.T, what string, got, want any) {
 	}
 }
 
-// expectSum checks that every record that was accepted is somewhere.
+// expectSum checks that the figures account for every accepted record.
 func expectSum(t *testing.T, l *Logger) Stats {
 	t.Helper()
 	s := l.Stats()
 	sum := s.Delivered + s.Handled + s.DroppedOldest + s.Unsent + s.Damaged + uint64(s.Pending) + uint64(s.Spooled)
 	if s.Posted+s.Replayed != sum {
-		t.Fatalf("of %d+%d records %d are known of: %+v", s.Posted, s.Replayed, sum, s)
+		t.Fatalf("%d records posted and %d replayed, but the figures add up to %d: %+v", s.Posted, s.Replayed, sum, s)
 	}
 	return s
 }
 
-// inBubble runs f with a Logger whose batches r takes, in a synctest bubble, which fails if
-// a goroutine remains.
+// inBubble runs f in a synctest bubble with a Logger that sends to r. The bubble fails the test if a
+// goroutine remains.
 func inBubble(t *testing.T, r *receiver, opts []Option, f func(t *testing.T, l *Logger)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +132,7 @@ func TestLinger(t *testing.T) {
 	})
 }
 
-func TestMuchIsCollectedAtOnce(t *testing.T) {
+func TestFullBatchesDoNotLinger(t *testing.T) {
 	r := &receiver{}
 	inBubble(t, r, []Option{WithFlushInterval(time.Hour), WithBatchBytes(1024)}, func(t *testing.T, l *Logger) {
 		start := time.Now()
@@ -208,7 +210,7 @@ func TestRefused(t *testing.T) {
 		f(l.PostWithTime("a", time.Unix(-1, 0), count(1)), ErrTime)
 		f(l.PostWithTime("a", time.Unix(1<<32, 0), count(1)), ErrTime)
 		if err := l.Post("a", panics{}); err == nil || !strings.Contains(err.Error(), "out of order") {
-			t.Fatalf("a panic became %v", err)
+			t.Fatalf("error after a panic: %v", err)
 		}
 		f(l.PostWithTime("a", time.Time{}, count(1)), nil)
 		f(l.PostWithTime("a", time.Unix(1<<32-1, 999999999), count(2)), nil)
@@ -269,7 +271,7 @@ func TestShutdownDeadline(t *testing.T) {
 			expect(t, "an absent server is named", errors.Is(err, errAway), r.away)
 			expect(t, "time", time.Since(start), 5*time.Second)
 			if again := l.Close(); again != err {
-				t.Fatalf("second time: %v, not %v", again, err)
+				t.Fatalf("second call: got %v, want %v", again, err)
 			}
 			e := <-events
 			expect(t, "event", fmt.Sprint(e.Kind, e.Records), "dropped 3")
@@ -383,7 +385,7 @@ func TestOrderAcrossProcessors(t *testing.T) {
 	expect(t, "arrived", len(mine), n)
 	for i, e := range mine {
 		if want := fmt.Sprint("a ", i+1); e != want {
-			t.Fatalf("place %d has %q", i+1, e)
+			t.Fatalf("event %d is  %q", i+1, e)
 		}
 	}
 }

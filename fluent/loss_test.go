@@ -41,7 +41,7 @@ func (n *numbers) event(e forwardtest.Event) {
 	n.seen[e.Tag][i]++
 }
 
-// count returns the number of missing and of repeated ones.
+// count returns how many numbers are missing, and how many repeated.
 func (n *numbers) count() (missing, again int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,7 +132,7 @@ func TestNothingIsMissingAfterFaults(t *testing.T) {
 	}
 	missing, again := got.count()
 	s := expectSum(t, l)
-	t.Logf("%d records posted, %d spilled, %d batches, %d given back, %d connections; %d came more than once",
+	t.Logf("%d records posted, %d spilled, %d batches, %d returned, %d connections; %d arrived more than once",
 		s.Posted, s.SpilledRecords, s.Batches, s.RetriedBatches, s.Servers[0].Connections, again)
 	expect(t, "posted", s.Posted, uint64(each*goroutines))
 	expect(t, "delivered", s.Delivered, s.Posted)

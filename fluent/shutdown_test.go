@@ -36,7 +36,7 @@ func TestShutdownWaitsForServer(t *testing.T) {
 			start := time.Now()
 			err := end(l)
 			if took := time.Since(start); took < minimum || took > maximum {
-				t.Fatalf("it took %s: %v", took, err)
+				t.Fatalf("took %s, want %s to %s: %v", took, minimum, maximum, err)
 			}
 			expect(t, "error", err != nil, spooled > 0)
 			s := expectSum(t, l)
@@ -56,7 +56,8 @@ func TestShutdownWaitsForServer(t *testing.T) {
 	f((*Logger).Close, 0, time.Second, 0, 10, 0, spill(), WithErrorHandler(&recordingHandler{}, 10))
 }
 
-// TestShutdownHandsOverAtItsDeadline has no server return in time.
+// TestShutdownHandsOverAtItsDeadline: if no server returns in time, the error handler receives the
+// records.
 func TestShutdownHandsOverAtItsDeadline(t *testing.T) {
 	h := &recordingHandler{}
 	inBubble(t, &receiver{away: true}, []Option{WithErrorHandler(h, 10)}, func(t *testing.T, l *Logger) {
@@ -95,7 +96,7 @@ func TestCloseHurriesShutdown(t *testing.T) {
 	f(WithErrorHandler(&recordingHandler{}, 10), false)
 }
 
-// TestDrainSeesDamage: the batches that Shutdown waits for turn out to be damaged.
+// TestDrainSeesDamage: Shutdown does not wait for batches on disk that prove to be damaged.
 func TestDrainSeesDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

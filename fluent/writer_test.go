@@ -113,7 +113,7 @@ func TestWriterPieces(t *testing.T) {
 			r.Fatalf("got %q, want %q", g, w)
 		}
 		if got.longest > limit {
-			r.Fatalf("a piece has %d bytes", got.longest)
+			r.Fatalf("a piece has %d bytes, more than %d", got.longest, limit)
 		}
 	})
 }

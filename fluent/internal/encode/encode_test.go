@@ -60,7 +60,7 @@ func TestAppend(t *testing.T) {
 		}
 		b, ok := bytes.CutPrefix(b, []byte("before"))
 		if !ok {
-			t.Fatalf("%#v: what was there is gone: % x", v, b)
+			t.Fatalf("%#v: the prefix was overwritten: % x", v, b)
 		}
 		if got, err := text(b); err != nil || got != want {
 			t.Fatalf("%#v: got %s, %v, want %s", v, got, err, want)

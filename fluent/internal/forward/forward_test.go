@@ -181,8 +181,8 @@ func TestTLS(t *testing.T) {
 			return err
 		}
 		defer c.Abort()
-		// A server that wants a certificate may have closed before the write.
-		// Why is still there to be read.
+		// A server that wants a certificate may have closed before the write. The
+		// reason can still be read.
 		_ = c.Write(message(1, "AA=="))
 		_, err = c.ReadAck()
 		return err

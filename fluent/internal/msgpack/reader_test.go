@@ -195,9 +195,9 @@ func FuzzSkip(f *testing.F) {
 		case err == nil && (n <= 0 || n > len(b)):
 			t.Fatalf("%d bytes of %d", n, len(b))
 		case err == nil && theirs == nil && n != len(b)-len(rest):
-			t.Fatalf("%d bytes, msgp says %d", n, len(b)-len(rest))
+			t.Fatalf("Skip reads %d bytes, msgp %d", n, len(b)-len(rest))
 		case err == nil && theirs != nil && !errors.Is(theirs, msgp.ErrRecursion):
-			t.Fatalf("msgp says %v", theirs)
+			t.Fatalf("Skip reads %d bytes, but msgp fails with %v", n, theirs)
 		case err != nil && theirs == nil:
 			t.Fatalf("%v where msgp finds a value of %d bytes", err, len(b)-len(rest))
 		}

@@ -85,17 +85,17 @@ func equal(a, b []int) bool {
 
 const segment1 = "/spool/0000000000000001.spool"
 
-// TestDamage writes three payloads of 100 bytes (128 with headers), spoils the
+// TestDamage writes three payloads of 100 bytes (128 with headers), damages the
 // file, and opens it again.
 func TestDamage(t *testing.T) {
-	f := func(name string, spoil func(b []byte) []byte, want []int, rec Recovery) {
+	f := func(name string, damage func(b []byte) []byte, want []int, rec Recovery) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			t.Helper()
 			m := newMemFS()
 			fill(t, m, 100, 100, 100)
 			m = m.crash(false, nil)
-			m.files[segment1].data = spoil(m.files[segment1].data)
+			m.files[segment1].data = damage(m.files[segment1].data)
 			s, got, err := Open("/spool", Options{fs: m, Report: func(err error) { t.Error(err) }})
 			if err != nil {
 				t.Fatal(err)
@@ -337,7 +337,7 @@ func TestSegmentRemovedByAnother(t *testing.T) {
 }
 
 func TestNewerFormat(t *testing.T) {
-	f := func(name string, spoil func(m *memFS)) {
+	f := func(name string, damage func(m *memFS)) {
 		t.Helper()
 		m := newMemFS()
 		s := fill(t, m, 100)
@@ -347,7 +347,7 @@ func TestNewerFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		m = m.crash(false, nil)
-		spoil(m)
+		damage(m)
 		before := len(m.files)
 		_, _, err := Open("/spool", Options{fs: m})
 		var format *FormatError
@@ -377,7 +377,7 @@ func TestNewerFormat(t *testing.T) {
 
 // TestDamagedProgress: progress that can't be read costs repetitions only.
 func TestDamagedProgress(t *testing.T) {
-	f := func(spoil func(b []byte) []byte, want []int) {
+	f := func(damage func(b []byte) []byte, want []int) {
 		t.Helper()
 		m := newMemFS()
 		s := fill(t, m, 100, 100, 100)
@@ -386,7 +386,7 @@ func TestDamagedProgress(t *testing.T) {
 			s.Done(id)
 		}
 		m = m.crash(false, nil)
-		m.files["/spool/progress"].data = spoil(m.files["/spool/progress"].data)
+		m.files["/spool/progress"].data = damage(m.files["/spool/progress"].data)
 		s, _, err := Open("/spool", Options{fs: m})
 		if err != nil {
 			t.Fatal(err)
@@ -463,7 +463,7 @@ func FuzzSegment(f *testing.F) {
 			n++
 		}
 		if n != rec.Payloads {
-			t.Fatalf("Open found %d payloads, Next gave %d", rec.Payloads, n)
+			t.Fatalf("Open found %d payloads, Next returned %d", rec.Payloads, n)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -55,6 +55,8 @@ func (m *model) open() {
 	m.spool = s
 }
 
+// append, next, done, reopen, sync, fill and the crashes are the actions that rapid draws; check runs
+// after each.
 func (m *model) append(t *rapid.T) {
 	m.last++
 	e := &entry{number: m.last, size: rapid.IntRange(4, 700).Draw(t, "size"), records: rapid.IntRange(0, 9).Draw(t, "records")}
@@ -145,7 +147,7 @@ func (m *model) recover(first int, needs func(*entry) bool, maybe *entry) {
 			candidates = candidates[1:]
 		}
 		if len(candidates) == 0 || string(candidates[0].payload()) != string(payload) {
-			m.t.Fatalf("payload %d came from nowhere", number)
+			m.t.Fatalf("payload %d was found but never appended", number)
 		}
 		found = append(found, &entry{number: number, size: len(payload), records: candidates[0].records, synced: true})
 		records += candidates[0].records
@@ -261,7 +263,7 @@ func (m *model) check(t *rapid.T) {
 		disk += int64(len(f.data))
 	}
 	if disk > m.opts.MaxBytes || disk > m.spool.DiskBytes() {
-		t.Fatalf("%d bytes on disk, DiskBytes says %d, the bound is %d", disk, m.spool.DiskBytes(), m.opts.MaxBytes)
+		t.Fatalf("%d bytes on disk, DiskBytes returned %d, the bound is %d", disk, m.spool.DiskBytes(), m.opts.MaxBytes)
 	}
 	if want == (count{}) && len(m.fs.files) > 1 {
 		t.Fatalf("all is done, and there are %d files", len(m.fs.files))

@@ -487,7 +487,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 	for i := range n {
 		if seen[string(numbered(i+1, 400))] != 1 {
-			t.Fatalf("payload %d was given %d times", i+1, seen[string(numbered(i+1, 400))])
+			t.Fatalf("payload %d was returned %d times", i+1, seen[string(numbered(i+1, 400))])
 		}
 	}
 	if err := s.Close(); err != nil {
