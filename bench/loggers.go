@@ -132,11 +132,11 @@ const warmPosts = 1000
 func (l *lab) drive(c client, s *sink, args ...string) (r loggers.Result, delivered int, err error) {
 	args = append(append([]string{"-addr", s.Addr, "-warmup", strconv.Itoa(warmPosts)}, c.args...), args...)
 	cmd := exec.CommandContext(l.ctx, filepath.Join(l.dir, c.program), args...)
-	var says strings.Builder
-	cmd.Stderr = &says
+	var errs strings.Builder
+	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		return r, 0, fmt.Errorf("%s: %w: %s", c.name, err, says.String())
+		return r, 0, fmt.Errorf("%s: %w: %s", c.name, err, errs.String())
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
 		return r, 0, fmt.Errorf("%s: %w", c.name, err)
@@ -293,12 +293,12 @@ func (l *lab) measureAway() error {
 	}()
 	args := append([]string{"-addr", addr, "-warmup", strconv.Itoa(warmPosts), "-ack", "-mode", "spill=" + filepath.Join(l.dir, "spill-away")}, l.paceArgs()...)
 	cmd := exec.CommandContext(l.ctx, filepath.Join(l.dir, "fluent"), args...)
-	var says strings.Builder
-	cmd.Stderr = &says
+	var errs strings.Builder
+	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	late := <-started
 	if err := errors.Join(err, late.err); err != nil {
-		return fmt.Errorf("%w: %s", err, says.String())
+		return fmt.Errorf("%w: %s", err, errs.String())
 	}
 	var r loggers.Result
 	if err := json.Unmarshal(out, &r); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestItemsAreWhatTheirNumbersSay(t *testing.T) {
+func TestItemsMatchTheirNumbers(t *testing.T) {
 	for _, set := range []Set{Even, Mixed} {
 		seen := map[string]bool{}
 		for i := range 3000 {
@@ -57,7 +57,7 @@ func TestAnswersAreJSONOfTheLengthExpected(t *testing.T) {
 	}
 }
 
-func TestKeysFindsWhatRequestsAskFor(t *testing.T) {
+func TestKeysOfRequests(t *testing.T) {
 	f := func(body string, want ...int) {
 		t.Helper()
 		if got := Keys(nil, []byte(body)); !slices.Equal(got, want) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRecordsAreWhatTheirNumbersSay(t *testing.T) {
+func TestRecordsMatchTheirNumbers(t *testing.T) {
 	seen := map[string]bool{}
 	length := len(AppendRecordGetAnswer(nil, 0))
 	for i := range 3000 {

@@ -52,7 +52,7 @@ func (c *conn) attach(nc net.Conn) error {
 // events drives many connections from one goroutine. A connection is either busy (with a
 // request in flight) or in idle.
 type events struct {
-	*tally
+	*counts
 	epoll int
 	conns []*conn
 	idle  []*conn
@@ -67,14 +67,14 @@ type events struct {
 }
 
 // runEvents drives conns until the run ends.
-func runEvents(t *tally, conns []*conn) {
+func runEvents(t *counts, conns []*conn) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		t.fail(fmt.Errorf("load: epoll: %w", err))
 		return
 	}
 	defer syscall.Close(epoll)
-	e := &events{tally: t, epoll: epoll, conns: conns}
+	e := &events{counts: t, epoll: epoll, conns: conns}
 	for i, c := range conns {
 		if err := e.watch(syscall.EPOLL_CTL_ADD, i, syscall.EPOLLIN); err != nil {
 			t.fail(err)

@@ -17,4 +17,4 @@ func (c *conn) attach(nc net.Conn) error {
 }
 
 // runEvents is never called here: eventLoops is false.
-func runEvents(*tally, []*conn) {}
+func runEvents(*counts, []*conn) {}

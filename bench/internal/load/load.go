@@ -128,11 +128,11 @@ func (d *driver) run(conns []*conn) Result {
 	if eventLoops && d.cfg.TLS == nil {
 		loops = min(loops, max(1, runtime.GOMAXPROCS(0)/2))
 	}
-	tallies := make(chan *tally, loops)
+	tallies := make(chan *counts, loops)
 	d.pace.begin(&d.cfg)
 	for i := range loops {
 		mine := conns[i*len(conns)/loops : (i+1)*len(conns)/loops]
-		t := &tally{driver: d}
+		t := &counts{driver: d}
 		go func() {
 			if eventLoops && d.cfg.TLS == nil {
 				runEvents(t, mine)
@@ -245,15 +245,15 @@ func (c *conn) room() []byte {
 	return c.in[c.got:]
 }
 
-// tally is the counts of one loop.
-type tally struct {
+// counts is the counts of one loop.
+type counts struct {
 	*driver
 	Result
 }
 
 // request returns c's next request. The buffer passed to Next grows to the size of the
 // request, so that a caller that appends to it soon allocates nothing.
-func (t *tally) request(c *conn) []byte {
+func (t *counts) request(c *conn) []byte {
 	request := t.cfg.Next(c.id, c.out[:0])
 	if len(request) > cap(c.out) {
 		c.out = make([]byte, 0, 2*len(request))
@@ -263,7 +263,7 @@ func (t *tally) request(c *conn) []byte {
 
 // arrived handles the n bytes just read into c.room and reports whether they end the answer.
 // again reports whether the connection may carry another request.
-func (t *tally) arrived(c *conn, n int) (done, again bool) {
+func (t *counts) arrived(c *conn, n int) (done, again bool) {
 	c.got += n
 	t.BytesIn += uint64(n)
 	a, ok, err := t.parse(c.in[:c.got])
@@ -291,7 +291,7 @@ func (t *tally) arrived(c *conn, n int) (done, again bool) {
 }
 
 // parse returns the framing of an answer in the protocol in use.
-func (t *tally) parse(in []byte) (a answer, ok bool, err error) {
+func (t *counts) parse(in []byte) (a answer, ok bool, err error) {
 	if t.cfg.Frame == nil {
 		return parseAnswer(in)
 	}
@@ -300,7 +300,7 @@ func (t *tally) parse(in []byte) (a answer, ok bool, err error) {
 	return a, ok, err
 }
 
-func (t *tally) check(id, status int, body []byte) error {
+func (t *counts) check(id, status int, body []byte) error {
 	if t.cfg.Check != nil {
 		return t.cfg.Check(id, status, body)
 	}
@@ -310,7 +310,7 @@ func (t *tally) check(id, status int, body []byte) error {
 	return nil
 }
 
-func (t *tally) fail(err error) {
+func (t *counts) fail(err error) {
 	t.Errors++
 	if t.Err == nil {
 		t.Err = err

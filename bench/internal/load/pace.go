@@ -48,8 +48,8 @@ func (p *pace) draw(now time.Duration) (due time.Duration, ok bool) {
 	return due, true
 }
 
-func (p *pace) due(ticket uint64) time.Duration {
-	return time.Duration(float64(ticket) * p.interval)
+func (p *pace) due(slot uint64) time.Duration {
+	return time.Duration(float64(slot) * p.interval)
 }
 
 // since returns the moment from which a request's latency counts. In an open loop that is

@@ -7,7 +7,7 @@ import (
 
 // runStream drives one connection with blocking reads and writes: for TLS, and on systems
 // without an event loop.
-func runStream(t *tally, c *conn) {
+func runStream(t *counts, c *conn) {
 	for {
 		stream := c.stream
 		stop := context.AfterFunc(t.ctx, func() { stream.Close() })
@@ -26,7 +26,7 @@ func runStream(t *tally, c *conn) {
 
 // converse sends requests until the connection must be replaced or the run is over. It
 // reports whether the run is over.
-func (t *tally) converse(c *conn) (over bool) {
+func (t *counts) converse(c *conn) (over bool) {
 	for {
 		drawn := t.pace.now()
 		due, ok := t.pace.draw(drawn)
@@ -41,7 +41,7 @@ func (t *tally) converse(c *conn) (over bool) {
 }
 
 // sleepUntil waits for a moment on the run's clock. It reports false if ctx ended first.
-func (t *tally) sleepUntil(due time.Duration) bool {
+func (t *counts) sleepUntil(due time.Duration) bool {
 	wait := due - t.pace.now()
 	if wait <= 0 {
 		return t.ctx.Err() == nil
@@ -58,7 +58,7 @@ func (t *tally) sleepUntil(due time.Duration) bool {
 
 // exchange sends one request and reads its answer. It reports whether the connection can be
 // used again.
-func (t *tally) exchange(c *conn) bool {
+func (t *counts) exchange(c *conn) bool {
 	request := t.request(c)
 	c.stream.SetDeadline(time.Now().Add(t.cfg.Timeout))
 	n, err := c.stream.Write(request)

@@ -61,9 +61,9 @@ func Start(c Command) (*Process, error) {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("input of %s: %w", c.Name, err)
 	}
-	var says io.Reader
+	var stdout io.Reader
 	if c.Addr == "" {
-		if says, err = p.cmd.StdoutPipe(); err != nil {
+		if stdout, err = p.cmd.StdoutPipe(); err != nil {
 			return nil, fmt.Errorf("output of %s: %w", c.Name, err)
 		}
 	} else {
@@ -73,7 +73,7 @@ func Start(c Command) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", c.Name, err)
 	}
 	if c.Addr == "" {
-		p.Addr, err = firstLine(says)
+		p.Addr, err = firstLine(stdout)
 	}
 	go func() {
 		p.err = p.cmd.Wait()
