@@ -94,13 +94,13 @@ func TestFollower(t *testing.T) {
 	n.Must(t, "PUT", "/db", "")
 	n.Must(t, "PUT", "/db/before", "{}")
 	j, f := followNode(t, n, "db")
-	sees := func(id, rev string) {
+	wantRev := func(id, rev string) {
 		t.Helper()
 		Await(t, id+" in revision "+rev, func() bool { return j.rev(id) == rev })
 	}
 	for i, id := range []string{"a", "ü b", "a/b", `"\`} {
 		path := fmt.Sprintf("/db/%s", []string{"a", "%C3%BC%20b", "a%2Fb", "%22%5C"}[i])
-		sees(id, n.Must(t, "PUT", path, "{}").Rev(t))
+		wantRev(id, n.Must(t, "PUT", path, "{}").Rev(t))
 	}
 	// A feed that breaks off earlier may be that of another database, created in the same second.
 	later := time.Now().Add(3 * time.Second)
@@ -109,7 +109,7 @@ func TestFollower(t *testing.T) {
 	n.Kill()
 	Await(t, "the feed to break", func() bool { return f.State().Breaks > 0 })
 	n.Restart(t)
-	sees("c", n.Must(t, "PUT", "/db/c", "{}").Rev(t))
+	wantRev("c", n.Must(t, "PUT", "/db/c", "{}").Rev(t))
 	if got := j.why(); got != "opened" {
 		t.Errorf("resets after a restart: %s", got)
 	}
@@ -121,7 +121,7 @@ func TestFollower(t *testing.T) {
 	Await(t, "the deletion", func() bool { return f.State().Phase == follow.Absent })
 	n.Must(t, "PUT", "/db", "")
 	Await(t, "the feed to be open", func() bool { return f.State().Phase == follow.Following })
-	sees("d", n.Must(t, "PUT", "/db/d", "{}").Rev(t))
+	wantRev("d", n.Must(t, "PUT", "/db/d", "{}").Rev(t))
 	if got := j.why(); got != "opened, deleted, opened" {
 		t.Errorf("resets after a recreation: %s", got)
 	}

@@ -53,13 +53,13 @@ func TestKeeper(t *testing.T) {
 		cancel()
 		<-done
 	})
-	reaches := func(from int, id string) {
+	wantReplicated := func(from int, id string) {
 		t.Helper()
 		rev := nodes[from].Must(t, "PUT", "/db/"+id, fmt.Sprintf(`{"from":%d}`, from)).Rev(t)
 		nodes[1-from].AwaitRev(t, "/db/"+id, rev)
 	}
-	reaches(0, "a")
-	reaches(1, "b")
+	wantReplicated(0, "a")
+	wantReplicated(1, "b")
 	for round := range 4 {
 		away := round % 2
 		nodes[away].Kill()
@@ -68,12 +68,12 @@ func TestKeeper(t *testing.T) {
 		nodes[away].Restart(t)
 		k.NodeReturned(away)
 		nodes[away].AwaitRev(t, "/db/"+id, rev)
-		reaches(away, fmt.Sprint("back-", round))
-		reaches(1-away, fmt.Sprint("there-", round))
+		wantReplicated(away, fmt.Sprint("back-", round))
+		wantReplicated(1-away, fmt.Sprint("there-", round))
 	}
 	nodes[0].Must(t, "DELETE", "/_replicator", "")
 	nodes[0].Do(t, "PUT", "/_replicator", "")
-	reaches(1, "z")
+	wantReplicated(1, "z")
 	Await(t, "both replications to have their documents again", func() bool {
 		for _, s := range k.States() {
 			if s.Kind != follow.DocumentReplication || s.Err != nil {

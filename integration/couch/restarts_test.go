@@ -46,8 +46,8 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// keeps runs a service that keeps "db" replicated both ways between nodes.
-func keeps(t *testing.T, urls ...string) *couch.Service {
+// startReplicating runs a service that keeps "db" replicated both ways between nodes.
+func startReplicating(t *testing.T, urls ...string) *couch.Service {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -93,14 +93,14 @@ func (n *Node) revs(t testing.TB, db string) map[string]string {
 func TestReplicationThroughRestarts(t *testing.T) {
 	f := func(how string, hide ...string) {
 		t.Run(how, func(t *testing.T) {
-			nodes, ways := []*Node{Disk(t), Disk(t)}, []*Way{}
+			nodes, proxies := []*Node{Disk(t), Disk(t)}, []*Proxy{}
 			for _, n := range nodes {
 				n.Must(t, "PUT", "/db", "")
-				way := NewWay(t, n)
-				way.Hide(hide...)
-				ways = append(ways, way)
+				proxy := NewProxy(t, n)
+				proxy.Hide(hide...)
+				proxies = append(proxies, proxy)
 			}
-			s := keeps(t, ways[0].URL, ways[1].URL)
+			s := startReplicating(t, proxies[0].URL, proxies[1].URL)
 			r, written := seeded(t), 0
 			write := func(n *Node) {
 				for range 1 + r.IntN(5) {

@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// before runs a service with a listener before nodes, and returns its address.
-func before(t *testing.T, urls ...string) string {
+// startService runs a service with a listener before nodes, and returns its address.
+func startService(t *testing.T, urls ...string) string {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 8 << 20, Generations: 1 << 12})
 	if err != nil {
@@ -84,15 +84,15 @@ func open(t *testing.T, addr, query string) (net.Conn, error) {
 // client gets every change in order, and an idle one costs little.
 func TestManyClientsOneFeed(t *testing.T) {
 	const (
-		clients = 2000
-		changes = 100
-		most    = 48 << 10 // bytes of an idle client, its own end among it
+		clients  = 2000
+		changes  = 100
+		maxBytes = 48 << 10 // bytes of an idle client, its own end among it
 	)
 	n := Disk(t)
-	w := NewWay(t, n)
+	w := NewProxy(t, n)
 	n.Must(t, "PUT", "/db", "")
 	n.Must(t, "PUT", "/db/first", "{}")
-	addr := before(t, w.URL)
+	addr := startService(t, w.URL)
 	if _, err := open(t, addr, "feed=continuous&heartbeat=60000&since=now"); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +106,8 @@ func TestManyClientsOneFeed(t *testing.T) {
 	}
 	each := (inUse() - idle) / clients
 	t.Logf("an idle client takes %d bytes", each)
-	if each > most {
-		t.Errorf("an idle client takes %d bytes; want at most %d", each, most)
+	if each > maxBytes {
+		t.Errorf("an idle client takes %d bytes; want at most %d", each, maxBytes)
 	}
 	var want []string
 	for i := range changes {

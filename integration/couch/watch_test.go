@@ -16,18 +16,18 @@ import (
 )
 
 // watched is a table before two real nodes, each behind a way that can fail, which
-// follows "db".
+// watchDatabase "db".
 type watched struct {
 	testing.TB
 	nodes    []*Node
-	ways     []*Way
+	proxies  []*Proxy
 	cache    *cache.Cache
 	registry *telemetry.Registry
 	table    *follow.Table
 	db       *follow.Database
 }
 
-func follows(t *testing.T, nodes ...*Node) *watched {
+func watchDatabase(t *testing.T, nodes ...*Node) *watched {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -38,8 +38,8 @@ func follows(t *testing.T, nodes ...*Node) *watched {
 	var urls []string
 	var by []*Node
 	for i, n := range nodes {
-		w.ways = append(w.ways, NewWay(t, n))
-		urls, by = append(urls, fmt.Sprint("node", i)), append(by, &Node{URL: w.ways[i].URL})
+		w.proxies = append(w.proxies, NewProxy(t, n))
+		urls, by = append(urls, fmt.Sprint("node", i)), append(by, &Node{URL: w.proxies[i].URL})
 	}
 	w.table = follow.New(follow.Config{
 		Service: "s", Nodes: urls, Do: do(by), Cache: c, Registry: w.registry, Log: slog.New(slog.DiscardHandler),
@@ -83,7 +83,7 @@ func (w *watched) keep(id string) *copied {
 	return c
 }
 
-func (c *copied) inReach() bool { return c.cache.Current(&c.stamp) }
+func (c *copied) valid() bool { return c.cache.Current(&c.stamp) }
 
 // current waits until the answers of these nodes, and no others, may be kept for a
 // document, or for views if id is "".
@@ -117,7 +117,7 @@ func (w *watched) metric(series string) (value float64) {
 func TestWatchThroughKills(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	Pair(t, a, b, "db")
-	w := follows(t, a, b)
+	w := watchDatabase(t, a, b)
 	w.current("", 0b11)
 	for round, n := range w.nodes {
 		away, other := round, w.nodes[1-round]
@@ -125,7 +125,7 @@ func TestWatchThroughKills(t *testing.T) {
 		id := fmt.Sprint("doc", round)
 		c := w.keep(id)
 		n.Must(t, "PUT", "/db/"+id, "{}")
-		Await(t, "the copy to be out of reach", func() bool { return !c.inReach() })
+		Await(t, "the copy to be out of reach", func() bool { return !c.valid() })
 		w.current("", 0b11)
 
 		c = w.keep(id)
@@ -134,7 +134,7 @@ func TestWatchThroughKills(t *testing.T) {
 		w.table.SetUp(away, false)
 		w.current(id, there)
 		Await(t, "copies to be given out again", func() bool { return w.db.Servable(w.cache.Now()) })
-		if !c.inReach() {
+		if !c.valid() {
 			t.Error("a copy is lost since a node is away")
 		}
 		rev := other.Must(t, "PUT", "/db/missed-"+id, "{}").Rev(t)
@@ -152,7 +152,7 @@ func TestWatchLag(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	a.Must(t, "PUT", "/db", "")
 	b.Must(t, "PUT", "/db", "")
-	w := follows(t, a, b)
+	w := watchDatabase(t, a, b)
 	w.current("", 0b11)
 	rev := a.Must(t, "PUT", "/db/x", "{}").Rev(t)
 	w.current("x", 0b01)
@@ -179,28 +179,28 @@ func TestWatchLag(t *testing.T) {
 func TestWatchFeedFaults(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	Pair(t, a, b, "db")
-	w := follows(t, a, b)
+	w := watchDatabase(t, a, b)
 	w.current("", 0b11)
-	changes := func(what string, fault func(way *Way), mend func(way *Way)) {
+	changes := func(what string, fault func(proxy *Proxy), mend func(proxy *Proxy)) {
 		t.Helper()
 		for i, n := range w.nodes {
 			id := fmt.Sprint(what, i)
 			c := w.keep(id)
-			fault(w.ways[i])
+			fault(w.proxies[i])
 			n.Must(t, "PUT", "/db/"+id, "{}")
 			n.Must(t, "PUT", "/db/other-"+id, "{}")
-			Await(t, what+": the copy to be out of reach", func() bool { return !c.inReach() || !w.db.Servable(w.cache.Now()) })
-			mend(w.ways[i])
-			Await(t, what+": the row", func() bool { return !c.inReach() })
+			Await(t, what+": the copy to be out of reach", func() bool { return !c.valid() || !w.db.Servable(w.cache.Now()) })
+			mend(w.proxies[i])
+			Await(t, what+": the row", func() bool { return !c.valid() })
 			w.current("", 0b11)
 			w.keep(id)
 		}
 	}
-	nothing := func(*Way) {}
-	changes("cut", (*Way).CutFeeds, nothing)
-	changes("row", (*Way).CutRow, nothing)
-	changes("twice", func(way *Way) { way.Repeat(true) }, func(way *Way) { way.Repeat(false) })
-	changes("still", func(way *Way) { way.Hold(true) }, func(way *Way) { way.Hold(false) })
+	nothing := func(*Proxy) {}
+	changes("cut", (*Proxy).CutFeeds, nothing)
+	changes("row", (*Proxy).CutRow, nothing)
+	changes("twice", func(proxy *Proxy) { proxy.Repeat(true) }, func(proxy *Proxy) { proxy.Repeat(false) })
+	changes("still", func(proxy *Proxy) { proxy.Hold(true) }, func(proxy *Proxy) { proxy.Hold(false) })
 }
 
 // TestWatchUnfollowed checks that no copies are served while one node's feed is silent, even
@@ -208,10 +208,10 @@ func TestWatchFeedFaults(t *testing.T) {
 func TestWatchUnfollowed(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	Pair(t, a, b, "db")
-	w := follows(t, a, b)
+	w := watchDatabase(t, a, b)
 	w.current("", 0b11)
 	c := w.keep("x")
-	w.ways[1].Hold(true)
+	w.proxies[1].Hold(true)
 	Await(t, "the end of max_unfollowed", func() bool { return !w.db.Servable(w.cache.Now()) })
 	if got := w.metric(`kasoku_couch_unfollowed_databases{service="s"}`); got != 1 {
 		t.Errorf("%v databases are not followed", got)
@@ -219,9 +219,9 @@ func TestWatchUnfollowed(t *testing.T) {
 	if lag := w.metric(`kasoku_couch_feed_lag_seconds{node="node1",service="s"}`); lag < 1 {
 		t.Errorf("the feed lags by %v", lag)
 	}
-	w.ways[1].Hold(false)
+	w.proxies[1].Hold(false)
 	Await(t, "the feed to be heard of", func() bool { return w.db.Servable(w.cache.Now()) })
-	if !c.inReach() {
+	if !c.valid() {
 		t.Error("the copy is lost although nothing has changed")
 	}
 }
@@ -232,11 +232,11 @@ func TestWatchRecreation(t *testing.T) {
 	for _, n := range []*Node{a, b} {
 		n.Must(t, "PUT", "/db", "")
 	}
-	w := follows(t, a, b)
+	w := watchDatabase(t, a, b)
 	w.current("", 0b11)
 	c, born := w.keep("x"), w.db.Incarnation()
 	a.Must(t, "DELETE", "/db", "")
-	Await(t, "the copy to be out of reach", func() bool { return !c.inReach() && !w.db.Servable(w.cache.Now()) })
+	Await(t, "the copy to be out of reach", func() bool { return !c.valid() && !w.db.Servable(w.cache.Now()) })
 	w.current("x", 0)
 	b.Must(t, "DELETE", "/db", "")
 	a.Must(t, "PUT", "/db", "")
@@ -250,12 +250,12 @@ func TestWatchRecreation(t *testing.T) {
 	w.current("x", 0b01)
 }
 
-// TestWatchLetsGo checks that feeds end with the table.
-func TestWatchLetsGo(t *testing.T) {
+// TestWatchEndsWithTable checks that feeds end with the table.
+func TestWatchEndsWithTable(t *testing.T) {
 	a := Disk(t)
 	a.Must(t, "PUT", "/db", "")
-	w := follows(t, a)
-	Await(t, "the feed", func() bool { return w.db.Servable(w.cache.Now()) && w.ways[0].Feeds() == 1 })
+	w := watchDatabase(t, a)
+	Await(t, "the feed", func() bool { return w.db.Servable(w.cache.Now()) && w.proxies[0].Feeds() == 1 })
 	w.table.Close()
-	Await(t, "the feed to end", func() bool { return w.ways[0].Feeds() == 0 })
+	Await(t, "the feed to end", func() bool { return w.proxies[0].Feeds() == 0 })
 }

@@ -68,7 +68,7 @@ func (a app) put(key string, item client.Item) {
 	}
 }
 
-func (a app) is(key string, want client.Item) {
+func (a app) want(key string, want client.Item) {
 	a.t.Helper()
 	got, err := a.Get(a.t.Context(), "s", []byte(key), false)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestRestart(t *testing.T) {
 	}
 	for key, item := range items {
 		a.put(key, item)
-		a.is(key, item)
+		a.want(key, item)
 	}
 	for round := range 2 {
 		node.Kill()
@@ -99,11 +99,11 @@ func TestRestart(t *testing.T) {
 		other := connect(t, node)
 		mine := client.Item{fmt.Sprintf("before%d", round): `{"BOOL":true}`}
 		other.put("other", mine)
-		other.is("other", mine)
+		other.want("other", mine)
 		for key, item := range items {
-			a.is(key, item) // by the number it already has
+			a.want(key, item) // by the number it already has
 			a.put(key, item)
-			other.is(key, item) // by one that it requests now
+			other.want(key, item) // by one that it requests now
 			other.Forget()
 		}
 	}
@@ -129,7 +129,7 @@ func TestClientGone(t *testing.T) {
 		}
 		c.Close()
 	}
-	other.is("half", nil)
+	other.want("half", nil)
 }
 
 // TestOriginDown makes the origin reject, fail, hang and exit: a client receives the same
@@ -139,8 +139,8 @@ func TestOriginDown(t *testing.T) {
 	a := connect(t, node)
 	kept := client.Item{"v": `{"N":"1"}`}
 	a.put("kept", kept)
-	a.is("kept", kept)
-	a.is("kept", kept)
+	a.want("kept", kept)
+	a.want("kept", kept)
 	fails := func(what string, kind fault.Kind, class int64, typ string) {
 		t.Helper()
 		o.faults.Set(fault.Plan{OneIn: map[fault.Kind]int{kind: 1}, DelayFor: time.Minute})
@@ -150,7 +150,7 @@ func TestOriginDown(t *testing.T) {
 		if !errors.As(err, &reply) || reply.Codes[0] != class || reply.Type != typ {
 			t.Errorf("%s: got %v, expected class %d and %q", what, err, class, typ)
 		}
-		a.is("kept", kept)
+		a.want("kept", kept)
 		if _, err := a.Call(t.Context(), client.Endpoints, nil); err != nil {
 			t.Errorf("%s: endpoints: %v", what, err)
 		}
@@ -169,11 +169,11 @@ func TestOriginDown(t *testing.T) {
 			t.Error("an origin that hangs has answered")
 		}
 	})
-	a.is("kept", kept)
+	a.want("kept", kept)
 	done.Wait()
 	release()
 	a.put("after", kept)
-	a.is("after", kept)
+	a.want("after", kept)
 }
 
 // TestWalkThrough is an application's day: repeated reads aren't sent to the origin, however
@@ -183,7 +183,7 @@ func TestWalkThrough(t *testing.T) {
 	a := connect(t, node)
 	v1, v2 := client.Item{"v": `{"N":"1"}`}, client.Item{"v": `{"N":"2"}`}
 	a.put("x", v1)
-	a.is("x", v1)
+	a.want("x", v1)
 	requests := o.requests.Load()
 	hits := counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`)
 	const each, at = 500, 8
@@ -208,9 +208,9 @@ func TestWalkThrough(t *testing.T) {
 		return counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`)-hits == at*each
 	})
 	a.put("x", v2)
-	a.is("x", v2)
+	a.want("x", v2)
 	must(t, node.URL, "PutItem", `{"TableName":"s","Item":{"id":{"S":"x"},"v":{"N":"1"}}}`)
-	a.is("x", v1) // the value written by HTTP
+	a.want("x", v1) // the value written by HTTP
 
 	partition := func(want ...string) {
 		t.Helper()

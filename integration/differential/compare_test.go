@@ -147,24 +147,24 @@ func TestFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := func(name, operation string, lie func(w http.ResponseWriter) bool) {
+	f := func(name, operation string, replace func(w http.ResponseWriter) bool) {
 		t.Helper()
-		var told atomic.Bool
+		var replaced atomic.Bool
 		proxy := httputil.NewSingleHostReverseProxy(to)
-		lying := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) && lie(w) {
-				told.Store(true)
+		other := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) && replace(w) {
+				replaced.Store(true)
 				return
 			}
 			proxy.ServeHTTP(w, r)
 		}))
-		p := newPair(local, lying)
+		p := newPair(local, other)
 		s := newScene(5, 40)
 		found, err := p.run(t.Context(), s, s.steps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found) == 0 || !told.Load() || found[0].req.operation != operation {
+		if len(found) == 0 || !replaced.Load() || found[0].req.operation != operation {
 			t.Errorf("%s: found %v", name, found)
 			return
 		}

@@ -8,10 +8,10 @@ import (
 
 // TestDepartures checks that departures excuse only the differences that they describe.
 func TestDepartures(t *testing.T) {
-	said := func(fault, body string) answer {
+	refused := func(fault, body string) answer {
 		return answer{status: http.StatusBadRequest, fault: fault, body: parsed(t, body)}
 	}
-	did := func(body string) answer { return answer{status: http.StatusOK, body: parsed(t, body)} }
+	succeeded := func(body string) answer { return answer{status: http.StatusOK, body: parsed(t, body)} }
 	ask := func(operation, body string, change ...func(*request)) request {
 		r := request{operation: operation, body: parsed(t, body)}
 		for _, c := range change {
@@ -28,63 +28,63 @@ func TestDepartures(t *testing.T) {
 	}
 	damaged := func(r *request) { r.damaged = true }
 	mistyped := func(r *request) { r.damaged, r.mistyped = true, true }
-	vain := func(r *request) { r.removesNothing = true }
+	removesNothing := func(r *request) { r.removesNothing = true }
 
 	for operation, answers := range map[string]string{"PutItem": `{}`, "Query": `{"Items":[],"Count":0,"ScannedCount":0}`} {
-		f("an error of ours alone", ask(operation, `{"TableName":"t"}`, damaged), did(answers), said("ValidationException", `{"message":"no"}`), false)
-		f("a success of ours alone", ask(operation, `{"TableName":"t"}`, damaged), said("ValidationException", `{"message":"no"}`), did(answers), false)
-		f("our internal failure", ask(operation, `{"TableName":"t"}`, damaged), did(answers), answer{status: 500, fault: "InternalServerError", body: object{}}, false)
-		f("another's internal failure", ask(operation, `{"TableName":"t"}`), answer{status: 500, fault: "InternalFailure", body: object{}}, did(answers), true)
+		f("an error of ours alone", ask(operation, `{"TableName":"t"}`, damaged), succeeded(answers), refused("ValidationException", `{"message":"no"}`), false)
+		f("a success of ours alone", ask(operation, `{"TableName":"t"}`, damaged), refused("ValidationException", `{"message":"no"}`), succeeded(answers), false)
+		f("our internal failure", ask(operation, `{"TableName":"t"}`, damaged), succeeded(answers), answer{status: 500, fault: "InternalServerError", body: object{}}, false)
+		f("another's internal failure", ask(operation, `{"TableName":"t"}`), answer{status: 500, fault: "InternalFailure", body: object{}}, succeeded(answers), true)
 	}
-	typed := said("SerializationException", `{"Message":"no"}`)
-	f("a type", ask("PutItem", `{"Item":1}`, mistyped), did(`{}`), typed, true)
-	f("a sound type", ask("PutItem", `{"Item":{}}`, damaged), did(`{}`), typed, false)
-	f("bad base64", ask("PutItem", `{"Item":{"p":{"B":"AB=="}}}`, damaged), did(`{}`), typed, true)
-	f("good base64", ask("PutItem", `{"Item":{"p":{"B":"AA=="}}}`, damaged), did(`{}`), typed, false)
-	long := said("ValidationException", `{"message":"1 validation error detected: Value '' at 'x' failed to satisfy constraint: Member must satisfy enum value set: [A]"}`)
-	f("a constraint", ask("PutItem", `{}`, damaged), did(`{}`), long, true)
-	f("a constraint on a sound request", ask("PutItem", `{}`), did(`{}`), long, false)
+	typed := refused("SerializationException", `{"Message":"no"}`)
+	f("a type", ask("PutItem", `{"Item":1}`, mistyped), succeeded(`{}`), typed, true)
+	f("a sound type", ask("PutItem", `{"Item":{}}`, damaged), succeeded(`{}`), typed, false)
+	f("bad base64", ask("PutItem", `{"Item":{"p":{"B":"AB=="}}}`, damaged), succeeded(`{}`), typed, true)
+	f("good base64", ask("PutItem", `{"Item":{"p":{"B":"AA=="}}}`, damaged), succeeded(`{}`), typed, false)
+	long := refused("ValidationException", `{"message":"1 validation error detected: Value '' at 'x' failed to satisfy constraint: Member must satisfy enum value set: [A]"}`)
+	f("a constraint", ask("PutItem", `{}`, damaged), succeeded(`{}`), long, true)
+	f("a constraint on a sound request", ask("PutItem", `{}`), succeeded(`{}`), long, false)
 
 	removal := `{"TableName":"t","Key":{},"UpdateExpression":"REMOVE a"}`
-	f("a removal from nothing", ask("UpdateItem", removal, vain), did(`{"Attributes":{"p":{"S":"x"}}}`), did(`{}`), true)
-	f("a removal from an item", ask("UpdateItem", removal), did(`{"Attributes":{"p":{"S":"x"}}}`), did(`{}`), false)
+	f("a removal from nothing", ask("UpdateItem", removal, removesNothing), succeeded(`{"Attributes":{"p":{"S":"x"}}}`), succeeded(`{}`), true)
+	f("a removal from an item", ask("UpdateItem", removal), succeeded(`{"Attributes":{"p":{"S":"x"}}}`), succeeded(`{}`), false)
 
 	part := ask("UpdateItem", `{"UpdateExpression":"SET m.x = :a, l[0] = :b","ReturnValues":"UPDATED_OLD"}`)
-	whole := did(`{"Attributes":{"m":{"M":{"x":{"N":"1"},"y":{"N":"2"}}},"l":{"L":[{"S":"a"},{"S":"b"}]}}}`)
-	f("what was updated", part, whole, did(`{"Attributes":{"m":{"M":{"x":{"N":"1"}}},"l":{"L":[{"S":"a"}]}}}`), true)
-	f("another value", part, whole, did(`{"Attributes":{"m":{"M":{"x":{"N":"2"}}}}}`), false)
-	f("another element", part, whole, did(`{"Attributes":{"l":{"L":[{"S":"c"}]}}}`), false)
-	f("another order", part, whole, did(`{"Attributes":{"l":{"L":[{"S":"b"},{"S":"a"}]}}}`), false)
-	f("part of what was updated as a whole", ask("UpdateItem", `{"UpdateExpression":"SET m = :a","ReturnValues":"UPDATED_OLD"}`), whole, did(`{"Attributes":{}}`), false)
+	whole := succeeded(`{"Attributes":{"m":{"M":{"x":{"N":"1"},"y":{"N":"2"}}},"l":{"L":[{"S":"a"},{"S":"b"}]}}}`)
+	f("what was updated", part, whole, succeeded(`{"Attributes":{"m":{"M":{"x":{"N":"1"}}},"l":{"L":[{"S":"a"}]}}}`), true)
+	f("another value", part, whole, succeeded(`{"Attributes":{"m":{"M":{"x":{"N":"2"}}}}}`), false)
+	f("another element", part, whole, succeeded(`{"Attributes":{"l":{"L":[{"S":"c"}]}}}`), false)
+	f("another order", part, whole, succeeded(`{"Attributes":{"l":{"L":[{"S":"b"},{"S":"a"}]}}}`), false)
+	f("part of what was updated as a whole", ask("UpdateItem", `{"UpdateExpression":"SET m = :a","ReturnValues":"UPDATED_OLD"}`), whole, succeeded(`{"Attributes":{}}`), false)
 
 	cancelled := func(reasons string) answer {
-		return said("TransactionCanceledException", `{"CancellationReasons":[`+reasons+`]}`)
+		return refused("TransactionCanceledException", `{"CancellationReasons":[`+reasons+`]}`)
 	}
 	const none, wrong, failed = `{"Code":"None"}`, `{"Code":"ValidationError","Message":"no"}`, `{"Code":"ConditionalCheckFailed"}`
 	transaction := ask("TransactWriteItems", `{"TransactItems":[]}`)
-	f("a reason for a request's error", transaction, said("ValidationException", `{}`), cancelled(none+","+wrong), true)
+	f("a reason for a request's error", transaction, refused("ValidationException", `{}`), cancelled(none+","+wrong), true)
 	f("reasons for one", transaction, cancelled(wrong), cancelled(none+","+wrong), true)
 	f("a reason in place of conditions", transaction, cancelled(failed+","+failed), cancelled(none+","+wrong), false)
 	f("another condition", transaction, cancelled(failed+","+none), cancelled(none+","+failed), false)
 	f("a schema's reason in place of conditions", transaction, cancelled(failed+","+failed), cancelled(none+`,{"Code":"ValidationError","Message":"The provided key element does not match the schema"}`), true)
-	f("an executed transaction", transaction, did(`{}`), cancelled(none+","+failed), false)
+	f("an executed transaction", transaction, succeeded(`{}`), cancelled(none+","+failed), false)
 
-	twice := said("ValidationException", `{"message":"Transaction request cannot include multiple operations on one item"}`)
-	f("an item in two spellings", ask("TransactWriteItems", `{"TransactItems":[{"Delete":{"Key":{"pN":{"N":"1.0"}}}},{"Delete":{"Key":{"pN":{"N":"1"}}}}]}`), did(`{}`), twice, true)
-	f("two items", ask("TransactWriteItems", `{"TransactItems":[{"Delete":{"Key":{"pN":{"N":"2"}}}},{"Delete":{"Key":{"pN":{"N":"1"}}}}]}`), did(`{}`), twice, false)
+	twice := refused("ValidationException", `{"message":"Transaction request cannot include multiple operations on one item"}`)
+	f("an item in two spellings", ask("TransactWriteItems", `{"TransactItems":[{"Delete":{"Key":{"pN":{"N":"1.0"}}}},{"Delete":{"Key":{"pN":{"N":"1"}}}}]}`), succeeded(`{}`), twice, true)
+	f("two items", ask("TransactWriteItems", `{"TransactItems":[{"Delete":{"Key":{"pN":{"N":"2"}}}},{"Delete":{"Key":{"pN":{"N":"1"}}}}]}`), succeeded(`{}`), twice, false)
 
 	filter := `{"IndexName":"global-0","FilterExpression":"attribute_exists(b)"}`
 	of := func(projection string) func(*request) {
 		return func(r *request) { r.index = &index{projection: projection} }
 	}
-	f("a filter on what is not projected", ask("Scan", filter, of("KEYS_ONLY")), did(`{"Items":[{}],"Count":1,"ScannedCount":1}`), did(`{"Items":[],"Count":0,"ScannedCount":1}`), true)
-	f("a filter on what is", ask("Scan", filter, of("ALL")), did(`{"Items":[{}],"Count":1,"ScannedCount":1}`), did(`{"Items":[],"Count":0,"ScannedCount":1}`), false)
-	f("an index without an item", ask("Scan", filter, of("KEYS_ONLY")), did(`{"Items":[{}],"Count":1,"ScannedCount":1}`), did(`{"Items":[],"Count":0,"ScannedCount":0}`), false)
+	f("a filter on what is not projected", ask("Scan", filter, of("KEYS_ONLY")), succeeded(`{"Items":[{}],"Count":1,"ScannedCount":1}`), succeeded(`{"Items":[],"Count":0,"ScannedCount":1}`), true)
+	f("a filter on what is", ask("Scan", filter, of("ALL")), succeeded(`{"Items":[{}],"Count":1,"ScannedCount":1}`), succeeded(`{"Items":[],"Count":0,"ScannedCount":1}`), false)
+	f("an index without an item", ask("Scan", filter, of("KEYS_ONLY")), succeeded(`{"Items":[{}],"Count":1,"ScannedCount":1}`), succeeded(`{"Items":[],"Count":0,"ScannedCount":0}`), false)
 
-	surplus := said("ValidationException", `{"message":"Number of parameters in request and statement don't match."}`)
-	f("a surplus parameter", ask("ExecuteStatement", `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"},{"S":"b"}]}`, damaged), did(`{"Items":[]}`), surplus, true)
-	f("as many parameters as places", ask("ExecuteStatement", `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"}]}`, damaged), did(`{"Items":[]}`), surplus, false)
+	surplus := refused("ValidationException", `{"message":"Number of parameters in request and statement don't match."}`)
+	f("a surplus parameter", ask("ExecuteStatement", `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"},{"S":"b"}]}`, damaged), succeeded(`{"Items":[]}`), surplus, true)
+	f("as many parameters as places", ask("ExecuteStatement", `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"}]}`, damaged), succeeded(`{"Items":[]}`), surplus, false)
 	read := ask("TransactGetItems", `{}`)
-	f("an empty item", read, did(`{"Responses":[{"Item":{}},{"Item":{"a":{"S":"x"}}}]}`), did(`{"Responses":[{},{"Item":{"a":{"S":"x"}}}]}`), true)
-	f("a lost item", read, did(`{"Responses":[{"Item":{"a":{"S":"x"}}}]}`), did(`{"Responses":[{}]}`), false)
+	f("an empty item", read, succeeded(`{"Responses":[{"Item":{}},{"Item":{"a":{"S":"x"}}}]}`), succeeded(`{"Responses":[{},{"Item":{"a":{"S":"x"}}}]}`), true)
+	f("a lost item", read, succeeded(`{"Responses":[{"Item":{"a":{"S":"x"}}}]}`), succeeded(`{"Responses":[{}]}`), false)
 }

@@ -116,7 +116,7 @@ func TestEmbedded(t *testing.T) {
 	p := newPair(local, node.URL)
 	p.tolerate, p.alone = departures, abnormalNumber
 	play(t, p, seeds(t, scenes), sceneSteps)
-	p.tally.log(t)
+	p.totals.log(t)
 }
 
 // log logs, with -v, the requests and the departures that were used.

@@ -15,14 +15,14 @@ type pair struct {
 	tolerate []departure
 	alone    func(body any) string // finds faults in an answer of the second server, independently of the first
 	rounds   atomic.Int64
-	tally    statistics
+	totals   statistics
 }
 
 // newPair makes a pair of DynamoDB Local and another server, without allowed differences.
 func newPair(local, other string) *pair {
 	return &pair{
 		servers: [2]*server{newServer("left", local), newServer("right", other)},
-		alone:   func(any) string { return "" }, tally: statistics{met: map[string]int{}, seen: map[string]int{}},
+		alone:   func(any) string { return "" }, totals: statistics{met: map[string]int{}, seen: map[string]int{}},
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *round) step(ctx context.Context, req request) (*difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.tally.add(r.tally.seen, req.operation+" "+a.fault)
+	r.totals.add(r.totals.seen, req.operation+" "+a.fault)
 	var found *difference
 	excused := false
 	what := r.scene.tables.compare(req, a, b)
@@ -215,7 +215,7 @@ func (r *round) excused(req request, a, b answer) bool {
 	}
 	for _, d := range r.tolerate {
 		if d.excuses != nil && d.excuses(req, a, b) {
-			r.tally.add(r.tally.met, d.name)
+			r.totals.add(r.totals.met, d.name)
 			r.tokens[token] = token != ""
 			return true
 		}
@@ -226,7 +226,7 @@ func (r *round) excused(req request, a, b answer) bool {
 func (r *round) excusedState(req request, b answer) bool {
 	for _, d := range r.tolerate {
 		if d.changesState != nil && d.changesState(req, b) {
-			r.tally.add(r.tally.met, d.name)
+			r.totals.add(r.totals.met, d.name)
 			return true
 		}
 	}

@@ -81,13 +81,13 @@ func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
 		}
 		for _, r := range records {
 			change, _ := r.(object)["dynamodb"].(object)
-			told := object{"event": r.(object)["eventName"]}
+			fields := object{"event": r.(object)["eventName"]}
 			for _, name := range []string{"NewImage", "OldImage", "StreamViewType"} {
 				if change[name] != nil {
-					told[name] = change[name]
+					fields[name] = change[name]
 				}
 			}
-			all = append(all, record{text(normalizeValue(change["Keys"])), text(normalizeValue(told))})
+			all = append(all, record{text(normalizeValue(change["Keys"])), text(normalizeValue(fields))})
 		}
 		next = page["NextShardIterator"]
 	}

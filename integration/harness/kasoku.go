@@ -191,12 +191,12 @@ func (n *Node) Logged(t testing.TB, text string) (lines int) {
 
 // tail returns the end of the log.
 func (n *Node) tail() string {
-	const most = 16 << 10
+	const maxBytes = 16 << 10
 	log, err := os.ReadFile(n.log)
 	if err != nil {
 		return err.Error()
 	}
-	return string(log[max(0, len(log)-most):])
+	return string(log[max(0, len(log)-maxBytes):])
 }
 
 // Ended returns a channel that is closed when the process has ended.

@@ -58,7 +58,7 @@ func (c *client) fresh() int64 { return c.numbers.Add(1) }
 // request sends one request; call and returned are its times. The caller must complete
 // operations recorded before according to outcome.
 func (c *client) request(ctx context.Context, operation, body string) (answer reply, what outcome, call, returned int64) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	call = c.now()
 	answer, what, err := c.do(ctx, operation, body)
@@ -72,8 +72,8 @@ func (c *client) request(ctx context.Context, operation, body string) (answer re
 	return answer, what, call, returned
 }
 
-// patience returns the client's timeout, usually very long.
-func (c *client) patience() time.Duration {
+// timeout returns the client's timeout, usually very long.
+func (c *client) timeout() time.Duration {
 	if c.Abort > 0 && c.rand.IntN(c.Abort) == 0 {
 		return time.Duration(c.rand.IntN(3000)) * time.Microsecond
 	}

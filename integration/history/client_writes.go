@@ -97,7 +97,7 @@ func condition(expect int64) string {
 	return `"ConditionExpression":"v = :e"`
 }
 
-const tellOld = `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`
+const returnOld = `"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`
 
 // conditional puts, updates or deletes an item if it holds the value that the client last
 // saw.
@@ -118,7 +118,7 @@ func (c *client) conditional(ctx context.Context) {
 		operation, body = "DeleteItem", fmt.Sprintf(`"Key":%s%s`, keyText(key), values)
 	}
 	answer, what, call, returned := c.request(ctx, operation, fmt.Sprintf(
-		`{"TableName":"history",%s,%s,%s}`, body, condition(o.Expect), tellOld))
+		`{"TableName":"history",%s,%s,%s}`, body, condition(o.Expect), returnOld))
 	c.ended(o, &answer, what, call, returned)
 }
 
@@ -197,8 +197,8 @@ func (c *client) transactMember(key int32) (Op, string) {
 		return Op{Key: key, Kind: Write}, fmt.Sprintf(`{"Delete":{"TableName":"history","Key":%s}}`, keyText(key))
 	case 3:
 		return Op{Key: key, Kind: Check, Expect: expect}, fmt.Sprintf(`{"ConditionCheck":{"TableName":"history","Key":%s%s,%s,%s}}`,
-			keyText(key), values, condition(expect), tellOld)
+			keyText(key), values, condition(expect), returnOld)
 	}
 	return Op{Key: key, Kind: CAS, Arg: v, Expect: expect}, fmt.Sprintf(`{"Put":{"TableName":"history","Item":%s%s,%s,%s}}`,
-		itemText(key, v), values, condition(expect), tellOld)
+		itemText(key, v), values, condition(expect), returnOld)
 }

@@ -72,21 +72,21 @@ func (c *conn) partition(ctx context.Context, name string, consistent bool, answ
 
 // daxOutcome returns the outcome that corresponds to an error.
 func daxOutcome(operation string, err error) (outcome, error) {
-	var said *daxclient.Error
+	var reply *daxclient.Error
 	switch {
 	case err == nil:
 		return ok, nil
-	case !errors.As(err, &said):
+	case !errors.As(err, &reply):
 		return unknown, err
 	}
 	err = fmt.Errorf("%s by DAX: %w", operation, err)
-	switch said.Type {
+	switch reply.Type {
 	case "ConditionalCheckFailedException", "TransactionCanceledException":
 		return conditional, err
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
 		return refused, err
 	}
-	if said.Codes[0] == 4 {
+	if reply.Codes[0] == 4 {
 		return unacceptable, err
 	}
 	return unknown, err

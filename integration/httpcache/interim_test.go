@@ -40,11 +40,11 @@ func TestEarlyHints(t *testing.T) {
 
 // fetch returns a description of the answers: interim ones with their Link, then the final
 // one with its body, and its Link if it has one.
-func fetch(t *testing.T, url string) (came string) {
+func fetch(t *testing.T, url string) (answers string) {
 	t.Helper()
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-			came += fmt.Sprintf("%d %s, ", code, h.Get("Link"))
+			answers += fmt.Sprintf("%d %s, ", code, h.Get("Link"))
 			return nil
 		},
 	})
@@ -61,5 +61,5 @@ func fetch(t *testing.T, url string) (came string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return came + fmt.Sprintf("%d %s%s", resp.StatusCode, body, resp.Header.Get("Link"))
+	return answers + fmt.Sprintf("%d %s%s", resp.StatusCode, body, resp.Header.Get("Link"))
 }

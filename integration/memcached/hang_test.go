@@ -17,7 +17,7 @@ func TestHangingServer(t *testing.T) {
 	servers := StartMany(t, 3)
 	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
 	// On a slow machine the others may take longer than this, too; then their keys may miss.
-	node := before(t, servers, "connect_timeout: 1s", "first_byte_timeout: 1s", "timeout: 2s",
+	node := startKasoku(t, servers, "connect_timeout: 1s", "first_byte_timeout: 1s", "timeout: 2s",
 		"distribution: {name: cmf-ketama, points: 150}",
 		"locations:",
 		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)

@@ -45,8 +45,8 @@ func mustAsk(t testing.TB, method, url string, header ...string) answer {
 	return got
 }
 
-// before starts a Kasoku with a service of type memcached before servers.
-func before(t testing.TB, servers []*Server, service ...string) *harness.Node {
+// startKasoku starts a Kasoku with a service of type memcached before servers.
+func startKasoku(t testing.TB, servers []*Server, service ...string) *harness.Node {
 	t.Helper()
 	return harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(Addrs(servers), ", "), Service: service})
 }

@@ -21,7 +21,7 @@ const fromFallback = "from the fallback"
 func TestKilledServer(t *testing.T) {
 	servers := StartMany(t, 3)
 	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
-	node := before(t, servers, append(longTimeouts,
+	node := startKasoku(t, servers, append(longTimeouts,
 		"distribution: {name: cmf-ketama, points: 150}",
 		"locations:",
 		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)...)

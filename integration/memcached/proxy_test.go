@@ -53,9 +53,9 @@ func TestTwemproxy(t *testing.T) {
 	for protocol, store := range map[string]string{"auto": "{ttl: 100s, stale: 100s}", "text": "{ttl: 100s}"} {
 		t.Run(protocol, func(t *testing.T) {
 			back := startBackend(t, `{"n":1}`)
-			node := before(t, []*Server{proxy}, append(longTimeouts, "protocol: "+protocol, "locations:",
+			node := startKasoku(t, []*Server{proxy}, append(longTimeouts, "protocol: "+protocol, "locations:",
 				`  - {path: /value, key: "${arg.key}", key_decode: decoded, fallback: "`+back.url+`", store: `+store+`}`)...)
-			servesAll(t, node.URL, items)
+			wantAllServed(t, node.URL, items)
 			if n := back.asked.Load(); n > 0 {
 				t.Errorf("the fallback received %d requests for values that exist", n)
 			}

@@ -16,7 +16,7 @@ import (
 func TestUnixSocket(t *testing.T) {
 	s := StartSocket(t)
 	s.Set(t, "k", 0, 0, "v")
-	node := before(t, []*Server{s}, append(longTimeouts, "locations:", `  - {path: /v, key: "${arg.k}"}`)...)
+	node := startKasoku(t, []*Server{s}, append(longTimeouts, "locations:", `  - {path: /v, key: "${arg.k}"}`)...)
 	if got := mustAsk(t, "GET", node.URL+"/v?k=k"); got.status != http.StatusOK || got.body != "v" {
 		t.Errorf("answered with %+v", got)
 	}

@@ -60,7 +60,7 @@ func TestRingOfPerl(t *testing.T) {
 			WritePerl(t, s.client(servers), items)
 			node := harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(s.servers(servers), ", "), Service: s.service()})
 			s.checkServers(t, node, servers, items)
-			servesAll(t, node.URL, sevenths)
+			wantAllServed(t, node.URL, sevenths)
 		})
 	}
 }
@@ -100,7 +100,7 @@ func (s *setting) service() []string {
 // checkServers checks that each server holds the keys that `kasoku ring` assigns to it.
 func (s *setting) checkServers(t *testing.T, node *harness.Node, servers []*Server, items map[string]string) {
 	t.Helper()
-	said := ringOf(t, node.Config(), items)
+	assigned := ringOf(t, node.Config(), items)
 	wired := make([]string, 0, len(items))
 	for key := range items {
 		wired = append(wired, s.namespace+key)
@@ -109,9 +109,9 @@ func (s *setting) checkServers(t *testing.T, node *harness.Node, servers []*Serv
 	for _, server := range servers {
 		held := server.Held(t, wired...)
 		for key := range held {
-			if bare := strings.TrimPrefix(key, s.namespace); said[bare] != server.Addr {
+			if bare := strings.TrimPrefix(key, s.namespace); assigned[bare] != server.Addr {
 				misrouted++
-				t.Logf("%s is on %s; kasoku ring prints %s", bare, server.Addr, said[bare])
+				t.Logf("%s is on %s; kasoku ring prints %s", bare, server.Addr, assigned[bare])
 			}
 		}
 		found += len(held)
@@ -129,15 +129,15 @@ func ringOf(t *testing.T, config string, items map[string]string) map[string]str
 	if err != nil {
 		t.Fatal(err)
 	}
-	var input, said bytes.Buffer
+	var input, errs bytes.Buffer
 	for key := range items {
 		fmt.Fprintln(&input, key)
 	}
 	cmd := exec.CommandContext(t.Context(), binary, "ring", "-c", config, "--json", "-")
-	cmd.Stdin, cmd.Stderr = &input, &said
+	cmd.Stdin, cmd.Stderr = &input, &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("kasoku ring: %v\n%s", err, &said)
+		t.Fatalf("kasoku ring: %v\n%s", err, &errs)
 	}
 	servers := make(map[string]string, len(items))
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
@@ -150,8 +150,8 @@ func ringOf(t *testing.T, config string, items map[string]string) map[string]str
 	return servers
 }
 
-// servesAll requests every key from a node, with a few clients in parallel.
-func servesAll(t *testing.T, address string, items map[string]string) {
+// wantAllServed requests every key from a node, with a few clients in parallel.
+func wantAllServed(t *testing.T, address string, items map[string]string) {
 	t.Helper()
 	const clients = 8
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}

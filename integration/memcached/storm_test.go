@@ -48,7 +48,7 @@ func TestOneFlight(t *testing.T) {
 			if store {
 				location = location[:len(location)-1] + ", store: {ttl: 100s}}"
 			}
-			node := before(t, []*Server{server}, append(longTimeouts, "locations:", location)...)
+			node := startKasoku(t, []*Server{server}, append(longTimeouts, "locations:", location)...)
 			release := back.gate.Hold()
 			results := storm(t, node.URL+"/v?k=cold")
 			// Once the server has received all gets, every request is a miss. A request that
@@ -127,7 +127,7 @@ func TestOneRefresher(t *testing.T) {
 	back := startBackend(t, `{"n":2}`)
 	service := append(longTimeouts, "locations:",
 		`  - {path: /v, key: "${arg.k}", content_type: application/json, fallback: "`+back.url+`", store: {ttl: 1000s, stale: 1000s}}`)
-	one, other := before(t, []*Server{server}, service...), before(t, []*Server{server}, service...)
+	one, other := startKasoku(t, []*Server{server}, service...), startKasoku(t, []*Server{server}, service...)
 	began := time.Now()
 	server.Set(t, "k", 0, 999, `{"n":1}`) // as it is a second after its time
 	release := back.gate.Hold()

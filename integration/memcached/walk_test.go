@@ -45,7 +45,7 @@ func TestWalkThrough(t *testing.T) {
 		w.Header().Set("Content-Type", "text/javascript")
 		w.Write([]byte(`{"status":"success", "count":0}`))
 	}))
-	node := before(t, servers, counts(backend)...)
+	node := startKasoku(t, servers, counts(backend)...)
 
 	f := func(path, contentType, body string) {
 		t.Helper()

@@ -45,11 +45,11 @@ func runWriter(t testing.TB, input *bytes.Buffer, program, script string, args .
 	t.Helper()
 	path := filepath.Join(harness.Root(), "integration", "memcached", filepath.FromSlash(script))
 	cmd := exec.CommandContext(t.Context(), tool(program), append([]string{path}, args...)...)
-	var said bytes.Buffer
-	cmd.Stdin, cmd.Stderr = input, &said
+	var errs bytes.Buffer
+	cmd.Stdin, cmd.Stderr = input, &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", program, script, err, &said)
+		t.Fatalf("%s %s: %v\n%s", program, script, err, &errs)
 	}
 	return string(out)
 }

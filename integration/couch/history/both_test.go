@@ -22,9 +22,9 @@ func TestHistoryOfBoth(t *testing.T) {
 			s.run.Apart(true)
 			plan := reads(10, fault.Delay, fault.ErrorBefore, fault.ErrorAfter, fault.Unavailable, fault.ResetBefore, fault.ResetAfter)
 			plan.Only = []string{"read", "write"}
-			s.ways[node].Faults.Set(plan)
+			s.proxies[node].Faults.Set(plan)
 			s.stage(fmt.Sprintf("node %d fails", node))
-			s.ways[node].Faults.Clear()
+			s.proxies[node].Faults.Clear()
 
 			s.run.Away(node == 1)
 			s.run.Losing(s.nodes[node].Kill)

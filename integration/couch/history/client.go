@@ -165,7 +165,7 @@ func (c *client) ask(ctx context.Context, s *source) (seen rows, how string, ok 
 		return known.rows, how, true
 	}
 	if seen, err = s.read(a); err != nil {
-		c.odd(s, a, err)
+		c.invalid(s, a, err)
 		return nil, "", false
 	}
 	c.count(func(r *Result) { r.Hits += one(hit) })
@@ -204,10 +204,10 @@ func (c *client) failed(ctx context.Context, s *source, a answer, err error) {
 	})
 }
 
-func (c *client) odd(s *source, a answer, err error) {
+func (c *client) invalid(s *source, a answer, err error) {
 	c.count(func(r *Result) {
-		if r.Odd++; r.Odd == 1 {
-			r.FirstOdd = fmt.Sprintf("%s at %.3f s: %d %.300s: %v", s.name, c.now().Seconds(), a.status, a.body, err)
+		if r.Invalid++; r.Invalid == 1 {
+			r.FirstInvalid = fmt.Sprintf("%s at %.3f s: %d %.300s: %v", s.name, c.now().Seconds(), a.status, a.body, err)
 		}
 	})
 }

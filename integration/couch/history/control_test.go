@@ -30,8 +30,8 @@ func TestAccepts(t *testing.T) {
 	})
 	result := r.Stop()
 	report(t, &result)
-	if result.Failed+result.Odd+result.Unanswered > 6 { // requests cut off by Stop
-		t.Errorf("%d reads failed, %d were odd, %d writes were not answered; the first: %s%s", result.Failed, result.Odd, result.Unanswered, result.FirstFailed, result.FirstOdd)
+	if result.Failed+result.Invalid+result.Unanswered > 6 { // requests cut off by Stop
+		t.Errorf("%d reads failed, %d were odd, %d writes were not answered; the first: %s%s", result.Failed, result.Invalid, result.Unanswered, result.FirstFailed, result.FirstInvalid)
 	}
 	for _, v := range result.Violations {
 		t.Error(v)
@@ -64,5 +64,5 @@ func TestRefuses(t *testing.T) {
 func report(t *testing.T, r *Result) {
 	t.Helper()
 	t.Logf("in %.1f s %d reads of documents and %d of results, %d of them from memory, %d answered with 304; %d writes through and %d past, %d refused, %d unanswered; %d reads failed, %d odd; at most %v behind a write past",
-		r.Elapsed.Seconds(), r.Reads, r.Results, r.Hits, r.Unchanged, r.Writes, r.Past, r.Refused, r.Unanswered, r.Failed, r.Odd, r.Behind.Round(time.Millisecond))
+		r.Elapsed.Seconds(), r.Reads, r.Results, r.Hits, r.Unchanged, r.Writes, r.Past, r.Refused, r.Unanswered, r.Failed, r.Invalid, r.Behind.Round(time.Millisecond))
 }

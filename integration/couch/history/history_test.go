@@ -12,24 +12,24 @@ func TestHistory(t *testing.T) {
 	s := newScene(t, Config{})
 	s.healthy("nothing fails")
 	for range rounds(t, 1) {
-		s.ways[0].CutFeeds()
-		s.ways[1].CutRow()
+		s.proxies[0].CutFeeds()
+		s.proxies[1].CutRow()
 		s.healthy("feeds cut")
 
-		s.ways[0].Repeat(true)
-		s.ways[1].Repeat(true)
+		s.proxies[0].Repeat(true)
+		s.proxies[1].Repeat(true)
 		s.healthy("feeds repeat rows")
-		s.ways[0].Repeat(false)
-		s.ways[1].Repeat(false)
+		s.proxies[0].Repeat(false)
+		s.proxies[1].Repeat(false)
 
 		// A write that only one node has can't be read elsewhere.
-		s.ways[1].Faults.Set(reads(8, fault.Delay, fault.ErrorBefore, fault.Unavailable, fault.ResetBefore, fault.ResetAfter))
+		s.proxies[1].Faults.Set(reads(8, fault.Delay, fault.ErrorBefore, fault.Unavailable, fault.ResetBefore, fault.ResetAfter))
 		s.stage("one node fails reads")
-		s.ways[1].Faults.Clear()
+		s.proxies[1].Faults.Clear()
 
-		s.ways[0].Faults.Set(reads(8, fault.Garbage, fault.ResetBody))
+		s.proxies[0].Faults.Set(reads(8, fault.Garbage, fault.ResetBody))
 		s.stage("one node spoils reads")
-		s.ways[0].Faults.Clear()
+		s.proxies[0].Faults.Clear()
 		s.stage("it stops to") // failed requests are still in flight
 		s.healthy("nothing fails any more")
 
@@ -54,9 +54,9 @@ func TestHistoryOfWriter(t *testing.T) {
 	for range rounds(t, 0) {
 		plan := reads(10, fault.Delay, fault.ErrorBefore, fault.ErrorAfter, fault.Unavailable, fault.ResetBefore, fault.ResetAfter)
 		plan.Only = []string{"read", "write"}
-		s.ways[0].Faults.Set(plan)
+		s.proxies[0].Faults.Set(plan)
 		s.stage("the writer fails")
-		s.ways[0].Faults.Clear()
+		s.proxies[0].Faults.Clear()
 		s.stage("it stops to") // failed requests are still in flight
 		s.healthy("it does not any more")
 

@@ -34,8 +34,8 @@ type Seen struct {
 	N   int64 // its number; Untold if the answer does not contain it
 }
 
-// Untold is the number of a document whose answer does not contain it.
-const Untold = -1
+// NoNumber is the number of a document whose answer does not contain it.
+const NoNumber = -1
 
 // Write is a write that has begun.
 type Write struct {
@@ -174,7 +174,7 @@ func (l *Ledger) Check(f Floor, s Seen) string {
 	if s.Gen == 0 {
 		return l.absent(f)
 	}
-	if s.N != Untold {
+	if s.N != NoNumber {
 		w := l.writes[s.N]
 		switch {
 		case w == nil:

@@ -40,7 +40,7 @@ func TestLedger(t *testing.T) {
 	f("nothing more", Seen{1, 1}, "", func(*Ledger) {})
 	f("fresh", Seen{2, 2}, "", write)
 	f("stale", Seen{1, 1}, "2 was to be seen", write)
-	f("stale, number untold", Seen{1, Untold}, "2 was to be seen", write)
+	f("stale, number untold", Seen{1, NoNumber}, "2 was to be seen", write)
 	f("lost", Seen{}, "no document", write)
 	f("under way, not seen", Seen{1, 1}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
 	f("under way, seen", Seen{2, 2}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })

@@ -34,34 +34,34 @@ type Config struct {
 
 // Result is the result of a run.
 type Result struct {
-	Elapsed     time.Duration
-	Reads       int64 // of single documents, answered and checked
-	Results     int64 // of views and similar
-	Hits        int64 // of both, answered by a cache
-	Unchanged   int64 // of both, answered with 304
-	Writes      int64 // acknowledged, through the accelerator
-	Past        int64 // acknowledged, past it
-	Refused     int64
-	Unanswered  int64 // writes with unknown result
-	Failed      int64 // reads with a 5xx error or without an answer
-	Odd         int64 // reads answered with 200 and a body that no node sends
-	Behind      time.Duration
-	Violations  []string // the first of them
-	Violated    int64
-	FirstFailed string
-	FirstOdd    string
+	Elapsed      time.Duration
+	Reads        int64 // of single documents, answered and checked
+	Results      int64 // of views and similar
+	Hits         int64 // of both, answered by a cache
+	Unchanged    int64 // of both, answered with 304
+	Writes       int64 // acknowledged, through the accelerator
+	Past         int64 // acknowledged, past it
+	Refused      int64
+	Unanswered   int64 // writes with unknown result
+	Failed       int64 // reads with a 5xx error or without an answer
+	Invalid      int64 // reads answered with 200 and a body that no node sends
+	Behind       time.Duration
+	Violations   []string // the first of them
+	Violated     int64
+	FirstFailed  string
+	FirstInvalid string
 }
 
 // Run is a run in progress.
 type Run struct {
-	cfg     Config
-	began   time.Time
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
-	numbers atomic.Int64
-	calm    atomic.Bool
-	apart   atomic.Bool
-	ledgers [Keys]Ledger
+	cfg           Config
+	began         time.Time
+	cancel        context.CancelFunc
+	done          sync.WaitGroup
+	numbers       atomic.Int64
+	writesStopped atomic.Bool
+	apart         atomic.Bool
+	ledgers       [Keys]Ledger
 
 	other  sync.RWMutex // read-locked by clients that write to the other node directly
 	away   bool         // guarded by other
@@ -188,8 +188,8 @@ const cycle = 2500 * time.Millisecond
 // Cycles returns the number of completed cycles.
 func (r *Run) Cycles() int { return int(r.now() / cycle) }
 
-// Calm ends all writing.
-func (r *Run) Calm() { r.calm.Store(true) }
+// StopWrites ends all writing.
+func (r *Run) StopWrites() { r.writesStopped.Store(true) }
 
 // Away sets whether the other node can be written to directly. When it returns no write is
 // in flight.
@@ -204,7 +204,7 @@ func (r *Run) Away(away bool) {
 // write corrects it.
 func (r *Run) writing() int {
 	switch phase := r.now() % cycle; {
-	case r.calm.Load():
+	case r.writesStopped.Load():
 		return 0
 	case phase < cycle*2/5:
 		return 60

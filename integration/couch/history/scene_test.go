@@ -20,9 +20,9 @@ const bound = 5 * time.Second
 // the Kasoku before them.
 type scene struct {
 	*testing.T
-	nodes [2]*couch.Node
-	ways  [2]*couch.Way
-	run   *Run
+	nodes   [2]*couch.Node
+	proxies [2]*couch.Proxy
+	run     *Run
 
 	probes int
 }
@@ -39,8 +39,8 @@ func newScene(t *testing.T, cfg Config) *scene {
 	} else {
 		couch.Pair(t, a, b, "history")
 	}
-	s.ways = [2]*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
-	k := harness.Start(t, harness.Options{Type: "couchdb", Origin: s.ways[0].URL + ", " + s.ways[1].URL, Service: service})
+	s.proxies = [2]*couch.Proxy{couch.NewProxy(t, a), couch.NewProxy(t, b)}
+	k := harness.Start(t, harness.Options{Type: "couchdb", Origin: s.proxies[0].URL + ", " + s.proxies[1].URL, Service: service})
 	if err := Prepare(t.Context(), a.URL, "history"); err != nil {
 		t.Fatal(err)
 	}
@@ -53,16 +53,16 @@ func newScene(t *testing.T, cfg Config) *scene {
 
 // stage waits for the end of the present busy and quiet period, and returns the numbers of
 // failed and odd reads in it.
-func (s *scene) stage(name string) (failed, odd int64) {
+func (s *scene) stage(name string) (failed, invalid int64) {
 	s.Helper()
 	before, until := s.run.Counts(), s.run.Cycles()+1
 	couch.Await(s, name, func() bool { return s.run.Cycles() >= until })
 	after := s.run.Counts()
-	failed, odd = after.Failed-before.Failed, after.Odd-before.Odd
+	failed, invalid = after.Failed-before.Failed, after.Invalid-before.Invalid
 	s.Logf("%-26s %5d reads, %5d from memory, %4d writes, %3d past; %d reads failed, %d odd, %d writes unanswered",
 		name, after.Reads+after.Results-before.Reads-before.Results, after.Hits-before.Hits, after.Writes-before.Writes, after.Past-before.Past,
-		failed, odd, after.Unanswered-before.Unanswered)
-	return failed, odd
+		failed, invalid, after.Unanswered-before.Unanswered)
+	return failed, invalid
 }
 
 // back waits until writes to a node past Kasoku are seen again.
@@ -79,16 +79,16 @@ func (s *scene) back(node int) {
 // healthy is a stage in which no client may notice anything.
 func (s *scene) healthy(name string) {
 	s.Helper()
-	if failed, odd := s.stage(name); failed > 0 || odd > 0 {
+	if failed, invalid := s.stage(name); failed > 0 || invalid > 0 {
 		c := s.run.Counts()
-		s.Errorf("%s: %d reads failed, the first of all: %s; %d were odd, the first of all: %s", name, failed, c.FirstFailed, odd, c.FirstOdd)
+		s.Errorf("%s: %d reads failed, the first of all: %s; %d were odd, the first of all: %s", name, failed, c.FirstFailed, invalid, c.FirstInvalid)
 	}
 }
 
 // end continues to read for longer than the bound, and then checks the result of the run.
 func (s *scene) end() {
 	s.Helper()
-	s.run.Calm()
+	s.run.StopWrites()
 	until := s.run.now() + bound + cycle
 	couch.Await(s, "the end", func() bool { return s.run.now() > until })
 	result := s.run.Stop()

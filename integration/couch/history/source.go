@@ -130,7 +130,7 @@ func viewRows(text []byte) (rows, error) {
 func allRows(text []byte) (rows, error) {
 	r, err := viewRows(text)
 	for key, s := range r {
-		r[key] = Seen{s.Gen, Untold}
+		r[key] = Seen{s.Gen, NoNumber}
 	}
 	return r, err
 }

@@ -20,7 +20,7 @@ func TestBlog(t *testing.T) {
 	paths := []string{"/tweets/t00007", "/tweets" + view, "/tweets" + list(size.cut)}
 	for _, mode := range []struct{ name, line string }{{"caching off", "follow_changes: false"}, {"caching on", "follow_changes: true"}} {
 		t.Run(mode.name, func(t *testing.T) {
-			n := before(t, []string{a.URL, b.URL}, mode.line)
+			n := startKasoku(t, []string{a.URL, b.URL}, mode.line)
 			for _, path := range paths {
 				for _, when := range []string{"cold", "warm"} {
 					l := mustAB(t, n.URL+path, size.requests)
@@ -67,15 +67,15 @@ func restartUnder(t *testing.T, node *couch.Node, url string, paths []string, re
 			}
 		}
 	}()
-	goOn := func() {
+	awaitRound := func() {
 		target := runs.Load() + int64(len(paths)) + 1 // one may be under way
 		couch.Await(t, "another ab", func() bool { return runs.Load() >= target })
 	}
-	goOn()
+	awaitRound()
 	node.Kill()
-	goOn()
+	awaitRound()
 	node.Restart(t)
-	goOn()
+	awaitRound()
 	cancel()
 	<-ended
 }

@@ -12,7 +12,7 @@ import (
 func TestCompaction(t *testing.T) {
 	a := couch.Disk(t)
 	a.Must(t, "PUT", "/db", "")
-	n := client(before(t, []string{a.URL}).URL)
+	n := client(startKasoku(t, []string{a.URL}).URL)
 	first := n.Must(t, "PUT", "/db/a", `{"n":1}`).Rev(t)
 	second := n.Must(t, "PUT", "/db/a", `{"n":2,"_rev":"`+first+`"}`).Rev(t)
 	old, current := "/db/a?rev="+first, "/db/a?rev="+second

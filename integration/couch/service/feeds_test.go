@@ -167,7 +167,7 @@ const eachForm = 4
 // position that is meaningless to it.
 func TestFeedsThroughFailover(t *testing.T) {
 	a, b := pair(t, 10)
-	kasoku := before(t, []string{a.URL, b.URL})
+	kasoku := startKasoku(t, []string{a.URL, b.URL})
 	n := client(kasoku.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all []*follower

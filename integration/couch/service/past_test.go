@@ -26,7 +26,7 @@ func TestWritePast(t *testing.T) {
 		tweets = couch.TweetCount
 	}
 	a, b := pair(t, tweets)
-	kasoku := before(t, []string{a.URL, b.URL})
+	kasoku := startKasoku(t, []string{a.URL, b.URL})
 	n, nodes := client(kasoku.URL), []*couch.Node{a, b}
 	following(t, n)
 	var slowest, announced time.Duration
@@ -83,8 +83,8 @@ func TestWritePast(t *testing.T) {
 // older is served, although the feeds are silent.
 func TestSilentFeeds(t *testing.T) {
 	a, b := pair(t, 40)
-	ways := []*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
-	kasoku := before(t, []string{ways[0].URL, ways[1].URL})
+	proxies := []*couch.Proxy{couch.NewProxy(t, a), couch.NewProxy(t, b)}
+	kasoku := startKasoku(t, []string{proxies[0].URL, proxies[1].URL})
 	n := client(kasoku.URL)
 	lag := func() (longest float64) {
 		for _, lag := range samples(t, kasoku, "kasoku_couch_feed_lag_seconds", "") {
@@ -98,8 +98,8 @@ func TestSilentFeeds(t *testing.T) {
 			n.Must(t, "GET", page, "")
 		}
 		kept := time.Now()
-		for _, way := range ways {
-			way.Hold(true)
+		for _, proxy := range proxies {
+			proxy.Hold(true)
 		}
 		text := fmt.Sprint("news ", i)
 		b.AwaitRev(t, "/tweets/t00039", edit(t, a, "t00039", text))
@@ -110,8 +110,8 @@ func TestSilentFeeds(t *testing.T) {
 				t.Errorf("%s is older than the reported lag (%s):\n%.600s", page, got.Header.Get("Cache-Status"), got.Body)
 			}
 		}
-		for _, way := range ways {
-			way.Hold(false)
+		for _, proxy := range proxies {
+			proxy.Hold(false)
 		}
 		couch.Await(t, "the lag to be over", func() bool { return lag() < promised.Seconds() })
 	}

@@ -38,25 +38,25 @@ func TestReplicationLives(t *testing.T) {
 	for _, n := range nodes {
 		n.Must(t, "PUT", "/db", "")
 	}
-	url := before(t, []string{a.URL, b.URL}, "writes: any", "replicate: {databases: [db], direction: both}").URL
+	url := startKasoku(t, []string{a.URL, b.URL}, "writes: any", "replicate: {databases: [db], direction: both}").URL
 	w := &writers{url: url}
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	for i := range 4 {
 		done.Go(func() { w.loop(ctx, i) })
 	}
-	goOn := func(what string) {
+	awaitWrites := func(what string) {
 		target := w.written.Load() + 20
 		couch.Await(t, "writes "+what, func() bool { return w.written.Load() >= target })
 	}
 	for i := range restarts(t) {
-		goOn("before a kill")
+		awaitWrites("before a kill")
 		n := nodes[rand.IntN(2)]
 		n.Kill()
-		goOn(fmt.Sprint("while a node is away, time ", i))
+		awaitWrites(fmt.Sprint("while a node is away, time ", i))
 		n.Restart(t)
 	}
-	goOn("at last")
+	awaitWrites("at last")
 	cancel()
 	done.Wait()
 	t.Logf("%d writes were acknowledged, %d refused, %d failed, the first: %s", w.written.Load(), w.refused.Load(), w.failed.Load(), w.first)
@@ -136,7 +136,7 @@ func (w *writers) fail(why string) {
 // the user.
 func TestUsersReplicated(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
-	n := client(before(t, []string{a.URL, b.URL}, "replicate: {databases: [_users], direction: both}").URL)
+	n := client(startKasoku(t, []string{a.URL, b.URL}, "replicate: {databases: [_users], direction: both}").URL)
 	n.Must(t, "PUT", "/_users/org.couchdb.user:ann", `{"name":"ann","password":"pw","roles":[],"type":"user"}`)
 	for _, node := range []*couch.Node{a, b} {
 		couch.Await(t, "the user on "+node.URL, func() bool {

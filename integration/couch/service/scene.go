@@ -48,8 +48,8 @@ const view = "/_design/tweets/_view/by_date?limit=10&descending=true"
 
 func list(rows int) string { return fmt.Sprintf("/_design/tweets/_list/html/by_date?limit=%d", rows) }
 
-// before starts a Kasoku in front of nodes at the given URLs.
-func before(t testing.TB, urls []string, service ...string) *harness.Node {
+// startKasoku starts a Kasoku in front of nodes at the given URLs.
+func startKasoku(t testing.TB, urls []string, service ...string) *harness.Node {
 	t.Helper()
 	return harness.Start(t, harness.Options{Type: "couchdb", Origin: strings.Join(urls, ", "), Service: service})
 }

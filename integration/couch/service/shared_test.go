@@ -26,10 +26,10 @@ const stormClients = 1000
 // nodes one request, before anything was cached and after a change.
 func TestStorm(t *testing.T) {
 	a, b := pair(t, 40)
-	ways := []*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
-	n := client(before(t, []string{ways[0].URL, ways[1].URL}, "limits: {connections: 2000, connections_per_client: 2000}").URL)
+	proxies := []*couch.Proxy{couch.NewProxy(t, a), couch.NewProxy(t, b)}
+	n := client(startKasoku(t, []string{proxies[0].URL, proxies[1].URL}, "limits: {connections: 2000, connections_per_client: 2000}").URL)
 	following(t, n)
-	asked := func(path string) int { return ways[0].Asked("GET", path) + ways[1].Asked("GET", path) }
+	asked := func(path string) int { return proxies[0].Asked("GET", path) + proxies[1].Asked("GET", path) }
 	for round := range 2 {
 		for _, path := range []string{"/tweets" + view, "/tweets" + list(20)} {
 			storm(t, n.URL+path)

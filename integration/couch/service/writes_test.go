@@ -29,7 +29,7 @@ func pages(id string) []string {
 // on every node.
 func TestWriteThrough(t *testing.T) {
 	a, b := pair(t, 40)
-	n := client(before(t, []string{a.URL, b.URL}).URL)
+	n := client(startKasoku(t, []string{a.URL, b.URL}).URL)
 	for i := range 20 {
 		id := fmt.Sprintf("t%05d", 39-i%5)
 		for _, page := range pages(id) {
@@ -51,7 +51,7 @@ func TestWriteThrough(t *testing.T) {
 // same as long as the content does.
 func TestValidators(t *testing.T) {
 	a, b := pair(t, 40)
-	n := client(before(t, []string{a.URL, b.URL}).URL)
+	n := client(startKasoku(t, []string{a.URL, b.URL}).URL)
 	for _, path := range []string{"/tweets" + view, "/tweets" + list(20), "/tweets/_all_docs?limit=5"} {
 		first := n.Must(t, "GET", path, "")
 		tag := first.Header.Get("ETag")

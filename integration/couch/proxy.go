@@ -16,9 +16,9 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Way is another address of a node, which fails on command. While the node is away,
+// Proxy is another address of a node, which fails on command. While the node is away,
 // connections to it are accepted and closed without an answer.
-type Way struct {
+type Proxy struct {
 	URL string
 	// Faults are injected into requests that are not live feeds. In Plan.Only they are "own"
 	// (an accelerator's own requests: _up, _revs_diff, a database's state, feeds that are
@@ -37,58 +37,58 @@ type Way struct {
 	asked map[string]int // requests by method and target
 }
 
-// NewWay returns a way to the node, which exists until the test ends.
-func NewWay(t testing.TB, n *Node) *Way {
+// NewProxy returns a way to the node, which exists until the test ends.
+func NewProxy(t testing.TB, n *Node) *Proxy {
 	t.Helper()
-	proxy, err := fault.Proxy(n.URL)
+	reverse, err := fault.Proxy(n.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // nodes are killed all the time
-	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	w := &Way{feeds: map[*live]bool{}, asked: map[string]int{}}
-	w.Faults.Operation = operation
-	w.next = proxy
-	faulty := w.Faults.Wrap(proxy)
-	w.URL = harness.Origin(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.note(r)
-		if w.hides(r.URL.Path) {
+	reverse.ErrorLog = log.New(io.Discard, "", 0) // nodes are killed all the time
+	reverse.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	p := &Proxy{feeds: map[*live]bool{}, asked: map[string]int{}}
+	p.Faults.Operation = operation
+	p.next = reverse
+	faulty := p.Faults.Wrap(reverse)
+	p.URL = harness.Origin(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p.note(r)
+		if p.hides(r.URL.Path) {
 			http.Error(rw, `{"error":"not_found","reason":"no_db_file"}`, http.StatusNotFound)
 			return
 		}
 		if isLive(r) {
-			w.feed(rw, r)
+			p.feed(rw, r)
 			return
 		}
 		faulty.ServeHTTP(rw, r)
 	}))
-	return w
+	return p
 }
 
-func (w *Way) note(r *http.Request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.asked[r.Method+" "+r.URL.RequestURI()]++
+func (p *Proxy) note(r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[r.Method+" "+r.URL.RequestURI()]++
 }
 
 // Hide answers paths with these prefixes with 404.
-func (w *Way) Hide(prefixes ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.gone = prefixes
+func (p *Proxy) Hide(prefixes ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone = prefixes
 }
 
-func (w *Way) hides(path string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.gone, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+func (p *Proxy) hides(path string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.gone, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
 // Asked returns the number of requests with the method and a target with that prefix.
-func (w *Way) Asked(method, target string) (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for what, times := range w.asked {
+func (p *Proxy) Asked(method, target string) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for what, times := range p.asked {
 		if strings.HasPrefix(what, method+" "+target) {
 			n += times
 		}
@@ -119,45 +119,45 @@ func operation(r *http.Request) string {
 }
 
 // Feeds returns the number of open live feeds.
-func (w *Way) Feeds() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.feeds)
+func (p *Proxy) Feeds() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.feeds)
 }
 
 // CutFeeds ends all live feeds at once.
-func (w *Way) CutFeeds() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for f := range w.feeds {
+func (p *Proxy) CutFeeds() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for f := range p.feeds {
 		f.end()
 	}
 }
 
 // CutRow ends the live feed that has the next row, in the middle of that row.
-func (w *Way) CutRow() { w.cut.Store(true) }
+func (p *Proxy) CutRow() { p.cut.Store(true) }
 
 // Repeat sets whether each row of live feeds is sent twice.
-func (w *Way) Repeat(on bool) { w.twice.Store(on) }
+func (p *Proxy) Repeat(on bool) { p.twice.Store(on) }
 
 // Hold sets whether live feeds pause, connections included.
-func (w *Way) Hold(on bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.held != nil {
-		close(w.held)
-		w.held = nil
+func (p *Proxy) Hold(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held != nil {
+		close(p.held)
+		p.held = nil
 	}
 	if on {
-		w.held = make(chan struct{})
+		p.held = make(chan struct{})
 	}
 }
 
 // pass waits while live feeds pause.
-func (w *Way) pass(ctx context.Context) {
-	w.mu.Lock()
-	held := w.held
-	w.mu.Unlock()
+func (p *Proxy) pass(ctx context.Context) {
+	p.mu.Lock()
+	held := p.held
+	p.mu.Unlock()
 	if held == nil {
 		return
 	}
@@ -167,28 +167,28 @@ func (w *Way) pass(ctx context.Context) {
 	}
 }
 
-func (w *Way) feed(rw http.ResponseWriter, r *http.Request) {
+func (p *Proxy) feed(rw http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
-	f := &live{ResponseWriter: rw, way: w, ctx: ctx, end: cancel}
-	w.mu.Lock()
-	w.feeds[f] = true
-	w.mu.Unlock()
+	f := &live{ResponseWriter: rw, proxy: p, ctx: ctx, end: cancel}
+	p.mu.Lock()
+	p.feeds[f] = true
+	p.mu.Unlock()
 	defer func() {
 		cancel()
-		w.mu.Lock()
-		delete(w.feeds, f)
-		w.mu.Unlock()
+		p.mu.Lock()
+		delete(p.feeds, f)
+		p.mu.Unlock()
 	}()
-	w.next.ServeHTTP(f, r.WithContext(ctx))
+	p.next.ServeHTTP(f, r.WithContext(ctx))
 }
 
 // live is a live feed on its way to the client.
 type live struct {
 	http.ResponseWriter
-	way  *Way
-	ctx  context.Context
-	end  context.CancelFunc
-	rest []byte // an incomplete line
+	proxy *Proxy
+	ctx   context.Context
+	end   context.CancelFunc
+	rest  []byte // an incomplete line
 }
 
 // Unwrap lets the proxy flush.
@@ -210,16 +210,16 @@ func (f *live) Write(p []byte) (int, error) {
 }
 
 func (f *live) line(line []byte) error {
-	f.way.pass(f.ctx)
+	f.proxy.pass(f.ctx)
 	row := bytes.HasPrefix(line, []byte(`{"seq"`))
-	if row && f.way.cut.CompareAndSwap(true, false) {
+	if row && f.proxy.cut.CompareAndSwap(true, false) {
 		f.ResponseWriter.Write(line[:len(line)/2])
 		return context.Canceled
 	}
 	if _, err := f.ResponseWriter.Write(line); err != nil {
 		return err
 	}
-	if row && f.way.twice.Load() {
+	if row && f.proxy.twice.Load() {
 		_, err := f.ResponseWriter.Write(line)
 		return err
 	}
