@@ -50,7 +50,7 @@ func twice(t *testing.T, name string, least int, scenario scenarios, between fun
 	}
 }
 
-func nothing(local string) string { return local }
+func noProxy(local string) string { return local }
 
 // run runs a program with the environment that makes an SDK sign with our key.
 func run(t *testing.T, env []string, program string, args ...string) string {
@@ -78,12 +78,12 @@ func javaScriptScenario(t *testing.T, endpoint, name string) string {
 		filepath.Join(harness.Root(), "integration", "js", "scenario.js"), endpoint, name)
 }
 
-func TestPython(t *testing.T) { twice(t, "plain", 300, pythonScenario, nothing) }
+func TestPython(t *testing.T) { twice(t, "plain", 300, pythonScenario, noProxy) }
 
-func TestJavaScript(t *testing.T) { twice(t, "plain", 150, javaScriptScenario, nothing) }
+func TestJavaScript(t *testing.T) { twice(t, "plain", 150, javaScriptScenario, noProxy) }
 
 func TestGo(t *testing.T) {
-	twice(t, "plain", 150, goScenario, nothing)
+	twice(t, "plain", 150, goScenario, noProxy)
 }
 
 // TestGoThroughFaults throttles everything on the way to the origin and loses some reads:

@@ -139,9 +139,9 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestFinds compares DynamoDB Local with itself behind a proxy that changes answers: each
+// TestFindsChangedAnswers compares DynamoDB Local with itself behind a proxy that changes answers: each
 // change must be found, and be reproduced with few requests.
-func TestFinds(t *testing.T) {
+func TestFindsChangedAnswers(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
 	to, err := url.Parse(local)
 	if err != nil {

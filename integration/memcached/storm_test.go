@@ -36,10 +36,10 @@ func startBackend(t *testing.T, body string) *backend {
 	return b
 }
 
-// TestOneFlight requests a missing key from 1,000 clients while the fallback holds its
+// TestConcurrentMissesMakeOneRequest requests a missing key from 1,000 clients while the fallback holds its
 // answer. The fallback must receive one request, every client must get its answer, and with
 // store the server must hold it afterwards.
-func TestOneFlight(t *testing.T) {
+func TestConcurrentMissesMakeOneRequest(t *testing.T) {
 	for _, store := range []bool{false, true} {
 		t.Run(fmt.Sprintf("store %v", store), func(t *testing.T) {
 			server := Start(t)

@@ -39,9 +39,9 @@ func must(t *testing.T, client *http.Client, url, operation, body string) string
 	return text
 }
 
-// TestOneFlight has 1,000 clients request a cold key while the origin holds its response
+// TestConcurrentMissesMakeOneRequest has 1,000 clients request a cold key while the origin holds its response
 // back: one request must be sent to the origin, and all clients must receive its response.
-func TestOneFlight(t *testing.T) {
+func TestConcurrentMissesMakeOneRequest(t *testing.T) {
 	const clients = 1000
 	db, gate := model.New(), &fault.Injector{}
 	origin := harness.Origin(t, gate.Wrap(db))

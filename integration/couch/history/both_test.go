@@ -12,14 +12,14 @@ import (
 	"github.com/kasoku/kasoku/integration/fault"
 )
 
-// TestHistoryOfBoth is TestHistory with writes to both nodes; each of them fails, is killed
+// TestHistoryWithBothNodesWritten is TestHistory with writes to both nodes; each of them fails, is killed
 // and returns. In the end they are equal and have everything that was acknowledged.
-func TestHistoryOfBoth(t *testing.T) {
+func TestHistoryWithBothNodesWritten(t *testing.T) {
 	s := newScene(t, Config{NoDeletes: true, Retried: true, Spread: true})
 	s.healthy("nothing fails")
 	for range rounds(t, 0) {
 		for node := range s.nodes {
-			s.run.Apart(true)
+			s.run.SetDiverged(true)
 			plan := reads(10, fault.Delay, fault.ErrorBefore, fault.ErrorAfter, fault.Unavailable, fault.ResetBefore, fault.ResetAfter)
 			plan.Only = []string{"read", "write"}
 			s.proxies[node].Faults.Set(plan)
@@ -33,7 +33,7 @@ func TestHistoryOfBoth(t *testing.T) {
 			s.replicated()
 			s.stage("it returns")
 			s.run.Away(false)
-			s.run.Apart(false)
+			s.run.SetDiverged(false)
 		}
 		s.healthy("nothing fails any more")
 	}

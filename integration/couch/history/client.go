@@ -27,9 +27,9 @@ type own struct {
 }
 
 // result returns the floor for a result's reader, if both nodes take writes.
-func (f Floor) result(key int32, o own, apart bool) Floor {
+func (f Floor) result(key int32, o own, diverged bool) Floor {
 	f.Gen = f.late
-	if apart {
+	if diverged {
 		f.Gen = 0
 	}
 	if o.key == key && o.epoch == f.epoch {
@@ -124,7 +124,7 @@ func (c *client) read(ctx context.Context, s *source, first, end int32) {
 	for key := first; key < end; key++ {
 		floors[key] = c.ledgers[key].Now(began)
 		if c.cfg.Spread && s.computed {
-			floors[key] = floors[key].result(key, c.own, c.apart.Load())
+			floors[key] = floors[key].result(key, c.own, c.diverged.Load())
 		}
 	}
 	seen, how, ok := c.ask(ctx, s)

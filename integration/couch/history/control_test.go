@@ -64,5 +64,5 @@ func TestRefuses(t *testing.T) {
 func report(t *testing.T, r *Result) {
 	t.Helper()
 	t.Logf("in %.1f s %d reads of documents and %d of results, %d of them from memory, %d answered with 304; %d writes through and %d past, %d refused, %d unanswered; %d reads failed, %d odd; at most %v behind a write past",
-		r.Elapsed.Seconds(), r.Reads, r.Results, r.Hits, r.Unchanged, r.Writes, r.Past, r.Refused, r.Unanswered, r.Failed, r.Invalid, r.Behind.Round(time.Millisecond))
+		r.Elapsed.Seconds(), r.Reads, r.Results, r.Hits, r.Unchanged, r.Writes, r.Past, r.Refused, r.Unanswered, r.Failed, r.Invalid, r.MaxLag.Round(time.Millisecond))
 }

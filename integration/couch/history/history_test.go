@@ -40,16 +40,16 @@ func TestHistory(t *testing.T) {
 		s.nodes[1].Kill()
 		s.healthy("the other node is dead")
 		s.nodes[1].Restart(t)
-		s.back(1)
+		s.awaitSeen(1)
 		s.run.Away(false)
 		s.healthy("it is back")
 	}
 	s.end()
 }
 
-// TestHistoryOfWriter is TestHistory while the node that takes the writes fails. Writes that
+// TestHistoryWhileWriterFails is TestHistory while the node that takes the writes fails. Writes that
 // only it had may be lost when it dies; all other rules apply.
-func TestHistoryOfWriter(t *testing.T) {
+func TestHistoryWhileWriterFails(t *testing.T) {
 	s := newScene(t, Config{NoDeletes: true, Retried: true})
 	for range rounds(t, 0) {
 		plan := reads(10, fault.Delay, fault.ErrorBefore, fault.ErrorAfter, fault.Unavailable, fault.ResetBefore, fault.ResetAfter)
@@ -63,7 +63,7 @@ func TestHistoryOfWriter(t *testing.T) {
 		s.run.Losing(s.nodes[0].Kill)
 		s.stage("the writer is dead")
 		s.nodes[0].Restart(t)
-		s.back(0)
+		s.awaitSeen(0)
 	}
 	s.healthy("nothing fails")
 	s.end()

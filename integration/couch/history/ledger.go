@@ -73,7 +73,7 @@ type Ledger struct {
 	deletes map[*Write]bool // sent, with unknown result
 	deleted int32           // the latest generation of a deletion that was executed or may have been
 	writes  map[int64]*Write
-	behind  time.Duration // the maximum lag of a read behind a write past the accelerator
+	maxLag  time.Duration // the maximum lag of a read behind a write past the accelerator
 }
 
 type ack struct {
@@ -210,15 +210,15 @@ func (l *Ledger) absent(f Floor) string {
 func (l *Ledger) lag(f Floor, s Seen) {
 	for _, a := range l.acks[l.due:] {
 		if a.past && a.at < f.at && a.gen > s.Gen {
-			l.behind = max(l.behind, f.at-a.at)
+			l.maxLag = max(l.maxLag, f.at-a.at)
 			return
 		}
 	}
 }
 
-// Behind returns the maximum lag of a read behind a write past the accelerator.
-func (l *Ledger) Behind() time.Duration {
+// MaxLag returns the maximum lag of a read behind a write past the accelerator.
+func (l *Ledger) MaxLag() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.behind
+	return l.maxLag
 }

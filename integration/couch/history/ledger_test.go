@@ -86,19 +86,19 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// TestLedgerLate checks the permitted results if both nodes take writes.
-func TestLedgerLate(t *testing.T) {
+// TestLedgerWithBothNodesWritten checks the permitted results if both nodes take writes.
+func TestLedgerWithBothNodesWritten(t *testing.T) {
 	l := &Ledger{Bound: time.Second}
 	first, second := &Write{N: 1}, &Write{N: 2, Gen: 2}
 	l.Begin(first)
 	l.Acknowledged(first, 1, 0)
 	l.Begin(second)
 	l.Acknowledged(second, 2, time.Second)
-	f := func(at time.Duration, w *Write, apart bool, want int32) {
+	f := func(at time.Duration, w *Write, diverged bool, want int32) {
 		t.Helper()
 		now := l.Now(at)
 		o := own{key: 3, gen: w.Gen, epoch: w.epoch}
-		if got := now.result(3, o, apart).Gen; got != want {
+		if got := now.result(3, o, diverged).Gen; got != want {
 			t.Errorf("after %v generation %d is to be seen, want %d", at, got, want)
 		}
 		if got := now.result(4, o, true).Gen; got != 0 {
@@ -117,9 +117,9 @@ func TestLedgerLate(t *testing.T) {
 	f(2500*time.Millisecond, second, false, 0)
 }
 
-// TestLedgerBegun checks that a read must show what was acknowledged when it began, and that
+// TestLedgerAtStartOfRead checks that a read must show what was acknowledged when it began, and that
 // its lag is measured.
-func TestLedgerBegun(t *testing.T) {
+func TestLedgerAtStartOfRead(t *testing.T) {
 	l := &Ledger{Bound: time.Minute}
 	began := l.Now(0)
 	w := &Write{N: 1}
@@ -131,8 +131,8 @@ func TestLedgerBegun(t *testing.T) {
 	x := &Write{N: 2, Gen: 2, Past: true}
 	l.Begin(x)
 	l.Acknowledged(x, 2, 2*time.Second)
-	if got := l.Check(l.Now(5*time.Second), Seen{1, 1}); got != "" || l.Behind() != 3*time.Second {
-		t.Errorf("a read within the bound: %q, behind by %v", got, l.Behind())
+	if got := l.Check(l.Now(5*time.Second), Seen{1, 1}); got != "" || l.MaxLag() != 3*time.Second {
+		t.Errorf("a read within the bound: %q, behind by %v", got, l.MaxLag())
 	}
 	if wrong := l.Acknowledged(x, 3, time.Second); wrong == "" {
 		t.Error("a write of another generation than it could make was accepted")

@@ -45,7 +45,7 @@ type Result struct {
 	Unanswered   int64 // writes with unknown result
 	Failed       int64 // reads with a 5xx error or without an answer
 	Invalid      int64 // reads answered with 200 and a body that no node sends
-	Behind       time.Duration
+	MaxLag       time.Duration
 	Violations   []string // the first of them
 	Violated     int64
 	FirstFailed  string
@@ -60,7 +60,7 @@ type Run struct {
 	done          sync.WaitGroup
 	numbers       atomic.Int64
 	writesStopped atomic.Bool
-	apart         atomic.Bool
+	diverged      atomic.Bool
 	ledgers       [Keys]Ledger
 
 	other  sync.RWMutex // read-locked by clients that write to the other node directly
@@ -135,7 +135,7 @@ func (r *Run) Stop() Result {
 	r.done.Wait()
 	r.result.Elapsed = r.now()
 	for i := range r.ledgers {
-		r.result.Behind = max(r.result.Behind, r.ledgers[i].Behind())
+		r.result.MaxLag = max(r.result.MaxLag, r.ledgers[i].MaxLag())
 	}
 	return r.result
 }
@@ -152,8 +152,8 @@ func (r *Run) Losing(what func()) {
 	lose(false)
 }
 
-// Apart sets whether the nodes may lack each other's changes for a long time.
-func (r *Run) Apart(apart bool) { r.apart.Store(apart) }
+// SetDiverged sets whether the nodes may lack each other's changes for a long time.
+func (r *Run) SetDiverged(diverged bool) { r.diverged.Store(diverged) }
 
 // Counts returns the result so far.
 func (r *Run) Counts() Result {

@@ -65,8 +65,8 @@ func (s *scene) stage(name string) (failed, invalid int64) {
 	return failed, invalid
 }
 
-// back waits until writes to a node past Kasoku are seen again.
-func (s *scene) back(node int) {
+// awaitSeen waits until writes to a node past Kasoku are seen again.
+func (s *scene) awaitSeen(node int) {
 	s.Helper()
 	s.probes++
 	path := fmt.Sprint("/history/probe-", s.probes)

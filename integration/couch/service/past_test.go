@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// promised is after how long a write past Kasoku is seen.
-const promised = time.Second
+// maxDelay is after how long a write past Kasoku is seen.
+const maxDelay = time.Second
 
 // TestWritePast checks that a write to a node itself is seen from the moment when Kasoku
 // counts the row of any node's feed. How long that takes depends on the machine; on an idle
@@ -39,11 +39,11 @@ func TestWritePast(t *testing.T) {
 		// The node must have the last edition, which was made on the other.
 		first.AwaitRev(t, "/tweets/"+id, strings.Trim(n.Must(t, "GET", "/tweets/"+id, "").Header.Get("ETag"), `"`))
 		rows := map[*couch.Node]float64{first: rowsOf(t, kasoku, first), second: rowsOf(t, kasoku, second)}
-		heard := listen(t, first)
+		changed := listen(t, first)
 		text := fmt.Sprintf("edition %d of %s", i, id)
 		edit(t, first, id, text)
 		written := time.Now()
-		at, ok := <-heard
+		at, ok := <-changed
 		if !ok {
 			t.Fatal("the node's own feed has ended")
 		}
@@ -69,11 +69,11 @@ func TestWritePast(t *testing.T) {
 	if !full {
 		return
 	}
-	if slowest > promised {
-		t.Errorf("all pages showed a write past Kasoku after %v, not %v", slowest, promised)
+	if slowest > maxDelay {
+		t.Errorf("all pages showed a write past Kasoku after %v, not %v", slowest, maxDelay)
 	}
 	for _, lag := range lags {
-		if lag > promised.Seconds() {
+		if lag > maxDelay.Seconds() {
 			t.Errorf("lags of feeds: %v", lags)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSilentFeeds(t *testing.T) {
 		text := fmt.Sprint("news ", i)
 		b.AwaitRev(t, "/tweets/t00039", edit(t, a, "t00039", text))
 		// Answers that a node sent within the last second may be served as well.
-		couch.Await(t, "the lag to grow", func() bool { return time.Since(kept) > promised && lag() > promised.Seconds() })
+		couch.Await(t, "the lag to grow", func() bool { return time.Since(kept) > maxDelay && lag() > maxDelay.Seconds() })
 		for _, page := range pages("t00039") {
 			if got := n.Must(t, "GET", page, ""); !strings.Contains(got.Body, text) {
 				t.Errorf("%s is older than the reported lag (%s):\n%.600s", page, got.Header.Get("Cache-Status"), got.Body)
@@ -113,7 +113,7 @@ func TestSilentFeeds(t *testing.T) {
 		for _, proxy := range proxies {
 			proxy.Hold(false)
 		}
-		couch.Await(t, "the lag to be over", func() bool { return lag() < promised.Seconds() })
+		couch.Await(t, "the lag to be over", func() bool { return lag() < maxDelay.Seconds() })
 	}
 }
 
@@ -128,18 +128,18 @@ func listen(t *testing.T, node *couch.Node) <-chan time.Time {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan time.Time, 1)
+	changed := make(chan time.Time, 1)
 	go func() {
 		defer resp.Body.Close()
-		defer close(heard)
+		defer close(changed)
 		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 			if strings.HasPrefix(lines.Text(), `{"seq"`) {
-				heard <- time.Now()
+				changed <- time.Now()
 				return
 			}
 		}
 	}()
-	return heard
+	return changed
 }
 
 // rowsOf is how many rows of a node's feeds Kasoku has counted.
