@@ -223,7 +223,8 @@ func TestErrorHandlerCloses(t *testing.T) {
 	})
 }
 
-// TestErrorHandlerIsSlowAtTheEnd checks that Close waits up to a second for each batch, not for all.
+// TestErrorHandlerIsSlowAtTheEnd checks that Close waits up to a second for each batch, not for
+// all.
 func TestErrorHandlerIsSlowAtTheEnd(t *testing.T) {
 	f := func(each time.Duration, handled uint64, took time.Duration) {
 		t.Helper()

@@ -98,8 +98,8 @@ func expectSum(t *testing.T, l *Logger) Stats {
 	return s
 }
 
-// inBubble runs f in a synctest bubble with a Logger that sends to r. The bubble fails the test if a
-// goroutine remains.
+// inBubble runs f in a synctest bubble with a Logger that sends to r. The bubble fails the test
+// if a goroutine remains.
 func inBubble(t *testing.T, r *receiver, opts []Option, f func(t *testing.T, l *Logger)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

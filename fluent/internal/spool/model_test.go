@@ -55,8 +55,8 @@ func (m *model) open() {
 	m.spool = s
 }
 
-// append, next, done, reopen, sync, fill and the crashes are the actions that rapid draws; check runs
-// after each.
+// append, next, done, reopen, sync, fill and the crashes are the actions that rapid draws;
+// check runs after each.
 func (m *model) append(t *rapid.T) {
 	m.last++
 	e := &entry{number: m.last, size: rapid.IntRange(4, 700).Draw(t, "size"), records: rapid.IntRange(0, 9).Draw(t, "records")}
