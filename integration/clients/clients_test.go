@@ -20,7 +20,7 @@ const (
 	secret = "a secret that only clients and Kasoku know"
 )
 
-// scenarios make an SDK go through its steps; see goScenario.
+// scenarios runs the steps of one SDK against endpoint and returns the answers; see goScenario.
 type scenarios func(t *testing.T, endpoint, run string) string
 
 // twice runs a scenario directly and through Kasoku and compares the answers. between may
@@ -50,6 +50,7 @@ func twice(t *testing.T, name string, least int, scenario scenarios, between fun
 	}
 }
 
+// noProxy puts no proxy between Kasoku and DynamoDB Local.
 func noProxy(local string) string { return local }
 
 // run runs a program with the environment that makes an SDK sign with our key.
@@ -112,7 +113,7 @@ func TestGoThroughFaults(t *testing.T) {
 	}
 	for k := range kinds {
 		if losses.Count(k) == 0 {
-			t.Errorf("no read met the fault %q: the run does not test it", k)
+			t.Errorf("no read was given the fault %q: the run does not test it", k)
 		}
 	}
 }

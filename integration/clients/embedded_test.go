@@ -7,10 +7,10 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// inside runs a scenario against the embedded store, with the cache and without. Both must
-// return the same answers, and must refuse the same requests as DynamoDB Local, with the
-// same types of error. Its data and messages are not compared, since DynamoDB Local differs
-// from the service in both.
+// inside runs a scenario against the embedded store, with the cache and without. The answers of
+// both must be equal, and must refuse the same requests as DynamoDB Local, with the same types
+// of errors. DynamoDB Local's data and messages are not compared, since they differ from the
+// service's.
 func inside(t *testing.T, name string, least int, scenario scenarios) {
 	t.Helper()
 	ask := func(endpoint, run string) []answer {
@@ -40,7 +40,7 @@ func inside(t *testing.T, name string, least int, scenario scenarios) {
 	}
 	theirs := ask(harness.DynamoDBLocal(t), name+"-local")
 	if len(theirs) != len(bare) {
-		t.Fatalf("%d steps with DynamoDB Local, %d with the embedded store", len(theirs), len(bare))
+		t.Fatalf("got %d steps with DynamoDB Local and %d with the embedded store, want as many", len(theirs), len(bare))
 	}
 	refused := 0
 	for i := range bare {
@@ -57,12 +57,12 @@ func inside(t *testing.T, name string, least int, scenario scenarios) {
 	}
 }
 
-// better are the steps at which DynamoDB Local does less than the service does, or
-// names an error otherwise.
+// better are the steps at which DynamoDB Local does less than the service, or returns another type
+// of error.
 var better = map[string]bool{"endpoints": true, "tags": true, "backups": true, "partiql-insert-twice": true}
 
-// errorType is the type of the error that a scenario was answered with, in the
-// form of any of the SDKs; "" for none.
+// errorType returns the type of the error in an answer, in the form of any of the SDKs; "" if there
+// is none.
 func errorType(answer any) string {
 	outer, _ := answer.(map[string]any)
 	switch e := outer["error"].(type) {

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// scenario runs the Go SDK's steps and writes their answers down.
+// scenario runs the steps of the Go SDK and writes their answers to out.
 type scenario struct {
 	t       *testing.T
 	ctx     context.Context
@@ -29,8 +29,8 @@ type scenario struct {
 	out     bytes.Buffer
 }
 
-// goScenario talks to endpoint with an unchanged aws-sdk-go-v2 and returns the
-// answers as lines of JSON, as the scripts in other languages print them.
+// goScenario sends requests to endpoint with an unchanged aws-sdk-go-v2. It returns the answers as
+// lines of JSON, as the scripts in other languages print them.
 func goScenario(t *testing.T, endpoint, run string) string {
 	cfg := aws.Config{
 		Region:       "us-east-1",
@@ -54,8 +54,7 @@ func (s *scenario) table(name string) *string { return aws.String("go-" + s.run 
 // operation is the shape that all operations of the SDK's client have.
 type operation[I, O any] func(c *dynamodb.Client, ctx context.Context, in *I, options ...func(*dynamodb.Options)) (*O, error)
 
-// call runs one operation, writes its answer down, be it an error, and returns
-// it.
+// call runs one operation, writes its answer or error to the output, and returns the answer.
 func call[I, O any](s *scenario, step string, op operation[I, O], in *I) *O {
 	s.t.Helper()
 	out, err := op(s.db, s.ctx, in)
@@ -63,8 +62,7 @@ func call[I, O any](s *scenario, step string, op operation[I, O], in *I) *O {
 	return out
 }
 
-// read is call three times over: a cache answers at least the last time from
-// memory.
+// read runs call three times: a cache answers at least the last one from memory.
 func read[I, O any](s *scenario, step string, op operation[I, O], in *I) {
 	s.t.Helper()
 	for range 3 {

@@ -108,6 +108,7 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
+// sound returns the number of answers with status 200.
 func sound(answers []string) (n int) {
 	for _, a := range answers {
 		if strings.HasPrefix(a, "200") {

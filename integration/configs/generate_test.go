@@ -22,13 +22,13 @@ const createTable = `{"TableName":"many","BillingMode":"PAY_PER_REQUEST",
 "KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],
 "GlobalSecondaryIndexes":[{"IndexName":"by-g","KeySchema":[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"r","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}]}`
 
-// generator makes requests on few keys, so that they meet.
+// generator draws requests for few keys, so that many requests have the same key.
 type generator struct {
 	*rand.Rand
 	n int
 }
 
-// steps returns a list of n steps that depends on nothing but the seed.
+// steps returns a list of n steps, which depends on the seed only.
 func steps(seed uint64, n int) []step {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7))}
 	list := []step{{"CreateTable", createTable}}
@@ -75,7 +75,7 @@ func (g *generator) one(texts ...string) string { return texts[g.IntN(len(texts)
 
 func (g *generator) partition() string { return g.one("a", "b", "日本") }
 
-// key writes the sort key's number in one of several ways that mean the same.
+// key returns a sort key in one of the spellings of its number.
 func (g *generator) key() string {
 	n := g.IntN(4)
 	return fmt.Sprintf(`{"p":{"S":"%s"},"s":{"N":"%s"}}`, g.partition(), g.one(fmt.Sprint(n), fmt.Sprint(n), fmt.Sprintf("%d.0", n), fmt.Sprintf("%de0", n)))
@@ -112,7 +112,7 @@ func (g *generator) update() step {
 		g.one("", `,"ReturnValues":"ALL_NEW"`, `,"ReturnValues":"ALL_OLD"`))}
 }
 
-// distinct draws n keys that are not the same.
+// distinct draws n different keys.
 func (g *generator) distinct(n int) []string {
 	var keys []string
 	for _, i := range g.Perm(12)[:n] {

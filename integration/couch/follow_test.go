@@ -46,6 +46,7 @@ func (j *journal) rev(id string) string {
 	return j.revs[id]
 }
 
+// why returns the reasons for all resets.
 func (j *journal) why() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

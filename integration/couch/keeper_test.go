@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/follow"
 )
 
-// do sends a keeper's requests to the nodes.
+// do returns a function that sends a keeper's requests to the nodes.
 func do(nodes []*Node) follow.Do {
 	return func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -74,7 +74,7 @@ func TestKeeper(t *testing.T) {
 	nodes[0].Must(t, "DELETE", "/_replicator", "")
 	nodes[0].Do(t, "PUT", "/_replicator", "")
 	wantReplicated(1, "z")
-	Await(t, "both replications to have their documents again", func() bool {
+	Await(t, "the documents of both replications to exist again", func() bool {
 		for _, s := range k.States() {
 			if s.Kind != follow.DocumentReplication || s.Err != nil {
 				return false

@@ -69,7 +69,7 @@ func (n *Node) rev(t testing.TB, path string) string {
 	return strings.Trim(n.Must(t, "GET", path, "").Header.Get("ETag"), `"`)
 }
 
-// TestDataSet checks the sizes that measurements rest on.
+// TestDataSet checks the sizes of the data that measurements use.
 func TestDataSet(t *testing.T) {
 	n := Memory(t)
 	n.Must(t, "PUT", "/db", "")
@@ -219,8 +219,8 @@ func TestReplication(t *testing.T) {
 	a.AwaitRev(t, "/db/4", b.Must(t, "PUT", "/db/4", `{"n":4}`).Rev(t))
 }
 
-// TestViewBesideWrites checks that a view has all writes acknowledged before its request,
-// also of documents that are written again meanwhile.
+// TestViewBesideWrites checks that a view includes all writes acknowledged before its request, even
+// while the documents are written again.
 func TestViewBesideWrites(t *testing.T) {
 	const docs, rounds = 20, 15
 	n := Memory(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Proxy is another address of a node, which fails on command. While the node is away,
-// connections to it are accepted and closed without an answer.
+// Proxy is a reverse proxy in front of a node that injects faults on command. While the node is
+// down, the proxy accepts connections and closes them without an answer.
 type Proxy struct {
 	URL string
 	// Faults are injected into requests that are not live feeds. In Plan.Only they are "own"
@@ -37,7 +37,7 @@ type Proxy struct {
 	asked map[string]int // requests by method and target
 }
 
-// NewProxy returns a way to the node, which exists until the test ends.
+// NewProxy starts a proxy in front of the node. It runs until the test ends.
 func NewProxy(t testing.TB, n *Node) *Proxy {
 	t.Helper()
 	reverse, err := fault.Proxy(n.URL)
@@ -182,7 +182,7 @@ func (p *Proxy) feed(rw http.ResponseWriter, r *http.Request) {
 	p.next.ServeHTTP(f, r.WithContext(ctx))
 }
 
-// live is a live feed on its way to the client.
+// live is the response of a live feed, which is passed to the client line by line.
 type live struct {
 	http.ResponseWriter
 	proxy *Proxy

@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// restarts is how often nodes are restarted: KASOKU_RESTARTS, by default ten times.
+// restarts returns how often nodes are restarted: KASOKU_RESTARTS, ten times by default.
 func restarts(t *testing.T) int {
 	text := os.Getenv("KASOKU_RESTARTS")
 	if text == "" {
@@ -28,7 +28,7 @@ func restarts(t *testing.T) int {
 	return n
 }
 
-// seeded is KASOKU_SEED's source of numbers, 1 by default; "random" draws one.
+// seeded returns a random source with the seed KASOKU_SEED, 1 by default; "random" draws one.
 func seeded(t *testing.T) *rand.Rand {
 	seed := uint64(1)
 	switch text := os.Getenv("KASOKU_SEED"); text {
@@ -46,7 +46,7 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// startReplicating runs a service that keeps "db" replicated both ways between nodes.
+// startReplicating starts a service that keeps "db" replicated both ways between nodes.
 func startReplicating(t *testing.T, urls ...string) *couch.Service {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
@@ -68,8 +68,7 @@ func startReplicating(t *testing.T, urls ...string) *couch.Service {
 	return s
 }
 
-// revs are the winning revisions of all documents, by id, and how many conflicts
-// there are with them.
+// revs returns the winning revisions of all documents, by id.
 func (n *Node) revs(t testing.TB, db string) map[string]string {
 	t.Helper()
 	var all struct {
@@ -88,8 +87,8 @@ func (n *Node) revs(t testing.TB, db string) map[string]string {
 	return revs
 }
 
-// TestReplicationThroughRestarts writes to two nodes while one or the other is killed
-// and restarted, and wants both to end equal, with all that was written.
+// TestReplicationThroughRestarts writes to two nodes while one or the other is killed and
+// restarted. In the end they must be equal and have every document that was written.
 func TestReplicationThroughRestarts(t *testing.T) {
 	f := func(how string, hide ...string) {
 		t.Run(how, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// startService runs a service with a listener before nodes, and returns its address.
+// startService starts a service in front of nodes, with a listener, and returns its address.
 func startService(t *testing.T, urls ...string) string {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 8 << 20, Generations: 1 << 12})
@@ -80,13 +80,13 @@ func open(t *testing.T, addr, query string) (net.Conn, error) {
 	return conn, nil
 }
 
-// TestManyClientsOneFeed follows a node by 2,000 clients: the node has one feed, each
-// client gets every change in order, and an idle one costs little.
+// TestManyClientsOneFeed has 2,000 clients follow a node: the node has one feed, each client
+// receives every change in order, and an idle client uses little memory.
 func TestManyClientsOneFeed(t *testing.T) {
 	const (
 		clients  = 2000
 		changes  = 100
-		maxBytes = 48 << 10 // bytes of an idle client, its own end among it
+		maxBytes = 48 << 10 // of an idle client, including its own end of the connection
 	)
 	n := Disk(t)
 	w := NewProxy(t, n)
@@ -121,21 +121,21 @@ func TestManyClientsOneFeed(t *testing.T) {
 			for line == "\n" {
 				var err error
 				if line, err = r.ReadString('\n'); err != nil {
-					t.Fatalf("client %d: %v where %s should be", i, err, row)
+					t.Fatalf("client %d: %v, want %s", i, err, row)
 				}
 			}
 			if !strings.Contains(line, row) {
-				t.Fatalf("client %d: %s where %s should be", i, line, row)
+				t.Fatalf("client %d: got %s, want %s", i, line, row)
 			}
 		}
 		conn.Close()
 	}
 	if got := w.Asked("GET", "/db/_changes"); got != 1 {
-		t.Errorf("the node was asked for changes %d times", got)
+		t.Errorf("the node received %d requests for changes, want 1", got)
 	}
 }
 
-// inUse is the memory of the heap and of stacks that is in use.
+// inUse returns the memory in use on the heap and on stacks.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()

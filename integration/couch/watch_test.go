@@ -15,8 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// watched is a table before two real nodes, each behind a way that can fail, which
-// watchDatabase "db".
+// watched is a table that follows "db" on real nodes, each behind a proxy that injects faults.
 type watched struct {
 	testing.TB
 	nodes    []*Node
@@ -50,7 +49,7 @@ func watchDatabase(t *testing.T, nodes ...*Node) *watched {
 	return w
 }
 
-// get is the way of a follower's requests to a node.
+// get returns a function that sends a follower's requests to a node.
 func get(n *Node) follow.Get {
 	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
 		req, err := http.NewRequestWithContext(ctx, "GET", n.URL+target, nil)
@@ -65,18 +64,18 @@ func get(n *Node) follow.Get {
 	}
 }
 
-// copied is a copy of a document, kept as a service would.
+// copied is a cached copy of a document, as a service would store it.
 type copied struct {
 	*watched
 	stamp cache.Stamp
 }
 
-// keep makes a copy of a document as soon as one of the nodes may be read for it.
+// keep caches a copy of a document as soon as a node's answer may be cached.
 func (w *watched) keep(id string) *copied {
 	w.Helper()
 	g := follow.NewTagger("s")
 	name, c := []byte("db"), &copied{watched: w}
-	Await(w, "a node whose answer may be kept", func() bool {
+	Await(w, "a node whose answer may be cached", func() bool {
 		c.stamp = w.cache.Note(g.Database(name), g.Documents(name), g.Document(name, []byte(id)))
 		return w.db.Current([]byte(id)) != 0 && w.db.Servable(w.cache.Now())
 	})
@@ -85,8 +84,8 @@ func (w *watched) keep(id string) *copied {
 
 func (c *copied) valid() bool { return c.cache.Current(&c.stamp) }
 
-// current waits until the answers of these nodes, and no others, may be kept for a
-// document, or for views if id is "".
+// current waits until the answers of exactly these nodes may be cached for a document, or for
+// views if id is "".
 func (w *watched) current(id string, want follow.NodeSet) {
 	w.Helper()
 	var of []byte
@@ -125,17 +124,17 @@ func TestWatchThroughKills(t *testing.T) {
 		id := fmt.Sprint("doc", round)
 		c := w.keep(id)
 		n.Must(t, "PUT", "/db/"+id, "{}")
-		Await(t, "the copy to be out of reach", func() bool { return !c.valid() })
+		Await(t, "the copy to be invalid", func() bool { return !c.valid() })
 		w.current("", 0b11)
 
 		c = w.keep(id)
 		n.Kill()
-		Await(t, "copies to be given out no more", func() bool { return !w.db.Servable(w.cache.Now()) })
+		Await(t, "copies not to be served", func() bool { return !w.db.Servable(w.cache.Now()) })
 		w.table.SetUp(away, false)
 		w.current(id, there)
-		Await(t, "copies to be given out again", func() bool { return w.db.Servable(w.cache.Now()) })
+		Await(t, "copies to be served again", func() bool { return w.db.Servable(w.cache.Now()) })
 		if !c.valid() {
-			t.Error("a copy is lost since a node is away")
+			t.Error("the copy is invalid because a node is down")
 		}
 		rev := other.Must(t, "PUT", "/db/missed-"+id, "{}").Rev(t)
 		Await(t, "the row of a write that the node misses", func() bool { return w.db.Current([]byte("missed-"+id)) == there })
@@ -146,8 +145,8 @@ func TestWatchThroughKills(t *testing.T) {
 	}
 }
 
-// TestWatchLag checks that a node that lacks a change gets no reads for it, that the metrics
-// show that, and that it ends when the node gets the change.
+// TestWatchLag checks that a node that lacks a change is not read for the changed document,
+// that the metrics show its lag, and that both end when the node has the change.
 func TestWatchLag(t *testing.T) {
 	a, b := Disk(t), Disk(t)
 	a.Must(t, "PUT", "/db", "")
@@ -161,16 +160,16 @@ func TestWatchLag(t *testing.T) {
 	const lag = `kasoku_couch_lag_seconds{node="node1",service="s"}`
 	Await(t, "the lag to grow", func() bool { return w.metric(lag) > 0.5 })
 	if got := w.metric(`kasoku_couch_lag_seconds{node="node0",service="s"}`); got != 0 {
-		t.Errorf("a node that lacks nothing lags by %v", got)
+		t.Errorf("lag of a node that has all changes: got %v, want 0", got)
 	}
 	if got := w.metric(`kasoku_couch_feed_lag_seconds{node="node1",service="s"}`); got > 1 {
-		t.Errorf("its feed lags by %v, although it is followed", got)
+		t.Errorf("feed lag of a node that is followed: got %v, want at most 1", got)
 	}
 	Replicate(t, a, b, "db")
 	b.AwaitRev(t, "/db/x", rev)
 	w.current("", 0b11)
 	if got := w.metric(lag); got != 0 {
-		t.Errorf("the lag is still %v", got)
+		t.Errorf("lag after the node has the change: got %v, want 0", got)
 	}
 }
 
@@ -189,7 +188,7 @@ func TestWatchFeedFaults(t *testing.T) {
 			fault(w.proxies[i])
 			n.Must(t, "PUT", "/db/"+id, "{}")
 			n.Must(t, "PUT", "/db/other-"+id, "{}")
-			Await(t, what+": the copy to be out of reach", func() bool { return !c.valid() || !w.db.Servable(w.cache.Now()) })
+			Await(t, what+": the copy to be invalid", func() bool { return !c.valid() || !w.db.Servable(w.cache.Now()) })
 			mend(w.proxies[i])
 			Await(t, what+": the row", func() bool { return !c.valid() })
 			w.current("", 0b11)
@@ -214,15 +213,15 @@ func TestWatchUnfollowed(t *testing.T) {
 	w.proxies[1].Hold(true)
 	Await(t, "the end of max_unfollowed", func() bool { return !w.db.Servable(w.cache.Now()) })
 	if got := w.metric(`kasoku_couch_unfollowed_databases{service="s"}`); got != 1 {
-		t.Errorf("%v databases are not followed", got)
+		t.Errorf("got %v unfollowed databases, want 1", got)
 	}
 	if lag := w.metric(`kasoku_couch_feed_lag_seconds{node="node1",service="s"}`); lag < 1 {
-		t.Errorf("the feed lags by %v", lag)
+		t.Errorf("feed lag: got %v, want at least 1", lag)
 	}
 	w.proxies[1].Hold(false)
-	Await(t, "the feed to be heard of", func() bool { return w.db.Servable(w.cache.Now()) })
+	Await(t, "the feed to continue", func() bool { return w.db.Servable(w.cache.Now()) })
 	if !c.valid() {
-		t.Error("the copy is lost although nothing has changed")
+		t.Error("the copy is invalid although nothing has changed")
 	}
 }
 
@@ -236,7 +235,7 @@ func TestWatchRecreation(t *testing.T) {
 	w.current("", 0b11)
 	c, born := w.keep("x"), w.db.Incarnation()
 	a.Must(t, "DELETE", "/db", "")
-	Await(t, "the copy to be out of reach", func() bool { return !c.valid() && !w.db.Servable(w.cache.Now()) })
+	Await(t, "the copy to be invalid", func() bool { return !c.valid() && !w.db.Servable(w.cache.Now()) })
 	w.current("x", 0)
 	b.Must(t, "DELETE", "/db", "")
 	a.Must(t, "PUT", "/db", "")

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/integration/fault"
 )
 
-// TestHistoryWithBothNodesWritten is TestHistory with writes to both nodes; each of them fails, is killed
-// and returns. In the end they are equal and have everything that was acknowledged.
+// TestHistoryWithBothNodesWritten is TestHistory with writes to both nodes. Each of them fails, is
+// killed and restarted. In the end they are equal and have every acknowledged write.
 func TestHistoryWithBothNodesWritten(t *testing.T) {
 	s := newScene(t, Config{NoDeletes: true, Retried: true, Spread: true})
 	s.healthy("nothing fails")
@@ -31,7 +31,7 @@ func TestHistoryWithBothNodesWritten(t *testing.T) {
 			s.stage(fmt.Sprintf("node %d is dead", node))
 			s.nodes[node].Restart(t)
 			s.replicated()
-			s.stage("it returns")
+			s.stage("it is back")
 			s.run.Away(false)
 			s.run.SetDiverged(false)
 		}
@@ -41,7 +41,7 @@ func TestHistoryWithBothNodesWritten(t *testing.T) {
 	s.equal()
 }
 
-// replicated waits until each node has what the other had at the call.
+// replicated waits until each node has the documents that the other had at the time of the call.
 func (s *scene) replicated() {
 	s.Helper()
 	for from, n := range s.nodes {
@@ -90,7 +90,7 @@ func revisions(acked map[string][]string) (n int) {
 	return n
 }
 
-// history are the revisions that a document has had on a node.
+// history returns the revisions that a document has had on a node.
 func (s *scene) history(n *couch.Node, id string) map[string]bool {
 	s.Helper()
 	var leaves []struct {

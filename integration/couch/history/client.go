@@ -20,7 +20,7 @@ type client struct {
 	own    own
 }
 
-// own is the last write of a client through the accelerator.
+// own is a client's last write through the accelerator.
 type own struct {
 	key, gen int32
 	epoch    int
@@ -175,6 +175,7 @@ func (c *client) ask(ctx context.Context, s *source) (seen rows, how string, ok 
 	return seen, how, true
 }
 
+// one returns 1 for true and 0 for false.
 func one(yes bool) int64 {
 	if yes {
 		return 1
@@ -212,7 +213,7 @@ func (c *client) invalid(s *source, a answer, err error) {
 	})
 }
 
-// write writes a document in one of the ways available to it, and then reads it.
+// write writes a document through the accelerator or directly to a node, and then reads it.
 func (c *client) write(ctx context.Context, key int32) {
 	url, past := c.cfg.Through, false
 	switch {

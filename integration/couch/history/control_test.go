@@ -38,9 +38,9 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// TestRefuses checks that a run refutes two simple accelerators: one caches answers for two
-// seconds and drops a document that is written through it, the other uses two nodes in turn
-// and caches nothing.
+// TestRefuses checks that a run finds violations of two simple accelerators: one caches answers for
+// two seconds and drops a document that is written through it; the other uses two nodes in turn and
+// caches nothing.
 func TestRefuses(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
 	f := func(name, db, origins string, service ...string) {

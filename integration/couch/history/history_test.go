@@ -28,9 +28,9 @@ func TestHistory(t *testing.T) {
 		s.proxies[1].Faults.Clear()
 
 		s.proxies[0].Faults.Set(reads(8, fault.Garbage, fault.ResetBody))
-		s.stage("one node spoils reads")
+		s.stage("one node sends damaged answers")
 		s.proxies[0].Faults.Clear()
-		s.stage("it stops to") // failed requests are still in flight
+		s.stage("the faults end") // failed requests are still in flight
 		s.healthy("nothing fails any more")
 
 		// A write to a node that Kasoku can't reach is seen when Kasoku can reach it again,
@@ -47,8 +47,8 @@ func TestHistory(t *testing.T) {
 	s.end()
 }
 
-// TestHistoryWhileWriterFails is TestHistory while the node that takes the writes fails. Writes that
-// only it had may be lost when it dies; all other rules apply.
+// TestHistoryWhileWriterFails is TestHistory while the node that takes the writes fails. Writes
+// that no other node has may be lost when it is killed; all other rules apply.
 func TestHistoryWhileWriterFails(t *testing.T) {
 	s := newScene(t, Config{NoDeletes: true, Retried: true})
 	for range rounds(t, 0) {
@@ -57,8 +57,8 @@ func TestHistoryWhileWriterFails(t *testing.T) {
 		s.proxies[0].Faults.Set(plan)
 		s.stage("the writer fails")
 		s.proxies[0].Faults.Clear()
-		s.stage("it stops to") // failed requests are still in flight
-		s.healthy("it does not any more")
+		s.stage("the faults end") // failed requests are still in flight
+		s.healthy("nothing fails any more")
 
 		s.run.Losing(s.nodes[0].Kill)
 		s.stage("the writer is dead")

@@ -142,9 +142,9 @@ func (l *Ledger) settle(w *Write) {
 	}
 }
 
-// Lose records that acknowledged writes may be lost from now on, since the only node that
-// has them is about to be killed; with false, that it was killed. Writes that begin later
-// and are acknowledged count.
+// Lose(true) records that acknowledged writes may be lost from now on, because the only node that
+// has them is about to be killed, and Lose(false) that it was killed. Writes that begin after that
+// must not be lost once they are acknowledged.
 func (l *Ledger) Lose(losing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +188,7 @@ func (l *Ledger) Check(f Floor, s Seen) string {
 		}
 	}
 	if s.Gen < f.Gen {
-		return fmt.Sprintf("shows generation %d; %d was to be seen", s.Gen, f.Gen)
+		return fmt.Sprintf("shows generation %d, want at least %d", s.Gen, f.Gen)
 	}
 	l.lag(f, s)
 	return ""
@@ -203,7 +203,7 @@ func (l *Ledger) absent(f Floor) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("shows no document; generation %d was to be seen", f.Gen)
+	return fmt.Sprintf("shows no document, want at least generation %d", f.Gen)
 }
 
 // lag updates the maximum lag of reads behind writes past the accelerator.

@@ -39,48 +39,48 @@ func TestLedger(t *testing.T) {
 
 	f("nothing more", Seen{1, 1}, "", func(*Ledger) {})
 	f("fresh", Seen{2, 2}, "", write)
-	f("stale", Seen{1, 1}, "2 was to be seen", write)
-	f("stale, number untold", Seen{1, NoNumber}, "2 was to be seen", write)
-	f("lost", Seen{}, "no document", write)
-	f("under way, not seen", Seen{1, 1}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
-	f("under way, seen", Seen{2, 2}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
+	f("stale", Seen{1, 1}, "want at least 2", write)
+	f("stale, without a number", Seen{1, NoNumber}, "want at least 2", write)
+	f("missing", Seen{}, "no document", write)
+	f("in flight, not seen", Seen{1, 1}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
+	f("in flight, seen", Seen{2, 2}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
 	f("no answer, not seen", Seen{1, 1}, "", func(l *Ledger) { l.Unanswered(begin(l, Write{N: 2, Gen: 2})) })
-	f("no answer, replaced", Seen{2, 2}, "3 was to be seen", func(l *Ledger) {
+	f("no answer, replaced", Seen{2, 2}, "want at least 3", func(l *Ledger) {
 		l.Unanswered(begin(l, Write{N: 2, Gen: 2}))
 		l.Acknowledged(begin(l, Write{N: 3, Gen: 3}), 3, at(2))
 	})
 	f("refused, seen", Seen{2, 2}, "was refused", func(l *Ledger) { l.Refused(begin(l, Write{N: 2, Gen: 2})) })
-	f("from nowhere", Seen{2, 7}, "no client wrote", write)
+	f("number of no write", Seen{2, 7}, "no client wrote", write)
 	f("another generation", Seen{3, 2}, "it was written as 2", write)
 	f("past, within the bound", Seen{1, 1}, "", past(25))
-	f("past, beyond the bound", Seen{1, 1}, "2 was to be seen", past(15))
+	f("past, beyond the bound", Seen{1, 1}, "want at least 2", past(15))
 	f("past, seen", Seen{2, 2}, "", past(15))
 	f("deleted", Seen{}, "", remove)
-	f("deleted, shown", Seen{1, 1}, "2 was to be seen", remove)
+	f("deleted, shown", Seen{1, 1}, "want at least 2", remove)
 	f("deletion shown", Seen{2, 2}, "of a deletion", remove)
-	f("deletion under way", Seen{}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2, Delete: true}) })
+	f("deletion in flight", Seen{}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2, Delete: true}) })
 	f("deletion unanswered", Seen{}, "", func(l *Ledger) { l.Unanswered(begin(l, Write{N: 2, Gen: 2, Delete: true})) })
 	f("deletion refused", Seen{}, "no document", func(l *Ledger) { l.Refused(begin(l, Write{N: 2, Gen: 2, Delete: true})) })
 	f("deleted and written", Seen{}, "no document", func(l *Ledger) {
 		remove(l)
 		l.Acknowledged(begin(l, Write{N: 3}), 3, at(2))
 	})
-	f("forgotten", Seen{1, 1}, "", func(l *Ledger) {
+	f("lost with the node", Seen{1, 1}, "", func(l *Ledger) {
 		write(l)
 		lose(l)
 	})
-	f("forgotten, under way then", Seen{1, 1}, "", func(l *Ledger) {
+	f("in flight when the node was killed", Seen{1, 1}, "", func(l *Ledger) {
 		w := begin(l, Write{N: 2, Gen: 2})
 		lose(l)
 		l.Acknowledged(w, 2, at(1))
 	})
-	f("written while it dies", Seen{1, 1}, "", func(l *Ledger) {
+	f("begun while the node is killed", Seen{1, 1}, "", func(l *Ledger) {
 		l.Lose(true)
 		w := begin(l, Write{N: 2, Gen: 2})
 		l.Lose(false)
 		l.Acknowledged(w, 2, at(1))
 	})
-	f("written after what is forgotten", Seen{1, 1}, "2 was to be seen", func(l *Ledger) {
+	f("written after the kill", Seen{1, 1}, "want at least 2", func(l *Ledger) {
 		lose(l)
 		write(l)
 	})
@@ -99,10 +99,10 @@ func TestLedgerWithBothNodesWritten(t *testing.T) {
 		now := l.Now(at)
 		o := own{key: 3, gen: w.Gen, epoch: w.epoch}
 		if got := now.result(3, o, diverged).Gen; got != want {
-			t.Errorf("after %v generation %d is to be seen, want %d", at, got, want)
+			t.Errorf("after %v a read must show generation %d, want %d", at, got, want)
 		}
 		if got := now.result(4, o, true).Gen; got != 0 {
-			t.Errorf("after %v generation %d of another document is to be seen", at, got)
+			t.Errorf("after %v a read must show generation %d of another document, want none", at, got)
 		}
 	}
 	nothing := &Write{epoch: lossy}
@@ -117,8 +117,8 @@ func TestLedgerWithBothNodesWritten(t *testing.T) {
 	f(2500*time.Millisecond, second, false, 0)
 }
 
-// TestLedgerAtStartOfRead checks that a read must show what was acknowledged when it began, and that
-// its lag is measured.
+// TestLedgerAtStartOfRead checks that a read must show what was acknowledged when it began, and
+// that its lag is measured.
 func TestLedgerAtStartOfRead(t *testing.T) {
 	l := &Ledger{Bound: time.Minute}
 	began := l.Now(0)
@@ -132,9 +132,9 @@ func TestLedgerAtStartOfRead(t *testing.T) {
 	l.Begin(x)
 	l.Acknowledged(x, 2, 2*time.Second)
 	if got := l.Check(l.Now(5*time.Second), Seen{1, 1}); got != "" || l.MaxLag() != 3*time.Second {
-		t.Errorf("a read within the bound: %q, behind by %v", got, l.MaxLag())
+		t.Errorf("a read within the bound: got %q and a lag of %v, want no violation and 3s", got, l.MaxLag())
 	}
 	if wrong := l.Acknowledged(x, 3, time.Second); wrong == "" {
-		t.Error("a write of another generation than it could make was accepted")
+		t.Error("an acknowledgement with another generation was accepted")
 	}
 }

@@ -140,19 +140,19 @@ func (r *Run) Stop() Result {
 	return r.result
 }
 
-// Losing calls what, by which earlier acknowledged writes may be lost.
-func (r *Run) Losing(what func()) {
+// Losing calls kill, after which writes that were acknowledged before may be lost.
+func (r *Run) Losing(kill func()) {
 	lose := func(losing bool) {
 		for i := range r.ledgers {
 			r.ledgers[i].Lose(losing)
 		}
 	}
 	lose(true)
-	what()
+	kill()
 	lose(false)
 }
 
-// SetDiverged sets whether the nodes may lack each other's changes for a long time.
+// SetDiverged sets whether each node may lack the other's changes for a long time.
 func (r *Run) SetDiverged(diverged bool) { r.diverged.Store(diverged) }
 
 // Counts returns the result so far.

@@ -16,8 +16,8 @@ import (
 // more than a feed takes to announce it, which depends on the machine.
 const bound = 5 * time.Second
 
-// scene is two nodes, the ways to them that fail on command, and a run of clients of
-// the Kasoku before them.
+// scene is two nodes, the proxies in front of them that inject faults, a Kasoku in front of these,
+// and a run of clients.
 type scene struct {
 	*testing.T
 	nodes   [2]*couch.Node
@@ -65,7 +65,7 @@ func (s *scene) stage(name string) (failed, invalid int64) {
 	return failed, invalid
 }
 
-// awaitSeen waits until writes to a node past Kasoku are seen again.
+// awaitSeen waits until Kasoku shows writes to a node itself again.
 func (s *scene) awaitSeen(node int) {
 	s.Helper()
 	s.probes++
@@ -73,10 +73,10 @@ func (s *scene) awaitSeen(node int) {
 	s.nodes[node].Must(s, "PUT", path, "{}")
 	by := &couch.Node{URL: s.run.cfg.Through}
 	couch.Await(s, path, func() bool { return by.Do(s, "GET", path, "").Status == 200 })
-	s.stage("it returns")
+	s.stage("it is back")
 }
 
-// healthy is a stage in which no client may notice anything.
+// healthy is a stage in which no read may fail.
 func (s *scene) healthy(name string) {
 	s.Helper()
 	if failed, invalid := s.stage(name); failed > 0 || invalid > 0 {
@@ -94,7 +94,7 @@ func (s *scene) end() {
 	result := s.run.Stop()
 	report(s.T, &result)
 	if result.Hits*20 < result.Reads+result.Results {
-		s.Errorf("only %d of %d reads were answered from memory: the run proves little", result.Hits, result.Reads+result.Results)
+		s.Errorf("only %d of %d reads were answered from memory: the run hardly tests the cache", result.Hits, result.Reads+result.Results)
 	}
 	for _, v := range result.Violations {
 		s.Error(v)
@@ -117,7 +117,7 @@ func rounds(t *testing.T, usually int) int {
 	return n
 }
 
-// reads are faults in answers to reads, each one in so many.
+// reads returns faults in answers to reads. Each kind affects one in oneIn.
 func reads(oneIn int, kinds ...fault.Kind) fault.Plan {
 	p := fault.Plan{OneIn: map[fault.Kind]int{}, Only: []string{"read"}, DelayFor: 300 * time.Millisecond}
 	for _, k := range kinds {
