@@ -36,7 +36,7 @@ func TestRatiosPairRounds(t *testing.T) {
 	}
 }
 
-func TestOverheadLeavesContentOut(t *testing.T) {
+func TestOverheadExcludesContent(t *testing.T) {
 	const small, large, each = 10, 1000, 96.0
 	content := 0
 	for i := small; i < large; i++ {
@@ -57,7 +57,7 @@ func TestLiveHeapFollowsGOGC(t *testing.T) {
 	}
 }
 
-func TestReportJudgesWhatWasMeasured(t *testing.T) {
+func TestReportHasGoalsOfMeasurements(t *testing.T) {
 	r := &report{Machine: "test", storm: 3, idle: 10 << 10}
 	floor := samplesOf(10_000, 10_000)
 	r.add(getHit, nameFloor, nameFloor, floor, floor, "")

@@ -41,7 +41,7 @@ func TestItemsMatchTheirNumbers(t *testing.T) {
 	}
 }
 
-func TestAnswersAreJSONOfTheLengthExpected(t *testing.T) {
+func TestAnswersHaveExpectedLength(t *testing.T) {
 	for _, set := range []Set{Even, Mixed} {
 		for _, text := range [][]byte{
 			set.AppendGetAnswer(nil, 17), set.AppendQueryAnswer(nil, 17), set.AppendBatchAnswer(nil, []int{1, 17}), set.AppendTableAnswer(nil), set.CreateTable(),

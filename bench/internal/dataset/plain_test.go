@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestPlainAnswersHoldTheItems(t *testing.T) {
+func TestPlainAnswers(t *testing.T) {
 	for i := range 100 {
 		var typed struct {
 			Item map[string]map[string]string

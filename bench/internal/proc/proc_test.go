@@ -45,7 +45,7 @@ func self(t *testing.T, role string) Command {
 	return Command{Name: role, Args: []string{exe}, Env: []string{"PROC_TEST_ROLE=" + role}, Dir: t.TempDir()}
 }
 
-func TestServerIsStartedMeasuredAndStopped(t *testing.T) {
+func TestServer(t *testing.T) {
 	p, err := Start(self(t, "server"))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestServerIsStartedMeasuredAndStopped(t *testing.T) {
 	}
 }
 
-func TestServerThatDoesNotStartIsQuoted(t *testing.T) {
+func TestErrorQuotesOutputOfServer(t *testing.T) {
 	c := self(t, "broken")
 	_, err := Start(c)
 	if err == nil || !strings.Contains(err.Error(), "no luck today") {
