@@ -46,9 +46,9 @@ func drivers() []driver {
 	}
 }
 
-// does reports whether the client supports a step. The document clients don't convert values
+// supports reports whether the client supports a step. The document clients don't convert values
 // in legacy parameters.
-func (c driver) does(s step) bool {
+func (c driver) supports(s step) bool {
 	return c.name != "document" || !bytes.Contains(s.Params, []byte("AttributeValueList")) && !bytes.Contains(s.Params, []byte("AttributeUpdates"))
 }
 

@@ -46,9 +46,9 @@ func create(t *testing.T, endpoint, prefix string) {
 	}
 }
 
-// all does the steps with some clients at once, through dax and at endpoint, where both
+// runAll does the steps with some clients at once, through dax and at endpoint, where both
 // have their tables at origin.
-func all(t *testing.T, some []driver, dax, endpoint, origin, run string) {
+func runAll(t *testing.T, some []driver, dax, endpoint, origin, run string) {
 	t.Helper()
 	run = unique(run)
 	every, err := steps()
@@ -61,7 +61,7 @@ func all(t *testing.T, some []driver, dax, endpoint, origin, run string) {
 			for _, side := range []string{"x", "y"} {
 				create(t, origin, c.name+"-"+run+"-"+side+"-")
 			}
-			steps := slices.DeleteFunc(slices.Clone(every), func(s step) bool { return !c.does(s) })
+			steps := slices.DeleteFunc(slices.Clone(every), func(s step) bool { return !c.supports(s) })
 			input, err := lines(steps)
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +81,7 @@ func all(t *testing.T, some []driver, dax, endpoint, origin, run string) {
 // Local with the replies of SDKs from DynamoDB Local itself.
 func TestDynamoDBLocal(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
-	all(t, drivers(), serve(t, local, auth...).DAX, local, local, "local")
+	runAll(t, drivers(), serve(t, local, auth...).DAX, local, local, "local")
 }
 
 // TestEmbedded compares the two fronts of one node with the embedded store, as some of the
@@ -90,5 +90,5 @@ func TestEmbedded(t *testing.T) {
 	node := serve(t, "embedded:./data", "auth: {mode: none}")
 	// Two write all that there is: Python's numbers as decimals, JavaScript's as doubles.
 	some := slices.DeleteFunc(drivers(), func(c driver) bool { return c.name != "python" && c.name != "javascript3" })
-	all(t, some, node.DAX, node.URL, node.URL, "own")
+	runAll(t, some, node.DAX, node.URL, node.URL, "own")
 }

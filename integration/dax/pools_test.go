@@ -14,16 +14,16 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// patient are the clients that continue after a node has closed idle connections. The
+// reconnecting are the clients that continue after a node has closed idle connections. The
 // JavaScript clients then wait forever for a reply over the closed connection.
-var patient = []string{"python", "java"}
+var reconnecting = []string{"python", "java"}
 
 // TestRestartUnderPools kills and restarts a node under clients that keep connections to it
 // and numbers of attribute lists from it.
 func TestRestartUnderPools(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
 	node := serve(t, local, auth...)
-	some := slices.DeleteFunc(drivers(), func(c driver) bool { return !slices.Contains(patient, c.name) })
+	some := slices.DeleteFunc(drivers(), func(c driver) bool { return !slices.Contains(reconnecting, c.name) })
 	var arrived sync.WaitGroup
 	arrived.Add(2 * len(some)) // both sides
 	restarted := make(chan struct{})

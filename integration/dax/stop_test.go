@@ -28,7 +28,7 @@ type worker struct {
 // run makes requests until enough were answered after the restart.
 func (w *worker) run(t *testing.T, warm func(), restarted <-chan struct{}) {
 	const enough = 20
-	for afresh := 0; afresh < enough; {
+	for afterRestart := 0; afterRestart < enough; {
 		answered := w.request(t)
 		if w.good == enough {
 			warm()
@@ -39,7 +39,7 @@ func (w *worker) run(t *testing.T, warm func(), restarted <-chan struct{}) {
 		}
 		select {
 		case <-restarted:
-			afresh++
+			afterRestart++
 		default:
 		}
 	}

@@ -134,14 +134,14 @@ func (in *Injector) pick(p *Plan, op string) Kind {
 	}
 	turn := in.turn.Add(1)
 	for k := Delay; k < kinds; k++ {
-		if n := p.OneIn[k]; n > 0 && p.strikes(k, n, turn) {
+		if n := p.OneIn[k]; n > 0 && p.applies(k, n, turn) {
 			return k
 		}
 	}
 	return None
 }
 
-func (p *Plan) strikes(k Kind, n int, turn int64) bool {
+func (p *Plan) applies(k Kind, n int, turn int64) bool {
 	if p.Steady {
 		return turn%int64(n) == int64(k)%int64(n)
 	}

@@ -108,14 +108,14 @@ func TestProxy(t *testing.T) {
 func TestSteady(t *testing.T) {
 	in := &Injector{}
 	plan := &Plan{Steady: true, OneIn: map[Kind]int{Throttle: 5, Garbage: 5, Late: 10}, Only: []string{"PutItem"}}
-	struck := map[Kind]int{}
+	injected := map[Kind]int{}
 	for range 20 {
-		struck[in.pick(plan, "PutItem")]++
+		injected[in.pick(plan, "PutItem")]++
 		if kind := in.pick(plan, "GetItem"); kind != None {
 			t.Errorf("%s struck an operation that the plan leaves alone", kind)
 		}
 	}
-	if struck[Throttle] != 4 || struck[Garbage] != 4 || struck[Late] != 2 || struck[None] != 10 {
-		t.Errorf("20 requests met %v", struck)
+	if injected[Throttle] != 4 || injected[Garbage] != 4 || injected[Late] != 2 || injected[None] != 10 {
+		t.Errorf("20 requests met %v", injected)
 	}
 }

@@ -63,13 +63,13 @@ func TestTwemproxy(t *testing.T) {
 			if got := mustAsk(t, "GET", node.URL+"/value?key="+missing); got.status != http.StatusOK || got.body != `{"n":1}` {
 				t.Errorf("a miss is answered with %+v", got)
 			}
-			Await(t, "the value behind the proxy", func() bool { return holds(t, servers, missing) == 1 })
+			Await(t, "the value behind the proxy", func() bool { return countHolders(t, servers, missing) == 1 })
 		})
 	}
 }
 
-// holds is how many servers have a key.
-func holds(t *testing.T, servers []*Server, key string) (n int) {
+// countHolders is how many servers have a key.
+func countHolders(t *testing.T, servers []*Server, key string) (n int) {
 	t.Helper()
 	for _, s := range servers {
 		n += len(s.Held(t, key))

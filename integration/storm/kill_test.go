@@ -87,7 +87,7 @@ func TestNoDoubleExecution(t *testing.T) {
 	client := many(t, writers)
 	must(t, client, origin, "CreateTable", createTable)
 	node := harness.Start(t, harness.Options{Origin: origin, Service: open})
-	strike(faults)
+	injectFaults(faults)
 
 	var acked, unknown atomic.Int64
 	var wg sync.WaitGroup
@@ -126,8 +126,8 @@ func TestNoDoubleExecution(t *testing.T) {
 	}
 }
 
-// strike injects the faults that tempt a proxy to repeat a write.
-func strike(in *fault.Injector) {
+// injectFaults injects the faults that tempt a proxy to repeat a write.
+func injectFaults(in *fault.Injector) {
 	in.Set(fault.Plan{LateBy: 50 * time.Millisecond, OneIn: map[fault.Kind]int{
 		fault.Throttle: 20, fault.ErrorBefore: 60, fault.ErrorAfter: 60, fault.Garbage: 60,
 		fault.ResetBefore: 60, fault.ResetAfter: 60, fault.ResetBody: 60, fault.Late: 60,

@@ -24,18 +24,18 @@ import (
 type follower struct {
 	url, form string
 
-	mu    sync.Mutex
-	since string
-	revs  map[string]string // the last one received of each document
-	broke int               // feeds that broke off
-	alone string            // the answer to a request for a feed that was not a shared one's
+	mu       sync.Mutex
+	since    string
+	revs     map[string]string // the last one received of each document
+	broke    int               // feeds that broke off
+	unshared string            // the answer to a request for a feed that was not a shared one's
 }
 
-// again is how long a client waits that got no feed.
-const again = 20 * time.Millisecond
+// retryDelay is how long a client waits that got no feed.
+const retryDelay = 20 * time.Millisecond
 
 func (f *follower) follow(ctx context.Context) {
-	pause := time.NewTicker(again)
+	pause := time.NewTicker(retryDelay)
 	defer pause.Stop()
 	for ctx.Err() == nil {
 		if f.feed(ctx) {
@@ -52,7 +52,7 @@ func (f *follower) follow(ctx context.Context) {
 func (f *follower) feed(ctx context.Context) bool {
 	req, err := http.NewRequestWithContext(ctx, "GET", f.target(), nil)
 	if err != nil {
-		f.set(func() { f.alone = err.Error() })
+		f.set(func() { f.unshared = err.Error() })
 		return false
 	}
 	resp, err := http.DefaultClient.Do(req)
@@ -64,7 +64,7 @@ func (f *follower) feed(ctx context.Context) bool {
 		return false
 	}
 	if how := resp.Header.Get("Cache-Status"); !strings.Contains(how, "collapsed") {
-		f.set(func() { f.alone = resp.Status + " " + how })
+		f.set(func() { f.unshared = resp.Status + " " + how })
 	}
 	switch f.form {
 	case "eventsource":
@@ -223,8 +223,8 @@ func TestFeedsThroughFailover(t *testing.T) {
 	cancel()
 	done.Wait()
 	for _, f := range all {
-		if f.alone != "" {
-			t.Errorf("a client by %s has not shared a feed: %s", f.form, f.alone)
+		if f.unshared != "" {
+			t.Errorf("a client by %s has not shared a feed: %s", f.form, f.unshared)
 		}
 	}
 }
