@@ -31,7 +31,7 @@ func TestSteps(t *testing.T) {
 		delete(operations, operation)
 	}
 	if len(operations) != 0 {
-		t.Errorf("operations that DAX clients don't know: %v", operations)
+		t.Errorf("got operations that DAX doesn't have: %v", operations)
 	}
 	if _, err := parse("name GetItem {"); err == nil {
 		t.Error("a step without JSON is accepted")

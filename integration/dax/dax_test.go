@@ -15,13 +15,13 @@ import (
 var auth = []string{"auth:", "  mode: sigv4", "  keys:",
 	"    - {id: " + keyID + ", secret_env: CLIENT_SECRET, tables: [\"*\"], allow: [read, write, admin]}"}
 
-// serve starts Kasoku with a DAX front before origin.
+// serve starts Kasoku with a DAX front in front of origin.
 func serve(t *testing.T, origin string, service ...string) *harness.Node {
 	t.Helper()
 	return harness.Start(t, harness.Options{Origin: origin, DAX: true, Service: service, Env: []string{"CLIENT_SECRET=" + secret}})
 }
 
-// named adds a client's name, which DynamoDB Local requires but doesn't check.
+// named adds the name of a client to requests, which DynamoDB Local requires but doesn't check.
 type named struct{}
 
 func (named) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -33,7 +33,7 @@ func (named) RoundTrip(r *http.Request) (*http.Response, error) {
 // runs counts the runs with DynamoDB Local's one set of tables.
 var runs atomic.Int64
 
-// unique makes the name of a run one that no other has.
+// unique returns a name that no other run has.
 func unique(run string) string { return fmt.Sprint(run, runs.Add(1)) }
 
 // create creates the tables of a run, at an endpoint that accepts every client.
@@ -46,8 +46,8 @@ func create(t *testing.T, endpoint, prefix string) {
 	}
 }
 
-// runAll does the steps with some clients at once, through dax and at endpoint, where both
-// have their tables at origin.
+// runAll runs the steps with some clients concurrently, through dax and at endpoint. The tables of
+// both are created at origin.
 func runAll(t *testing.T, some []driver, dax, endpoint, origin, run string) {
 	t.Helper()
 	run = unique(run)
@@ -84,11 +84,11 @@ func TestDynamoDBLocal(t *testing.T) {
 	runAll(t, drivers(), serve(t, local, auth...).DAX, local, local, "local")
 }
 
-// TestEmbedded compares the two fronts of one node with the embedded store, as some of the
-// clients see them.
+// TestEmbedded compares the DAX front with the HTTP front of one node with the embedded store, with
+// some of the clients.
 func TestEmbedded(t *testing.T) {
 	node := serve(t, "embedded:./data", "auth: {mode: none}")
-	// Two write all that there is: Python's numbers as decimals, JavaScript's as doubles.
+	// Two clients cover all encodings: Python writes numbers as decimals, JavaScript as doubles.
 	some := slices.DeleteFunc(drivers(), func(c driver) bool { return c.name != "python" && c.name != "javascript3" })
 	runAll(t, some, node.DAX, node.URL, node.URL, "own")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// open accepts every client: the small client doesn't sign.
+// open is the configuration that accepts every client: package client doesn't sign requests.
 const open = "auth: {mode: none}"
 
 // origin is the model with a table, counted, and with faults when wanted.
@@ -61,6 +61,7 @@ func connect(t *testing.T, node *harness.Node) app {
 	return app{t, c}
 }
 
+// put stores an item.
 func (a app) put(key string, item client.Item) {
 	a.t.Helper()
 	if _, err := a.Put(a.t.Context(), "s", []byte(key), item, false); err != nil {
@@ -68,6 +69,7 @@ func (a app) put(key string, item client.Item) {
 	}
 }
 
+// want reads an item and compares it.
 func (a app) want(key string, want client.Item) {
 	a.t.Helper()
 	got, err := a.Get(a.t.Context(), "s", []byte(key), false)
@@ -79,8 +81,8 @@ func (a app) want(key string, want client.Item) {
 	}
 }
 
-// TestRestart kills a node while a client keeps the numbers of attribute lists: they
-// identify the same lists afterwards, even if others are numbered first.
+// TestRestart kills and restarts a node while a client has numbers of attribute lists: they
+// identify the same lists afterwards, even if other lists get numbers first.
 func TestRestart(t *testing.T) {
 	_, node := start(t)
 	a := connect(t, node)
@@ -176,8 +178,8 @@ func TestOriginDown(t *testing.T) {
 	a.want("after", kept)
 }
 
-// TestWalkThrough is an application's day: repeated reads aren't sent to the origin, however
-// large they are, and writes are visible at once, in queries too.
+// TestWalkThrough follows an application: repeated reads aren't sent to the origin, however large
+// the items are, and writes are visible at once, in queries too.
 func TestWalkThrough(t *testing.T) {
 	o, node := start(t)
 	a := connect(t, node)
@@ -202,7 +204,7 @@ func TestWalkThrough(t *testing.T) {
 	}
 	load.Wait()
 	if more := o.requests.Load() - requests; more != 0 {
-		t.Errorf("%d reads of an item in memory made %d requests to the origin", at*each, more)
+		t.Errorf("%d reads of a cached item: got %d requests to the origin, want none", at*each, more)
 	}
 	await(t, "all hits are counted", func() bool {
 		return counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`)-hits == at*each

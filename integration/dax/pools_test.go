@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// reconnecting are the clients that continue after a node has closed idle connections. The
-// JavaScript clients then wait forever for a reply over the closed connection.
+// reconnecting are the clients that open another connection after a node has closed an idle
+// one. The JavaScript clients wait forever for a reply over the closed connection.
 var reconnecting = []string{"python", "java"}
 
 // TestRestartUnderPools kills and restarts a node under clients that keep connections to it
@@ -82,8 +82,8 @@ func TestRestartUnderPools(t *testing.T) {
 	<-ended
 }
 
-// TestClientKilled kills each client in the middle of its work: the node has nothing left
-// of it, and serves the next.
+// TestClientKilled kills each client in the middle of its work: the node releases everything
+// that it holds for the client, and serves the next one.
 func TestClientKilled(t *testing.T) {
 	node := serve(t, "embedded:./data", open)
 	every, err := steps()
@@ -111,7 +111,7 @@ func TestClientKilled(t *testing.T) {
 				return
 			}
 			if _, err := io.CopyN(io.Discard, out, 10_000); err != nil {
-				t.Errorf("%s did not get far: %v", c.name, err)
+				t.Errorf("%s did not print 10,000 bytes of answers: %v", c.name, err)
 			}
 			cmd.Process.Kill()
 			cmd.Wait() // returns an error because it was killed

@@ -34,7 +34,7 @@ func (w *worker) run(t *testing.T, warm func(), restarted <-chan struct{}) {
 			warm()
 		}
 		if !answered {
-			<-time.After(5 * time.Millisecond) // leaves the processor to the node
+			<-time.After(5 * time.Millisecond) // lets the node run
 			continue
 		}
 		select {
@@ -70,9 +70,9 @@ func (w *worker) request(t *testing.T) bool {
 	return err == nil
 }
 
-// TestTerminate stops a node that is the only one by SIGTERM and starts it again, under 20
-// clients that behave like the Go clients. In between they only see refused connections: no
-// request is cut off, and the list of nodes never becomes empty.
+// TestTerminate stops the only node by SIGTERM and starts it again, while 20 clients that behave
+// like the Go clients send requests. Their only errors are refused connections: no request is cut
+// off, and the list of nodes never becomes empty.
 func TestTerminate(t *testing.T) {
 	db := model.New()
 	var writes atomic.Int64
@@ -118,6 +118,6 @@ func TestTerminate(t *testing.T) {
 		t.Error("no connection was refused: the node was not down")
 	}
 	if got := writes.Load(); got != int64(written) {
-		t.Errorf("%d writes were acknowledged, and %d reached the origin", written, got)
+		t.Errorf("got %d acknowledged writes and %d at the origin, want as many", written, got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// TestTLS has each client connect by TLS and verify the certificate in its own way.
+// TestTLS runs each client over TLS, with the setting by which it trusts the certificate.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
@@ -62,7 +62,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate makes one for loopback that is its own authority.
+// certificate makes a self-signed certificate for loopback.
 func certificate(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -90,7 +90,7 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", secret)
 }
 
-// trustStore makes the certificate an authority for Java.
+// trustStore returns a key store with which Java trusts the certificate.
 func trustStore(t *testing.T, dir, cert string) string {
 	t.Helper()
 	path := filepath.Join(dir, "trust.p12")

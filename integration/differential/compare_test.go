@@ -73,7 +73,7 @@ func TestCompare(t *testing.T) {
 
 	for _, other := range []answer{{status: 500, fault: "A"}, {status: 400, fault: "B"}} {
 		if all.compare(request{}, answer{status: 400, fault: "A"}, other) == "" {
-			t.Errorf("400 A is taken for %s", other)
+			t.Errorf("the answer 400 A is equal to %s", other)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestAbnormal(t *testing.T) {
 	}
 	for _, in := range []string{"-0", "+1", "01", "1.0", ".5", "1e3", "1.", "-", ""} {
 		if abnormalNumber(parsed(t, `{"Items":[{"a":{"L":[{"N":"`+in+`"}]}}]}`)) == "" || abnormalNumber(parsed(t, `{"Items":[{"a":{"NS":["1","`+in+`"]}}]}`)) == "" {
-			t.Errorf("%s is taken for normal", in)
+			t.Errorf("no abnormal number was found in %s", in)
 		}
 	}
 }
@@ -122,13 +122,13 @@ func TestShrink(t *testing.T) {
 	f("abcdefghijklmnop")
 }
 
-// TestSameSeed proves that requests depend on the seed and nothing else.
+// TestSameSeed checks that requests depend on the seed only.
 func TestSameSeed(t *testing.T) {
 	first, again, other := newScene(7, 300), newScene(7, 300), newScene(8, 300)
 	differ := 0
 	for i := range first.steps {
 		if first.steps[i].String() != again.steps[i].String() {
-			t.Fatalf("step %d: %s, then %s", i, first.steps[i], again.steps[i])
+			t.Fatalf("step %d: got %s, and %s with the same seed", i, first.steps[i], again.steps[i])
 		}
 		if first.steps[i].String() != other.steps[i].String() {
 			differ++
@@ -139,8 +139,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestFindsChangedAnswers compares DynamoDB Local with itself behind a proxy that changes answers: each
-// change must be found, and be reproduced with few requests.
+// TestFindsChangedAnswers compares DynamoDB Local with itself behind a proxy that changes
+// answers: each change must be found, and be reproduced with few requests.
 func TestFindsChangedAnswers(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
 	to, err := url.Parse(local)

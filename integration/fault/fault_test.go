@@ -27,10 +27,10 @@ func TestKinds(t *testing.T) {
 		}
 		in.Clear()
 		if (executed.Load() == 1) != executes {
-			t.Errorf("%s: executed %d times", kind, executed.Load())
+			t.Errorf("%s: the request was executed %d times", kind, executed.Load())
 		}
 		if in.Count(kind) != 1 {
-			t.Errorf("%s: counted %d times", kind, in.Count(kind))
+			t.Errorf("%s: counted %d times, want 1", kind, in.Count(kind))
 		}
 		if got := outcome(s, "GetItem"); got != "200 request" {
 			t.Errorf("%s: another operation got %q", kind, got)
@@ -103,8 +103,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestSteady checks that a steady plan strikes each kind once in every n
-// requests it applies to, and no request that it does not.
+// TestSteady checks that a steady plan injects each kind once in every n requests that it applies
+// to, and in no other requests.
 func TestSteady(t *testing.T) {
 	in := &Injector{}
 	plan := &Plan{Steady: true, OneIn: map[Kind]int{Throttle: 5, Garbage: 5, Late: 10}, Only: []string{"PutItem"}}
@@ -112,10 +112,10 @@ func TestSteady(t *testing.T) {
 	for range 20 {
 		injected[in.pick(plan, "PutItem")]++
 		if kind := in.pick(plan, "GetItem"); kind != None {
-			t.Errorf("%s struck an operation that the plan leaves alone", kind)
+			t.Errorf("%s was injected into an operation that the plan excludes", kind)
 		}
 	}
 	if injected[Throttle] != 4 || injected[Garbage] != 4 || injected[Late] != 2 || injected[None] != 10 {
-		t.Errorf("20 requests met %v", injected)
+		t.Errorf("faults of 20 requests: got %v", injected)
 	}
 }

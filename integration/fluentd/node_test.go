@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// node is a process with the receiver of @fluent-org/logger.
+// node is a Node.js process with the receiver of @fluent-org/logger.
 type node struct {
 	address string
 	lines   *bufio.Scanner
@@ -48,7 +48,8 @@ type nodeTLS struct {
 	RejectUnauthorized bool   `json:"rejectUnauthorized"`
 }
 
-// startNode starts the process, which ends with the test: its input does.
+// startNode starts the process. It ends with its standard input, at the latest at the end of the
+// test.
 func startNode(t *testing.T, o nodeOptions) *node {
 	t.Helper()
 	arg, err := json.Marshal(o)
@@ -85,13 +86,13 @@ func startNode(t *testing.T, o nodeOptions) *node {
 	return n
 }
 
-// line is the next line of output, "" at its end.
+// line returns the next line of output, "" at its end.
 func (n *node) line() string {
 	n.lines.Scan()
 	return n.lines.Text()
 }
 
-// event reads the next event.
+// event returns the next received event.
 func (n *node) event() (tag string, at time.Time, record map[string]any) {
 	n.t.Helper()
 	var seconds, nanoseconds int64

@@ -23,11 +23,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// sink is the pipeline behind OpenTelemetry's receiver.
+// sink is a pipeline that collects the records of OpenTelemetry's receiver.
 type sink struct {
 	mu      sync.Mutex
 	changed *sync.Cond
-	refuse  int // how many of the next deliveries it refuses
+	refuse  int // number of the next deliveries to refuse
 	refused int
 	records []record
 }
@@ -78,8 +78,8 @@ func (s *sink) await(n int) []record {
 	return append([]record(nil), s.records...)
 }
 
-// collector starts OpenTelemetry's receiver before s and returns how to end
-// it; the end of the test does, too.
+// collector starts OpenTelemetry's receiver in front of s. stop ends it, as does the end of the
+// test.
 func collector(t *testing.T, endpoint string, s *sink) (stop func()) {
 	t.Helper()
 	factory := fluentforwardreceiver.NewFactory()
@@ -138,7 +138,7 @@ func closed(t *testing.T, l *fluent.Logger) {
 	}
 }
 
-// inner and request are a record as programs have them.
+// inner and request are a typical record of a program.
 type inner struct {
 	Name string  `fluent:"name"`
 	Cost float64 `fluent:"cost"`
@@ -201,7 +201,7 @@ func TestCollectorUnderstands(t *testing.T) {
 	}
 }
 
-// post posts records n = from to from+count-1 of one goroutine.
+// post posts records with n = 0 to count-1 under one tag.
 func post(t *testing.T, l *fluent.Logger, tag string, count int) {
 	for n := range count {
 		if err := l.Post(tag, map[string]any{"n": n, "text": "a line of some length, as logs have them"}); err != nil {
@@ -231,8 +231,8 @@ func missing(records []record, tags, count int) (missing, repeated int) {
 	return missing, repeated
 }
 
-// Several goroutines, batches that follow one another before they are
-// acknowledged: everything arrives, once.
+// Several goroutines post, and batches are sent before earlier ones are acknowledged: every record
+// arrives once.
 func TestCollectorGetsAll(t *testing.T) {
 	const tags, count = 4, 5000
 	f := func(opts ...fluent.Option) {
@@ -277,7 +277,7 @@ func TestCollectorRefuses(t *testing.T) {
 	}
 }
 
-// A collector that starts after the program, and restarts under load.
+// The collector starts after the program and is restarted under load: no record is lost.
 func TestCollectorRestarts(t *testing.T) {
 	const tags, count = 6, 1000
 	s := newSink()
@@ -317,11 +317,11 @@ func TestCollectorAnswersHeartbeat(t *testing.T) {
 			break
 		}
 		if e.Kind == fluent.Ready {
-			t.Error("tried with a batch before a heartbeat was answered")
+			t.Error("a batch was sent before a heartbeat was answered")
 		}
 	}
 	closed(t, l)
 	if lost, _ := missing(s.await(1), 1, 1); lost > 0 {
-		t.Error("not delivered")
+		t.Error("the record was not delivered")
 	}
 }

@@ -22,10 +22,10 @@ func mustRun(t *testing.T, cfg Config) *Result {
 		t.Fatal(err)
 	}
 	if result.Requests < int64(cfg.Ops) {
-		t.Fatalf("%d requests were made, not %d", result.Requests, cfg.Ops)
+		t.Fatalf("got %d requests, want %d", result.Requests, cfg.Ops)
 	}
 	if result.Answered*2 < result.Requests {
-		t.Fatalf("only %d of %d requests were answered: the run says nothing", result.Answered, result.Requests)
+		t.Fatalf("only %d of %d requests were answered: the run checks nothing", result.Answered, result.Requests)
 	}
 	return result
 }
@@ -71,7 +71,7 @@ func TestCheckerRefuses(t *testing.T) {
 	f("frozen replica", (*model.DB).Freeze)
 }
 
-// TestCheckKey proves the register's checker on histories written by hand.
+// TestCheckKey runs the checker of registers on histories written by hand.
 func TestCheckKey(t *testing.T) {
 	f := func(name string, legal bool, ops ...Op) {
 		t.Helper()
@@ -80,7 +80,7 @@ func TestCheckKey(t *testing.T) {
 			list = append(list, &ops[i])
 		}
 		if why := checkKey(list, time.Minute); (why == "") != legal {
-			t.Errorf("%s: legal should be %t; the checker says %q", name, legal, why)
+			t.Errorf("%s: legal should be %t; the checker returned %q", name, legal, why)
 		}
 	}
 	write := func(v, call, returned int64) Op { return Op{Kind: Write, Arg: v, Call: call, Return: returned} }
@@ -103,7 +103,7 @@ func TestCheckKey(t *testing.T) {
 	f("two winners", false, write(1, 0, 1), cas(1, 2, 2, 9), cas(1, 3, 2, 9), read(2, 10, 11))
 }
 
-// TestTimeline proves the query's checker on histories written by hand.
+// TestTimeline runs the checker of queries on histories written by hand.
 func TestTimeline(t *testing.T) {
 	f := func(name string, legal bool, shown int64, group int8, since, end int64, ops ...Op) {
 		t.Helper()
@@ -112,7 +112,7 @@ func TestTimeline(t *testing.T) {
 			list = append(list, &ops[i])
 		}
 		if why := newTimeline(list).shows(shown, group, since, end); (why == "") != legal {
-			t.Errorf("%s: legal should be %t; the checker says %q", name, legal, why)
+			t.Errorf("%s: legal should be %t; the checker returned %q", name, legal, why)
 		}
 	}
 	write := func(v, call, returned int64) Op { return Op{Kind: Write, Arg: v, Call: call, Return: returned} }

@@ -112,7 +112,7 @@ const (
 	conditional          // rejected by a condition; nothing executed
 	refused              // rejected for lack of capacity; nothing executed
 	unknown              // may or may not have been executed
-	unacceptable         // an answer that no client should receive
+	unacceptable         // an answer that no client may receive
 )
 
 // do sends a request and returns its outcome.

@@ -164,7 +164,7 @@ func (c *client) transactWrite(ctx context.Context) {
 	answer, what, call, returned := c.request(ctx, "TransactWriteItems", fmt.Sprintf(
 		`{"TransactItems":[%s]%s}`, strings.Join(members, ","), token))
 	if what == conditional && len(answer.CancellationReasons) != len(ops) {
-		c.fail(fmt.Errorf("TransactWriteItems gave %d reasons for %d actions", len(answer.CancellationReasons), len(ops)))
+		c.fail(fmt.Errorf("TransactWriteItems returned %d reasons for %d actions", len(answer.CancellationReasons), len(ops)))
 		return
 	}
 	for i, o := range ops {

@@ -10,7 +10,7 @@ import (
 // reset. A node that is tested must be configured to quarantine for longer.
 const lateBy = 100 * time.Millisecond
 
-// allFaults returns p with every fault now and then.
+// allFaults returns p with every kind of fault, each at a low frequency.
 func allFaults(p fault.Plan) fault.Plan {
 	p.DelayFor, p.LateBy = 30*time.Millisecond, lateBy
 	p.OneIn = map[fault.Kind]int{

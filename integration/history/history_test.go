@@ -45,8 +45,8 @@ func node(t *testing.T, tags string, faults *fault.Injector) *harness.Node {
 	})
 }
 
-// ops is how many requests the history check makes: enough for a look in the
-// ordinary tests, a million in a soak.
+// ops returns the number of requests of the check: KASOKU_HISTORY_OPS, by default enough for an
+// ordinary run of the tests; a long run makes a million.
 func ops(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("KASOKU_HISTORY_OPS")
@@ -60,15 +60,14 @@ func ops(t *testing.T) int {
 	return n
 }
 
-// TestHistory is the coherence contract's proof: many clients, a lagging origin,
-// every fault, purges, clients that give up, and no answer that the contract
-// does not allow.
+// TestHistory checks the coherence contract with many clients, a lagging origin, every kind of
+// fault, purges, and clients that disconnect: no answer may violate the contract.
 func TestHistory(t *testing.T) {
 	faults := &fault.Injector{}
 	plan := allFaults(fault.Plan{})
 	plan.Only = []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchGetItem", "BatchWriteItem",
 		"TransactGetItems", "TransactWriteItems", "Query"}
-	plan.DelayFor = 400 * time.Millisecond // now and then longer than the node's patience
+	plan.DelayFor = 400 * time.Millisecond // sometimes longer than the node's timeout
 	plan.OneIn[fault.Delay] = 300
 	n := node(t, "", faults)
 	faults.Set(plan)
@@ -116,7 +115,7 @@ func TestHistoryEmbedded(t *testing.T) {
 func verdict(t *testing.T, result *Result) {
 	t.Helper()
 	if result.Hits*20 < result.Requests {
-		t.Errorf("only %d of %d requests were hits: the run says little about the cache", result.Hits, result.Requests)
+		t.Errorf("only %d of %d requests were hits: the run hardly tests the cache", result.Hits, result.Requests)
 	}
 	violations(t, result)
 }
@@ -143,7 +142,7 @@ func report(t *testing.T, r *Result, faults *fault.Injector) {
 	}
 }
 
-// purge drops this and that until ctx ends.
+// purge purges random keys, random partitions and the table in turn until ctx ends.
 func purge(ctx context.Context, t *testing.T, n *harness.Node) {
 	pause := time.NewTicker(50 * time.Millisecond)
 	defer pause.Stop()

@@ -45,7 +45,7 @@ func TestIndexLag(t *testing.T) {
 			answer := call("Query", fmt.Sprintf(`{"TableName":"history","IndexName":"by-group","KeyConditionExpression":"g = :g","ExpressionAttributeValues":{":g":{"S":"g%d"}}}`, round))
 			shown = strings.Contains(answer, `"Count":1`)
 			if late := begun.Sub(acknowledged); !shown && late > 2*indexLag {
-				t.Fatalf("round %d: a query that began %s after the write does not show it; the index lies %s behind", round, late, indexLag)
+				t.Fatalf("round %d: a query that began %s after the write does not show it; the index lags by %s", round, late, indexLag)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func newClient(t *testing.T, cfg client.Config, server client.Server) (*client.C
 	return c, x
 }
 
-// TestClientProtocols does the same with each protocol.
+// TestClientProtocols stores, reads and deletes values with each protocol.
 func TestClientProtocols(t *testing.T) {
 	for _, p := range []client.Protocol{client.Auto, client.Text, client.Meta, client.Binary} {
 		t.Run(p.String(), func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestClientSizes(t *testing.T) {
 				t.Errorf("%s: %d bytes: %s", p, limit+1, r)
 			}
 			if r := c.Store(x, 0, []byte("key"), []byte("small"), 7, 0, client.Set, 0); r != client.Stored {
-				t.Errorf("%s: then: %s", p, r)
+				t.Errorf("%s: a read after the refused value: %s", p, r)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestClientSizes(t *testing.T) {
 	f(4*1_048_576-66, "-I", "4m")
 }
 
-// TestClientRefresh coordinates a refresh with another client.
+// TestClientRefresh has two clients use one stale item: only one of them refreshes it.
 func TestClientRefresh(t *testing.T) {
 	s := Start(t)
 	a, x := newClient(t, client.Config{}, client.Server{Address: s.Addr})
@@ -119,7 +119,7 @@ func TestClientRefresh(t *testing.T) {
 	store("one", client.Add, 0, client.Stored)
 	get("the first reader", a, x, client.Hit, true, false, false)
 	if ttl, known := x.TTL(); !known || ttl > 90*time.Second || ttl < time.Second {
-		t.Errorf("%s are left, known %t", ttl, known)
+		t.Errorf("got %s of lifetime, known %t", ttl, known)
 	}
 	get("the second reader", b, y, client.Hit, false, false, true)
 	cas, _ := x.CAS()
@@ -158,7 +158,7 @@ func TestClientRefresh(t *testing.T) {
 	get("a place that another client keeps", a, x, client.Miss, false, false, true)
 }
 
-// TestClientLogin logs in, and finds out why it can't.
+// TestClientLogin logs in, and checks the reported reason if the server refuses that.
 func TestClientLogin(t *testing.T) {
 	s := StartAuth(t, "ann", "secret")
 	f := func(auth *client.Auth, want client.Result, trouble string) {

@@ -10,13 +10,13 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// TestHangingServer stops one of three servers under load, so that it takes connections
-// and answers nothing, and lets it go on: its keys must be answered by the fallback
-// meanwhile, and from memory again afterwards, without having been written anew.
+// TestHangingServer suspends one of three servers under load, so that it accepts connections but
+// does not answer, and resumes it: the fallback must answer its keys meanwhile, and afterwards they
+// must be hits again without having been stored again.
 func TestHangingServer(t *testing.T) {
 	servers := StartMany(t, 3)
 	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
-	// On a slow machine the others may take longer than this, too; then their keys may miss.
+	// On a slow machine the other servers may exceed these timeouts too; their keys may then miss.
 	node := startKasoku(t, servers, "connect_timeout: 1s", "first_byte_timeout: 1s", "timeout: 2s",
 		"distribution: {name: cmf-ketama, points: 150}",
 		"locations:",
@@ -29,7 +29,7 @@ func TestHangingServer(t *testing.T) {
 		}
 	}
 	hits := func() bool { return load.fromMemory.Load() > 0 }
-	Await(t, "hits of the server that will hang", hits)
+	Await(t, "hits of the server to be suspended", hits)
 	load.fromFallback.Store(0)
 	signal(syscall.SIGSTOP)
 	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
@@ -37,9 +37,9 @@ func TestHangingServer(t *testing.T) {
 	load.fromMemory.Store(0)
 	load.awaitAnswers(t)
 	if n := load.fromMemory.Load(); n > 0 {
-		t.Errorf("while the server hung %d answers for its keys were hits", n)
+		t.Errorf("while the server was suspended: got %d hits for its keys, want none", n)
 	}
 	signal(syscall.SIGCONT)
-	Await(t, "hits after it goes on", hits)
+	Await(t, "hits after the server was resumed", hits)
 	load.stop()
 }

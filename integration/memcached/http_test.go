@@ -45,12 +45,11 @@ func mustAsk(t testing.TB, method, url string, header ...string) answer {
 	return got
 }
 
-// startKasoku starts a Kasoku with a service of type memcached before servers.
+// startKasoku starts a Kasoku with a service of type memcached in front of servers.
 func startKasoku(t testing.TB, servers []*Server, service ...string) *harness.Node {
 	t.Helper()
 	return harness.Start(t, harness.Options{Type: "memcached", Origin: strings.Join(Addrs(servers), ", "), Service: service})
 }
 
-// longTimeouts are timeouts that a working server never reaches, even on a slow machine, so
-// that every failure that a test sees is a real one.
+// longTimeouts are timeouts that a working server does not reach, even on a slow machine.
 var longTimeouts = []string{"connect_timeout: 20s", "first_byte_timeout: 30s", "timeout: 30s"}

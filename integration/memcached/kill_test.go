@@ -15,9 +15,9 @@ import (
 
 const fromFallback = "from the fallback"
 
-// TestKilledServer kills one of three servers under load. The others' keys must be
-// answered from memory throughout, its own by the fallback while it is away, and from
-// memory again soon after it is back.
+// TestKilledServer kills and restarts one of three servers under load. The keys of the others must
+// be hits throughout; the fallback must answer its own keys while it is down, and they must be hits
+// again after its restart.
 func TestKilledServer(t *testing.T) {
 	servers := StartMany(t, 3)
 	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
@@ -32,7 +32,7 @@ func TestKilledServer(t *testing.T) {
 	load.awaitAnswers(t)
 	Await(t, "hits of the server that will be killed", hitsAgain)
 	if n := load.fromFallback.Load(); n > 0 {
-		t.Errorf("before the kill %d answers for keys of the server were from the fallback", n)
+		t.Errorf("before the kill: got %d answers of the fallback for the server's keys, want none", n)
 	}
 	servers[0].Kill()
 	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
@@ -40,17 +40,17 @@ func TestKilledServer(t *testing.T) {
 	load.fromMemory.Store(0)
 	load.awaitAnswers(t)
 	if n := load.fromMemory.Load(); n > 0 {
-		t.Errorf("while the server was down %d answers for its keys were hits", n)
+		t.Errorf("while the server was down: got %d hits for its keys, want none", n)
 	}
 	servers[0].Restart(t)
 	fill(t, servers[0], own)
 	back := time.Now()
 	Await(t, "hits after the return", hitsAgain)
-	t.Logf("the first hit came %v after the server was back and filled", time.Since(back).Round(time.Millisecond))
+	t.Logf("first hit %v after the server was restarted and filled", time.Since(back).Round(time.Millisecond))
 	load.stop()
 	every := load.countHits(t, node.URL, own)
 	if every != len(own) {
-		t.Errorf("after the return %d of %d keys are hits", every, len(own))
+		t.Errorf("after the restart: got %d hits of %d keys, want all", every, len(own))
 	}
 }
 
@@ -92,7 +92,7 @@ func fill(t *testing.T, s *Server, keys []string) {
 	}
 }
 
-// loadClients is how many clients each kind of key has.
+// loadClients is the number of clients for each kind of key.
 const loadClients = 8
 
 // load is a group of clients that request keys in a loop.
@@ -107,8 +107,8 @@ type load struct {
 	wrong                    atomic.Int64
 }
 
-// startLoad starts clients of both kinds of keys. Any answer that must not be fails the
-// test; one by the fallback for the others' keys, too, unless they may miss.
+// startLoad starts clients of both kinds of keys. A wrong answer fails the test, as does an
+// answer of the fallback for a key of the other servers, unless mayMiss is true.
 func startLoad(t *testing.T, address string, own, others []string, mayMiss bool) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * loadClients}}, cancel: cancel}
@@ -123,7 +123,7 @@ func startLoad(t *testing.T, address string, own, others []string, mayMiss bool)
 			case err == nil && got.status == http.StatusOK && got.body == fromFallback && mayMiss:
 				misses.Add(1)
 			case l.wrong.Add(1) < 4:
-				t.Errorf("%s is answered with %+v: %v", key, got, err)
+				t.Errorf("%s: got %+v, %v", key, got, err)
 			}
 			answers.Add(1)
 		}

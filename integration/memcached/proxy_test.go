@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// startProxy starts a twemproxy before servers, which spreads keys as it likes and
-// understands only the text protocol, and of that not all.
+// startProxy starts a twemproxy in front of servers. It distributes keys over them by its own ring,
+// and supports only a part of the text protocol.
 func startProxy(t *testing.T, servers []*Server) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "nutcracker.yaml")
@@ -61,14 +61,14 @@ func TestTwemproxy(t *testing.T) {
 			}
 			missing := "missing-" + protocol
 			if got := mustAsk(t, "GET", node.URL+"/value?key="+missing); got.status != http.StatusOK || got.body != `{"n":1}` {
-				t.Errorf("a miss is answered with %+v", got)
+				t.Errorf("a miss: got %+v, want the fallback's answer", got)
 			}
 			Await(t, "the value behind the proxy", func() bool { return countHolders(t, servers, missing) == 1 })
 		})
 	}
 }
 
-// countHolders is how many servers have a key.
+// countHolders returns how many servers hold a key.
 func countHolders(t *testing.T, servers []*Server, key string) (n int) {
 	t.Helper()
 	for _, s := range servers {

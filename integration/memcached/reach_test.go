@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// TestUnixSocket reads from a server that listens on no port.
+// TestUnixSocket reads from a server that listens on a Unix socket.
 func TestUnixSocket(t *testing.T) {
 	s := StartSocket(t)
 	s.Set(t, "k", 0, 0, "v")
@@ -22,8 +22,8 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestAuthentication reads from a server that wants a name and a password, with the
-// right one and with none.
+// TestAuthentication reads from a server that requires a name and a password, with the right
+// password and with wrong ones.
 func TestAuthentication(t *testing.T) {
 	s := StartAuth(t, "reader", "s3cret")
 	s.Set(t, "k", 0, 0, "v")
@@ -41,8 +41,8 @@ func TestAuthentication(t *testing.T) {
 	f("another", fromFallback)
 }
 
-// TestTLS reads from a server that speaks TLS: with the authority that vouches for its
-// certificate, and with another one, which makes every key a miss.
+// TestTLS reads from a server over TLS. With an authority other than that of its certificate every
+// key is a miss.
 func TestTLS(t *testing.T) {
 	cert, key := writeCertificate(t, 1)
 	other, _ := writeCertificate(t, 2)
@@ -55,14 +55,14 @@ func TestTLS(t *testing.T) {
 			Service: append(longTimeouts, fmt.Sprintf("server_tls: {ca: %q, server_name: localhost}", ca),
 				"locations:", `  - {path: /v, key: "${arg.k}", fallback: "`+back.url+`"}`)})
 		if got := mustAsk(t, "GET", node.URL+"/v?k=k"); got.status != http.StatusOK || got.body != want {
-			t.Errorf("answered with %+v, not with %q", got, want)
+			t.Errorf("got %+v, want %q", got, want)
 		}
 	}
 	f(cert, "v")
 	f(other, fromFallback)
 }
 
-// writeCertificate makes a certificate for localhost that vouches for itself.
+// writeCertificate makes a self-signed certificate for localhost.
 func writeCertificate(t *testing.T, serial int64) (cert, key string) {
 	t.Helper()
 	dir := t.TempDir()

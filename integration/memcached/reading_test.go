@@ -19,7 +19,7 @@ func TestClientsReadStrings(t *testing.T) {
 		}
 		s.Set(t, "key", p.Flags(), 0, want)
 		if got := runWriter(t, &bytes.Buffer{}, program, script, append(args, s.Addr, "key")...); got != want {
-			t.Errorf("%s reads %q, not %q", profile, got, want)
+			t.Errorf("%s: got %q, want %q", profile, got, want)
 		}
 	}
 	for _, want := range []string{storedText(), "\x00\xff\r\n"} {

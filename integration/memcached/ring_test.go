@@ -18,13 +18,13 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// ringKeys is how many keys a writer sets in each setting.
+// ringKeys is the number of keys that a writer sets in each setting.
 const ringKeys = 10_000
 
 // setting is one setting in the configuration of a writer and of Kasoku.
 type setting struct {
 	name         string
-	weights      []float64 // of the servers; 0 is none given
+	weights      []float64 // of the servers; 0: no weight is configured
 	points       int
 	namespace    string
 	distribution string
@@ -44,8 +44,8 @@ var settings = []setting{
 	{name: "no points, five servers", weights: make([]float64, 5), distribution: "crc-buckets"},
 }
 
-// TestRingOfPerl has Perl's Cache::Memcached::Fast write keys to real servers. For each
-// of them `kasoku ring` must name the server that holds it, and the service must find it.
+// TestRingOfPerl stores values on real servers with Perl's Cache::Memcached::Fast. For each key
+// `kasoku ring` must print the server that holds it, and the service must find the value.
 func TestRingOfPerl(t *testing.T) {
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRingOfPerl(t *testing.T) {
 			items, sevenths := map[string]string{}, map[string]string{}
 			for i, key := range keysToHash() {
 				items[key] = fmt.Sprintf(`{"key":%q}`, key)
-				if i%7 == 0 { // of all kinds, of which there are six
+				if i%7 == 0 { // a sample of all six kinds of keys
 					sevenths[key] = items[key]
 				}
 			}
@@ -118,7 +118,7 @@ func (s *setting) checkServers(t *testing.T, node *harness.Node, servers []*Serv
 		t.Logf("%s holds %d keys", server.Addr, len(held))
 	}
 	if misrouted > 0 || found != len(items) {
-		t.Errorf("%d of %d keys misrouted, %d found", misrouted, len(items), found)
+		t.Errorf("got %d of %d keys on another server than kasoku ring prints, %d found on any", misrouted, len(items), found)
 	}
 }
 
@@ -171,7 +171,7 @@ func wantAllServed(t *testing.T, address string, items map[string]string) {
 					continue
 				}
 				if wrong.Add(1) < 4 {
-					t.Errorf("%s is answered with %+v: %v", key, got, err)
+					t.Errorf("%s: got %+v, %v", key, got, err)
 				}
 			}
 		})

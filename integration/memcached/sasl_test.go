@@ -13,9 +13,9 @@ import (
 // saslPassword has a space, which is not possible in the text protocol.
 const saslPassword = "s3cret pass"
 
-// TestSASLValues stores values with the client libraries that support SASL, to a server that
-// requires a login, and serves them. pylibmc is not among them: its wheel has a libsasl2 of
-// its own, which does not find Debian's mechanisms.
+// TestSASLValues stores values with the client libraries that support SASL, on a server that
+// requires a login, and serves them. pylibmc is excluded: its wheel includes a libsasl2 that does
+// not find Debian's mechanisms.
 func TestSASLValues(t *testing.T) {
 	some := 0
 	for _, w := range writers() {
@@ -32,7 +32,7 @@ func TestSASLValues(t *testing.T) {
 	}
 }
 
-// TestSASL reads from a server that wants a login, with the right one and with others.
+// TestSASL reads from a server that requires a login, with the right one and with wrong ones.
 func TestSASL(t *testing.T) {
 	back := startBackend(t, fromFallback)
 	f := func(name, user, service, password, want, trouble string) {
@@ -45,7 +45,7 @@ func TestSASL(t *testing.T) {
 				Service: append(config, "locations:", `  - {path: /v, key: "${arg.k}", fallback: "`+back.url+`"}`)})
 			for range 20 {
 				if got := mustAsk(t, "GET", node.URL+"/v?k=k"); got.status != http.StatusOK || got.body != want {
-					t.Fatalf("answered with %+v, not with %q", got, want)
+					t.Fatalf("got %+v, want %q", got, want)
 				}
 			}
 			lines := 0

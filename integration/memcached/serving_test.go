@@ -55,7 +55,8 @@ func TestServedValues(t *testing.T) {
 	}
 }
 
-// served has the writer write to a server, and wants all values from a service before it.
+// served stores the writer's values on a server and checks that a service in front of it serves
+// them.
 func (w *writer) served(t *testing.T, s *Server, service ...string) {
 	t.Helper()
 	w.run(t, s)
@@ -69,11 +70,11 @@ func (w *writer) served(t *testing.T, s *Server, service ...string) {
 	held := s.Held(t, keysOf(w.values)...)
 	for _, x := range w.values {
 		if held[x.key].Flags != x.flags {
-			t.Errorf("%s has the flags %#x, not %#x", x.key, held[x.key].Flags, x.flags)
+			t.Errorf("%s has the flags %#x, want %#x", x.key, held[x.key].Flags, x.flags)
 		}
 		x.check(t, node.URL+"/value/"+x.key, held[x.key])
-		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // first the one that is fetched
-		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // then the copy
+		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // fetched
+		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // from the near cache
 		x.checkCall(t, node.URL+"/call/"+x.key)
 	}
 }
@@ -85,7 +86,7 @@ func keysOf(values []written) (keys []string) {
 	return keys
 }
 
-// check requests a value in each way that clients do.
+// check requests a value with each kind of request that clients make.
 func (x *written) check(t *testing.T, url string, item Item) {
 	t.Helper()
 	if x.reason != value.OK {
@@ -107,7 +108,7 @@ func (x *written) check(t *testing.T, url string, item Item) {
 			t.Errorf("%s in gzip is %.100q", url, got)
 		}
 		if zipped.header.Get("ETag") == plain.header.Get("ETag") || zipped.header.Get("Vary") == "" || plain.header.Get("Vary") == "" {
-			t.Errorf("%s: the two forms can be confused: %v, %v", url, zipped.header, plain.header)
+			t.Errorf("%s: the compressed and the plain answer have the same validator, or no Vary: %v, %v", url, zipped.header, plain.header)
 		}
 	default:
 		x.checkHit(t, zipped, "", []byte(x.want))
@@ -120,10 +121,10 @@ func (x *written) check(t *testing.T, url string, item Item) {
 func (x *written) checkHit(t *testing.T, p page, coding string, want []byte) {
 	t.Helper()
 	if p.status != http.StatusOK || p.header.Get("Content-Encoding") != coding || !strings.HasPrefix(p.header.Get("Cache-Status"), "kasoku; hit") {
-		t.Errorf("%s is answered with %d and %v", x.key, p.status, p.header)
+		t.Errorf("%s: got status %d and header %v", x.key, p.status, p.header)
 	}
 	if want != nil && !bytes.Equal(p.body, want) {
-		t.Errorf("%s is answered with %.100q (%d bytes), not %.100q (%d)", x.key, p.body, len(p.body), want, len(want))
+		t.Errorf("%s: got %.100q (%d bytes), want %.100q (%d)", x.key, p.body, len(p.body), want, len(want))
 	}
 }
 
@@ -133,12 +134,12 @@ func (x *written) checkRevalidation(t *testing.T, url string, p page, accept str
 	head := fetch(t, http.MethodHead, url, "Accept-Encoding", accept)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "ETag"} {
 		if got, want := head.header.Get(name), p.header.Get(name); got != want {
-			t.Errorf("HEAD %s: %s is %q, not %q", url, name, got, want)
+			t.Errorf("HEAD %s: %s is %q, want %q", url, name, got, want)
 		}
 	}
 	same := fetch(t, http.MethodGet, url, "Accept-Encoding", accept, "If-None-Match", p.header.Get("ETag"))
 	if same.status != http.StatusNotModified || len(same.body) > 0 {
-		t.Errorf("%s with its tag is answered with %d and %d bytes", url, same.status, len(same.body))
+		t.Errorf("%s with its own ETag: got status %d and %d bytes, want 304 and none", url, same.status, len(same.body))
 	}
 }
 
@@ -147,7 +148,7 @@ func (x *written) checkRevalidation(t *testing.T, url string, p page, accept str
 func (x *written) checkMiss(t *testing.T, p page) {
 	t.Helper()
 	if status := p.header.Get("Cache-Status"); p.status != http.StatusNotFound || !strings.Contains(status, "detail="+x.reason.String()) {
-		t.Errorf("%s is answered with %d, %q; Cache-Status is %q", x.key, p.status, p.body, status)
+		t.Errorf("%s: got status %d, body %q, Cache-Status %q", x.key, p.status, p.body, status)
 	}
 }
 
@@ -159,7 +160,7 @@ func (x *written) checkCall(t *testing.T, url string) {
 	}
 	p := fetch(t, http.MethodGet, url+"?callback=cb", "Accept-Encoding", "gzip")
 	if want := "/**/cb(" + x.want + ");"; p.status != http.StatusOK || string(p.body) != want {
-		t.Errorf("%s in a callback is answered with %d and %.100q, not %.100q", x.key, p.status, p.body, want)
+		t.Errorf("%s in a callback: got status %d and %.100q, want %.100q", x.key, p.status, p.body, want)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 const clients = 1000
 
-// backend counts its requests, and holds its answers while the gate is closed.
+// backend is a fallback that counts its requests, and delays answers while the gate is closed.
 type backend struct {
 	url   string
 	gate  fault.Injector
@@ -36,9 +36,9 @@ func startBackend(t *testing.T, body string) *backend {
 	return b
 }
 
-// TestConcurrentMissesMakeOneRequest requests a missing key from 1,000 clients while the fallback holds its
-// answer. The fallback must receive one request, every client must get its answer, and with
-// store the server must hold it afterwards.
+// TestConcurrentMissesMakeOneRequest requests a missing key from 1,000 clients while the
+// fallback holds its answer. The fallback must receive one request, every client must get its
+// answer, and with store the server must hold it afterwards.
 func TestConcurrentMissesMakeOneRequest(t *testing.T) {
 	for _, store := range []bool{false, true} {
 		t.Run(fmt.Sprintf("store %v", store), func(t *testing.T) {
@@ -57,12 +57,12 @@ func TestConcurrentMissesMakeOneRequest(t *testing.T) {
 			release()
 			checkStorm(t, results(), `{"n":1}`)
 			if n := back.asked.Load(); n != 1 {
-				t.Errorf("the fallback received %d requests", n)
+				t.Errorf("the fallback received %d requests, want 1", n)
 			}
 			if store {
 				Await(t, "the value in memcached", func() bool { return string(server.Held(t, "cold")["cold"].Value) == `{"n":1}` })
 				if left := server.TTL(t, "cold"); left < 1 || left > 100 {
-					t.Errorf("the value expires in %d s, not 100", left)
+					t.Errorf("the value expires in %d s, want 100", left)
 				}
 				return
 			}
@@ -101,7 +101,7 @@ func checkStorm(t *testing.T, answers []answer, want string) {
 	for _, got := range answers {
 		if got.status != http.StatusOK || got.body != want {
 			if wrong++; wrong == 1 {
-				t.Errorf("one client got %+v", got)
+				t.Errorf("a client got %+v", got)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func TestOneRefresher(t *testing.T) {
 		`  - {path: /v, key: "${arg.k}", content_type: application/json, fallback: "`+back.url+`", store: {ttl: 1000s, stale: 1000s}}`)
 	one, other := startKasoku(t, []*Server{server}, service...), startKasoku(t, []*Server{server}, service...)
 	began := time.Now()
-	server.Set(t, "k", 0, 999, `{"n":1}`) // as it is a second after its time
+	server.Set(t, "k", 0, 999, `{"n":1}`) // stale for a second
 	release := back.gate.Hold()
 	answers := storm(t, one.URL+"/v?k=k", other.URL+"/v?k=k")()
 	// A process that has not renewed a value for 15 s may have died: another process takes over.
@@ -144,9 +144,9 @@ func TestOneRefresher(t *testing.T) {
 		Await(t, "the new value", func() bool { return mustAsk(t, "GET", node.URL+"/v?k=k").body == `{"n":2}` })
 	}
 	if n := back.asked.Load(); n > limit {
-		t.Errorf("the fallback received %d requests", n)
+		t.Errorf("the fallback received %d requests, want at most %d", n, limit)
 	}
 	if left := server.TTL(t, "k"); left <= 1000 || left > 2000 {
-		t.Errorf("the new value expires in %d s, not 2000", left)
+		t.Errorf("the new value expires in %d s, want 2000", left)
 	}
 }

@@ -26,10 +26,10 @@ func storedList() string {
 	return `{"status":"success","counts":[1000` + strings.Repeat(",1000", 999) + "]}"
 }
 
-// written is a value of one of the writers, and how it is to be read.
+// written is a value of one of the writers, and the expected result of reading it.
 type written struct {
 	key    string
-	flags  uint32 // that the writer gives it
+	flags  uint32 // stored by the writer
 	coding value.Coding
 	json   bool
 	want   string
@@ -171,7 +171,7 @@ func TestWrittenValues(t *testing.T) {
 			for _, x := range w.values {
 				item, found := s.Held(t, x.key)[x.key]
 				if !found || item.Flags != x.flags {
-					t.Errorf("%s: found %v, with flags %#x, not %#x", x.key, found, item.Flags, x.flags)
+					t.Errorf("%s: found %v, with flags %#x, want flags %#x", x.key, found, item.Flags, x.flags)
 					continue
 				}
 				x.read(t, profile, item)
@@ -184,12 +184,12 @@ func (x *written) read(t *testing.T, p value.Profile, item Item) {
 	t.Helper()
 	v, reason := p.Inspect(item.Flags, item.Value)
 	if reason != x.reason || v.Coding != x.coding {
-		t.Errorf("%s: %v, %v; not %v, %v", x.key, reason, v.Coding, x.reason, x.coding)
+		t.Errorf("%s: got %v, %v, want %v, %v", x.key, reason, v.Coding, x.reason, x.coding)
 	}
 	if reason != value.OK {
 		return
 	}
 	if got, err := v.AppendPlain(nil, 1<<20); err != nil || string(got) != x.want {
-		t.Errorf("%s is %.100q (%d bytes), %v; not %.100q (%d)", x.key, got, len(got), err, x.want, len(x.want))
+		t.Errorf("%s: got %.100q (%d bytes), %v, want %.100q (%d)", x.key, got, len(got), err, x.want, len(x.want))
 	}
 }

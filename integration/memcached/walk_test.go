@@ -29,9 +29,9 @@ const (
 	countValue = `{"status":"success", "count":1000}`
 )
 
-// TestWalkThrough repeats the steps of the article of 2009: three servers, a value written
-// by Perl and requested with a callback, many requests by ab, and a miss, which is sent to a
-// backend.
+// TestWalkThrough repeats the steps of an article of 2009 with three servers: it requests a value
+// written by Perl with a callback, sends many requests with ab, and requests a missing value, which
+// the backend answers.
 func TestWalkThrough(t *testing.T) {
 	servers := StartMany(t, 3)
 	var list []string
@@ -51,23 +51,22 @@ func TestWalkThrough(t *testing.T) {
 		t.Helper()
 		got := mustAsk(t, "GET", node.URL+path)
 		if got.status != http.StatusOK || got.header.Get("Content-Type") != contentType || got.body != body {
-			t.Errorf("%s is answered with %+v, not with %s as %s", path, got, body, contentType)
+			t.Errorf("%s: got %+v, want %s as %s", path, got, body, contentType)
 		}
 	}
 	f(countPath, "text/javascript", `cb_func_hoge({"status":"success", "count":1000});`)
 	f("/count?user_id=100&entry_id=100", "text/javascript", countValue)
 	if len(asked) > 0 {
-		t.Errorf("for hits the backend received requests for %q", asked)
+		t.Errorf("hits: the backend received requests for %q, want none", asked)
 	}
 	f("/count?user_id=7&entry_id=100&callback=cb_func_hoge", "text/javascript", `cb_func_hoge({"status":"success", "count":0});`)
 	if want := []string{"/count 7 100"}; strings.Join(asked, ",") != strings.Join(want, ",") {
-		t.Errorf("for the miss the backend received requests for %q, not %q", asked, want)
+		t.Errorf("miss: the backend received requests for %q, want %q", asked, want)
 	}
 	runAB(t, node.URL+countPath)
 }
 
-// runAB runs ab as the article did, with its number of requests if KASOKU_BLOG=full.
-// Nothing may fail.
+// runAB runs ab as the article did, with as many requests if KASOKU_BLOG=full. No request may fail.
 func runAB(t *testing.T, url string) {
 	t.Helper()
 	requests := 2000

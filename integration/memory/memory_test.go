@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 const mib = 1 << 20
 
-// site is a node before an origin of objects, and a client that does no harm.
+// site is a node in front of an origin of objects, and a client that is not part of an attack.
 type site struct {
 	t      *testing.T
 	node   *harness.Node
@@ -31,7 +31,7 @@ type site struct {
 	client *http.Client
 }
 
-// start starts a node with so many MiB of memory and puts an object into its cache.
+// start starts a node with a cache of the given size in MiB, and puts an object into it.
 func start(t *testing.T, memory int, secure bool) *site {
 	s := &site{t: t, memory: memory}
 	service := []string{}
@@ -64,7 +64,7 @@ func write(t *testing.T, dir, name string, text []byte) string {
 	return path
 }
 
-// small is the size of the objects that the harmless client requests.
+// small is the size of the objects that the client requests.
 const small = 2000
 
 var stored = target("kept", small, "stored")
@@ -84,9 +84,9 @@ func (s *site) get(path string, size int) string {
 	return resp.Header.Get("Cache-Status")
 }
 
-// useful checks that the harmless client receives every answer completely, stored or not,
-// and continues to have hits. An object evicted because of the attack, which may continue,
-// is stored again when it is requested.
+// useful checks that the client receives every answer completely, stored or not, and still has
+// hits. An object evicted because of the attack, which may continue, is stored again when it is
+// requested.
 func (s *site) useful() {
 	s.t.Helper()
 	hit := func() bool { return strings.HasPrefix(s.get(stored, small), "kasoku; hit") }
@@ -135,7 +135,7 @@ func (s *site) peak() int {
 	return 0
 }
 
-// metric is the value of a series without labels.
+// metric returns the value of a series without labels.
 func (s *site) metric(name string) float64 {
 	s.t.Helper()
 	text, err := s.node.Metrics()
@@ -187,7 +187,7 @@ func TestSlowReaders(t *testing.T) {
 			s := start(t, memory, false)
 			attack := read(t, s.addr, clients, pace, func(c int) string { return target(kind, 3_000_000, fmt.Sprint(c)) })
 			await.Until(t, func() bool { return attack.begun.Load()+attack.ended.Load() >= clients })
-			for range 3 { // the readers go on
+			for range 3 { // while the readers continue
 				s.useful()
 				<-time.After(time.Second)
 			}

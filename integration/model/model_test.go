@@ -95,6 +95,6 @@ func TestFreeze(t *testing.T) {
 	f("GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{}`)
 	get("true", "3")
 	if n := db.Requests("PutItem"); n != 3 {
-		t.Errorf("the model counted %d puts, not 3", n)
+		t.Errorf("the model counted %d puts, want 3", n)
 	}
 }

@@ -113,7 +113,7 @@ func TestMakeRun(t *testing.T) {
 	script, _, _ := strings.Cut(block(t, "make run"), " #")
 	words := strings.Fields(run(t, harness.Root(), "make", append([]string{"-n"}, strings.Fields(script)[1:]...)...))
 	addr := freePort(t)
-	cmd := exec.Command(words[0], words[1:]...) // not make, which would leave its child behind
+	cmd := exec.Command(words[0], words[1:]...) // without make, whose child would survive it
 	cmd.Dir, cmd.Env = harness.Root(), append(os.Environ(), "LISTEN="+addr, "DAX="+freePort(t), "ADMIN="+freePort(t), "DIR="+t.TempDir())
 	p, err := harness.Run(cmd, "http://"+addr, func(status int) bool { return status == http.StatusOK })
 	if err != nil {

@@ -30,7 +30,7 @@ func TestDirectoryInUse(t *testing.T) {
 	second := exec.CommandContext(t.Context(), binary, "serve", "-c", config)
 	out, err := second.CombinedOutput()
 	if text = string(out); err == nil || !strings.Contains(text, "another process uses this directory") || !strings.Contains(text, dir) {
-		t.Errorf("the second ended with %v and said %s", err, text)
+		t.Errorf("the second node ended with %v and printed %s", err, text)
 	}
 
 	const put = `{"TableName":"storm","Item":{"id":{"S":"a"}}}`

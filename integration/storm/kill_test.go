@@ -78,8 +78,8 @@ func stored(t *testing.T, client *http.Client, url string, writer int, consisten
 	return v
 }
 
-// TestNoDoubleExecution counts: a write that is not idempotent must not be
-// executed twice, whatever becomes of the origin's answers to it.
+// TestNoDoubleExecution increments a counter while the origin's answers are lost: a write that is
+// not idempotent must not be executed twice.
 func TestNoDoubleExecution(t *testing.T) {
 	const writers, each = 8, 150
 	db, faults := model.New(), &fault.Injector{}
@@ -119,14 +119,14 @@ func TestNoDoubleExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v < acked.Load() || v > acked.Load()+unknown.Load() {
-		t.Errorf("the counter stands at %d after %d acknowledged additions and %d of unknown outcome", v, acked.Load(), unknown.Load())
+		t.Errorf("the counter is %d after %d acknowledged additions and %d of unknown outcome", v, acked.Load(), unknown.Load())
 	}
 	if acked.Load() < writers*each/2 || unknown.Load() == 0 {
-		t.Errorf("%d acknowledged, %d unknown: the run says little", acked.Load(), unknown.Load())
+		t.Errorf("%d acknowledged, %d unknown: the run hardly tests unknown outcomes", acked.Load(), unknown.Load())
 	}
 }
 
-// injectFaults injects the faults that tempt a proxy to repeat a write.
+// injectFaults injects the faults after which a proxy might repeat a write.
 func injectFaults(in *fault.Injector) {
 	in.Set(fault.Plan{LateBy: 50 * time.Millisecond, OneIn: map[fault.Kind]int{
 		fault.Throttle: 20, fault.ErrorBefore: 60, fault.ErrorAfter: 60, fault.Garbage: 60,

@@ -39,8 +39,9 @@ func must(t *testing.T, client *http.Client, url, operation, body string) string
 	return text
 }
 
-// TestConcurrentMissesMakeOneRequest has 1,000 clients request a cold key while the origin holds its response
-// back: one request must be sent to the origin, and all clients must receive its response.
+// TestConcurrentMissesMakeOneRequest has 1,000 clients request a cold key while the origin
+// holds its response back: one request must be sent to the origin, and all clients must receive
+// its response.
 func TestConcurrentMissesMakeOneRequest(t *testing.T) {
 	const clients = 1000
 	db, gate := model.New(), &fault.Injector{}
@@ -80,7 +81,7 @@ func TestConcurrentMissesMakeOneRequest(t *testing.T) {
 			t.Errorf("%s: %d of %d clients did not get the origin's answer", name, n, clients)
 		}
 		if n := db.Requests(operation) - before; n != 1 {
-			t.Errorf("%s: the origin was asked %d times, not once", name, n)
+			t.Errorf("%s: the origin received %d requests, want 1", name, n)
 		}
 	}
 	f("an item", "GetItem", `{"TableName":"storm","Key":{"id":{"S":"cold"}}}`)

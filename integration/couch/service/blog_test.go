@@ -11,9 +11,9 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// TestBlog repeats what a blog of 2010 did with Varnish: two nodes that replicate to each
-// other, and ab on a document, a view and a list, with caching off and on, also while one
-// node is killed and restarted. No request may fail.
+// TestBlog repeats a blog's measurement of Varnish in 2010: ab requests a document, a view and a
+// list from two nodes that replicate to each other, with caching off and on, also while one node is
+// killed and restarted. No request may fail.
 func TestBlog(t *testing.T) {
 	size := blog()
 	a, b := pair(t, size.tweets)
@@ -33,10 +33,10 @@ func TestBlog(t *testing.T) {
 	}
 }
 
-// conns is how many connections ab has.
+// conns is the number of connections of ab.
 const conns = 30
 
-// mustAB runs ab; nothing may fail.
+// mustAB runs ab. No request may fail.
 func mustAB(t *testing.T, url string, requests int) harness.Load {
 	t.Helper()
 	l, err := harness.AB(t.Context(), url, requests, conns)

@@ -26,9 +26,9 @@ func TestCompaction(t *testing.T) {
 	n.Must(t, "POST", "/db/_compact", "", "Content-Type", "application/json")
 	couch.Await(t, "the compaction", func() bool { return a.Do(t, "GET", old, "").Status == http.StatusNotFound })
 	if got := n.Do(t, "GET", old, ""); got.Status != http.StatusNotFound {
-		t.Errorf("a revision that is gone: %d, %s", got.Status, got.Header.Get("Cache-Status"))
+		t.Errorf("a compacted revision: got status %d, %s", got.Status, got.Header.Get("Cache-Status"))
 	}
 	if !hit() {
-		t.Error("the current revision is not kept any more")
+		t.Error("the current revision is no longer cached")
 	}
 }

@@ -28,10 +28,10 @@ type follower struct {
 	since    string
 	revs     map[string]string // the last one received of each document
 	broke    int               // feeds that broke off
-	unshared string            // the answer to a request for a feed that was not a shared one's
+	unshared string            // the answer to a request that got no shared feed
 }
 
-// retryDelay is how long a client waits that got no feed.
+// retryDelay is the time until a client without a feed requests one again.
 const retryDelay = 20 * time.Millisecond
 
 func (f *follower) follow(ctx context.Context) {
@@ -92,7 +92,7 @@ func (f *follower) target() string {
 	return f.url + "/tweets/_changes?heartbeat=1000&feed=" + f.form + "&since=" + url.QueryEscape(f.since)
 }
 
-// change is a row, or the end of a feed.
+// change is a row of a feed, or its last line.
 type change struct {
 	Seq     string
 	ID      string
@@ -100,6 +100,7 @@ type change struct {
 	Last    string `json:"last_seq"`
 }
 
+// take stores the position and the revision of a row.
 func (f *follower) take(text []byte) error {
 	var c change
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -158,7 +159,7 @@ func (f *follower) has(revs map[string]string) bool {
 	return true
 }
 
-// eachForm is how many clients follow by feeds of each form.
+// eachForm is the number of clients of feeds of each form.
 const eachForm = 4
 
 // TestFeedsThroughFailover checks that clients of all forms lose no change when the node
@@ -189,7 +190,7 @@ func TestFeedsThroughFailover(t *testing.T) {
 			want[id] = n.Must(t, "PUT", "/tweets/"+id, "{}").Rev(t)
 		}
 		want["t00003"] = edit(t, n, "t00003", when)
-		couch.Await(t, "all clients to know what was written "+when, func() bool {
+		couch.Await(t, "all clients to have the changes written "+when, func() bool {
 			for _, f := range all {
 				if !f.has(want) {
 					return false
@@ -208,7 +209,7 @@ func TestFeedsThroughFailover(t *testing.T) {
 	write("while-a-is-away")
 	for _, f := range all {
 		f.set(func() {
-			if f.broke == 0 && f.form != "longpoll" { // which may have been between two
+			if f.broke == 0 && f.form != "longpoll" { // a client may have been between two polls
 				t.Errorf("a feed of form %s did not break off when its node was killed", f.form)
 			}
 		})
@@ -224,12 +225,12 @@ func TestFeedsThroughFailover(t *testing.T) {
 	done.Wait()
 	for _, f := range all {
 		if f.unshared != "" {
-			t.Errorf("a client by %s has not shared a feed: %s", f.form, f.unshared)
+			t.Errorf("a client with feed %s did not share a feed: %s", f.form, f.unshared)
 		}
 	}
 }
 
-// tweets are the documents of a node with their revisions.
+// tweets returns the revisions of a node's documents, by id.
 func tweets(t *testing.T, n *couch.Node) map[string]string {
 	t.Helper()
 	var all struct {

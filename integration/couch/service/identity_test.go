@@ -70,7 +70,7 @@ func TestIdentities(t *testing.T) {
 	for range 3 {
 		n.Must(t, "GET", "/private/secret", "", "Cookie", session)
 		if got := n.Must(t, "GET", "/private/secret", "", bob...); got.Header.Get("Set-Cookie") != "" {
-			t.Errorf("a session's cookie was given to another client: %s", got.Header.Get("Set-Cookie"))
+			t.Errorf("a session's cookie was sent to another client: %s", got.Header.Get("Set-Cookie"))
 		}
 	}
 
@@ -95,8 +95,8 @@ func signIn(t *testing.T, n *couch.Node, name string) string {
 	return ""
 }
 
-// TestRevoked shuts a user out of a database on two nodes, through Kasoku: none of them lets
-// the user read any more, from memory or otherwise.
+// TestRevoked removes a user from the members of a database on two nodes, through Kasoku: after
+// that the user gets no answer from a node or from the cache.
 func TestRevoked(t *testing.T) {
 	a, b := private(t), private(t)
 	kasoku := harness.Start(t, harness.Options{Type: "couchdb", Origin: a.URL + ", " + b.URL,
@@ -110,14 +110,14 @@ func TestRevoked(t *testing.T) {
 	for range 20 {
 		for _, path := range []string{"/private/secret", "/private/_all_docs", "/private/secret?local_seq=true", "/private"} {
 			if got := n.Do(t, "GET", path, "", bob...); got.Status/100 != 4 {
-				t.Fatalf("bob gets %d for %s", got.Status, path)
+				t.Fatalf("got status %d for %s as bob", got.Status, path)
 			}
 			n.Must(t, "GET", path, "", eve...)
 		}
 	}
 	for _, node := range []*couch.Node{a, b} {
 		if got := node.Do(t, "GET", "/private/secret", "", bob...); got.Status/100 != 4 {
-			t.Errorf("bob gets %d from %s itself", got.Status, node.URL)
+			t.Errorf("got status %d as bob from %s itself", got.Status, node.URL)
 		}
 	}
 }

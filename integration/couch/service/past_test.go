@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// maxDelay is after how long a write past Kasoku is seen.
+// maxDelay is the promised time until a write past Kasoku is seen.
 const maxDelay = time.Second
 
 // TestWritePast checks that a write to a node itself is seen from the moment when Kasoku
@@ -36,7 +36,7 @@ func TestWritePast(t *testing.T) {
 			n.Must(t, "GET", page, "")
 		}
 		first, second := nodes[i%2], nodes[1-i%2]
-		// The node must have the last edition, which was made on the other.
+		// The node must have the last edition, which was written to the other one.
 		first.AwaitRev(t, "/tweets/"+id, strings.Trim(n.Must(t, "GET", "/tweets/"+id, "").Header.Get("ETag"), `"`))
 		rows := map[*couch.Node]float64{first: rowsOf(t, kasoku, first), second: rowsOf(t, kasoku, second)}
 		changed := listen(t, first)
@@ -70,7 +70,7 @@ func TestWritePast(t *testing.T) {
 		return
 	}
 	if slowest > maxDelay {
-		t.Errorf("all pages showed a write past Kasoku after %v, not %v", slowest, maxDelay)
+		t.Errorf("all pages showed a write past Kasoku after %v, want at most %v", slowest, maxDelay)
 	}
 	for _, lag := range lags {
 		if lag > maxDelay.Seconds() {
@@ -142,7 +142,7 @@ func listen(t *testing.T, node *couch.Node) <-chan time.Time {
 	return changed
 }
 
-// rowsOf is how many rows of a node's feeds Kasoku has counted.
+// rowsOf returns the number of rows of a node's feeds that Kasoku has counted.
 func rowsOf(t *testing.T, kasoku *harness.Node, node *couch.Node) float64 {
 	t.Helper()
 	list := samples(t, kasoku, "kasoku_couch_changes_total", `node="`+node.URL+`"`)

@@ -16,7 +16,7 @@ import (
 	"github.com/kasoku/kasoku/integration/couch"
 )
 
-// restarts is how often a node is killed and restarted.
+// restarts returns how often a node is killed and restarted: KASOKU_RESTARTS.
 func restarts(t *testing.T) int {
 	text := os.Getenv("KASOKU_RESTARTS")
 	if text == "" {
@@ -29,9 +29,8 @@ func restarts(t *testing.T) int {
 	return n
 }
 
-// TestReplicationLives checks that `replicate:` makes replications both ways and keeps
-// them alive through kills of either node, so that with writes to any node both end equal
-// and have every write that was acknowledged.
+// TestReplicationLives checks that `replicate:` replicates both ways, also after either node was
+// killed and restarted: in the end both nodes are equal and have every acknowledged write.
 func TestReplicationLives(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
 	nodes := []*couch.Node{a, b}
@@ -73,14 +72,14 @@ func TestReplicationLives(t *testing.T) {
 	}
 }
 
-// contents are the documents of a node with their revisions.
+// contents returns the documents of a node with their revisions, as text.
 func contents(t *testing.T, n *couch.Node) string {
 	t.Helper()
 	body := n.Must(t, "GET", "/db/_all_docs", "").Body
 	return body[strings.Index(body, `"rows"`):]
 }
 
-// writers write documents of their own through Kasoku.
+// writers writes documents through Kasoku from several goroutines, each to its own documents.
 type writers struct {
 	url                      string
 	written, refused, failed atomic.Int64

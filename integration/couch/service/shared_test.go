@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/integration/couch"
 )
 
-// following waits until something is kept of the database "tweets".
+// following waits until Kasoku caches answers of the database "tweets".
 func following(t *testing.T, n *couch.Node) {
 	t.Helper()
 	couch.Await(t, "a hit", func() bool { return hit(n.Must(t, "GET", "/tweets/t00000", "")) })
@@ -22,8 +22,8 @@ func hit(a couch.Answer) bool { return strings.Contains(a.Header.Get("Cache-Stat
 // stormClients is the number of concurrent clients.
 const stormClients = 1000
 
-// TestStorm checks that a thousand concurrent clients of one cold view or list cost the
-// nodes one request, before anything was cached and after a change.
+// TestStorm checks that a thousand concurrent clients of a view or list that is not cached
+// cause one request to the nodes, before anything was cached and after a change.
 func TestStorm(t *testing.T) {
 	a, b := pair(t, 40)
 	proxies := []*couch.Proxy{couch.NewProxy(t, a), couch.NewProxy(t, b)}
@@ -34,7 +34,7 @@ func TestStorm(t *testing.T) {
 		for _, path := range []string{"/tweets" + view, "/tweets" + list(20)} {
 			storm(t, n.URL+path)
 			if got := asked(path); got != round+1 {
-				t.Errorf("round %d: %d clients cost %d requests for %s, not one more", round, stormClients, got, path)
+				t.Errorf("round %d: %d clients: got %d requests for %s, want one more", round, stormClients, got, path)
 			}
 		}
 		edit(t, n, "t00003", fmt.Sprint("edition ", round))

@@ -40,15 +40,15 @@ func TestWriteThrough(t *testing.T) {
 		for _, page := range pages(id) {
 			for range 2 {
 				if got := n.Must(t, "GET", page, "").Body; !strings.Contains(got, text) {
-					t.Fatalf("edition %d: %s does not show it:\n%.600s", i, page, got)
+					t.Fatalf("edition %d: %s does not show the write:\n%.600s", i, page, got)
 				}
 			}
 		}
 	}
 }
 
-// TestValidators checks that Kasoku adds validators to views and lists, which remain the
-// same as long as the content does.
+// TestValidators checks that Kasoku adds validators to views and lists, which change only with the
+// content.
 func TestValidators(t *testing.T) {
 	a, b := pair(t, 40)
 	n := client(startKasoku(t, []string{a.URL, b.URL}).URL)
