@@ -73,7 +73,7 @@ func TestMemoryPerEntry(t *testing.T) {
 	sizes := []int{100, 200, 400, 600}
 	payload := make([]byte, 4096)
 	before := heap()
-	var asked int64
+	var dataBytes int64
 	for i := range entries {
 		key := binary.BigEndian.AppendUint64(payload[:0:0], uint64(i))
 		size := sizes[r.IntN(len(sizes))]
@@ -82,20 +82,20 @@ func TestMemoryPerEntry(t *testing.T) {
 		if !stored {
 			t.Fatal("not stored")
 		}
-		asked += int64(len(e.data))
+		dataBytes += int64(len(e.data))
 	}
 	weight := int64(s.Usage().Bytes)
 	grown := heap() - before
 	each := func(bytes int64) float64 { return float64(bytes) / entries }
 	t.Logf("an entry: %.0f bytes of key and payload, %.1f of overhead; its weight counts %.0f of %.0f",
-		each(asked), each(grown-asked), each(weight), each(grown))
+		each(dataBytes), each(grown-dataBytes), each(weight), each(grown))
 	if n := s.Usage().Entries; n != entries {
 		t.Fatalf("%d entries are stored; want %d", n, entries)
 	}
 	if race.Enabled {
 		return // the detector's own memory is in the figures
 	}
-	if got := each(grown - asked); got > budget {
+	if got := each(grown - dataBytes); got > budget {
 		t.Errorf("an entry's overhead is %.1f bytes; the budget is %d", got, budget)
 	}
 	if off := float64(weight-grown) / float64(grown); off < -0.02 || off > 0.05 {

@@ -17,8 +17,8 @@ import (
 
 var background = context.Background()
 
-// wantQuiet fails unless no flight is left behind.
-func wantQuiet(t testing.TB, s *Space) {
+// wantNoFlights fails unless no flight is left behind.
+func wantNoFlights(t testing.TB, s *Space) {
 	t.Helper()
 	synctest.Wait()
 	for i := range s.flights {
@@ -51,7 +51,7 @@ func TestColdKeyIsFilledOnce(t *testing.T) {
 			t.Fatalf("%d readers coalesced, %d fills, %d counted", coalesced, st.Fills, st.Coalesced)
 		}
 		wantFound(t, s, "x", Fresh, "1")
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 	})
 }
 
@@ -127,7 +127,7 @@ func TestWaiterWhoseContextEnds(t *testing.T) {
 						r.want(t, "1", true, i != 0)
 					}
 				}
-				wantQuiet(t, s)
+				wantNoFlights(t, s)
 			})
 		})
 	}
@@ -145,7 +145,7 @@ func TestFillWithoutWaitersIsStored(t *testing.T) {
 		cancel()
 		r.wait(t)
 		call.answer <- "1"
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		wantFound(t, s, "x", Fresh, "1")
 	})
 }
@@ -161,7 +161,7 @@ func TestFillTimeout(t *testing.T) {
 		if took := time.Duration(c.Now() - started); took != c.fillTimeout || !errors.Is(r.err, context.DeadlineExceeded) {
 			t.Fatalf("the fill ended after %v with %v", took, r.err)
 		}
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 	})
 }
 
@@ -191,7 +191,7 @@ func TestFillThatFails(t *testing.T) {
 						t.Fatalf("the failure brought %v", r.answer.Extra)
 					}
 				}
-				wantQuiet(t, s)
+				wantNoFlights(t, s)
 				wantFound(t, s, "x", Absent, "")
 				o := newOrigin()
 				r3 := read(background, s, "x", o.fill, "item x")
@@ -237,7 +237,7 @@ func TestOvertakenFillIsServedNotStored(t *testing.T) {
 				r1.want(t, "1", false, false)
 				r2.want(t, "1", false, true)
 				wantFound(t, s, "x", Absent, "")
-				wantQuiet(t, s)
+				wantNoFlights(t, s)
 				if got := c.Stats().Overtaken; got != 1 {
 					t.Fatalf("%d fills counted as overtaken", got)
 				}
@@ -255,7 +255,7 @@ func TestOvertakenFillIsServedNotStored(t *testing.T) {
 //	R1: fill: origin reads 1 .................................... ends
 //	W:                          begin, applied, commit
 //	R2:                                                fill: must not get 1
-func TestReaderAfterWriteTakesTheKeyOver(t *testing.T) {
+func TestReaderAfterWriteStartsAnotherFill(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
 		r1 := read(background, s, "x", o.fill, "item x")
@@ -275,7 +275,7 @@ func TestReaderAfterWriteTakesTheKeyOver(t *testing.T) {
 		r3.want(t, "2", true, true)
 		r4.want(t, "2", true, true)
 		wantFound(t, s, "x", Fresh, "2")
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		if got := c.Stats().Fills; got != 2 {
 			t.Fatalf("%d fills; want 2", got)
 		}
@@ -296,7 +296,7 @@ func TestOvertakenFillEndsLast(t *testing.T) {
 		first.answer <- "1"
 		r1.want(t, "1", false, false)
 		wantFound(t, s, "x", Fresh, "2")
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 	})
 }
 
@@ -337,7 +337,7 @@ func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 		r5.want(t, "3", true, true)
 		r6.want(t, "3", true, true)
 		wantFound(t, s, "x", Fresh, "3")
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		if st := c.Stats(); st.Fills != 3 || st.Queued != 4 || st.Unsettled != 2 {
 			t.Fatalf("%d fills, %d queued, %d unsettled; want 3, 4, 2", st.Fills, st.Queued, st.Unsettled)
 		}
@@ -360,7 +360,7 @@ func TestQueuedFillFollowsFailedOne(t *testing.T) {
 		}
 		o.next(t).answer <- "2"
 		r2.want(t, "2", true, false)
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 	})
 }
 
@@ -373,7 +373,7 @@ func TestRefresh(t *testing.T) {
 		s.Refresh([]byte("x"), tags("item x"), o.fill) // one is under way
 		wantFound(t, s, "x", Fresh, "1")
 		call.answer <- "2"
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		wantFound(t, s, "x", Fresh, "2")
 		if st := c.Stats(); st.Refreshes != 1 || st.Fills != 1 || st.Coalesced != 0 {
 			t.Fatalf("%d refreshes, %d fills, %d coalesced; want 1, 1, 0", st.Refreshes, st.Fills, st.Coalesced)
@@ -391,7 +391,7 @@ func TestRefreshBesideFillInFlightDoesNothing(t *testing.T) {
 		s.Refresh([]byte("x"), tags("item x"), o.fill)
 		call.answer <- "1"
 		r.want(t, "1", false, false)
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		if st := c.Stats(); st.Refreshes != 0 || st.Fills != 1 {
 			t.Fatalf("%d refreshes, %d fills; want 0, 1", st.Refreshes, st.Fills)
 		}
@@ -407,12 +407,12 @@ func TestRefreshOvertaken(t *testing.T) {
 		call := o.next(t)
 		c.Begin(tags("item x"), nil).Commit(put(s, "x", "3", "item x"))
 		call.answer <- "2"
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		wantFound(t, s, "x", Fresh, "3")
 	})
 }
 
-func TestFillsOfDifferentKeysAndSpacesAreApart(t *testing.T) {
+func TestFillsOfKeysAndSpacesAreSeparate(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		other := space(t, c, 0)
 		o := newOrigin()
@@ -442,7 +442,7 @@ func TestFillKeepsItsOwnKeyAndTags(t *testing.T) {
 		call := o.next(t)
 		key[0], names[0] = 'y', 0
 		call.answer <- "1"
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 		wantFound(t, s, "x", Fresh, "1")
 		wantFound(t, s, "y", Absent, "")
 		c.Apply(Change{Tags: tags("item x")})
@@ -468,7 +468,7 @@ func TestTooManyTags(t *testing.T) {
 		}
 		call.answer <- "1"
 		r.want(t, "1", false, false)
-		wantQuiet(t, s)
+		wantNoFlights(t, s)
 	})
 }
 

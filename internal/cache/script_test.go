@@ -54,7 +54,7 @@ func wantFound(t testing.TB, s *Space, key string, found Found, v string) {
 // origin is a fill controlled by a script: each call sends to asked, then waits for its
 // answer.
 type origin struct {
-	asked chan *call
+	calls chan *call
 }
 
 type call struct {
@@ -62,11 +62,11 @@ type call struct {
 	answer chan string // closed: the fill panics
 }
 
-func newOrigin() *origin { return &origin{asked: make(chan *call)} }
+func newOrigin() *origin { return &origin{calls: make(chan *call)} }
 
 func (o *origin) fill(_ context.Context, st *Stamp) (Filling, error) {
 	c := &call{stamp: *st, answer: make(chan string)}
-	o.asked <- c
+	o.calls <- c
 	v, ok := <-c.answer
 	if !ok {
 		panic("origin: no answer")
@@ -78,7 +78,7 @@ func (o *origin) fill(_ context.Context, st *Stamp) (Filling, error) {
 func (o *origin) next(t testing.TB) *call {
 	t.Helper()
 	select {
-	case c := <-o.asked:
+	case c := <-o.calls:
 		return c
 	case <-time.After(time.Hour):
 		t.Fatal("the origin is not asked")

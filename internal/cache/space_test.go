@@ -14,7 +14,7 @@ import (
 )
 
 // One entry through its life: fresh, stale, expired.
-func TestLifeOfEntry(t *testing.T) {
+func TestEntryExpires(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		f := Filling{Payload: []byte("1"), Kind: 3, Aux: 0xfeed, TTL: 10 * time.Second, Stale: 5 * time.Second}
 		e, stored := s.Store(c.Note(tags("item x")...), []byte("x"), &f)
@@ -55,7 +55,7 @@ func TestInvalidatedTakesPrecedenceOverStaleAndExpired(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotStored(t *testing.T) {
+func TestFillingsThatAreNotStored(t *testing.T) {
 	f := func(name string, st func(c *Cache) Stamp, filling Filling, want bool) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRefreshIsDueOnceInParallel(t *testing.T) {
 
 // Fill's own look-up is not a hit: it must not use up the one that starts a
 // refresh, since it cannot start one.
-func TestFillDoesNotTakeTheRefresh(t *testing.T) {
+func TestLookupOfFillStartsNoRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		f := Filling{TTL: time.Minute, Refresh: time.Minute - 1}
 		s.Store(c.Note(tags("item x")...), []byte("x"), &f)
@@ -193,7 +193,7 @@ func TestFillDoesNotTakeTheRefresh(t *testing.T) {
 	})
 }
 
-func TestSpacesAreApart(t *testing.T) {
+func TestSpacesAreSeparate(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		other, capped := space(t, c, 0), space(t, c, 1<<20)
 		keep(t, s, "x", "1", "item x")

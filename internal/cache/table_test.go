@@ -9,7 +9,7 @@ import (
 )
 
 // A large table takes nothing of the heap, where it would set the pace of the collector.
-func TestTableOutsideOfHeap(t *testing.T) {
+func TestLargeTableIsOutsideOfHeap(t *testing.T) {
 	outside := !race.Enabled && slices.Contains([]string{"linux", "darwin"}, runtime.GOOS)
 	f := func(generations int, outside bool) {
 		t.Helper()

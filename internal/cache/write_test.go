@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestWriteMovesWhatDependsOnIt(t *testing.T) {
+func TestWriteInvalidatesDependentEntries(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "x", "1", "item x", "table")
 		keep(t, s, "y", "1", "item y", "table")
