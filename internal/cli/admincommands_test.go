@@ -49,10 +49,10 @@ func TestPurgeOfNothing(t *testing.T) {
 		`"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}`); err != nil {
 		t.Fatal(err)
 	}
-	f(codeWell, "everything of table tab", "orders", "--table", "tab")
-	f(codeWell, "everything of table tab", "away", "--table", "tab") // it may be there
-	f(codeWell, "http://shop.example/a", "site", "--url", "http://shop.example/a")
-	f(codeWell, "all that begins with /a", "site", "--prefix", "/a")
+	f(codeOK, "everything of table tab", "orders", "--table", "tab")
+	f(codeOK, "everything of table tab", "away", "--table", "tab") // it may be there
+	f(codeOK, "http://shop.example/a", "site", "--url", "http://shop.example/a")
+	f(codeOK, "all that begins with /a", "site", "--prefix", "/a")
 	for _, flag := range []string{"--url", "--prefix", "--pattern"} {
 		f(codeInput, "no request matches https://shop.example/a, because clients speak http to service site; write http://shop.example/a", "site", flag, "https://shop.example/a")
 	}
@@ -105,21 +105,21 @@ func TestAdminOfTheFile(t *testing.T) {
 	content := "admin: {listen: " + admin + ", token_env: ADMIN_TOKEN}\nservices:\n  orders: {type: dynamodb, listen: ${NOT_SET}, auth: {keys: [{id: A, secret_env: NOT_SET}]}}\n"
 	content = strings.Replace(content, "${NOT_SET}", `"${NOT_SET}"`, 1)
 	file("kasoku.yaml", content)
-	f(codeWell, "orders: dropped", purge, "ADMIN_TOKEN=sesame")
-	f(codeWell, "orders: dropped", purge, "KASOKU_ADMIN_TOKEN=sesame")
-	f(codeWell, "orders: dropped", append(purge, "--token-env", "MINE"), "MINE=sesame")
+	f(codeOK, "orders: dropped", purge, "ADMIN_TOKEN=sesame")
+	f(codeOK, "orders: dropped", purge, "KASOKU_ADMIN_TOKEN=sesame")
+	f(codeOK, "orders: dropped", append(purge, "--token-env", "MINE"), "MINE=sesame")
 	f(codeInput, "status 401", append(purge, "--token-env", "MINE"), "MINE=wrong", "ADMIN_TOKEN=sesame")
 	f(codeInput, "admin.token_env: the environment variable ADMIN_TOKEN is not set", purge)
 	f(codeInput, "has no origins that could be drained", []string{"drain", "--service", "orders", "--origin", "http://127.0.0.1:1"}, "ADMIN_TOKEN=sesame")
 	// A flag wins, and the file's token is not sent to another address.
 	f(codeInput, "status 401", append(purge, "--admin", "http://"+admin), "ADMIN_TOKEN=sesame")
-	f(codeWell, "orders: dropped", append(purge, "--admin", "http://"+admin), "KASOKU_ADMIN_TOKEN=sesame")
+	f(codeOK, "orders: dropped", append(purge, "--admin", "http://"+admin), "KASOKU_ADMIN_TOKEN=sesame")
 	f(codeInput, "connection refused", append(purge, "--admin", "http://127.0.0.1:1"), "ADMIN_TOKEN=sesame")
 
 	file("other.yaml", content)
 	file("kasoku.yaml", "admin: {listen: \"127.0.0.1:1\"}\n")
 	f(codeInput, "connection refused", purge, "ADMIN_TOKEN=sesame")
-	f(codeWell, "orders: dropped", append(purge, "-c", "other.yaml"), "ADMIN_TOKEN=sesame")
+	f(codeOK, "orders: dropped", append(purge, "-c", "other.yaml"), "ADMIN_TOKEN=sesame")
 	f(codeInput, "missing.yaml", append(purge, "-c", "missing.yaml"))
 	file("bad.yaml", "admin: {listen: 127}\n")
 	f(codeInput, `admin.listen: "127" is no address`, append(purge, "-c", "bad.yaml"))
@@ -159,23 +159,23 @@ func TestExplainCommand(t *testing.T) {
 		}
 	}
 	const readable = `tab {"id":{"S":"é"},"n":{"N":"1.5"}}`
-	f(codeWell, readable, "GetItem", "tab", `{"id":{"S":"é"},"n":{"N":"1.50"}}`)
-	f(codeWell, "GetItem tab: hit\n  operation  GetItem\n", "GetItem", "tab", "id=é,n:N=1.5")
-	f(codeWell, readable, "PutItem", "tab", "id=é,n:N=1.5")
-	f(codeWell, `tab "id" = {"S":"é"}`, "Query", "tab", "id=é")
-	f(codeWell, "Scan tab: miss", "Scan", "tab")
-	f(codeWell, "GetItem: hit", "GetItem", "--body", `{"TableName":"tab","Key":{"id":{"S":"é"},"n":{"N":"1.5"}}}`)
-	f(codeWell, readable, "BatchGetItem", "tab", "id=é,n:N=1.5")
-	f(codeWell, `"decision":"hit"`, "--json", "GetItem", "tab", "id=é,n:N=1.5")
-	f(codeWell, "forwarded unchanged", "MakeTea", "t")
+	f(codeOK, readable, "GetItem", "tab", `{"id":{"S":"é"},"n":{"N":"1.50"}}`)
+	f(codeOK, "GetItem tab: hit\n  operation  GetItem\n", "GetItem", "tab", "id=é,n:N=1.5")
+	f(codeOK, readable, "PutItem", "tab", "id=é,n:N=1.5")
+	f(codeOK, `tab "id" = {"S":"é"}`, "Query", "tab", "id=é")
+	f(codeOK, "Scan tab: miss", "Scan", "tab")
+	f(codeOK, "GetItem: hit", "GetItem", "--body", `{"TableName":"tab","Key":{"id":{"S":"é"},"n":{"N":"1.5"}}}`)
+	f(codeOK, readable, "BatchGetItem", "tab", "id=é,n:N=1.5")
+	f(codeOK, `"decision":"hit"`, "--json", "GetItem", "tab", "id=é,n:N=1.5")
+	f(codeOK, "forwarded unchanged", "MakeTea", "t")
 	f(codeInput, "neither an object", "GetItem", "tab", "7")
 	f(codeUsage, "needs a table, or --body", "GetItem")
 
 	r.fetch("site", "/a")
 	url := "http://" + r.ServiceAddr("site").String() + "/a"
-	f(codeWell, url+": hit\n", url)
-	f(codeWell, "only variants for other requests are", url, "-H", "Accept-Language: ja")
-	f(codeWell, "miss\n", "http://elsewhere/a")
+	f(codeOK, url+": hit\n", url)
+	f(codeOK, "only variants for other requests are", url, "-H", "Accept-Language: ja")
+	f(codeOK, "miss\n", "http://elsewhere/a")
 	f(codeUsage, "takes no table", url, "t")
 	f(codeInput, "there is no service", "--service", "nobody", url)
 
@@ -184,5 +184,5 @@ func TestExplainCommand(t *testing.T) {
 `)
 	f(codeInput, "choose a service that has URLs with --service: site, other", url)
 	f(codeInput, "choose a service that has operations of DynamoDB with --service: there is none", "Scan", "tab")
-	f(codeWell, "miss", "--service", "other", url)
+	f(codeOK, "miss", "--service", "other", url)
 }

@@ -17,7 +17,7 @@ import (
 
 // The exit codes. Users' scripts rely on them.
 const (
-	codeWell  = 0
+	codeOK    = 0
 	codeInput = 1 // invalid input, or a failed check
 	codeUsage = 2 // invalid command line
 	codeStart = 3 // failure to start, for example because a port is in use
@@ -110,7 +110,7 @@ func Main(args []string, env Environment) (code int) {
 	}
 	err = ctx.Run()
 	if err == nil {
-		return codeWell
+		return codeOK
 	}
 	code = codeInput
 	if ce, ok := errors.AsType[*codeError](err); ok {

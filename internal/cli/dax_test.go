@@ -181,7 +181,7 @@ func TestDAXStops(t *testing.T) {
 }
 
 // Remaining clients are cut off at the end of the time for stopping.
-func TestDAXStopIsCutShort(t *testing.T) {
+func TestDAXStopHasATimeout(t *testing.T) {
 	r := run(t, head+daxOrders(t.TempDir(), ""))
 	c := r.dax("orders")
 	c.nodes()

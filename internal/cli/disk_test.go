@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// depot is an origin of large bodies.
-func depot(t *testing.T) (url string, asked *atomic.Int64) {
+// largeOrigin is an origin of large bodies.
+func largeOrigin(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,8 +25,8 @@ func depot(t *testing.T) (url string, asked *atomic.Int64) {
 	return s.URL, asked
 }
 
-// asks requests a path of the host "shop" from a service, on any port.
-func (r *running) asks(service, path string) (status string) {
+// fetchLarge requests a path of the host "shop" from a service, on any port.
+func (r *running) fetchLarge(service, path string) (status string) {
 	r.t.Helper()
 	q, err := http.NewRequest(http.MethodGet, "http://"+r.ServiceAddr(service).String()+path, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *running) asks(service, path string) (status string) {
 
 // Bodies on disk survive a restart, unless they were purged or their service was removed.
 func TestDisk(t *testing.T) {
-	url, asked := depot(t)
+	url, asked := largeOrigin(t)
 	dir := filepath.Join(t.TempDir(), "bodies")
 	disk := "cache: {disk: {path: " + dir + ", size: 64MiB, threshold: 64KiB}}\n" + head
 	site := func(name string) string {
@@ -54,11 +54,11 @@ func TestDisk(t *testing.T) {
 	}
 	r := run(t, disk+site("site")+site("old"))
 	for _, path := range []string{"/a", "/b"} {
-		if got := r.asks("site", path); !strings.Contains(got, "stored") {
+		if got := r.fetchLarge("site", path); !strings.Contains(got, "stored") {
 			t.Fatalf("%s: %s", path, got)
 		}
 	}
-	r.asks("old", "/a")
+	r.fetchLarge("old", "/a")
 
 	cfg, err := r.load()
 	if err != nil {
@@ -88,10 +88,10 @@ func TestDisk(t *testing.T) {
 
 	before := asked.Load()
 	r = run(t, disk+site("site"))
-	if got := r.asks("site", "/a"); !strings.HasPrefix(got, "kasoku; hit") {
+	if got := r.fetchLarge("site", "/a"); !strings.HasPrefix(got, "kasoku; hit") {
 		t.Errorf("after the restart: %s", got)
 	}
-	if got := r.asks("site", "/b"); !strings.Contains(got, "fwd=uri-miss") || asked.Load() != before+1 {
+	if got := r.fetchLarge("site", "/b"); !strings.Contains(got, "fwd=uri-miss") || asked.Load() != before+1 {
 		t.Errorf("after the purge: %s, %d requests", got, asked.Load()-before)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "old")); !os.IsNotExist(err) {

@@ -43,14 +43,14 @@ func TestDrain(t *testing.T) {
 	waited := make(chan string)
 	go func() { waited <- r.fetch("site", "/wait") }()
 	<-entered
-	command(codeWell, slow.URL+" is drained, 1 requests under way", "site", "--origin", slow.URL)
+	command(codeOK, slow.URL+" is drained, 1 requests under way", "site", "--origin", slow.URL)
 	command(codeInput, "but 1 are still under way", "site", "--origin", slow.URL+"/", "--wait", "1ms")
 	all("two")
 	close(gate)
 	if got := <-waited; got != "one" {
 		t.Errorf("the request in flight got %q", got)
 	}
-	command(codeWell, `"state":"drained","in_flight":0`, "site", "--origin", slow.URL, "--wait", "1m", "--json")
+	command(codeOK, `"state":"drained","in_flight":0`, "site", "--origin", slow.URL, "--wait", "1m", "--json")
 	// It is still drained after a reload.
 	r.mustReload(config + "    stale_if_error: 1m\n")
 	all("two")
@@ -63,7 +63,7 @@ func TestDrain(t *testing.T) {
 	command(codeInput, "there is no origin", "site", "--origin", "http://other")
 	command(codeInput, "there is no service", "shop", "--origin", slow.URL)
 	command(codeUsage, "--undo", "site", "--origin", slow.URL, "--undo", "--wait", "1s")
-	command(codeWell, slow.URL+" is up, 0 requests under way", "site", "--origin", slow.URL, "--undo")
+	command(codeOK, slow.URL+" is up, 0 requests under way", "site", "--origin", slow.URL, "--undo")
 	all("one")
 	// A drain in the file is not undone here.
 	r.mustReload(strings.ReplaceAll(config, "weight: 1000", "drain: true"))

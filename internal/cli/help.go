@@ -17,7 +17,7 @@ func (c *helpCommand) Run(env *Environment) error {
 	if c.Man {
 		return manual(env.Stdout, newParser(env).Model)
 	}
-	if code := Main(append(c.Command, "--help"), *env); code != codeWell {
+	if code := Main(append(c.Command, "--help"), *env); code != codeOK {
 		return fail(code, nil)
 	}
 	return nil
@@ -50,7 +50,7 @@ func manual(w io.Writer, app *kong.Application) error {
 		code int
 		text string
 	}{
-		{codeWell, "Success."},
+		{codeOK, "Success."},
 		{codeInput, "Wrong input, a check that failed, or an embedded store that can no longer write to its disk."},
 		{codeUsage, "An invalid command line."},
 		{codeStart, "The services could not start, for example because a port is taken."},

@@ -163,7 +163,7 @@ func TestHTTPServiceChoices(t *testing.T) {
 }
 
 // An origin may listen on a Unix socket.
-func TestHTTPServiceBeforeASocket(t *testing.T) {
+func TestHTTPServiceOverUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "kasoku") // t.TempDir is too long for a socket's path
 	if err != nil {
 		t.Fatal(err)

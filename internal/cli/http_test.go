@@ -161,7 +161,7 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 // A large upload passes with the default settings, and is not buffered.
-func TestHTTPServiceTakesLargeUploads(t *testing.T) {
+func TestHTTPServiceForwardsLargeUploads(t *testing.T) {
 	const size = 64 << 20
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)

@@ -51,7 +51,7 @@ func TestImportedNginxServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var made, errs bytes.Buffer
-	if code := Main([]string{"import", "nginx", file}, Environment{Stdout: &made, Stderr: &errs, Lookup: noVariables}); code != codeWell {
+	if code := Main([]string{"import", "nginx", file}, Environment{Stdout: &made, Stderr: &errs, Lookup: noVariables}); code != codeOK {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	text := strings.NewReplacer("127.0.0.1:9090", "127.0.0.1:0", ":10080", "127.0.0.1:0").Replace(made.String())

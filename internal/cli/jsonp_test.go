@@ -98,8 +98,8 @@ func (w *wrapping) get(service, path, query string, fields ...string) got {
 	return got{resp.StatusCode, resp.Header, string(body)}
 }
 
-// everywhere checks the answers of all services to a JSON path, or to one that is missing.
-func (w *wrapping) everywhere(missing bool, query string, check func(g got) bool, fields ...string) {
+// wantAll checks the answers of all services to a JSON path, or to one that is missing.
+func (w *wrapping) wantAll(missing bool, query string, check func(g got) bool, fields ...string) {
 	w.t.Helper()
 	for _, p := range places {
 		path := p.path
@@ -117,21 +117,21 @@ func (g got) begins(status int, text string) bool {
 }
 
 // Every key of jsonp has its effect on services of all types.
-func TestJSONPEverywhere(t *testing.T) {
+func TestJSONPOfAllServices(t *testing.T) {
 	w := newWrapping(t)
 	w.run("")
-	w.everywhere(false, "callback=app.f[1]", func(g got) bool {
+	w.wantAll(false, "callback=app.f[1]", func(g got) bool {
 		return g.begins(200, "/**/app.f[1]({") && strings.HasSuffix(g.body, "});") && g.head.Get("Content-Length") == fmt.Sprint(len(g.body)) &&
 			g.head.Get("Content-Type") == "application/javascript; charset=utf-8" && g.head.Get("X-Content-Type-Options") == "nosniff" &&
 			g.head.Get("Content-Disposition") == "" && strings.Contains(g.head.Get("Cache-Status"), "; jsonp=wrapped")
 	})
-	w.everywhere(false, "callback=f", func(g got) bool {
+	w.wantAll(false, "callback=f", func(g got) bool {
 		return g.begins(200, "{") && g.head.Get("Cache-Control") != "" && strings.Contains(strings.Join(g.head["Cache-Control"], ","), "private")
 	}, "Cookie", "a=b")
-	w.everywhere(false, "callback=a-b", func(g got) bool { return g.begins(400, "{") && !strings.Contains(g.body, "a-b") })
-	w.everywhere(false, "callback=f&callback=g", func(g got) bool { return g.begins(400, "{") })
-	w.everywhere(false, "callback=f&callback=f", func(g got) bool { return g.begins(200, "/**/f({") })
-	w.everywhere(true, "callback=f", func(g got) bool { return g.status >= 400 && !strings.Contains(g.body, "f(") })
+	w.wantAll(false, "callback=a-b", func(g got) bool { return g.begins(400, "{") && !strings.Contains(g.body, "a-b") })
+	w.wantAll(false, "callback=f&callback=g", func(g got) bool { return g.begins(400, "{") })
+	w.wantAll(false, "callback=f&callback=f", func(g got) bool { return g.begins(200, "/**/f({") })
+	w.wantAll(true, "callback=f", func(g got) bool { return g.status >= 400 && !strings.Contains(g.body, "f(") })
 
 	w.run(`param: cb, aliases: [jp], strip: [_], mode: strict, names: [ok], prefix: "/*k*/", guard: true, newline: true, content_type: text/javascript, ` +
 		`attachment: true, cross_origin: true, cdn_no_store: true, script_only: true, public: true, errors: envelope`)
@@ -141,13 +141,13 @@ func TestJSONPEverywhere(t *testing.T) {
 			strings.Join(g.head["Cross-Origin-Resource-Policy"], "|") == "cross-origin" &&
 			g.head.Get("CDN-Cache-Control") == "no-store" && g.head.Get("Surrogate-Control") == "no-store"
 	}
-	w.everywhere(false, "cb=okay&_=1", call)
-	w.everywhere(false, "jp=okay", call, "Cookie", "a=b", "Sec-Fetch-Dest", "script")
-	w.everywhere(false, "jp=okay", func(g got) bool { return g.begins(403, "{") }, "Sec-Fetch-Dest", "iframe")
-	w.everywhere(false, "cb=other", func(g got) bool { return g.begins(400, "{") })
-	w.everywhere(false, "cb=ok.a", func(g got) bool { return g.begins(400, "{") })
-	w.everywhere(false, "callback=f", func(g got) bool { return g.begins(200, "{") })
-	w.everywhere(true, "cb=okay", func(g got) bool {
+	w.wantAll(false, "cb=okay&_=1", call)
+	w.wantAll(false, "jp=okay", call, "Cookie", "a=b", "Sec-Fetch-Dest", "script")
+	w.wantAll(false, "jp=okay", func(g got) bool { return g.begins(403, "{") }, "Sec-Fetch-Dest", "iframe")
+	w.wantAll(false, "cb=other", func(g got) bool { return g.begins(400, "{") })
+	w.wantAll(false, "cb=ok.a", func(g got) bool { return g.begins(400, "{") })
+	w.wantAll(false, "callback=f", func(g got) bool { return g.begins(200, "{") })
+	w.wantAll(true, "cb=okay", func(g got) bool {
 		return g.begins(200, "/*k*/ typeof okay === 'function' && okay({\"status\":4") && strings.HasPrefix(g.head.Get("X-Status"), "4")
 	})
 	if g := w.get("site", "/a", "x=1&cb=okay&_=2&y"); !strings.Contains(g.body, `"/a?x=1&y"`) {
@@ -155,13 +155,13 @@ func TestJSONPEverywhere(t *testing.T) {
 	}
 
 	w.run("invalid: passthrough, errors: as-is, types: [text/plain]") // the node's term for its errors
-	w.everywhere(false, "callback=a-b", func(g got) bool {
+	w.wantAll(false, "callback=a-b", func(g got) bool {
 		return g.begins(200, "{") && strings.Contains(g.head.Get("Cache-Status"), "; jsonp=bad-name-passed")
 	})
-	w.everywhere(true, "callback=f", func(g got) bool { return g.status >= 400 && strings.Contains(g.body, "f({") })
+	w.wantAll(true, "callback=f", func(g got) bool { return g.status >= 400 && strings.Contains(g.body, "f({") })
 
 	w.run("mode: legacy, types: [application/json]")
-	w.everywhere(false, "callback=1f", func(g got) bool {
+	w.wantAll(false, "callback=1f", func(g got) bool {
 		return g.begins(200, "1f({") && g.head.Get("Content-Type") == "application/json" && g.head.Get("X-Content-Type-Options") == ""
 	})
 }

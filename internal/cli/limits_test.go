@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// knock connects, sends data, and returns the status of an HTTP answer, 1 for a DAX answer,
+// probe connects, sends data, and returns the status of an HTTP answer, 1 for a DAX answer,
 // or 0 for none.
-func knock(t *testing.T, to net.Addr, send string) int {
+func probe(t *testing.T, to net.Addr, send string) int {
 	t.Helper()
 	nc, err := net.Dial("tcp", to.String())
 	if err != nil {
@@ -53,11 +53,11 @@ func TestConnectionsPerClient(t *testing.T) {
 	f := func(name string, to net.Addr, send string, n, beyond int) {
 		t.Helper()
 		for i := range n {
-			if got := knock(t, to, send); got == beyond {
+			if got := probe(t, to, send); got == beyond {
 				t.Fatalf("%s: connection %d of %d: %d", name, i+1, n, got)
 			}
 		}
-		if got := knock(t, to, send); got != beyond {
+		if got := probe(t, to, send); got != beyond {
 			t.Errorf("%s: connection %d: %d; want %d", name, n+1, got, beyond)
 		}
 	}

@@ -296,15 +296,15 @@ func TestReloadMovesAndRemoves(t *testing.T) {
 	}
 }
 
-// slowly is a log that delays one message.
-type slowly struct {
+// slowLog is a log that delays one message.
+type slowLog struct {
 	slog.Handler
 	message string
 }
 
-func (s slowly) Enabled(context.Context, slog.Level) bool { return true }
+func (s slowLog) Enabled(context.Context, slog.Level) bool { return true }
 
-func (s slowly) Handle(_ context.Context, r slog.Record) error {
+func (s slowLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == s.message {
 		<-time.After(100 * time.Millisecond)
 	}
@@ -313,9 +313,9 @@ func (s slowly) Handle(_ context.Context, r slog.Record) error {
 
 // A service that is removed can have ended before the change that removes it,
 // and others after it, is done.
-func TestReloadForgetsWhatEndsBeforeIt(t *testing.T) {
+func TestReloadRemovesServiceThatHasEnded(t *testing.T) {
 	users, carts := strings.Replace(orders, "orders", "users", 1), strings.Replace(orders, "orders", "carts", 1)
-	r := runLogging(t, head+orders+users+carts, slowly{slog.DiscardHandler, "removed"})
+	r := runLogging(t, head+orders+users+carts, slowLog{slog.DiscardHandler, "removed"})
 	r.mustReload(head + orders)
 	r.retirement.Wait()
 	page := r.page("/metrics")
@@ -326,7 +326,7 @@ func TestReloadForgetsWhatEndsBeforeIt(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForARestart(t *testing.T) {
+func TestPendingSettingsNeedARestart(t *testing.T) {
 	r := run(t, head+orders)
 	r.mustReload("cache: {memory: 64MiB, generations: 2048}\n" + head +
 		strings.Replace(orders, "auth:", "memory: 1MiB, settle: 1s, quarantine: 1s, auth:", 1))

@@ -81,7 +81,7 @@ func TestPastedCommands(t *testing.T) {
 			commands++
 			var out, errs strings.Builder
 			args := append(words(t, m[1]), "--admin", base)
-			if code := Main(args, Environment{Stdout: &out, Stderr: &errs, Lookup: os.LookupEnv}); code != codeWell {
+			if code := Main(args, Environment{Stdout: &out, Stderr: &errs, Lookup: os.LookupEnv}); code != codeOK {
 				t.Errorf("%s: kasoku %s: exit code %d: %s", page, m[1], code, errs.String())
 			}
 		}

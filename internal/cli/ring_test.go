@@ -54,7 +54,7 @@ func TestRingPrintsAsItReads(t *testing.T) {
 		}
 	}
 	ask.Close()
-	if got := <-code; got != codeWell {
+	if got := <-code; got != codeOK {
 		t.Errorf("exit code %d", got)
 	}
 }
@@ -66,7 +66,7 @@ func TestRingOfManyKeys(t *testing.T) {
 	for i := range many {
 		fmt.Fprintf(&in, "user::%d\n", i)
 	}
-	if code := Main([]string{"ring", "-c", ringFile(t), "-"}, Environment{Stdin: &in, Stdout: &out, Stderr: &errs, Lookup: noVariables}); code != codeWell {
+	if code := Main([]string{"ring", "-c", ringFile(t), "-"}, Environment{Stdin: &in, Stdout: &out, Stderr: &errs, Lookup: noVariables}); code != codeOK {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	servers, i := map[string]int{}, 0

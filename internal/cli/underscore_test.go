@@ -19,21 +19,21 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// witness is an origin that records the names of the header and trailer fields that it
+// fieldRecorder is an origin that records the names of the header and trailer fields that it
 // receives, unchanged, and answers as configured.
-type witness struct {
+type fieldRecorder struct {
 	net.Listener
 	mu    sync.Mutex
 	names []string
 }
 
-func newWitness(t *testing.T, answer string) *witness {
+func newFieldRecorder(t *testing.T, answer string) *fieldRecorder {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &witness{Listener: l}
+	w := &fieldRecorder{Listener: l}
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -47,7 +47,7 @@ func newWitness(t *testing.T, answer string) *witness {
 	return w
 }
 
-func (w *witness) serve(conn net.Conn, answer string) {
+func (w *fieldRecorder) serve(conn net.Conn, answer string) {
 	defer conn.Close()
 	for br := bufio.NewReader(conn); ; {
 		r, err := http.ReadRequest(br)
@@ -68,8 +68,8 @@ func (w *witness) serve(conn net.Conn, answer string) {
 	}
 }
 
-// took returns the observed names among those received since the last call.
-func (w *witness) took(of ...string) []string {
+// received returns the observed names among those received since the last call.
+func (w *fieldRecorder) received(of ...string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	names := slices.DeleteFunc(w.names, func(name string) bool { return !slices.Contains(of, name) })
@@ -135,10 +135,10 @@ func TestUnderscores(t *testing.T) {
 				want = []string{"X-Amz-A_b", "X-Kept"}
 			}
 			t.Run(f.name+setting, func(t *testing.T) {
-				w := newWitness(t, f.answer)
+				w := newFieldRecorder(t, f.answer)
 				r := run(t, strings.ReplaceAll(f.service, "ORIGIN", "http://"+w.Addr().String())+setting)
 				head := r.raw("site", f.request)
-				if got := w.took(spelled...); !slices.Equal(got, sorted(want)) {
+				if got := w.received(spelled...); !slices.Equal(got, sorted(want)) {
 					t.Errorf("the origin got %q; want %q\n%s", got, sorted(want), head)
 				}
 			})
@@ -167,21 +167,21 @@ services:
 // Fields that don't reach the origin make no variants: one request is sent to it for all.
 // The second client may still join the first one's request.
 func TestUnderscoresMakeNoVariants(t *testing.T) {
-	w := newWitness(t, plainAnswer)
+	w := newFieldRecorder(t, plainAnswer)
 	r := run(t, strings.ReplaceAll(web1, "ORIGIN", "http://"+w.Addr().String()))
 	for _, field := range []string{"", "X_Forwarded_Host: evil\n", "X_Forwarded_Host: other\n"} {
 		if head := r.raw("site", "GET / HTTP/1.1\nHost: a\n"+field+"\n"); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 			t.Errorf("%q: %s", field, head)
 		}
 	}
-	if got := w.took("Via"); len(got) != 1 {
+	if got := w.received("Via"); len(got) != 1 {
 		t.Errorf("the origin got %d requests; want 1", len(got))
 	}
 }
 
 // The same holds over HTTP/2, and after a reload.
 func TestUnderscoresOverHTTP2(t *testing.T) {
-	w := newWitness(t, plainAnswer)
+	w := newFieldRecorder(t, plainAnswer)
 	cert, key := certs.SelfSigned(t, 1)
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
@@ -208,7 +208,7 @@ func TestUnderscoresOverHTTP2(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if got := w.took(spelled...); resp.ProtoMajor != 2 || !slices.Equal(got, sorted(want)) {
+		if got := w.received(spelled...); resp.ProtoMajor != 2 || !slices.Equal(got, sorted(want)) {
 			t.Errorf("over %s the origin got %q; want %q", resp.Proto, got, sorted(want))
 		}
 	}

@@ -65,6 +65,6 @@ type versionFlag bool
 // BeforeReset is called by kong when it finds the flag.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	fmt.Fprintln(app.Stdout, thisBuild())
-	app.Exit(codeWell)
+	app.Exit(codeOK)
 	return nil
 }

@@ -93,7 +93,7 @@ func outcome(t *testing.T, input string) string {
 	return b.String() + "\n"
 }
 
-func TestFullFormHasEveryDefault(t *testing.T) {
+func TestFullFormIncludesDefaults(t *testing.T) {
 	c, err := Parse("k.yaml", []byte(minimal), environment)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ services:
     auth: {mode: none}
 `
 
-func TestSecretsAreResolvedAndNeverShown(t *testing.T) {
+func TestSecretsAreResolvedButNotPrinted(t *testing.T) {
 	text := `
 admin: {token_env: ADMIN_TOKEN}
 services:

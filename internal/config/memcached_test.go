@@ -10,16 +10,16 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// TestEveryDistributionCanBeNamed holds the manual's list to the rings that there are.
-func TestEveryDistributionCanBeNamed(t *testing.T) {
+// TestDistributions holds the manual's list to the rings that there are.
+func TestDistributions(t *testing.T) {
 	name, _ := reflect.TypeFor[Distribution]().FieldByName("Name")
 	if got := strings.Split(name.Tag.Get("enum"), "|"); !slices.Equal(got, ring.Names()) {
 		t.Errorf("the file takes %v, and there are %v", got, ring.Names())
 	}
 }
 
-// TestEveryWriterCanBeNamed does so for the writers of values.
-func TestEveryWriterCanBeNamed(t *testing.T) {
+// TestWriterProfiles does so for the writers of values.
+func TestWriterProfiles(t *testing.T) {
 	values, _ := reflect.TypeFor[Memcached]().FieldByName("Values")
 	if got := strings.Split(values.Tag.Get("enum"), "|"); !slices.Equal(got, value.Profiles()) {
 		t.Errorf("the file takes %v, and there are %v", got, value.Profiles())

@@ -91,7 +91,7 @@ func TestLine(t *testing.T) {
 	f(&Record{}, []string{"table"}, `{}`)
 }
 
-func TestEveryFieldCanBeChosenAlone(t *testing.T) {
+func TestEachFieldAlone(t *testing.T) {
 	for _, field := range Fields {
 		line := SelectFields([]string{field.Name}).append(nil, sample())
 		var m map[string]any
@@ -245,7 +245,7 @@ type counting struct{ n int }
 func (c *counting) Log(*Record)                 { c.n++ }
 func (c *counting) Close(context.Context) error { return nil }
 
-func TestSampleTakesItsShare(t *testing.T) {
+func TestSampleLogsItsShare(t *testing.T) {
 	f := func(share float64, low, high int) {
 		t.Helper()
 		c := &counting{}

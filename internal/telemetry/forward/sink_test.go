@@ -236,9 +236,9 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestServerAway: records logged while the server is down arrive when it is up again, and
+// TestServerDown: records logged while the server is down arrive when it is up again, and
 // records not sent at the end arrive after the next start.
-func TestServerAway(t *testing.T) {
+func TestServerDown(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	out := newLogged()
 	c := config(r, t.TempDir())
@@ -277,9 +277,9 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// TestNowhere: without a directory, records that can't be sent at the end are lost, counted
+// TestServerDownWithoutDirectory: without a directory, records that can't be sent at the end are lost, counted
 // and reported by the error.
-func TestNowhere(t *testing.T) {
+func TestServerDownWithoutDirectory(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	r.Stop()
 	s := open(t, config(r, ""))
@@ -295,8 +295,8 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestFull: records that exceed memory are dropped and counted, and Log still returns.
-func TestFull(t *testing.T) {
+// TestMemoryLimit: records that exceed memory are dropped and counted, and Log still returns.
+func TestMemoryLimit(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	r.Stop()
 	c := config(r, "")
@@ -367,8 +367,8 @@ func TestHandoverWithoutDirectory(t *testing.T) {
 	}
 }
 
-// TestNeverOpened: waiting records are bounded, and dropped if Close is called before Open.
-func TestNeverOpened(t *testing.T) {
+// TestCloseWithoutOpen: waiting records are bounded, and dropped if Close is called before Open.
+func TestCloseWithoutOpen(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	s := Prepare(config(r, ""))
 	for range maxWaiting + 2 {
