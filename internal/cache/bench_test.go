@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// filled makes a cache of n entries of 300 bytes under keys of 16.
+// filled returns a cache with n entries, which have 300 bytes and keys of 16 bytes.
 func filled(b *testing.B, n int) (*Cache, *Space) {
 	b.Helper()
 	c, s := open(b, Config{Memory: 4 << 30, Generations: 1 << 20})
@@ -27,7 +27,7 @@ func filled(b *testing.B, n int) (*Cache, *Space) {
 
 func benchKey(dst []byte, i int) []byte {
 	dst = append(dst, "table#users#"...)
-	return binary.BigEndian.AppendUint32(dst, uint32(i)*2654435761) // spread, without repeats
+	return binary.BigEndian.AppendUint32(dst, uint32(i)*2654435761) // spread over all keys, without repetitions
 }
 
 func BenchmarkLookupHit(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkLookupHit(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				key = benchKey(key[:0], i*7919%n)
 				if _, found, _ := s.Lookup(key, now); found != Fresh {
-					b.Fatalf("%x came to %d", key, found)
+					b.Fatalf("look-up of %x: got state %d", key, found)
 				}
 			}
 		})
@@ -53,7 +53,7 @@ func BenchmarkLookupMiss(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		key = benchKey(key[:0], 10_000+i)
 		if _, found, _ := s.Lookup(key, now); found != Absent {
-			b.Fatalf("%x came to %d", key, found)
+			b.Fatalf("look-up of %x: got state %d", key, found)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func BenchmarkLookupParallel(b *testing.B) {
 		for i := 0; pb.Next(); i++ {
 			key = benchKey(key[:0], i*7919%n)
 			if _, found, _ := s.Lookup(key, now); found != Fresh {
-				b.Fatalf("%x came to %d", key, found)
+				b.Fatalf("look-up of %x: got state %d", key, found)
 			}
 		}
 	})

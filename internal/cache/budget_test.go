@@ -19,7 +19,7 @@ func wantAllocs(t *testing.T, what string, n float64, f func()) {
 		return
 	}
 	if got := testing.AllocsPerRun(1000, f); got > n {
-		t.Errorf("%s: %v allocations; the budget is %v", what, got, n)
+		t.Errorf("%s: got %v allocations, want at most %v", what, got, n)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestAllocationBudgets(t *testing.T) {
 		k := []byte(key)
 		return func() {
 			if _, found, _ := s.Lookup(k, now); found != want {
-				t.Fatalf("%s came to %d", key, found)
+				t.Fatalf("look-up of %s: got state %d", key, found)
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func TestAllocationBudgets(t *testing.T) {
 	var st Stamp
 	wantAllocs(t, "note", 0, func() { st = c.Note(x...) })
 	key, f := []byte("hit"), value("payload")
-	// The entry and its bytes: a replacement reuses the node.
+	// The entry and its bytes. A replacement reuses the node.
 	wantAllocs(t, "store", 2, func() { s.Store(st, key, &f) })
 	// The Write and its marks.
 	wantAllocs(t, "write", 2, func() { c.Begin(x, nil).Commit(Change{}) })
@@ -90,13 +90,13 @@ func TestMemoryPerEntry(t *testing.T) {
 	t.Logf("an entry: %.0f bytes of key and payload, %.1f of overhead; its weight counts %.0f of %.0f",
 		each(dataBytes), each(grown-dataBytes), each(weight), each(grown))
 	if n := s.Usage().Entries; n != entries {
-		t.Fatalf("%d entries are stored; want %d", n, entries)
+		t.Fatalf("got %d stored entries, want %d", n, entries)
 	}
 	if race.Enabled {
 		return // the detector's own memory is in the figures
 	}
 	if got := each(grown - dataBytes); got > budget {
-		t.Errorf("an entry's overhead is %.1f bytes; the budget is %d", got, budget)
+		t.Errorf("overhead of an entry: got %.1f bytes, want at most %d", got, budget)
 	}
 	if off := float64(weight-grown) / float64(grown); off < -0.02 || off > 0.05 {
 		t.Errorf("the weight of all entries is off by %.1f %% of the memory that they take", 100*off)

@@ -17,13 +17,13 @@ import (
 
 var background = context.Background()
 
-// wantNoFlights fails unless no flight is left behind.
+// wantNoFlights waits for the goroutines of the bubble and fails if a flight remains.
 func wantNoFlights(t testing.TB, s *Space) {
 	t.Helper()
 	synctest.Wait()
 	for i := range s.flights {
 		for key := range s.flights[i].byKey {
-			t.Fatalf("the flight of %s was left behind", key)
+			t.Fatalf("the flight of %s remains", key)
 		}
 	}
 }
@@ -48,15 +48,15 @@ func TestColdKeyIsFilledOnce(t *testing.T) {
 			}
 		}
 		if st := c.Stats(); coalesced != readers-1 || st.Fills != 1 || st.Coalesced != readers-1 {
-			t.Fatalf("%d readers coalesced, %d fills, %d counted", coalesced, st.Fills, st.Coalesced)
+			t.Fatalf("got %d coalesced readers, %d fills and a coalesced count of %d", coalesced, st.Fills, st.Coalesced)
 		}
 		wantFound(t, s, "x", Fresh, "1")
 		wantNoFlights(t, s)
 	})
 }
 
-// The same without a script: goroutines that look up and fill concurrently share one fill,
-// however they interleave with its start and end.
+// Goroutines that look up and fill a key concurrently share one fill, however they interleave with
+// its start and end.
 func TestColdKeysAreFilledOnceInParallel(t *testing.T) {
 	_, s := open(t, Config{})
 	var fills atomic.Int32
@@ -81,7 +81,7 @@ func TestColdKeysAreFilledOnceInParallel(t *testing.T) {
 		wg.Wait()
 	}
 	if got := fills.Load(); got != 200 {
-		t.Fatalf("%d fills of 200 keys", got)
+		t.Fatalf("got %d fills of 200 keys, want 200", got)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestCallerThatMissedTheFlightFindsItsEntry(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "x", "1", "item x")
 		r := read(background, s, "x", func(context.Context, *Stamp) (Filling, error) {
-			return Filling{}, errors.New("asked for what is there")
+			return Filling{}, errors.New("filled although the entry is stored")
 		}, "item x")
 		r.want(t, "1", true, true)
 	})
@@ -102,7 +102,7 @@ func TestWaiterWhoseContextEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *Cache, s *Space) {
 				o := newOrigin()
-				gone := errors.New("the client went away")
+				gone := errors.New("the client has disconnected")
 				ctx, cancel := context.WithCancelCause(background)
 				ctxs := []context.Context{background, background, background}
 				ctxs[canceled] = ctx
@@ -114,7 +114,7 @@ func TestWaiterWhoseContextEnds(t *testing.T) {
 				cancel(gone)
 				all[canceled].wait(t)
 				if !errors.Is(all[canceled].err, gone) {
-					t.Fatalf("the waiter left with %v", all[canceled].err)
+					t.Fatalf("got error %v, want that of the context", all[canceled].err)
 				}
 				for i, r := range all {
 					if i != canceled {
@@ -131,8 +131,8 @@ func TestWaiterWhoseContextEnds(t *testing.T) {
 			})
 		})
 	}
-	f("who started it", 0)
-	f("who joined", 2)
+	f("the caller that started the fill", 0)
+	f("a caller that joined it", 2)
 }
 
 // A fill whose callers have all given up is stored.
@@ -188,7 +188,7 @@ func TestFillThatFails(t *testing.T) {
 						t.Fatalf("the fill failed with %v; want %v and %q", r.err, want, text)
 					}
 					if want == down && r.answer.Extra != "status 500" {
-						t.Fatalf("the failure brought %v", r.answer.Extra)
+						t.Fatalf("the failed fill returned extra %v", r.answer.Extra)
 					}
 				}
 				wantNoFlights(t, s)
@@ -213,7 +213,7 @@ func TestPanicsAreCounted(t *testing.T) {
 		close(o.next(t).answer)
 		r.wait(t)
 		if got := c.Stats().Panics; got != 1 {
-			t.Fatalf("%d panics counted", got)
+			t.Fatalf("got %d counted panics, want 1", got)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestOvertakenFillIsServedNotStored(t *testing.T) {
 				wantFound(t, s, "x", Absent, "")
 				wantNoFlights(t, s)
 				if got := c.Stats().Overtaken; got != 1 {
-					t.Fatalf("%d fills counted as overtaken", got)
+					t.Fatalf("got %d overtaken fills, want 1", got)
 				}
 			})
 		})
@@ -269,7 +269,7 @@ func TestReaderAfterWriteStartsAnotherFill(t *testing.T) {
 		r3 := read(background, s, "x", o.fill, "item x") // joins the new fill
 		first.answer <- "1"
 		r1.want(t, "1", false, false)
-		r4 := read(background, s, "x", o.fill, "item x") // so does a caller after the old fill's end
+		r4 := read(background, s, "x", o.fill, "item x") // joins it after the end of the old fill
 		second.answer <- "2"
 		r2.want(t, "2", true, false)
 		r3.want(t, "2", true, true)
@@ -277,13 +277,12 @@ func TestReaderAfterWriteStartsAnotherFill(t *testing.T) {
 		wantFound(t, s, "x", Fresh, "2")
 		wantNoFlights(t, s)
 		if got := c.Stats().Fills; got != 2 {
-			t.Fatalf("%d fills; want 2", got)
+			t.Fatalf("got %d fills, want 2", got)
 		}
 	})
 }
 
-// The reverse order of ends: the old fill's end must not take the new one's
-// entry or place away.
+// The old fill ends after the new one, and must not replace the new one's entry.
 func TestOvertakenFillEndsLast(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
@@ -300,9 +299,9 @@ func TestOvertakenFillEndsLast(t *testing.T) {
 	})
 }
 
-// While a write is in flight a fill may read before or after it. Such a fill can't be
-// joined: R2 could have seen the write by other means. R2 waits for the next fill, which all
-// later callers share.
+// A fill that is in flight together with a write may read the origin before or after it. Such a
+// fill can't be joined, because R2 may have seen the write by other means. R2 waits for the
+// next fill, which all later callers share.
 func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
@@ -323,7 +322,7 @@ func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 		r2.wantWaiting(t)
 		r4 := read(background, s, "x", o.fill, "item x")
 		w.Commit(Change{})
-		r5 := read(background, s, "x", o.fill, "item x") // the second began beside the write: not for r5 either
+		r5 := read(background, s, "x", o.fill, "item x") // the second fill began during the write: r5 does not join it either
 		second.answer <- "2"
 		r2.want(t, "2", false, false)
 		r3.want(t, "2", false, true)
@@ -331,7 +330,7 @@ func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 		if !third.stamp.Settled {
 			t.Fatal("the third fill saw a write that has ended")
 		}
-		r6 := read(background, s, "x", o.fill, "item x") // may join the third
+		r6 := read(background, s, "x", o.fill, "item x") // joins the third fill
 		third.answer <- "3"
 		r4.want(t, "3", true, false)
 		r5.want(t, "3", true, true)
@@ -370,7 +369,7 @@ func TestRefresh(t *testing.T) {
 		o := newOrigin()
 		s.Refresh([]byte("x"), tags("item x"), o.fill)
 		call := o.next(t)
-		s.Refresh([]byte("x"), tags("item x"), o.fill) // one is under way
+		s.Refresh([]byte("x"), tags("item x"), o.fill) // does nothing: a refresh is in flight
 		wantFound(t, s, "x", Fresh, "1")
 		call.answer <- "2"
 		wantNoFlights(t, s)
@@ -393,7 +392,7 @@ func TestRefreshBesideFillInFlightDoesNothing(t *testing.T) {
 		r.want(t, "1", false, false)
 		wantNoFlights(t, s)
 		if st := c.Stats(); st.Refreshes != 0 || st.Fills != 1 {
-			t.Fatalf("%d refreshes, %d fills; want 0, 1", st.Refreshes, st.Fills)
+			t.Fatalf("got %d refreshes and %d fills, want 0 and 1", st.Refreshes, st.Fills)
 		}
 	})
 }
@@ -433,7 +432,7 @@ func TestFillsOfKeysAndSpacesAreSeparate(t *testing.T) {
 	})
 }
 
-// The key of the caller may live in a buffer that is used again once it left.
+// The buffers of the caller's key and tags may be reused after the caller has returned.
 func TestFillKeepsItsOwnKeyAndTags(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
@@ -464,7 +463,7 @@ func TestTooManyTags(t *testing.T) {
 			return false
 		}()
 		if !panicked {
-			t.Fatal("five tags were taken")
+			t.Fatal("five tags were accepted")
 		}
 		call.answer <- "1"
 		r.want(t, "1", false, false)
@@ -481,7 +480,7 @@ func TestFillExtra(t *testing.T) {
 		}, "item x")
 		r.want(t, "1", false, false)
 		if r.answer.Extra != "header" {
-			t.Fatalf("the waiter got %v", r.answer.Extra)
+			t.Fatalf("got extra %v, want header", r.answer.Extra)
 		}
 		wantFound(t, s, "x", Absent, "")
 	})

@@ -127,8 +127,8 @@ func TestCurrent(t *testing.T) {
 	})
 }
 
-// Every generation that a counter takes is new: bumps count up within a
-// millisecond, carry into the next one, and follow the clock.
+// A counter never has the same generation twice: bumps count up within a millisecond, carry into
+// the next one, and follow the clock.
 func TestBumpGrows(t *testing.T) {
 	var s slot
 	last := s.gen.Load()
@@ -152,15 +152,15 @@ func TestBumpGrows(t *testing.T) {
 	f(ms(8), ms(8)+1)
 }
 
-// A million bumps in one millisecond carry into the next: that looks like a
-// quarantine of a millisecond, which is safe, and it ends.
+// A million bumps in one millisecond carry into the next one, which looks like a quarantine of a
+// millisecond. That is safe, and it ends.
 func TestCarriedGenerationEndsAfterAMillisecond(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		x := tags("item x")
 		slot := &c.slots[c.index(x[0])]
 		slot.gen.Store(generationAt(c.Now()) | (1<<sequenceBits - 1))
 		if st := c.Note(x...); !st.Settled {
-			t.Fatal("the last generation of this millisecond passes for a quarantine")
+			t.Fatal("the last generation of this millisecond looks like a quarantine")
 		}
 		c.Apply(Change{Tags: x})
 		if st := c.Note(x...); st.Settled || !st.Strong {
@@ -193,7 +193,7 @@ func TestConfigErrors(t *testing.T) {
 		t.Helper()
 		if c, err := New(cfg); err == nil {
 			c.Close()
-			t.Fatalf("New(%+v) found nothing wrong", cfg)
+			t.Fatalf("New(%+v) returned no error", cfg)
 		}
 	}
 	f(Config{Memory: -1})
@@ -204,7 +204,7 @@ func TestConfigErrors(t *testing.T) {
 	f(Config{FillTimeout: -1})
 }
 
-// With one counter every tag is every other: all still hold but the hit rate.
+// With one counter all tags are equal: the guarantees still hold, only the hit rate is lower.
 func TestOneGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := open(t, Config{Generations: 1})

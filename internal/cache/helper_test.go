@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// open makes a small cache with one space. Its tags have enough generations that
-// the handful of names in a test do not share one.
+// open returns a small cache with one space. It has so many generations that the few tags of a test
+// do not share one.
 func open(t testing.TB, cfg Config) (*Cache, *Space) {
 	t.Helper()
 	if cfg.Generations == 0 {
@@ -33,9 +33,8 @@ func space(t testing.TB, c *Cache, cap int64) *Space {
 	return s
 }
 
-// pass lets time go by in a bubble. It does not receive from a timer's channel: with
-// the race detector, Go 1.26 now and then crashes when a bubble does that just as
-// the timer fires.
+// pass advances the clock of a bubble. It does not receive from a timer's channel: with the race
+// detector, Go 1.26 sometimes crashes if a bubble does that at the moment when the timer fires.
 func pass(d time.Duration) { time.Sleep(d) }
 
 func tags(names ...string) []Tag {

@@ -27,8 +27,8 @@ var (
 	historySeed = flag.Uint64("history.seed", 0, "seed of the first round of TestHistory; 0 for a new one")
 )
 
-// The origin of the history check: a register per item, replicas that lag by up
-// to originLag, lost requests that it may still apply for originLate.
+// The origin of the history check has a register for each item. Its replicas lag by up to
+// originLag, and it may apply a lost request up to originLate later.
 const (
 	originLag  = 40 * time.Millisecond
 	originLate = 100 * time.Millisecond
@@ -75,7 +75,7 @@ type round struct {
 	c       *Cache
 	s       *Space
 	origin  register
-	tight   bool // no delays at all: everything in one instant, in parallel
+	tight   bool // no delays: everything happens at one instant, in parallel
 	clock   atomic.Int64
 	values  atomic.Uint32
 	unknown [items]atomic.Int32
@@ -86,8 +86,8 @@ type round struct {
 	history [items][]porcupine.Operation
 }
 
-// totals counts over all rounds: reads, hits, puts stored, fills overtaken, fills unsettled,
-// reads queued, refreshes.
+// totals holds the sums over all rounds of reads, hits, stored puts, overtaken fills, unsettled
+// fills, queued reads and refreshes.
 type totals [7]uint64
 
 // client is one goroutine of a round.
@@ -102,7 +102,7 @@ type access struct {
 	value uint32
 }
 
-// nap lets others run, for a moment or for longer than a replica lags.
+// nap lets other clients run, for a moment or for longer than a replica lags.
 func (c *client) nap() {
 	switch n := c.r.IntN(10); {
 	case c.tight || n < 3:
@@ -139,7 +139,7 @@ func (c *client) filling(values ...uint32) Filling {
 	return Filling{Payload: encode(values...), TTL: 150 * time.Millisecond, Refresh: 100 * time.Millisecond}
 }
 
-// lag is how far behind the replica is that answers a fill.
+// lag returns the lag of the replica that answers a fill.
 func (c *client) lag(st *Stamp) time.Duration {
 	if st.Strong {
 		return 0
@@ -149,7 +149,8 @@ func (c *client) lag(st *Stamp) time.Duration {
 
 var errOrigin = errors.New("origin: throttled")
 
-// fill reads items. It has its own source of chance: it may outlive its caller.
+// fill returns a function that reads items. It has a random source of its own, since it may outlive
+// its caller.
 func (c *client) fill(of ...int) FillFunc {
 	f := &client{round: c.round, r: rand.New(rand.NewPCG(c.r.Uint64(), 0))}
 	return func(_ context.Context, st *Stamp) (Filling, error) {
@@ -220,7 +221,7 @@ func (c *client) batch(one, two int) {
 	}
 }
 
-// outcome is the end of a write.
+// outcome is how a write ends.
 type outcome uint8
 
 const (
@@ -266,7 +267,7 @@ func (c *client) write(how outcome, of ...int) {
 	}
 }
 
-// lose ends a write whose request is applied now, later or never.
+// lose ends a write with an unknown outcome: the origin applies it now, later or never.
 func (c *client) lose(w *Write, call int64, values map[int]uint32) {
 	late := time.Duration(c.r.Int64N(int64(originLate) + 1))
 	switch {
@@ -371,9 +372,10 @@ func text(h []porcupine.Operation) string {
 	return b.String()
 }
 
-// TestHistory checks that reads through the cache and past it, beside writes,
-// transactions, lost writes and purges, look as if there was no cache. Built with
-// the tag kasokubroken, the cache ignores its fence, and the check must notice.
+// TestHistory checks that reads, through the cache and directly, that are concurrent with
+// writes, transactions, lost writes and purges return what they would without a cache. If the
+// cache is built with the tag kasokubroken it ignores its fence, and the check must find a
+// violation.
 func TestHistory(t *testing.T) {
 	const perRound = 360
 	ops, seed := *historyOps, *historySeed
@@ -391,7 +393,7 @@ func TestHistory(t *testing.T) {
 	for done := 0; done < ops; done += perRound {
 		faults := history(t, seed, perRound, &total)
 		if len(faults) > 0 && fenceIgnored {
-			t.Logf("noticed in round %d", rounds)
+			t.Logf("found a violation in round %d", rounds)
 			return
 		}
 		if len(faults) > 0 {
@@ -400,11 +402,11 @@ func TestHistory(t *testing.T) {
 		seed, rounds = seed+1, rounds+1
 	}
 	if fenceIgnored {
-		t.Fatalf("%d rounds without the fence, and nothing was noticed", rounds)
+		t.Fatalf("%d rounds without the fence: got no violation", rounds)
 	}
 	t.Logf("%d rounds: reads, hits, puts, overtaken, unsettled, queued, refreshes: %d", rounds, total)
-	// A check of a cache that caches nothing would prove nothing.
+	// A check of a cache that caches nothing would test nothing.
 	if slices.Contains(total[:], 0) || total[1] < total[0]/10 {
-		t.Fatal("the rounds did not make what they were to check")
+		t.Fatal("the rounds did not include enough of each operation")
 	}
 }

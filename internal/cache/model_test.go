@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The naive model: it keeps every event of every tag and thinks in lists. It has
-// no generations and no counters.
+// model is a naive model of the cache: it lists every event of every tag, and has no
+// generations and no counters.
 type model struct {
 	now     time.Duration
 	settle  time.Duration
@@ -36,7 +36,7 @@ type modelMove struct {
 
 type modelEntry struct {
 	value        string
-	attached     string // its value
+	attached     string // its variant
 	tags         []string
 	read         int // the event after which nothing may have moved
 	fresh, stale time.Duration
@@ -82,7 +82,7 @@ func (m *model) note(names []string) (settled, strong bool) {
 		if len(t.open) > 0 || t.quarantine >= m.now && t.quarantine > 0 {
 			settled, strong = false, true
 		}
-		// A millisecond's grace: generations are as coarse as that.
+		// The margin of a millisecond is the resolution of generations.
 		if m.now < m.settle+time.Millisecond || t.quarantine > 0 && m.now < t.quarantine+m.settle+2*time.Millisecond {
 			strong = true
 		}
@@ -268,7 +268,7 @@ func (m *machine) Apply(t *rapid.T) {
 	}
 }
 
-// See notes an entry, for a later Attach.
+// See looks up an entry, for a later Attach.
 func (m *machine) See(t *rapid.T) {
 	key := rapid.SampledFrom(modelKeys).Draw(t, "key")
 	if e, _ := m.s.Peek([]byte(key), m.c.Now()); e != nil {
@@ -297,7 +297,7 @@ func (m *machine) Check(t *rapid.T) {
 		value, want := m.lookup(key)
 		e, found, _ := m.s.Lookup([]byte(key), m.c.Now())
 		if found != want {
-			t.Fatalf("look-up of %s came to %d; want %d", key, found, want)
+			t.Fatalf("look-up of %s: got state %d, want %d", key, found, want)
 		}
 		if e != nil && string(e.Payload()) != value {
 			t.Fatalf("%s=%s; want %s", key, e.Payload(), value)

@@ -32,7 +32,7 @@ func TestReserve(t *testing.T) {
 			synctest.Wait()
 			s.Usage() // forces the eviction
 			if _, got, _ := s.Lookup([]byte("x"), c.Now()); got != found {
-				t.Fatalf("what was stored last is %d; want %d", got, found)
+				t.Fatalf("state of the entry stored last: got %d, want %d", got, found)
 			}
 		}
 		fill(Fresh)
@@ -52,7 +52,7 @@ func TestReserve(t *testing.T) {
 		s.Close()
 		s.Reserve(-9 * mb)
 		if got := c.Stats().Capacity; got != whole+8*mb {
-			t.Errorf("after its end %d bytes are left; want %d", got, whole+8*mb)
+			t.Errorf("after its end: got %d bytes, want %d", got, whole+8*mb)
 		}
 	})
 }
@@ -71,13 +71,13 @@ func TestRemovalListener(t *testing.T) {
 			e, stored := s.Store(c.Note(), []byte("x"), &Filling{Value: l, Weight: 1 << 10, TTL: time.Hour})
 			synctest.Wait()
 			if !stored || l.calls.Load() != 0 {
-				t.Fatalf("%s: %d calls while it is stored (%v)", name, l.calls.Load(), stored)
+				t.Fatalf("%s: got %d calls while the entry is stored (%v), want none", name, l.calls.Load(), stored)
 			}
 			remove(c, s, e)
 			synctest.Wait()
 			s.Usage()
 			if n := l.calls.Load(); n != 1 {
-				t.Errorf("%s: %d calls", name, n)
+				t.Errorf("%s: got %d calls, want 1", name, n)
 			}
 		})
 	}
@@ -86,6 +86,6 @@ func TestRemovalListener(t *testing.T) {
 		s.Store(c.Note(), []byte("x"), &Filling{Value: &removalCounter{}, TTL: time.Hour})
 	})
 	f("replaced by one without", func(c *Cache, s *Space, _ *Entry) { s.Store(c.Note(), []byte("x"), &Filling{TTL: time.Hour}) })
-	f("thrown out", func(c *Cache, s *Space, _ *Entry) { s.Reserve(int64(s.Usage().Memory)) })
+	f("evicted", func(c *Cache, s *Space, _ *Entry) { s.Reserve(int64(s.Usage().Memory)) })
 	f("closed", func(c *Cache, _ *Space, _ *Entry) { c.Close() })
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// bubble runs f under a clock of its own, with a cache that is past its start.
+// bubble runs f in a synctest bubble with a cache that is past its start.
 func bubble(t *testing.T, f func(t *testing.T, c *Cache, s *Space)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -19,10 +19,10 @@ func bubble(t *testing.T, f func(t *testing.T, c *Cache, s *Space)) {
 	})
 }
 
-// value is an answer that is fresh for a minute.
+// value returns an answer that is fresh for a minute.
 func value(v string) Filling { return Filling{Payload: []byte(v), TTL: time.Minute} }
 
-// keep stores v under key as a fill would that nothing disturbs.
+// keep stores v under key, as a fill without concurrent writes does.
 func keep(t testing.TB, s *Space, key, v string, names ...string) {
 	t.Helper()
 	f := value(v)
@@ -31,7 +31,7 @@ func keep(t testing.TB, s *Space, key, v string, names ...string) {
 	}
 }
 
-// put is the Change of a write after which the value of key is known.
+// put returns the Change of a write that determines the value of key.
 func put(s *Space, key, v string, names ...string) Change {
 	return Change{Puts: []Put{{Space: s, Key: []byte(key), Tags: tags(names...), Filling: value(v)}}}
 }
@@ -41,17 +41,17 @@ func wantFound(t testing.TB, s *Space, key string, found Found, v string) {
 	t.Helper()
 	e, got, _ := s.Lookup([]byte(key), s.cache.Now())
 	if got != found {
-		t.Fatalf("look-up of %s came to %d; want %d", key, got, found)
+		t.Fatalf("look-up of %s: got state %d, want %d", key, got, found)
 	}
 	if (e != nil) != (found == Fresh || found == Stale) {
-		t.Fatalf("look-up of %s came to %d with entry %v", key, got, e)
+		t.Fatalf("look-up of %s: got state %d with entry %v", key, got, e)
 	}
 	if e != nil && string(e.Payload()) != v {
 		t.Fatalf("%s=%s; want %s", key, e.Payload(), v)
 	}
 }
 
-// origin is a fill controlled by a script: each call sends to asked, then waits for its
+// origin is a fill controlled by a script: each call is sent to calls, and then waits for its
 // answer.
 type origin struct {
 	calls chan *call
@@ -74,19 +74,19 @@ func (o *origin) fill(_ context.Context, st *Stamp) (Filling, error) {
 	return value(v), nil
 }
 
-// next is the next call; it fails rather than hangs if there is none.
+// next returns the next call. If there is none it fails instead of hanging.
 func (o *origin) next(t testing.TB) *call {
 	t.Helper()
 	select {
 	case c := <-o.calls:
 		return c
 	case <-time.After(time.Hour):
-		t.Fatal("the origin is not asked")
+		t.Fatal("the origin was not called")
 		return nil
 	}
 }
 
-// reader is a caller of Fill that runs beside the script.
+// reader is a caller of Fill in a goroutine of its own.
 type reader struct {
 	done   chan struct{}
 	answer Answer
@@ -103,13 +103,13 @@ func read(ctx context.Context, s *Space, key string, fill FillFunc, names ...str
 	return r
 }
 
-// wait fails rather than hangs if the reader never ends.
+// wait waits for the reader's end. It fails instead of hanging.
 func (r *reader) wait(t testing.TB) {
 	t.Helper()
 	select {
 	case <-r.done:
 	case <-time.After(time.Hour):
-		t.Fatal("the reader waits for ever")
+		t.Fatal("the reader has not ended")
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *reader) want(t testing.TB, v string, stored, coalesced bool) {
 		t.Fatalf("fill failed: %v", r.err)
 	}
 	if got := string(r.answer.Entry.Payload()); got != v || r.answer.Stored != stored || r.answer.Coalesced != coalesced {
-		t.Fatalf("fill brought %s, stored %v, coalesced %v; want %s, %v, %v",
+		t.Fatalf("got %s, stored %v, coalesced %v; want %s, %v, %v",
 			got, r.answer.Stored, r.answer.Coalesced, v, stored, coalesced)
 	}
 }

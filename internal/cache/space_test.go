@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// One entry through its life: fresh, stale, expired.
+// An entry is fresh, then stale, then expired.
 func TestEntryExpires(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		f := Filling{Payload: []byte("1"), Kind: 3, Aux: 0xfeed, TTL: 10 * time.Second, Stale: 5 * time.Second}
@@ -33,7 +33,7 @@ func TestEntryExpires(t *testing.T) {
 		at(10*time.Second-1, Fresh)
 		at(1, Stale)
 		if got := e.TTL(c.At(time.Now().Add(time.Second))); got != -time.Second {
-			t.Fatalf("a second past its freshness it is fresh for %v", got)
+			t.Fatalf("a second after the end of its freshness it is fresh for %v", got)
 		}
 		at(5*time.Second-1, Stale)
 		at(1, Expired)
@@ -41,7 +41,7 @@ func TestEntryExpires(t *testing.T) {
 	})
 }
 
-// A write puts an entry out of reach whatever its age.
+// An entry is Invalidated after a write even if it is also stale or expired.
 func TestInvalidatedTakesPrecedenceOverStaleAndExpired(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		f := Filling{TTL: time.Second, Stale: time.Second}
@@ -169,8 +169,8 @@ func TestRefreshIsDueOnceInParallel(t *testing.T) {
 	}
 }
 
-// Fill's own look-up is not a hit: it must not use up the one that starts a
-// refresh, since it cannot start one.
+// The look-up of Fill does not count as a hit: since Fill can't start a refresh, its look-up
+// must not be the one that returns that a refresh is due.
 func TestLookupOfFillStartsNoRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		f := Filling{TTL: time.Minute, Refresh: time.Minute - 1}
@@ -188,7 +188,7 @@ func TestLookupOfFillStartsNoRefresh(t *testing.T) {
 			}
 		}
 		if due != 1 {
-			t.Fatalf("refresh due %d times", due)
+			t.Fatalf("refresh due %d times, want once", due)
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestSpacesAreSeparate(t *testing.T) {
 	})
 }
 
-// Should two keys ever share a hash, or two spaces: the look-up compares.
+// Look-ups compare keys and spaces, so that equal hashes of two keys or spaces do no harm.
 func TestHashCollision(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		other := space(t, c, 0)
@@ -232,12 +232,12 @@ func TestPayloadIsClipped(t *testing.T) {
 		keep(t, s, "key", "payload", "item x")
 		e, _, _ := s.Lookup([]byte("key"), c.Now())
 		if p := e.Payload(); cap(p) != len(p) {
-			t.Fatalf("a payload of %d bytes has room for %d", len(p), cap(p))
+			t.Fatalf("a payload of %d bytes has a capacity of %d", len(p), cap(p))
 		}
 	})
 }
 
-// An entry owns its bytes: the filling's buffer may be used again.
+// An entry copies the filling's bytes, whose buffer may be reused.
 func TestEntryOwnsItsBytes(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		key, f := []byte("x"), value("1")
@@ -259,7 +259,7 @@ func TestCaps(t *testing.T) {
 	refused := func(cap int64) {
 		t.Helper()
 		if _, err := c.NewSpace(cap); err == nil {
-			t.Fatalf("a cap of %d bytes was taken", cap)
+			t.Fatalf("a cap of %d bytes was accepted", cap)
 		}
 	}
 	capacity(10 * mb)
@@ -285,7 +285,7 @@ func TestCaps(t *testing.T) {
 	}
 	wantFound(t, s, "x", Fresh, "1")
 	four.Close()
-	four.Close() // gives its memory back once
+	four.Close() // returns its memory once
 	capacity(10 * mb)
 	s.Close() // has none of its own
 	capacity(10 * mb)
@@ -309,7 +309,7 @@ func TestCapsInParallel(t *testing.T) {
 	}
 	wg.Wait()
 	if got := c.Stats().Capacity; got != 64<<20 {
-		t.Fatalf("%d bytes are left of %d", got, 64<<20)
+		t.Fatalf("got %d bytes of capacity, want %d", got, 64<<20)
 	}
 }
 
@@ -329,7 +329,7 @@ func TestEntryLargerThanTheStore(t *testing.T) {
 	})
 }
 
-// A store that is closed while it is in use forgets, and that is all.
+// Calls of a closed cache find nothing and don't fail.
 func TestClosedCacheIsHarmless(t *testing.T) {
 	c, s := open(t, Config{})
 	keep(t, s, "x", "1", "item x")

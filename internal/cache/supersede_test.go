@@ -13,10 +13,10 @@ func TestSupersede(t *testing.T) {
 				between(c)
 				next, ok := c.Supersede(before)
 				if ok != want {
-					t.Fatalf("superseded: %t", ok)
+					t.Fatalf("superseded: got %t", ok)
 				}
 				if ok && (c.Current(&before) || !c.Current(&next)) {
-					t.Fatal("what was noted before still stands, or what came does not")
+					t.Fatal("the superseded stamp is still current, or the new one is not")
 				}
 				if _, again := c.Supersede(before); again {
 					t.Fatal("superseded twice")
@@ -34,11 +34,11 @@ func TestSupersede(t *testing.T) {
 func TestSupersedeRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		if _, ok := c.Supersede(c.Note(tags("item x", "item y")...)); ok {
-			t.Error("a stamp of two tags")
+			t.Error("a stamp of two tags was superseded")
 		}
 		c.Begin(tags("item x"), nil)
 		if _, ok := c.Supersede(c.Note(tags("item x")...)); ok {
-			t.Error("beside a write in flight")
+			t.Error("a stamp noted during a write was superseded")
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// A large table takes nothing of the heap, where it would set the pace of the collector.
+// A large table is outside of the heap, where it would affect the pace of the garbage collector.
 func TestLargeTableIsOutsideOfHeap(t *testing.T) {
 	outside := !race.Enabled && slices.Contains([]string{"linux", "darwin"}, runtime.GOOS)
 	f := func(generations int, outside bool) {
@@ -23,10 +23,10 @@ func TestLargeTableIsOutsideOfHeap(t *testing.T) {
 		for _, i := range []int{0, generations / 2, len(c.slots) - 1} {
 			s := &c.slots[i]
 			if gen, writers := s.gen.Load(), s.writers.Load(); gen != 0 || writers != 0 {
-				t.Errorf("slot %d begins with %d and %d writers", i, gen, writers)
+				t.Errorf("slot %d begins with generation %d and %d writers, want 0 and 0", i, gen, writers)
 			}
 			if next := s.bump(7); next != 7 || s.gen.Load() != 7 {
-				t.Errorf("slot %d moves to %d", i, s.gen.Load())
+				t.Errorf("slot %d: got generation %d, want 7", i, s.gen.Load())
 			}
 		}
 		runtime.KeepAlive(c)

@@ -12,7 +12,7 @@ import (
 func TestValue(t *testing.T) {
 	c, s := open(t, Config{})
 	if size := unsafe.Sizeof(Entry{}); size != 96 {
-		t.Errorf("an entry has %d bytes; 96 is what millions of them are measured for", size)
+		t.Errorf("an entry has %d bytes; the measured figures are for 96", size)
 	}
 	value := &struct{ n int }{7}
 	st := c.Note(tags("item x", "table")...)
@@ -30,7 +30,7 @@ func TestValue(t *testing.T) {
 	}
 	c.Apply(Change{Tags: tags("table")})
 	if _, found, _ := s.Lookup([]byte("x"), c.Now()); found != Invalidated {
-		t.Errorf("an entry with a value came to %d after a write of its second tag", found)
+		t.Errorf("an entry with a value after a write of its second tag: got state %d", found)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestWeightOfValue(t *testing.T) {
 		t.Errorf("a value of 1 MiB weighs %d more than one of 0", large-small)
 	}
 	if again := put(0); again != small {
-		t.Errorf("after its replacement %d bytes are held; want %d", again, small)
+		t.Errorf("after its replacement: got %d bytes, want %d", again, small)
 	}
 }
 
@@ -58,21 +58,21 @@ func TestDrop(t *testing.T) {
 	old, _, _ := s.Lookup([]byte("x"), c.Now())
 	keep(t, s, "x", "new", "item x")
 	if s.Drop([]byte("x"), old) {
-		t.Error("dropped what another has replaced")
+		t.Error("dropped an entry that had been replaced")
 	}
 	e, found, _ := s.Lookup([]byte("x"), c.Now())
 	if found != Fresh || string(e.Payload()) != "new" {
-		t.Fatalf("found %d", found)
+		t.Fatalf("got state %d", found)
 	}
 	if !s.Drop([]byte("x"), e) {
 		t.Error("not dropped")
 	}
 	if _, found, _ := s.Lookup([]byte("x"), c.Now()); found != Absent {
-		t.Errorf("found %d after the drop", found)
+		t.Errorf("state after the drop: got %d", found)
 	}
 }
 
-// Entries shows a space its own.
+// Entries visits the entries of its space only.
 func TestEntries(t *testing.T) {
 	c, s := open(t, Config{})
 	other := space(t, c, 0)
@@ -85,11 +85,11 @@ func TestEntries(t *testing.T) {
 		return true
 	})
 	if len(seen) != 2 || seen["a"] != "1" || seen["b"] != "2" {
-		t.Errorf("saw %v", seen)
+		t.Errorf("visited %v", seen)
 	}
 	n := 0
 	s.Entries(func(*Entry) bool { n++; return false })
 	if n != 1 {
-		t.Errorf("went on to %d entries after it was told to stop", n)
+		t.Errorf("visited %d entries, want 1: the function returned false", n)
 	}
 }

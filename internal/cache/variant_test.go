@@ -26,15 +26,15 @@ func TestAttach(t *testing.T) {
 				got, found := s.Peek([]byte("i"), c.Now())
 				if found != Fresh {
 					if want {
-						t.Fatal("the entry is gone")
+						t.Fatal("the entry is not fresh")
 					}
 					return
 				}
 				if (string(got.Variant()) == "variant") != want {
-					t.Fatalf("the variant is %q", got.Variant())
+					t.Fatalf("got variant %q", got.Variant())
 				}
 				if want && (string(got.Payload()) != "payload" || string(got.Key()) != "i" || got.Kind() != e.Kind() || got.Aux() != e.Aux() || got.TTL(0) != e.TTL(0)) {
-					t.Errorf("%s %s for %v", got.Key(), got.Payload(), got.TTL(0))
+					t.Errorf("got %s=%s, fresh for %v", got.Key(), got.Payload(), got.TTL(0))
 				}
 			})
 		})
@@ -57,31 +57,31 @@ func TestAttachTooLate(t *testing.T) {
 	other := value("newer")
 	newer, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &other)
 	if s.Attach(e, []byte("variant")) {
-		t.Error("attached to what was replaced")
+		t.Error("attached to a replaced entry")
 	}
 	if !s.Attach(newer, []byte("variant")) || s.Attach(newer, []byte("another")) {
-		t.Error("a variant was not attached once")
+		t.Error("a variant was not attached, or another one was attached too")
 	}
 	now, _ := s.Peek([]byte("i"), c.Now())
 	if string(now.Variant()) != "variant" || s.Attach(now, []byte("another")) {
-		t.Errorf("the variant is %q", now.Variant())
+		t.Errorf("got variant %q", now.Variant())
 	}
 	s.Drop([]byte("i"), now)
 	if s.Attach(e, []byte("variant")) || s.Usage().Entries != 0 {
-		t.Error("attached to what was dropped")
+		t.Error("attached to a dropped entry")
 	}
 	last, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	w := c.Begin(tags("item x"), nil)
 	if s.Attach(last, []byte("variant")) || last.Variant() != nil {
-		t.Error("attached to what is being written")
+		t.Error("attached during a write")
 	}
 	w.Commit(Change{})
 	if s.Attach(last, []byte("variant")) {
-		t.Error("attached to what was written")
+		t.Error("attached after a write")
 	}
 	current, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	if space(t, c, 0).Attach(current, []byte("variant")) {
-		t.Error("attached in another space")
+		t.Error("attached by another space")
 	}
 }
 
@@ -91,12 +91,12 @@ func TestAttachNothing(t *testing.T) {
 	base := value("payload")
 	e, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	if s.Attach(e, nil) {
-		t.Error("attached nothing")
+		t.Error("an empty variant was attached")
 	}
 	base.Value = "value"
 	e, _ = s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	if s.Attach(e, []byte("variant")) || e.Variant() != nil || e.Value() != "value" || string(e.Payload()) != "payload" {
-		t.Errorf("%q beside %v", e.Variant(), e.Value())
+		t.Errorf("got variant %q of an entry with value %v, want none", e.Variant(), e.Value())
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAttachConcurrently(t *testing.T) {
 			w.Commit(Change{Puts: []Put{{Space: s, Key: key, Tags: all, Filling: value(fmt.Sprint(n))}}})
 			written.Store(n)
 			for n%2 == 0 && attached.Load() == before {
-				runtime.Gosched() // every second one is used
+				runtime.Gosched() // half of the payloads get a variant
 			}
 		}
 	})
@@ -137,7 +137,7 @@ func TestAttachConcurrently(t *testing.T) {
 				}
 				payload := string(e.Payload())
 				if n, err := strconv.ParseUint(payload, 10, 64); err != nil || n < oldest {
-					t.Errorf("%s after write %d", payload, oldest)
+					t.Errorf("got payload %s after write %d", payload, oldest)
 					return
 				}
 				switch variant := e.Variant(); {
@@ -146,7 +146,7 @@ func TestAttachConcurrently(t *testing.T) {
 						attached.Add(1)
 					}
 				case string(variant) != "variant of "+payload:
-					t.Errorf("%q beside %s", variant, payload)
+					t.Errorf("got variant %q of payload %s", variant, payload)
 					return
 				}
 			}
@@ -157,7 +157,7 @@ func TestAttachConcurrently(t *testing.T) {
 	readers.Wait()
 }
 
-// A variant is weighed, and an entry's hits are counted on.
+// A variant counts towards the weight of its entry, whose count of hits continues.
 func TestAttachWeighs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		base := value("payload")
@@ -178,11 +178,11 @@ func TestAttachWeighs(t *testing.T) {
 			hit()
 		}
 		if due != 1 {
-			t.Errorf("%d refreshes", due)
+			t.Errorf("got %d refreshes, want 1", due)
 		}
 		now, _ := s.Peek([]byte("i"), c.Now())
 		if got := now.weight(); got < before+1000+uint32(carrierOverhead) || got > before+1000+1000/16+uint32(carrierOverhead)+1 {
-			t.Errorf("it weighs %d, and %d before", got, before)
+			t.Errorf("got weight %d, and %d before the variant", got, before)
 		}
 	})
 }

@@ -81,7 +81,7 @@ func TestPutsThatAreRefused(t *testing.T) {
 	f("no tags at all", nil, nil)
 }
 
-// Storing W1's value would be a guess, because the order of the writes is unknown.
+// Neither value is stored, because the order in which the origin applied the writes is unknown.
 func TestOverlappingWritesLeaveNoEntry(t *testing.T) {
 	f := func(name string, order func(c *Cache, s *Space) (stored int)) {
 		t.Helper()
@@ -122,7 +122,7 @@ func TestOverlappingWritesLeaveNoEntry(t *testing.T) {
 		w2.Unknown()
 		return w1.Commit(put(s, "x", "1", "item x"))
 	})
-	f("the origin's feed comes in between", func(c *Cache, s *Space) int {
+	f("a change by the origin's feed in between", func(c *Cache, s *Space) int {
 		w := c.Begin(x, nil)
 		c.Apply(Change{Cause: ByTable, Tags: x})
 		return w.Commit(put(s, "x", "1", "item x"))
@@ -141,8 +141,8 @@ func TestWritesAfterEachOtherStoreTheirPuts(t *testing.T) {
 	})
 }
 
-// The late half of W1's Commit must not undo W2, which began and ended in
-// between.
+// The second half of W1's Commit must not replace the value of W2, which began and ended between
+// the halves.
 //
 //	W1: begin, settle .......................... put
 //	W2:                begin, settle, put
@@ -193,7 +193,7 @@ func TestUnknownOutcomeQuarantines(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "x", "1", "item x")
 		keep(t, s, "q", "1", "index")
-		pass(time.Second + 500*time.Microsecond) // off the clock's own millisecond
+		pass(time.Second + 500*time.Microsecond) // not at the start of a millisecond
 		c.Begin(tags("item x"), nil).Unknown(tags("index")...)
 		wantFound(t, s, "x", Invalidated, "")
 		wantFound(t, s, "q", Invalidated, "")
@@ -265,8 +265,8 @@ func TestQuarantineOutlivesLaterWrites(t *testing.T) {
 	})
 }
 
-// A write ends once. So `defer w.Unknown()` keeps a panic from leaving it in
-// flight for ever, and a second end cannot take another write out of the count.
+// Only the first end of a write counts. So `defer w.Unknown()` ends the write after a panic, and a
+// second end does not reduce the count of writes in flight.
 func TestWriteEndsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		w := c.Begin(tags("item x"), nil)
@@ -276,7 +276,7 @@ func TestWriteEndsOnce(t *testing.T) {
 		wantFound(t, s, "x", Fresh, "1")
 		w2 := c.Begin(tags("item x"), nil)
 		if st := c.Note(tags("item x")...); st.Settled {
-			t.Fatal("a write in flight went unnoticed after another had ended twice")
+			t.Fatal("a stamp beside a write in flight is settled after another write has ended twice")
 		}
 		w2.Unknown()
 		w2.Commit(Change{})
@@ -331,12 +331,12 @@ func TestApply(t *testing.T) {
 			}
 		}
 		if got := c.Stats().Applied["table"]; got != 1 {
-			t.Fatalf("%d changes by a peer counted", got)
+			t.Fatalf("got %d counted changes by the table, want 1", got)
 		}
 	})
 }
 
-// A large transaction moves tags that it also watches, however its marks are sorted.
+// A large transaction moves the tags that it also watches, whatever the order of its marks.
 func TestMovedTakesPrecedenceOverWatched(t *testing.T) {
 	c, _ := open(t, Config{Generations: 64})
 	var all []Tag
@@ -357,8 +357,8 @@ func TestMovedTakesPrecedenceOverWatched(t *testing.T) {
 	counted(0)
 }
 
-// Begin counts the write before it moves the generation, and its end does both in
-// reverse. Else a note could fall in between and pass beside the write:
+// Begin counts the write before it moves the generation, and the end of the write does both in the
+// reverse order. Otherwise a note between the two would not detect the write:
 //
 //	W: moves gen ................ counts | the origin applies it
 //	F:            note: settled                                    store, look-up: the past
