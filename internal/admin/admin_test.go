@@ -21,7 +21,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the code says into testdata")
 
-// group is a service that can drain.
+// group is a service that implements Drainer.
 type group struct{ *fake }
 
 func (g *group) Drain(_ context.Context, r DrainRequest) (DrainResult, error) {
@@ -186,7 +186,7 @@ func TestRoutes(t *testing.T) {
 	f("POST", "/api/v1/purge", `{"service":"orders"} {}`, 400, "something follows")
 	f("POST", "/api/v1/purge", `{"service":"orders","key":{}}`, 400, "needs the table")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":"t","key":{},"partition":"p"}`, 400, "not both")
-	// A variable that was empty in a script must not drop everything.
+	// An empty variable in a script must not drop everything.
 	f("POST", "/api/v1/purge", `{"service":"orders","table":""}`, 400, "table is empty")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":null}`, 400, "table is empty")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":7}`, 400, "cannot unmarshal")
@@ -248,10 +248,10 @@ func TestGuard(t *testing.T) {
 	f(415, header{"Content-Type": "text/plain"})
 	f(415, header{"Content-Type": "application/x-www-form-urlencoded"})
 	if len(orders.purged) != 4 {
-		t.Errorf("%d purges went through; want 4", len(orders.purged))
+		t.Errorf("got %d accepted purges, want 4", len(orders.purged))
 	}
 	if got, _ := send(t, "GET", base+"/api/v1/report", "", header{"Host": "evil.example"}); got != 403 {
-		t.Errorf("a rebound name reads the report: %d", got)
+		t.Errorf("the report for another Host: got status %d", got)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestReadiness(t *testing.T) {
 		change(o, orders)
 		lines, got := readiness(o)
 		if got != status || strings.Join(lines, "\n") != want {
-			t.Fatalf("readiness is %d\n%s\nwant %d\n%s", got, strings.Join(lines, "\n"), status, want)
+			t.Fatalf("readiness: got %d\n%s\nwant %d\n%s", got, strings.Join(lines, "\n"), status, want)
 		}
 	}
 	f(func(*Overview, *fake) {}, 200, "ready\norders: ready\nusers: the origin's breaker is open")
@@ -310,7 +310,7 @@ func TestReportPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("the page is\n%s\nwant\n%s", got, want)
+			t.Errorf("got the page\n%s\nwant\n%s", got, want)
 		}
 	}
 	o, _ := example()
@@ -332,7 +332,7 @@ func TestReportPage(t *testing.T) {
 	f("report_feeds.txt", o)
 	orders.report.Feeds = slices.Repeat(orders.report.Feeds[1:], maxFeeds+3)
 	if got := string(o.Text()); strings.Count(got, "resuming") != maxFeeds || !strings.Contains(got, "and 3 more\n") {
-		t.Errorf("of many feeds there are\n%s", got)
+		t.Errorf("the report of many feeds is\n%s", got)
 	}
 	f("report_empty.txt", &Overview{Version: "devel", Draining: true})
 }

@@ -52,8 +52,8 @@ func ask(t *testing.T, nc net.Conn, path, token string) int {
 	return resp.StatusCode
 }
 
-// TestUnauthenticatedIdle holds that a connection on which no request was accepted is not
-// idle for as long as others.
+// TestUnauthenticatedIdle checks that a connection on which no request was accepted has a shorter
+// idle timeout than others.
 func TestUnauthenticatedIdle(t *testing.T) {
 	const unproved, proved = 10 * time.Second, 2 * time.Minute
 	f := func(what, token string, want time.Duration, asks ...string) {
@@ -87,7 +87,7 @@ func TestUnauthenticatedIdle(t *testing.T) {
 	f("no token wanted", "", proved, "/healthz", "")
 }
 
-// TestConnections holds clients to their share, and all of them to the whole.
+// TestConnections checks the bounds on the connections of one client and of all clients.
 func TestConnections(t *testing.T) {
 	s := limited(t, "", Limits{Connections: 3, ConnectionsPerClient: 2})
 	served := make(chan error, 1)
@@ -120,7 +120,7 @@ func TestConnections(t *testing.T) {
 	want("the fourth", status, 503)
 	first.Close()
 	if !await.Until(t, func() bool { return s.ln.open.Load() == 2 }) {
-		t.Fatal("a closed connection counts")
+		t.Fatal("a closed connection is counted")
 	}
 	_, status = connect("127.0.0.3")
 	want("in the place of one that has ended", status, 200)

@@ -44,13 +44,13 @@ func TestCases(t *testing.T) {
 				return
 			}
 			if got != want {
-				t.Errorf("the outcome is\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
 }
 
-// directory holds the files that the cases name.
+// directory returns a folder with the files that the cases name.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,10 +84,10 @@ func outcome(t *testing.T, input string) string {
 	for _, j := range [][]byte{full, c.Changed()} {
 		back, err := Parse(file, j, environment)
 		if err != nil {
-			t.Fatalf("the canonical form is not taken back: %v\n%s", err, j)
+			t.Fatalf("the canonical form is refused: %v\n%s", err, j)
 		}
 		if !back.Equal(c) {
-			t.Fatalf("the canonical form means something else: %s", j)
+			t.Fatalf("the canonical form has other values: %s", j)
 		}
 	}
 	return b.String() + "\n"
@@ -108,7 +108,7 @@ func TestFullFormIncludesDefaults(t *testing.T) {
 		`"idle_timeout":"3m"`, `"enabled":true`, `"mode":"none"`, `"requests_per_second":0`,
 	} {
 		if !bytes.Contains(got, []byte(want)) {
-			t.Errorf("lacks %s: %s", want, got)
+			t.Errorf("the full form lacks %s: %s", want, got)
 		}
 	}
 }
@@ -157,7 +157,7 @@ services:
 		t.Fatal(err)
 	}
 	if c.Equal(other) {
-		t.Error("a changed secret must make a difference")
+		t.Error("a configuration with another secret is equal")
 	}
 }
 
@@ -175,13 +175,13 @@ func TestLoadNamesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := c.Resolve("x.pem"), filepath.Join(filepath.Dir(path), "x.pem"); got != want {
-		t.Errorf("Resolve gives %s; want %s", got, want)
+		t.Errorf("Resolve: got %s, want %s", got, want)
 	}
 	if got := c.Resolve("/x.pem"); got != "/x.pem" {
-		t.Errorf("Resolve of an absolute path gives %s", got)
+		t.Errorf("Resolve of an absolute path: got %s", got)
 	}
 	if c.Service("nobody") != nil {
-		t.Error("Service must give nil for a name that is not there")
+		t.Error("Service returned a service for an unknown name")
 	}
 }
 
@@ -198,7 +198,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Parse("k.yaml", data, environment)
 		if (c == nil) == (err == nil) {
-			t.Fatalf("configuration %v with error %v", c, err)
+			t.Fatalf("got configuration %v and error %v, want one of them", c, err)
 		}
 		if err != nil {
 			return

@@ -10,24 +10,24 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// TestDistributions holds the manual's list to the rings that there are.
+// TestDistributions checks that the file accepts exactly the distributions of package ring.
 func TestDistributions(t *testing.T) {
 	name, _ := reflect.TypeFor[Distribution]().FieldByName("Name")
 	if got := strings.Split(name.Tag.Get("enum"), "|"); !slices.Equal(got, ring.Names()) {
-		t.Errorf("the file takes %v, and there are %v", got, ring.Names())
+		t.Errorf("the file accepts %v, want %v", got, ring.Names())
 	}
 }
 
-// TestWriterProfiles does so for the writers of values.
+// TestWriterProfiles checks that the file accepts exactly the profiles of package value.
 func TestWriterProfiles(t *testing.T) {
 	values, _ := reflect.TypeFor[Memcached]().FieldByName("Values")
 	if got := strings.Split(values.Tag.Get("enum"), "|"); !slices.Equal(got, value.Profiles()) {
-		t.Errorf("the file takes %v, and there are %v", got, value.Profiles())
+		t.Errorf("the file accepts %v, want %v", got, value.Profiles())
 	}
 }
 
-// TestRing compares the ring of a configuration with the server that the client itself
-// has chosen for a key.
+// TestRing compares the server of a key by a configuration's ring with the server that the client
+// library chooses.
 func TestRing(t *testing.T) {
 	f := func(more string, want int) {
 		t.Helper()
@@ -49,7 +49,7 @@ services:
 			t.Fatal(err)
 		}
 		if got := r.Find([]byte("c%d")); got != want {
-			t.Errorf("server %d, not %d, with%s", got, want, more)
+			t.Errorf("got server %d, want %d, with%s", got, want, more)
 		}
 	}
 	direct := func(key string) int {
@@ -62,7 +62,7 @@ services:
 		return r.Find([]byte(key))
 	}
 	if direct("c%d") == direct("c%25d") || direct("c%d") == direct("nc%d") {
-		t.Fatal("the keys are on one server, so the test proves nothing")
+		t.Fatal("the keys are on one server, so the test compares nothing")
 	}
 	f("}", direct("c%d"))
 	f("}\n    key_escape: nginx-lower", direct("c%25d"))

@@ -15,7 +15,7 @@ func TestAvailable(t *testing.T) {
 			return nil, fs.ErrNotExist
 		})
 		if got != want {
-			t.Fatalf("available with %v is %s; want %s", files, got, want)
+			t.Fatalf("available with %v: got %s, want %s", files, got, want)
 		}
 	}
 	const meminfo = "MemTotal:        8388608 kB\nMemFree:          1234 kB\n"
@@ -29,9 +29,9 @@ func TestAvailable(t *testing.T) {
 
 func TestLimitOfTheCache(t *testing.T) {
 	if got := (&Cache{Memory: 5 << 30}).Limit(); got != 5<<30 {
-		t.Errorf("a given limit is %s", got)
+		t.Errorf("configured limit: got %s", got)
 	}
 	if got := (&Cache{}).Limit(); got > 1<<30 || got < 1<<20 {
-		t.Errorf("the default limit is %s", got)
+		t.Errorf("default limit: got %s", got)
 	}
 }

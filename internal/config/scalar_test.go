@@ -33,7 +33,7 @@ func TestDuration(t *testing.T) {
 		t.Helper()
 		var d Duration
 		if err := d.set(text); err == nil {
-			t.Fatalf("%q is taken as %s", text, d)
+			t.Fatalf("%q is accepted as %s", text, d)
 		}
 	}
 	bad("")
@@ -74,7 +74,7 @@ func TestSize(t *testing.T) {
 		t.Helper()
 		var s Size
 		if err := s.set(text); err == nil {
-			t.Fatalf("%q is taken as %s", text, s)
+			t.Fatalf("%q is accepted as %s", text, s)
 		}
 	}
 	bad("")
@@ -114,7 +114,7 @@ func TestAddress(t *testing.T) {
 		t.Helper()
 		var a Address
 		if err := a.set(text); err == nil {
-			t.Fatalf("%q is taken", text)
+			t.Fatalf("%q is accepted", text)
 		}
 	}
 	bad("")
@@ -248,7 +248,7 @@ func TestAdvertised(t *testing.T) {
 		t.Helper()
 		var a Advertised
 		if err := a.set(text); err == nil {
-			t.Fatalf("%q is taken", text)
+			t.Fatalf("%q is accepted", text)
 		}
 	}
 	bad("")

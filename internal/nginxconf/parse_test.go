@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// text writes directives as a test wants to see them: a line each, with its number, every
-// argument in quotes.
+// text writes each directive on a line of its own, with its line number and its arguments in
+// quotes.
 func text(b *strings.Builder, list Block, indent string) {
 	for _, d := range list {
 		fmt.Fprintf(b, "%d: %s%s", d.Line, indent, d.Name)
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 		var b strings.Builder
 		text(&b, list, "")
 		if got := b.String(); got != want {
-			t.Errorf("%q is\n%s, not\n%s", source, got, want)
+			t.Errorf("%q: got\n%s\nwant\n%s", source, got, want)
 		}
 	}
 	f("", "")
@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 		_, err := Parse("nginx.conf", []byte(source))
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Line != line || !strings.Contains(e.What, want) || !strings.HasPrefix(e.Error(), fmt.Sprintf("nginx.conf:%d: ", line)) {
-			t.Errorf("%q: %v, not %q in line %d", source, err, want, line)
+			t.Errorf("%q: got %v, want %q in line %d", source, err, want, line)
 		}
 	}
 	f("a;\nb", 2, "b ends neither with a semicolon nor with a block")
@@ -85,17 +85,17 @@ func TestBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := list.Named("a", "c"); len(got) != 3 || got[2].Name != "c" {
-		t.Errorf("Named gives %v", got)
+		t.Errorf("Named returned %v", got)
 	}
 	if d := list.Last("a"); d.Arg(0) != "3" || d.Arg(1) != "" {
-		t.Errorf("Last gives %v", d)
+		t.Errorf("Last returned %v", d)
 	}
 	if list.Last("x") != nil {
-		t.Error("Last gives what is not there")
+		t.Error("Last returned a directive that does not exist")
 	}
 }
 
-// FuzzParse wants an answer to every text, and lines that are in it.
+// FuzzParse checks that every text gets a result or an error, with line numbers within the text.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"http { upstream u { server 127.0.0.1:1 weight=2; hash $k consistent; } }", "a 'b\\'' \"${c}\" ${d} \\;;", "x_by_lua_block { { } }", "a\n{#}\n}",

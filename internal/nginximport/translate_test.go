@@ -38,7 +38,7 @@ func TestCases(t *testing.T) {
 				return
 			}
 			if got != want {
-				t.Errorf("the outcome is\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func translate(t *testing.T, input string) string {
 	if err != nil {
 		t.Errorf("the result is not a valid configuration: %v\n%s", err, made.YAML)
 	} else if len(c.Services) != made.Services {
-		t.Errorf("%d services, not %d", len(c.Services), made.Services)
+		t.Errorf("got %d services, want %d", len(c.Services), made.Services)
 	}
 	return made.YAML
 }
@@ -72,7 +72,7 @@ func TestDuration(t *testing.T) {
 		t.Helper()
 		d, ok := duration(text)
 		if got := short(d); ok != (want != "") || ok && got != want {
-			t.Errorf("%q is %s (%v), not %s", text, got, ok, want)
+			t.Errorf("%q: got %s (%v), want %s", text, got, ok, want)
 		}
 	}
 	f("60", "1m")
@@ -87,8 +87,8 @@ func TestDuration(t *testing.T) {
 	f("999999999y", "")
 }
 
-// FuzzTranslate wants a configuration of whatever is translated at all: text of the file must
-// not break out of its place.
+// FuzzTranslate checks that every translation is a YAML configuration: text of nginx's file
+// must not end the value that it is part of.
 func FuzzTranslate(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.txt")
 	for _, file := range files {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// pattern is n bytes that differ from place to place and from seed to seed.
+// pattern returns n bytes that depend on the position and on seed.
 func pattern(n, seed int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -15,12 +15,12 @@ func pattern(n, seed int) []byte {
 	return b
 }
 
-// run is a Run of bytes; nil where there are none.
+// run returns a Run of parts, or nil on systems without Runs.
 func run(t testing.TB, parts ...[]byte) *Run {
 	t.Helper()
 	r := Join(parts...)
 	if (r == nil) != (runtime.GOOS != "linux") {
-		t.Fatalf("on %s it is %v", runtime.GOOS, r)
+		t.Fatalf("on %s Join returned %v", runtime.GOOS, r)
 	}
 	return r
 }
@@ -38,10 +38,10 @@ func TestJoin(t *testing.T) {
 		}
 		want := bytes.Join(parts, nil)
 		if b := r.Bytes(); !bytes.Equal(b, want) || cap(b) != len(b) {
-			t.Errorf("%v: %d bytes of %d that differ, or may be appended to", lengths, len(b), len(want))
+			t.Errorf("%v: got %d bytes, which differ from the %d joined ones or have spare capacity", lengths, len(b), len(want))
 		}
 		if s := SizeOf(int64(len(want))); s != int64(len(r.mem)) || s >= int64(len(want)+1<<16) {
-			t.Errorf("%v: %d bytes take %d, not %d", lengths, len(want), len(r.mem), s)
+			t.Errorf("%v: %d bytes use %d bytes of memory, but SizeOf returned %d", lengths, len(want), len(r.mem), s)
 		}
 		runtime.KeepAlive(r)
 	}
@@ -51,14 +51,14 @@ func TestJoin(t *testing.T) {
 	f(100_000, 0, 1, 70_000)
 	f(5 << 20)
 	if r := Join(nil, []byte{}); r != nil {
-		t.Error("nothing is a Run")
+		t.Error("Join of no bytes returned a Run")
 	}
 }
 
 func TestHolds(t *testing.T) {
 	var none *Run
 	if none.Holds([]byte("a")) {
-		t.Error("no Run holds something")
+		t.Error("a nil Run holds bytes")
 	}
 	r, other := run(t, pattern(5000, 1)), run(t, pattern(5000, 1))
 	if r == nil {
@@ -67,7 +67,7 @@ func TestHolds(t *testing.T) {
 	f := func(want bool, p []byte) {
 		t.Helper()
 		if r.Holds(p) != want {
-			t.Errorf("%d bytes: %v", len(p), !want)
+			t.Errorf("Holds of %d bytes: got %v", len(p), !want)
 		}
 	}
 	f(true, r.Bytes())
@@ -82,7 +82,7 @@ func TestHolds(t *testing.T) {
 	runtime.KeepAlive(other)
 }
 
-// Unreachable Runs are returned to the system.
+// The memory of unreachable Runs is returned to the system.
 func TestRunEnds(t *testing.T) {
 	kept := run(t, pattern(100_000, 1))
 	if kept == nil {
@@ -96,19 +96,19 @@ func TestRunEnds(t *testing.T) {
 		runtime.GC()
 	}
 	if runs.Load() < 1 || !bytes.Equal(kept.Bytes(), pattern(100_000, 1)) {
-		t.Errorf("%d are left, and what was kept is not what it was", runs.Load())
+		t.Errorf("got %d Runs, want at least 1, or the bytes of the remaining one have changed", runs.Load())
 	}
 	runtime.KeepAlive(kept)
 }
 
-// There are no more than so many, and an end makes room.
+// At most maxRuns exist at a time, and the end of one allows another.
 func TestMaxRuns(t *testing.T) {
 	runs.Add(maxRuns)
 	if Join([]byte("a")) != nil {
-		t.Error("one more than there may be")
+		t.Error("Join returned more than maxRuns")
 	}
 	runs.Add(-maxRuns)
 	if r := run(t, []byte("a")); r != nil && string(r.Bytes()) != "a" {
-		t.Error("none after others have ended")
+		t.Error("Join returned a wrong Run after others have ended")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// pair is both ends of a connection.
+// pair returns both ends of a connection.
 func pair(t testing.TB, network, address string) (near, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -55,7 +55,7 @@ func send(nc net.Conn, head, p []byte) error {
 	return err
 }
 
-// TestSend has a peer read the sent bytes, at once or as slowly as it can.
+// TestSend sends bytes to a peer that reads up to maxRead at a time.
 func TestSend(t *testing.T) {
 	f := func(network, address string, head, from, n, maxRead int) {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestSend(t *testing.T) {
 			}
 		}
 		if err := <-sent; err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%d+%d bytes from %d over %s come to others, or %v", head, n, from, network, err)
+			t.Fatalf("%d+%d bytes from %d over %s: other bytes arrived, or error %v", head, n, from, network, err)
 		}
 		runtime.KeepAlive(r)
 	}
@@ -92,8 +92,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSentOutlivesItsRun ends a Run while a socket still has its bytes to send. They must
-// arrive unchanged, whatever the memory is used for after that.
+// TestSentOutlivesItsRun ends a Run while a socket still has some of its bytes to send. They must
+// arrive unchanged even if the Run's memory is reused.
 func TestSentOutlivesItsRun(t *testing.T) {
 	near, far := pair(t, "tcp", "127.0.0.1:0")
 	far.(*net.TCPConn).SetReadBuffer(4 << 10) // so that most of the bytes remain in the sending kernel buffer
@@ -124,7 +124,7 @@ func TestSentOutlivesItsRun(t *testing.T) {
 	}
 	got := make([]byte, sent)
 	if _, err := io.ReadFull(far, got); err != nil || !bytes.Equal(got, pattern(n, 5)[:sent]) {
-		t.Errorf("of %d bytes sent others came, or %v", sent, err)
+		t.Errorf("of %d sent bytes others arrived, or error %v", sent, err)
 	}
 	runtime.KeepAlive(others)
 }
@@ -140,7 +140,7 @@ func TestSendErrors(t *testing.T) {
 		err = send(near, nil, r.Bytes())
 	}
 	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a peer that has gone is %v", err)
+		t.Errorf("a peer that has disconnected: got error %v", err)
 	}
 	appended, err := os.OpenFile(filepath.Join(t.TempDir(), "f"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestSendErrors(t *testing.T) {
 	}
 	defer appended.Close()
 	if n, err := Send(int(appended.Fd()), []byte("head"), r.Bytes()); n != 0 || err != ErrUnsupported {
-		t.Errorf("what nothing can be spliced to: %d, %v", n, err)
+		t.Errorf("a file that can't be spliced to: got %d, %v", n, err)
 	}
 	unable.Store(true)
 	defer unable.Store(false)

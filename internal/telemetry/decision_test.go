@@ -24,7 +24,7 @@ func TestDecisionsAreComplete(t *testing.T) {
 			t.Errorf("%s: status %q", d.Name, d.Status)
 		}
 		if len(d.Help) < 40 || d.Help[len(d.Help)-1] != '.' {
-			t.Errorf("%s: help is no sentence: %q", d.Name, d.Help)
+			t.Errorf("%s: help is not a sentence: %q", d.Name, d.Help)
 		}
 		if d.Decision.String() != d.Name || d.Decision.CacheStatus() != d.Status {
 			t.Errorf("%s: methods and table differ", d.Name)

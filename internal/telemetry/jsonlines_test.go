@@ -99,7 +99,7 @@ func TestEachFieldAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := m[field.Name]; !ok || len(m) != 1 {
-			t.Errorf("asked for %s alone: %s", field.Name, line)
+			t.Errorf("only %s is selected: got %s", field.Name, line)
 		}
 	}
 }
@@ -133,13 +133,13 @@ func FuzzText(f *testing.F) {
 		got := appendText(nil, in)
 		var back string
 		if err := json.Unmarshal(got[:len(got)-1], &back); err != nil {
-			t.Fatalf("%q gives %s: %v", in, got, err)
+			t.Fatalf("%q is written as %s: %v", in, got, err)
 		}
 		if want := string([]rune(string(in))); back != want {
 			t.Fatalf("%q reads back as %q; want %q", in, back, want)
 		}
 		if bytes.ContainsFunc(got, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }) {
-			t.Fatalf("%q leaves a control character: %q", in, got)
+			t.Fatalf("%q is written with a control character: %q", in, got)
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestSinkWritesAfterLinger(t *testing.T) {
 		j.Log(sample())
 		synctest.Wait()
 		if got := w.String(); got != "" {
-			t.Errorf("written at once: %s", got)
+			t.Errorf("written before the linger: %s", got)
 		}
 		time.Sleep(linger)
 		synctest.Wait()
@@ -183,7 +183,7 @@ func TestSinkDropsWhenWriterHangs(t *testing.T) {
 			j.Log(sample())
 		}
 		if got := j.Stats().Dropped; got < 1000-uint64(shardCount) || got >= 1000 {
-			t.Errorf("dropped %d of 1000", got)
+			t.Errorf("got %d dropped records of 1000", got)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -254,7 +254,7 @@ func TestSampleLogsItsShare(t *testing.T) {
 			s.Log(sample())
 		}
 		if c.n < low || c.n > high {
-			t.Errorf("share %v let %d of 10000 through; want %d to %d", share, c.n, low, high)
+			t.Errorf("share %v: got %d of 10000 records, want %d to %d", share, c.n, low, high)
 		}
 	}
 	f(0, 0, 0)
@@ -310,7 +310,7 @@ func TestFileFollowsRotation(t *testing.T) {
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	write("2\n") // within a second of the last look: still the old file
+	write("2\n") // within a second of the last check: still the old file
 	l.checked = l.checked.Add(-rotationCheck)
 	write("3\n")
 	holds(path+".1", "1\n2\n")

@@ -68,7 +68,7 @@ func TestUnregisterDropsOneService(t *testing.T) {
 	r.Gauge("kasoku_g", "G.", func() float64 { return 1 }, "service", "old")
 	r.Unregister("service", "old")
 	if got, want := scrape(t, r), "kasoku_a_total{code=\"200\",service=\"new\"} 1\n"; got != want {
-		t.Errorf("scrape gives %q; want %q", got, want)
+		t.Errorf("scrape: got %q, want %q", got, want)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestStage(t *testing.T) {
 	build := func() *Registry {
 		s := r.Stage()
 		if s.Counter("kasoku_kept_total", "Kept.") != kept {
-			t.Error("a stage must give the counters of its parent")
+			t.Error("a stage does not return the counters of its parent")
 		}
 		s.Counter("kasoku_new_total", "New.").Inc()
 		s.Gauge("kasoku_g", "G.", func() float64 { return 2 })
@@ -110,7 +110,7 @@ func TestStageOfAStage(t *testing.T) {
 	outer := r.Stage()
 	inner := outer.Stage()
 	if inner.Counter("kasoku_kept_total", "Kept.") != kept {
-		t.Error("a stage must give the counters of its parent's parent")
+		t.Error("a stage does not return the counters of its parent's parent")
 	}
 	inner.Counter("kasoku_new_total", "New.").Inc()
 	inner.Commit()

@@ -160,7 +160,7 @@ func (l *logged) wait(text string) {
 	}
 }
 
-// config is one for r, which needn't be up.
+// config returns a configuration for r, which may be down.
 func config(r *forwardtest.Receiver, spill string) Config {
 	return Config{
 		Servers: []string{"tcp://" + r.Address()}, Tag: "k.access", Spill: spill, SpillMax: 1 << 20,
@@ -217,7 +217,7 @@ func TestSend(t *testing.T) {
 	mustClose(t, s)
 	events := r.Events()
 	if len(events) != 1 {
-		t.Fatalf("%d events", len(events))
+		t.Fatalf("got %d events", len(events))
 	}
 	want := map[string]any{
 		"request_id": "r-1", "service": "orders", "operation": "GetItem", "table": "orders", "path": "/a", "key": "0000000000000abc",
@@ -270,15 +270,15 @@ func TestServerDown(t *testing.T) {
 	number(s, 5)
 	mustClose(t, s)
 	if got := numbers(r); !slices.Equal(got, upTo(5)) {
-		t.Errorf("arrived: %v", got)
+		t.Errorf("got records %v", got)
 	}
 	if got := s.Stats(); got != (telemetry.LogStats{Written: uint64(atEnd.Spilled) + 1}) {
 		t.Errorf("stats after the restart: %+v", got)
 	}
 }
 
-// TestServerDownWithoutDirectory: without a directory, records that can't be sent at the end are lost, counted
-// and reported by the error.
+// TestServerDownWithoutDirectory: without a directory, records that can't be sent at the end
+// are lost, counted and reported by the error.
 func TestServerDownWithoutDirectory(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	r.Stop()
@@ -313,8 +313,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestHandover: a sink takes the place of one with the same directory, and
-// nothing is lost in between.
+// TestHandover: a sink replaces one with the same directory, and no record is lost.
 func TestHandover(t *testing.T) {
 	r := forwardtest.New(t, forwardtest.Options{})
 	r.Stop()
@@ -345,7 +344,7 @@ func TestHandover(t *testing.T) {
 	number(third, 3)
 	mustClose(t, third)
 	if got := numbers(r); !slices.Equal(got, upTo(3)) {
-		t.Errorf("arrived: %v", got)
+		t.Errorf("got records %v", got)
 	}
 }
 
@@ -363,7 +362,7 @@ func TestHandoverWithoutDirectory(t *testing.T) {
 	}
 	mustClose(t, s)
 	if got := numbers(r); !slices.Equal(got, upTo(1)) {
-		t.Errorf("arrived: %v", got)
+		t.Errorf("got records %v", got)
 	}
 }
 
@@ -396,7 +395,7 @@ func TestCloseWithoutOpen(t *testing.T) {
 
 func TestWrongConfig(t *testing.T) {
 	if _, err := New(Config{Servers: []string{"http://x"}, Tag: "k"}); err == nil {
-		t.Error("a server that is none was taken")
+		t.Error("an invalid server was accepted")
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fakeTest is a test with some time left that records its failure.
+// fakeTest is a testing.TB with a deadline that records a failure.
 type fakeTest struct {
 	testing.TB
 	ctx    context.Context

@@ -108,7 +108,7 @@ func TestNotMessages(t *testing.T) {
 			t.Errorf("errors %v; want one with %q", errs, want)
 		}
 		if r.Total() != 0 {
-			t.Errorf("%d events taken", r.Total())
+			t.Errorf("got %d events, want none", r.Total())
 		}
 	}
 	one := unhex(t, entry)
@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 			got, _ = io.ReadAll(c)
 		}
 		if string(got) != answer || r.Total() != events {
-			t.Errorf("%+v: answered %q, took %d events; want %q and %d", b, got, r.Total(), answer, events)
+			t.Errorf("%+v: got answer %q and %d events, want %q and %d", b, got, r.Total(), answer, events)
 		}
 	}
 	f(Behaviour{}, "\x81\xa3ack\xa4AA==", 1)
@@ -200,7 +200,7 @@ func TestAckIsDelayed(t *testing.T) {
 		send(t, c, packed(unhex(t, entry), "chunk", "AA=="))
 		expect(t, c, unhex(t, "81 a3 61 63 6b a4 41 41 3d 3d"))
 		if late := time.Since(start); late != time.Minute {
-			t.Errorf("the acknowledgement came after %v", late)
+			t.Errorf("the acknowledgement arrived after %v", late)
 		}
 	})
 }
@@ -224,7 +224,7 @@ func TestRestartsOnItsAddress(t *testing.T) {
 		send(t, dial(t, r), packed(unhex(t, entry)))
 		r.Wait(t, 1)
 		if r.Address() != address {
-			t.Errorf("%s: address %s became %s", network, address, r.Address())
+			t.Errorf("%s: address %s is now %s", network, address, r.Address())
 		}
 	}
 }

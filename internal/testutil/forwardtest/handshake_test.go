@@ -54,7 +54,7 @@ func TestHandshake(t *testing.T) {
 			t.Errorf("PONG %v; want reason %q", pong, wantReason)
 		}
 		if wantReason == "" && (pong[3] != "server.test" || pong[4] != digest("salt", "server.test", nonce, key)) {
-			t.Errorf("PONG %v proves nothing", pong)
+			t.Errorf("PONG %v has a wrong digest", pong)
 		}
 	}
 	f(&Security{SharedKey: "key"}, "key", "", "", "")
