@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// toFluentd is a configuration that logs to r; more are further keys.
+// toFluentd returns a configuration that logs to r, with additional keys.
 func toFluentd(r *forwardtest.Receiver, more string) string {
 	return fmt.Sprintf("access_log: {to: fluentd, fluentd: {servers: [\"tcp://%s\"], flush_interval: 1ms, %s}}\n", r.Address(), more) + head + orders
 }
@@ -36,7 +36,7 @@ func TestAccessLogToFluentd(t *testing.T) {
 	r.stop()
 	events := f.Events()
 	if got := decisions(events); !slices.Equal(got, []string{"miss", "hit"}) {
-		t.Fatalf("decisions: %v", got)
+		t.Fatalf("got decisions %v", got)
 	}
 	for _, e := range events {
 		for name, want := range map[string]any{
@@ -84,8 +84,8 @@ func TestAccessLogFieldsAndSample(t *testing.T) {
 	}
 }
 
-// TestAccessLogWhileFluentdIsAway: records wait in memory, then on disk over a
-// restart, and arrive when the server is back.
+// TestAccessLogWhileFluentdIsAway: while the server is down, records are kept in memory and, over a
+// restart, on disk. They arrive when the server is back.
 func TestAccessLogWhileFluentdIsAway(t *testing.T) {
 	f := forwardtest.New(t, forwardtest.Options{})
 	spill := filepath.Join(t.TempDir(), "spill")
@@ -96,14 +96,14 @@ func TestAccessLogWhileFluentdIsAway(t *testing.T) {
 	}
 	r.settle("orders")
 	if got := r.page("/metrics"); !strings.Contains(got, "kasoku_access_log_written_total 0\n") {
-		t.Error("written without a server")
+		t.Error("records are counted as written without a server")
 	}
 	if got := r.page("/readyz"); !strings.Contains(got, "ready") {
-		t.Errorf("a log without a server makes the node unready: %s", got)
+		t.Errorf("readiness without a log server: got %s", got)
 	}
 	r.stop()
 	if files, err := filepath.Glob(filepath.Join(spill, "*.spool")); err != nil || len(files) == 0 {
-		t.Fatalf("nothing is on disk: %v, %v", files, err)
+		t.Fatalf("got no files on disk: %v, %v", files, err)
 	}
 
 	r = run(t, toFluentd(f, "spill: "+spill))
@@ -121,10 +121,10 @@ func TestAccessLogWhileFluentdIsAway(t *testing.T) {
 	f.Wait(t, 4)
 	r.stop()
 	if got := decisions(f.Events()); len(got) != 4 || !slices.Equal(got[:3], []string{"miss", "hit", "hit"}) {
-		t.Errorf("decisions: %v", got)
+		t.Errorf("got decisions %v", got)
 	}
 	if files, err := filepath.Glob(filepath.Join(spill, "*.spool")); err != nil || len(files) != 0 {
-		t.Errorf("left on disk: %v, %v", files, err)
+		t.Errorf("got files left on disk: %v, %v", files, err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestReloadRefusedLeavesLog(t *testing.T) {
 	taken := strings.Replace(orders, "orders:", "more:", 1)
 	taken = strings.Replace(taken, "127.0.0.1:0", r.AdminAddr().String(), 1)
 	if err := r.reload(toFluentd(f, "tag: two, spill: "+spill) + taken); err == nil {
-		t.Fatal("an address that is in use was taken")
+		t.Fatal("a reload with an address in use succeeded")
 	}
 	r.get("orders")
 	r.settle("orders")
@@ -207,7 +207,7 @@ func TestAccessLogSecurely(t *testing.T) {
 	before := r.accessLogs.current()
 	r.mustReload(text)
 	if r.accessLogs.current() != before {
-		t.Error("the log was opened anew for nothing")
+		t.Error("the log was opened again although nothing has changed")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), append(cert, '\n'), 0o600); err != nil {
 		t.Fatal(err)
@@ -224,6 +224,6 @@ func TestAccessLogSecurely(t *testing.T) {
 	}
 	r.stop()
 	if f.Total() != 1 || len(f.Errors()) > 0 {
-		t.Errorf("%d events, errors %v", f.Total(), f.Errors())
+		t.Errorf("got %d events, errors %v", f.Total(), f.Errors())
 	}
 }

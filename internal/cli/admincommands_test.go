@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// command runs a command line with some environment variables, given as NAME=VALUE.
+// command runs a command line with environment variables, given as NAME=VALUE.
 func command(t *testing.T, args []string, env ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -25,8 +25,8 @@ func command(t *testing.T, args []string, env ...string) (code int, out, errs st
 	return code, stdout.String(), stderr.String()
 }
 
-// TestPurgeOfNothing purges entries that can't exist: that is an error, so that a misspelt
-// name in a script is noticed.
+// TestPurgeOfNothing purges entries that can't exist. That is an error, so that a misspelt name
+// in a script is detected.
 func TestPurgeOfNothing(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	defer origin.Close()
@@ -50,7 +50,7 @@ func TestPurgeOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f(codeOK, "everything of table tab", "orders", "--table", "tab")
-	f(codeOK, "everything of table tab", "away", "--table", "tab") // it may be there
+	f(codeOK, "everything of table tab", "away", "--table", "tab") // the table may exist
 	f(codeOK, "http://shop.example/a", "site", "--url", "http://shop.example/a")
 	f(codeOK, "all that begins with /a", "site", "--prefix", "/a")
 	for _, flag := range []string{"--url", "--prefix", "--pattern"} {
@@ -101,7 +101,7 @@ func TestAdminOfTheFile(t *testing.T) {
 		}
 	}
 	purge := []string{"purge", "--service", "orders"}
-	// Its services are not looked at: secrets that only the server has are not needed here.
+	// Its services are not checked, so that secrets of the server are not needed here.
 	content := "admin: {listen: " + admin + ", token_env: ADMIN_TOKEN}\nservices:\n  orders: {type: dynamodb, listen: ${NOT_SET}, auth: {keys: [{id: A, secret_env: NOT_SET}]}}\n"
 	content = strings.Replace(content, "${NOT_SET}", `"${NOT_SET}"`, 1)
 	file("kasoku.yaml", content)
@@ -111,7 +111,7 @@ func TestAdminOfTheFile(t *testing.T) {
 	f(codeInput, "status 401", append(purge, "--token-env", "MINE"), "MINE=wrong", "ADMIN_TOKEN=sesame")
 	f(codeInput, "admin.token_env: the environment variable ADMIN_TOKEN is not set", purge)
 	f(codeInput, "has no origins that could be drained", []string{"drain", "--service", "orders", "--origin", "http://127.0.0.1:1"}, "ADMIN_TOKEN=sesame")
-	// A flag wins, and the file's token is not sent to another address.
+	// A flag takes precedence, and the file's token is not sent to another address.
 	f(codeInput, "status 401", append(purge, "--admin", "http://"+admin), "ADMIN_TOKEN=sesame")
 	f(codeOK, "orders: dropped", append(purge, "--admin", "http://"+admin), "KASOKU_ADMIN_TOKEN=sesame")
 	f(codeInput, "connection refused", append(purge, "--admin", "http://127.0.0.1:1"), "ADMIN_TOKEN=sesame")

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// oddOrigin is an origin on a real socket that gives valid answers to most requests. A
-// request with "closes" in its target or body gets none, one with "invalid" gets bytes
-// that are no HTTP answer; the connection is closed after both.
+// oddOrigin is an origin on a real socket that sends valid answers to most requests. A request with
+// "closes" in its target or body gets no answer, one with "invalid" gets bytes that are not an HTTP
+// answer; the connection is closed after both.
 type oddOrigin struct {
 	net.Listener
 	odd    atomic.Int64 // requests of both kinds
@@ -67,8 +67,8 @@ func (o *oddOrigin) serve(conn net.Conn) {
 	}
 }
 
-// attack has 8 clients send odd requests for as long as a healthy client needs for 200
-// requests, which begin when 100 odd ones were answered. Each of the 200 must succeed.
+// attack has 8 clients send odd requests until a healthy client has sent 200 requests, which begin
+// after 100 answers to odd ones. Each of the 200 must succeed.
 func attack(t *testing.T, odd func(n int64) (status int), healthy func(n int) (status int)) {
 	t.Helper()
 	var attackers sync.WaitGroup
@@ -102,10 +102,10 @@ func attack(t *testing.T, odd func(n int64) (status int), healthy func(n int) (s
 	close(stop)
 	attackers.Wait()
 	if failed > 0 {
-		t.Errorf("%d of 200 healthy requests failed", failed)
+		t.Errorf("got %d failures of 200 healthy requests", failed)
 	}
 	if n := refused.Load(); n > 0 {
-		t.Errorf("%d of %d odd requests were refused without asking the origin", n, sent.Load())
+		t.Errorf("%d of %d odd requests were refused without a request to the origin", n, sent.Load())
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *running) status(service, method, path, body string) int {
 	return resp.StatusCode
 }
 
-// URLs with no or an invalid answer of the origin don't make other URLs of the same origin
+// URLs for which the origin sends no answer or an invalid one don't make its other URLs
 // unavailable.
 func TestBadURLsLeaveOthersAvailable(t *testing.T) {
 	page := func(r *http.Request, _ string) string { return r.RequestURI }
@@ -159,7 +159,7 @@ func TestBadURLsLeaveOthersAvailable(t *testing.T) {
 	}
 }
 
-// The same is true for a dynamodb service, whose requests all have one URL.
+// The same holds for items of a dynamodb service, whose requests all have one URL.
 func TestBadItemsLeaveOthersAvailable(t *testing.T) {
 	o := newOddOrigin(t, func(r *http.Request, body string) string {
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {

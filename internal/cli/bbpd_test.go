@@ -28,14 +28,14 @@ const (
 	bbpdFar  = bbpdHead + "origin: \"%s\", region: local}\n"
 )
 
-// bbpdNode is a node with the routes, and its log.
+// bbpdNode is a node with the routes of bbpd, and its log.
 type bbpdNode struct {
 	*Node
 	t   *testing.T
 	log *lockedBuffer
 }
 
-// lockedBuffer is written by a node that runs.
+// lockedBuffer can be read while a running node writes to it.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -161,10 +161,10 @@ func TestBBPDDefects(t *testing.T) {
 			}
 		}
 	})
-	t.Run("4 who may ask", func(t *testing.T) {
+	t.Run("4 access", func(t *testing.T) {
 		wantAll := strings.Replace(bbpd, `bbpd: {type: dynamodb, listen: "127.0.0.1:0"`, `bbpd: {type: dynamodb, listen: ":12333"`, 1)
 		if _, err := load(writeFile(t, wantAll), &Environment{Lookup: os.LookupEnv}); err == nil || !strings.Contains(err.Error(), "is reachable from other machines") {
-			t.Errorf("a listener on every interface without keys: %v", err)
+			t.Errorf("a listener on every interface without keys: got error %v", err)
 		}
 		t.Setenv("BBPD_SECRET", "s")
 		b := runBBPD(t, strings.Replace(bbpd, "auth: {mode: none}", "auth: {keys: [{id: APP, secret_env: BBPD_SECRET}]}", 1))
@@ -211,7 +211,7 @@ func TestBBPDDefects(t *testing.T) {
 			t.Fatal(err)
 		}
 		addr := b.ServiceAddr("bbpd").String()
-		if err := b.Stop(t.Context()); err != nil { // the idle connection is not waited for
+		if err := b.Stop(t.Context()); err != nil { // does not wait for the idle connection
 			t.Error(err)
 		}
 		if conn, err := net.Dial("tcp", addr); err == nil {
@@ -226,7 +226,7 @@ func TestBBPDDefects(t *testing.T) {
 			b.want("GET", "/Status", "", 200, "ready")
 		}
 		if lines := strings.Count(b.log.String(), "\n"); lines > 3 {
-			t.Errorf("requests and signals fill the log:\n%s", b.log)
+			t.Errorf("requests or signals are logged:\n%s", b.log)
 		}
 	})
 	t.Run("10 clear text and payloads", func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestBBPDDefects(t *testing.T) {
 		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", missing)
 		t.Setenv("AWS_CONFIG_FILE", missing)
 		t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-		far := strings.Replace(srv.URL, "127.0.0.1", "dynamodb.us-east-1.amazonaws.com", 1) // not of this machine, which needs none
+		far := strings.Replace(srv.URL, "127.0.0.1", "dynamodb.us-east-1.amazonaws.com", 1) // another host: an origin on this machine needs no credentials
 		b := runBBPD(t, strings.NewReplacer("%s", far, "region: local", "region: us-east-1").Replace(bbpdFar))
 		answer := b.want("POST", "/PutItemJSON", `{"TableName":"tab","Item":{"k":"1"}}`, 503, "ServiceUnavailable")
 		if log := b.log.String(); !json.Valid([]byte(answer)) || !strings.Contains(log, "credentials") {
@@ -296,7 +296,7 @@ func batchDefects(t *testing.T) {
 	b := runBBPD(t, bbpd)
 	b.create("tab")
 	b.want("POST", "/BatchWriteItemJSON", `{"RequestItems":{"tab":[`+plainPuts(0, 240)+`]}}`, 200, `{"UnprocessedItems":{}}`)
-	// A projection of more keys than one request may have, in their order.
+	// A projection of more keys than a request may have returns the items in the order of the keys.
 	var keys, items []string
 	for i := range 240 {
 		keys = append(keys, fmt.Sprintf(`{"k":{"S":"%04d"}}`, i))
@@ -310,7 +310,7 @@ func batchDefects(t *testing.T) {
 	// AWS's own message, and its status.
 	b.want("POST", "/BatchGetItem", `{"RequestItems":{"none":{"Keys":[{"k":{"S":"1"}}]}}}`, 400, `"message":"Requested resource not found"`)
 	b.want("POST", "/BatchGetItem", `{"RequestItems":{"tab":null}}`, 400, `"__type":"com.amazon.coral`)
-	// Typed values go through as they are, empty ones too.
+	// Typed values are passed unchanged, including empty ones.
 	b.want("POST", "/BatchWriteItem", `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"k":{"S":"e"},"s":{"S":""},"l":{"L":[]},"m":{"M":{}}}}}]}}`, 200, `{}`)
 	b.want("POST", "/BatchGetItem", `{"RequestItems":{"tab":{"Keys":[{"k":{"S":"e"}}]}}}`, 200, `"s":{"S":""}`)
 	// One of 60 puts is invalid: the writes that were not executed are reported, with the
@@ -412,7 +412,7 @@ func TestReloadTurnsRoutesOnAndOff(t *testing.T) {
 		t.Errorf("%s %v", page, err)
 	}
 	if !strings.Contains(r.page("/metrics"), `kasoku_edge_connections_accepted_total{service="orders"} 1`+"\n") {
-		t.Error("a reload has cost a client its connection")
+		t.Error("a reload has closed a client's connection")
 	}
 }
 

@@ -23,7 +23,7 @@ func TestSettleTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, q := settleTimes(c); s != settle || q != quarantine {
-			t.Errorf("settle %s, quarantine %s; want %s and %s", s, q, settle, quarantine)
+			t.Errorf("got settle %s and quarantine %s, want %s and %s", s, q, settle, quarantine)
 		}
 	}
 	f("a: "+web, 1, 30*time.Second)

@@ -16,14 +16,14 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// TestCallbackOfHTTP makes a service of type http wrap its answers as its keys require, and
-// differently after a reload, including stored answers.
+// TestCallbackOfHTTP checks how a service of type http wraps its answers by its keys, and that a
+// reload changes that, for stored answers too.
 func TestCallbackOfHTTP(t *testing.T) {
 	var asked atomic.Int64
 	o := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		if r.URL.RawQuery != "" {
-			t.Errorf("the origin is asked with %q", r.URL.RawQuery)
+			t.Errorf("the origin received the query %q", r.URL.RawQuery)
 		}
 		w.Header().Set("Cache-Control", "max-age=60")
 		w.Header().Set("Content-Type", "application/json")
@@ -47,10 +47,10 @@ func TestCallbackOfHTTP(t *testing.T) {
 	f("?callback=1a", 200, `1a({"n":1});`)
 	f("?callback=a.b", 200, `{"n":1}`)
 	if n := asked.Load(); n != 1 {
-		t.Errorf("the origin was asked %d times", n)
+		t.Errorf("the origin received %d requests", n)
 	}
 	if err := r.reload(at + "    jsonp: {prefix: \"\\n\"}\n"); err == nil || !strings.Contains(err.Error(), "services.site.jsonp.prefix") {
-		t.Errorf("a mistake is %v", err)
+		t.Errorf("an invalid configuration: got error %v", err)
 	}
 }
 
@@ -66,8 +66,8 @@ func TestCallbackOfCouchDB(t *testing.T) {
 	}
 }
 
-// TestCallbackOverHTTP2 sends calls of short and long bodies over HTTP/2, both while they
-// arrive and from the cache.
+// TestCallbackOverHTTP2 requests short and long wrapped bodies over HTTP/2, from the origin and
+// then from the cache.
 func TestCallbackOverHTTP2(t *testing.T) {
 	texts := map[string]string{"/short": `{"n":1}`, "/long": `["` + strings.Repeat("x", 200_000) + `"]`}
 	o := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

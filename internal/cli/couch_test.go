@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch"
 )
 
-// newRelax makes a node with a database that never changes.
+// newRelax returns a CouchDB-like node with a database that never changes.
 func newRelax(t *testing.T, name string) *httptest.Server {
 	t.Helper()
 	n := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,17 +62,17 @@ func TestCouchService(t *testing.T) {
 		return doc.Node
 	}
 	if got := node(); got != "one" {
-		t.Errorf("%q answers", got)
+		t.Errorf("got an answer of node %q", got)
 	}
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "tweets   couchdb") || !strings.Contains(page, one.URL) {
 		t.Errorf("the report is\n%s", page)
 	}
 	r.mustReload(at(two))
 	if got := node(); got != "two" {
-		t.Errorf("%q answers after the reload", got)
+		t.Errorf("got an answer of node %q after the reload", got)
 	}
 	if err := r.reload(at(one) + "    max_unfollowed: 1ms\n"); err == nil || node() != "two" {
-		t.Errorf("a mistake is taken: %v", err)
+		t.Errorf("an invalid reload: got error %v", err)
 	}
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.tweets.proxy_protocol") {

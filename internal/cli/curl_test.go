@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// curl replaces that program for the scripts: -H, -X, -d, -s, -sS, -i and a URL. It connects
-// to the Unix socket in $SOCKET, if the environment has one, regardless of the host, and
-// waits until there is a listener.
+// curl implements the part of curl that the scripts use: -H, -X, -d, -s, -sS, -i and a URL. If
+// $SOCKET is set it connects to that Unix socket regardless of the host, and waits until there is a
+// listener.
 func curl() {
 	if err := runCurl(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "curl:", err)

@@ -41,6 +41,7 @@ const (
 	daxEndpoints = "011a1b2bcf02"
 )
 
+// hello sends the greeting over a new connection.
 func hello(t *testing.T, conn net.Conn, err error) *daxClient {
 	t.Helper()
 	if err != nil {
@@ -59,6 +60,7 @@ func (r *running) dax(service string) *daxClient {
 	return hello(r.t, conn, err)
 }
 
+// send sends bytes given in hexadecimal.
 func (c *daxClient) send(text string) {
 	c.t.Helper()
 	b, err := hex.DecodeString(text)
@@ -134,7 +136,7 @@ func (c *daxClient) wantNodes(want ...string) {
 func (c *daxClient) wantEnd() {
 	c.t.Helper()
 	if b, err := io.ReadAll(c.in); len(b) > 0 || err != nil {
-		c.t.Errorf("the connection ended with %x and %v", b, err)
+		c.t.Errorf("got %x and error %v, want the end of the connection", b, err)
 	}
 }
 
@@ -154,7 +156,7 @@ func TestDAXListens(t *testing.T) {
 		t.Error("metrics lack the connection")
 	}
 	if got := r.get("orders"); !strings.Contains(got, "fwd=miss") {
-		t.Errorf("by HTTP: %s", got)
+		t.Errorf("decision over HTTP: %s", got)
 	}
 	c.conn.Close()
 	r.stop()
@@ -176,11 +178,11 @@ func TestDAXStops(t *testing.T) {
 	c.wantEnd()
 	if conn, err := net.Dial("tcp", addr); err == nil {
 		conn.Close()
-		t.Error("the stopped node is still there")
+		t.Error("the stopped node still answers")
 	}
 }
 
-// Remaining clients are cut off at the end of the time for stopping.
+// A stop disconnects remaining clients after its timeout.
 func TestDAXStopHasATimeout(t *testing.T) {
 	r := run(t, head+daxOrders(t.TempDir(), ""))
 	c := r.dax("orders")
@@ -195,7 +197,7 @@ func TestDAXReload(t *testing.T) {
 	dir := t.TempDir()
 	r := run(t, head+orders)
 	if r.DAXAddr("orders") != nil {
-		t.Fatal("a listener that is not configured")
+		t.Fatal("DAXAddr returned a listener that is not configured")
 	}
 	r.mustReload(head + daxOrders(dir, ""))
 	before := r.DAXAddr("orders").String()
@@ -211,14 +213,14 @@ func TestDAXReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := second.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Error("new limits are not in force")
+		t.Error("new limits have no effect")
 	}
 
 	if err := r.reload(head + strings.Replace(daxOrders(dir, ", zone: c"), `dax: {listen: "127.0.0.1:0`, `dax: {listen: "`+r.AdminAddr().String(), 1)); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("a listener where there is one: %v", err)
+		t.Errorf("an address in use: got error %v", err)
 	}
 	if err := r.reload(head + daxOrders(dir, `, advertise: "no-such-name.invalid"`)); err == nil || !strings.Contains(err.Error(), "service orders: dax.advertise: lookup no-such-name.invalid") {
-		t.Errorf("a name that is not there: %v", err)
+		t.Errorf("an advertised name that does not resolve: got error %v", err)
 	}
 	c.wantNodes(before + " b")
 
@@ -237,17 +239,17 @@ func TestDAXReload(t *testing.T) {
 	r.retirement.Wait()
 	if conn, err := net.Dial("tcp", after); err == nil {
 		conn.Close()
-		t.Error("the listener is still there")
+		t.Error("the listener still accepts connections")
 	}
 	if got := r.get("orders"); !strings.Contains(got, "fwd=miss") {
-		t.Errorf("by HTTP: %s", got)
+		t.Errorf("decision over HTTP: %s", got)
 	}
 	if len(r.lists.open) > 0 {
-		t.Error("the lists are still open")
+		t.Error("the directory of lists is still open")
 	}
 }
 
-// With keys in effect, unsigned requests get no information, on older connections as well.
+// Once keys are required, unsigned requests get no information, on older connections too.
 func TestDAXRequiresSignatures(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
 	dir := t.TempDir()
@@ -271,12 +273,12 @@ func TestDAXListsAreShared(t *testing.T) {
 	users := strings.Replace(daxOrders(dir, ""), "orders", "users", 1)
 	r := run(t, head+daxOrders(dir, "")+users)
 	if len(r.lists.open) != 1 {
-		t.Errorf("%d directories are open", len(r.lists.open))
+		t.Errorf("got %d open directories, want 1", len(r.lists.open))
 	}
 	r.mustReload(head + daxOrders(dir, ""))
 	r.retirement.Wait()
 	if len(r.lists.open) != 1 {
-		t.Errorf("%d directories are open", len(r.lists.open))
+		t.Errorf("got %d open directories, want 1", len(r.lists.open))
 	}
 	r.mustReload(head + daxOrders(t.TempDir(), ""))
 	if got := r.configStatus().Pending; !slices.Equal(got, []string{"services.orders.dax.lists"}) {
@@ -284,7 +286,7 @@ func TestDAXListsAreShared(t *testing.T) {
 	}
 	r.stop()
 	if len(r.lists.open) != 0 {
-		t.Errorf("%d directories are open after the end", len(r.lists.open))
+		t.Errorf("got %d open directories after the end, want none", len(r.lists.open))
 	}
 }
 
@@ -312,7 +314,7 @@ func TestDAXWithTLS(t *testing.T) {
 		c := hello(t, conn, err)
 		c.wantNodes(r.DAXAddr("orders").String() + " kasoku-1a")
 		if got := conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != serial {
-			t.Errorf("certificate %d; want %d", got, serial)
+			t.Errorf("got certificate %d, want %d", got, serial)
 		}
 		conn.Close()
 	}
@@ -333,6 +335,6 @@ func TestDAXWithTLS(t *testing.T) {
 	}
 	resp.Body.Close()
 	if got := resp.TLS.PeerCertificates[0].SerialNumber.Int64(); got != 1 {
-		t.Errorf("the service has certificate %d", got)
+		t.Errorf("the service still has certificate %d", got)
 	}
 }

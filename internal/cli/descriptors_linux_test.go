@@ -22,7 +22,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// process is a kasoku of its own.
+// process is a kasoku in a process of its own.
 type process struct {
 	t              *testing.T
 	cmd            *exec.Cmd
@@ -75,7 +75,7 @@ func spawn(t *testing.T, ulimit, origin string) *process {
 	return p
 }
 
-// listens finds the addresses in the log.
+// listens finds the addresses in the log, and reports whether both are there.
 func (p *process) listens() bool {
 	for line := range strings.Lines(p.log.String()) {
 		_, address, _ := strings.Cut(line, " listen=")
@@ -115,7 +115,7 @@ func (p *process) ask(address, path string) (int, net.Conn) {
 	return resp.StatusCode, nc
 }
 
-// lowestFree is the number that the next descriptor of the process will have.
+// lowestFree returns the number that the next descriptor of the process will have.
 func (p *process) lowestFree() int {
 	p.t.Helper()
 	for n := 0; ; n++ {
@@ -127,9 +127,9 @@ func (p *process) lowestFree() int {
 	}
 }
 
-// TestDescriptors runs a process that may open few files: the bound on connections is
-// lowered so that every connection that is accepted gets its answer from the origin, and the
-// admin listener still answers when there are no more.
+// TestDescriptors runs a process that may open few files. The bound on connections is lowered,
+// so that every accepted connection gets an answer from the origin, and the admin listener
+// still answers when no more connections are accepted.
 func TestDescriptors(t *testing.T) {
 	const limit, asked = 256, 200
 	release := make(chan struct{})
@@ -142,7 +142,7 @@ func TestDescriptors(t *testing.T) {
 	defer answer()
 	p := spawn(t, fmt.Sprintf("ulimit -n %d", limit), origin.URL)
 	if log := p.log.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "key=services.site.limits.connections connections=16384 lowered_to=") {
-		t.Error("no warning")
+		t.Error("the reduced bound is not logged")
 	}
 	statuses := make(chan int, asked)
 	for i := range asked {
@@ -167,7 +167,7 @@ func TestDescriptors(t *testing.T) {
 		t.Fatal("no connection was refused")
 	}
 	if status, _ := p.ask(p.admin, "/healthz"); status != 200 {
-		t.Errorf("admin: %d", status)
+		t.Errorf("admin: got status %d", status)
 	}
 	answer()
 	count := map[int]int{}
@@ -179,20 +179,20 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestDescriptorsUsedUp takes all descriptors from a process that runs: connections are
-// refused at once, and the admin listener answers from its reserve.
+// TestDescriptorsUsedUp leaves a running process no descriptors: connections are refused at once,
+// and the admin listener answers with descriptors of its reserve.
 func TestDescriptorsUsedUp(t *testing.T) {
 	origin := httptest.NewServer(http.NotFoundHandler())
 	defer origin.Close()
 	p := spawn(t, "ulimit -n 1024", origin.URL)
 	if status, _ := p.ask(p.service, "/"); status != 404 {
-		t.Fatalf("before: %d", status)
+		t.Fatalf("before the limit: got status %d", status)
 	}
 	// Descriptors must be below the limit, including those of the reserve: connections take
 	// all higher numbers.
 	for n := 0; p.lowestFree() < 100; n++ {
 		if status, _ := p.ask(p.service, "/"); status != 404 || n > 100 {
-			t.Fatalf("connection %d: %d", n, status)
+			t.Fatalf("connection %d: got status %d", n, status)
 		}
 	}
 	var was unix.Rlimit
@@ -206,22 +206,22 @@ func TestDescriptorsUsedUp(t *testing.T) {
 	}
 	for range 20 {
 		if status, _ := p.ask(p.service, "/"); status != 503 && status != 0 {
-			t.Errorf("a service without descriptors: %d", status)
+			t.Errorf("a service without descriptors: got status %d", status)
 		}
 	}
 	for range 3 {
 		if status, _ := p.ask(p.admin, "/healthz"); status != 200 {
-			t.Errorf("admin without descriptors: %d", status)
+			t.Errorf("admin without descriptors: got status %d", status)
 		}
 	}
 	if n := strings.Count(p.log.String(), "no file descriptor is left"); n == 0 || n > 2 {
-		t.Errorf("%d warnings", n)
+		t.Errorf("got %d warnings", n)
 	}
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &was, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !await.Until(t, func() bool { status, _ := p.ask(p.service, "/"); return status == 404 }) {
-		t.Error("the service does not recover")
+		t.Error("the service does not answer after the limit was raised")
 	}
 }
 
@@ -236,6 +236,6 @@ func TestSoftLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now.Cur < now.Max-1 { // Go's runtime keeps one free
-		t.Errorf("%d open files, of %d", now.Cur, now.Max)
+		t.Errorf("got a soft limit of %d open files, want %d", now.Cur, now.Max)
 	}
 }

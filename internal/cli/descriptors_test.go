@@ -34,11 +34,11 @@ services:
 			{"admin", cfg.Admin.Limits.Connections, 64},
 		} {
 			if b.got != b.want {
-				t.Errorf("%d files: %s has %d connections; want %d", limit, b.name, b.got, b.want)
+				t.Errorf("%d files: %s: got %d connections, want %d", limit, b.name, b.got, b.want)
 			}
 		}
 		if used := descriptors(cfg, limit, fullShare); used > limit && site > minConnections {
-			t.Errorf("%d files: %d may be needed", limit, used)
+			t.Errorf("%d files: the bounds need up to %d", limit, used)
 		}
 	}
 	// The process and its administrator 128, services 3 * 48, connections 1000 * 2 of type

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// largeOrigin is an origin of large bodies.
+// largeOrigin starts an origin of large bodies.
 func largeOrigin(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
@@ -65,7 +65,7 @@ func TestDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := start(cfg, r.file, io.Discard, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "in use by another process: "+dir) {
-		t.Errorf("a second one starts: %v", err)
+		t.Errorf("a second node with the same directory: got error %v", err)
 	}
 	var out, errs strings.Builder
 	args := []string{"purge", "--service", "site", "--admin", "http://" + r.AdminAddr().String(), "--url", "http://shop/b"}

@@ -142,7 +142,7 @@ func TestHelpOfMetrics(t *testing.T) {
 	r := runAll(t)
 	for _, f := range r.registry.Families() {
 		if !strings.HasSuffix(f.Help, ".") {
-			t.Errorf("%s: help is no sentence: %q", f.Name, f.Help)
+			t.Errorf("%s: help is not a sentence: %q", f.Name, f.Help)
 		}
 		if strings.HasSuffix(f.Name, "_total") != (f.Type == "counter") {
 			t.Errorf("%s is a %s", f.Name, f.Type)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// An origin is taken out of service and brought back while everything runs.
+// An origin is drained and put back into service while the node runs.
 func TestDrain(t *testing.T) {
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func TestDrain(t *testing.T) {
 	all("two")
 	close(gate)
 	if got := <-waited; got != "one" {
-		t.Errorf("the request in flight got %q", got)
+		t.Errorf("the request in flight: got %q", got)
 	}
 	command(codeOK, `"state":"drained","in_flight":0`, "site", "--origin", slow.URL, "--wait", "1m", "--json")
 	// It is still drained after a reload.
@@ -65,7 +65,7 @@ func TestDrain(t *testing.T) {
 	command(codeUsage, "--undo", "site", "--origin", slow.URL, "--undo", "--wait", "1s")
 	command(codeOK, slow.URL+" is up, 0 requests under way", "site", "--origin", slow.URL, "--undo")
 	all("one")
-	// A drain in the file is not undone here.
+	// A command does not undo a drain in the file.
 	r.mustReload(strings.ReplaceAll(config, "weight: 1000", "drain: true"))
 	all("two")
 	command(codeInput, "drained by the configuration", "site", "--origin", slow.URL, "--undo")

@@ -11,11 +11,10 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// portOf finds the listeners' ports, so that the examples can run although the
-// ports may be in use.
+// portOf matches the listeners' addresses, which tests replace because the ports may be in use.
 var portOf = regexp.MustCompile(`((?:listen|dax): 127\.0\.0\.1):\d+`)
 
-// Every example is valid as it is, and runs.
+// Every example is valid, and runs.
 func TestExamplesRun(t *testing.T) {
 	t.Setenv("ORDERS_SECRET", "s1")
 	t.Setenv("REPORTS_SECRET", "s2")
@@ -65,8 +64,8 @@ func runOnce(t *testing.T, text []byte) {
 	}
 }
 
-// Every configuration in the documentation is valid. One that shows only common settings
-// gets a service.
+// Every configuration in the documentation is valid. If it shows only common settings, the test
+// adds a service.
 func TestConfigurationsInDocs(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
 	t.Setenv("COUCH_PASSWORD", "s")
@@ -89,11 +88,11 @@ func TestConfigurationsInDocs(t *testing.T) {
 		}
 	}
 	if found < 8 {
-		t.Fatalf("%d configurations were found", found)
+		t.Fatalf("got only %d configurations", found)
 	}
 }
 
-// The example of limits shows the defaults.
+// The example of limits has the default values.
 func TestLimitsAreDefaults(t *testing.T) {
 	c, err := config.Load("../../examples/limits.yaml")
 	if err != nil {

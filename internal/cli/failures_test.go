@@ -30,8 +30,8 @@ func (c *console) count(text string) int {
 }
 
 // TestFailuresOfOrigins sends requests to services whose origins are down. The log has the
-// cause and the request, once for many requests, and the service is not ready while the
-// failure is known.
+// cause and the request, once for many requests, and the service is not ready until a request
+// succeeds.
 func TestFailuresOfOrigins(t *testing.T) {
 	f := func(kind, service string) {
 		unavailable := "none of its origins is available"
@@ -54,11 +54,11 @@ func TestFailuresOfOrigins(t *testing.T) {
 				}
 				resp.Body.Close()
 				if resp.StatusCode < 500 {
-					t.Errorf("status %d", resp.StatusCode)
+					t.Errorf("got status %d", resp.StatusCode)
 				}
 			}
 			if got := log.count("the origin failed a request"); got != 1 {
-				t.Errorf("%d messages about failed requests", got)
+				t.Errorf("got %d messages about failed requests", got)
 			}
 			for _, want := range []string{"level=WARN", "service=web", "connection refused", "request_id=request-0", "operation=GET", "path=/db/0", "others_since_last=0"} {
 				if log.count(want) == 0 {
@@ -68,7 +68,7 @@ func TestFailuresOfOrigins(t *testing.T) {
 			if log.count("secret") > 0 {
 				t.Error("the log has the query")
 			}
-			if kind == "memcached" { // it takes some requests until a server is known to be down
+			if kind == "memcached" { // a server counts as down after several failures
 				await.Until(t, func() bool {
 					r.fetch("web", "/db/1")
 					return strings.Contains(r.page("/readyz"), unavailable)
