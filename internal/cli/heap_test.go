@@ -18,7 +18,7 @@ func TestHeapLimit(t *testing.T) {
 	f(256, 0, 300, 512)
 	f(256, 100, 100, 412)
 	f(256, 256, 100, 256)
-	f(256, 300, 100, 256) // pages that are about to be given back
+	f(256, 300, 100, 256) // pages that are about to be returned
 	f(64, 0, 112, 128)
 	f(64, 0, 312, 128+2*200) // 112 are explained
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// answer is the answer that a client of a service gets.
+// answer is an answer of a service.
 type answer struct {
 	status int
 	header http.Header
@@ -53,7 +53,7 @@ func (a answer) ttl() (n int) {
 	return n
 }
 
-// Keys for options that the standards allow have the described effect.
+// The keys for choices that the standards allow have their described effects.
 func TestHTTPServiceChoices(t *testing.T) {
 	var r *running
 	f := func(name, keys string, check func(t *testing.T), handlers ...http.HandlerFunc) {
@@ -96,7 +96,7 @@ func TestHTTPServiceChoices(t *testing.T) {
 			asked.Store(0)
 			for i := 0; i < len(pairs); i += 2 {
 				if a := r.request("site", "GET", "/", "Accept-Encoding", "x", name, pairs[i]); a.body != pairs[i+1] {
-					t.Errorf("%s: %s gets %q; want %q", name, pairs[i], a.body, pairs[i+1])
+					t.Errorf("%s: %s: got %q, want %q", name, pairs[i], a.body, pairs[i+1])
 				}
 			}
 		}
@@ -114,7 +114,8 @@ func TestHTTPServiceChoices(t *testing.T) {
 		}
 		fmt.Fprint(w, "hello")
 	}
-	// got are the fields for caches that two answers have, to which n requests were made.
+	// got checks which of the named fields two answers have, and that the origin received n
+	// requests.
 	got := func(n int64, names ...string) func(*testing.T) {
 		return func(t *testing.T) {
 			asked.Store(0)
@@ -127,7 +128,7 @@ func TestHTTPServiceChoices(t *testing.T) {
 				}
 			}
 			if asked.Load() != n {
-				t.Errorf("%d requests; want %d", asked.Load(), n)
+				t.Errorf("got %d requests, want %d", asked.Load(), n)
 			}
 		}
 	}
@@ -147,12 +148,12 @@ func TestHTTPServiceChoices(t *testing.T) {
 			}
 			for _, code := range want {
 				if got[code] == 0 {
-					t.Errorf("%v; want some %d", got, code)
+					t.Errorf("got statuses %v, want some %d", got, code)
 				}
 				delete(got, code)
 			}
 			if len(got) > 0 {
-				t.Errorf("and %v", got)
+				t.Errorf("got also statuses %v", got)
 			}
 		}
 	}
@@ -186,6 +187,6 @@ func TestHTTPServiceOverUnixSocket(t *testing.T) {
 		t.Errorf("%d %q", a.status, a.body)
 	}
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "unix://"+dir+"/app.sock") {
-		t.Errorf("the report does not name it:\n%s", page)
+		t.Errorf("the report does not have the socket:\n%s", page)
 	}
 }

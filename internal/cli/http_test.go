@@ -38,6 +38,7 @@ func newShop(t *testing.T, name string) *shop {
 	return s
 }
 
+// fetch requests a path from a service and returns the body.
 func (r *running) fetch(service, path string) string {
 	r.t.Helper()
 	resp, err := http.Get("http://" + r.ServiceAddr(service).String() + path)
@@ -61,7 +62,7 @@ services:
     origins: ["ORIGIN"]
 `
 
-// A site is cached, its cache lives through reloads, and commands reach it.
+// Answers are cached, the cache survives reloads, and commands purge it.
 func TestHTTPService(t *testing.T) {
 	one, two := newShop(t, "one"), newShop(t, "two")
 	at := func(s *shop) string { return strings.ReplaceAll(web1, "ORIGIN", s.URL) }
@@ -100,7 +101,7 @@ func TestHTTPService(t *testing.T) {
 		}
 	}
 	if err := r.reload(orders1); err == nil || !strings.Contains(err.Error(), "its type can't change from http to dynamodb") {
-		t.Errorf("another type is taken: %v", err)
+		t.Errorf("a reload with another type: got error %v", err)
 	}
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.site.proxy_protocol") {
@@ -114,7 +115,7 @@ services:
   site: {type: dynamodb, listen: 127.0.0.1:0, origin: "%s", region: local, auth: {mode: none}}
 `
 
-// Over HTTP/2 the answers are the same, and are stored apart from those without TLS.
+// Answers over HTTP/2 are the same, and are stored separately from those without TLS.
 func TestHTTPServiceOverHTTP2(t *testing.T) {
 	one := newShop(t, "one")
 	cert, key := certs.SelfSigned(t, 1)
@@ -193,10 +194,10 @@ func TestHTTPServiceForwardsLargeUploads(t *testing.T) {
 		status, body := upload(r, announced)
 		runtime.ReadMemStats(&after)
 		if want := fmt.Sprint(size, error(nil)); status != 200 || body != want {
-			t.Errorf("announced %d: %d %s; want %s", announced, status, body, want)
+			t.Errorf("Content-Length %d: got %d %s, want %s", announced, status, body, want)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > size/4 {
-			t.Errorf("announced %d: %d bytes of memory for %d", announced, n, size)
+			t.Errorf("Content-Length %d: used %d bytes of memory for %d", announced, n, size)
 		}
 	}
 	r.mustReload(strings.ReplaceAll(web1, "ORIGIN", shop.URL) + "    limits: {body_bytes: 1MiB}\n")
@@ -207,6 +208,6 @@ func TestHTTPServiceForwardsLargeUploads(t *testing.T) {
 	defer c.Close()
 	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: site\r\nContent-Length: %d\r\n\r\n", size)
 	if line, err := bufio.NewReader(c).ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 413 ") {
-		t.Errorf("beyond a bound that is given: %q, %v", line, err)
+		t.Errorf("an upload beyond a configured bound: got %q, %v", line, err)
 	}
 }

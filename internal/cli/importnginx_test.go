@@ -69,7 +69,7 @@ func TestImportedNginxServes(t *testing.T) {
 	f := func(query, want string) {
 		t.Helper()
 		if got := r.fetch("counts", "/count?"+query); got != want {
-			t.Errorf("%s: %s, not %s", query, got, want)
+			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
 	f("user_id=100&entry_id=100&callback=cb_func_hoge", `cb_func_hoge({"status":"success", "count":1000});`)

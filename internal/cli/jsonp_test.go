@@ -11,16 +11,15 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
-// wrapping is a node with a service of each type that wraps answers, and of each a path
-// that has an answer in JSON and one that has none.
+// wrapping is a node with a service of each type that wraps answers. Each has a path with an answer
+// in JSON and a missing path.
 type wrapping struct {
 	*running
 	t      *testing.T
 	config func(jsonp string) string
 }
 
-// places are the services, as path to a JSON answer of each. A miss of memcached is its
-// fallback's to answer.
+// places are the services with their paths. The fallback answers a miss of memcached.
 var places = []struct{ service, path, missing string }{
 	{"plain", "/Status", "/DescribeTable/none"},
 	{"site", "/a", "/missing"},
@@ -66,7 +65,7 @@ services:
 // run starts the services with a configuration of jsonp.
 func (w *wrapping) run(jsonp string) { w.running = run(w.t, w.config(jsonp)) }
 
-// got is the answer that a client got.
+// got is an answer.
 type got struct {
 	status int
 	head   http.Header
@@ -98,7 +97,7 @@ func (w *wrapping) get(service, path, query string, fields ...string) got {
 	return got{resp.StatusCode, resp.Header, string(body)}
 }
 
-// wantAll checks the answers of all services to a JSON path, or to one that is missing.
+// wantAll checks the answers of all services to the JSON path, or to the missing one.
 func (w *wrapping) wantAll(missing bool, query string, check func(g got) bool, fields ...string) {
 	w.t.Helper()
 	for _, p := range places {
@@ -151,7 +150,7 @@ func TestJSONPOfAllServices(t *testing.T) {
 		return g.begins(200, "/*k*/ typeof okay === 'function' && okay({\"status\":4") && strings.HasPrefix(g.head.Get("X-Status"), "4")
 	})
 	if g := w.get("site", "/a", "x=1&cb=okay&_=2&y"); !strings.Contains(g.body, `"/a?x=1&y"`) {
-		t.Errorf("the origin was asked %s", g.body)
+		t.Errorf("the origin received the query %s", g.body)
 	}
 
 	w.run("invalid: passthrough, errors: as-is, types: [text/plain]") // the node's term for its errors

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// probe connects, sends data, and returns the status of an HTTP answer, 1 for a DAX answer,
-// or 0 for none.
+// probe connects, sends data, and returns the status of an HTTP answer, 1 for a DAX answer, or
+// 0 for no answer.
 func probe(t *testing.T, to net.Addr, send string) int {
 	t.Helper()
 	nc, err := net.Dial("tcp", to.String())
@@ -54,11 +54,11 @@ func TestConnectionsPerClient(t *testing.T) {
 		t.Helper()
 		for i := range n {
 			if got := probe(t, to, send); got == beyond {
-				t.Fatalf("%s: connection %d of %d: %d", name, i+1, n, got)
+				t.Fatalf("%s: connection %d of %d: got %d", name, i+1, n, got)
 			}
 		}
 		if got := probe(t, to, send); got != beyond {
-			t.Errorf("%s: connection %d: %d; want %d", name, n+1, got, beyond)
+			t.Errorf("%s: connection %d: got %d, want %d", name, n+1, got, beyond)
 		}
 	}
 	r := run(t, node("", "", ""))
@@ -77,7 +77,7 @@ func TestConnectionsPerClient(t *testing.T) {
 	f("admin, up to all", r.AdminAddr(), request, 2, 503)
 }
 
-// TestUnauthenticatedIdle checks that every listener uses the time in the file.
+// TestUnauthenticatedIdle checks that every listener uses the configured timeout.
 func TestUnauthenticatedIdle(t *testing.T) {
 	const limits = `limits: {unauthenticated_idle: 20ms}`
 	r := run(t, `
@@ -107,6 +107,6 @@ func ends(t *testing.T, to net.Addr, send string) {
 		t.Fatal(err)
 	}
 	if b, err := io.ReadAll(nc); err != nil || len(b) > 0 {
-		t.Errorf("%q, %v; want the end", b, err)
+		t.Errorf("got %q, %v, want the end of the connection", b, err)
 	}
 }

@@ -43,7 +43,7 @@ func TestMemcachedService(t *testing.T) {
 	answers := func(want string) {
 		t.Helper()
 		if got := r.fetch("counts", "/count?user_id=100&entry_id=7"); got != want {
-			t.Errorf("%q answers; want %q", got, want)
+			t.Errorf("got an answer of %q, want %q", got, want)
 		}
 	}
 	answers("one")
@@ -63,7 +63,7 @@ func TestMemcachedService(t *testing.T) {
 	answers("two")
 	ring("100::7", `"server": "`+two.Address()+`"`)
 	if err := r.reload(at(one) + "    timeout: 1ms\n"); err == nil {
-		t.Error("a mistake is taken")
+		t.Error("an invalid reload was accepted")
 	}
 	answers("two")
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
@@ -81,21 +81,20 @@ func TestMemcachedService(t *testing.T) {
 	}
 }
 
-// TestEveryProtocolIsKnown compares the file's list with the client's protocols: a missing
-// one must not be replaced by another.
+// TestEveryProtocolIsKnown compares the protocols that the file accepts with the client's.
 func TestEveryProtocolIsKnown(t *testing.T) {
 	field, _ := reflect.TypeFor[config.Memcached]().FieldByName("Protocol")
 	names := strings.Split(field.Tag.Get("enum"), "|")
 	for _, name := range names {
 		if p, known := protocols[name]; !known || p.String() != name {
-			t.Errorf("%s is %s, known %t", name, p, known)
+			t.Errorf("protocol %s: got %s, known %t", name, p, known)
 		}
 	}
 	if len(protocols) != len(names) {
-		t.Errorf("the file takes %v, and there are %v", names, protocols)
+		t.Errorf("the file accepts %v, want %v", names, protocols)
 	}
 	if _, err := clientConfig(nil, &config.Memcached{Protocol: "other"}); err == nil || !strings.Contains(err.Error(), `"other"`) {
-		t.Errorf("another protocol: %v", err)
+		t.Errorf("an unknown protocol: got error %v", err)
 	}
 }
 
@@ -149,7 +148,7 @@ services:
 		t.Fatal(err)
 	}
 	if len(got.Fallbacks) != 2 {
-		t.Fatalf("%d fallbacks", len(got.Fallbacks))
+		t.Fatalf("got %d fallbacks", len(got.Fallbacks))
 	}
 	h := got.Fallbacks[0]
 	if g := h.Group; g.Algorithm != "p2c_ewma" || g.Transport.ConnectTimeout != 11*time.Second || g.Transport.HeadTimeout != 9*time.Second ||
@@ -193,8 +192,7 @@ services:
 	}
 }
 
-// A reload reads the files of the servers' encryption again, although their names are the
-// same.
+// A reload reads the certificates for servers again even if the names of the files are the same.
 func TestMemcachedServerTLS(t *testing.T) {
 	cert, private := certs.SelfSigned(t, 1)
 	other, _ := certs.SelfSigned(t, 2)

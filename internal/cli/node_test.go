@@ -126,8 +126,8 @@ func (r *running) get(service string) string {
 	return getItem(r.t, http.DefaultClient, "http://"+r.ServiceAddr(service).String())
 }
 
-// settle waits until a service has done with every request: a record is logged
-// after the answer has reached the client, and before its connection is closed.
+// settle waits until a service has finished every request. A record is logged after the client has
+// the answer, and before its connection is closed.
 func (r *running) settle(service string) {
 	http.DefaultClient.CloseIdleConnections()
 	for r.find(service).server.Open() > 0 {
@@ -188,39 +188,39 @@ func TestReloadKeepsCacheAndConnections(t *testing.T) {
 	defer client.CloseIdleConnections()
 	base := "http://" + r.ServiceAddr("orders").String()
 	if got := getItem(t, client, base); !strings.Contains(got, "fwd=miss") {
-		t.Errorf("first read: %s", got)
+		t.Errorf("decision of the first read: got %s", got)
 	}
 	r.mustReload(head + strings.Replace(orders, "auth:", "item_ttl: 10m, retry: {attempts: 2}, limits: {body_bytes: 1KiB}, auth:", 1) +
 		`  users: {type: dynamodb, listen: "127.0.0.1:0", origin: "%s", region: local, auth: {mode: none}}` + "\n")
 	if got := getItem(t, client, base); !strings.Contains(got, "hit") {
-		t.Errorf("after a reload: %s", got)
+		t.Errorf("decision after a reload: got %s", got)
 	}
 	if n := r.store.reads.Load(); n != 1 {
-		t.Errorf("%d reads at the origin; want 1", n)
+		t.Errorf("got %d reads at the origin, want 1", n)
 	}
 	if !strings.Contains(r.page("/metrics"), `kasoku_edge_connections_accepted_total{service="orders"} 1`+"\n") {
-		t.Error("the reload has cost the client its connection")
+		t.Error("the reload has closed the client's connection")
 	}
 	resp, _ := post(t, client, base, "application/x-amz-json-1.0", strings.Repeat(" ", 2000))
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("new limits are not in force: %d", resp.StatusCode)
+		t.Errorf("new limits have no effect: got status %d", resp.StatusCode)
 	}
 	if got := r.get("users"); !strings.Contains(got, "fwd=miss") {
-		t.Errorf("the new service: %s", got)
+		t.Errorf("decision of the new service: got %s", got)
 	}
 	if pending := r.configStatus().Pending; len(pending) != 0 {
 		t.Errorf("pending: %v", pending)
 	}
 	r.mustReload(head + strings.Replace(orders, "auth:", "item_ttl: 1m, auth:", 1))
 	if got := r.get("orders"); strings.HasPrefix(got, "kasoku; hit") {
-		t.Errorf("an entry with the former, longer TTL is still served: %s", got)
+		t.Errorf("an entry with the former, longer TTL: got decision %s", got)
 	}
 }
 
 func TestBadReloadChangesNothing(t *testing.T) {
 	r := run(t, head+orders)
 	r.get("orders")
-	r.get("orders") // now the series of both a miss and a hit are there
+	r.get("orders") // creates the series of hits, after those of misses
 	addr := r.ServiceAddr("orders").String()
 	metrics := seriesNames(r.page("/metrics"))
 	f := func(format, want string) {
@@ -237,7 +237,7 @@ func TestBadReloadChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(strings.Join(status.Problems, "\n"), want) || strings.Contains(string(status.Running), "users") {
-			t.Fatalf("status %+v does not have %q", status, want)
+			t.Fatalf("got status %+v, want %q in it", status, want)
 		}
 		page := r.page("/metrics")
 		if got := seriesNames(page); !slices.Equal(got, metrics) {
@@ -281,7 +281,7 @@ func TestReloadMovesAndRemoves(t *testing.T) {
 		t.Fatal("the listener has not moved")
 	}
 	if got := r.get("orders"); !strings.Contains(got, "hit") {
-		t.Errorf("the cache did not move along: %s", got)
+		t.Errorf("an entry after the move of the listener: got decision %s", got)
 	}
 	r.retirement.Wait()
 	if _, err := http.Get("http://" + before); err == nil {
@@ -289,14 +289,14 @@ func TestReloadMovesAndRemoves(t *testing.T) {
 	}
 	page := r.page("/metrics") // at the new admin address
 	if strings.Contains(page, `service="users"`) || !strings.Contains(page, `service="orders"`) {
-		t.Error("metrics must have lost the service that is gone, and no other")
+		t.Error("the metrics have series of the removed service, or lack some of the other")
 	}
 	if r.ServiceAddr("users") != nil || strings.Contains(r.page("/api/v1/report"), "users") {
-		t.Error("the report still has the service that is gone")
+		t.Error("the report still has the removed service")
 	}
 }
 
-// slowLog is a log that delays one message.
+// slowLog is a log that takes long for one message.
 type slowLog struct {
 	slog.Handler
 	message string
@@ -311,8 +311,7 @@ func (s slowLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A service that is removed can have ended before the change that removes it,
-// and others after it, is done.
+// A removed service may end before the reload that removes it and others is complete.
 func TestReloadRemovesServiceThatHasEnded(t *testing.T) {
 	users, carts := strings.Replace(orders, "orders", "users", 1), strings.Replace(orders, "orders", "carts", 1)
 	r := runLogging(t, head+orders+users+carts, slowLog{slog.DiscardHandler, "removed"})
@@ -321,7 +320,7 @@ func TestReloadRemovesServiceThatHasEnded(t *testing.T) {
 	page := r.page("/metrics")
 	for _, name := range []string{"users", "carts"} {
 		if strings.Contains(page, `service="`+name+`"`) {
-			t.Errorf("%s is gone and has series", name)
+			t.Errorf("the removed service %s still has series", name)
 		}
 	}
 }
@@ -404,7 +403,7 @@ func TestReloadChangesCertificate(t *testing.T) {
 			}
 			resp.Body.Close()
 			if got := resp.TLS.PeerCertificates[0].SerialNumber.Int64(); got != serial || (resp.ProtoMajor == 2) != h2 {
-				t.Fatalf("certificate %d over %s; want %d", got, resp.Proto, serial)
+				t.Fatalf("got certificate %d over %s, want %d", got, resp.Proto, serial)
 			}
 		}
 	}
@@ -421,7 +420,7 @@ func TestReloadChangesCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.reload(secure("two")); err == nil {
-		t.Error("a key that is none must not be taken")
+		t.Error("an invalid key was accepted")
 	}
 	f(three, 3)
 	r.mustReload(head + orders)
@@ -459,7 +458,7 @@ func TestPurgeDrops(t *testing.T) {
 		t.Helper()
 		r.get("orders")
 		if got := r.get("orders"); !strings.Contains(got, "hit") {
-			t.Fatalf("not cached before the purge: %s", got)
+			t.Fatalf("before the purge: got decision %s, want a hit", got)
 		}
 		var out, errs bytes.Buffer
 		args = append([]string{"purge", "--admin", "http://" + r.AdminAddr().String(), "--service", "orders"}, args...)
@@ -478,7 +477,7 @@ func TestPurgeDrops(t *testing.T) {
 	f("--table", "t", "--json")
 }
 
-// console collects standard error and lets a test wait for a line of it.
+// console collects standard error. A test can wait for a line of it.
 type console struct {
 	mu   sync.Mutex
 	cond *sync.Cond
@@ -539,11 +538,11 @@ func TestSignals(t *testing.T) {
 
 	signals <- syscall.SIGTERM
 	if got := <-code; got != 0 {
-		t.Errorf("exit code %d", got)
+		t.Errorf("got exit code %d", got)
 	}
 	stderr.await("stopped", 1)
 	if _, err := http.Get(base); err == nil {
-		t.Error("still answering")
+		t.Error("the node still answers")
 	}
 }
 
@@ -581,16 +580,16 @@ func TestStopWaitsForRequests(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("readyz while stopping: %d", resp.StatusCode)
+		t.Errorf("readyz while stopping: got status %d", resp.StatusCode)
 	}
 	close(answer)
 	if got := <-status; got != http.StatusOK {
-		t.Errorf("the request under way got %d", got)
+		t.Errorf("the request in flight: got status %d", got)
 	}
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
 	if err := r.reload(head + orders); err == nil {
-		t.Error("a stopped node must not be reloaded")
+		t.Error("a stopped node was reloaded")
 	}
 }

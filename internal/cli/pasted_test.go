@@ -34,9 +34,9 @@ func pages(t *testing.T) map[string]string {
 var (
 	// commandLine is a command in an indented block, without the explanation beside it.
 	commandLine = regexp.MustCompile(`(?m)^    kasoku ((?:purge|drain) --.*?)(?:\s{2,}.*)?$`)
-	// adminRequest is a request to the admin API by curl, over several lines.
+	// adminRequest is a request to the admin API with curl, over several lines.
 	adminRequest = regexp.MustCompile(`(?m)^    curl [^\n]*http://127\.0\.0\.1:9090(/\S+)[^']*'Content-Type: application/json'[^']*-d '([^']*)'`)
-	// word is one of a shell's, in quotes or without.
+	// word is a word of a shell command, with or without quotes.
 	word = regexp.MustCompile(`'([^']*)'|\S+`)
 )
 
@@ -57,8 +57,8 @@ func words(t *testing.T, line string) (args []string) {
 	return args
 }
 
-// TestPastedCommands runs every command, and makes every request to the admin API, that
-// the documentation has to paste.
+// TestPastedCommands runs every command of the documentation, and sends its requests to the admin
+// API.
 func TestPastedCommands(t *testing.T) {
 	one, two, values := newRelax(t, "one"), newRelax(t, "two"), memcachedtest.Start(t, true)
 	r := run(t, head+orders+`
@@ -93,6 +93,6 @@ func TestPastedCommands(t *testing.T) {
 		}
 	}
 	if commands < 15 || requests < 4 {
-		t.Errorf("%d commands and %d requests were found", commands, requests)
+		t.Errorf("got only %d commands and %d requests", commands, requests)
 	}
 }

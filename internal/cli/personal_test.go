@@ -42,11 +42,12 @@ func (a answer) parts() (cookie, name, how string) {
 	return a.header.Get("Set-Cookie"), name, how
 }
 
+// wantGreeting requests a path and compares the parts of the answer.
 func (r *running) wantGreeting(path, cookie, name, how string, pairs ...string) {
 	r.t.Helper()
 	gotCookie, gotName, gotHow := r.request("site", "GET", path, pairs...).parts()
 	if gotCookie != cookie || gotName != name || gotHow != how {
-		r.t.Errorf("%s %q: cookie %q, page of %q, %q; want %q, %q, %q", path, pairs, gotCookie, gotName, gotHow, cookie, name, how)
+		r.t.Errorf("%s %q: got cookie %q, page of %q, %q; want %q, %q, %q", path, pairs, gotCookie, gotName, gotHow, cookie, name, how)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestSetCookieStoredBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			r = run(t, at+"strip\n")
-			want("4", "fwd=uri-miss; stored") // it was refused on the second start
+			want("4", "fwd=uri-miss; stored") // the second start discarded it
 		})
 	}
 }

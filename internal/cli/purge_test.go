@@ -23,7 +23,7 @@ func TestPurgeKinds(t *testing.T) {
 			t.Errorf("%s x sends %#v; want %#v", flag, got, want)
 		}
 		if _, err := parser.Parse([]string{"purge", "--service", "site", flag, ""}); err == nil {
-			t.Errorf("an empty %s is taken", flag)
+			t.Errorf("an empty %s is accepted", flag)
 		}
 	}
 }

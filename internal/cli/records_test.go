@@ -50,8 +50,8 @@ services:
   signed: {type: dynamodb, listen: "127.0.0.1:0", origin: "embedded:data", auth: {keys: [{id: SHOP, secret_env: SHOP_SECRET, tables: ["shop"], allow: [read]}]}}
   open: {type: dynamodb, listen: "127.0.0.1:0", origin: "embedded:data2", auth: {mode: none}}
 `))
-	// The records of different connections may be written in another order: each is found
-	// by its User-Agent.
+	// Records of different connections may be written in any order: each is found by its
+	// User-Agent.
 	sent := 0
 	send := func(method, service, path, body string, fields ...string) {
 		t.Helper()
@@ -68,7 +68,7 @@ services:
 		if err != nil {
 			t.Fatal(err)
 		}
-		io.Copy(io.Discard, resp.Body) // one is cut
+		io.Copy(io.Discard, resp.Body) // fails for the answer that is cut off
 		resp.Body.Close()
 		r.settle(service)
 	}
@@ -140,7 +140,7 @@ services:
 		is := func(got, want string) bool { return got == want || want == "-" && got != "" }
 		if !is(got.Decision, want.Decision) || !is(got.Reason, want.Reason) || got.Principal != want.Principal ||
 			!is(got.Error, want.Error) && (want.Error == "" || !strings.Contains(got.Error, want.Error)) {
-			t.Errorf("record %d: %+v; want %+v", i, got, want)
+			t.Errorf("record %d: got %+v, want %+v", i, got, want)
 		}
 	}
 }

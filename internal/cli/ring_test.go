@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// ringFile is a file with the service of the walk-through.
+// ringFile writes a configuration with the service of the walk-through.
 func ringFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kasoku.yaml")
@@ -50,7 +50,7 @@ func TestRingPrintsAsItReads(t *testing.T) {
 		}
 		line, err := answers.ReadString('\n')
 		if err != nil || !strings.HasPrefix(line, key+"\t") {
-			t.Fatalf("of %s: %q, %v", key, line, err)
+			t.Fatalf("server of %s: got %q, %v", key, line, err)
 		}
 	}
 	ask.Close()
@@ -73,13 +73,13 @@ func TestRingOfManyKeys(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(fields) != 4 || fields[0] != fmt.Sprintf("user::%d", i) {
-			t.Fatalf("line %d: %q", i, line)
+			t.Fatalf("got line %d: %q", i, line)
 		}
 		servers[fields[3]]++
 		i++
 	}
 	if i != many || len(servers) != 3 {
-		t.Errorf("%d lines, servers %v", i, servers)
+		t.Errorf("got %d lines, servers %v", i, servers)
 	}
 }
 
@@ -89,6 +89,6 @@ func TestRingRefusesEndlessLines(t *testing.T) {
 	in := strings.NewReader("a\n" + strings.Repeat("x", maxLine+1))
 	code := Main([]string{"ring", "-c", ringFile(t), "-"}, Environment{Stdin: in, Stdout: &out, Stderr: &errs, Lookup: noVariables})
 	if code != codeInput || !strings.HasPrefix(out.String(), "a\t") || !strings.Contains(errs.String(), "line 2 of standard input is longer") {
-		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())
+		t.Errorf("got exit code %d, output %q, errors %q", code, out.String(), errs.String())
 	}
 }

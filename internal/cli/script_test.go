@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// brief makes a program with the race detector exit after 50 ms instead of a second; the
-// scripts start more than a hundred programs.
+// brief is a setting of the race detector: it delays the exit of a program by 50 ms instead of a
+// second. The scripts start more than a hundred programs.
 const brief = "atexit_sleep_ms=50"
 
 // TestScripts runs testdata/script. $TAKEN is an address with a listener that never answers.
@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			"example": func(ts *testscript.TestScript, _ bool, args []string) {
 				text, err := os.ReadFile(filepath.Join("../../examples", args[0]))
 				ts.Check(err)
-				text = daxLine.ReplaceAll(text, nil) // it accepts no sockets
+				text = daxLine.ReplaceAll(text, nil) // it can't be a socket
 				sockets := []string{ts.Getenv("SOCKET") + "-admin", ts.Getenv("SOCKET")}
 				text = portOf.ReplaceAllFunc(text, func([]byte) []byte {
 					next := sockets[0]
@@ -73,10 +73,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// daxLine is a listener for clients of DAX.
+// daxLine matches a listener for DAX clients.
 var daxLine = regexp.MustCompile(`(?m)^ +dax: .*\n`)
 
-// canonicalJSON is the same for files that hold the same JSON.
+// canonicalJSON returns the JSON of a file in canonical form.
 func canonicalJSON(ts *testscript.TestScript, file string) string {
 	d := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
 	d.UseNumber()

@@ -17,7 +17,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// signedAsk makes a request of a service in the name of one of its keys.
+// signedAsk sends a request to a service, signed with one of its keys.
 func (r *running) signedAsk(service, operation, body string) (cacheStatus, answer string) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+r.ServiceAddr(service).String(), strings.NewReader(body))
@@ -43,8 +43,8 @@ func (r *running) signedAsk(service, operation, body string) (cacheStatus, answe
 	return resp.Header.Get("Cache-Status"), string(data)
 }
 
-// TestServicesOfOneStore has two services with different keys and TTLs in front of one
-// store: a write or purge through one of them invalidates the entries of the other.
+// TestServicesOfOneStore checks two services with different keys and TTLs in front of one store: a
+// write or purge through one of them invalidates the entries of the other.
 func TestServicesOfOneStore(t *testing.T) {
 	t.Setenv("ORDERS", "secret of orders")
 	t.Setenv("AUDIT", "secret of audit")
@@ -73,7 +73,7 @@ func TestServicesOfOneStore(t *testing.T) {
 		t.Helper()
 		for _, service := range []string{"orders", "audit", "orders", "audit"} {
 			if how, answer := r.signedAsk(service, operation, body); !strings.Contains(answer, want) {
-				t.Errorf("%s at %s: %s %s; want %s", operation, service, how, answer, want)
+				t.Errorf("%s at %s: got %s %s, want %s", operation, service, how, answer, want)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func TestServicesOfOneStore(t *testing.T) {
 		shows("Query", query, `"x"`)
 		shows("Query", index, `"Count":1`)
 		if how, _ := r.signedAsk("audit", "Query", index); !strings.Contains(how, "hit") { // the store's indexes never lag
-			t.Errorf("a query of the index: %s", how)
+			t.Errorf("a query of the index: got %s, want a hit", how)
 		}
 		shows("GetItem", none, `{}`)
 		put(writer, "1", "y")
@@ -103,7 +103,7 @@ func TestServicesOfOneStore(t *testing.T) {
 	// A purge of one service reaches the other.
 	shows("GetItem", get, `"y"`)
 	if how, _ := r.signedAsk("audit", "GetItem", get); !strings.Contains(how, "hit") {
-		t.Errorf("not cached before the purge: %s", how)
+		t.Errorf("before the purge: got %s, want a hit", how)
 	}
 	var out, errs bytes.Buffer
 	args := []string{"purge", "--admin", "http://" + r.AdminAddr().String(), "--service", "orders", "--table", "tab", "--key", `{"id":{"S":"1"}}`}
@@ -111,12 +111,12 @@ func TestServicesOfOneStore(t *testing.T) {
 		t.Fatalf("%d %s", code, &errs)
 	}
 	if how, _ := r.signedAsk("audit", "GetItem", get); strings.HasPrefix(how, "kasoku; hit") {
-		t.Errorf("served after a purge through the other service: %s", how)
+		t.Errorf("after a purge through the other service: got %s", how)
 	}
 	// One service moves to another store and back.
 	r.mustReload(head + service("orders", dir+"2", "item_ttl: 5m") + audit)
 	if _, answer := r.signedAsk("orders", "GetItem", get); !strings.Contains(answer, "ResourceNotFoundException") {
-		t.Errorf("in the other store: %s", answer)
+		t.Errorf("got %s from the other store", answer)
 	}
 	put("audit", "1", "z")
 	r.mustReload(head + service("orders", dir, "item_ttl: 5m") + audit)

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// TestStandard runs the built-in configuration of serve in a folder without a file: the
-// commands that it prints work, and the stored items survive a restart.
+// TestStandard runs the built-in configuration of serve in a folder without a file: the printed
+// commands work, and the stored items survive a restart.
 func TestStandard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := portOf.ReplaceAllString(standardFile, "$1:0")
@@ -49,7 +49,7 @@ func TestStandard(t *testing.T) {
 			}
 		}
 		if len(list) != 4 {
-			t.Fatalf("%d commands in\n%s", len(list), all)
+			t.Fatalf("got %d commands in\n%s", len(list), all)
 		}
 		return strings.Join(list, "")
 	}
@@ -67,7 +67,7 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-// TestGreeting checks that the file which is shown is the one that runs.
+// TestGreeting checks that the printed file is the one that serve uses.
 func TestGreeting(t *testing.T) {
 	var greeting bytes.Buffer
 	greet(&greeting, "127.0.0.1:8000", "127.0.0.1:8111")

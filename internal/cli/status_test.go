@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// status is the program that scripts use to see exit codes.
+// status is a program that prints the exit code of another one, for scripts.
 func status() {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
 	cmd.Stdin = os.Stdin

@@ -59,9 +59,9 @@ func TestExpiredItemsLeaveTheCache(t *testing.T) {
 	soon := time.Now().Add(2 * time.Second).Unix()
 	r.ask("db", "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"id":{"S":"1"},"e":{"N":"%d"}}}`, soon))
 	how, item := r.ask("db", "GetItem", getT)
-	early := time.Now().Unix() < soon // the disk may have taken that long
+	early := time.Now().Unix() < soon // false if the disk was slow
 	if early && (!strings.Contains(how, "hit") || !strings.Contains(item, `"e"`)) {
-		t.Fatalf("before its time: %s %s", how, item)
+		t.Fatalf("before the expiry: got %s %s", how, item)
 	}
 	// Each of these is a hit until the store has reported the removal of the item.
 	deadline := time.Now().Add(time.Minute)
@@ -70,7 +70,7 @@ func TestExpiredItemsLeaveTheCache(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the item is served long after its time")
+			t.Fatal("the item is served long after its expiry")
 		}
 	}
 }
@@ -94,28 +94,28 @@ func TestReloadChangesStores(t *testing.T) {
 	}
 	r.mustReload(to("b"))
 	if _, answer := r.ask("db", "GetItem", getT); !strings.Contains(answer, "ResourceNotFoundException") {
-		t.Errorf("in the other store: %s", answer)
+		t.Errorf("got %s from the other store", answer)
 	}
 	if err := free("a"); err != nil {
-		t.Errorf("the store that is no longer used: %v", err)
+		t.Errorf("opening the store that is no longer used: got error %v", err)
 	}
 	r.mustReload(to("a"))
 	if _, answer := r.ask("db", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
-		t.Errorf("back in the first store: %s", answer)
+		t.Errorf("got %s from the first store after the return", answer)
 	}
 	r.mustReload(strings.Replace(to("a"), "auth:", "item_ttl: 1m, auth:", 1))
 	if _, answer := r.ask("db", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
-		t.Errorf("after a reload that leaves the store: %s", answer)
+		t.Errorf("got %s after a reload without another store", answer)
 	}
 	r.mustReload(strings.Replace(to("a"), "auth:", "sync: false, auth:", 1))
 	if page := r.page("/api/v1/config"); !strings.Contains(page, "services.db.origin") {
 		t.Errorf("the pending restart for sync is not reported: %s", page)
 	}
 	if err := r.reload(to("a/../kasoku.yaml")); err == nil {
-		t.Error("a file was taken for a store")
+		t.Error("a file was opened as a store")
 	}
 	if _, answer := r.ask("db", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
-		t.Errorf("after a refused reload: %s", answer)
+		t.Errorf("got %s after a refused reload", answer)
 	}
 }
 

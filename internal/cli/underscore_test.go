@@ -19,8 +19,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// fieldRecorder is an origin that records the names of the header and trailer fields that it
-// receives, unchanged, and answers as configured.
+// fieldRecorder is an origin that records the unchanged names of the header and trailer fields that
+// it receives, and sends one answer to all requests.
 type fieldRecorder struct {
 	net.Listener
 	mu    sync.Mutex
@@ -68,7 +68,7 @@ func (w *fieldRecorder) serve(conn net.Conn, answer string) {
 	}
 }
 
-// received returns the observed names among those received since the last call.
+// received returns those of the given names that arrived since the last call.
 func (w *fieldRecorder) received(of ...string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,8 +78,7 @@ func (w *fieldRecorder) received(of ...string) []string {
 	return names
 }
 
-// raw sends a request as it is over a connection of its own and returns the head of the
-// answer.
+// raw sends bytes as a request over a new connection, and returns the head of the answer.
 func (r *running) raw(service, request string) string {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", r.ServiceAddr(service).String())
@@ -103,7 +102,7 @@ func (r *running) raw(service, request string) string {
 	}
 }
 
-// Names with underscores, as they arrive at a witness, and one beside them that must.
+// Names with underscores, as fieldRecorder records them, and a name that must always arrive.
 var (
 	spelled = []string{"X_forwarded_host", "X_forwarded_proto", "X_original_url", "X_http_method_override", "X_real_ip", "X-Amz-A_b", "Proxy", "X-Kept"}
 	fields  = "X_Forwarded_Host: evil\nX_Forwarded_Proto: https\nX_Original_URL: /admin\nX_HTTP_Method_Override: DELETE\nX_Real_IP: 10.0.0.1\n" +
@@ -164,8 +163,8 @@ services:
       - {path: /count, key: "k", content_type: text/plain}
 `
 
-// Fields that don't reach the origin make no variants: one request is sent to it for all.
-// The second client may still join the first one's request.
+// Fields that don't reach the origin select no variant, so that the origin gets one request for
+// all of them. The second client may still join the first one's request.
 func TestUnderscoresMakeNoVariants(t *testing.T) {
 	w := newFieldRecorder(t, plainAnswer)
 	r := run(t, strings.ReplaceAll(web1, "ORIGIN", "http://"+w.Addr().String()))
@@ -175,11 +174,11 @@ func TestUnderscoresMakeNoVariants(t *testing.T) {
 		}
 	}
 	if got := w.received("Via"); len(got) != 1 {
-		t.Errorf("the origin got %d requests; want 1", len(got))
+		t.Errorf("the origin received %d requests, want 1", len(got))
 	}
 }
 
-// The same holds over HTTP/2, and after a reload.
+// Fields with underscores don't reach the origin over HTTP/2 or after a reload either.
 func TestUnderscoresOverHTTP2(t *testing.T) {
 	w := newFieldRecorder(t, plainAnswer)
 	cert, key := certs.SelfSigned(t, 1)
