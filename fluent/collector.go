@@ -24,7 +24,7 @@ type collector struct {
 	prefix     string
 	prefixed   map[string]string // tag to tag with prefix
 	batchBytes int
-	much       int               // size of a shard from which it is collected at once
+	threshold  int               // size of a shard from which it is collected at once
 	open       map[string]*batch // by tag without prefix
 	order      []*batch          // the open batches, by their first record
 	lastTag    string            // the last tag looked up in open
@@ -51,7 +51,7 @@ func newCollector(shards int, o *options, push func(*batch)) *collector {
 		taken:      make([]filling, shards),
 		prefixed:   make(map[string]string),
 		batchBytes: o.batchBytes,
-		much:       int(min(int64(o.batchBytes), o.memory/(4*int64(shards)))),
+		threshold:  int(min(int64(o.batchBytes), o.memory/(4*int64(shards)))),
 		open:       make(map[string]*batch),
 		push:       push,
 		wake:       make(chan struct{}, 1),

@@ -223,11 +223,11 @@ func (l *Logger) encode(dst []byte, tag string, t time.Time, record any) (entry 
 
 // accept puts an encoded event into the shard.
 func (l *Logger) accept(ctx context.Context, s *shard, tag string, entry []byte, at int64) error {
-	switch s.put(l.limits, tag, entry, at, l.collector.much, l.clock) {
+	switch s.put(l.limits, tag, entry, at, l.collector.threshold, l.clock) {
 	case put:
 	case putFirst:
 		signal(l.collector.wake)
-	case putMuch:
+	case putOverThreshold:
 		signal(l.collector.hurry)
 	case isClosed:
 		l.counts.closed.Add(1)
@@ -244,7 +244,7 @@ func (l *Logger) overflow(ctx context.Context, s *shard, tag string, entry []byt
 	signal(l.queue.spill)
 	err := l.makeRoom(ctx, func() outcome {
 		l.unborrow()
-		return s.put(l.limits, tag, entry, l.clock.at(time.Now()), l.collector.much, l.clock)
+		return s.put(l.limits, tag, entry, l.clock.at(time.Now()), l.collector.threshold, l.clock)
 	})
 	switch {
 	case err == nil:

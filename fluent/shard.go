@@ -42,9 +42,9 @@ const tagCost = 64
 type outcome int
 
 const (
-	put      outcome = iota
-	putFirst         // the shard was empty: the collector must be woken
-	putMuch          // the shard has passed its threshold: the collector must hurry
+	put              outcome = iota
+	putFirst                 // the shard was empty: the collector must be woken
+	putOverThreshold         // the shard has passed its threshold: the collector must hurry
 	noRoom
 	isClosed
 )
@@ -57,7 +57,7 @@ const (
 //	A reads 10             B reads 30, appends to shard 1
 //	A appends to shard 1   as 10 it would break the order of the shard; as 30
 //	A posts at 20          it would be after this one, in shard 2
-func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, c *clock) outcome {
+func (s *shard) put(l *limits, tag string, entry []byte, at int64, threshold int, c *clock) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -79,9 +79,9 @@ func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, c *
 	f.buf = append(f.buf, entry...)
 	s.posted++
 	switch {
-	case len(f.buf)+tagCost*len(f.tags) >= much && !s.hurried:
+	case len(f.buf)+tagCost*len(f.tags) >= threshold && !s.hurried:
 		s.hurried = true
-		return putMuch
+		return putOverThreshold
 	case first:
 		return putFirst
 	}

@@ -44,10 +44,10 @@ type HandlerOptions struct {
 // encoded as by Post. A value that can't be encoded is replaced by the text of the error,
 // because a log line with a missing value is better than none.
 type Handler struct {
-	to    poster
-	tag   string
-	opts  HandlerOptions
-	least slog.Leveler
+	to       poster
+	tag      string
+	opts     HandlerOptions
+	minLevel slog.Leveler
 
 	// levels are the attributes known before the call: of the record, then of each open
 	// group. They are shared between handlers and immutable.
@@ -73,18 +73,18 @@ func NewHandler(l *Logger, tag string, opts *HandlerOptions) *Handler {
 }
 
 func newHandler(to poster, tag string, opts *HandlerOptions) *Handler {
-	h := &Handler{to: to, tag: tag, least: slog.LevelInfo, levels: make([]level, 1)}
+	h := &Handler{to: to, tag: tag, minLevel: slog.LevelInfo, levels: make([]level, 1)}
 	if opts != nil {
 		h.opts = *opts
 	}
 	if h.opts.Level != nil {
-		h.least = h.opts.Level
+		h.minLevel = h.opts.Level
 	}
 	return h
 }
 
 // Enabled reports whether records of level l are logged.
-func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.least.Level() }
+func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.minLevel.Level() }
 
 // WithAttrs returns a handler that adds attrs to each record, inside the open groups.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {

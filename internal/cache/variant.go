@@ -16,16 +16,16 @@ import (
 // generations and lifetime. A write that happens at any point of this invalidates the copy
 // too, so a variant is never newer than its entry. Some of the hits in the meantime may not
 // be counted towards a refresh.
-func (s *Space) Attach(e *Entry, form []byte) bool {
-	if len(form) == 0 || e.carrier() != nil || !s.cache.unmoved(&e.slots, &e.gens, e.tags()) {
+func (s *Space) Attach(e *Entry, variant []byte) bool {
+	if len(variant) == 0 || e.carrier() != nil || !s.cache.unmoved(&e.slots, &e.gens, e.tags()) {
 		return false
 	}
-	c := &carrier{variant: uint32(len(form))}
+	c := &carrier{variant: uint32(len(variant))}
 	e.copyTo(&c.Entry)
 	c.ntags |= carrierBit
 	// The variant is stored right behind the key, which a look-up reads anyway.
-	data := make([]byte, 0, len(e.data)+len(form))
-	data = append(append(append(data, e.Key()...), form...), e.Payload()...)
+	data := make([]byte, 0, len(e.data)+len(variant))
+	data = append(append(append(data, e.Key()...), variant...), e.Payload()...)
 	c.data = unsafe.String(unsafe.SliceData(data), len(data))
 	attached := false
 	s.store.otter.ComputeIfPresent(s.hash(e.Key()), func(old *Entry) (*Entry, otter.ComputeOp) {

@@ -157,10 +157,10 @@ func TestHTTPServiceChoices(t *testing.T) {
 			}
 		}
 	}
-	well := status(200)
-	f("another origin", "retry_statuses: [503]", statuses("GET", 200), well, status(503))
-	f("no other origin", "retry_statuses: [502]", statuses("GET", 200, 503), well, status(503))
-	f("no other origin for writes", "retry_statuses: [503]", statuses("POST", 200, 503), well, status(503))
+	success := status(200)
+	f("another origin", "retry_statuses: [503]", statuses("GET", 200), success, status(503))
+	f("no other origin", "retry_statuses: [502]", statuses("GET", 200, 503), success, status(503))
+	f("no other origin for writes", "retry_statuses: [503]", statuses("POST", 200, 503), success, status(503))
 }
 
 // An origin may listen on a Unix socket.

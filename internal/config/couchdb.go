@@ -135,9 +135,9 @@ func (k *checker) node(path string, u URL, before []URL, listen Address) {
 }
 
 func (k *checker) couchAuth(path string, a *CouchAuth) {
-	var well bool
-	a.password, well = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
-	if well && strings.Contains(a.Username, ":") {
+	var ok bool
+	a.password, ok = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
+	if ok && strings.Contains(a.Username, ":") {
 		k.failf(path+".username", "%q has a colon, which ends the name in a request", a.Username)
 	}
 }

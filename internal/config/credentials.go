@@ -2,7 +2,7 @@ package config
 
 // credentials checks a name and a password for an origin, and returns the password. ok is
 // false if only one of the two is set.
-func (k *checker) credentials(path, name, env, file string) (password string, well bool) {
+func (k *checker) credentials(path, name, env, file string) (password string, ok bool) {
 	password = k.secret(path, "password", env, file)
 	switch given := env != "" || file != ""; {
 	case name != "" && !given:
@@ -10,7 +10,7 @@ func (k *checker) credentials(path, name, env, file string) (password string, we
 	case name == "" && given:
 		k.failf(path, `lacks "username": a password without a user has no effect`)
 	default:
-		well = true
+		ok = true
 	}
-	return password, well
+	return password, ok
 }

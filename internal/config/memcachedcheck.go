@@ -140,16 +140,16 @@ func (k *checker) namespace(path string, m *Memcached) {
 }
 
 func (k *checker) memcachedAuth(path, protocol string, a *MemcachedAuth) {
-	var well bool
-	a.password, well = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
+	var ok bool
+	a.password, ok = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
 	ends, what := func(r rune) bool { return r <= ' ' || r == 0x7f }, "a space or a control character"
 	if protocol == "binary" {
 		ends, what = func(r rune) bool { return r == 0 }, "a NUL"
 	}
-	if well && strings.ContainsFunc(a.Username, ends) {
+	if ok && strings.ContainsFunc(a.Username, ends) {
 		k.failf(path+".username", "%q has %s, which ends the name", a.Username, what)
 	}
-	if well && strings.ContainsFunc(a.password, ends) {
+	if ok && strings.ContainsFunc(a.password, ends) {
 		k.failf(path, "the password has %s, which ends it", what)
 	}
 }

@@ -28,8 +28,8 @@ func (t *translator) inside(location *nginxconf.Directive) {
 	}
 }
 
-// makers returns the directives that define variables, by the variable's name.
-func makers(b nginxconf.Block) map[string]*nginxconf.Directive {
+// definitions returns the directives that define variables, by the variable's name.
+func definitions(b nginxconf.Block) map[string]*nginxconf.Directive {
 	made := map[string]*nginxconf.Directive{}
 	for _, d := range b.Named("map", "geo", "split_clients") {
 		if n := len(d.Args); n > 0 {

@@ -215,7 +215,7 @@ func setting(s scope, vars map[string]*nginxconf.Directive, name string) *nginxc
 // hashed compares the hashed text with the key. If the key has a prefix that is not hashed,
 // clients of memcached call that prefix the namespace.
 func (t *translator) hashed(u *upstream, k *keys, key, namespace string) (string, string) {
-	if u.hashed == "" || !u.spreads() {
+	if u.hashed == "" || !u.selectsByKey() {
 		return key, namespace
 	}
 	line := k.line

@@ -42,7 +42,7 @@ type translator struct {
 func Translate(file string, conf nginxconf.Block) Result {
 	t := &translator{file: file, upstreams: map[string]*upstream{}, listening: map[string]bool{}, named: map[string]bool{}}
 	top := scope{}.in(t.flatten(conf))
-	t.made = makers(top.own())
+	t.made = definitions(top.own())
 	for _, d := range top.own().Named("upstream") {
 		t.upstreams[d.Arg(0)] = t.upstream(d)
 	}

@@ -25,7 +25,7 @@ type upstream struct {
 type method uint8
 
 const (
-	turns          method = iota // round robin or by load: any method that ignores the request
+	keyless        method = iota // round robin or by load: any method that ignores the request
 	memcachedHash                // the module memcached_hash
 	hash                         // nginx's own hash
 	hashConsistent               // nginx's own hash with a ring
@@ -58,7 +58,7 @@ func (t *translator) upstream(d *nginxconf.Directive) *upstream {
 		case "consistent_hash":
 			u.method, u.hashed, u.hashLine = peclHash, e.Arg(0), e.Line
 		case "ip_hash", "least_conn", "least_time", "random", "fair":
-			u.method, u.hashLine = turns, e.Line
+			u.method, u.hashLine = keyless, e.Line
 		case "keepalive", "keepalive_requests", "keepalive_timeout", "keepalive_time", "zone", "queue", "sticky":
 		default:
 			t.unknown(nginxconf.Block{e}, "")
@@ -104,8 +104,8 @@ func (t *translator) memcachedHash(u *upstream, d *nginxconf.Directive) {
 	}
 }
 
-// spreads reports whether the key selects the server.
-func (u *upstream) spreads() bool { return u.method != turns && len(u.servers) > 1 }
+// selectsByKey reports whether the key selects the server.
+func (u *upstream) selectsByKey() bool { return u.method != keyless && len(u.servers) > 1 }
 
 // distribution returns the configuration's name for the way in which u distributes keys.
 func (u *upstream) distribution() string {
@@ -140,7 +140,7 @@ func (t *translator) memcached(u *upstream) []server {
 		}
 		list = append(list, *s)
 	}
-	if u.method == turns && len(list) > 1 {
+	if u.method == keyless && len(list) > 1 {
 		t.note(max(u.line, u.hashLine), "upstream %s uses any of its servers for any key. This has no counterpart: a key is on one server. Only the first is "+
 			"used below; if a client distributes the data over them, list all and name its distribution", u.name)
 		list = list[:1]
