@@ -20,19 +20,19 @@ func samplesOf(values ...float64) []sample {
 	return rounds
 }
 
-// A ratio is taken round by round: rounds in which the whole machine was slow
-// don't move it.
+// Ratios are computed per round, so that rounds in which the whole machine was slow don't change
+// their median.
 func TestRatiosPairRounds(t *testing.T) {
 	reference := samplesOf(10, 100, 20)
 	got := ratios(samplesOf(20, 200, 40), reference)
 	if got != (sample{2, 2, 2, 2, 2}) {
-		t.Errorf("ratios are %v, want 2 throughout", got)
+		t.Errorf("got ratios %v, want 2 everywhere", got)
 	}
 	if got := ratios(samplesOf(0, 0, 0), reference); got != (sample{}) {
-		t.Errorf("ratios without measurements are %v", got)
+		t.Errorf("got ratios %v without measurements", got)
 	}
 	if got := medians(samplesOf(3, 1, 2, 10)); got[cpu] != 2.5 {
-		t.Errorf("median is %g, want 2.5", got[cpu])
+		t.Errorf("got median %g, want 2.5", got[cpu])
 	}
 }
 
@@ -44,16 +44,16 @@ func TestOverheadExcludesContent(t *testing.T) {
 	}
 	heap := 5e6 + float64(content) + each*(large-small)
 	if got := overheadPerEntry(5e6, heap, small, large); got != each {
-		t.Errorf("overhead is %g, want %g", got, each)
+		t.Errorf("got overhead %g, want %g", got, each)
 	}
 }
 
 func TestLiveHeapFollowsGOGC(t *testing.T) {
 	if got := live(metrics{"go_memstats_next_gc_bytes": 300}); got != 150 {
-		t.Errorf("with GOGC's default: %g, want 150", got)
+		t.Errorf("with GOGC's default: got %g, want 150", got)
 	}
 	if got := live(metrics{"go_memstats_next_gc_bytes": 300, "go_gc_gogc_percent": 200}); got != 100 {
-		t.Errorf("with GOGC=200: %g, want 100", got)
+		t.Errorf("with GOGC=200: got %g, want 100", got)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestReportHasGoalsOfMeasurements(t *testing.T) {
 		}
 	}
 	if len(r.Goals) != 3 {
-		t.Errorf("%d goals, want the 3 that were measured: %+v", len(r.Goals), r.Goals)
+		t.Errorf("got %d goals, want the 3 that were measured: %+v", len(r.Goals), r.Goals)
 	}
 	text.Reset()
 	if err := r.print(&text, true); err != nil || !strings.Contains(text.String(), `"Ratio": 1.4`) {
@@ -152,7 +152,7 @@ func TestOnlyNamesGroupsAndScenarios(t *testing.T) {
 	f("nothing")
 }
 
-// One list of targets serves several scenarios, each with requests of its own.
+// Several scenarios use one list of targets, each with its own requests.
 func TestScenariosKeepTheirRequests(t *testing.T) {
 	sends := func(text string) traffic {
 		return traffic{next: func(int, []byte) []byte { return []byte(text) }}
@@ -164,7 +164,7 @@ func TestScenariosKeepTheirRequests(t *testing.T) {
 			got = append(got, string(p.load.next(0, nil)))
 		}
 		if want := []string{"own", scenario}; !slices.Equal(got, want) {
-			t.Errorf("%s: the targets are sent %q; want %q", scenario, got, want)
+			t.Errorf("%s: the targets get requests %q, want %q", scenario, got, want)
 		}
 	}
 }

@@ -25,11 +25,11 @@ func TestCounts(t *testing.T) {
 			}
 			q := r.URL.Query()
 			if got := q.Get("user_id") + "::" + q.Get("entry_id"); got != key || q.Get("callback") != callback {
-				t.Fatalf("%v requests %s with the callback %q", r.URL, got, q.Get("callback"))
+				t.Fatalf("%v: got key %s and callback %q", r.URL, got, q.Get("callback"))
 			}
 		}
 	}
 	if got, want := string(AppendCountAnswer(nil, 0, "f")), `f({"status":"success", "count":1000});`; got != want {
-		t.Errorf("%s, not %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

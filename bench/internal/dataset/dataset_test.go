@@ -36,7 +36,7 @@ func TestItemsMatchTheirNumbers(t *testing.T) {
 			seen[item.PK.S+item.SK.S] = true
 		}
 		if len(seen) != 3000 {
-			t.Errorf("%s: 3000 items have %d keys", set.Table, len(seen))
+			t.Errorf("%s: got %d keys of 3000 items", set.Table, len(seen))
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestAnswersHaveExpectedLength(t *testing.T) {
 			}
 		}
 		if got := len(set.AppendGetAnswer(nil, 17)); got != set.GetAnswerLen(17) {
-			t.Errorf("%s: GetItem's answer has %d bytes, GotLen returns %d", set.Table, got, set.GetAnswerLen(17))
+			t.Errorf("%s: GetItem's answer has %d bytes, GetAnswerLen returns %d", set.Table, got, set.GetAnswerLen(17))
 		}
 	}
 }

@@ -35,11 +35,11 @@ func TestDAXGreeting(t *testing.T) {
 	s.Begin(5)
 	b := DAXGreeting()
 	if end, whole, err := s.Scan(b); end != len(b) || !whole || err != nil {
-		t.Errorf("%x is not five values", b)
+		t.Errorf("%x is not a sequence of five values", b)
 	}
 }
 
-// TestDAXFrame gives answers byte by byte, with more behind them.
+// TestDAXFrame parses answers byte by byte, followed by other bytes.
 func TestDAXFrame(t *testing.T) {
 	for _, answer := range []string{
 		"80bf004901182a65416c696365ff", "80f6", "8002", "8304171820616ef6",

@@ -28,7 +28,7 @@ func TestObjects(t *testing.T) {
 	}
 	for _, path := range []string{"", "/", "/object/", "/object/1500", "/object/1500/x", "/object/1/1", "/object/99999999/1", "/object/1500/-1"} {
 		if _, _, ok := ParseObject([]byte(path)); ok {
-			t.Errorf("%s is taken for an object", path)
+			t.Errorf("%s is accepted as an object", path)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestPlainAnswers(t *testing.T) {
 		for name, v := range typed.Item {
 			number, isNumber := plain.Item[name].(json.Number)
 			if s, ok := v["S"]; ok && plain.Item[name] != s || !ok && (!isNumber || number.String() != v["N"]) {
-				t.Errorf("%s is %v instead of %v", name, plain.Item[name], v)
+				t.Errorf("attribute %s: got %v, want %v", name, plain.Item[name], v)
 			}
 		}
 	}

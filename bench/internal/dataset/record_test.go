@@ -27,7 +27,7 @@ func TestRecordsMatchTheirNumbers(t *testing.T) {
 		seen[item.PK.S+item.SK.S] = true
 	}
 	if len(seen) != 3000 {
-		t.Errorf("3000 records have %d keys", len(seen))
+		t.Errorf("got %d keys of 3000 records", len(seen))
 	}
 }
 

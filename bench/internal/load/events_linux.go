@@ -58,7 +58,7 @@ type events struct {
 	idle  []*conn
 	busy  int
 
-	// A ticket that was drawn while a connection was idle, and not used yet.
+	// A slot that was drawn while a connection was idle, and not used yet.
 	held       bool
 	due, drawn time.Duration
 	over       bool
@@ -251,8 +251,8 @@ func (e *events) sweep() {
 	}
 }
 
-// wait sleeps until a connection is ready, the drawn ticket is due, or cancellation and
-// timeouts must be checked.
+// wait sleeps until a connection is ready, the drawn slot is due, or cancellation and timeouts must
+// be checked.
 func (e *events) wait(ready []syscall.EpollEvent) (int, error) {
 	timeout := 100 * time.Millisecond
 	if e.held && len(e.idle) > 0 {

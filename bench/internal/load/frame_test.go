@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAnotherProtocol drives a server that wants a greeting on each connection and
-// answers a line with a line, in two pieces.
+// TestAnotherProtocol sends requests to a server that requires a greeting on each connection and
+// answers each line with a line, in two writes.
 func TestAnotherProtocol(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestAnotherProtocol(t *testing.T) {
 		},
 		Check: func(conn, status int, body []byte) error {
 			if want := fmt.Sprintf("hello %d\n", conn); status != 200 || string(body) != want {
-				return fmt.Errorf("%d %q, not %q", status, body, want)
+				return fmt.Errorf("got %d %q, want %q", status, body, want)
 			}
 			return nil
 		},

@@ -245,7 +245,7 @@ func (c *conn) room() []byte {
 	return c.in[c.got:]
 }
 
-// counts is the counts of one loop.
+// counts is the result of one loop.
 type counts struct {
 	*driver
 	Result

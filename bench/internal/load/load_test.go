@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// echo answers with the request's path and counts its answers.
+// echo answers with the path of the request, and counts answers and paths.
 type echo struct {
 	answered atomic.Uint64
 	mu       sync.Mutex
@@ -32,8 +32,8 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, r.URL.Path)
 }
 
-// eachWay runs f over plain TCP, which takes the event loops where there are
-// any, and over TLS, which takes the streams. An answer may take its time.
+// eachWay runs f over plain TCP, which uses event loops where the system has them, and over TLS,
+// which uses streams. The timeout is long.
 func eachWay(t *testing.T, handler http.Handler, f func(t *testing.T, cfg Config)) {
 	t.Run("tcp", func(t *testing.T) {
 		server := httptest.NewServer(handler)
@@ -64,7 +64,7 @@ func TestCountedRun(t *testing.T) {
 		}
 		cfg.Check = func(conn, status int, body []byte) error {
 			if status != 200 || string(body) != last[conn] {
-				return fmt.Errorf("%d %q, asked for %q", status, body, last[conn])
+				return fmt.Errorf("got %d %q, want %q", status, body, last[conn])
 			}
 			return nil
 		}
@@ -85,7 +85,7 @@ func TestCountedRun(t *testing.T) {
 	})
 	for path, n := range e.paths {
 		if n != 1 {
-			t.Errorf("%s was asked for %d times", path, n)
+			t.Errorf("%s was requested %d times", path, n)
 		}
 	}
 }
@@ -107,8 +107,8 @@ func TestTimedRun(t *testing.T) {
 	})
 }
 
-// A server that stalls can't hide the requests that fell due meanwhile: they
-// are timed from when they were due.
+// A server that stalls can't hide the requests that became due meanwhile: their latency counts from
+// their due times.
 func TestOpenLoopCountsStalls(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	var first atomic.Bool
@@ -129,15 +129,15 @@ func TestOpenLoopCountsStalls(t *testing.T) {
 		if r.Requests+r.Unsent != 100 {
 			t.Errorf("requests %d, unsent %d; want 100 in all", r.Requests, r.Unsent)
 		}
-		// All 100 fell due within 100 ms, so each waited for the better part
-		// of the stall, though only the first was stalled itself.
+		// All 100 became due within 100 ms, so each waited for most of the
+		// stall, though only the first was stalled itself.
 		if p10 := r.Latency.Quantile(0.1); p10 < stall/4 {
 			t.Errorf("the tenth percentile is %v with a stall of %v", p10, stall)
 		}
 	})
 }
 
-// Requests of a schedule that a server keeps up with are all sent, by the clock.
+// If the server keeps up with the schedule, every request is sent at its due time.
 func TestOpenLoopKeepsItsRate(t *testing.T) {
 	eachWay(t, http.NotFoundHandler(), func(t *testing.T, cfg Config) {
 		cfg.Conns, cfg.Count, cfg.Rate = 4, 50, 500
@@ -179,12 +179,12 @@ func TestWrongAnswersDoNotCount(t *testing.T) {
 			t.Errorf("requests %d, errors %d, histogram %d; want 50 each", r.Requests, r.Errors, r.Latency.Count())
 		}
 		if r.Err == nil || !strings.Contains(r.Err.Error(), "503") {
-			t.Errorf("first error is %v", r.Err)
+			t.Errorf("got first error %v", r.Err)
 		}
 	})
 }
 
-// Requests and answers larger than any buffer go through whole.
+// Requests and answers larger than any buffer are transferred completely.
 func TestLargeMessages(t *testing.T) {
 	body := strings.Repeat("x", 8<<20)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -199,7 +199,7 @@ func TestLargeMessages(t *testing.T) {
 		}
 		cfg.Check = func(_, _ int, got []byte) error {
 			if string(got) != body {
-				return fmt.Errorf("%d bytes came back, %d sent", len(got), len(body))
+				return fmt.Errorf("got %d bytes, want %d", len(got), len(body))
 			}
 			return nil
 		}
@@ -248,7 +248,7 @@ func TestServerDisappears(t *testing.T) {
 			t.Fatalf("error %v, result %d right, %d wrong, first %v", err, r.Requests, r.Errors, r.Err)
 		}
 		if _, err = Run(t.Context(), cfg); err == nil {
-			t.Fatal("a run without a server made connections")
+			t.Fatal("Run without a server returned no error")
 		}
 	})
 }
@@ -375,7 +375,7 @@ func TestHistogramQuantiles(t *testing.T) {
 	f(0.99, 1980*time.Microsecond)
 	f(1, 2000*time.Microsecond)
 	if low.Count() != 2001 || low.Max() != 2*time.Millisecond || low.Quantile(0) != 0 {
-		t.Errorf("count %d, max %v, least %v", low.Count(), low.Max(), low.Quantile(0))
+		t.Errorf("count %d, max %v, min %v", low.Count(), low.Max(), low.Quantile(0))
 	}
 	var empty Histogram
 	if empty.Quantile(0.5) != 0 {
@@ -387,7 +387,7 @@ func TestBucketsAreContinuous(t *testing.T) {
 	for v := uint64(1); v < 1<<20; v++ {
 		step := bucketOf(v) - bucketOf(v-1)
 		if step != 0 && step != 1 {
-			t.Fatalf("from %d to %d the bucket moves by %d", v-1, v, step)
+			t.Fatalf("from value %d to %d the bucket changes by %d", v-1, v, step)
 		}
 	}
 	for _, v := range []uint64{1 << 20, 1<<maxBits - 1, 1 << maxBits, 1<<64 - 1} {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// pace decides when requests are sent. Connections draw a ticket from it for each request;
-// in an open loop the number of the ticket is its position in the schedule, whichever
-// connection draws it.
+// pace decides when requests are sent. Connections draw a slot of the schedule from it for each
+// request. In an open loop the number of a slot determines its due time, whichever connection draws
+// it.
 type pace struct {
 	start    time.Time
 	end      time.Duration // last moment to send, on the clock of now
-	interval float64       // nanoseconds between tickets; 0 in a closed loop
-	count    uint64        // number of tickets
+	interval float64       // nanoseconds between slots; 0 in a closed loop
+	count    uint64        // number of slots
 	drawn    atomic.Uint64
 }
 
@@ -33,8 +33,7 @@ func (p *pace) begin(cfg *Config) {
 // now returns the time since the start of the run.
 func (p *pace) now() time.Duration { return time.Since(p.start) }
 
-// draw takes the next ticket and returns its due time. It reports false when the run is
-// over.
+// draw takes the next slot and returns its due time. It reports false when the run is over.
 func (p *pace) draw(now time.Duration) (due time.Duration, ok bool) {
 	if now >= p.end {
 		return 0, false
@@ -62,7 +61,7 @@ func (p *pace) since(due, drawn, sent time.Duration) time.Duration {
 	return sent
 }
 
-// finish counts the tickets that were due but not drawn.
+// finish counts the slots that were due but not drawn.
 func (p *pace) finish(r *Result) {
 	if p.interval == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test's own binary play the servers that are started.
+// TestMain makes the test binary also serve as the servers that are started.
 func TestMain(m *testing.M) {
 	switch os.Getenv("PROC_TEST_ROLE") {
 	case "server":
@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// self returns the command that runs the test binary in a role of TestMain.
 func self(t *testing.T, role string) Command {
 	exe, err := os.Executable()
 	if err != nil {
@@ -63,11 +64,11 @@ func TestServer(t *testing.T) {
 	}
 	p.Stop()
 	if p.Alive() == nil {
-		t.Error("it is said to be alive after Stop")
+		t.Error("Alive returned nil after Stop")
 	}
 	if c, err := net.Dial("tcp", p.Addr); err == nil {
 		c.Close()
-		t.Error("somebody still accepts connections after Stop")
+		t.Error("the address still accepts connections after Stop")
 	}
 }
 
@@ -75,16 +76,16 @@ func TestErrorQuotesOutputOfServer(t *testing.T) {
 	c := self(t, "broken")
 	_, err := Start(c)
 	if err == nil || !strings.Contains(err.Error(), "no luck today") {
-		t.Errorf("the error does not say what the server said: %v", err)
+		t.Errorf("the error does not have the server's output: %v", err)
 	}
 	if c.Addr, err = FreeAddr(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = Start(c); err == nil || !strings.Contains(err.Error(), "it has ended") {
-		t.Errorf("the error does not say that the server has ended: %v", err)
+		t.Errorf("the error does not have the server's end: %v", err)
 	}
 	c.Args = []string{c.Dir + "/nothing"}
 	if _, err = Start(c); err == nil {
-		t.Error("a program that isn't there was started")
+		t.Error("Start of a missing program succeeded")
 	}
 }
