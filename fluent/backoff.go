@@ -10,7 +10,7 @@ import (
 // server together do not reconnect together.
 type backoff struct{ base, max time.Duration }
 
-// bound returns the maximum wait after so many failures in a row.
+// bound returns the maximum wait after the given number of failures in a row.
 func (b backoff) bound(failures int) time.Duration {
 	d := b.base
 	for range failures - 1 {

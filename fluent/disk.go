@@ -72,9 +72,9 @@ func (d *disk) read() *batch {
 	}
 }
 
-// took updates the state after a call of Next, before which so many batches had been
-// written. The spool skips damaged batches, so it may be empty before as many are read as
-// were written.
+// took updates the state after a call of Next. written is the number of batches written before
+// the call. The spool skips damaged batches, so it may be empty before as many are read as were
+// written.
 func (d *disk) took(written uint64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

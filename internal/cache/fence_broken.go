@@ -3,5 +3,5 @@
 package cache
 
 // fenceIgnored treats every cached entry as current, whatever was written. It is used only
-// by the test that proves that the history checker notices.
+// by the test that the history checker finds violations.
 const fenceIgnored = true

@@ -21,7 +21,7 @@ type Stats struct {
 	Overtaken uint64            // fills not stored because of a write that happened meanwhile
 	Unsettled uint64            // fills not stored because a write was in flight or in quarantine
 	Stored    uint64            // entries stored
-	Raced     uint64            // tags on which writes overlapped
+	Raced     uint64            // tags whose writes overlapped
 	Bumped    uint64            // generations moved
 	Refreshes uint64            // refreshes of hot entries before their expiry
 	Panics    uint64            // fills that panicked

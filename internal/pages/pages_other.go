@@ -7,5 +7,5 @@ func mapPages(int) []byte { return nil }
 
 func unmapPages([]byte) {}
 
-// Send is as on Linux, which is where it can.
+// Send fails: bytes can be sent from pages on Linux only.
 func Send(int, []byte, []byte) (int, error) { return 0, ErrUnsupported }

@@ -63,7 +63,7 @@ func Join(parts ...[]byte) *Run {
 	return r
 }
 
-// release is a Run's end.
+// release returns the memory of an unreachable Run.
 func release(mem []byte) {
 	unmapPages(mem)
 	held.Add(-int64(len(mem)))

@@ -54,7 +54,7 @@ var pipes sync.Pool
 // without privileges may have 256 such pipes; further ones are smaller.
 const pipeSize = 256 << 10
 
-// take returns an empty pipe, nil if there is none to be had.
+// take returns an empty pipe, nil if none can be created.
 func take() *pipe {
 	if q, ok := pipes.Get().(*pipe); ok {
 		return q
@@ -63,7 +63,7 @@ func take() *pipe {
 	if syscall.Pipe2(fds[:], syscall.O_NONBLOCK|syscall.O_CLOEXEC) != nil {
 		return nil
 	}
-	// Should that fail it is a smaller pipe.
+	// If that fails the pipe remains smaller.
 	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(fds[1]), syscall.F_SETPIPE_SZ, pipeSize)
 	q := &pipe{out: fds[0], in: fds[1]}
 	q.cleanup = runtime.AddCleanup(q, closePipe, fds)

@@ -35,7 +35,7 @@ func NewHistogram() *Histogram {
 	return &Histogram{lines: make([]histogramLine, shardCount)}
 }
 
-// Observe counts d; a negative d, which only a stepped clock can give, is zero.
+// Observe counts d; a negative d, which only a stepped clock can cause, counts as zero.
 func (h *Histogram) Observe(d time.Duration) {
 	d = max(d, 0)
 	line := &h.lines[shard()]

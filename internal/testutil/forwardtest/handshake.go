@@ -131,7 +131,7 @@ func (c *conn) answer(s *Security, p ping, nonce, auth []byte) error {
 		reason = "the client has the name of the server"
 	case p.keyDigest != digest(p.salt, p.hostname, string(nonce), s.SharedKey):
 		if s.Text {
-			return errors.New("shared_key mismatch, closed without a word")
+			return errors.New("shared_key mismatch, closed without a PONG")
 		}
 		reason = "shared_key mismatch"
 	case s.Users != nil && !s.verify(p, auth):
