@@ -128,7 +128,7 @@ func (d *driver) run(conns []*conn) Result {
 	if eventLoops && d.cfg.TLS == nil {
 		loops = min(loops, max(1, runtime.GOMAXPROCS(0)/2))
 	}
-	tallies := make(chan *counts, loops)
+	results := make(chan *counts, loops)
 	d.pace.begin(&d.cfg)
 	for i := range loops {
 		mine := conns[i*len(conns)/loops : (i+1)*len(conns)/loops]
@@ -139,12 +139,12 @@ func (d *driver) run(conns []*conn) Result {
 			} else {
 				runStream(t, mine[0])
 			}
-			tallies <- t
+			results <- t
 		}()
 	}
 	var sum Result
 	for range loops {
-		t := <-tallies
+		t := <-results
 		sum.add(&t.Result)
 	}
 	d.pace.finish(&sum)
