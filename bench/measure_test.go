@@ -157,7 +157,7 @@ func TestScenariosKeepTheirRequests(t *testing.T) {
 	sends := func(text string) traffic {
 		return traffic{next: func(int, []byte) []byte { return []byte(text) }}
 	}
-	targets := []target{{name: "brings its own", load: sends("own")}, {name: "brings none"}}
+	targets := []target{{name: "with own requests", load: sends("own")}, {name: "without requests"}}
 	for _, scenario := range []string{"first", "second"} {
 		var got []string
 		for _, p := range provided(targets, sends(scenario)) {

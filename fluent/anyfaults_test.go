@@ -110,13 +110,13 @@ func underFaults(t *testing.T, scripts [][]forwardtest.Behaviour, opts []Option,
 			n := int(e.Record["n"].(int64))
 			if seen[n]++; seen[n] == 1 && len(rs) == 1 {
 				if n != last+1 {
-					return fmt.Sprintf("event %d came first after %d", n, last)
+					return fmt.Sprintf("event %d arrived after %d", n, last)
 				}
 				last = n
 			}
 		}
 		for _, err := range r.Errors() {
-			return fmt.Sprintf("a server met %v", err)
+			return fmt.Sprintf("a server reported %v", err)
 		}
 	}
 	for n, count := range seen {

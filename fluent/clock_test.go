@@ -19,8 +19,8 @@ func TestClock(t *testing.T) {
 	rises(&clock{start: time.Now()})
 	synctest.Test(t, func(t *testing.T) {
 		c := newClock()
-		expect(t, "counts where time stands still", c.counts, true)
+		expect(t, "counts if the time does not advance", c.counts, true)
 		rises(c)
-		expect(t, "place of what was posted earlier", c.at(time.Now()) < c.read(), true)
+		expect(t, "position of a record posted earlier", c.at(time.Now()) < c.read(), true)
 	})
 }

@@ -36,7 +36,7 @@ func (n *numbers) event(e forwardtest.Event) {
 	defer n.mu.Unlock()
 	i, ok := e.Record["n"].(int64)
 	if !ok || int(i) >= len(n.seen[e.Tag]) {
-		panic(fmt.Sprintf("an event that nobody posted: %v", e))
+		panic(fmt.Sprintf("an event that was not posted: %v", e))
 	}
 	n.seen[e.Tag][i]++
 }
@@ -137,7 +137,7 @@ func TestNothingIsMissingAfterFaults(t *testing.T) {
 	expect(t, "posted", s.Posted, uint64(each*goroutines))
 	expect(t, "delivered", s.Delivered, s.Posted)
 	expect(t, "missing", missing, 0)
-	expect(t, "met faults", s.RetriedBatches > 0 && s.SpilledRecords > 0 && again > 0, true)
+	expect(t, "faults injected", s.RetriedBatches > 0 && s.SpilledRecords > 0 && again > 0, true)
 }
 
 // postAccepted posts until the record is accepted: the disk may be slower than

@@ -96,7 +96,7 @@ func TestSpillOfAStuckServersBatches(t *testing.T) {
 		if err := l.Flush(ctx); !errors.As(err, &unsent) || unsent.Records != 1 {
 			t.Fatalf("Flush: %v", err)
 		}
-		expect(t, "what nobody held is on disk", l.Stats().Spooled, 1)
+		expect(t, "the batches that no sender held are on disk", l.Stats().Spooled, 1)
 		if err := l.Close(); !errors.As(err, &unsent) || unsent.Records != 2 || unsent.Spooled != 2 {
 			t.Fatalf("Close: %v", err)
 		}

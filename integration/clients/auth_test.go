@@ -85,7 +85,7 @@ func TestKeys(t *testing.T) {
 	f("reader inserts", partiQL(reader, `INSERT INTO "auth-open" VALUE {'id': '2'}`), "AccessDeniedException")
 	f("reader drops", drop(reader, "auth-open"), "AccessDeniedException")
 	f("a wrong secret", get(as("READER", "another secret", "us-east-1"), "auth-open"), "InvalidSignatureException")
-	f("an unknown key", get(as("NOBODY", "reader secret", "us-east-1"), "auth-open"), "UnrecognizedClientException")
+	f("an unknown key", get(as("UNKNOWN", "reader secret", "us-east-1"), "auth-open"), "UnrecognizedClientException")
 	f("another region", get(as("READER", "reader secret", "eu-west-1"), "auth-open"), "InvalidSignatureException")
 	f("owner drops", drop(owner, "auth-open"), "")
 	f("owner drops the other", drop(owner, "hidden"), "")

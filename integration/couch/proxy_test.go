@@ -35,7 +35,7 @@ func TestProxy(t *testing.T) {
 	if got := rows(); got != "" {
 		t.Errorf("got %s after the end of the feed", got)
 	}
-	Await(t, "the feeds to be gone", func() bool { return p.Feeds() == 0 })
+	Await(t, "the feeds to end", func() bool { return p.Feeds() == 0 })
 
 	p.Faults.Set(fault.Plan{OneIn: map[fault.Kind]int{fault.Unavailable: 1}, Only: []string{"read"}})
 	if a := by.Do(t, "GET", "/db/a", ""); a.Status != 503 {

@@ -95,11 +95,11 @@ func TestCheckKey(t *testing.T) {
 	f("either of two at once", true, write(1, 0, 9), write(2, 0, 9), read(1, 10, 11))
 	f("back and forth", false, write(1, 0, 9), write(2, 0, 9), read(1, 10, 11), read(2, 12, 13))
 	f("unknown, seen later", true, write(1, 0, 1), write(2, 2, never), read(1, 4, 5), read(2, 6, 7))
-	f("unknown, seen and gone", false, write(1, 0, 1), write(2, 2, never), read(2, 4, 5), read(1, 6, 7))
+	f("unknown, seen and then not", false, write(1, 0, 1), write(2, 2, never), read(2, 4, 5), read(1, 6, 7))
 	f("unknown delete", true, write(1, 0, 1), write(0, 2, never), read(1, 4, 5), read(0, 6, 7))
-	f("value from nowhere", false, read(7, 0, 1))
+	f("value of no write", false, read(7, 0, 1))
 	f("swap", true, cas(0, 1, 0, 1), cas(1, 2, 2, 3))
-	f("swap of what is gone", false, write(1, 0, 1), write(2, 2, 3), cas(1, 3, 4, 5))
+	f("swap of an overwritten value", false, write(1, 0, 1), write(2, 2, 3), cas(1, 3, 4, 5))
 	f("two winners", false, write(1, 0, 1), cas(1, 2, 2, 9), cas(1, 3, 2, 9), read(2, 10, 11))
 }
 

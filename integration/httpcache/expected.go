@@ -31,18 +31,18 @@ func because(reason string, ids ...string) {
 }
 
 const (
-	newer = "0.4.5 wants a response with a malformed or repeated Age to be stale; later editions of the suite want the opposite, " +
-		"as RFC 9111 (section 5.1) does: the first member counts, and one that is no number is ignored"
-	unpassable = "0.4.5 takes any answer without its origin's fields, a 504 among them, for one from the cache; the tests of the " +
-		"policy and of the service hold that the stale copy is not used"
+	newer = "0.4.5 expects a response with a malformed or repeated Age to be stale; later editions of the suite expect the opposite, " +
+		"as RFC 9111 (section 5.1) requires: the first member counts, and one that is not a number is ignored"
+	unpassable = "0.4.5 treats any answer without its origin's fields, for example a 504, as one from the cache; the tests of the " +
+		"policy and of the service check that the stale response is not used"
 	obsoleteMD5 = "RFC 9111 (section 3.2) no longer lists Content-MD5 among the fields that a 304 does not update"
-	otherTag    = "a 304 with another strong ETag than the stored one speaks of nothing that is stored (RFC 9111, section 4.3.4), so the " +
-		"response is fetched anew, which the suite counts as a retry"
-	dateless = "it wants a 304 for an If-Modified-Since of an hour before Date; RFC 9111 (section 4.3.2) has Date compared where " +
+	otherTag    = "a 304 with another strong ETag than the stored one updates no stored response (RFC 9111, section 4.3.4), so the " +
+		"response is fetched again, which the suite counts as a retry"
+	dateless = "it expects a 304 for an If-Modified-Since of an hour before Date; RFC 9111 (section 4.3.2) compares Date if " +
 		"there is no Last-Modified, so that the client does not keep an older version"
 	brokenPart  = "its Content-Range has six bytes and its body five: a cache that checks lengths can't keep it"
 	noValidator = "a part without a strong validator can't be completed (RFC 9111, section 3.4): the rest might be of another body"
-	cookies     = "it wants a response with Set-Cookie stored and its cookie given to all clients; by default that is not done (set_cookie)"
+	cookies     = "it expects a response with Set-Cookie to be stored and its cookie to be sent to all clients, which is off by default (set_cookie)"
 	surrogate   = "Surrogate-Control is a note of 2001 without agreed meaning; CDN-Cache-Control (RFC 9213) replaces it, and later " +
 		"editions of the suite test that instead"
 )

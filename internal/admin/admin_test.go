@@ -19,7 +19,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the code says into testdata")
+var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata")
 
 // group is a service that implements Drainer.
 type group struct{ *fake }
@@ -180,7 +180,7 @@ func TestRoutes(t *testing.T) {
 	f("HEAD", "/readyz", "", 200, "")
 
 	f("POST", "/api/v1/explain", `{"service":"orders","headers":{"X-Amz-Target":"T"},"body":{"a":1}}`, 200, `"note": "T"`)
-	f("POST", "/api/v1/explain", `{"service":"nobody"}`, 404, `there is no service \"nobody\"; there are: orders, users`)
+	f("POST", "/api/v1/explain", `{"service":"unknown"}`, 404, `there is no service \"unknown\"; there are: orders, users`)
 	f("POST", "/api/v1/purge", `{"service":"orders","table":"t"}`, 200, `"dropped": "everything of table t"`)
 	f("POST", "/api/v1/purge", `{"service":"orders","tabel":"t"}`, 400, `unknown field \"tabel\"`)
 	f("POST", "/api/v1/purge", `{"service":"orders"} {}`, 400, "something follows")
@@ -205,7 +205,7 @@ func TestRoutes(t *testing.T) {
 	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a"}`, 200, `"state": "drained"`)
 	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a","undo":true}`, 200, `"in_flight": 2`)
 	f("POST", "/api/v1/drain", `{"service":"orders","origin":"http://a"}`, 400, "no origins that could be drained")
-	f("POST", "/api/v1/drain", `{"service":"nobody","origin":"http://a"}`, 404, "there is no service")
+	f("POST", "/api/v1/drain", `{"service":"unknown","origin":"http://a"}`, 404, "there is no service")
 	f("POST", "/api/v1/drain", `{"service":"site","url":"http://a"}`, 400, "unknown field")
 	o.Services[len(o.Services)-1].Service.(*group).fail = fmt.Errorf("no origin: %w", ErrInput)
 	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a"}`, 400, "no origin")
@@ -216,7 +216,7 @@ func TestRoutes(t *testing.T) {
 	f("GET", "/api/v1/ring?service=counts", "", 400, "give a key")
 	f("GET", "/api/v1/ring?service=counts"+strings.Repeat("&key=k", maxRingKeys+1), "", 400, "at most 1000")
 	f("GET", "/api/v1/ring?service=orders&key=k", "", 400, "spreads no keys")
-	f("GET", "/api/v1/ring?service=nobody&key=k", "", 404, "there is no service")
+	f("GET", "/api/v1/ring?service=unknown&key=k", "", 404, "there is no service")
 	f("POST", "/api/v1/ring", "{}", 405, "takes GET")
 
 	orders.fail = fmt.Errorf("no key: %w", ErrInput)

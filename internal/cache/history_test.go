@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	historyOps  = flag.Int("history.ops", 0, "operations that TestHistory makes; 0 for about five seconds' worth")
+	historyOps  = flag.Int("history.ops", 0, "number of operations of TestHistory; 0 for as many as take about five seconds")
 	historySeed = flag.Uint64("history.seed", 0, "seed of the first round of TestHistory; 0 for a new one")
 )
 

@@ -57,7 +57,7 @@ func TestPurgeOfNothing(t *testing.T) {
 		f(codeInput, "no request matches https://shop.example/a, because clients speak http to service site; write http://shop.example/a", "site", flag, "https://shop.example/a")
 	}
 	f(codeInput, "no location has the path", "counts", "--url", "/other?id=1")
-	f(codeInput, "there is no service", "nobody")
+	f(codeInput, "there is no service", "unknown")
 }
 
 // api sends an operation to a service of type dynamodb.
@@ -177,7 +177,7 @@ func TestExplainCommand(t *testing.T) {
 	f(codeOK, "only variants for other requests are", url, "-H", "Accept-Language: ja")
 	f(codeOK, "miss\n", "http://elsewhere/a")
 	f(codeUsage, "takes no table", url, "t")
-	f(codeInput, "there is no service", "--service", "nobody", url)
+	f(codeInput, "there is no service", "--service", "unknown", url)
 
 	r.mustReload(head + `  site: {type: http, listen: "127.0.0.1:0", origins: ["` + origin.URL + `"]}
   other: {type: http, listen: "127.0.0.1:0", origins: ["` + origin.URL + `"]}

@@ -180,7 +180,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	if got := c.Resolve("/x.pem"); got != "/x.pem" {
 		t.Errorf("Resolve of an absolute path: got %s", got)
 	}
-	if c.Service("nobody") != nil {
+	if c.Service("unknown") != nil {
 		t.Error("Service returned a service for an unknown name")
 	}
 }

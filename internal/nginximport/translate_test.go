@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the code says into testdata")
+var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata")
 
 const dashes = "----------\n"
 

@@ -232,7 +232,7 @@ func TestSend(t *testing.T) {
 	}
 	s.Log(sample())
 	if got := s.Stats(); got != (telemetry.LogStats{Written: 1, Dropped: 1}) {
-		t.Errorf("stats after a record that came too late: %+v", got)
+		t.Errorf("stats after a record logged too late: %+v", got)
 	}
 }
 
