@@ -326,7 +326,7 @@ func TestHeartbeatByUDP(t *testing.T) {
 	inOrder(t, r.Events(), 4)
 }
 
-func TestBeatTimeout(t *testing.T) {
+func TestHeartbeatTimeout(t *testing.T) {
 	f := func(interval, dial, want time.Duration) {
 		t.Helper()
 		o := options{heartbeatInterval: interval, dialTimeout: dial}
@@ -340,7 +340,7 @@ func TestBeatTimeout(t *testing.T) {
 }
 
 // Everything ends with the context, whatever a sender is waiting for.
-func TestStops(t *testing.T) {
+func TestSendersEndWithContext(t *testing.T) {
 	f := func(b forwardtest.Behaviour, opts ...Option) {
 		t.Helper()
 		bubble(t, forwardtest.Options{}, func(t *testing.T, r *forwardtest.Receiver, s *fakeSource) {

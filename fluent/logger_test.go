@@ -305,7 +305,7 @@ func TestFlushEndsWithShutdown(t *testing.T) {
 	f(&receiver{away: true}, "<nil>", WithSpill(t.TempDir(), SpillOptions{}))
 }
 
-func TestSecondShutdownCutsTheFirstShort(t *testing.T) {
+func TestSecondShutdownEndsTheFirst(t *testing.T) {
 	inBubble(t, &receiver{away: true}, nil, func(t *testing.T, l *Logger) {
 		post(t, l, "a", 1, 1)
 		start := time.Now()

@@ -73,8 +73,8 @@ func TestShutdownHandsOverAtItsDeadline(t *testing.T) {
 	})
 }
 
-// TestCloseHurriesShutdown has Close called while Shutdown waits for a server.
-func TestCloseHurriesShutdown(t *testing.T) {
+// TestCloseEndsWaitOfShutdown has Close called while Shutdown waits for a server.
+func TestCloseEndsWaitOfShutdown(t *testing.T) {
 	f := func(opt Option, unsent bool) {
 		t.Helper()
 		inBubble(t, &receiver{away: true}, []Option{opt}, func(t *testing.T, l *Logger) {
@@ -96,8 +96,9 @@ func TestCloseHurriesShutdown(t *testing.T) {
 	f(WithErrorHandler(&recordingHandler{}, 10), false)
 }
 
-// TestDrainSeesDamage: Shutdown does not wait for batches on disk that prove to be damaged.
-func TestDrainSeesDamage(t *testing.T) {
+// TestShutdownSkipsDamagedBatches: Shutdown does not wait for batches on disk that prove to be
+// damaged.
+func TestShutdownSkipsDamagedBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		l := newIdle(t, WithSpill(dir, SpillOptions{}))

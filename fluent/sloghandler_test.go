@@ -81,9 +81,9 @@ func TestHandler(t *testing.T) {
 	f(func(l *slog.Logger) { l.WithGroup("o").With().Info("m", "a", upper("x")) }, `,"o":{"a":"X"}`)
 }
 
-// TestHandlerShares checks that handlers made from one don't write into each
+// TestHandlersShareNoAttributes checks that handlers made from one don't write into each
 // other's attributes.
-func TestHandlerShares(t *testing.T) {
+func TestHandlersShareNoAttributes(t *testing.T) {
 	s := &keeper{t: t}
 	base := slog.New(newHandler(s, "app", nil)).With("a", 1).WithGroup("n").With("b", 2)
 	one, two := base.With("c", 1).WithGroup("x"), base.With("c", 2).WithGroup("y")

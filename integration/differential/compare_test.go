@@ -78,7 +78,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestAbnormal(t *testing.T) {
+func TestAbnormalNumber(t *testing.T) {
 	for _, in := range []string{"0", "1", "-10", "0.5", "-0.05", "12.5"} {
 		if what := abnormalNumber(parsed(t, `{"Items":[{"a":{"L":[{"N":"`+in+`"},{"NS":["`+in+`"]}]}}]}`)); what != "" {
 			t.Errorf("%s: %s", in, what)

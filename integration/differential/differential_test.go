@@ -99,9 +99,9 @@ func seeds(t *testing.T, n uint64) (all []uint64) {
 	return all
 }
 
-// TestItself compares DynamoDB Local with itself: any difference is a fault of the
+// TestDynamoDBLocalWithItself compares DynamoDB Local with itself: any difference is a fault of the
 // comparison.
-func TestItself(t *testing.T) {
+func TestDynamoDBLocalWithItself(t *testing.T) {
 	url := harness.DynamoDBLocal(t)
 	play(t, newPair(url, url), []uint64{1, 2}, sceneSteps)
 }

@@ -103,9 +103,9 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestSteady checks that a steady plan injects each kind once in every n requests that it applies
-// to, and in no other requests.
-func TestSteady(t *testing.T) {
+// TestSteadyPlan checks that a steady plan injects each kind once in every n requests that it
+// applies to, and in no other requests.
+func TestSteadyPlan(t *testing.T) {
 	in := &Injector{}
 	plan := &Plan{Steady: true, OneIn: map[Kind]int{Throttle: 5, Garbage: 5, Late: 10}, Only: []string{"PutItem"}}
 	injected := map[Kind]int{}

@@ -104,7 +104,7 @@ func (n *node) event() (tag string, at time.Time, record map[string]any) {
 
 // Another implementation's receiver reads every supported mode, with the handshake and over
 // TLS with certificates on both sides.
-func TestNodeUnderstands(t *testing.T) {
+func TestNodeModes(t *testing.T) {
 	at := time.Unix(1700000000, 123456789)
 	f := func(n *node, secure bool, want time.Time, opts ...fluent.Option) {
 		t.Helper()

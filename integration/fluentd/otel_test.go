@@ -155,7 +155,7 @@ type request struct {
 }
 
 // Records sent in every form arrive as posted.
-func TestCollectorUnderstands(t *testing.T) {
+func TestCollectorModes(t *testing.T) {
 	at := time.Date(2026, 11, 22, 3, 4, 5, 123456789, time.UTC)
 	f := func(network string, want time.Time, opts ...fluent.Option) {
 		t.Helper()
@@ -233,7 +233,7 @@ func missing(records []record, tags, count int) (missing, repeated int) {
 
 // Several goroutines post, and batches are sent before earlier ones are acknowledged: every record
 // arrives once.
-func TestCollectorGetsAll(t *testing.T) {
+func TestCollectorReceivesEveryRecord(t *testing.T) {
 	const tags, count = 4, 5000
 	f := func(opts ...fluent.Option) {
 		t.Helper()

@@ -84,7 +84,7 @@ func TestAge(t *testing.T) {
 }
 
 // Writes before the start are unknown, even for no tags.
-func TestStartIsStrong(t *testing.T) {
+func TestFillsAfterStartAreStrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := open(t, Config{})
 		f := func(strong bool) {

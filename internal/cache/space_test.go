@@ -81,7 +81,7 @@ func TestFillingsThatAreNotStored(t *testing.T) {
 }
 
 // Spans without end must not overflow into the past.
-func TestEndlessSpans(t *testing.T) {
+func TestUnlimitedDurations(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		const endless = math.MaxInt64
 		for i, f := range []Filling{

@@ -50,7 +50,7 @@ func TestAttach(t *testing.T) {
 }
 
 // An entry that is no longer stored, or has a variant, accepts none.
-func TestAttachTooLate(t *testing.T) {
+func TestAttachRefused(t *testing.T) {
 	c, s := open(t, Config{})
 	base := value("payload")
 	e, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
@@ -86,7 +86,7 @@ func TestAttachTooLate(t *testing.T) {
 }
 
 // An entry with a value accepts no variant, and an empty variant is not stored.
-func TestAttachNothing(t *testing.T) {
+func TestAttachWithValueOrEmpty(t *testing.T) {
 	c, s := open(t, Config{})
 	base := value("payload")
 	e, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
@@ -158,7 +158,7 @@ func TestAttachConcurrently(t *testing.T) {
 }
 
 // A variant counts towards the weight of its entry, whose count of hits continues.
-func TestAttachWeighs(t *testing.T) {
+func TestAttachCountsWeight(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		base := value("payload")
 		base.TTL, base.Refresh = time.Minute, 50*time.Second

@@ -179,9 +179,9 @@ func TestReloadRefusedLeavesLog(t *testing.T) {
 	}
 }
 
-// TestAccessLogSecurely: TLS with a certificate on both sides, key and user; no
+// TestAccessLogOverTLS: TLS with a certificate on both sides, key and user; no
 // page shows the secrets.
-func TestAccessLogSecurely(t *testing.T) {
+func TestAccessLogOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certs.SelfSigned(t, 1)
 	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key, "password": []byte("pa55word\n")} {

@@ -45,7 +45,7 @@ func (r *running) fetchLarge(service, path string) (status string) {
 }
 
 // Bodies on disk survive a restart, unless they were purged or their service was removed.
-func TestDisk(t *testing.T) {
+func TestDiskSurvivesRestart(t *testing.T) {
 	url, asked := largeOrigin(t)
 	dir := filepath.Join(t.TempDir(), "bodies")
 	disk := "cache: {disk: {path: " + dir + ", size: 64MiB, threshold: 64KiB}}\n" + head

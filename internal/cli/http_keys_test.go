@@ -54,7 +54,7 @@ func (a answer) ttl() (n int) {
 }
 
 // The keys for choices that the standards allow have their described effects.
-func TestHTTPServiceChoices(t *testing.T) {
+func TestHTTPServiceKeys(t *testing.T) {
 	var r *running
 	f := func(name, keys string, check func(t *testing.T), handlers ...http.HandlerFunc) {
 		t.Run(name, func(t *testing.T) {

@@ -32,9 +32,9 @@ services:
 
 func noVariables(string) (string, bool) { return "", false }
 
-// TestRingPrintsAsItReads writes a key only after the answer to the previous one, as a
+// TestRingAnswersLineByLine writes a key only after the answer to the previous one, as a
 // program with a pipe to ring does.
-func TestRingPrintsAsItReads(t *testing.T) {
+func TestRingAnswersLineByLine(t *testing.T) {
 	in, ask := io.Pipe()
 	stdout, out := io.Pipe()
 	file, code := ringFile(t), make(chan int, 1)

@@ -10,9 +10,9 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// TestStandard runs the built-in configuration of serve in a folder without a file: the printed
-// commands work, and the stored items survive a restart.
-func TestStandard(t *testing.T) {
+// TestBuiltInConfiguration runs the built-in configuration of serve in a folder without a file:
+// the printed commands work, and the stored items survive a restart.
+func TestBuiltInConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := portOf.ReplaceAllString(standardFile, "$1:0")
 	if n := strings.Count(text, "127.0.0.1:0"); n != 3 {

@@ -165,7 +165,7 @@ services:
 
 // Fields that don't reach the origin select no variant, so that the origin gets one request for
 // all of them. The second client may still join the first one's request.
-func TestUnderscoresMakeNoVariants(t *testing.T) {
+func TestUnderscoresSelectNoVariant(t *testing.T) {
 	w := newFieldRecorder(t, plainAnswer)
 	r := run(t, strings.ReplaceAll(web1, "ORIGIN", "http://"+w.Addr().String()))
 	for _, field := range []string{"", "X_Forwarded_Host: evil\n", "X_Forwarded_Host: other\n"} {

@@ -27,7 +27,7 @@ func TestAvailable(t *testing.T) {
 	f(map[string]string{"/proc/meminfo": "MemTotal: none\n"}, 0)
 }
 
-func TestLimitOfTheCache(t *testing.T) {
+func TestMemoryLimit(t *testing.T) {
 	if got := (&Cache{Memory: 5 << 30}).Limit(); got != 5<<30 {
 		t.Errorf("configured limit: got %s", got)
 	}

@@ -279,7 +279,7 @@ func TestReadAckAfterDeadline(t *testing.T) {
 	})
 }
 
-func TestCheckSeesTheEnd(t *testing.T) {
+func TestCheckDetectsTheEnd(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		for _, end := range []func(*forwardtest.Receiver){(*forwardtest.Receiver).CloseConns, (*forwardtest.Receiver).ResetConns} {
 			r := forwardtest.New(t, forwardtest.Options{Network: network})

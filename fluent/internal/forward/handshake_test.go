@@ -119,7 +119,7 @@ func TestServerWantsKey(t *testing.T) {
 	}
 }
 
-func TestNotAcknowledgements(t *testing.T) {
+func TestInvalidAcknowledgements(t *testing.T) {
 	f := func(sent, want string) {
 		t.Helper()
 		_, err := readAck([]byte(sent))

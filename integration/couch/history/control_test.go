@@ -19,8 +19,8 @@ func prepare(t *testing.T, n *couch.Node) {
 	}
 }
 
-// TestAccepts checks that a run accepts a single node without an accelerator.
-func TestAccepts(t *testing.T) {
+// TestRunAcceptsSingleNode checks that a run accepts a single node without an accelerator.
+func TestRunAcceptsSingleNode(t *testing.T) {
 	n := couch.Memory(t)
 	prepare(t, n)
 	r := Start(t.Context(), Config{Through: n.URL, First: n.URL, DB: "history", Clients: 6})
@@ -38,10 +38,10 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// TestRefuses checks that a run finds violations of two simple accelerators: one caches answers for
-// two seconds and drops a document that is written through it; the other uses two nodes in turn and
-// caches nothing.
-func TestRefuses(t *testing.T) {
+// TestRunFindsViolations checks that a run finds violations of two simple accelerators: one
+// caches answers for two seconds and drops a document that is written through it; the other
+// uses two nodes in turn and caches nothing.
+func TestRunFindsViolations(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
 	f := func(name, db, origins string, service ...string) {
 		t.Helper()

@@ -29,9 +29,10 @@ func restarts(t *testing.T) int {
 	return n
 }
 
-// TestReplicationLives checks that `replicate:` replicates both ways, also after either node was
-// killed and restarted: in the end both nodes are equal and have every acknowledged write.
-func TestReplicationLives(t *testing.T) {
+// TestReplicationThroughRestarts checks that `replicate:` replicates both ways, also after
+// either node was killed and restarted: in the end both nodes are equal and have every
+// acknowledged write.
+func TestReplicationThroughRestarts(t *testing.T) {
 	a, b := couch.Disk(t), couch.Disk(t)
 	nodes := []*couch.Node{a, b}
 	for _, n := range nodes {

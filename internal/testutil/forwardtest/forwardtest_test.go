@@ -94,7 +94,7 @@ func TestModes(t *testing.T) {
 	f(packed(one, "compressed", "text"), ModePacked, 3, whole)
 }
 
-func TestNotMessages(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	f := func(sent []byte, want string) {
 		t.Helper()
 		r := New(t, Options{})
