@@ -1,3 +1,5 @@
+//go:build !kasokubroken
+
 package cache
 
 import (
