@@ -61,8 +61,8 @@ func TestConfigRefused(t *testing.T) {
 	f(Config{ConnectionTimeout: -1})
 }
 
-// TestNewLoggerWithoutServer has records written as JSON while the server is
-// away, and sent once it is there.
+// TestNewLoggerWithoutServer: records are written as JSON while the server is down, and sent when
+// it is up.
 func TestNewLoggerWithoutServer(t *testing.T) {
 	server := forwardtest.New(t, forwardtest.Options{})
 	server.Stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// deadConn is a connection whose peer is gone, before this is detected: writes succeed or
+// deadConn is a connection whose peer has disappeared, before this is detected: writes succeed or
 // fail, and after a while reads return the given result.
 type deadConn struct {
 	net.Conn // one end of a pipe, for methods that the test does not use

@@ -210,7 +210,7 @@ func TestBalance(t *testing.T) {
 		if a.Total() != 2 || b.Total() != 2 {
 			t.Errorf("server a received %d events, b %d; want one batch each", a.Total(), b.Total())
 		}
-		b.ReleaseAcks() // a stalls: b takes the rest
+		b.ReleaseAcks() // a stalls, so that b gets the others
 		s.await(19)
 		a.ReleaseAcks()
 		s.await(20)
@@ -339,7 +339,7 @@ func TestHeartbeatTimeout(t *testing.T) {
 	f(time.Second, 0, time.Second)
 }
 
-// Everything ends with the context, whatever a sender is waiting for.
+// Senders end with the context, whatever they are waiting for.
 func TestSendersEndWithContext(t *testing.T) {
 	f := func(b forwardtest.Behaviour, opts ...Option) {
 		t.Helper()

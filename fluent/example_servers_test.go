@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
-// The first server is away, so that the second gets the records. A heartbeat finds
+// The first server is down, so that the second gets the records. A heartbeat finds
 // out when the first is back without sending it any.
 func ExampleNew_failover() {
 	server := fluentd{forwardtest.Detached(forwardtest.Options{})}

@@ -282,8 +282,8 @@ func TestFallbackHandler(t *testing.T) {
 	})
 }
 
-// TestFallbackHandlerTakesCredit lets the shards of the other Logger hold all of its memory
-// as credit.
+// TestFallbackHandlerTakesCredit: the shards of the other Logger have all of its memory as credit,
+// and the handler still passes records to it.
 func TestFallbackHandlerTakesCredit(t *testing.T) {
 	first, second := &receiver{away: true}, &receiver{}
 	synctest.Test(t, func(t *testing.T) {

@@ -116,7 +116,7 @@ func TestJSONLikeEncodingJSON(t *testing.T) {
 	})
 }
 
-// sorted writes JSON anew, with keys in order and numbers as they are.
+// sorted returns JSON with sorted keys and unchanged numbers.
 func sorted(r *rapid.T, j []byte) string {
 	d := json.NewDecoder(bytes.NewReader(j))
 	d.UseNumber()

@@ -43,7 +43,7 @@ func TestFallbackJSON(t *testing.T) {
 	}
 }
 
-// brokenWriter takes nothing.
+// brokenWriter fails every write.
 type brokenWriter struct{ err error }
 
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }

@@ -172,8 +172,7 @@ func TestBlockEndsWithClose(t *testing.T) {
 	})
 }
 
-// TestCreditOfOtherShards has all credit with one shard when another needs
-// some.
+// TestCreditOfOtherShards: a shard gets memory that is unused credit of another one.
 func TestCreditOfOtherShards(t *testing.T) {
 	l := newIdle(t, WithMemory(1<<20))
 	post(t, l, "a", 1, 1)
@@ -277,8 +276,8 @@ func TestLargerThanMemory(t *testing.T) {
 	})
 }
 
-// TestManyTags has each record make a batch of its own, which takes many times
-// the record's bytes.
+// TestManyTags: each record has its own tag and thus a batch, which uses many times the bytes
+// of the record.
 func TestManyTags(t *testing.T) {
 	r := &receiver{away: true}
 	inBubble(t, r, []Option{WithMemory(1 << 20), WithFlushInterval(time.Hour)}, func(t *testing.T, l *Logger) {

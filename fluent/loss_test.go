@@ -83,10 +83,10 @@ func faultyBehaviour(random *rand.Rand) forwardtest.Behaviour {
 	}
 }
 
-// TestNothingIsMissingAfterFaults posts from 16 goroutines to a server that
-// is away at first and then fails in every way, with acknowledgements and a
-// disk: all that was accepted arrives, some of it more than once.
-// KASOKU_FLUENT_RECORDS sets how many records, KASOKU_FLUENT_SEED which faults.
+// TestNothingIsMissingAfterFaults posts from 16 goroutines to a server that is down at first and
+// then fails in every way, with acknowledgements and a disk: every accepted record arrives, some of
+// them more than once. KASOKU_FLUENT_RECORDS is the number of records, KASOKU_FLUENT_SEED selects
+// the faults.
 func TestNothingIsMissingAfterFaults(t *testing.T) {
 	const goroutines = 16
 	records := setting(t, "KASOKU_FLUENT_RECORDS", 200_000)

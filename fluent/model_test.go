@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a Logger whose batches the test takes, and the batches that it holds.
+// machine is a Logger without goroutines, and the batches that were taken from its queue.
 type machine struct {
 	l       *Logger
 	sent    []*batch // taken, not done or returned

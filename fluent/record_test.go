@@ -61,8 +61,7 @@ func TestRecord(t *testing.T) {
 	f(new(Record).Any("r", inner).Any("list", []*Record{inner, nil}), `{"list":[{"in":"side"},null],"r":{"in":"side"}}`)
 }
 
-// TestRecordSizes has heads of one, three and five bytes, for the record and for
-// groups within it.
+// TestRecordSizes covers heads of one, three and five bytes, of records and of groups in them.
 func TestRecordSizes(t *testing.T) {
 	fill := func(r *Record, n int) {
 		for i := range n {

@@ -24,7 +24,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkHandler has slog's own handler beside ours.
+// BenchmarkHandler also measures slog's own handler.
 func BenchmarkHandler(b *testing.B) {
 	run := func(name string, h slog.Handler) {
 		b.Run(name, func(b *testing.B) {

@@ -73,7 +73,7 @@ func TestShutdownHandsOverAtItsDeadline(t *testing.T) {
 	})
 }
 
-// TestCloseEndsWaitOfShutdown has Close called while Shutdown waits for a server.
+// TestCloseEndsWaitOfShutdown calls Close while Shutdown waits for a server.
 func TestCloseEndsWaitOfShutdown(t *testing.T) {
 	f := func(opt Option, unsent bool) {
 		t.Helper()

@@ -161,7 +161,7 @@ func TestHandlerSource(t *testing.T) {
 	}
 }
 
-// TestHandlerConcurrent lets goroutines share a handler, and make others of it.
+// TestHandlerConcurrent shares a handler between goroutines, which also derive others from it.
 func TestHandlerConcurrent(t *testing.T) {
 	s := &keeper{t: t}
 	base := slog.New(newHandler(s, "app", nil)).With("a", 1).WithGroup("g")

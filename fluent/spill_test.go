@@ -124,8 +124,8 @@ func TestFlushSyncsToDisk(t *testing.T) {
 	})
 }
 
-// TestFlushSyncsReturnedBatches lets a sender hold the batch until Flush has requested the
-// disk.
+// TestFlushSyncsReturnedBatches: a sender returns its batch after Flush has begun, and Flush waits
+// until it is on disk.
 func TestFlushSyncsReturnedBatches(t *testing.T) {
 	slow := func(ctx context.Context, _ *batch) error {
 		pause(ctx, time.Minute)
@@ -147,8 +147,7 @@ func TestFlushSyncsReturnedBatches(t *testing.T) {
 	})
 }
 
-// TestFlushWhileDown: when no server is up, there is nothing to leave batches
-// in memory for.
+// TestFlushWhileDown: when no server is up, Flush writes batches to disk at once.
 func TestFlushWhileDown(t *testing.T) {
 	r := &receiver{away: true}
 	inBubble(t, r, []Option{WithSpill(t.TempDir(), SpillOptions{})}, func(t *testing.T, l *Logger) {

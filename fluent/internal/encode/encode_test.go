@@ -32,7 +32,7 @@ type (
 	name   string
 	blob   []byte
 	fields map[string]any
-	shout  string // has a text form of its own
+	shout  string // implements encoding.TextMarshaler
 	point  struct{ X, Y int }
 	node   struct {
 		V    int   `json:"v"`

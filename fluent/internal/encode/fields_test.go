@@ -215,7 +215,7 @@ func TestFieldsBeyondJSON(t *testing.T) {
 	}{Time: time.Unix(0, 0).UTC()}, `{"Clock":null,"Time":"1970-01-01T00:00:00Z"}`)
 }
 
-// Clock has the text methods of time.Time, too.
+// Clock has the same text methods as time.Time.
 type Clock struct{}
 
 func (Clock) MarshalText() ([]byte, error)        { return nil, nil }

@@ -28,8 +28,8 @@ func open(t testing.TB, dir string, o Options) *Spool {
 	return s
 }
 
-// TestOnDisk uses the operating system's files: several segments, a reopening
-// amid them, and nothing left at the end.
+// TestOnDisk uses the operating system's files: several segments, with a restart between them, and
+// no file is left at the end.
 func TestOnDisk(t *testing.T) {
 	for _, sync := range []time.Duration{SyncAlways, SyncNever, time.Hour} {
 		dir := filepath.Join(t.TempDir(), "a", "spool")
@@ -498,7 +498,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestAllocs: a payload costs its own buffer and nothing else.
+// TestAllocs: a payload costs the allocation of its buffer.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
