@@ -1,7 +1,7 @@
-// Talks to the DynamoDB endpoint given as the first argument with an unchanged
-// AWS SDK for JavaScript, and prints every answer as one line of JSON. Run
-// against DynamoDB itself and through a proxy, the lines must be the same but for
-// the second argument: it is part of every name, so that runs don't meet.
+// Sends requests to the DynamoDB endpoint in the first argument with an unchanged
+// AWS SDK for JavaScript, and prints every answer as one line of JSON. The lines of
+// a run against DynamoDB itself and of one through a proxy must be equal except for
+// the second argument, which is part of every name, so that runs are separate.
 "use strict";
 
 const ddb = require("@aws-sdk/client-dynamodb");
@@ -15,7 +15,7 @@ const stream = new streams.DynamoDBStreamsClient({ endpoint });
 const USERS = `js-${run}-users`;
 const EVENTS = `js-${run}-events`;
 
-// plain makes of value what JSON can hold, without losing types.
+// plain converts value to JSON types, and keeps its types distinguishable.
 function plain(value) {
   if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString("base64") };
   if (value instanceof Set) return { set: [...value].map((v) => JSON.stringify(plain(v))).sort() };
@@ -28,7 +28,7 @@ function plain(value) {
   return value;
 }
 
-// call prints and returns what command is answered with, be it an error.
+// call prints and returns the answer to command, or its error.
 async function call(step, client, command) {
   let answer;
   try {
@@ -39,13 +39,13 @@ async function call(step, client, command) {
     answer = { error: { name, message, $fault, Item, CancellationReasons }, $metadata };
   }
   for (const found of Object.values((command instanceof ddb.BatchGetItemCommand || command instanceof doc.BatchGetCommand) && answer.Responses || {})) {
-    found.sort((a, b) => (JSON.stringify(plain(a)) < JSON.stringify(plain(b)) ? -1 : 1)); // their order means nothing
+    found.sort((a, b) => (JSON.stringify(plain(a)) < JSON.stringify(plain(b)) ? -1 : 1)); // their order is undefined
   }
   console.log(JSON.stringify({ step, answer: plain(answer) }));
   return answer;
 }
 
-// read calls three times: a cache answers at least the last time from memory.
+// read calls three times: a cache answers at least the last one from memory.
 async function read(step, client, make) {
   for (let n = 0; n < 2; n++) await call(step, client, make());
   return call(step, client, make());

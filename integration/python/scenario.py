@@ -1,7 +1,7 @@
-"""Talks to the DynamoDB endpoint given as the first argument with an unchanged
-boto3, and prints every answer as one line of JSON. Run against DynamoDB itself
-and through a proxy, the lines must be the same but for the second argument: it
-is part of every name, so that runs don't meet."""
+"""Sends requests to the DynamoDB endpoint in the first argument with an unchanged
+boto3, and prints every answer as one line of JSON. The lines of a run against
+DynamoDB itself and of one through a proxy must be equal except for the second
+argument, which is part of every name, so that runs are separate."""
 
 import base64
 import decimal
@@ -20,7 +20,7 @@ resource = session.resource("dynamodb", endpoint_url=ENDPOINT)
 
 
 def plain(value):
-    """Makes of value what JSON can hold, without losing types."""
+    """Converts value to JSON types, and keeps its types distinguishable."""
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": base64.b64encode(value).decode()}
     if isinstance(value, boto3.dynamodb.types.Binary):
@@ -39,7 +39,7 @@ def plain(value):
 
 
 def call(step, function, **arguments):
-    """Prints and returns what function answers, be it an error."""
+    """Prints and returns the answer of function, or its error."""
     try:
         answer = function(**arguments)
     except ClientError as error:
@@ -49,7 +49,7 @@ def call(step, function, **arguments):
 
 
 def read(step, function, **arguments):
-    """Calls three times: a cache answers at least the last time from memory."""
+    """Calls three times: a cache answers at least the last one from memory."""
     for _ in range(2):
         call(step, function, **arguments)
     return call(step, function, **arguments)
@@ -170,13 +170,13 @@ def batches():
 
     def batch_get(**arguments):
         answer = ddb.batch_get_item(**arguments)
-        for found in answer["Responses"].values():  # their order means nothing
+        for found in answer["Responses"].values():  # their order is undefined
             found.sort(key=lambda i: json.dumps(plain(i), sort_keys=True))
         return answer
 
     read("batch-get", batch_get, RequestItems=ask)
     read("batch-get-consistent", batch_get, RequestItems={ORDERS: {"Keys": keys, "ConsistentRead": True}})
-    # For a key that is missing DynamoDB counts as for one that is there, DynamoDB Local nothing: only keys that are there.
+    # Only existing keys: DynamoDB counts capacity for missing keys too, DynamoDB Local does not.
     there = {"Keys": keys[:24]}
     read("batch-get-capacity", batch_get, RequestItems=ask | {ORDERS: there}, ReturnConsumedCapacity="TOTAL")
     read("batch-get-capacity-consistent", batch_get, RequestItems={ORDERS: there | {"ConsistentRead": True}}, ReturnConsumedCapacity="TOTAL")
@@ -308,7 +308,7 @@ def stream_reads():
 
 
 def high_level():
-    """The tutorial's way: resources, conditions as objects, Decimal."""
+    """As in the tutorial: resources, conditions as objects, Decimal."""
     from boto3.dynamodb.conditions import Attr, Key
     movies = resource.create_table(TableName=MOVIES, BillingMode="PAY_PER_REQUEST",
                                    KeySchema=[{"AttributeName": "year", "KeyType": "HASH"}, {"AttributeName": "title", "KeyType": "RANGE"}],

@@ -7,9 +7,9 @@ import org.eclipse.jetty.server.ServerConnector;
 
 /**
  * Starts DynamoDB Local on the loopback interface only. Its own main class listens on every
- * interface and offers no option against that, so the listening address is set on the server
- * between making and starting it. It ends when its standard input does: whoever started it
- * holds the other end of that pipe, so it can't outlive them, however they ended.
+ * interface and has no option to change that, so the listening address is set on the server
+ * before it is started. The process ends with its standard input, a pipe from its parent process:
+ * so it does not outlive the parent, however that ends.
  */
 public final class LoopbackDynamoDB {
   public static void main(String[] args) throws Exception {
@@ -29,10 +29,10 @@ public final class LoopbackDynamoDB {
   private static void exitAtEndOfInput() {
     try {
       while (System.in.read() >= 0) {
-        // Whatever is said here means nothing; only the end of it does.
+        // The input is ignored, except for its end.
       }
     } catch (java.io.IOException e) {
-      // A broken pipe ends it too.
+      // A broken pipe ends the process too.
     }
     Runtime.getRuntime().halt(0);
   }

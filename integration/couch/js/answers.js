@@ -1,11 +1,11 @@
 'use strict';
-// What CouchDB 3 says about its answers and express-pouchdb does not: the
-// revision as validator of a document and none for anything computed, single
-// ranges of attachments, one framing, HEAD as a GET without its body.
+// Properties of CouchDB 3's answers that express-pouchdb lacks: the revision as
+// the validator of a document, no validator of computed answers, single ranges of
+// attachments, one framing, HEAD as GET without the body.
 
 const META = ['revs', 'revs_info', 'meta', 'conflicts', 'deleted_conflicts', 'local_seq', 'open_revs', 'atts_since'];
 
-// kind tells what a path below the databases names.
+// kind returns the kind of resource that a path names.
 function kind(pathname) {
   const [db, a, b, ...rest] = pathname.split('/').filter(Boolean);
   if (!db || db.startsWith('_') || a === undefined) return a === undefined && db && !db.startsWith('_') ? 'database' : 'other';
@@ -33,14 +33,14 @@ function parsed(body) {
   try { return JSON.parse(body); } catch (e) { return null; }
 }
 
-// revision sets a document's validator, unless the answer holds more than what
-// the revision determines.
+// revision sets a document's validator, unless the answer has members that the
+// revision does not determine.
 function revision(res, url, body) {
   const doc = META.some((k) => url.searchParams.has(k)) ? null : parsed(body);
   if (doc && doc._rev) res.setHeader('ETag', `"${doc._rev}"`);
 }
 
-// range cuts one range of bytes out of an attachment that CouchDB would store
+// range returns one range of bytes of an attachment that CouchDB would store
 // uncompressed.
 function range(req, res, body) {
   if (/^(text\/|application\/(json|javascript|xml))/.test(res.getHeader('Content-Type') || '')) {
@@ -58,8 +58,8 @@ function range(req, res, body) {
   return body.subarray(from, to + 1);
 }
 
-// information puts in when the database was created, where express-pouchdb knows
-// only when the process was, and the node's kind of sequence.
+// information adds the time when the database was created, in place of the start
+// of the process, which express-pouchdb returns, and the node's form of sequence.
 function information(databases, url, body) {
   const name = decodeURIComponent(url.pathname.split('/').filter(Boolean)[0]);
   const info = parsed(body);
@@ -85,7 +85,7 @@ function validate(req, res) {
   return Boolean(tag) && asked.includes(tag);
 }
 
-// hold collects what express-pouchdb answers and sends it as CouchDB would.
+// hold buffers the answer of express-pouchdb and sends it as CouchDB does.
 function hold(databases, req, res, url) {
   const head = req.method === 'HEAD';
   if (head) req.method = 'GET';
@@ -134,7 +134,7 @@ function send(databases, req, res, url, head, body) {
     return res.end();
   }
   if (!computed || req.httpVersion === '1.0' || res.statusCode !== 200) {
-    res.removeHeader('Transfer-Encoding'); // pouchdb-list sets it and a length as well
+    res.removeHeader('Transfer-Encoding'); // pouchdb-list sets both it and a length
     if (res.statusCode !== 204 && res.statusCode !== 304) res.setHeader('Content-Length', body.length);
     return res.end(body);
   }

@@ -1,7 +1,7 @@
 'use strict';
-// The databases of a node, and when each of them was created: PouchDB does not
-// keep that, and without it nobody can tell a database from its successor of the
-// same name.
+// The databases of a node, and when each of them was created. PouchDB does not
+// store that, and without it a database can't be distinguished from its successor
+// of the same name.
 
 const fs = require('fs');
 const path = require('path');
@@ -10,7 +10,7 @@ const { EventEmitter } = require('events');
 const { Sequences } = require('./sequences');
 const { takeTurns } = require('./turns');
 
-// PouchDB keeps books of its own in databases too.
+// PouchDB stores its own data in databases too.
 const internal = (name) => /-mrview-|^pouch__/.test(name);
 
 // Databases emits created(name) and destroyed(name).
@@ -40,7 +40,7 @@ class Databases extends EventEmitter {
     return made;
   }
 
-  // identity tells this node from all others, for as long as its data live.
+  // identity returns the node's unique name, which lasts as long as its data.
   identity() {
     const fresh = crypto.randomBytes(8).toString('hex');
     if (this.memory) return fresh;
@@ -56,15 +56,15 @@ class Databases extends EventEmitter {
     this.born = new Map(JSON.parse(fs.readFileSync(this.records, 'utf8')));
   }
 
-  // save replaces the file as a whole: the node may be killed at any time.
+  // save replaces the whole file, since the node may be killed at any time.
   save() {
     if (this.memory) return;
     fs.writeFileSync(this.records + '.new', JSON.stringify([...this.born]));
     fs.renameSync(this.records + '.new', this.records);
   }
 
-  // sawOpened is called for each handle that PouchDB makes; the first of a name
-  // that has no birth is its creation.
+  // sawOpened is called for each handle that PouchDB creates. The first one of an
+  // unknown name means that the database was created.
   sawOpened(name) {
     if (internal(name) || /^https?:/.test(name) || this.born.has(name)) return;
     this.born.set(name, String(Math.floor(Date.now() / 1000))); // in seconds, as CouchDB 3

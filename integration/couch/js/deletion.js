@@ -1,16 +1,16 @@
 'use strict';
-// Deleting a database, alone: PouchDB makes a database anew for a request that
-// comes while it is being deleted, and then the deletion has not happened.
+// Deletes a database while no other request for it is in flight: PouchDB would
+// create it again for a request that arrives during the deletion.
 
-const under = new Map(); // name -> requests that are being answered
-const deleting = new Map(); // name -> what waits for the deletion's end
+const under = new Map(); // name -> number of requests in flight
+const deleting = new Map(); // name -> functions to call after the deletion
 
-// name is the database of a path, as it stands there; undefined for the server.
+// nameOf returns the database in a path, not decoded; undefined for the server.
 const nameOf = (url) => url.pathname.split('/').filter(Boolean)[0];
 
 const deletes = (req, url) => req.method === 'DELETE' && url.pathname.split('/').filter(Boolean).length === 1;
 
-// enter calls go when the request may be answered.
+// enter calls go when the request may be executed.
 function enter(req, res, url, go) {
   const name = nameOf(url);
   if (name === undefined) return go();

@@ -1,7 +1,7 @@
 'use strict';
-// Live feeds of a database: longpoll, continuous and eventsource, with time-outs
-// and heartbeats that are honoured, and an end when the database is deleted or
-// the client has left. Filtered feeds are left to express-pouchdb.
+// Live feeds of a database: longpoll, continuous and eventsource. They observe
+// timeouts and heartbeats, and end when the database is deleted or the client
+// disconnects. Filtered feeds are served by express-pouchdb.
 
 const http = require('http');
 const { json } = require('./answers');
@@ -11,7 +11,7 @@ const MINUTE = 60000;
 
 const live = (url) => LIVE.includes(url.searchParams.get('feed'));
 
-// wanted returns the kind of live feed that is asked for and that stands here.
+// wanted returns the requested kind of live feed, or null if it is not served here.
 function wanted(req, url) {
   const feed = url.searchParams.get('feed');
   const changes = /^\/+[^/_][^/]*\/+_changes\/?$/.test(url.pathname);
@@ -31,7 +31,7 @@ function serve(databases, port, req, res, url, feed) {
 
 const gone = { error: 'not_found', reason: 'Database does not exist.' };
 
-// allowed asks the node itself, since who may read a database is decided there.
+// allowed sends a request to the node itself, which checks permissions.
 function allowed(port, req, name, then) {
   const headers = {};
   for (const k of ['authorization', 'cookie']) if (req.headers[k]) headers[k] = req.headers[k];
@@ -46,15 +46,16 @@ function malformed(res) {
   json(res, 400, { error: 'bad_request', reason: 'Malformed sequence supplied in \'since\' parameter.' });
 }
 
-// start is where the feed begins. A position past the end is one of a database
-// that had the same name before: what is there already is not told again.
+// start returns the position at which the feed begins. A position beyond the end
+// belongs to an earlier database of the same name; existing changes are then not
+// sent again.
 function start(sequences, req, url, now) {
   const since = sequences.read(req.headers['last-event-id'] || url.searchParams.get('since') || '0');
   return since === 'now' ? now : since === null ? null : Math.min(since, now);
 }
 
-// translate makes a position in the URL one that express-pouchdb understands, and
-// tells whether it could.
+// translate replaces a position in the URL by one for express-pouchdb. It returns
+// false if the position is malformed.
 function translate(sequences, req, url) {
   const since = url.searchParams.get('since');
   if (since === null || !/\/_changes\/?$/.test(url.pathname)) return true;
@@ -79,7 +80,7 @@ class Feed {
     this.options = { return_docs: false, include_docs: query.get('include_docs') === 'true', conflicts: query.get('conflicts') === 'true' };
     if (query.get('style')) this.options.style = query.get('style');
     this.sent = 0;
-    this.live = false; // all that was there is told
+    this.live = false; // true once all existing changes are sent
     this.over = false;
   }
 
@@ -92,13 +93,13 @@ class Feed {
     this.res.write(this.feed === 'longpoll' ? '{"results":[\n' : '\n');
     this.beat = this.heartbeat && setInterval(() => this.res.write(this.pulse()), this.heartbeat);
     this.rearm();
-    // PouchDB does not always tell a listener that its database is gone.
+    // PouchDB does not always notify listeners when their database is deleted.
     this.gone = (name) => { if (name === this.name) this.end(); };
     this.databases.on('destroyed', this.gone);
     this.res.on('close', () => this.stop());
-    // For a live feed PouchDB reads all that is there already, even if it is cancelled
-    // after the first change: a replicator that takes a few changes at a time would have
-    // the whole database read each time.
+    // For a live feed PouchDB reads all existing changes, even if the feed is cancelled
+    // after the first one: it would read the whole database for each small batch that
+    // a replicator requests.
     this.read({ since, ...(this.limit < Infinity && { limit: this.limit }) }, () => this.follow());
   }
 
@@ -109,7 +110,7 @@ class Feed {
       .on('error', () => this.end());
   }
 
-  // follow waits for what changes from now on.
+  // follow sends further changes.
   follow() {
     if (this.over) return;
     if (this.feed === 'longpoll' && this.sent > 0) return this.end();
@@ -119,8 +120,7 @@ class Feed {
 
   pulse() { return this.feed === 'eventsource' ? 'event: heartbeat\ndata: \n\n' : '\n'; }
 
-  // rearm starts the time in which a row must come; a heartbeat keeps a feed open
-  // for as long as the client likes.
+  // rearm restarts the timeout for the next row. With a heartbeat there is none.
   rearm() {
     clearTimeout(this.quiet);
     if (!this.heartbeat) this.quiet = setTimeout(() => this.end(), this.timeout);
@@ -135,7 +135,7 @@ class Feed {
     else this.res.write((this.sent ? ',\r\n' : '') + text);
     this.sent++;
     if (this.sent >= this.limit) return this.end();
-    // A long poll is one batch: whatever else is ready now, and then the end.
+    // A long poll is one batch: it ends with the changes that are available now.
     if (this.live && this.feed === 'longpoll' && this.sent === 1) setImmediate(() => this.end());
     else this.rearm();
   }

@@ -1,11 +1,11 @@
 'use strict';
-// A node that behaves as Apache CouchDB 3 does wherever an accelerator can tell
-// the difference. The databases are PouchDB's, the API is express-pouchdb's; what
-// those leave out or do otherwise stands in the files beside this one.
+// A node that behaves like Apache CouchDB 3 wherever an accelerator could observe a
+// difference. PouchDB provides the databases and express-pouchdb the API; the files
+// beside this one add or change the rest.
 //
 //   node node.js PORT DIRECTORY|memory MAINTENANCE-FILE
 //
-// While MAINTENANCE-FILE exists, _up says that the node wants no requests.
+// While MAINTENANCE-FILE exists, _up reports maintenance.
 
 const fs = require('fs');
 const http = require('http');
@@ -18,15 +18,15 @@ const deletion = require('./deletion');
 
 const [port, directory, maintenance] = process.argv.slice(2);
 
-// PouchDB rejects promises that nobody waits for, for example when a filter is
-// missing. A CouchDB node survives that.
+// PouchDB rejects promises without a handler, for example when a filter is missing.
+// A CouchDB node continues to run.
 process.on('unhandledRejection', (e) => console.error('unhandled:', (e && (e.stack || e.message)) || e));
 
-// The fetch that PouchDB replicates with waits for ever for the rest of an answer whose
-// connection has broken off, and the replication with it.
+// PouchDB's replication uses a fetch that waits forever for the rest of an answer after
+// its connection has been lost.
 const pipe = http.IncomingMessage.prototype.pipe;
 http.IncomingMessage.prototype.pipe = function (to, ...rest) {
-  this.once('aborted', () => to.destroy(new Error('the connection has broken off')));
+  this.once('aborted', () => to.destroy(new Error('connection lost')));
   return pipe.call(this, to, ...rest);
 };
 
@@ -52,7 +52,7 @@ const server = http.createServer((req, res) => {
   answers.hold(databases, req, res, url);
   deletion.enter(req, res, url, () => app(req, res));
 });
-server.keepAliveTimeout = 300000; // as CouchDB; Node's own 5 s would be another product's habit
+server.keepAliveTimeout = 300000; // as in CouchDB; the default of Node.js is 5 s
 server.listen(Number(port), '127.0.0.1', () => console.log('listening on', port));
 server.on('error', (e) => {
   console.error('listen:', e.code);

@@ -1,15 +1,15 @@
 'use strict';
-// Sequence tokens as CouchDB 2 and 3 give them out: text that means something
-// only to the node that made it. PouchDB counts from 1 on every node alike, and
-// would hide it if somebody carried a position from one node to another.
+// Sequence tokens as in CouchDB 2 and 3: text that is meaningful only to the node
+// that made it. PouchDB counts from 1 on every node, which would hide that a client
+// uses a position of another node.
 
 class Sequences {
   constructor(identity) { this.identity = identity; }
 
   token(n) { return `${n}-${this.identity}`; }
 
-  // read returns the number in a token: 0 for those of other nodes, which replay
-  // everything, and null for what no node has made.
+  // read returns the number in a token: 0 for tokens of other nodes, after which
+  // all changes are sent, and null for malformed tokens.
   read(text) {
     if (text === '0' || text === 'now') return text === 'now' ? text : 0;
     const [, n, by] = /^"?(\d+)-([0-9a-f]+)"?$/.exec(text) || [];

@@ -1,20 +1,20 @@
 'use strict';
-// Bringing a view up to date and writing its database, one after the other. PouchDB
-// reads the rows of changes from a snapshot but what is newest of each document from the
-// database, and leaves out what is not the newest: a document that is written again
-// meanwhile is in neither form among them. A view that is brought up to date just then
-// lacks what was acknowledged before it was asked for, as CouchDB's never does. To
-// whoever follows the changes the newer form comes later.
+// Serializes updates of views and writes of their database. PouchDB reads the rows of
+// changes from a snapshot, but the newest revision of each document from the database, and
+// omits rows of other revisions: a document that is written again meanwhile is omitted. A
+// view that is updated at that time lacks a write that was acknowledged before the view was
+// requested, which never happens in CouchDB. Other readers of the changes get the newer
+// revision later.
 
-const last = new Map(); // by the name of a database, prefix and all: the end of the last one's turn
+const last = new Map(); // by the full name of a database: the end of its last task
 
-// inTurn calls task when all before it are done; it is done when it calls its argument.
+// inTurn calls task after all earlier ones; a task ends when it calls its argument.
 function inTurn(name, task) {
   const before = last.get(name) || Promise.resolve();
   last.set(name, before.then(() => new Promise(task)).catch((e) => console.error('turn:', e)));
 }
 
-// ofView tells what pouchdb-abstract-mapreduce asks for from everything else.
+// ofView reports whether pouchdb-abstract-mapreduce reads the changes.
 const ofView = (opts) => opts.return_docs && opts.include_docs && opts.conflicts && opts.limit && !opts.continuous;
 
 function changesInTurn(name, changes, opts) {
@@ -23,7 +23,7 @@ function changesInTurn(name, changes, opts) {
   let cancelled = false;
   inTurn(name, (done) => {
     if (cancelled) return done();
-    const complete = (...told) => { done(); opts.complete(...told); };
+    const complete = (...args) => { done(); opts.complete(...args); };
     const { cancel } = changes({ ...opts, complete });
     reading = { cancel: () => { done(); cancel(); } };
   });
@@ -33,13 +33,13 @@ function changesInTurn(name, changes, opts) {
 function order(db, name) {
   const { _bulkDocs: write, _changes: changes, _destroy: destroy } = db;
   db._bulkDocs = (request, opts, callback) => inTurn(name, (done) => {
-    write(request, opts, (...told) => { done(); callback(...told); });
+    write(request, opts, (...args) => { done(); callback(...args); });
   });
   db._changes = (opts) => changesInTurn(name, changes, opts);
   db._destroy = (...args) => { last.delete(name); destroy(...args); };
 }
 
-// takeTurns has all databases of an adapter do so.
+// takeTurns applies this to all databases of an adapter.
 function takeTurns(adapters, adapter) {
   const Plain = adapters[adapter];
   function Ordered(opts, callback) {

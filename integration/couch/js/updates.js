@@ -21,7 +21,7 @@ class Updates {
 
   watch(name) {
     if (name.startsWith('_')) return;
-    // The database is opened by whoever is creating it, so not in this turn.
+    // The caller that creates the database is still opening it.
     setImmediate(() => {
       if (!this.databases.has(name)) return;
       this.databases.handle(name).changes({ live: true, since: 'now' })
@@ -39,7 +39,7 @@ class Updates {
     const event = { db_name, type, seq: String(++this.seq) };
     this.events.push(event);
     if (this.events.length > KEPT) this.events.shift();
-    for (const tell of this.listeners) tell(event);
+    for (const notify of this.listeners) notify(event);
   }
 
   serve(req, res, query) {
@@ -53,24 +53,24 @@ class Updates {
 
   poll(res, query) {
     const over = (results) => {
-      this.listeners.delete(tell);
+      this.listeners.delete(notify);
       clearTimeout(limit);
       if (!res.writableEnded) json(res, 200, { results, last_seq: String(this.seq) });
     };
-    const tell = (event) => over([event]);
+    const notify = (event) => over([event]);
     const limit = setTimeout(() => over([]), Number(query.get('timeout') || 60000));
-    this.listeners.add(tell);
-    res.on('close', () => { this.listeners.delete(tell); clearTimeout(limit); });
+    this.listeners.add(notify);
+    res.on('close', () => { this.listeners.delete(notify); clearTimeout(limit); });
   }
 
   follow(res, query, ready) {
     res.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'must-revalidate' });
     res.write('\n');
-    const tell = (event) => res.write(JSON.stringify(event) + '\n');
-    ready.forEach(tell);
+    const notify = (event) => res.write(JSON.stringify(event) + '\n');
+    ready.forEach(notify);
     const beat = setInterval(() => res.write('\n'), Number(query.get('heartbeat')) || 60000);
-    this.listeners.add(tell);
-    res.on('close', () => { this.listeners.delete(tell); clearInterval(beat); });
+    this.listeners.add(notify);
+    res.on('close', () => { this.listeners.delete(notify); clearInterval(beat); });
   }
 }
 

@@ -34,10 +34,10 @@ import software.amazon.dax.ClusterDaxClient;
 import software.amazon.dax.Configuration;
 
 /**
- * Reads steps from its input, one JSON object a line, and does them all with the DAX client and all
- * with the SDK itself, at the same time. Prints what each side was answered, one JSON object a line.
- * Arguments: the DAX front, the HTTP endpoint, and what stands for "RUN-" in the names of tables on
- * either side.
+ * Reads steps from its input, one JSON object per line, and executes them with the DAX client and,
+ * concurrently, with the SDK itself. Prints the answers of each side, one JSON object per line.
+ * Arguments: the DAX front, the HTTP endpoint, and the texts that replace "RUN-" in the names of
+ * tables on either side.
  */
 public final class Driver {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -118,7 +118,7 @@ public final class Driver {
     }
   }
 
-  /** Makes one of the SDK's objects, whose fields say themselves what they are. */
+  /** Makes one of the SDK's objects; the types of its fields are those of the SDK's own schema. */
   private static Object pojo(Class<?> type, JsonNode from) throws Exception {
     return built((SdkPojo) type.getMethod("builder").invoke(null), from);
   }

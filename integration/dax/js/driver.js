@@ -1,7 +1,7 @@
-// Reads steps from its input, one JSON object a line, and does them all with a DAX client
-// and all with the SDK itself, at the same time. Prints what each side was answered, one
-// JSON object a line. Arguments: which client (v2, v3 or document), the DAX front, the HTTP
-// endpoint, and what stands for "RUN-" in the names of tables on either side.
+// Reads steps from its input, one JSON object per line, and executes them with a DAX client
+// and, concurrently, with the SDK itself. Prints the answers of each side, one JSON object
+// per line. Arguments: the client (v2, v3 or document), the DAX front, the HTTP endpoint,
+// and the texts that replace "RUN-" in the names of tables on either side.
 "use strict";
 
 const fs = require("fs");
@@ -9,7 +9,7 @@ const fs = require("fs");
 const [kind, daxEndpoint, endpoint, daxPrefix, plainPrefix] = process.argv.slice(2);
 const region = "us-east-1";
 
-// each makes of value what f makes of its attribute values of types B and BS.
+// each returns value with its attribute values of types B and BS converted by f.
 function each(value, f) {
   if (Array.isArray(value)) return value.map((v) => each(v, f));
   if (!value || typeof value !== "object") return value;
@@ -19,10 +19,10 @@ function each(value, f) {
   return Object.fromEntries(names.map((name) => [name, each(value[name], f)]));
 }
 
-// native makes bytes of what is base64 in JSON.
+// native converts base64 in JSON to bytes.
 const native = (params) => each(params, (text) => Buffer.from(text, "base64"));
 
-// plain makes of an answer what JSON can hold, without losing types.
+// plain converts an answer to JSON types, and keeps its types distinguishable.
 function plain(value) {
   if (value instanceof Uint8Array) return kind === "document" ? { bytes: Buffer.from(value).toString("base64") } : Buffer.from(value).toString("base64");
   if (value instanceof Set) return { set: [...value].map((v) => JSON.stringify(plain(v))).sort() };
@@ -36,7 +36,7 @@ function plain(value) {
 
 const lower = (operation) => operation[0].toLowerCase() + operation.slice(1);
 
-// Each maker returns, for one side, the function that does an operation.
+// Each maker returns the function that executes an operation on one side.
 const makers = {
   v2(side) {
     const AWS = require("aws-sdk");
@@ -61,13 +61,13 @@ const makers = {
   },
 };
 
-// number is what an application would write for a number. The document clients refuse
-// numbers beyond those that JavaScript counts with.
+// number returns a number as an application would write it. The document clients refuse
+// numbers that JavaScript can't represent exactly.
 function number(text) {
   return Math.max(-1e12, Math.min(1e12, Number(text)));
 }
 
-// unmarshalled makes of a request with attribute values one without.
+// unmarshalled returns a request with plain values in place of attribute values.
 function unmarshalled(params) {
   const { unmarshall } = require("@aws-sdk/util-dynamodb");
   const item = (value) => unmarshall(native(value), { wrapNumbers: number });
@@ -83,7 +83,8 @@ function unmarshalled(params) {
   return walk(params);
 }
 
-// ask does one call, or all pages of it. Wait, which is no operation, waits for an answer by HTTP.
+// ask makes one call, or the calls for all pages. Wait is not an operation: it waits for an
+// answer over HTTP.
 async function ask(call, step, params) {
   if (step.op === "Wait") return { waited: await (await fetch(params.URL)).text() };
   if (!step.pages) return call(step.op, params);
@@ -92,12 +93,12 @@ async function ask(call, step, params) {
     const page = await call(step.op, start ? { ...params, ExclusiveStartKey: start } : params);
     pages.push(page);
     if (!page.LastEvaluatedKey) return { pages };
-    // What comes back is of the client's types already, which Keys in JSON are not.
+    // The answer has the client's types already; Keys in JSON don't.
     start = again(page.LastEvaluatedKey);
   }
 }
 
-// again makes of a key that was answered one that params may hold.
+// again converts a key in an answer to one that params may contain.
 function again(key) {
   if (kind !== "document") return each(JSON.parse(JSON.stringify(plain(key))), (text) => text);
   const { marshall } = require("@aws-sdk/util-dynamodb");

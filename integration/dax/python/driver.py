@@ -1,7 +1,7 @@
-"""Reads steps from its input, one JSON object a line, and does them all with the DAX client
-and all with the SDK itself, at the same time. Prints what each side was answered, one JSON
-object a line. Arguments: the DAX front, the HTTP endpoint, and what stands for "RUN-" in
-the names of tables on either side."""
+"""Reads steps from its input, one JSON object per line, and executes them with the DAX client
+and, concurrently, with the SDK itself. Prints the answers of each side, one JSON object per
+line. Arguments: the DAX front, the HTTP endpoint, and the texts that replace "RUN-" in the
+names of tables on either side."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ printing = threading.Lock()
 
 
 def native(value):
-    """Makes bytes of what is base64 in JSON."""
+    """Converts base64 in JSON to bytes."""
     if isinstance(value, dict):
         if len(value) == 1:
             (kind, inner), = value.items()
@@ -38,7 +38,7 @@ def native(value):
 
 
 def plain(value):
-    """Is native's way back."""
+    """Reverses native."""
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):
@@ -53,7 +53,7 @@ def method(operation):
 
 
 def ask(client, step, params):
-    """Answers one call, or all pages of it. Wait, which is no operation, waits for an answer by HTTP."""
+    """Makes one call, or the calls for all pages. Wait is not an operation: it waits for an answer over HTTP."""
     if step["op"] == "Wait":
         return {"waited": urllib.request.urlopen(params["URL"]).read().decode()}
     call = getattr(client, method(step["op"]))
@@ -72,13 +72,13 @@ def answer(client, step, params):
     try:
         return {"answer": ask(client, step, params)}
     except ClientError as error:
-        said = error.response
-        failure = {"code": said["Error"]["Code"], "message": said["Error"].get("Message", "")}
-        reasons = said.get("CancellationReasons") or getattr(error, "cancellation_reasons", None)
+        response = error.response
+        failure = {"code": response["Error"]["Code"], "message": response["Error"].get("Message", "")}
+        reasons = response.get("CancellationReasons") or getattr(error, "cancellation_reasons", None)
         if reasons:
             failure["reasons"] = plain(reasons)
         return {"error": failure}
-    except Exception as error:  # what a DAX client says without a reply
+    except Exception as error:  # an error of a DAX client without a reply
         return {"error": {"code": type(error).__name__, "message": str(error)}}
 
 

@@ -1,8 +1,8 @@
-// Tests in the suite's form of what HTTP asks of a shared cache today and its
-// edition 0.4.5 does not test, or tests against an older reading.
+// Tests, in the form of the suite's, of today's requirements for a shared cache
+// that edition 0.4.5 does not test, or tests by an older interpretation.
 
-// twice asks for the same thing again, 3 s later. second says what is expected
-// then: 'cached', 'not_cached', or more.
+// twice sends a request and repeats it 3 s later. second is the expected result of
+// the repetition, 'cached' or 'not_cached'; more has further settings of it.
 const twice = (id, kind, name, response, second, more = {}) => ({
   id: `later-${id}`,
   name,
@@ -13,7 +13,7 @@ const twice = (id, kind, name, response, second, more = {}) => ({
   ]
 })
 
-// Age lines are not compared: what arrives may have been joined.
+// Age lines are not compared, because they may have been joined on the way.
 const age = (id, expected, lines, lifetime = 3600) => twice(`age-parse-${id}`, 'required',
   `A response with max-age=${lifetime} and Age ${lines.map(l => `"${l}"`).join(' and ')} is ${expected === 'cached' ? 'fresh' : 'stale'}`,
   [['Date', 0], ['Cache-Control', `max-age=${lifetime}`], ...lines.map(l => ['Age', l, false])], expected)
@@ -23,7 +23,7 @@ const cdn = (id, kind, expected, value, ...others) => twice(`cdn-${id}`, kind,
   [['CDN-Cache-Control', value], ...others], expected)
 
 const forbidden = directive => twice(`stale-close-${directive}`, 'required',
-  `A stale response with ${directive} is not given when the origin closes the connection`,
+  `A stale response with ${directive} is not sent when the origin closes the connection`,
   [['Cache-Control', `max-age=2, ${directive}`], ['ETag', '"a"']], { disconnect: true, expected_status: 504, check_body: false })
 
 export default {
@@ -76,7 +76,7 @@ export default {
     twice('freshness-max-age-stale', 'required', 'A response is not reused after its max-age', [['Cache-Control', 'max-age=2']], 'not_cached'),
     twice('status-200-must-understand', 'optimal', 'A 200 with must-understand is reused in spite of no-store',
       [['Cache-Control', 'max-age=3600, no-store, must-understand']], 'cached'),
-    twice('status-599-must-understand', 'required', 'A status that nobody knows is not reused with no-store, must-understand',
+    twice('status-599-must-understand', 'required', 'An unknown status is not reused with no-store, must-understand',
       [['Cache-Control', 'max-age=3600, no-store, must-understand']],
       { response_status: [599, 'Whatever'], expected_type: 'not_cached' }, { response_status: [599, 'Whatever'] })
   ]

@@ -1,4 +1,5 @@
-// The suite's origin server, on loopback only: its own listens everywhere.
+// The suite's origin server, on loopback only: the suite's own program listens on
+// all addresses.
 // node origin.mjs HOME PORT, where HOME/node_modules has the suite.
 
 import http from 'node:http'

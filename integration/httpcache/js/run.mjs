@@ -1,7 +1,7 @@
 // The suite's client. node run.mjs HOME URL CHUNK [ID] prints a JSON object: for
-// each test its kind, what it depends on, what it is called and what came of it.
-// CHUNK is how many tests run at a time; with an ID only that test runs, and its
-// messages are shown first. The tests of later.mjs run along.
+// each test its kind, its dependencies, its name and its result.
+// CHUNK is the number of tests that run concurrently; with an ID only that test
+// runs, and its messages are printed first. The tests of later.mjs are included.
 
 import { pathToFileURL } from 'node:url'
 import later from './later.mjs'

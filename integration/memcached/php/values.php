@@ -1,6 +1,6 @@
 <?php
 // Writes values in each of the forms that php-memcached has: values.php ADDRESS FILE [USER PASSWORD].
-// With a user it logs in by SASL, which takes the binary protocol.
+// With a user it logs in by SASL, which requires the binary protocol.
 
 [, $address, $file] = $argv;
 [$host, $port] = explode(':', $address);
