@@ -7,7 +7,7 @@ import (
 )
 
 func TestClock(t *testing.T) {
-	rises := func(c *clock) {
+	wantIncreasing := func(c *clock) {
 		t.Helper()
 		for range 1000 {
 			first := max(c.at(time.Now()), c.read())
@@ -16,11 +16,11 @@ func TestClock(t *testing.T) {
 			}
 		}
 	}
-	rises(&clock{start: time.Now()})
+	wantIncreasing(&clock{start: time.Now()})
 	synctest.Test(t, func(t *testing.T) {
 		c := newClock()
 		expect(t, "counts if the time does not advance", c.counts, true)
-		rises(c)
+		wantIncreasing(c)
 		expect(t, "position of a record posted earlier", c.at(time.Now()) < c.read(), true)
 	})
 }

@@ -34,12 +34,12 @@ func start(t *testing.T) (*origin, *harness.Node) {
 		o.requests.Add(1)
 		db.ServeHTTP(w, r)
 	})))
-	must(t, o.url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
-	must(t, o.url, "CreateTable", strings.ReplaceAll(composite("ss", "S", "S"), "RUN-", ""))
+	mustCall(t, o.url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
+	mustCall(t, o.url, "CreateTable", strings.ReplaceAll(composite("ss", "S", "S"), "RUN-", ""))
 	return o, serve(t, o.url, open, "origin_timeout: 500ms")
 }
 
-func must(t *testing.T, url, operation, body string) string {
+func mustCall(t *testing.T, url, operation, body string) string {
 	t.Helper()
 	answer, err := harness.MustCall(t.Context(), http.DefaultClient, url, operation, body)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestOriginDown(t *testing.T) {
 	a.put("kept", kept)
 	a.want("kept", kept)
 	a.want("kept", kept)
-	fails := func(what string, kind fault.Kind, class int64, typ string) {
+	wantError := func(what string, kind fault.Kind, class int64, typ string) {
 		t.Helper()
 		o.faults.Set(fault.Plan{OneIn: map[fault.Kind]int{kind: 1}, DelayFor: time.Minute})
 		defer o.faults.Clear()
@@ -157,10 +157,10 @@ func TestOriginDown(t *testing.T) {
 			t.Errorf("%s: endpoints: %v", what, err)
 		}
 	}
-	fails("throttled", fault.Throttle, 4, "ProvisionedThroughputExceededException")
-	fails("failing", fault.ErrorBefore, 1, "InternalServerError")
-	fails("unavailable", fault.Unavailable, 1, "InternalServerError")
-	fails("gone", fault.ResetBefore, 1, "ServiceUnavailable")
+	wantError("throttled", fault.Throttle, 4, "ProvisionedThroughputExceededException")
+	wantError("failing", fault.ErrorBefore, 1, "InternalServerError")
+	wantError("unavailable", fault.Unavailable, 1, "InternalServerError")
+	wantError("gone", fault.ResetBefore, 1, "ServiceUnavailable")
 
 	// While it hangs, one client waits and others don't.
 	release := o.faults.Hold()
@@ -211,10 +211,10 @@ func TestWalkThrough(t *testing.T) {
 	})
 	a.put("x", v2)
 	a.want("x", v2)
-	must(t, node.URL, "PutItem", `{"TableName":"s","Item":{"id":{"S":"x"},"v":{"N":"1"}}}`)
+	mustCall(t, node.URL, "PutItem", `{"TableName":"s","Item":{"id":{"S":"x"},"v":{"N":"1"}}}`)
 	a.want("x", v1) // the value written by HTTP
 
-	partition := func(want ...string) {
+	wantPartition := func(want ...string) {
 		t.Helper()
 		for range 2 {
 			entries, err := a.Partition(t.Context(), "ss", "p", "a", false)
@@ -236,16 +236,16 @@ func TestWalkThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	partition()
+	wantPartition()
 	put("1", `{"S":"one"}`)
-	partition(`aa1={"S":"one"}`)
+	wantPartition(`aa1={"S":"one"}`)
 	put("2", `{"S":"two"}`)
 	put("1", `{"S":"1"}`)
-	partition(`aa1={"S":"1"}`, `aa2={"S":"two"}`)
+	wantPartition(`aa1={"S":"1"}`, `aa2={"S":"two"}`)
 	if _, err := a.Delete(t.Context(), "ss", []byte("aa1"), false); err != nil {
 		t.Fatal(err)
 	}
-	partition(`aa2={"S":"two"}`)
+	wantPartition(`aa2={"S":"two"}`)
 }
 
 // counted reads one of the node's metrics.

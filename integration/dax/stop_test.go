@@ -82,7 +82,7 @@ func TestTerminate(t *testing.T) {
 		}
 		db.ServeHTTP(w, r)
 	}))
-	must(t, url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
+	mustCall(t, url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
 	node := serve(t, url, open)
 
 	const clients = 20

@@ -39,24 +39,24 @@ func TestClientProtocols(t *testing.T) {
 					t.Errorf("store %.20s: %s, want %s", key, r, want)
 				}
 			}
-			is := func(key, want string, result client.Result) {
+			wantValue := func(key, want string, result client.Result) {
 				t.Helper()
 				if r := c.Get(x, 0, []byte(key), client.GetOptions{}); r != result || string(x.Value()) != want || r == client.Hit && x.Flags() != 5 {
 					t.Errorf("get %.20s: %s, %d bytes %.40q, flags %d", key, r, len(x.Value()), x.Value(), x.Flags())
 				}
 			}
 			long := strings.Repeat("k", 250)
-			is("none", "", client.Miss)
+			wantValue("none", "", client.Miss)
 			store("k", "v\r\nEND\r\n", client.Add, 0, client.Stored)
 			store("k", "x", client.Add, 0, client.NotStored)
-			is("k", "v\r\nEND\r\n", client.Hit)
+			wantValue("k", "v\r\nEND\r\n", client.Hit)
 			store(long, "", client.Set, 0, client.Stored)
-			is(long, "", client.Hit)
+			wantValue(long, "", client.Hit)
 			store("\xff\x80", "bytes", client.Set, 0, client.Stored)
-			is("\xff\x80", "bytes", client.Hit)
+			wantValue("\xff\x80", "bytes", client.Hit)
 			large := strings.Repeat("large ", 170_000)
 			store("large", large, client.Set, 0, client.Stored)
-			is("large", large, client.Hit)
+			wantValue("large", large, client.Hit)
 			store("larger", strings.Repeat("x", 1<<20), client.Set, 0, client.TooLarge)
 			store("none", "x", client.CAS, 1, client.NotFound)
 			store("k", "x", client.CAS, 1<<63, client.Exists)
@@ -66,7 +66,7 @@ func TestClientProtocols(t *testing.T) {
 			if r := c.Delete(x, 0, []byte("k")); r != client.NotFound {
 				t.Errorf("delete again: %s", r)
 			}
-			is("k", "", client.Miss)
+			wantValue("k", "", client.Miss)
 			if s := c.State()[0]; s.Connections != 1 || s.Trouble != "" || s.Retries != 0 || c.Meta(0) != (p == client.Auto || p == client.Meta) {
 				t.Errorf("%+v, meta %t", s, c.Meta(0))
 			}

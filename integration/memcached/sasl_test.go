@@ -24,7 +24,7 @@ func TestSASLValues(t *testing.T) {
 		}
 		some++
 		t.Run(w.profile, func(t *testing.T) {
-			w.served(t, StartSASL(t, "writer@counts", saslPassword), "protocol: binary", "auth: {username: writer@counts, password_env: MC_PASSWORD}")
+			w.wantServed(t, StartSASL(t, "writer@counts", saslPassword), "protocol: binary", "auth: {username: writer@counts, password_env: MC_PASSWORD}")
 		})
 	}
 	if some != 2 {
@@ -82,14 +82,14 @@ func TestSASLStore(t *testing.T) {
 	node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Env: s.loginEnv(), Service: append(longTimeouts,
 		"protocol: binary", "auth: {username: reader@counts, password_env: MC_PASSWORD}", "server_breaker: {failures: 1, retry_every: 50ms}",
 		"locations:", `  - {path: /v, key: "${arg.k}", fallback: "`+back.url+`", store: {ttl: 100s}}`)})
-	asked := func() string {
+	status := func() string {
 		got := mustAsk(t, "GET", node.URL+"/v?k=k")
 		if got.status != http.StatusOK || got.body != fromFallback {
 			t.Fatalf("answered with %+v", got)
 		}
 		return got.header.Get("Cache-Status")
 	}
-	hits := func() bool { return strings.Contains(asked(), "; hit") }
+	hits := func() bool { return strings.Contains(status(), "; hit") }
 	Await(t, "the stored answer", hits)
 	if held := s.Held(t, "k"); string(held["k"].Value) != fromFallback {
 		t.Errorf("memcached holds %+v", held)

@@ -50,14 +50,14 @@ func fetch(t testing.TB, method, url string, fields ...string) page {
 func TestServedValues(t *testing.T) {
 	for _, w := range writers() {
 		t.Run(w.profile, func(t *testing.T) {
-			w.served(t, Start(t))
+			w.wantServed(t, Start(t))
 		})
 	}
 }
 
-// served stores the writer's values on a server and checks that a service in front of it serves
+// wantServed stores the writer's values on a server and checks that a service in front of it serves
 // them.
-func (w *writer) served(t *testing.T, s *Server, service ...string) {
+func (w *writer) wantServed(t *testing.T, s *Server, service ...string) {
 	t.Helper()
 	w.run(t, s)
 	node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Env: s.loginEnv(), Service: append(service,

@@ -14,17 +14,17 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// pipes is a listener in memory.
-type pipes chan net.Conn
+// memoryListener is a listener in memory.
+type memoryListener chan net.Conn
 
-func (p pipes) Accept() (net.Conn, error) {
+func (p memoryListener) Accept() (net.Conn, error) {
 	if nc, ok := <-p; ok {
 		return nc, nil
 	}
 	return nil, net.ErrClosed
 }
-func (p pipes) Close() error   { return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+func (p memoryListener) Close() error   { return nil }
+func (p memoryListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 func limited(t *testing.T, token string, l Limits) *Server {
 	t.Helper()
@@ -60,7 +60,7 @@ func TestUnauthenticatedIdle(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			s := limited(t, token, Limits{UnauthenticatedIdle: unproved})
-			in := make(pipes)
+			in := make(memoryListener)
 			s.ln.Listener = in
 			go func() { _ = s.Serve() }()
 			there, here := net.Pipe()

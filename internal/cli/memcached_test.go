@@ -40,32 +40,32 @@ func TestMemcachedService(t *testing.T) {
 	two.Set("testapp::100::7", "two", 0, 0)
 	at := func(m *memcachedtest.Server) string { return strings.ReplaceAll(values1, "SERVER", m.Address()) }
 	r := run(t, at(one))
-	answers := func(want string) {
+	wantAnswer := func(want string) {
 		t.Helper()
 		if got := r.fetch("counts", "/count?user_id=100&entry_id=7"); got != want {
 			t.Errorf("got an answer of %q, want %q", got, want)
 		}
 	}
-	answers("one")
-	ring := func(key, want string) {
+	wantAnswer("one")
+	wantRing := func(key, want string) {
 		t.Helper()
 		if page := r.page("/api/v1/ring?service=counts&key=" + key); !strings.Contains(page, want) {
 			t.Errorf("the ring prints for %s\n%s, not %s", key, page, want)
 		}
 	}
-	ring("100::7", `"server": "`+one.Address()+`"`)
-	ring("100::7", `"sent": "testapp::100::7"`)
-	ring("a+b", `"trouble": "bad-key"`)
+	wantRing("100::7", `"server": "`+one.Address()+`"`)
+	wantRing("100::7", `"sent": "testapp::100::7"`)
+	wantRing("a+b", `"trouble": "bad-key"`)
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "counts   memcached") || !strings.Contains(page, one.Address()) {
 		t.Errorf("the report is\n%s", page)
 	}
 	r.mustReload(at(two))
-	answers("two")
-	ring("100::7", `"server": "`+two.Address()+`"`)
+	wantAnswer("two")
+	wantRing("100::7", `"server": "`+two.Address()+`"`)
 	if err := r.reload(at(one) + "    timeout: 1ms\n"); err == nil {
 		t.Error("an invalid reload was accepted")
 	}
-	answers("two")
+	wantAnswer("two")
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.counts.proxy_protocol") {
 		t.Errorf("the report does not mention the restart:\n%s", page)

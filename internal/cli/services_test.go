@@ -68,8 +68,8 @@ func TestServicesOfOneStore(t *testing.T) {
 			t.Fatal(answer)
 		}
 	}
-	// shows checks the answers of both services, twice, so that they are cached.
-	shows := func(operation, body, want string) {
+	// wantFromBoth checks the answers of both services, twice, so that they are cached.
+	wantFromBoth := func(operation, body, want string) {
 		t.Helper()
 		for _, service := range []string{"orders", "audit", "orders", "audit"} {
 			if how, answer := r.signedAsk(service, operation, body); !strings.Contains(answer, want) {
@@ -82,26 +82,26 @@ func TestServicesOfOneStore(t *testing.T) {
 		"GlobalSecondaryIndexes":[{"IndexName":"byg","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`)
 	for _, writer := range []string{"orders", "audit"} {
 		put(writer, "1", "x")
-		shows("GetItem", get, `"x"`)
-		shows("Query", query, `"x"`)
-		shows("Query", index, `"Count":1`)
+		wantFromBoth("GetItem", get, `"x"`)
+		wantFromBoth("Query", query, `"x"`)
+		wantFromBoth("Query", index, `"Count":1`)
 		if how, _ := r.signedAsk("audit", "Query", index); !strings.Contains(how, "hit") { // the store's indexes never lag
 			t.Errorf("a query of the index: got %s, want a hit", how)
 		}
-		shows("GetItem", none, `{}`)
+		wantFromBoth("GetItem", none, `{}`)
 		put(writer, "1", "y")
-		shows("GetItem", get, `"y"`)
-		shows("Query", query, `"y"`)
-		shows("Query", index, `"Count":0`)
+		wantFromBoth("GetItem", get, `"y"`)
+		wantFromBoth("Query", query, `"y"`)
+		wantFromBoth("Query", index, `"Count":0`)
 		put(writer, "2", "x")
-		shows("GetItem", none, `"x"`)
-		shows("Query", index, `"Count":1`)
+		wantFromBoth("GetItem", none, `"x"`)
+		wantFromBoth("Query", index, `"Count":1`)
 		r.signedAsk(writer, "DeleteItem", none)
-		shows("GetItem", none, `{}`)
-		shows("Query", index, `"Count":0`)
+		wantFromBoth("GetItem", none, `{}`)
+		wantFromBoth("Query", index, `"Count":0`)
 	}
 	// A purge of one service reaches the other.
-	shows("GetItem", get, `"y"`)
+	wantFromBoth("GetItem", get, `"y"`)
 	if how, _ := r.signedAsk("audit", "GetItem", get); !strings.Contains(how, "hit") {
 		t.Errorf("before the purge: got %s, want a hit", how)
 	}
@@ -120,7 +120,7 @@ func TestServicesOfOneStore(t *testing.T) {
 	}
 	put("audit", "1", "z")
 	r.mustReload(head + service("orders", dir, "item_ttl: 5m") + audit)
-	shows("GetItem", get, `"z"`)
+	wantFromBoth("GetItem", get, `"z"`)
 	put("orders", "1", "w")
-	shows("GetItem", get, `"w"`)
+	wantFromBoth("GetItem", get, `"w"`)
 }

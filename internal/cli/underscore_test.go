@@ -194,7 +194,7 @@ func TestUnderscoresOverHTTP2(t *testing.T) {
 	roots.AppendCertsFromPEM(cert)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
-	ask := func(want ...string) {
+	wantFields := func(want ...string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), "POST", "https://"+r.ServiceAddr("site").String()+"/", io.NopCloser(strings.NewReader("body")))
 		if err != nil {
@@ -211,9 +211,9 @@ func TestUnderscoresOverHTTP2(t *testing.T) {
 			t.Errorf("over %s the origin got %q; want %q", resp.Proto, got, sorted(want))
 		}
 	}
-	ask("X-Kept")
+	wantFields("X-Kept")
 	r.mustReload(at + "    underscores_in_headers: true\n")
-	ask("X-Kept", "X-Amz-A_b")
+	wantFields("X-Kept", "X-Amz-A_b")
 }
 
 // Of a dynamodb service only AWS's own fields reach the origin, and none of these with

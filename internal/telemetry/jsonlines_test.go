@@ -300,7 +300,7 @@ func TestFileFollowsRotation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	holds := func(path, want string) {
+	wantContent := func(path, want string) {
 		t.Helper()
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v; want %q", filepath.Base(path), got, err, want)
@@ -313,8 +313,8 @@ func TestFileFollowsRotation(t *testing.T) {
 	write("2\n") // within a second of the last check: still the old file
 	l.checked = l.checked.Add(-rotationCheck)
 	write("3\n")
-	holds(path+".1", "1\n2\n")
-	holds(path, "3\n")
+	wantContent(path+".1", "1\n2\n")
+	wantContent(path, "3\n")
 	if err := os.Rename(path, path+".2"); err != nil {
 		t.Fatal(err)
 	}
@@ -322,12 +322,12 @@ func TestFileFollowsRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("4\n")
-	holds(path, "4\n")
+	wantContent(path, "4\n")
 	if err := l.Reopen(); err != nil { // nothing moved
 		t.Fatal(err)
 	}
 	write("5\n")
-	holds(path, "4\n5\n")
+	wantContent(path, "4\n5\n")
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

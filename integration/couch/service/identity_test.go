@@ -46,7 +46,7 @@ func TestIdentities(t *testing.T) {
 	for _, path := range paths {
 		couch.Await(t, "bob's hit on "+path, func() bool { return hit(n.Must(t, "GET", path, "", bob...)) })
 	}
-	refused := func(client string, path string, header ...string) {
+	wantRefused := func(client string, path string, header ...string) {
 		t.Helper()
 		direct := node.Do(t, "GET", path, "", header...)
 		for range 3 {
@@ -57,10 +57,10 @@ func TestIdentities(t *testing.T) {
 		}
 	}
 	for _, path := range paths {
-		refused("anonymous", path)
-		refused("eve", path, eve...)
-		refused("bob with a wrong password", path, basic("bob", "of eve")...)
-		refused("one with a forged cookie", path, "Cookie", "AuthSession=Ym9iOjVBOkZGRkY")
+		wantRefused("anonymous", path)
+		wantRefused("eve", path, eve...)
+		wantRefused("bob with a wrong password", path, basic("bob", "of eve")...)
+		wantRefused("one with a forged cookie", path, "Cookie", "AuthSession=Ym9iOjVBOkZGRkY")
 	}
 	if got := n.Must(t, "GET", "/private/secret", "", bob...); !hit(got) {
 		t.Errorf("bob after the others: %s", got.Header.Get("Cache-Status"))
@@ -76,8 +76,8 @@ func TestIdentities(t *testing.T) {
 
 	n.Must(t, "PUT", "/private/_security", members("eve"), admin...)
 	for _, path := range paths {
-		refused("bob, without permission,", path, bob...)
-		refused("bob's session", path, "Cookie", session)
+		wantRefused("bob, without permission,", path, bob...)
+		wantRefused("bob's session", path, "Cookie", session)
 		n.Must(t, "GET", path, "", eve...)
 	}
 }
