@@ -83,7 +83,7 @@ func (r *Reply) Field(name, value string) { r.lines = http1.AppendField(r.lines,
 
 // FieldBytes adds a header line. Control bytes in the value become blanks.
 func (r *Reply) FieldBytes(name string, value []byte) {
-	r.lines = http1.AppendField(r.lines, name, value)
+	r.lines = http1.AppendFieldBytes(r.lines, name, value)
 }
 
 // FieldUint adds a header line with a number.

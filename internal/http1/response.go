@@ -29,12 +29,20 @@ func AppendStatus(dst []byte, code int) []byte {
 
 // AppendField appends a header line. Bytes that could end the line become
 // blanks, so that no value can smuggle in a line of its own.
-func AppendField[T string | []byte](dst []byte, name string, value T) []byte {
-	dst = append(append(dst, name...), ": "...)
-	mark := len(dst)
-	dst = append(dst, value...)
-	defuse(dst[mark:])
-	return append(dst, "\r\n"...)
+func AppendField(dst []byte, name, value string) []byte {
+	return endField(append(append(append(dst, name...), ": "...), value...), len(value))
+}
+
+// AppendFieldBytes is AppendField for a value in bytes. One generic function would move its
+// arguments to the heap where it is called from another package.
+func AppendFieldBytes(dst []byte, name string, value []byte) []byte {
+	return endField(append(append(append(dst, name...), ": "...), value...), len(value))
+}
+
+// endField ends a header line whose value has n bytes.
+func endField(line []byte, n int) []byte {
+	defuse(line[len(line)-n:])
+	return append(line, "\r\n"...)
 }
 
 // AppendFieldUint appends a header line with a number.

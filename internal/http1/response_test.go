@@ -20,7 +20,7 @@ func TestAppend(t *testing.T) {
 	f(AppendStatus(nil, 999), "HTTP/1.1 999 \r\n")
 	f(AppendField(nil, "A", "b\tc"), "A: b\tc\r\n")
 	f(AppendField(nil, "A", "b\r\nC: d\x00\x7f"), "A: b  C: d  \r\n")
-	f(AppendField([]byte("\n"), "A", []byte("\xff")), "\nA: \xff\r\n")
+	f(AppendFieldBytes([]byte("\n"), "A", []byte("\xff")), "\nA: \xff\r\n")
 	f(AppendFieldUint(nil, "A", 10), "A: 10\r\n")
 }
 

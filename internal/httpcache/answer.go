@@ -216,7 +216,7 @@ func partHead(boundary string, contentType []byte, s policy.Span, length int64, 
 	}
 	h = append(append(append(h, "--"...), boundary...), "\r\n"...)
 	if len(contentType) > 0 {
-		h = http1.AppendField(h, "Content-Type", contentType)
+		h = http1.AppendFieldBytes(h, "Content-Type", contentType)
 	}
-	return append(http1.AppendField(h, "Content-Range", appendContentRange(nil, s, length)), "\r\n"...)
+	return append(http1.AppendFieldBytes(h, "Content-Range", appendContentRange(nil, s, length)), "\r\n"...)
 }

@@ -126,7 +126,7 @@ func (c *call) head(in *origin.Inbound, now policy.Moment) {
 func (c *call) headLines(in *origin.Inbound, now policy.Moment) []byte {
 	c.scratch.fields = policy.EndToEnd(c.scratch.fields[:0], in.Header)
 	c.scratch.text = appendLines(c.scratch.text[:0], policy.Dated(nil, c.scratch.fields, now), c.opt)
-	c.scratch.text = http1.AppendField(c.scratch.text, "Via", via[in.Minor].Value)
+	c.scratch.text = http1.AppendFieldBytes(c.scratch.text, "Via", via[in.Minor].Value)
 	return c.scratch.text
 }
 

@@ -51,7 +51,7 @@ func (c *call) answer(o *object, why Reason, l lifetime) {
 	r.Lines(c.loc.lines[vary(o)])
 	c.text = c.text[:0]
 	if c.loc.ETag {
-		c.text = http1.AppendField(c.text, "ETag", t.bytes())
+		c.text = http1.AppendFieldBytes(c.text, "ETag", t.bytes())
 		if notModified(c.x.Request.Fields, t.bytes()) {
 			r.Status, body = http.StatusNotModified, nil
 		}

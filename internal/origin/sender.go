@@ -202,7 +202,7 @@ func (s *sender) finishChunks(b []byte) error {
 	if s.trailer != nil {
 		for _, f := range s.trailer() {
 			if ascii.IsToken(f.Name) && http1.InTrailer(f.Name) {
-				b = http1.AppendField(b, string(f.Name), f.Value)
+				b = http1.AppendFieldBytes(b, string(f.Name), f.Value)
 			}
 		}
 	}
