@@ -73,6 +73,17 @@ func EqualFold[A, B text](a A, b B) bool {
 	return true
 }
 
+// ContainsFold reports whether one of names is equal to name regardless of the case of their
+// letters.
+func ContainsFold[T text](names []string, name T) bool {
+	for _, n := range names {
+		if EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Trim returns b without the spaces and tabs at both ends.
 func Trim(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {

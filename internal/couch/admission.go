@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
@@ -20,7 +21,7 @@ func admit(kind api.Kind, revision bool, status int, fields http1.Fields) httpca
 	}
 	for _, f := range fields {
 		switch {
-		case isOneOf(f.Name, clientFields):
+		case ascii.ContainsFold(clientFields, f.Name):
 			a.ClientFields = append(a.ClientFields, f)
 		case f.Is("Date"), f.Is("Vary") && bytes.EqualFold(f.Value, []byte("Accept-Encoding")):
 			// Copies are valid until an event, and fills request no content coding.

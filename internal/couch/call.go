@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"slices"
-	"strings"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/couch/follow"
@@ -153,12 +154,7 @@ var replicatorAgents = []string{"CouchDB-Replicator/", "PouchDB"}
 // fromReplicator reports whether the client is a replicator.
 func (c *call) fromReplicator() bool {
 	agent := c.x.Request.Get("User-Agent")
-	for _, name := range replicatorAgents {
-		if len(agent) > 0 && bytes.Contains(agent, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(replicatorAgents, func(name string) bool { return bytes.Contains(agent, []byte(name)) })
 }
 
 // writeOrder returns the order of the nodes for a write, or for a request that only the
@@ -339,13 +335,15 @@ var overrideFields = []string{overrideField, "X-HTTP-Method", "X-Method-Override
 // these fields, and they must not identify the client.
 func (c *call) dropPrivateFields() {
 	post := string(c.x.Request.Method) == http.MethodPost
-	c.dropFields(func(f http1.Field) bool { return isOneOf(f.Name, overrideFields) && !(post && f.Is(overrideField)) })
+	c.dropFields(func(f http1.Field) bool {
+		return ascii.ContainsFold(overrideFields, f.Name) && !(post && f.Is(overrideField))
+	})
 	if slices.ContainsFunc(c.x.Request.Fields, isProxyField) && !c.trusted() {
 		c.dropFields(isProxyField)
 	}
 }
 
-func isProxyField(f http1.Field) bool { return isOneOf(f.Name, proxyFields) }
+func isProxyField(f http1.Field) bool { return ascii.ContainsFold(proxyFields, f.Name) }
 
 // dropFields removes fields from the request.
 func (c *call) dropFields(which func(http1.Field) bool) {
@@ -356,31 +354,11 @@ func (c *call) dropFields(which func(http1.Field) bool) {
 
 // without returns a copy of fields without the named ones.
 func without(fields http1.Fields, names []string) http1.Fields {
-	kept := make(http1.Fields, 0, len(fields))
-	for _, f := range fields {
-		if !isOneOf(f.Name, names) {
-			kept = append(kept, f)
-		}
-	}
-	return kept
-}
-
-func isOneOf(name []byte, names []string) bool {
-	for _, n := range names {
-		if len(n) == len(name) && strings.EqualFold(n, string(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.DeleteFunc(slices.Clone(fields), func(f http1.Field) bool { return ascii.ContainsFold(names, f.Name) })
 }
 
 // trusted reports whether the client is a proxy that is trusted to name the user.
 func (c *call) trusted() bool {
 	client := c.x.Record.Client.Addr().Unmap()
-	for _, p := range c.settings.cfg.HTTP.Forwarding.Trust {
-		if p.Contains(client) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.settings.cfg.HTTP.Forwarding.Trust, func(p netip.Prefix) bool { return p.Contains(client) })
 }

@@ -109,7 +109,7 @@ func (c *call) authCheck() auth.Check {
 // credentials returns the fields that identify the client to a node.
 func credentials(fields http1.Fields) (list http1.Fields) {
 	for _, f := range fields {
-		if f.Is("Authorization") || f.Is("Cookie") || isOneOf(f.Name, proxyFields) {
+		if f.Is("Authorization") || f.Is("Cookie") || isProxyField(f) {
 			list = append(list, f)
 		}
 	}

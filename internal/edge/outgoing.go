@@ -185,21 +185,19 @@ func (o *Outgoing) whole() bool { return o.ended && o.err == nil }
 
 // wantsTrailer reports whether the client accepts trailer fields (RFC 9110, 10.1.4).
 func (x *Exchange) wantsTrailer() bool {
-	for i := range x.Request.Fields {
-		if f := &x.Request.Fields[i]; len(f.Name) == 2 && bytes.EqualFold(f.Name, te) && lists(f.Value, trailers) {
-			return true
-		}
-	}
-	return false
+	return lists(x.Request.Fields, "te", "trailers")
 }
 
-var te, trailers = []byte("te"), []byte("trailers")
-
-// lists reports whether a comma-separated list has the element, in any case.
-func lists(list, element []byte) bool {
-	for e := range bytes.SplitSeq(list, []byte{','}) {
-		if bytes.EqualFold(bytes.Trim(e, " \t"), element) {
-			return true
+// lists reports whether a field with a comma-separated list has the element, in any case.
+func lists(fields http1.Fields, name, element string) bool {
+	for i := range fields {
+		if !fields[i].Is(name) {
+			continue
+		}
+		for e := range bytes.SplitSeq(fields[i].Value, []byte{','}) {
+			if ascii.EqualFold(ascii.Trim(e), element) {
+				return true
+			}
 		}
 	}
 	return false

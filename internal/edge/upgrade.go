@@ -53,18 +53,8 @@ func (x *Exchange) Upgrade() (net.Conn, error) {
 // wantsUpgrade reports whether the request asks for another protocol.
 func (x *Exchange) wantsUpgrade() bool {
 	r := &x.Request
-	if r.Minor == 0 || r.Get("Upgrade") == nil {
-		return false
-	}
-	for i := range r.Fields {
-		if f := &r.Fields[i]; bytes.EqualFold(f.Name, connection) && lists(f.Value, upgrade) {
-			return true
-		}
-	}
-	return false
+	return r.Minor > 0 && r.Get("Upgrade") != nil && lists(r.Fields, "connection", "upgrade")
 }
-
-var connection, upgrade = []byte("connection"), []byte("upgrade")
 
 // upgradedConn is a connection that no longer speaks HTTP.
 type upgradedConn struct {

@@ -137,12 +137,7 @@ func alters(coding []byte) bool {
 			return true
 		}
 	}
-	for _, c := range [...]string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"} {
-		if ascii.EqualFold(coding, c) {
-			return true
-		}
-	}
-	return false
+	return ascii.ContainsFold([]string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"}, coding)
 }
 
 // protected are fields that a client can't declare to be for one hop only: the origin must

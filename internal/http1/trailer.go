@@ -10,7 +10,7 @@ import (
 // that has already acted on the head can't use them any more (RFC 9110, 6.5.1). They frame
 // or route the message, or describe its sender, its caching or its body. Some servers merge
 // them with the fields of the head.
-var notInTrailer = [...]string{
+var notInTrailer = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
 	"authentication-info", "authorization", "cookie", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "www-authenticate",
 	"age", "cache-control", "cdn-cache-control", "date", "expires", "last-modified", "pragma", "surrogate-control", "vary", "warning",
@@ -32,10 +32,5 @@ func InTrailer(name []byte) bool {
 	if len(name) > len(forwarding) && ascii.EqualFold(name[:len(forwarding)], forwarding) {
 		return false
 	}
-	for _, n := range notInTrailer {
-		if ascii.EqualFold(name, n) {
-			return false
-		}
-	}
-	return true
+	return !ascii.ContainsFold(notInTrailer, name)
 }

@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/ascii"
@@ -89,28 +90,12 @@ func (h *connectionHeader) parseList(value []byte, upgrade *bool) bool {
 }
 
 func isEndToEnd(name []byte) bool {
-	if len(name) > 3 && ascii.EqualFold(name[:3], "If-") {
-		return true
-	}
-	for _, f := range endToEnd {
-		if ascii.EqualFold(name, f) {
-			return true
-		}
-	}
-	return false
+	return len(name) > 3 && ascii.EqualFold(name[:3], "If-") || ascii.ContainsFold(endToEnd, name)
 }
 
 // drops reports whether a field of the request is not forwarded.
 func (h *connectionHeader) drops(name []byte) bool {
-	if isHopByHop(name) {
-		return true
-	}
-	for _, n := range h.names {
-		if bytes.EqualFold(n, name) {
-			return true
-		}
-	}
-	return false
+	return isHopByHop(name) || slices.ContainsFunc(h.names, func(n []byte) bool { return bytes.EqualFold(n, name) })
 }
 
 // isHopByHop reports whether a field always applies to one connection only, or is rewritten

@@ -39,12 +39,7 @@ func (f *Forwarding) keyed() (names []string) {
 
 // trusts reports whether client is a trusted proxy.
 func (f *Forwarding) trusts(client netip.Addr) bool {
-	for _, p := range f.Trust {
-		if p.Contains(client.Unmap()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Trust, func(p netip.Prefix) bool { return p.Contains(client.Unmap()) })
 }
 
 // outgoing builds the fields of a request to an origin. It is used again, and the fields are
@@ -245,12 +240,7 @@ func (o *outgoing) addForwarded(x *edge.Exchange, trusted bool) {
 
 // isLoop reports whether a request has passed through this process before.
 func isLoop(fields http1.Fields, id string) bool {
-	for i := range fields {
-		if ascii.EqualFold(fields[i].Name, "Via") && viaContains(fields[i].Value, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields, func(f http1.Field) bool { return f.Is("Via") && viaContains(f.Value, id) })
 }
 
 // viaContains reports whether one of the list's members was received by id.

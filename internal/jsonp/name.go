@@ -1,5 +1,7 @@
 package jsonp
 
+import "slices"
+
 // Mode is a set of valid callback names.
 type Mode uint8
 
@@ -104,16 +106,11 @@ func plain(name []byte) bool {
 }
 
 // completions has, for every beginning of a name, a text that completes it.
-var completions = [...]string{"", "a", "]", "0]"}
+var completions = []string{"", "a", "]", "0]"}
 
 // validPrefix reports whether some valid name begins with text.
 func (m Mode) validPrefix(text string) bool {
-	for _, rest := range completions {
-		if m.Valid([]byte(text + rest)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(completions, func(rest string) bool { return m.Valid([]byte(text + rest)) })
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

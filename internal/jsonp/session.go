@@ -1,6 +1,10 @@
 package jsonp
 
-import "github.com/kasoku/kasoku/internal/http1"
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
 
 // Session wraps the answer to one request, in four steps: Admit finds the callback and
 // decides whether it may be called, Strip removes it from the query, Judge decides whether
@@ -125,15 +129,8 @@ func (s *Session) Call() *Call { return &s.call }
 // NotModified reports whether the client has the wrapped answer. tag is the plain answer's
 // entity tag. Wrap precedes it.
 func (s *Session) NotModified(tag []byte) bool {
-	if len(tag) == 0 || s.answer.Status != 200 {
-		return false
-	}
-	for _, line := range s.match {
-		if s.call.NotModified(line, tag) {
-			return true
-		}
-	}
-	return false
+	return len(tag) > 0 && s.answer.Status == 200 &&
+		slices.ContainsFunc(s.match, func(line []byte) bool { return s.call.NotModified(line, tag) })
 }
 
 // Cancel leaves the answer to an admitted request as it is, without a reason.

@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -58,10 +59,5 @@ var weak = []byte("W/")
 
 // notModified reports whether the client has the representation with that tag.
 func notModified(fields http1.Fields, tag []byte) bool {
-	for i := range fields {
-		if f := &fields[i]; f.Is("If-None-Match") && lists(f.Value, tag) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields, func(f http1.Field) bool { return f.Is("If-None-Match") && lists(f.Value, tag) })
 }

@@ -1,6 +1,10 @@
 package api
 
-import "github.com/kasoku/kasoku/internal/ascii"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // nextSegment consumes and returns the next segment of the path. Like CouchDB, it skips
 // empty segments. It returns nil at the end.
@@ -22,12 +26,7 @@ func (r *Route) nextSegment() []byte {
 
 // atEnd reports whether no segment is left.
 func (r *Route) atEnd() bool {
-	for _, c := range r.unread {
-		if c != '/' {
-			return false
-		}
-	}
-	return true
+	return len(bytes.TrimLeft(r.unread, "/")) == 0
 }
 
 // validEscapes reports whether each % begins an escape.

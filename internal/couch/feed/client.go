@@ -143,12 +143,9 @@ func isOwnField(name []byte) bool {
 // acceptsJSON reports whether CouchDB would label its answer as JSON.
 func acceptsJSON(h http1.Fields) bool {
 	accept := string(h.Get("Accept"))
-	for _, kind := range []string{"application/json", "*/*", "application/*"} {
-		if accept == "" || strings.Contains(accept, kind) {
-			return true
-		}
-	}
-	return false
+	return accept == "" || slices.ContainsFunc([]string{"application/json", "*/*", "application/*"}, func(kind string) bool {
+		return strings.Contains(accept, kind)
+	})
 }
 
 // sharedHeader returns the sorted fields of a request that may affect the content of its

@@ -45,7 +45,7 @@ var protected = []string{
 func EndToEnd(dst, h http1.Fields) http1.Fields {
 	named := connectionNames(h)
 	for i := range h {
-		if f := h[i]; !HopByHop(f.Name) && !among(named, f.Name) {
+		if f := h[i]; !HopByHop(f.Name) && !ascii.ContainsFold(named, f.Name) {
 			dst = append(dst, f)
 		}
 	}
@@ -63,15 +63,6 @@ func connectionNames(h http1.Fields) (names []string) {
 	return names
 }
 
-func among(names []string, name []byte) bool {
-	for _, n := range names {
-		if ascii.EqualFold(name, n) {
-			return true
-		}
-	}
-	return false
-}
-
 // HitFields appends to dst the fields of h, a result of EndToEnd, that are sent unchanged
 // with every hit: without Content-Length, Age and the fields hidden by the response,
 // which are computed for each hit.
@@ -79,7 +70,7 @@ func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 	for i := range h {
 		f := h[i]
 		switch {
-		case ascii.EqualFold(f.Name, "age"), ascii.EqualFold(f.Name, "content-length"), among(r.Hidden, f.Name):
+		case ascii.EqualFold(f.Name, "age"), ascii.EqualFold(f.Name, "content-length"), ascii.ContainsFold(r.Hidden, f.Name):
 		case o.SetCookie != StoreCookies && ascii.EqualFold(f.Name, "set-cookie"):
 		default:
 			dst = append(dst, f)

@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/kasoku/kasoku/internal/ascii"
+
 // CookieRule is the treatment of responses with Set-Cookie.
 type CookieRule uint8
 
@@ -83,7 +85,7 @@ func Defaults() Options {
 }
 
 // Strips reports whether the field of that name is in Strip.
-func (o *Options) Strips(name []byte) bool { return among(o.Strip, name) }
+func (o *Options) Strips(name []byte) bool { return ascii.ContainsFold(o.Strip, name) }
 
 // Profile returns the options of that name: "default", or "full-score", with additional
 // settings required by the optional tests of the public caching suite, which Defaults omits

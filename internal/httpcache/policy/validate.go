@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
@@ -60,7 +62,7 @@ func Updates(notModified, r *Response, asked bool) bool {
 func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 	for i := range stored {
 		f := stored[i]
-		if ascii.EqualFold(f.Name, "age") || updating(f.Name) && has(update, f.Name) {
+		if ascii.EqualFold(f.Name, "age") || updating(f.Name) && slices.ContainsFunc(update, func(u http1.Field) bool { return ascii.EqualFold(u.Name, f.Name) }) {
 			continue
 		}
 		dst = append(dst, f)
@@ -76,15 +78,6 @@ func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 // updating reports whether a field of an update is applied.
 func updating(name []byte) bool {
 	return !ascii.EqualFold(name, "content-length") && !ascii.EqualFold(name, "content-range") && !ascii.EqualFold(name, "content-encoding") && !HopByHop(name)
-}
-
-func has(h http1.Fields, name []byte) bool {
-	for i := range h {
-		if ascii.EqualFold(h[i].Name, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // HeadUpdate is the effect of a forwarded HEAD on a stored response.

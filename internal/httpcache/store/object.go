@@ -160,20 +160,8 @@ func (o *Object) IsPart() bool { return o.Head.Response.Status == 206 }
 // sameVariant reports whether p replaces o: it is the same variant, and the same part of it.
 func (o *Object) sameVariant(p *Object) bool {
 	a, b := o.Head, p.Head
-	return sameNames(a.Response.Vary, b.Response.Vary) && string(a.varyValues) == string(b.varyValues) &&
+	return slices.Equal(a.Response.Vary, b.Response.Vary) && string(a.varyValues) == string(b.varyValues) &&
 		o.IsPart() == p.IsPart() && (!o.IsPart() || a.Response.Part == b.Response.Part)
-}
-
-func sameNames(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Updated returns the response that h becomes by the fields of a 304, or of the answer to a

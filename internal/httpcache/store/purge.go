@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/cache"
@@ -117,12 +118,9 @@ func parseScope(text string, prefix bool) (scope, error) {
 
 // hostPattern reports whether the stars in host can be replaced so that it is a valid host.
 func hostPattern(host string) bool {
-	for _, star := range []string{"1", ":1", "::1"} {
-		if http1.ValidHost([]byte(strings.ReplaceAll(host, "*", star))) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"1", ":1", "::1"}, func(star string) bool {
+		return http1.ValidHost([]byte(strings.ReplaceAll(host, "*", star)))
+	})
 }
 
 // subject is a response that is compared with purges.

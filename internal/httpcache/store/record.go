@@ -92,7 +92,7 @@ func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 		return nil, false
 	}
 	h := &Head{Response: policy.ParseResponse(int(status), fields, requested, came, o), Fields: fields, Tags: tags, varyValues: asked}
-	if h.Response.VaryAll || !sameNames(h.Response.Vary, vary) {
+	if h.Response.VaryAll || !slices.Equal(h.Response.Vary, vary) {
 		return nil, false
 	}
 	h.Hit = policy.HitFields(nil, fields, &h.Response, o)

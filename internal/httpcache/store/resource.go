@@ -58,7 +58,7 @@ func (q *Query) Reset() { *q = Query{values: q.values[:0], scratch: q.scratch[:0
 // VaryValues returns the request's values of the fields named, normalized for comparison.
 // They are valid until the next call.
 func (q *Query) VaryValues(names []string) []byte {
-	if !q.ready || !sameNames(q.names, names) {
+	if !q.ready || !slices.Equal(q.names, names) {
 		q.values = policy.AppendVaryValues(q.values[:0], names, q.fieldsFor(names), q.Options)
 		q.names, q.ready = names, true
 	}
@@ -127,7 +127,7 @@ func (r *Resource) dropOldest(keep *Object) {
 }
 
 func (m *marker) sameRequests(h *Head) bool {
-	return sameNames(m.names, h.Response.Vary) && string(m.varyValues) == string(h.varyValues)
+	return slices.Equal(m.names, h.Response.Vary) && string(m.varyValues) == string(h.varyValues)
 }
 
 // without returns the resource without the variants for which drop returns true.
@@ -146,7 +146,7 @@ func (r *Resource) without(drop func(*Object) bool) *Resource {
 func (r *Resource) withMarker(m marker, now policy.Moment) *Resource {
 	next := &Resource{variants: r.variants}
 	for _, old := range r.markers {
-		if old.until > now && !(sameNames(old.names, m.names) && string(old.varyValues) == string(m.varyValues)) {
+		if old.until > now && !(slices.Equal(old.names, m.names) && string(old.varyValues) == string(m.varyValues)) {
 			next.markers = append(next.markers, old)
 		}
 	}
