@@ -2,6 +2,7 @@ package accel
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
@@ -187,26 +188,13 @@ func (ch *change) touches(attributes []attribute) bool {
 }
 
 func (ch *change) touchesProjection(ix *index) bool {
-	if ix.all {
-		return true
-	}
-	for _, t := range ch.targets {
-		if ix.projected[t.Name] {
-			return true
-		}
-	}
-	return false
+	return ix.all || slices.ContainsFunc(ch.targets, func(t expr.Target) bool { return ix.projected[t.Name] })
 }
 
 // keyDetermines reports whether an item's key determines its partition in ix, because the
 // index's partition key consists of key attributes of the table.
 func (t *table) keyDetermines(ix *index) bool {
-	for _, a := range ix.hash {
-		if a != t.hash && a != t.rng {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(ix.hash, func(a attribute) bool { return a != t.hash && a != t.rng })
 }
 
 // keyCovers reports whether ix contains every item of the table, because the index's key

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -186,10 +187,5 @@ func halveParts(answer []byte, parts []strongPart) []byte {
 
 // containsTable reports whether the table with the given quoted name is among the parts.
 func containsTable(parts []strongPart, quoted []byte) bool {
-	for i := range parts {
-		if isText(quoted, string(parts[i].table)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(p strongPart) bool { return isText(quoted, string(p.table)) })
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -395,12 +396,8 @@ func (v *view) isKey(name string) bool {
 	if v.ix == nil {
 		return v.t.hash.name == name || v.t.rng.name == name
 	}
-	for _, a := range append(v.ix.hash[:len(v.ix.hash):len(v.ix.hash)], v.ix.rng...) {
-		if a.name == name {
-			return true
-		}
-	}
-	return false
+	named := func(a attribute) bool { return a.name == name }
+	return slices.ContainsFunc(v.ix.hash, named) || slices.ContainsFunc(v.ix.rng, named)
 }
 
 // withFilter adds "has not expired" to the filter of a query.

@@ -165,12 +165,8 @@ func (c *call) batchWriteItem() error {
 
 // onlyDeletes reports whether none of the batch's writes stores an item.
 func (r *batchWriteRequest) onlyDeletes() bool {
-	for i := range r.Tables {
-		if slices.ContainsFunc(r.Tables[i].Writes, func(w writeRequest) bool { return !w.deletes() }) {
-			return false
-		}
-	}
-	return true
+	stores := func(w writeRequest) bool { return !w.deletes() }
+	return !slices.ContainsFunc(r.Tables, func(t batchWriteTable) bool { return slices.ContainsFunc(t.Writes, stores) })
 }
 
 // itemWrite is one of several writes.

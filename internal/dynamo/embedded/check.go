@@ -324,12 +324,7 @@ func (w *writeRequest) checkUpdatedSize(t *catalog.Table, item *value.Value) err
 }
 
 func touches(u *expr.Update, x *catalog.Index) bool {
-	for i := range u.Actions {
-		if x.Key.Has(u.Actions[i].Path[0].Name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.Actions, func(a expr.Action) bool { return x.Key.Has(a.Path[0].Name) })
 }
 
 // checkScalars refuses paths that lead into key attributes.

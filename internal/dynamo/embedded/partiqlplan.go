@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"slices"
+
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -95,12 +97,7 @@ func subject(n *expr.Node) (name string, constant bool) {
 // usesKey reports whether a condition has a key condition.
 func (p *planner) usesKey(n *expr.Node) bool {
 	if n.Kind == expr.And || n.Kind == expr.Or {
-		for _, sub := range n.Nodes {
-			if p.usesKey(sub) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(n.Nodes, p.usesKey)
 	}
 	return p.role(n) != filterRole
 }
@@ -109,19 +106,9 @@ func (p *planner) usesKey(n *expr.Node) bool {
 func (p *planner) fixesPartition(n *expr.Node) bool {
 	switch n.Kind {
 	case expr.And:
-		for _, sub := range n.Nodes {
-			if p.fixesPartition(sub) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(n.Nodes, p.fixesPartition)
 	case expr.Or:
-		for _, sub := range n.Nodes {
-			if !p.fixesPartition(sub) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(n.Nodes, func(sub *expr.Node) bool { return !p.fixesPartition(sub) })
 	}
 	return p.role(n) == hashRole
 }

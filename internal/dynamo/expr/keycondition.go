@@ -2,6 +2,7 @@ package expr
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -69,12 +70,7 @@ func (kc *KeyCondition) add(t KeyTerm) bool {
 
 // complete reports whether the condition can identify a partition.
 func (kc *KeyCondition) complete() bool {
-	for i := range kc.Terms {
-		if kc.Terms[i].Op == KeyEqual {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(kc.Terms, func(t KeyTerm) bool { return t.Op == KeyEqual })
 }
 
 // scalarType returns 'S', 'N' or 'B', or 0 for another type of attribute value.

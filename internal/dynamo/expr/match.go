@@ -2,6 +2,7 @@ package expr
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -15,19 +16,9 @@ func (c *Condition) Match(item *value.Value) bool { return c.Root.match(item) }
 func (n *Node) match(item *value.Value) bool {
 	switch n.Kind {
 	case And:
-		for _, sub := range n.Nodes {
-			if !sub.match(item) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(n.Nodes, func(sub *Node) bool { return !sub.match(item) })
 	case Or:
-		for _, sub := range n.Nodes {
-			if sub.match(item) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(n.Nodes, func(sub *Node) bool { return sub.match(item) })
 	case Not:
 		return !n.Nodes[0].match(item)
 	}
@@ -38,12 +29,7 @@ func (n *Node) match(item *value.Value) bool {
 	case Between:
 		return LessEqual.holds(n.Args[1].in(item), a) && LessEqual.holds(a, n.Args[2].in(item))
 	case In:
-		for _, arg := range n.Args[1:] {
-			if Equal.holds(a, arg.in(item)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(n.Args[1:], func(arg *Operand) bool { return Equal.holds(a, arg.in(item)) })
 	}
 	return n.call(a, item)
 }

@@ -152,12 +152,7 @@ func (p *placeholders) lookup(key []byte) *placeholder {
 }
 
 func (p *placeholders) allUsed() bool {
-	for i := range p.list {
-		if !p.list[i].used {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.list, func(e placeholder) bool { return !e.used })
 }
 
 func (p *placeholders) unused(kind string) error {

@@ -5,7 +5,10 @@
 // invalidation; it refuses a statement whose table is not certain.
 package partiql
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // maxStatement is the maximum length of a statement.
 const maxStatement = 8192
@@ -155,12 +158,7 @@ func (p *parser) name() (name []byte, ok bool) {
 
 // structural reports whether the next token is a keyword around a table's name.
 func (p *parser) structural() bool {
-	for _, k := range []string{"WHERE", "ORDER", "SET", "REMOVE", "VALUE", "AS", "AT", "BY", "RETURNING"} {
-		if p.is(k) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"WHERE", "ORDER", "SET", "REMOVE", "VALUE", "AS", "AT", "BY", "RETURNING"}, p.is)
 }
 
 // harmless returns false for tokens that may name another table, and for invalid ones.

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/kasoku/kasoku/internal/ascii"
@@ -153,12 +154,7 @@ func (s *shape) allows(raw []byte, escaped bool) bool {
 		return !s.name || s.nameFits(raw)
 	}
 	if s.enum != nil && !escaped {
-		for _, v := range s.enum {
-			if string(raw) == v {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(s.enum, string(raw))
 	}
 	return len(s.textFaults(decoded(raw))) == 0
 }

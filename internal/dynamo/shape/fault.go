@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -262,7 +263,7 @@ func (s *shape) textFaults(text string) (list []string) {
 			return nil
 		}
 	}
-	if s.enum != nil && !contains(s.enum, text) {
+	if s.enum != nil && !slices.Contains(s.enum, text) {
 		list = append(list, "Member must satisfy enum value set: ["+strings.Join(s.enum, ", ")+"]")
 	}
 	// For the name of a table with items, an empty string is too short and breaks no other
@@ -271,15 +272,6 @@ func (s *shape) textFaults(text string) (list []string) {
 		list = append(list, matchesName)
 	}
 	return append(list, s.bounds("length", javaLength(text))...)
-}
-
-func contains(list []string, text string) bool {
-	for _, v := range list {
-		if v == text {
-			return true
-		}
-	}
-	return false
 }
 
 // javaLength returns the length of a string as the service counts it, in UTF-16 code units.

@@ -1,6 +1,10 @@
 package shape
 
-import "github.com/kasoku/kasoku/internal/dynamo/wire"
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
 
 // operation is the shape of a request and the rule for reporting its faults.
 type operation struct {
@@ -96,12 +100,7 @@ func find(faults []fault, label string) *fault {
 // incomplete reports whether a required member is missing. The service then reports all
 // faults at once, which once was its general rule.
 func incomplete(faults []fault) bool {
-	for i := range faults {
-		if faults[i].missing {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(faults, func(f fault) bool { return f.missing })
 }
 
 // tableNameFirst reports only a bad table name, if there is one.

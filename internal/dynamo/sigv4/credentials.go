@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -46,10 +47,7 @@ func isAWS(host string) bool {
 		host = h
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	for _, suffix := range [...]string{".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws"} {
-		if strings.HasSuffix(host, suffix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws"}, func(suffix string) bool {
+		return strings.HasSuffix(host, suffix)
+	})
 }

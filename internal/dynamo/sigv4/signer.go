@@ -142,10 +142,5 @@ func (g *originCredentials) sign(w *scratch, r *http1.Request, body []byte, now 
 
 // authenticates reports whether a field is part of a signature.
 func authenticates(f http1.Field) bool {
-	for _, name := range [...]string{"authorization", "date", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"} {
-		if len(f.Name) == len(name) && ascii.EqualFold(f.Name, name) {
-			return true
-		}
-	}
-	return false
+	return ascii.ContainsFold([]string{"authorization", "date", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"}, f.Name)
 }

@@ -1,5 +1,7 @@
 package item
 
+import "slices"
+
 // Path is the path to a value in an item.
 type Path []Step
 
@@ -12,13 +14,5 @@ type Step struct {
 
 // extends reports whether p shares the first n steps of other and has more steps.
 func (p Path) extends(other Path, n int) bool {
-	if len(p) <= n {
-		return false
-	}
-	for i := range n {
-		if p[i] != other[i] {
-			return false
-		}
-	}
-	return true
+	return len(p) > n && slices.Equal(p[:n], other[:n])
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"slices"
 )
 
 // Empty is the number of the list without names, which clients use without a request.
@@ -40,15 +41,7 @@ func (l *list) bytes() int64 {
 
 // hasNames reports whether l consists of names.
 func (l *list) hasNames(names [][]byte) bool {
-	if len(names) != len(l.names) {
-		return false
-	}
-	for i, n := range names {
-		if string(n) != l.names[i] {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(names, l.names, func(n []byte, name string) bool { return string(n) == name })
 }
 
 // idOf returns the number of the list with the given encoding. 0 and Empty are never used.

@@ -86,12 +86,9 @@ func checkTagCount(n int) error {
 
 // tagText reports whether all characters are allowed in a tag.
 func tagText(s string) bool {
-	for _, r := range s {
-		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
+	})
 }
 
 // sortTags sorts tags by key.
