@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
@@ -33,20 +34,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	set(&c.Settle, 5*time.Second)
-	set(&c.Quarantine, 30*time.Second)
-	set(&c.FillTimeout, 30*time.Second)
-	if c.Memory == 0 {
-		c.Memory = 1 << 30
-	}
-	if c.Generations == 0 {
-		c.Generations = 1 << 22
-	}
+	c.Settle = cmp.Or(c.Settle, 5*time.Second)
+	c.Quarantine = cmp.Or(c.Quarantine, 30*time.Second)
+	c.FillTimeout = cmp.Or(c.FillTimeout, 30*time.Second)
+	c.Memory = cmp.Or(c.Memory, 1<<30)
+	c.Generations = cmp.Or(c.Generations, 1<<22)
 	return c
 }
 

@@ -22,7 +22,10 @@ package config
 
 //go:generate go run ./gendoc -o ../../docs/configuration.md
 
-import "path/filepath"
+import (
+	"cmp"
+	"path/filepath"
+)
 
 // Config is the whole file.
 type Config struct {
@@ -126,10 +129,7 @@ type Disk struct {
 
 // Longest returns the maximum length of a body on disk, in bytes.
 func (d *Disk) Longest() Size {
-	if d.MaxObject > 0 {
-		return d.MaxObject
-	}
-	return d.Size / 8
+	return cmp.Or(d.MaxObject, d.Size/8)
 }
 
 // AccessLog is the destination of the record of each request.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -32,11 +33,7 @@ func (m *Memcached) RingConfig() ring.Config {
 	}
 	for i := range m.Servers {
 		s := &m.Servers[i]
-		label := s.Label
-		if label == "" {
-			label = s.Address.String()
-		}
-		c.Servers = append(c.Servers, ring.Server{Label: label, Weight: s.Weight})
+		c.Servers = append(c.Servers, ring.Server{Label: cmp.Or(s.Label, s.Address.String()), Weight: s.Weight})
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package couch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -71,21 +72,11 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	if c.Writes == "" {
-		c.Writes = WritesFirst
-	}
-	if c.MaxUnfollowed == 0 {
-		c.MaxUnfollowed = time.Second
-	}
-	if c.MaxLag == 0 {
-		c.MaxLag = 10 * time.Second
-	}
-	if c.VisibleTTL == 0 {
-		c.VisibleTTL = 2 * time.Second
-	}
-	if c.MaxDatabases == 0 {
-		c.MaxDatabases = 1000
-	}
+	c.Writes = cmp.Or(c.Writes, WritesFirst)
+	c.MaxUnfollowed = cmp.Or(c.MaxUnfollowed, time.Second)
+	c.MaxLag = cmp.Or(c.MaxLag, 10*time.Second)
+	c.VisibleTTL = cmp.Or(c.VisibleTTL, 2*time.Second)
+	c.MaxDatabases = cmp.Or(c.MaxDatabases, 1000)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package nginximport
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"regexp"
@@ -48,9 +49,7 @@ func listenAddress(a string) string {
 		return ":" + a
 	}
 	host, port := splitAddress(a)
-	if port == "" {
-		port = "80"
-	}
+	port = cmp.Or(port, "80")
 	if host == "*" || host == "0.0.0.0" || host == "[::]" {
 		return ":" + port
 	}

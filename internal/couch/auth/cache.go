@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -44,9 +45,7 @@ type Cache struct {
 
 // NewCache returns a cache of decisions in a space of its own.
 func NewCache(space *cache.Space, cfg Config) *Cache {
-	if cfg.TTL == 0 {
-		cfg.TTL = 2 * time.Second
-	}
+	cfg.TTL = cmp.Or(cfg.TTL, 2*time.Second)
 	return &Cache{cfg, space}
 }
 

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"sync"
@@ -40,22 +41,15 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	for _, n := range []struct {
-		field *int
-		value int
-	}{{&c.RingBytes, 512 << 10}, {&c.MaxGroups, 128}, {&c.PageRows, 500}, {&c.PageBytes, 64 << 10}, {&c.MaxPages, 64}} {
-		if *n.field == 0 {
-			*n.field = n.value
-		}
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.Linger, 15 * time.Second}, {&c.ResumeTime, 2 * time.Second}, {&c.MaxSilence, 10 * time.Second}, {&c.Recheck, 3 * time.Second}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	c.RingBytes = cmp.Or(c.RingBytes, 512<<10)
+	c.MaxGroups = cmp.Or(c.MaxGroups, 128)
+	c.PageRows = cmp.Or(c.PageRows, 500)
+	c.PageBytes = cmp.Or(c.PageBytes, 64<<10)
+	c.MaxPages = cmp.Or(c.MaxPages, 64)
+	c.Linger = cmp.Or(c.Linger, 15*time.Second)
+	c.ResumeTime = cmp.Or(c.ResumeTime, 2*time.Second)
+	c.MaxSilence = cmp.Or(c.MaxSilence, 10*time.Second)
+	c.Recheck = cmp.Or(c.Recheck, 3*time.Second)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,12 +72,8 @@ type Keeper struct {
 
 // NewKeeper returns a keeper. Run starts it.
 func NewKeeper(cfg KeeperConfig) *Keeper {
-	if cfg.CheckInterval == 0 {
-		cfg.CheckInterval = 10 * time.Second
-	}
-	if cfg.RetryInterval == 0 {
-		cfg.RetryInterval = 500 * time.Millisecond
-	}
+	cfg.CheckInterval = cmp.Or(cfg.CheckInterval, 10*time.Second)
+	cfg.RetryInterval = cmp.Or(cfg.RetryInterval, 500*time.Millisecond)
 	k := &Keeper{cfg: cfg, awayCounts: make([]int, len(cfg.Nodes))}
 	for range cfg.Nodes {
 		k.wakeups = append(k.wakeups, make(chan struct{}, 1))

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -54,17 +55,10 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() {
-	set := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	set(&c.MaxUnfollowed, time.Second)
-	set(&c.MaxLag, 10*time.Second)
-	set(&c.Idle, 10*time.Minute)
-	if c.MaxDatabases == 0 {
-		c.MaxDatabases = 1000
-	}
+	c.MaxUnfollowed = cmp.Or(c.MaxUnfollowed, time.Second)
+	c.MaxLag = cmp.Or(c.MaxLag, 10*time.Second)
+	c.Idle = cmp.Or(c.Idle, 10*time.Minute)
+	c.MaxDatabases = cmp.Or(c.MaxDatabases, 1000)
 	if c.Registry == nil {
 		c.Registry = telemetry.NewRegistry()
 	}

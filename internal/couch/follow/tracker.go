@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -79,18 +80,10 @@ type change struct {
 // newTracker returns a tracker without any state. Nothing may be served until each node was
 // heard from. If there are several nodes, they are unsynced.
 func newTracker(cfg trackerConfig) *tracker {
-	if cfg.MaxUnfollowed == 0 {
-		cfg.MaxUnfollowed = time.Second
-	}
-	if cfg.AnnounceTimeout == 0 {
-		cfg.AnnounceTimeout = 500 * time.Millisecond
-	}
-	if cfg.GiveUpAfter == 0 {
-		cfg.GiveUpAfter = 10 * time.Minute
-	}
-	if cfg.MaxOpen == 0 {
-		cfg.MaxOpen = 1 << 16
-	}
+	cfg.MaxUnfollowed = cmp.Or(cfg.MaxUnfollowed, time.Second)
+	cfg.AnnounceTimeout = cmp.Or(cfg.AnnounceTimeout, 500*time.Millisecond)
+	cfg.GiveUpAfter = cmp.Or(cfg.GiveUpAfter, 10*time.Minute)
+	cfg.MaxOpen = cmp.Or(cfg.MaxOpen, 1<<16)
 	t := &tracker{cfg: cfg, all: AllNodes(cfg.Nodes), open: map[string]*change{}}
 	t.unsynced = t.all
 	for i := range t.heard {

@@ -1,6 +1,7 @@
 package dax
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -130,12 +131,9 @@ func byFamily(all []netip.AddrPort, four bool) (a netip.AddrPort) {
 
 func appendNode(dst []byte, m *Member, leader bool) []byte {
 	at := m.Addresses[0]
-	name, zone, role := m.Name, m.Zone, uint64(roleReplica)
+	name, zone, role := m.Name, cmp.Or(m.Zone, "kasoku"), uint64(roleReplica)
 	if name == "" {
 		name = at.Addr().WithZone("").String()
-	}
-	if zone == "" {
-		zone = "kasoku"
 	}
 	if leader {
 		role = roleLeader

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 
 // open opens a store without its background work.
 func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) {
-	if cfg.Region == "" {
-		cfg.Region = "us-east-1"
-	}
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
 	db, err := disk.Open(cfg.Dir, disk.Options{NoSync: cfg.NoSync, Log: log, FS: cfg.fs})
 	if err != nil {
 		return nil, err

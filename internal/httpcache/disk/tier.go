@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,10 +76,7 @@ func Open(dir string, o Options) (*Tier, error) {
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = o.Size / 8
-	}
-	o.MaxBody = min(o.MaxBody, maxBodyLength)
+	o.MaxBody = min(cmp.Or(o.MaxBody, o.Size/8), maxBodyLength)
 	if err := o.FS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,9 +48,7 @@ var _ Reader = (*DB)(nil)
 
 // Open opens the directory, and creates it if it is missing.
 func Open(dir string, o Options) (*DB, error) {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	fs := o.FS
 	if fs == nil {
 		fs = privateFS{vfs.Default}
