@@ -1,7 +1,6 @@
 package origin
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -85,16 +84,4 @@ func (r *Retry) backoff(n int) time.Duration {
 		ceiling = doubled
 	}
 	return rand.N(ceiling)
-}
-
-// pause waits for d and reports false if ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

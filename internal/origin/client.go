@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // Client sends requests to one origin. It is safe for concurrent use.
@@ -84,7 +86,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 			c.metrics.spent.Inc()
 			break
 		}
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			break
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // phase is the state of a group.
@@ -189,7 +190,7 @@ func (g *group) resume(ctx context.Context, startTime, since string, until time.
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for ; ; failures++ {
-		if failures > 0 && !pause(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
+		if failures > 0 && !pause.For(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
 			return away
 		}
 		again, seq, err := g.locate(ctx)
@@ -200,18 +201,6 @@ func (g *group) resume(ctx context.Context, startTime, since string, until time.
 		case err == nil, errors.As(err, &no) && no == http.StatusNotFound:
 			return ended
 		}
-	}
-}
-
-// pause waits, and reports whether ctx is still valid.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // TestClientIsNeverCurrent checks that a client for which there is always another row loses its
@@ -142,7 +144,7 @@ func TestFeedsCutRepeatedly(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for pause(ctx, time.Millisecond) {
+			for pause.For(ctx, time.Millisecond) {
 				s.set(func() { s.rewind = 1 }) // each feed has a row
 				s.breakOff()
 			}

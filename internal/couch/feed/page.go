@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // page is a part of the changes after a position.
@@ -88,7 +89,6 @@ type pageRead struct {
 	waiters int // guarded by group.mu
 }
 
-// pageKey is the key of a pageRead.
 type pageKey struct {
 	since string
 	rows  int
@@ -151,7 +151,7 @@ func (f *Feeds) retryPage(ctx context.Context, g *group, w pageKey) *page {
 		if err == nil {
 			return p
 		}
-		if openFailure(err) == refused || time.Now().After(until) || !pause(ctx, f.cfg.ResumeTime/8) {
+		if openFailure(err) == refused || time.Now().After(until) || !pause.For(ctx, f.cfg.ResumeTime/8) {
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // Get sends a GET for target, which is in origin-form with its query, to the followed node.
@@ -69,14 +71,10 @@ type FollowerConfig struct {
 }
 
 func (c *FollowerConfig) setDefaults() {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.Heartbeat, 300 * time.Millisecond}, {&c.MaxSilence, 10 * time.Second}, {&c.MaxPause, 5 * time.Second}, {&c.RetryContinuous, time.Minute}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	c.Heartbeat = cmp.Or(c.Heartbeat, 300*time.Millisecond)
+	c.MaxSilence = cmp.Or(c.MaxSilence, 10*time.Second)
+	c.MaxPause = cmp.Or(c.MaxPause, 5*time.Second)
+	c.RetryContinuous = cmp.Or(c.RetryContinuous, time.Minute)
 }
 
 // Phase is the activity of a follower.
@@ -155,7 +153,7 @@ func (f *Follower) Run(ctx context.Context) {
 		f.updateState(func(s *FollowerState) { s.Err = err })
 		if err == nil {
 			// Pause, since the node may end each feed at once.
-			wait(ctx, f.cfg.Heartbeat-time.Since(began))
+			pause.For(ctx, f.cfg.Heartbeat-time.Since(began))
 			continue
 		}
 		if !errors.Is(err, errAbsent) {
@@ -171,16 +169,7 @@ func (f *Follower) backOff(ctx context.Context) {
 	const first = 50 * time.Millisecond
 	bound := min(first<<min(f.failures, 20), f.cfg.MaxPause)
 	f.failures++
-	wait(ctx, rand.N(bound))
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
+	pause.For(ctx, rand.N(bound))
 }
 
 // attempt identifies the database, reads the missed changes, and follows the feed until it
@@ -213,7 +202,6 @@ func (f *Follower) attempt(ctx context.Context) error {
 // maxEmptyFeeds is the number of empty feeds of one form after which the other form is used.
 const maxEmptyFeeds = 2
 
-// feedResult is the result of reading a feed.
 type feedResult uint8
 
 const (

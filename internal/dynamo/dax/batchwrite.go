@@ -9,6 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 var headBatchWriteItem = requestHead("BatchWriteItem")
@@ -157,17 +158,7 @@ const (
 
 // waitRetry waits before a retry. It returns false if there must be none.
 func (k *call) waitRetry(try int) bool {
-	if try == maxRetries {
-		return false
-	}
-	t := time.NewTimer(min(minPause<<try, maxPause))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-k.ctx().Done():
-		return false
-	}
+	return try < maxRetries && pause.For(k.ctx(), min(minPause<<try, maxPause))
 }
 
 // appendReply appends the unprocessed writes, the consumed capacity and the metrics by

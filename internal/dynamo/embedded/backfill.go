@@ -2,13 +2,13 @@ package embedded
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"log/slog"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // Backfilling. From the moment a new index, or the expiry index of a new time to live, is in
@@ -56,23 +56,13 @@ func (s *Store) runBackfill() {
 		switch {
 		case err != nil:
 			s.log.Error("embedded store: entering items into an index", slog.Any("error", err))
-			pause(s.background, retryAfter)
+			pause.For(s.background, retryAfter)
 		case !more:
 			select {
 			case <-s.backfill.wakeup:
 			case <-s.background.Done():
 			}
 		}
-	}
-}
-
-// pause waits for d, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

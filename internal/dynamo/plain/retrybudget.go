@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // retryBudget is the time available for waiting and retries.
@@ -26,18 +28,8 @@ func (p *retryBudget) exhausted() bool { return p.ctx.Err() != nil || !time.Now(
 
 // sleep pauses and reports whether time is left afterwards. It returns false at once if the
 // pause would exceed the budget.
-func (p *retryBudget) sleep(pause time.Duration) bool {
-	if !time.Now().Add(pause).Before(p.until) {
-		return false
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return p.ctx.Err() == nil
-	case <-p.ctx.Done():
-		return false
-	}
+func (p *retryBudget) sleep(d time.Duration) bool {
+	return time.Now().Add(d).Before(p.until) && pause.For(p.ctx, d) && p.ctx.Err() == nil
 }
 
 // backoff yields the pauses between retries: random up to a bound that doubles, so that

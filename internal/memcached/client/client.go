@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/memcached/wire"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // Client sends requests to servers. It is safe for concurrent use.
@@ -68,14 +69,7 @@ func (c *Client) sleep(d time.Duration) bool {
 	if d == 0 {
 		return c.ctx.Err() == nil
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.ctx.Done():
-		return false
-	}
+	return pause.For(c.ctx, d)
 }
 
 // now returns the time since the client was created.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // checker runs a member's checks. The caller of start and stop holds Group.changing, or is
@@ -62,11 +63,7 @@ func (m *member) check(ctx context.Context, c Check) {
 		}
 		m.applyChecks(c, last, err)
 		m.recordCheck(c, ejections, err == nil, time.Now())
-		t := time.NewTimer(c.Interval - c.Interval/10 + rand.N(c.Interval/5+1))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !pause.For(ctx, c.Interval-c.Interval/10+rand.N(c.Interval/5+1)) {
 			return
 		}
 	}
