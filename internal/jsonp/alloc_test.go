@@ -50,8 +50,7 @@ func (h *hit) serve() int64 {
 	}
 	whole := c.Append(h.whole, h.body, &h.about)
 	head, tail := h.packed.Call(h.head, h.tail, &c)
-	plain, end := h.packed.Plain(h.head, h.tail)
-	return int64(len(whole)+len(head)+len(tail)+len(plain)+len(end)) + c.Length(&h.about) + h.packed.CallLength(&c) + h.packed.PlainLength()
+	return int64(len(whole)+len(head)+len(tail)) + c.Length(&h.about) + h.packed.CallLength(&c)
 }
 
 func TestHitAllocatesNothing(t *testing.T) {

@@ -17,9 +17,6 @@ type Packed struct {
 	crc    uint32 // of the bytes that middle holds
 	shift  uint32 // by length
 	length int64
-	marked bool   // the body began with a byte order mark
-	space  []byte // white space at its end
-	exact  bool
 	empty  bool // it has only white space
 }
 
@@ -63,12 +60,10 @@ func (p *Packer) write(b []byte) error {
 // Pack ends the body. The next Write begins another.
 func (p *Packer) Pack() (*Packed, error) {
 	defer p.reset()
-	space, err := p.clean.finish(p)
-	if err != nil {
+	if _, err := p.clean.finish(p); err != nil {
 		return nil, err
 	}
-	k := &Packed{crc: p.crc, shift: shift(p.length), length: p.length, space: bytes.Clone(space),
-		marked: p.clean.hasMark(), exact: p.clean.separators == 0, empty: p.prefix.kind() == Empty}
+	k := &Packed{crc: p.crc, shift: shift(p.length), length: p.length, empty: p.prefix.kind() == Empty}
 	if p.length > 0 {
 		if err := p.deflate.Flush(); err != nil {
 			return nil, err
@@ -84,15 +79,11 @@ func (p *Packer) reset() {
 	p.clean, p.prefix, p.crc, p.length = cleaner{verbatim: p.clean.verbatim}, prefix{}, 0, 0
 }
 
-// Middle returns the part between the head and the tail that Call and Plain return.
+// Middle returns the part between the head and the tail that Call returns.
 func (k *Packed) Middle() []byte { return k.middle }
 
 // Weight returns the memory in bytes that k refers to.
-func (k *Packed) Weight() int64 { return int64(cap(k.middle) + cap(k.space)) }
-
-// Exact reports whether Plain returns the body byte for byte. Otherwise Plain has escaped
-// separators: the same JSON in other bytes.
-func (k *Packed) Exact() bool { return k.exact }
+func (k *Packed) Weight() int64 { return int64(cap(k.middle)) }
 
 const (
 	gzipHeader  = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
@@ -119,29 +110,6 @@ func (k *Packed) Call(before, after []byte, c *Call) (head, tail []byte) {
 	start = len(after)
 	after = append(after, end...)
 	return before, k.appendTrailer(after, crc, n, start)
-}
-
-// Plain returns the body in gzip without a call, around the same Middle.
-func (k *Packed) Plain(before, after []byte) (head, tail []byte) {
-	before, crc, n := append(before, gzipHeader...), uint32(0), 0
-	if k.marked {
-		n = len(mark)
-		before = append(appendStored(before, n, false), mark...)
-		crc = crc32.Update(0, crc32.IEEETable, markBytes)
-	}
-	after = appendStored(after, len(k.space), true)
-	start := len(after)
-	after = append(after, k.space...)
-	return before, k.appendTrailer(after, crc, n, start)
-}
-
-// PlainLength returns the length of Plain and Middle together.
-func (k *Packed) PlainLength() int64 {
-	n := len(gzipHeader) + len(k.middle) + storedHead + len(k.space) + gzipTrailer
-	if k.marked {
-		n += storedHead + len(mark)
-	}
-	return int64(n)
 }
 
 // appendStored appends the header of a stored block of n bytes.

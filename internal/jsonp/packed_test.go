@@ -38,12 +38,7 @@ func packer(t testing.TB, f *Filter) *Packer {
 
 // sent joins the three pieces. Head and tail are appended to buffers that are not empty.
 func (k *Packed) sent(c *Call) string {
-	var head, tail []byte
-	if c != nil {
-		head, tail = k.Call([]byte("1"), []byte("22"), c)
-	} else {
-		head, tail = k.Plain([]byte("1"), []byte("22"))
-	}
+	head, tail := k.Call([]byte("1"), []byte("22"), c)
 	return string(head[1:]) + string(k.Middle()) + string(tail[2:])
 }
 
@@ -85,20 +80,6 @@ func checkPacked(t *testing.T, f *Filter, p *Packer, body string, piece int) {
 				t.Errorf("%d bytes are said to be %d", len(sent), k.CallLength(&c))
 			}
 		}
-	}
-	sent := k.sent(nil)
-	got, want := inflate(t, sent), body
-	if !k.Exact() {
-		want = separators.Replace(body)
-	}
-	if got != want {
-		t.Fatalf("plain: got %.200q, want %.200q", got, want)
-	}
-	if k.PlainLength() != int64(len(sent)) {
-		t.Errorf("plain: %d bytes are said to be %d", len(sent), k.PlainLength())
-	}
-	if b.Separators > 0 == k.Exact() && f.cfg.Mode != Legacy {
-		t.Errorf("with %d separators it is exact: %v", b.Separators, k.Exact())
 	}
 }
 

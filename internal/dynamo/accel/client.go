@@ -16,9 +16,6 @@ type Client struct {
 	principal *principal
 }
 
-// AllowsAnonymous reports whether requests need no signature.
-func (s *Service) AllowsAnonymous() bool { return s.settings.Load().verifier == nil }
-
 // Client returns the client with the given access key ID. If signatures aren't required, any
 // ID is accepted. It doesn't allocate.
 func (s *Service) Client(id []byte) (c Client, ok bool) {

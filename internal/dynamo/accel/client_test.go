@@ -24,7 +24,7 @@ func (f *fixture) doAs(c Client, op, body string) result {
 func TestClientKeys(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
-	if f.svc.AllowsAnonymous() {
+	if f.svc.settings.Load().verifier == nil {
 		t.Error("a service with keys allows anonymous requests")
 	}
 	full, ok := f.svc.Client([]byte("FULL"))
@@ -62,7 +62,7 @@ func TestClientKeys(t *testing.T) {
 func TestClientSchema(t *testing.T) {
 	f := newFixture(t)
 	c, ok := f.svc.Client(nil)
-	if !ok || !f.svc.AllowsAnonymous() {
+	if !ok || f.svc.settings.Load().verifier != nil {
 		t.Fatal("no client was found, or a service without keys rejects anonymous requests")
 	}
 	if _, ok := c.CachedSchema([]byte("t"), time.Now()); ok {

@@ -240,7 +240,7 @@ func TestClientItemReload(t *testing.T) {
 	}
 	open, _ := f.svc.Client(nil)
 	reload(func(c *Config) { twoKeys(c, nil); c.Open = false })
-	if f.svc.AllowsAnonymous() {
+	if f.svc.settings.Load().verifier == nil {
 		t.Error("a service with keys allows anonymous requests")
 	}
 	check("anonymous", false, false)

@@ -181,12 +181,12 @@ func TestValuesLoad(t *testing.T) {
 
 func TestReserved(t *testing.T) {
 	for _, w := range []string{"NAME", "name", "Name", "size", "ABORT", "zone", "localTimestamp", "TTL"} {
-		if !IsReserved([]byte(w)) {
+		if !reserved.has([]byte(w)) {
 			t.Errorf("%s is reserved", w)
 		}
 	}
 	for _, w := range []string{"", "names_", "id", "username", "pk", "LOCALTIMESTAMPS", "nam", "a1", "begins_with", "contains"} {
-		if IsReserved([]byte(w)) {
+		if reserved.has([]byte(w)) {
 			t.Errorf("%s is not reserved", w)
 		}
 	}
@@ -196,7 +196,7 @@ func TestReserved(t *testing.T) {
 			continue
 		}
 		words++
-		if !IsReserved([]byte(w)) || !IsReserved([]byte(strings.ToLower(w))) {
+		if !reserved.has([]byte(w)) || !reserved.has([]byte(strings.ToLower(w))) {
 			t.Errorf("%s is not found", w)
 		}
 	}

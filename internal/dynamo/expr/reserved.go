@@ -100,6 +100,3 @@ func (s *wordSet) has(word []byte) bool {
 	}
 	return false
 }
-
-// IsReserved reports whether DynamoDB refuses name as an attribute name in an expression.
-func IsReserved(name []byte) bool { return reserved.has(name) }

@@ -49,6 +49,10 @@ func decode(text []byte, strict, item bool) (v Value, err error) {
 	return v, nil
 }
 
+// maxLevels is the maximum nesting of documents: an attribute's value is at level 1, its
+// elements are at level 2.
+const maxLevels = 32
+
 // value reads an attribute value at a level.
 func (d *decoder) value(level int) (v Value) {
 	if level > maxLevels {

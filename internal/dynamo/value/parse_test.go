@@ -230,13 +230,4 @@ func TestErrorsAreNotShared(t *testing.T) {
 		wantFault(t, "{}", err, "ValidationException", "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 		err.(*wire.Error).Message = "mine"
 	}
-	deep := Value{Type: Map, Members: []Member{{Name: "a", Value: Value{Type: String}}}}
-	for range maxLevels {
-		deep = Value{Type: List, Items: []Value{deep}}
-	}
-	for range 2 {
-		err := deep.CheckLevels()
-		wantFault(t, "deep", err, "ValidationException", errNesting.Message)
-		err.(*wire.Error).Message = "mine"
-	}
 }

@@ -86,25 +86,6 @@ func TestSize(t *testing.T) {
 	f(`{"M":{"ab":{"S":"c"},"d":{"L":[]}}}`, 3+(1+2+1)+(1+1+3))
 }
 
-func TestLevels(t *testing.T) {
-	f := func(v Value, levels int, fine bool) {
-		t.Helper()
-		for range levels {
-			v = Value{Type: Map, Members: []Member{{Name: "a", Value: Value{Type: List, Items: []Value{v}}}}}
-		}
-		if err := v.CheckLevels(); (err == nil) != fine {
-			t.Errorf("%d levels: got %v", 2*levels, err)
-		}
-	}
-	set := Value{Type: StringSet, Items: []Value{{Type: String}}}
-	f(set, 16, true)
-	f(Value{Type: List}, 16, true)
-	f(Value{Type: Map}, 16, true)
-	f(set, 17, false)
-	f(Value{Type: List, Items: []Value{set}}, 16, false)
-	f(Value{Type: Map, Members: []Member{{Name: "a", Value: set}}}, 16, false)
-}
-
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{}`, `{"S":"x"}`, `{"N":"-1.50e3"}`, `{"B":"AAE="}`, `{"BOOL":"yes"}`, `{"NULL":true}`, `{"SS":["a","a"]}`, `{"NS":["1",null]}`,
 		`{"BS":["+\/+\/"]}`, `{"L":[{"S":"\ud83d"},{}]}`, `{"M":{"\u0061":{"S":"x"},"a":{"X":[{}],"L":[]}}}`, `{"S":"x","N":1}`, "{\"S\":\"\xff\"}", ` { "M" : { } } `} {

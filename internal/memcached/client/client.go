@@ -75,10 +75,6 @@ func (c *Client) sleep(d time.Duration) bool {
 // now returns the time since the client was created.
 func (c *Client) now() time.Duration { return time.Since(c.began) }
 
-// CheckKey returns an error if a server would refuse key or be tricked by it: a key has 1 to
-// 250 bytes of 0x21-0x7e and 0x80-0xff.
-func CheckKey(key []byte) error { return wire.CheckKey(key) }
-
 // Meta reports whether server speaks the meta protocol. Unless that is configured, it is
 // false until the first connection was made.
 func (c *Client) Meta(server int) bool { return c.servers[server].meta() }

@@ -80,7 +80,6 @@ func withDefault(name string, hashes []namedHash) []namedHash {
 	return append(front, rest...)
 }
 
-// sum returns the hash of b.
 func (h hash) sum(b []byte) uint32 {
 	switch h {
 	case crcFull:

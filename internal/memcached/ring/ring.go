@@ -104,12 +104,6 @@ func (r *Ring) Explain(key []byte) Place {
 	return r.locate(r.text.of(key, room[:0]))
 }
 
-// Hashed appends to dst the text that is hashed for key.
-func (r *Ring) Hashed(dst, key []byte) []byte {
-	var room [textRoom]byte
-	return append(dst, r.text.of(key, room[:0])...)
-}
-
 // Servers returns the number of servers.
 func (r *Ring) Servers() int { return r.servers }
 

@@ -62,7 +62,7 @@ func TestBinaryFails(t *testing.T) {
 		t.Helper()
 		var w Writer
 		c.Key = []byte("k")
-		if err := w.Binary(&c, 1); !errors.Is(err, want) || w.Len() != 0 {
+		if err := w.Binary(&c, 1); !errors.Is(err, want) || len(w.buf) != 0 {
 			t.Errorf("%d: %v, %q", c.Op, err, w.Bytes())
 		}
 	}
@@ -72,7 +72,7 @@ func TestBinaryFails(t *testing.T) {
 	f(Command{Op: 200}, errOp)
 	f(Command{Op: CAS}, ErrCAS)
 	var w Writer
-	if err := w.Command(&Command{Op: Login, Value: []byte("x")}); !errors.Is(err, errOp) || w.Len() != 0 {
+	if err := w.Command(&Command{Op: Login, Value: []byte("x")}); !errors.Is(err, errOp) || len(w.buf) != 0 {
 		t.Errorf("a login in text: %v, %q", err, w.Bytes())
 	}
 }

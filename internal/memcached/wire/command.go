@@ -77,9 +77,6 @@ func (w *Writer) Bytes() []byte {
 	return w.buf
 }
 
-// Len returns the number of bytes collected.
-func (w *Writer) Len() int { return len(w.buf) }
-
 // Get adds key to the open line of a text get, or opens a line and returns true. All keys of
 // a line are answered together. With an invalid key nothing is added.
 func (w *Writer) Get(key []byte) (opens bool, err error) {

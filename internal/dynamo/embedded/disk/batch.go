@@ -40,12 +40,6 @@ func (b *Batch) Add(key []byte, deltas ...int64) {
 // applied before it.
 func (b *Batch) Barrier() { _ = b.b.LogData([]byte("mark"), nil) }
 
-// Empty reports whether nothing was written to the batch.
-func (b *Batch) Empty() bool { return b.b.Empty() }
-
-// Len returns the size of the batch in bytes.
-func (b *Batch) Len() int { return b.b.Len() }
-
 // Close releases the batch's memory.
 func (b *Batch) Close() {
 	if b.syncer != nil {
