@@ -142,7 +142,6 @@ func writeFlagCases(b *strings.Builder, list []level, files, values string) {
 	}
 }
 
-// shellQuote quotes text for a shell.
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func completeZsh(w io.Writer, app *kong.Application) error {

@@ -15,7 +15,6 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// httpService is a service of type http.
 type httpService struct {
 	*httpcache.Service
 	proxied bool           // value at creation: whether connections begin with the PROXY protocol

@@ -20,7 +20,6 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// memcachedService is a service of type memcached.
 type memcachedService struct {
 	*memcached.Service
 	proxied bool // value at creation: whether connections begin with the PROXY protocol

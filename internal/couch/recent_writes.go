@@ -37,7 +37,6 @@ func (r *recentWrites) node(hash uint64, now int64, d time.Duration) (node int, 
 	return int(p >> recentTime & (1<<recentNode - 1)), true
 }
 
-// hashOf returns a hash of parts.
 func hashOf(parts ...[]byte) uint64 {
 	h := xxhash.New()
 	for _, part := range parts {

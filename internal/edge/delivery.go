@@ -26,7 +26,6 @@ func (t *delivery) reset() {
 	t.taken.Store(0)
 }
 
-// begin begins a wait.
 func (t *delivery) begin(now time.Duration) { t.since.Store(int64(max(now, 1))) }
 
 // end ends the current wait, if there is one, in which the client has read n bytes.

@@ -34,7 +34,6 @@ func (c *call) setAge(seconds int64) {
 	}
 }
 
-// answerEncoded answers with an encoded variant of an object.
 func (c *call) answerEncoded(o *store.Object, f *store.EncodedVariant, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = http.StatusOK, c.sendsStoredDate()

@@ -212,7 +212,6 @@ func (c *call) fill() *Fill {
 	return c.planFill
 }
 
-// send sends q to an origin.
 func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	switch {
 	case c.progress.faulty:

@@ -187,7 +187,6 @@ func (s *Service) Serve(x *edge.Exchange) {
 	}
 }
 
-// startCall begins a call.
 func (s *Service) startCall(x *edge.Exchange) *call {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)

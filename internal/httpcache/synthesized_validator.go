@@ -61,7 +61,6 @@ func (f *originFetch) judge(fl *flight.Flight, in *origin.Inbound, adm *Admissio
 	return true
 }
 
-// head returns the head of a response.
 func (f *originFetch) head(status int, fields http1.Fields, asked policy.Moment) *store.Head {
 	r := policy.ParseResponse(status, fields, asked, clock(), f.opt)
 	return store.NewHead(r, fields, f.client, f.opt)

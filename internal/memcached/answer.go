@@ -36,7 +36,6 @@ func (c *call) answerHit() {
 	c.answer(&c.object, why, l)
 }
 
-// answer answers with a value.
 func (c *call) answer(o *object, why Reason, l lifetime) {
 	if c.wraps(o) {
 		c.wrap(o, why, l)

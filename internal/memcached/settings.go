@@ -39,7 +39,6 @@ func newSettings(cfg Config) (*settings, error) {
 // defaultMaxValue is the default of client.Config.MaxValue.
 const defaultMaxValue = 8 << 20
 
-// setClient sets the client.
 func (s *settings) setClient(c *client.Client) {
 	s.client = c
 	if s.cfg.Failover {

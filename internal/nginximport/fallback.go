@@ -165,7 +165,6 @@ func (t *translator) sameURI(pass *nginxconf.Directive, uri, path string) bool {
 	return false
 }
 
-// addMembers adds the servers of an upstream to f.
 func (t *translator) addMembers(f *fallback, u *upstream, scheme string) bool {
 	for i := range u.servers {
 		s := &u.servers[i]

@@ -112,7 +112,6 @@ func (s *source) revision(ctx context.Context) (string, error) {
 	return "", errGarbled
 }
 
-// changes requests changes.
 func (s *source) changes(ctx context.Context, options, since string) (*Answer, error) {
 	a, err := s.ask(ctx, &Request{Node: s.node, Method: s.method, Target: s.target(options, since), Header: s.header, OwnCredentials: s.ownCredentials, Body: s.body})
 	if err != nil {

@@ -18,7 +18,6 @@ type outlet interface {
 	Cut()
 }
 
-// sessionResult is the result of a session.
 type sessionResult uint8
 
 const (

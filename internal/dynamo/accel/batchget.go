@@ -28,7 +28,6 @@ type batch struct {
 	bytes []byte // the cache keys, concatenated
 }
 
-// batchPart is the part of the request for one table.
 type batchPart struct {
 	quoted     []byte // the table's name as in the request
 	t          *table
@@ -174,7 +173,6 @@ func (c *call) parseBatch(items, capacity []byte) bool {
 	return !it.Err() && len(b.keys) > 0 && !b.hasDuplicates() && !(expressions && legacy)
 }
 
-// countParts returns the number of parts for a table.
 func (b *batch) countParts(t *table) (n int) {
 	for i := range b.parts {
 		if b.parts[i].t.name == t.name {

@@ -20,7 +20,6 @@ type group struct {
 	tables        []*table
 }
 
-// add adds the write of an item.
 func (g *group) add(t *table, key itemKey, ch change) {
 	g.tags = append(g.tags, t.itemTag(key.bytes), t.partitionTag(key.hash()))
 	g.watch = append(g.watch, t.purgeTag(key.hash()))

@@ -79,7 +79,6 @@ func (t *table) appendPrefix(dst []byte, kind byte) []byte {
 // prefixLen is the length of appendPrefix's result.
 const prefixLen = 5
 
-// cacheKey returns the cache key of an item.
 func (t *table) cacheKey(k itemKey) []byte {
 	return append(t.appendPrefix(make([]byte, 0, prefixLen+len(k.bytes)), keyItem), k.bytes...)
 }

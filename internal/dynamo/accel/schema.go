@@ -96,7 +96,6 @@ func (t *table) projectsIntoKey(p *expr.Projection) bool {
 	return false
 }
 
-// eachGlobalIndex calls f for each global index.
 func (t *table) eachGlobalIndex(f func(*index)) {
 	for _, ix := range t.indexes {
 		if ix.global {

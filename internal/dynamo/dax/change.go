@@ -40,7 +40,6 @@ func (k *call) putItem() {
 // updateItem changes attributes of an item, or creates it.
 func (k *call) updateItem() { k.changeByKey(&headUpdateItem, updateOptions) }
 
-// deleteItem deletes an item.
 func (k *call) deleteItem() { k.changeByKey(&headDeleteItem, putOptions) }
 
 func (k *call) changeByKey(head *http1.Request, wanted uint32) {

@@ -39,7 +39,6 @@ func (k *call) query() {
 	k.servePage(&headQuery, body, queryOptions)
 }
 
-// scanItems returns the items of a table.
 func (k *call) scanItems() {
 	if table, ok := k.table(wire.Read); ok {
 		k.servePage(&headScan, appendTable(k.scratch.body[:0], table), scanOptions)

@@ -36,7 +36,6 @@ const maxBody = attr.MaxText
 
 var errTooLong = attr.ErrTooLong
 
-// checkLength returns an error if body is too long.
 func checkLength(body []byte) error {
 	if len(body) > maxBody {
 		return errTooLong

@@ -28,13 +28,11 @@ type consumed struct {
 	kind string
 }
 
-// write adds the cost of a change.
 func (s *consumed) write(c *change) {
 	s.table += writeUnits(max(c.old.size, c.new.size))
 	s.writeIndexCosts(c)
 }
 
-// writeIndexCosts adds the cost of a change in the indexes.
 func (s *consumed) writeIndexCosts(c *change) {
 	for _, a := range c.indexes {
 		s.addIndexCost(a)
@@ -134,7 +132,6 @@ func (s *consumed) appendVectors(dst []byte) []byte {
 	return dst
 }
 
-// appendAllConsumed appends a list of ConsumedCapacity.
 func appendAllConsumed(dst []byte, mode capacityMode, all []*consumed) []byte {
 	dst = append(dst, '[')
 	for i, s := range all {

@@ -63,7 +63,6 @@ func inStatement(i int, err error) error {
 	return wire.Invalid("Validation failed in TransactStatements[%d]: %s", i, fault.Message)
 }
 
-// translateAll translates the statements.
 func translateAll(r *executeManyRequest) ([]*batchStatement, error) {
 	statements := make([]*batchStatement, len(r.Statements))
 	for i := range statements {

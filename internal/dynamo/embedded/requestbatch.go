@@ -48,7 +48,6 @@ func elements(list []byte) (texts [][]byte) {
 	return texts
 }
 
-// parseBatchGetItem reads a BatchGetItem.
 func parseBatchGetItem(body []byte) (r batchGetRequest, err error) {
 	var f fields
 	readFields(&f, body, batchGetFields)
@@ -165,7 +164,6 @@ func writtenNumber(key []byte, name string) (number []byte) {
 	return number
 }
 
-// parseBatchWriteItem reads a BatchWriteItem.
 func parseBatchWriteItem(body []byte) (r batchWriteRequest, err error) {
 	var f fields
 	readFields(&f, body, batchWriteFields)

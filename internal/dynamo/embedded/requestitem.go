@@ -18,7 +18,6 @@ var (
 
 var errReturnValues = wire.Invalid("ReturnValues can only be ALL_OLD or NONE")
 
-// parseGetItem reads a GetItem.
 func parseGetItem(body []byte) (r getRequest, err error) {
 	var f fields
 	readFields(&f, body, getFields)
@@ -38,7 +37,6 @@ func parseGetItem(body []byte) (r getRequest, err error) {
 	return r, err
 }
 
-// parsePutItem reads a PutItem.
 func parsePutItem(body []byte) (writeRequest, error) {
 	var f fields
 	readFields(&f, body, putFields)
@@ -58,7 +56,6 @@ func parsePutItem(body []byte) (writeRequest, error) {
 	return w, w.readConditions(&f)
 }
 
-// parseDeleteItem reads a DeleteItem.
 func parseDeleteItem(body []byte) (writeRequest, error) {
 	var f fields
 	readFields(&f, body, deleteFields)
@@ -75,7 +72,6 @@ func parseDeleteItem(body []byte) (writeRequest, error) {
 	return w, w.readConditions(&f)
 }
 
-// parseUpdateItem reads an UpdateItem.
 func parseUpdateItem(body []byte) (writeRequest, error) {
 	var f fields
 	readFields(&f, body, updateFields)

@@ -16,7 +16,6 @@ var (
 	scanFields  = readsFields | fieldsOf(fieldSegment, fieldSegments, fieldScanFilter)
 )
 
-// parseQuery reads a Query.
 func parseQuery(body []byte) (queryRequest, error) {
 	var f fields
 	readFields(&f, body, queryFields)
@@ -52,7 +51,6 @@ func parseQuery(body []byte) (queryRequest, error) {
 	return r, r.checkSelect(&f)
 }
 
-// parseScan reads a Scan.
 func parseScan(body []byte) (queryRequest, error) {
 	var f fields
 	readFields(&f, body, scanFields)

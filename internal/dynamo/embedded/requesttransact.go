@@ -78,7 +78,6 @@ func (f *fields) action() (w writeRequest, err error) {
 	return w, w.checkSize()
 }
 
-// parseTransactGetItems reads a TransactGetItems.
 func parseTransactGetItems(body []byte) (r transactGetRequest, err error) {
 	var f fields
 	readFields(&f, body, transactGetFields)

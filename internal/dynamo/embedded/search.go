@@ -18,7 +18,6 @@ const (
 	maxSearchAnswer = 16 << 20
 )
 
-// searchRequest is a SearchVectors.
 type searchRequest struct {
 	Table, Index string
 	Vector       []byte // a list of attribute values

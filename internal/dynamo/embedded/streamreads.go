@@ -38,12 +38,10 @@ var errSequence = wire.Invalid("One or more parameter values were invalid: Inval
 var errTrimmed = &wire.Error{Type: "TrimmedDataAccessException",
 	Message: "The data you are trying to access has been trimmed"}
 
-// streamARN returns the ARN of a stream.
 func (s *Store) streamARN(info *catalog.Stream) string {
 	return s.place().Stream(info.Table, info.Label)
 }
 
-// stream returns the stream with the ARN.
 func (s *Store) stream(arn string) (*stream, error) {
 	table, label, ok := catalog.ParseStream(arn)
 	if !ok {

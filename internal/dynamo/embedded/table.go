@@ -97,7 +97,6 @@ func (set tableSet) release() {
 	}
 }
 
-// loadTables reads the catalog.
 func (s *Store) loadTables() error {
 	tables := map[string]*table{}
 	prefix := []byte{spaceCatalog}

@@ -79,7 +79,6 @@ func (t *token) lookup(r disk.Reader, now time.Time) (sizes []int, found bool, e
 	return sizes, true, nil
 }
 
-// remember adds the token to the edit.
 func (e *edit) remember(t *token, now time.Time, sizes []int) {
 	record := binary.BigEndian.AppendUint64(nil, uint64(now.UnixNano()))
 	record = append(record, t.hash[:]...)

@@ -63,7 +63,6 @@ func ParseUpdate(text []byte, names *Names, values *Values) (*Update, error) {
 	return u, nil
 }
 
-// actions reads the actions of one clause.
 func (p *parser) actions(clause Clause, u *Update) bool {
 	for {
 		a := Action{Clause: clause}

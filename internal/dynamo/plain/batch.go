@@ -39,7 +39,6 @@ type batch struct {
 	gathered atomic.Int64 // size of the replies so far
 }
 
-// batchTable is one table of a batch.
 type batchTable struct {
 	quoted  []byte // the table's name as the client wrote it
 	options []byte // for reads: the object that holds Keys

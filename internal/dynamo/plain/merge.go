@@ -80,7 +80,6 @@ type merged struct {
 	errors      []byte      // elements of Errors
 }
 
-// tableList is the list of one table.
 type tableList struct {
 	quoted   []byte
 	elements [][]byte

@@ -76,7 +76,6 @@ const lastResolution = 100 * time.Millisecond
 
 func newStats() *stats { return &stats{start: time.Now(), durations: telemetry.NewHistogram()} }
 
-// record records the reply to an exchange.
 func (s *stats) record(x *edge.Exchange) {
 	if x.Reply.Status != http.StatusOK {
 		return

@@ -84,7 +84,6 @@ var operations = map[string]*operation{
 	"GetRecords":       {getRecords, allFaults},
 }
 
-// allFaults reports all faults.
 func allFaults(_ []byte, faults []fault) *wire.Error { return refuse(faults...) }
 
 // find returns the fault of the request's member called label, or nil.

@@ -68,7 +68,6 @@ func member(name string, s *shape) field {
 	return field{name: name, label: string(name[0]|0x20) + name[1:], shape: s}
 }
 
-// required returns a required field.
 func required(name string, s *shape) field {
 	f := member(name, s)
 	f.required = true

@@ -7,10 +7,8 @@ import (
 	"sync"
 )
 
-// buffers are read buffers.
 var buffers = sync.Pool{New: func() any { b := make([]byte, readSize); return &b }}
 
-// readSize is the size of a read.
 const readSize = 4 * BlockSize
 
 // Reader is an open body. It is used by one goroutine, and remains readable after the body

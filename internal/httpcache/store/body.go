@@ -39,7 +39,6 @@ const (
 	fixed // it has moved, or will not move
 )
 
-// onDisk returns a body that is in a file.
 func onDisk(f *disk.File) *Body { return &Body{file: f, length: f.Len()} }
 
 // Open opens a body that is on disk.

@@ -178,7 +178,6 @@ func (r *Resource) inMemory() bool {
 	return len(r.markers) > 0 || slices.ContainsFunc(r.variants, func(o *Object) bool { return !o.OnDisk() })
 }
 
-// has reports whether o is one of the variants.
 func (r *Resource) has(o *Object) bool { return slices.Contains(r.variants, o) }
 
 // weight returns roughly the heap memory of the resource.

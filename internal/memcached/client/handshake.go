@@ -178,7 +178,6 @@ func (c *conn) roundTrip(cmd *wire.Command) error {
 	return c.readLine()
 }
 
-// readLine reads one line.
 func (c *conn) readLine() error {
 	line, err := c.readUntil(c.in.Line)
 	if err == nil && !c.reply.Parse(line) {

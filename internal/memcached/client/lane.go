@@ -271,7 +271,6 @@ func (l *lane) detach(c *conn) []*Call {
 	return calls
 }
 
-// close closes the lane.
 func (l *lane) close() {
 	l.mu.Lock()
 	l.state = closed

@@ -207,7 +207,6 @@ func (c *conn) value(frame []*Call, r *wire.Reply) error {
 	return nil
 }
 
-// endValue ends a value.
 func (c *conn) endValue(value []byte) error {
 	c.valuing = false
 	if c.receiver != nil {

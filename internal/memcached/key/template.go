@@ -85,7 +85,6 @@ func Parse(text string, p *Path) (*Template, error) {
 	return t, nil
 }
 
-// literal adds text.
 func (t *Template) literal(s string) {
 	if n := len(t.parts); n > 0 && t.parts[n-1].from == fromText {
 		t.parts[n-1].text += s

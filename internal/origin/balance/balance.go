@@ -220,7 +220,6 @@ func (e *Ejection) fill() {
 	}
 }
 
-// check returns the errors in cfg.
 func (cfg *Config) check() (errs []error) {
 	f := func(ok bool, format string, args ...any) {
 		if !ok {

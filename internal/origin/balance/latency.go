@@ -78,7 +78,6 @@ const (
 	quantileLeast   = 100
 )
 
-// bucket returns the bucket of a duration.
 func bucket(d time.Duration) int {
 	n := uint64(max(d, 4))
 	power := bits.Len64(n) - 1

@@ -98,7 +98,6 @@ func (p *printer) in(dst []byte, r *cbor.Reader) []byte {
 	return append(dst, ')')
 }
 
-// call writes a function call.
 func (p *printer) call(dst []byte, r *cbor.Reader, op int64, operands int) []byte {
 	dst = append(append(dst, function[op]...), '(')
 	for i := range operands {

@@ -273,7 +273,6 @@ func checkClass(class string) error {
 	return nil
 }
 
-// table returns the new table.
 func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Table {
 	t := &Table{
 		Name: r.name, Created: now, Status: Active, Key: key,

@@ -74,7 +74,6 @@ func (o *object) pair(name, first string, a int64, second string, b int64) {
 	o.dst = in.close()
 }
 
-// each writes a list.
 func each[T any](o *object, name string, all []T, write func(o *object, t T)) {
 	o.name(name)
 	o.dst = append(o.dst, '[')

@@ -23,7 +23,6 @@ type indexSpec struct {
 	warm       warmSpec
 }
 
-// readIndexes reads a list of indexes.
 func readIndexes(v []byte, local bool) ([]indexSpec, error) {
 	var out []indexSpec
 	for _, e := range elements(v) {
@@ -74,7 +73,6 @@ func (x *indexSpec) readCapacity(provisioned, onDemand, warm []byte) (err error)
 	return err
 }
 
-// check checks a projection.
 func (p *Projection) check() error {
 	switch {
 	case p.Type == "":

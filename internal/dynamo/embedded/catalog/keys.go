@@ -16,7 +16,6 @@ type element struct {
 	hash bool // HASH rather than RANGE
 }
 
-// readKeySchema reads a KeySchema.
 func readKeySchema(v []byte) ([]element, error) {
 	var out []element
 	for _, e := range elements(v) {
@@ -78,7 +77,6 @@ func names(schema []element) []string {
 	return out
 }
 
-// tableKey returns the key of a table.
 func tableKey(schema []element, defs definitions) (Key, error) {
 	if len(schema) > len(defs) {
 		return Key{}, wire.Invalid("Invalid KeySchema: Some index key attribute have no definition")

@@ -58,7 +58,6 @@ func whole(v []byte) int64 {
 	return int64(max(math.MinInt64, min(f, math.MaxInt64/2)))
 }
 
-// elements returns the elements of a list.
 func elements(v []byte) [][]byte {
 	var out [][]byte
 	for it := wire.Array(v); it.Next(); {
@@ -67,7 +66,6 @@ func elements(v []byte) [][]byte {
 	return out
 }
 
-// texts reads a list of strings.
 func texts(v []byte) []string {
 	var out []string
 	for _, e := range elements(v) {

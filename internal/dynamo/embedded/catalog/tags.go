@@ -25,7 +25,6 @@ type tagList struct {
 	valueless []int // indexes of tags without a value
 }
 
-// readTags reads a list of tags.
 func readTags(v []byte) (l tagList, err error) {
 	for i, e := range elements(v) {
 		m, err := members(e, "Key", "Value")
@@ -91,7 +90,6 @@ func tagText(s string) bool {
 	})
 }
 
-// sortTags sorts tags by key.
 func sortTags(tags []Tag) []Tag {
 	slices.SortFunc(tags, func(a, b Tag) int { return strings.Compare(a.Key, b.Key) })
 	return tags

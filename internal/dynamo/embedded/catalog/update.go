@@ -35,7 +35,6 @@ type indexUpdate struct {
 	remove string
 }
 
-// name returns the name of the index.
 func (u *indexUpdate) name() string {
 	switch {
 	case u.create != nil:
@@ -261,7 +260,6 @@ func (r *UpdateRequest) checkAlone() error {
 	return nil
 }
 
-// changesIndexes reports whether an index is created or deleted.
 func (r *UpdateRequest) changesIndexes() bool { return r.countIndexChanges() > 0 }
 
 // countIndexChanges returns the number of indexes that are created or deleted.

@@ -202,7 +202,6 @@ func (f *logFile) synced(err error) error {
 	return f.fs.integrity.logSynced(f.state)
 }
 
-// manifestFile is a manifest.
 type manifestFile struct {
 	*writtenFile
 	state manifestState
