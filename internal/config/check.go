@@ -129,14 +129,19 @@ func (k *checker) tls(path string, t *TLS) {
 			k.failf(path, "certificate and key can't be used: %v", err)
 		}
 	}
-	if t.ClientCA == "" {
+	k.authorities(path+".client_ca", t.ClientCA)
+}
+
+// authorities checks a file with certificates of authorities. An empty name is skipped.
+func (k *checker) authorities(path, file string) {
+	if file == "" {
 		return
 	}
-	data, err := os.ReadFile(k.config.Resolve(t.ClientCA))
+	data, err := os.ReadFile(k.config.Resolve(file))
 	if err != nil {
-		k.failf(path+".client_ca", "can't be read: %v", err)
+		k.failf(path, "can't be read: %v", err)
 	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		k.failf(path+".client_ca", "holds no PEM certificate")
+		k.failf(path, "holds no PEM certificate")
 	}
 }
 

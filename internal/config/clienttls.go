@@ -2,8 +2,6 @@ package config
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"os"
 )
 
 // clientTLS checks the files for TLS connections that Kasoku makes: authorities, certificate
@@ -19,13 +17,18 @@ func (k *checker) clientTLS(path, ca, cert, key string) {
 			k.failf(path, "certificate and key can't be used: %v", err)
 		}
 	}
-	if ca == "" {
-		return
+	k.authorities(path+".ca", ca)
+}
+
+// destination reports a URL of an origin that leads back to the service, or has a path.
+func (k *checker) destination(path string, u interface {
+	reaches(listener Address) bool
+	path() string
+}, listen Address) {
+	if u.reaches(listen) {
+		k.failf(path, "%s is this service's own listener: each request would return to it for ever", u)
 	}
-	data, err := os.ReadFile(k.config.Resolve(ca))
-	if err != nil {
-		k.failf(path+".ca", "can't be read: %v", err)
-	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		k.failf(path+".ca", "holds no PEM certificate")
+	if rest := u.path(); rest != "" && rest != "/" {
+		k.failf(path, "has the path %s; requests are forwarded with their own path", rest)
 	}
 }

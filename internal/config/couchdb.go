@@ -122,12 +122,7 @@ func (k *checker) node(path string, u URL, before []URL, listen Address) {
 	if u == "" {
 		return // already reported
 	}
-	if u.reaches(listen) {
-		k.failf(path, "%s is this service's own listener: each request would return to it for ever", u)
-	}
-	if rest := u.path(); rest != "" && rest != "/" {
-		k.failf(path, "has the path %s; requests are forwarded with their own path", rest)
-	}
+	k.destination(path, u, listen)
 	same := func(o URL) bool { return strings.TrimSuffix(o.String(), "/") == strings.TrimSuffix(u.String(), "/") }
 	if j := slices.IndexFunc(before, same); j >= 0 {
 		k.failf(path, "%s is already nodes[%d]", u, j)

@@ -201,12 +201,7 @@ func (k *checker) httpOrigin(path string, list []HTTPOrigin, i int, listen Addre
 	if u == "" {
 		return // already reported
 	}
-	if u.reaches(listen) {
-		k.failf(path, "%s is this service's own listener: each request would return to it for ever", u)
-	}
-	if rest := u.path(); rest != "" && rest != "/" {
-		k.failf(path, "has the path %s; requests are forwarded with their own path", rest)
-	}
+	k.destination(path, u, listen)
 	if j := slices.IndexFunc(list[:i], func(o HTTPOrigin) bool { return o.URL == u }); j >= 0 {
 		name := path[strings.LastIndexByte(path, '.')+1 : strings.LastIndexByte(path, '[')]
 		k.failf(path, "%s is already %s[%d]; to send more requests there, give it a weight", u, name, j)

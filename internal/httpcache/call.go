@@ -83,7 +83,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.opt = &c.set.options
 	c.progress, c.joined, c.out.built = progress{}, joinedFlights{}, false
 	x.Record.Service = s.name
-	x.Record.Operation = operation(x.Request.Method)
+	x.Record.Operation = Operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
 	x.RecordUser()
 }
@@ -108,24 +108,15 @@ func (c *call) end() {
 // keepText is the size of the largest scratch that is kept for the next exchange.
 const keepText = 64 << 10
 
-// operation returns the name of a common method, and "other" for the rest: clients must not
+// Operation returns the name of a common method, and "other" for the rest: clients must not
 // fill logs and metrics with names of their own.
-func operation(method []byte) string {
-	switch string(method) {
-	case http.MethodGet:
-		return http.MethodGet
-	case http.MethodHead:
-		return http.MethodHead
-	case http.MethodPost:
-		return http.MethodPost
-	case http.MethodPut:
-		return http.MethodPut
-	case http.MethodDelete:
-		return http.MethodDelete
-	case http.MethodPatch:
-		return http.MethodPatch
-	case http.MethodOptions:
-		return http.MethodOptions
+func Operation(method []byte) string {
+	for _, m := range [...]string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions,
+	} {
+		if string(method) == m {
+			return m
+		}
 	}
 	return "other"
 }

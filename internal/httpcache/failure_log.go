@@ -11,7 +11,7 @@ import (
 // path of the target, since the query may contain secrets.
 func (s *Service) logOriginFault(method, target []byte, header http1.Fields, err error) {
 	path, _, _ := bytes.Cut(target, []byte{'?'})
-	s.failures.Log(s.log, err, slog.String("operation", operation(method)), slog.String("path", string(path)),
+	s.failures.Log(s.log, err, slog.String("operation", Operation(method)), slog.String("path", string(path)),
 		slog.String("request_id", string(header.Get("X-Request-Id"))))
 }
 
@@ -20,6 +20,6 @@ func (c *call) logCut(err error) {
 	c.svc.metrics.cut.Inc()
 	c.x.Record.Error = err.Error()
 	r := &c.x.Request
-	c.svc.failures.Log(c.svc.log, err, slog.String("operation", operation(r.Method)), slog.String("path", string(r.Path)),
+	c.svc.failures.Log(c.svc.log, err, slog.String("operation", Operation(r.Method)), slog.String("path", string(r.Path)),
 		slog.String("request_id", string(c.x.Record.RequestID)))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
@@ -51,7 +52,7 @@ func (s *Service) enter(x *edge.Exchange) *call {
 	c := s.calls.Get().(*call)
 	c.x, c.set = x, s.settings.Load()
 	r := &x.Record
-	r.Service, r.Path, r.Operation = s.name, x.Request.Path, operation(x.Request.Method)
+	r.Service, r.Path, r.Operation = s.name, x.Request.Path, httpcache.Operation(x.Request.Method)
 	x.RecordUser()
 	return c
 }
@@ -172,17 +173,4 @@ var wordsType = []byte("text/plain; charset=utf-8")
 func (c *call) answered(why Reason) {
 	c.x.Record.Decision, c.x.Record.Reason = why.Info().Decision, why.Info().Name
 	c.svc.metrics.answered(why)
-}
-
-// operation returns a method's name if it is a common one, so that clients can't fill logs
-// and metrics with names of their own.
-func operation(method []byte) string {
-	for _, m := range [...]string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions,
-	} {
-		if string(method) == m {
-			return m
-		}
-	}
-	return "other"
 }

@@ -1,13 +1,13 @@
 package memcached
 
 import (
-	"crypto/tls"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // retireAfter is how long a client is kept open after a reload has replaced it: requests in
@@ -64,17 +64,5 @@ func sameValues(a, b *Config) bool {
 }
 
 func sameServers(a, b []client.Server) bool {
-	return slices.EqualFunc(a, b, func(x, y client.Server) bool { return x.Address == y.Address && sameTLS(x.TLS, y.TLS) })
-}
-
-// sameTLS compares two configurations. A pool of certificates holds functions, which
-// reflect.DeepEqual reports as different.
-func sameTLS(a, b *tls.Config) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	a, b = a.Clone(), b.Clone()
-	same := a.RootCAs.Equal(b.RootCAs)
-	a.RootCAs, b.RootCAs = nil, nil
-	return same && reflect.DeepEqual(a, b)
+	return slices.EqualFunc(a, b, func(x, y client.Server) bool { return x.Address == y.Address && balance.SameTLS(x.TLS, y.TLS) })
 }

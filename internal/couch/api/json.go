@@ -1,8 +1,8 @@
 package api
 
 import (
-	"unicode/utf16"
-	"unicode/utf8"
+	"bytes"
+	"encoding/json"
 )
 
 // Members iterates over the members of an object in place. The object must be valid JSON.
@@ -123,69 +123,11 @@ func quoted(b []byte) []byte {
 
 // unquote returns the content of a quoted string. It uses scratch if there are escapes.
 func unquote(text []byte, scratch *[]byte) []byte {
-	text = text[1 : len(text)-1]
-	plain := true
-	for _, c := range text {
-		plain = plain && c != '\\'
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text[1 : len(text)-1]
 	}
-	if plain {
-		return text
-	}
-	out := (*scratch)[:0]
-	for len(text) > 0 {
-		if text[0] != '\\' {
-			out = append(out, text[0])
-			text = text[1:]
-			continue
-		}
-		out, text = appendEscape(out, text)
-	}
-	*scratch = out
-	return out
-}
-
-// appendEscape appends the character of the escape at the beginning of text.
-func appendEscape(out, text []byte) (_, rest []byte) {
-	switch c := text[1]; c {
-	case 'b':
-		return append(out, '\b'), text[2:]
-	case 'f':
-		return append(out, '\f'), text[2:]
-	case 'n':
-		return append(out, '\n'), text[2:]
-	case 'r':
-		return append(out, '\r'), text[2:]
-	case 't':
-		return append(out, '\t'), text[2:]
-	case 'u':
-	default:
-		return append(out, c), text[2:]
-	}
-	r, text := hex4(text[2:]), text[6:]
-	if utf16.IsSurrogate(r) {
-		pair := rune(utf8.RuneError)
-		if len(text) >= 6 && text[0] == '\\' && text[1] == 'u' {
-			pair = utf16.DecodeRune(r, hex4(text[2:]))
-		}
-		if pair != utf8.RuneError {
-			text = text[6:]
-		}
-		r = pair
-	}
-	return utf8.AppendRune(out, r), text
-}
-
-func hex4(b []byte) (r rune) {
-	for _, c := range b[:4] {
-		switch {
-		case c <= '9':
-			c -= '0'
-		case c <= 'F':
-			c -= 'A' - 10
-		default:
-			c -= 'a' - 10
-		}
-		r = r<<4 | rune(c)
-	}
-	return r
+	var s string
+	_ = json.Unmarshal(text, &s) // it is valid
+	*scratch = append((*scratch)[:0], s...)
+	return *scratch
 }

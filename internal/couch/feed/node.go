@@ -70,7 +70,12 @@ var errGarbled = errors.New("the node's answer is not a feed")
 
 // get sends a small request with the feed's credentials.
 func (s *source) get(ctx context.Context, method, target string) (*Answer, error) {
-	a, err := s.ask(ctx, &Request{Node: s.node, Method: method, Target: target, Header: s.header, OwnCredentials: s.ownCredentials})
+	return s.send(ctx, &Request{Method: method, Target: target})
+}
+
+func (s *source) send(ctx context.Context, r *Request) (*Answer, error) {
+	r.Node, r.Header, r.OwnCredentials = s.node, s.header, s.ownCredentials
+	a, err := s.ask(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +118,7 @@ func (s *source) revision(ctx context.Context) (string, error) {
 }
 
 func (s *source) changes(ctx context.Context, options, since string) (*Answer, error) {
-	a, err := s.ask(ctx, &Request{Node: s.node, Method: s.method, Target: s.target(options, since), Header: s.header, OwnCredentials: s.ownCredentials, Body: s.body})
-	if err != nil {
-		return nil, err
-	}
-	if a.Status != http.StatusOK {
-		a.Body.Close()
-		return nil, refusal(a.Status)
-	}
-	return a, nil
+	return s.send(ctx, &Request{Method: s.method, Target: s.target(options, since), Body: s.body})
 }
 
 // watchedReader ends a request after a period of silence.

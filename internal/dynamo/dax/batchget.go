@@ -25,7 +25,7 @@ var headBatchGetItem = requestHead("BatchGetItem")
 
 // batchGetItem returns items by their keys.
 func (k *call) batchGetItem() {
-	tables, ok := k.batchGetBody()
+	tables, ok := k.batchBody(wire.Read, optionSet(optCapacity), k.appendBatchKeys, k.failRequest)
 	if !ok {
 		return
 	}
@@ -35,30 +35,29 @@ func (k *call) batchGetItem() {
 	})
 }
 
-// batchGetBody builds the request in DynamoDB's JSON. It returns false if it has failed the
+// batchBody builds the request in DynamoDB's JSON. appendPart reads and appends the part for
+// a table; fail fails the call with its error. batchBody returns false if it has failed the
 // call.
-func (k *call) batchGetBody() (tables []batchTable, ok bool) {
+func (k *call) batchBody(access wire.Access, options uint32, appendPart func(b []byte, t *batchTable) ([]byte, error), fail func(error)) (tables []batchTable, ok bool) {
 	b := append(k.scratch.body[:0], `{"RequestItems":{`...)
 	defer func() { k.scratch.body = b }()
 	n := k.args.Map()
 	for k.args.More(&n) {
-		t, ok := k.readTable(len(tables), wire.Read)
+		t, ok := k.readTable(len(tables), access)
 		if !ok {
 			return nil, false
 		}
 		if len(tables) > 0 {
 			b = append(b, ',')
 		}
-		b = append(wire.AppendQuoted(b, t.name), ":{"...)
 		var err error
-		if b, err = k.appendBatchKeys(b, &t); err != nil {
-			k.failRequest(err)
+		if b, err = appendPart(append(wire.AppendQuoted(b, t.name), ':'), &t); err != nil {
+			fail(err)
 			return nil, false
 		}
-		b = append(b, '}')
 		tables = append(tables, t)
 	}
-	b = k.appendCommon(append(b, '}'), optionSet(optCapacity))
+	b = k.appendCommon(append(b, '}'), options)
 	if err := k.args.Close(); err != nil {
 		k.failRequest(err)
 		return nil, false
@@ -97,7 +96,7 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 	if n := k.args.Array(); n != 3 {
 		k.args.Fail("the request for a table has %d parts, not 3", n)
 	}
-	b = strconv.AppendBool(append(b, `"ConsistentRead":`...), k.args.Bool())
+	b = strconv.AppendBool(append(b, `{"ConsistentRead":`...), k.args.Bool())
 	if !k.args.Null() {
 		w := &k.scratch.words
 		w.Reset()
@@ -121,7 +120,7 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 		}
 		b = append(b, '}')
 	}
-	return append(b, ']'), k.args.Err()
+	return append(b, "]}"...), k.args.Err()
 }
 
 // appendBatch appends the reply: items and unprocessed keys by table, then the consumed

@@ -19,7 +19,12 @@ var headBatchWriteItem = requestHead("BatchWriteItem")
 // It retries unprocessed writes itself, because some clients return them incorrectly to
 // their users: without their keys, or with additional members.
 func (k *call) batchWriteItem() {
-	tables, requests, ok := k.batchWriteBody()
+	requests := 0
+	tables, ok := k.batchBody(wire.Write, optionSet(optCapacity, optMetrics), func(b []byte, t *batchTable) ([]byte, error) {
+		b, writes, err := k.appendWrites(b, t)
+		requests += writes
+		return b, err
+	}, k.failItem)
 	if !ok {
 		return
 	}
@@ -49,42 +54,10 @@ func (k *call) batchWriteItem() {
 	}
 }
 
-// batchWriteBody builds the request in DynamoDB's JSON and returns the number of its writes.
-// It returns false if it has failed the call.
-func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
-	b := append(k.scratch.body[:0], `{"RequestItems":{`...)
-	defer func() { k.scratch.body = b }()
-	n := k.args.Map()
-	for k.args.More(&n) {
-		t, ok := k.readTable(len(tables), wire.Write)
-		if !ok {
-			return nil, 0, false
-		}
-		if len(tables) > 0 {
-			b = append(b, ',')
-		}
-		b = append(wire.AppendQuoted(b, t.name), ":["...)
-		var writes int
-		var err error
-		if b, writes, err = k.appendWrites(b, &t); err != nil {
-			k.failItem(err)
-			return nil, 0, false
-		}
-		b = append(b, ']')
-		requests += writes
-		tables = append(tables, t)
-	}
-	b = k.appendCommon(append(b, '}'), optionSet(optCapacity, optMetrics))
-	if err := k.args.Close(); err != nil {
-		k.failRequest(err)
-		return nil, 0, false
-	}
-	return tables, requests, true
-}
-
 // appendWrites reads and appends the writes to a table: keys, each followed by an item, or
 // by null to delete.
 func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err error) {
+	b = append(b, '[')
 	n := k.args.Array()
 	for k.args.More(&n) {
 		if writes > 0 {
@@ -108,7 +81,7 @@ func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err 
 			return b, writes, err
 		}
 	}
-	return b, writes, k.args.Err()
+	return append(b, ']'), writes, k.args.Err()
 }
 
 // batchWrite is the accumulated result of a batch.

@@ -36,31 +36,12 @@ func (r *reply) end() []byte {
 type capacity struct{ table, units, read, write, own, global, local []byte }
 
 func (c *capacity) parse(json []byte) error {
-	*c = capacity{}
-	it := wire.Object(json)
-	for it.Next() {
-		v := it.Value()
-		if wire.Kind(v) == 'n' {
-			continue
-		}
-		switch name := it.Name(); {
-		case wire.NameIs(name, "TableName"):
-			c.table = v
-		case wire.NameIs(name, "CapacityUnits"):
-			c.units = v
-		case wire.NameIs(name, "ReadCapacityUnits"):
-			c.read = v
-		case wire.NameIs(name, "WriteCapacityUnits"):
-			c.write = v
-		case wire.NameIs(name, "Table"):
-			c.own = v
-		case wire.NameIs(name, "GlobalSecondaryIndexes"):
-			c.global = v
-		case wire.NameIs(name, "LocalSecondaryIndexes"):
-			c.local = v
-		}
+	*c = capacity{
+		table: memberOf(json, "TableName"),
+		units: memberOf(json, "CapacityUnits"), read: memberOf(json, "ReadCapacityUnits"), write: memberOf(json, "WriteCapacityUnits"),
+		own: memberOf(json, "Table"), global: memberOf(json, "GlobalSecondaryIndexes"), local: memberOf(json, "LocalSecondaryIndexes"),
 	}
-	if it.Err() || c.table == nil {
+	if c.table == nil {
 		return errAnswer
 	}
 	return nil

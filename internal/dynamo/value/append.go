@@ -2,6 +2,7 @@ package value
 
 import (
 	"encoding/base64"
+	"strconv"
 	"unsafe"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -14,33 +15,31 @@ func (v *Value) Append(dst []byte) []byte {
 	dst = append(dst, '"', ':')
 	switch v.Type {
 	case Bool:
-		dst = appendBool(dst, v.Bool)
+		dst = strconv.AppendBool(dst, v.Bool)
 	case Null:
-		dst = appendBool(dst, true)
+		dst = append(dst, "true"...)
 	case StringSet, NumberSet, BinarySet:
-		dst = append(dst, '[')
-		for i := range v.Items {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = v.Items[i].appendScalar(dst)
-		}
-		dst = append(dst, ']')
+		dst = v.appendItems(dst, (*Value).appendScalar)
 	case List:
-		dst = append(dst, '[')
-		for i := range v.Items {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = v.Items[i].Append(dst)
-		}
-		dst = append(dst, ']')
+		dst = v.appendItems(dst, (*Value).Append)
 	case Map:
 		dst = v.AppendItem(dst)
 	default:
 		dst = v.appendScalar(dst)
 	}
 	return append(dst, '}')
+}
+
+// appendItems appends the elements of a set or a List.
+func (v *Value) appendItems(dst []byte, element func(v *Value, dst []byte) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range v.Items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = element(&v.Items[i], dst)
+	}
+	return append(dst, ']')
 }
 
 // AppendItem appends a Map as an item: {"a":{"S":"x"}}.
@@ -71,11 +70,4 @@ func (v *Value) appendScalar(dst []byte) []byte {
 		return append(dst, '"')
 	}
 	return wire.AppendQuoted(dst, v.Text)
-}
-
-func appendBool(dst []byte, b bool) []byte {
-	if b {
-		return append(dst, "true"...)
-	}
-	return append(dst, "false"...)
 }

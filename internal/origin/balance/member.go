@@ -73,7 +73,7 @@ func transportConfig(cfg *Config, i int) origin.TransportConfig {
 // matches reports whether the member can be kept as the ith of a configuration.
 func (m *member) matches(cfg *Config, i int) bool {
 	was, is := m.transportConfig, transportConfig(cfg, i)
-	if !sameTLS(was.TLS, is.TLS) {
+	if !SameTLS(was.TLS, is.TLS) {
 		return false
 	}
 	was.TLS, is.TLS = nil, nil

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// sameTLS reports whether two configurations have the same content, as two made from the
+// SameTLS reports whether two configurations have the same content, as two made from the
 // same files do. Functions can't be compared: a caller that sets one must pass the same
 // configuration again for its members to be kept.
-func sameTLS(a, b *tls.Config) bool {
+func SameTLS(a, b *tls.Config) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}

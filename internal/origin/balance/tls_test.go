@@ -67,7 +67,7 @@ func TestSameTLS(t *testing.T) {
 	one := pair(t, cert, key)
 	f := func(name string, a, b *tls.Config, want bool) {
 		t.Helper()
-		if got := sameTLS(a, b); got != want {
+		if got := SameTLS(a, b); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
