@@ -38,10 +38,7 @@ func (n *couchService) origins(s *config.Service) string {
 }
 
 func (n *couchService) pending(_ *config.Config, s *config.Service, path string) []string {
-	if s.CouchDB.ProxyProtocol != n.proxied {
-		return []string{path + ".proxy_protocol"}
-	}
-	return nil
+	return pendingProxy(path, n.proxied, s.CouchDB.ProxyProtocol)
 }
 
 // nodeURLs returns the nodes' addresses, which name the members of the group.

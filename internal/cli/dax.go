@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // daxListener is a service's listener for DAX clients. It is complete before it is put into
@@ -198,10 +199,7 @@ func (n *Node) endDAX(ctx context.Context, front *daxListener) error {
 	defer front.lists.Close()
 	if front.server.Drain() {
 		for until := time.Now().Add(dax.DrainTime); front.server.Open() > 0 && time.Now().Before(until) && ctx.Err() == nil; {
-			select {
-			case <-time.After(leavePause):
-			case <-ctx.Done():
-			}
+			pause.For(ctx, leavePause)
 		}
 	}
 	return front.server.Shutdown(ctx)

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/kasoku/kasoku/internal/config"
 )
 
 // portOf matches the listeners' addresses, which tests replace because the ports may be in use.
@@ -32,7 +30,7 @@ func TestExamplesRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := config.Load(file); err != nil {
+			if _, err := load(file, &Environment{Lookup: os.LookupEnv}); err != nil {
 				t.Fatal(err)
 			}
 			text = portOf.ReplaceAll(text, []byte("$1:0"))
@@ -51,7 +49,7 @@ func runOnce(t *testing.T, text []byte) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(file)
+	cfg, err := load(file, &Environment{Lookup: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +80,7 @@ func TestConfigurationsInDocs(t *testing.T) {
 			if err := os.WriteFile(file, []byte(m[1]), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := config.Load(file); err != nil {
+			if _, err := load(file, &Environment{Lookup: os.LookupEnv}); err != nil {
 				t.Errorf("%s: %v\n%s", page, err, m[1])
 			}
 		}
@@ -94,7 +92,7 @@ func TestConfigurationsInDocs(t *testing.T) {
 
 // The example of limits has the default values.
 func TestLimitsAreDefaults(t *testing.T) {
-	c, err := config.Load("../../examples/limits.yaml")
+	c, err := load("../../examples/limits.yaml", &Environment{Lookup: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}

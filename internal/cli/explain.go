@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -114,13 +115,7 @@ func (c *explainCommand) body() (map[string]any, error) {
 	case "query":
 		var conditions []string
 		names, values := map[string]string{}, map[string]json.RawMessage{}
-		for i, name := range slices.Sorted(func(yield func(string) bool) {
-			for name := range key {
-				if !yield(name) {
-					return
-				}
-			}
-		}) {
+		for i, name := range slices.Sorted(maps.Keys(key)) {
 			conditions = append(conditions, fmt.Sprintf("#k%d = :k%d", i, i))
 			names[fmt.Sprintf("#k%d", i)], values[fmt.Sprintf(":k%d", i)] = name, key[name]
 		}

@@ -49,10 +49,7 @@ func (w *httpService) origins(s *config.Service) string {
 }
 
 func (w *httpService) pending(_ *config.Config, s *config.Service, path string) []string {
-	if s.HTTP.ProxyProtocol != w.proxied {
-		return []string{path + ".proxy_protocol"}
-	}
-	return nil
+	return pendingProxy(path, w.proxied, s.HTTP.ProxyProtocol)
 }
 
 // httpConfig returns the configuration for s, with the disk of boot.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,12 +148,7 @@ func quotedYAML(s string) string {
 // fallbackRegion is used for a file without a zone, with which bbpd could not sign requests.
 const fallbackRegion = "us-east-1"
 
-func (f *bbpdFile) region() string {
-	if zone := f.Services.DynamoDB.Zone; zone != "" {
-		return zone
-	}
-	return fallbackRegion
-}
+func (f *bbpdFile) region() string { return cmp.Or(f.Services.DynamoDB.Zone, fallbackRegion) }
 
 func (f *bbpdFile) inAWS() bool {
 	host := f.Services.DynamoDB.Host
@@ -165,14 +161,7 @@ func (f *bbpdFile) origin() string {
 	if f.inAWS() {
 		return "https://" + d.Host
 	}
-	scheme, port := strings.ToLower(d.Scheme), d.Port
-	if scheme == "" {
-		scheme = "http"
-	}
-	if port == 0 {
-		port = 80
-	}
-	return scheme + "://" + net.JoinHostPort(d.Host, strconv.Itoa(port))
+	return cmp.Or(strings.ToLower(d.Scheme), "http") + "://" + net.JoinHostPort(d.Host, strconv.Itoa(cmp.Or(d.Port, 80)))
 }
 
 // notes returns the differences that the configuration lines can't express.

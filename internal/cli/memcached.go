@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -80,10 +81,7 @@ func (v *memcachedService) origins(s *config.Service) string {
 }
 
 func (v *memcachedService) pending(_ *config.Config, s *config.Service, path string) []string {
-	if s.Memcached.ProxyProtocol != v.proxied {
-		return []string{path + ".proxy_protocol"}
-	}
-	return nil
+	return pendingProxy(path, v.proxied, s.Memcached.ProxyProtocol)
 }
 
 // memcachedConfig returns the configuration for s.
@@ -164,10 +162,8 @@ func (b *backends) number(list []config.HTTPOrigin) int {
 		return memcached.None
 	}
 	next := b.config(list)
-	for i := range b.configs {
-		if reflect.DeepEqual(b.configs[i], next) {
-			return i
-		}
+	if i := slices.IndexFunc(b.configs, func(c httpcache.Config) bool { return reflect.DeepEqual(c, next) }); i >= 0 {
+		return i
 	}
 	b.configs = append(b.configs, next)
 	return len(b.configs) - 1

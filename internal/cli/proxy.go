@@ -15,6 +15,14 @@ func setStreaming(ec *edge.Config, proxied bool) {
 	ec.Limits.RequestTimeout = 0
 }
 
+// pendingProxy lists proxy_protocol if its new value needs a restart.
+func pendingProxy(path string, was, is bool) []string {
+	if was == is {
+		return nil
+	}
+	return []string{path + ".proxy_protocol"}
+}
+
 // reachConfig returns the configuration of connections to origins, without their addresses.
 func reachConfig(s *config.Service, r *config.Reach) balance.Config {
 	e := &r.Ejection

@@ -161,16 +161,9 @@ services:
 	}
 }
 
-func TestLoadNamesTheFile(t *testing.T) {
-	_, err := Load(filepath.Join(t.TempDir(), "missing.yaml"))
-	if err == nil || !strings.Contains(err.Error(), "missing.yaml: no such file") {
-		t.Errorf("Load of a missing file: %v", err)
-	}
+func TestResolve(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.yaml")
-	if err := os.WriteFile(path, []byte(minimal), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Load(path)
+	c, err := Parse(path, []byte(minimal), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,30 +1,13 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 )
 
-// Load reads, decodes and checks a file, and resolves its secrets. The error is a [Problems]
-// if the file could be read.
-func Load(file string) (*Config, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		// The text of PathError is "open", which the user did not ask for.
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
-		return nil, fmt.Errorf("read configuration %s: %w", file, err)
-	}
-	return Parse(file, data, os.LookupEnv)
-}
-
-// Parse is [Load] for a file with the given content; env looks up environment variables.
+// Parse decodes and checks the content of a file, and resolves its secrets; env looks up
+// environment variables. The error is a [Problems].
 func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := Default()
 	c.dir = filepath.Dir(file)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 const (
@@ -70,10 +72,8 @@ func (n *nodes) users(ctx context.Context, node int) (list []userRevision, ok bo
 			}
 			return slices.DeleteFunc(answer.Rows, func(u userRevision) bool { return strings.HasPrefix(u.ID, "_design/") }), true
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, usersEvery) {
 			return nil, false
-		case <-time.After(usersEvery):
 		}
 	}
 }
