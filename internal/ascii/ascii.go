@@ -84,6 +84,34 @@ func ContainsFold[T text](names []string, name T) bool {
 	return false
 }
 
+// maxName is the length of the longest name in Names.
+const maxName = 31
+
+// Names is a set of names of up to maxName bytes, by their length.
+type Names [maxName + 1][]string
+
+// NewNames returns the set of names.
+func NewNames(names ...string) *Names {
+	s := &Names{}
+	for _, n := range names {
+		s[len(n)] = append(s[len(n)], n)
+	}
+	return s
+}
+
+// Has reports whether the set has name, regardless of the case of its letters.
+func (s *Names) Has(name []byte) bool {
+	if len(name) > maxName {
+		return false
+	}
+	for _, n := range s[len(name)] {
+		if EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Trim returns b without the spaces and tabs at both ends.
 func Trim(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {

@@ -39,6 +39,27 @@ func TestLower(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	s := NewNames("a", "Host", "host-2", strings.Repeat("x", maxName))
+	for _, name := range []string{"A", "host", "HOST-2", strings.Repeat("X", maxName)} {
+		if !s.Has([]byte(name)) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, name := range []string{"", "b", "hos", "hosts", strings.Repeat("X", maxName+1), strings.Repeat("X", 1000)} {
+		if s.Has([]byte(name)) {
+			t.Errorf("%s is a member", name)
+		}
+	}
+}
+
+func TestContainsFold(t *testing.T) {
+	list := []string{"Accept", "te"}
+	if !ContainsFold(list, "ACCEPT") || !ContainsFold(list, []byte("Te")) || ContainsFold(list, "t") || ContainsFold(nil, "te") {
+		t.Error("ContainsFold is wrong")
+	}
+}
+
 func TestTrim(t *testing.T) {
 	for _, s := range []string{"", " ", "\t \t", "a", " a\t", "a b", "\ta b  ", "\na\r"} {
 		if got, want := string(Trim([]byte(s))), strings.Trim(s, " \t"); got != want {

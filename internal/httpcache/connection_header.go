@@ -100,17 +100,9 @@ func (h *connectionHeader) drops(name []byte) bool {
 
 // isHopByHop reports whether a field always applies to one connection only, or is rewritten
 // for the next.
-func isHopByHop(name []byte) bool {
-	switch len(name) {
-	case len("Host"):
-		return ascii.EqualFold(name, "Host")
-	case len("Expect"):
-		return ascii.EqualFold(name, "Expect")
-	case len("Content-Length"):
-		return ascii.EqualFold(name, "Content-Length") || ascii.EqualFold(name, "HTTP2-Settings")
-	}
-	return policy.HopByHop(name)
-}
+func isHopByHop(name []byte) bool { return rewrittenFields.Has(name) || policy.HopByHop(name) }
+
+var rewrittenFields = ascii.NewNames("Host", "Expect", "Content-Length", "HTTP2-Settings")
 
 // isRewritten reports whether the origin gets another value of a field, in lower case, than
 // the client sent.

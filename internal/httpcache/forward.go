@@ -129,29 +129,11 @@ func hyphenated(name []byte) []byte {
 func isProxyField(name []byte) bool {
 	const prefix = len("X-Forwarded-")
 	name = hyphenated(name)
-	if len(name) > prefix && ascii.EqualFold(name[:prefix], "X-Forwarded-") {
-		return true
-	}
-	switch len(name) {
-	case len("X-Host"):
-		return ascii.EqualFold(name, "X-Host")
-	case len("X-Real-IP"):
-		return ascii.EqualFold(name, "X-Real-IP")
-	case len("X-Client-IP"):
-		return ascii.EqualFold(name, "X-Client-IP")
-	case len("X-Url-Scheme"):
-		return ascii.EqualFold(name, "X-Url-Scheme")
-	case len("X-Rewrite-URL"):
-		return ascii.EqualFold(name, "X-Rewrite-URL")
-	case len("X-Original-URL"):
-		return ascii.EqualFold(name, "X-Original-URL") || ascii.EqualFold(name, "True-Client-IP")
-	case len("X-Original-Host"):
-		return ascii.EqualFold(name, "X-Original-Host") || ascii.EqualFold(name, "Front-End-Https")
-	case len("X-Cluster-Client-IP"):
-		return ascii.EqualFold(name, "X-Cluster-Client-IP")
-	}
-	return false
+	return len(name) > prefix && ascii.EqualFold(name[:prefix], "X-Forwarded-") || proxyFields.Has(name)
 }
+
+var proxyFields = ascii.NewNames("X-Host", "X-Real-IP", "X-Client-IP", "X-Url-Scheme", "X-Rewrite-URL", "X-Original-URL", "True-Client-IP",
+	"X-Original-Host", "Front-End-Https", "X-Cluster-Client-IP")
 
 // maxForwards returns the number of times that a request may still be forwarded, if it has a
 // limit. Only OPTIONS does here.

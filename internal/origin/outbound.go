@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -124,7 +125,7 @@ func (x *exchange) composeHead(t *Transport, q *Outbound) error {
 	}
 	r.Fields = append(r.Fields[:0], http1.Field{Name: nameHost, Value: host})
 	for _, f := range q.Header {
-		if !ownField(f) || q.Upgrade && f.Is("upgrade") {
+		if !ownFields.Has(f.Name) || q.Upgrade && f.Is("upgrade") {
 			r.Fields = append(r.Fields, f)
 		}
 	}
@@ -190,26 +191,5 @@ func (x *exchange) add(name, value []byte) {
 	x.request.Fields = append(x.request.Fields, http1.Field{Name: name, Value: value})
 }
 
-// ownField reports whether only the Transport sets a field, so that no request has two
-// framings.
-func ownField(f http1.Field) bool {
-	switch len(f.Name) {
-	case 2:
-		return f.Is("te")
-	case 4:
-		return f.Is("host")
-	case 6:
-		return f.Is("expect")
-	case 7:
-		return f.Is("upgrade")
-	case 10:
-		return f.Is("connection") || f.Is("keep-alive")
-	case 14:
-		return f.Is("content-length")
-	case 16:
-		return f.Is("proxy-connection")
-	case 17:
-		return f.Is("transfer-encoding")
-	}
-	return false
-}
+// ownFields are the fields that only the Transport sets, so that no request has two framings.
+var ownFields = ascii.NewNames("te", "host", "expect", "upgrade", "connection", "keep-alive", "content-length", "proxy-connection", "transfer-encoding")

@@ -9,27 +9,10 @@ import (
 
 // HopByHop reports whether a field concerns only one connection and is not stored or
 // forwarded (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
-func HopByHop(name []byte) bool {
-	switch len(name) {
-	case len("te"):
-		return ascii.EqualFold(name, "te")
-	case len("upgrade"): // and trailer
-		return ascii.EqualFold(name, "upgrade") || ascii.EqualFold(name, "trailer")
-	case len("connection"):
-		return ascii.EqualFold(name, "connection") || ascii.EqualFold(name, "keep-alive")
-	case len("proxy-connection"):
-		return ascii.EqualFold(name, "proxy-connection")
-	case len("transfer-encoding"):
-		return ascii.EqualFold(name, "transfer-encoding")
-	case len("proxy-authenticate"):
-		return ascii.EqualFold(name, "proxy-authenticate")
-	case len("proxy-authorization"):
-		return ascii.EqualFold(name, "proxy-authorization")
-	case len("proxy-authentication-info"):
-		return ascii.EqualFold(name, "proxy-authentication-info")
-	}
-	return false
-}
+func HopByHop(name []byte) bool { return hopByHop.Has(name) }
+
+var hopByHop = ascii.NewNames("te", "upgrade", "trailer", "connection", "keep-alive", "proxy-connection", "transfer-encoding",
+	"proxy-authenticate", "proxy-authorization", "proxy-authentication-info")
 
 // protected are fields that Connection may not remove: the ones for framing, routing and
 // caching.
