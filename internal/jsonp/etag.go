@@ -3,6 +3,8 @@ package jsonp
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // layout is part of every derived entity tag. Change it when the bytes around a body change
@@ -58,7 +60,7 @@ func (c *Call) appendSuffix(dst []byte) []byte {
 // base. It is different for each name, and weak if base is weak. If base is not an entity
 // tag, nothing is appended.
 func (c *Call) AppendETag(dst, base []byte) []byte {
-	tag, rest := cutTag(base)
+	tag, rest := http1.CutETag(base)
 	if tag == nil || len(rest) > 0 {
 		return dst
 	}
@@ -72,7 +74,7 @@ func (c *Call) NotModified(line, base []byte) bool {
 	if len(line) == 1 && line[0] == '*' {
 		return true
 	}
-	tag, rest := cutTag(base)
+	tag, rest := http1.CutETag(base)
 	if tag == nil || len(rest) > 0 {
 		return false
 	}
@@ -81,7 +83,7 @@ func (c *Call) NotModified(line, base []byte) bool {
 	base = opaque(tag)
 	base = base[:len(base)-1]
 	for len(line) > 0 {
-		tag, rest := cutTag(line)
+		tag, rest := http1.CutETag(line)
 		if tag == nil || !ends(rest) { // a member of the list that is not a tag
 			_, line, _ = bytes.Cut(line, comma)
 			line = trim(line)
@@ -96,24 +98,6 @@ func (c *Call) NotModified(line, base []byte) bool {
 }
 
 var comma = []byte{','}
-
-// cutTag cuts a well-formed entity tag (RFC 9110, section 8.8.3) off the front of b. The tag
-// is nil if there is none.
-func cutTag(b []byte) (tag, rest []byte) {
-	i := len(b) - len(opaque(b))
-	if i == len(b) || b[i] != '"' {
-		return nil, b
-	}
-	for i++; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			return b[:i+1], b[i+1:]
-		case c < 0x21 || c == 0x7f:
-			return nil, b
-		}
-	}
-	return nil, b
-}
 
 // ends reports whether a member of a list ends before rest.
 func ends(rest []byte) bool {

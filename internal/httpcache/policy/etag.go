@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/kasoku/kasoku/internal/ascii"
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // ETag is an entity tag as received, including W/ and quotes.
@@ -25,35 +26,15 @@ const (
 
 // ParseETag classifies an entity tag by its form (RFC 9110, section 8.8.3).
 func ParseETag(b []byte) ETag {
-	switch tag, rest, ok := cutTag(b); {
+	switch tag, _ := http1.CutETag(b); {
 	case len(b) == 0:
 		return ETag{}
-	case !ok || len(rest) > 0 || len(tag) != len(b):
+	case len(tag) != len(b):
 		return ETag{b, OpaqueTag}
 	case b[0] == 'W':
 		return ETag{b, WeakTag}
 	}
 	return ETag{b, StrongTag}
-}
-
-// cutTag splits b after a well-formed entity tag.
-func cutTag(b []byte) (tag, rest []byte, ok bool) {
-	i := 0
-	if bytes.HasPrefix(b, []byte("W/")) {
-		i = 2
-	}
-	if len(b) <= i || b[i] != '"' {
-		return nil, b, false
-	}
-	for i++; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			return b[:i+1], b[i+1:], true
-		case c < 0x21 || c == 0x7f:
-			return nil, b, false
-		}
-	}
-	return nil, b, false
 }
 
 // strongEqual is the strong comparison of RFC 9110, section 8.8.3.2.
@@ -72,8 +53,8 @@ func opaque(b []byte) []byte { return bytes.TrimPrefix(b, []byte("W/")) }
 // that is no entity tag is compared bytewise.
 func (t ETag) listed(line []byte) bool {
 	for line = ascii.Trim(line); len(line) > 0; line = ascii.Trim(line) {
-		tag, rest, ok := cutTag(line)
-		if rest = ascii.Trim(rest); !ok || len(rest) > 0 && rest[0] != ',' {
+		tag, rest := http1.CutETag(line)
+		if rest = ascii.Trim(rest); tag == nil || len(rest) > 0 && rest[0] != ',' {
 			tag, rest = cutMember(line)
 		} else if len(rest) > 0 {
 			rest = rest[1:]
