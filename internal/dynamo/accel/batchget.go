@@ -265,7 +265,7 @@ func (b *batch) itemKey(k *batchKey) itemKey {
 
 // fetchBatch fetches the missing items, without projection.
 func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
-	return c.svc.sendOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchRequest(), true)
+	return c.svc.sendOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchRequest())
 }
 
 // storeBatch stores the fetched items. It returns false if body isn't a valid response to

@@ -22,26 +22,26 @@ const (
 	fieldID      = "X-Amzn-Requestid"
 )
 
-// sendOrigin sends a request in DynamoDB's JSON protocol. target is the complete
+// sendOrigin sends a read request in DynamoDB's JSON protocol. target is the complete
 // X-Amz-Target.
-func (s *Service) sendOrigin(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
-	return s.settings.Load().send(ctx, target, body, repeatable)
+func (s *Service) sendOrigin(ctx context.Context, target string, body []byte) (*origin.Response, error) {
+	return s.settings.Load().send(ctx, target, body)
 }
 
-func (s *settings) send(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
+func (s *settings) send(ctx context.Context, target string, body []byte) (*origin.Response, error) {
 	return s.origin.Do(ctx, &origin.Request{
 		Method:     http.MethodPost,
 		Path:       "/",
 		Header:     http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType),
 		Body:       body,
-		Repeatable: repeatable,
+		Repeatable: true,
 	})
 }
 
 // readOrigin sends a read request of the service itself and returns the body of a successful
 // response.
 func (s *settings) readOrigin(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	resp, err := s.send(ctx, targetPrefix+operation, body, true)
+	resp, err := s.send(ctx, targetPrefix+operation, body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}

@@ -244,7 +244,7 @@ func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 // itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers.
 func (s *Service) itemFill(t *table, keyJSON []byte) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
-		resp, err := s.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, keyJSON, st.Strong), true)
+		resp, err := s.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, keyJSON, st.Strong))
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -355,7 +355,7 @@ func (c *call) strongItem(t *table, hashLen int, r read) {
 	ctx, cancel := c.deadline()
 	defer cancel()
 	start := time.Now()
-	resp, err := c.svc.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, c.m[1], true), true)
+	resp, err := c.svc.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, c.m[1], true))
 	c.x.Record.Origin += time.Since(start)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)

@@ -278,7 +278,7 @@ func (c *call) queryFill(v view) cache.FillFunc {
 		if st.Strong && !v.global() {
 			q.makeStrong()
 		}
-		resp, err := s.sendOrigin(ctx, target, q.body, true)
+		resp, err := s.sendOrigin(ctx, target, q.body)
 		if err != nil {
 			return cache.Filling{}, err
 		}

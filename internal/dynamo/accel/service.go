@@ -43,7 +43,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		metrics: newMetrics(registry, cfg.Name),
 	}
 	s.calls.New = func() any { return new(call) }
-	set, err := s.prepare(cfg, nil)
+	set, err := s.prepare(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 // survive unless the origin changes. After an error the old configuration remains in use.
 func (s *Service) Reconfigure(cfg Config) error {
 	old := s.settings.Load()
-	set, err := s.prepare(cfg, old)
+	set, err := s.prepare(cfg)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 // Close closes the connections to the origin.
 func (s *Service) Close() { s.settings.Load().close(nil) }
 
-func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
+func (s *Service) prepare(cfg Config) (*settings, error) {
 	set := &settings{cfg: cfg, tag: originTag(&cfg), anonymous: s.withServe(anonymous)}
 	if !cfg.Open {
 		keys := make([]sigv4.Key, len(cfg.Keys))

@@ -71,12 +71,16 @@ func (c *call) listBackups() error {
 }
 
 // noBackup answers requests about one backup.
-func (c *call) noBackup() error {
-	arn := c.memberText("BackupArn")
-	if !isResource(arn, "/backup/") {
-		return wire.Invalid("Invalid Backup ARN")
+func (c *call) noBackup() error { return c.missingResource("Backup") }
+
+// missingResource returns the error of requests about one resource of a kind, such as
+// Backup, that the store never has.
+func (c *call) missingResource(kind string) error {
+	arn := c.memberText(kind + "Arn")
+	if !isResource(arn, "/"+strings.ToLower(kind)+"/") {
+		return wire.Invalid("Invalid %s ARN", kind)
 	}
-	return &wire.Error{Type: "BackupNotFoundException", Message: "Backup not found: " + arn}
+	return &wire.Error{Type: kind + "NotFoundException", Message: kind + " not found: " + arn}
 }
 
 // isResource reports whether arn is a DynamoDB ARN that contains kind.

@@ -65,9 +65,9 @@ func (s *consumed) append(dst []byte, mode capacityMode) []byte {
 		dst = append(dst, `,"Table":{`...)
 		dst = s.appendUnits(dst, s.table)
 		dst = append(dst, '}')
-		dst = s.appendIndexCosts(dst, `,"LocalSecondaryIndexes":{`, true)
-		dst = s.appendIndexCosts(dst, `,"GlobalSecondaryIndexes":{`, false)
-		dst = s.appendVectors(dst)
+		dst = s.appendIndexCosts(dst, `,"LocalSecondaryIndexes":{`, func(a *indexCost) bool { return a.local && !a.vector })
+		dst = s.appendIndexCosts(dst, `,"GlobalSecondaryIndexes":{`, func(a *indexCost) bool { return !a.local && !a.vector })
+		dst = s.appendIndexCosts(dst, `,"VectorIndexes":{`, func(a *indexCost) bool { return a.vector })
 	}
 	return append(dst, '}')
 }
@@ -84,13 +84,13 @@ func (s *consumed) appendUnits(dst []byte, units float64) []byte {
 	return dst
 }
 
-// appendIndexCosts appends the units of the local or of the global indexes, if there are
-// any.
-func (s *consumed) appendIndexCosts(dst []byte, member string, local bool) []byte {
+// appendIndexCosts appends a member with the units of some indexes, and the bytes written to
+// vector indexes, if there are any.
+func (s *consumed) appendIndexCosts(dst []byte, member string, has func(a *indexCost) bool) []byte {
 	start := len(dst)
 	for i := range s.indexes {
 		a := &s.indexes[i]
-		if a.local != local || a.vector {
+		if !has(a) {
 			continue
 		}
 		if len(dst) == start {
@@ -100,31 +100,12 @@ func (s *consumed) appendIndexCosts(dst []byte, member string, local bool) []byt
 		}
 		dst = wire.AppendQuoted(dst, []byte(a.index))
 		dst = append(dst, `:{`...)
-		dst = s.appendUnits(dst, a.units)
-		dst = append(dst, '}')
-	}
-	if len(dst) > start {
-		dst = append(dst, '}')
-	}
-	return dst
-}
-
-// appendVectors appends the bytes written to vector indexes, if there are any.
-func (s *consumed) appendVectors(dst []byte) []byte {
-	start := len(dst)
-	for i := range s.indexes {
-		a := &s.indexes[i]
-		if !a.vector {
-			continue
-		}
-		if len(dst) == start {
-			dst = append(dst, `,"VectorIndexes":{`...)
+		if a.vector {
+			dst = wire.AppendUnits(append(dst, `"VectorWriteRequestBytes":`...), a.units)
 		} else {
-			dst = append(dst, ',')
+			dst = s.appendUnits(dst, a.units)
 		}
-		dst = wire.AppendQuoted(dst, []byte(a.index))
-		dst = append(dst, `:{"VectorWriteRequestBytes":`...)
-		dst = append(wire.AppendUnits(dst, a.units), '}')
+		dst = append(dst, '}')
 	}
 	if len(dst) > start {
 		dst = append(dst, '}')

@@ -13,26 +13,14 @@ func (c *call) exportTable() error {
 	return c.s.noPointInTime(arn)
 }
 
-func (c *call) describeExport() error {
-	arn := c.memberText("ExportArn")
-	if !isResource(arn, "/export/") {
-		return wire.Invalid("Invalid Export ARN")
-	}
-	return &wire.Error{Type: "ExportNotFoundException", Message: "Export not found: " + arn}
-}
+func (c *call) describeExport() error { return c.missingResource("Export") }
 
 func (c *call) listExports() error {
 	c.out = append(c.out, `{"ExportSummaries":[]}`...)
 	return nil
 }
 
-func (c *call) describeImport() error {
-	arn := c.memberText("ImportArn")
-	if !isResource(arn, "/import/") {
-		return wire.Invalid("Invalid Import ARN")
-	}
-	return &wire.Error{Type: "ImportNotFoundException", Message: "Import not found: " + arn}
-}
+func (c *call) describeImport() error { return c.missingResource("Import") }
 
 func (c *call) listImports() error {
 	c.out = append(c.out, `{"ImportSummaryList":[]}`...)

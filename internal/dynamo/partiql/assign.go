@@ -113,25 +113,28 @@ func (t *translator) arithmetic(n *node) (*expr.Operand, error) {
 	default:
 		return nil, &Error{"Unsupported operator in Update Expression. Operator: " + n.word}
 	}
-	for _, x := range n.nodes {
-		arg, err := t.assignedValue(x)
+	var err error
+	o.Args, err = t.assignedValues(n.nodes)
+	return o, err
+}
+
+func (t *translator) assignedValues(nodes []*node) (list []*expr.Operand, err error) {
+	for _, x := range nodes {
+		v, err := t.assignedValue(x)
 		if err != nil {
 			return nil, err
 		}
-		o.Args = append(o.Args, arg)
+		list = append(list, v)
 	}
-	return o, nil
+	return list, nil
 }
 
 func (t *translator) updateCall(n *node) (*expr.Operand, error) {
-	o := &expr.Operand{Kind: expr.CallOperand, Function: expr.Function(n.word)}
-	for _, x := range n.nodes {
-		arg, err := t.assignedValue(x)
-		if err != nil {
-			return nil, err
-		}
-		o.Args = append(o.Args, arg)
+	args, err := t.assignedValues(n.nodes)
+	if err != nil {
+		return nil, err
 	}
+	o := &expr.Operand{Kind: expr.CallOperand, Function: expr.Function(n.word), Args: args}
 	switch {
 	case conditionFunctions[n.word]:
 		return nil, &Error{"The function is not allowed in an update expression; function: " + n.word}

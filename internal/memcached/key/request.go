@@ -99,16 +99,9 @@ func (p *part) found(dst, v []byte, n occurrences, decode, plus bool) ([]byte, b
 // applications do.
 func argument(query []byte, name string) (v []byte, n occurrences) {
 	for len(query) > 0 {
-		a := query
-		if i := bytes.IndexByte(query, '&'); i >= 0 {
-			a, query = query[:i], query[i+1:]
-		} else {
-			query = nil
-		}
-		k, value := a, a[len(a):]
-		if i := bytes.IndexByte(a, '='); i >= 0 {
-			k, value = a[:i], a[i+1:]
-		}
+		var a []byte
+		a, query, _ = bytes.Cut(query, ampersand)
+		k, value, _ := bytes.Cut(a, equals)
 		if !nameIs(k, name) {
 			continue
 		}
@@ -175,7 +168,7 @@ func cookie(fields http1.Fields, name string) (v []byte, n occurrences) {
 	return v, n
 }
 
-var semicolon, equals = []byte(";"), []byte("=")
+var ampersand, semicolon, equals = []byte("&"), []byte(";"), []byte("=")
 
 // appendHost appends a host in lower case without its port.
 func appendHost(dst, host []byte) []byte {
