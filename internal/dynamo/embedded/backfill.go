@@ -181,6 +181,19 @@ func (s *Store) chunk(t *table, index uint32) (keys [][]byte, next []byte, err e
 	return keys, next, it.Error()
 }
 
+// firstKeys returns the first keys in [lower, upper), at most limit.
+func (s *Store) firstKeys(lower, upper []byte, limit int) (keys [][]byte, err error) {
+	it, err := s.db.Iter(lower, upper)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for ok := it.First(); ok && len(keys) < limit; ok = it.Next() {
+		keys = append(keys, bytes.Clone(it.Key()))
+	}
+	return keys, it.Error()
+}
+
 // readBytes reads the value under key, nil if there is none.
 func (s *Store) readBytes(key []byte) ([]byte, error) {
 	v, ok, err := s.db.Get(key)

@@ -3,7 +3,6 @@ package embedded
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -170,22 +169,7 @@ func (set *streamSet) remove(st *stream) {
 // loadStreams reads all streams, and assigns them to their tables.
 func (s *Store) loadStreams() error {
 	s.streams.all.Store(&map[streamName]*stream{})
-	prefix := []byte{spaceStream, streamInfo}
-	it, err := s.db.Iter(prefix, prefixEnd(nil, prefix))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		info := &catalog.Stream{}
-		if err := json.Unmarshal(it.Value(), info); err != nil {
-			return fmt.Errorf("the description of stream %x is damaged: %w", it.Key(), err)
-		}
-		if err := s.loadStream(info); err != nil {
-			return err
-		}
-	}
-	return it.Error()
+	return loadEach(s, []byte{spaceStream, streamInfo}, "stream", s.loadStream)
 }
 
 func (s *Store) loadStream(info *catalog.Stream) error {

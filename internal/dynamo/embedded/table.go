@@ -99,20 +99,31 @@ func (set tableSet) release() {
 
 func (s *Store) loadTables() error {
 	tables := map[string]*table{}
-	prefix := []byte{spaceCatalog}
+	err := loadEach(s, []byte{spaceCatalog}, "table", func(info *catalog.Table) error {
+		tables[info.Name] = &table{id: info.ID, info: info}
+		return nil
+	})
+	s.tables.Store(&tables)
+	return err
+}
+
+// loadEach calls load with each description of type T under a prefix, until it returns an
+// error; kind is for messages.
+func loadEach[T any](s *Store, prefix []byte, kind string, load func(info *T) error) error {
 	it, err := s.db.Iter(prefix, prefixEnd(nil, prefix))
 	if err != nil {
 		return err
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
-		info := &catalog.Table{}
+		info := new(T)
 		if err := json.Unmarshal(it.Value(), info); err != nil {
-			return fmt.Errorf("the description of table %x is damaged: %w", it.Key(), err)
+			return fmt.Errorf("the description of %s %x is damaged: %w", kind, it.Key(), err)
 		}
-		tables[info.Name] = &table{id: info.ID, info: info}
+		if err := load(info); err != nil {
+			return err
+		}
 	}
-	s.tables.Store(&tables)
 	return it.Error()
 }
 

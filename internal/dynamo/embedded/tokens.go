@@ -110,15 +110,7 @@ func (s *Store) forgetTokens(now time.Time) error {
 func (s *Store) oldTokens(now time.Time) (keys [][]byte, err error) {
 	lower := []byte{spaceToken, tokenByTime}
 	upper := (&token{key: []byte{0, 0}}).byTime(now.Add(1 - tokenLife))
-	it, err := s.db.Iter(lower, upper)
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	for ok := it.First(); ok && len(keys) < tokensAtOnce; ok = it.Next() {
-		keys = append(keys, bytes.Clone(it.Key()))
-	}
-	return keys, it.Error()
+	return s.firstKeys(lower, upper, tokensAtOnce)
 }
 
 // forget removes expired tokens, except for the record of one that has been used again.

@@ -80,16 +80,7 @@ func (s *Store) due(t *table, now time.Time) ([][]byte, error) {
 	second := func(at time.Time) []byte {
 		return binary.BigEndian.AppendUint64(appendTable(nil, spaceExpiry, t.id), uint64(at.Unix()))
 	}
-	it, err := s.db.Iter(second(now.Add(-expiredSince)), second(now.Add(time.Second)))
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	var out [][]byte
-	for ok := it.First(); ok && len(out) < sweepItems; ok = it.Next() {
-		out = append(out, bytes.Clone(it.Key()))
-	}
-	return out, it.Error()
+	return s.firstKeys(second(now.Add(-expiredSince)), second(now.Add(time.Second)), sweepItems)
 }
 
 // OnExpiry makes the store call f with each item that it has removed because of its time to

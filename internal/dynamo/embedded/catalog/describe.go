@@ -247,6 +247,16 @@ func (d *Describer) appendIndex(o *object, t *Table, x *Index) {
 	o.text("IndexName", x.Name)
 	appendKey(o, &x.Key)
 	appendProjection(o, &x.Projection)
+	d.appendIndexState(o, t, x)
+	if x.Local {
+		return
+	}
+	d.appendProvisioned(o, &x.Capacity)
+	appendLimits(o, &x.Capacity)
+}
+
+// appendIndexState appends the size, the ARN and, except of a local index, the status.
+func (d *Describer) appendIndexState(o *object, t *Table, x *Index) {
 	items, bytes := d.Count(x.ID)
 	o.number("IndexSizeBytes", bytes)
 	o.number("ItemCount", items)
@@ -258,8 +268,6 @@ func (d *Describer) appendIndex(o *object, t *Table, x *Index) {
 	if x.Status == Creating && t.Status != Creating {
 		o.flag("Backfilling", x.Backfilling)
 	}
-	d.appendProvisioned(o, &x.Capacity)
-	appendLimits(o, &x.Capacity)
 }
 
 func appendProjection(o *object, p *Projection) {

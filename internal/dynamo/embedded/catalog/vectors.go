@@ -335,12 +335,5 @@ func (d *Describer) appendVector(o *object, t *Table, x *Index) {
 		})
 	}
 	appendProjection(o, &x.Projection)
-	items, bytes := d.Count(x.ID)
-	o.number("IndexSizeBytes", bytes)
-	o.number("ItemCount", items)
-	o.text("IndexArn", d.Place.Index(t.Name, x.Name))
-	o.text("IndexStatus", string(x.Status))
-	if x.Status == Creating && t.Status != Creating {
-		o.flag("Backfilling", x.Backfilling)
-	}
+	d.appendIndexState(o, t, x)
 }
