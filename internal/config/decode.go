@@ -194,12 +194,11 @@ func defaultText(f *field) string {
 	return "the default " + f.def
 }
 
-// entry is a key of a mapping with its value. Merged entries are those of "<<".
+// entry is a key of a mapping with its value.
 type entry struct {
-	name   string
-	at     place
-	value  ast.Node
-	merged bool
+	name  string
+	at    place
+	value ast.Node
 }
 
 // entries returns a mapping's keys, merged ones last, and false if n is not a mapping.
@@ -247,9 +246,6 @@ func (d *decoder) merge(n ast.Node, path string) []entry {
 		return list
 	}
 	list, _ = d.entries(n, path)
-	for i := range list {
-		list[i].merged = true
-	}
 	return list
 }
 

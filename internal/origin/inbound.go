@@ -19,8 +19,6 @@ import (
 type Inbound struct {
 	// Status is 101, or from 200 to 999.
 	Status int
-	// Reason is the reason phrase; it may be empty.
-	Reason []byte
 	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
 	Minor int
 	// Header are the received fields, including hop-by-hop fields, in memory of their
@@ -131,11 +129,7 @@ func (in *Inbound) acceptHead() error {
 	in.answered = true
 	in.mu.Unlock()
 	r := &in.x.response
-	// The reason is appended to the fields so that it is cloned with them.
-	r.Fields = append(r.Fields, http1.Field{Value: r.Reason})
 	in.Header = r.Fields.Clone()
-	n := len(in.Header) - 1
-	in.Header, in.Reason = in.Header[:n], in.Header[n].Value
 	in.Status, in.Minor, in.noReuse = r.Status, r.Minor, r.Close
 	in.c.keepFor(in.Header.Get("keep-alive"))
 	head := in.x.isHead()

@@ -36,7 +36,6 @@ type call struct {
 
 	permitted   bool // all permissions have been checked
 	writeSent   bool // a request that must not be repeated has been sent
-	answered    bool
 	encoded     bool // the reply has a Content-Encoding
 	explainOnly bool // for Explain: must not send anything to the origin
 }
@@ -46,7 +45,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.principal, c.op = nil, nil
 	c.now = s.cache.At(x.Now())
 	c.name = c.name[:0]
-	c.permitted, c.writeSent, c.answered, c.encoded, c.explainOnly = false, false, false, false, false
+	c.permitted, c.writeSent, c.encoded, c.explainOnly = false, false, false, false
 	x.Record.Service = s.name
 	x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))
 }

@@ -50,7 +50,6 @@ func (c *call) headOf(status int, crc uint32) {
 	var id [requestIDLen]byte
 	r.FieldBytes("x-amzn-RequestId", newRequestID(&id))
 	r.FieldUint("x-amz-crc32", uint64(crc))
-	c.answered = true
 }
 
 // page sends a reply that isn't JSON. reason is for the access log; typ may be empty.
@@ -142,7 +141,6 @@ func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.De
 		c.encoded = true
 	}
 	c.status(d, nil, false)
-	c.answered = true
 }
 
 // fail answers with an error in DynamoDB's format.

@@ -37,7 +37,6 @@ type selectRun struct {
 type read struct {
 	hash         *value.Value // nil for the whole
 	lower, upper []byte
-	partition    int // see reading.partition
 	negates      bool
 }
 
@@ -193,7 +192,7 @@ func (s *selectRun) addRead(b *branch) {
 	r := read{hash: hash, negates: b.negates(s.plan.sort())}
 	s.cond = &expr.KeyRange{Hash: []value.Value{*hash}}
 	s.setQueryBounds()
-	r.lower, r.upper, r.partition = bytes.Clone(s.lower), bytes.Clone(s.upper), s.partition
+	r.lower, r.upper = bytes.Clone(s.lower), bytes.Clone(s.upper)
 	for _, n := range b.ranges {
 		s.cond = keyRange(hash, n)
 		s.setQueryBounds()

@@ -18,8 +18,6 @@ type MemberState struct {
 	Until time.Time
 	// InFlight counts the exchanges whose body has not ended.
 	InFlight int
-	// Head is the recent time to a head as used by P2C.
-	Head time.Duration
 }
 
 // Members returns the states of the members in the order of Config.Members.
@@ -31,7 +29,6 @@ func (g *Group) Members() []MemberState {
 		s.Name, s.URL, s.Weight = m.name, m.url, t.shares[i].weight
 		s.State, s.InFlight = m.state(now), int(m.inflight.Load())
 		s.Down = s.State != "up" || m.gate.Unreachable(now)
-		s.Head = time.Duration(m.latency.at(now) * float64(time.Second))
 		if m.ejected(now) {
 			s.Until = time.Unix(0, m.until.Load())
 		}
