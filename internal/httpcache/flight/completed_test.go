@@ -17,7 +17,7 @@ import (
 
 // lateClient requests url as a client whose request arrived at that time.
 func lateClient(t *testing.T, s *engine, o *source, asked int64) *client {
-	c := &client{ticket: s.Join(&Request{Query: get(url), Arrived: asked, Linger: time.Second, KeepFailure: func(err error) bool { return errors.As(err, new(*origin.Fault)) }, Fill: o.fill})}
+	c := &client{waiter: s.Join(&Request{Query: get(url), Arrived: asked, Linger: time.Second, KeepFailure: func(err error) bool { return errors.As(err, new(*origin.Fault)) }, Fill: o.fill})}
 	go c.run(t.Context())
 	synctest.Wait()
 	return c
@@ -33,27 +33,27 @@ func TestLateRequests(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
-		taken, landing := make(chan struct{}), ""
+		handedOver, wholeBody := make(chan struct{}), ""
 		a := shared(get(url))
 		a.Keep = false
 		a.OnBody = func(b *store.Body) {
-			landing = text(&store.Object{Body: b})
-			<-taken
+			wholeBody = text(&store.Object{Body: b})
+			<-handedOver
 		}
 		first := lateClient(t, s, o, early)
 		o.head(a, 5)
 		o.send("hello")
 		o.end(nil)
 		first.want(t, Streaming, "hello", true)
-		if landing != "hello" {
-			t.Fatalf("its owner has %q", landing)
+		if wholeBody != "hello" {
+			t.Fatalf("its owner has %q", wholeBody)
 		}
 		lateClient(t, s, o, s.now()).want(t, Whole, "hello", true)
 		if n := s.Stats().Running; n != 1 {
 			t.Errorf("%d flights run while its owner takes it", n)
 		}
 		time.Sleep(time.Millisecond)
-		close(taken)
+		close(handedOver)
 		synctest.Wait()
 		over := s.now()
 		time.Sleep(time.Millisecond)
@@ -86,8 +86,8 @@ func TestLateRequests(t *testing.T) {
 
 // A flight without members, whose answer is not stored, continues only if late requests may
 // join it and little of the body is missing.
-func TestLeftForLateRequests(t *testing.T) {
-	f := func(name string, l Limits, late time.Duration, goesOn bool) {
+func TestContinuesForLateRequests(t *testing.T) {
+	f := func(name string, l Limits, late time.Duration, continues bool) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, o := open(t, l), newSource()
@@ -95,7 +95,7 @@ func TestLeftForLateRequests(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				c := &client{ticket: s.Join(&Request{Query: get(url), Arrived: early, Linger: late, Fill: o.fill})}
+				c := &client{waiter: s.Join(&Request{Query: get(url), Arrived: early, Linger: late, Fill: o.fill})}
 				go c.run(ctx)
 				a := shared(get(url))
 				a.Keep = false
@@ -103,15 +103,15 @@ func TestLeftForLateRequests(t *testing.T) {
 				o.send("he")
 				leave()
 				synctest.Wait()
-				if err := o.ctx.Err(); (err == nil) != goesOn {
+				if err := o.ctx.Err(); (err == nil) != continues {
 					t.Fatalf("its origin is read on: %v", err == nil)
 				}
-				if goesOn {
+				if continues {
 					o.send("llo")
 					o.end(nil)
 					lateClient(t, s, o, early).want(t, Whole, "hello", true)
 				}
-				if st := s.Stats(); o.asks() != 1 || (st.Abandoned == 0) != goesOn {
+				if st := s.Stats(); o.asks() != 1 || (st.Abandoned == 0) != continues {
 					t.Errorf("asked %d times, %+v", o.asks(), st)
 				}
 			})
@@ -172,8 +172,8 @@ func TestRemembered(t *testing.T) {
 		for _, wait := range []time.Duration{time.Millisecond, 2 * time.Second, 998 * time.Millisecond} {
 			time.Sleep(wait)
 			c := lateClient(t, s, o, s.now())
-			if c.want(t, Whole, "hello", true); !c.ticket.remembered || o.asks() != 1 {
-				t.Fatalf("remembered: %v, asked %d times", c.ticket.remembered, o.asks())
+			if c.want(t, Whole, "hello", true); !c.waiter.remembered || o.asks() != 1 {
+				t.Fatalf("remembered: %v, asked %d times", c.waiter.remembered, o.asks())
 			}
 		}
 		time.Sleep(time.Millisecond)
@@ -218,7 +218,7 @@ func TestRememberedIsRenewed(t *testing.T) {
 
 // A late request gets the origin's failure. It does not get a failure of the cache, or that
 // of a flight that was given up.
-func TestLateForAFailure(t *testing.T) {
+func TestLateRequestGetsFailure(t *testing.T) {
 	f := func(name string, err error, asks int) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -243,14 +243,14 @@ func TestLateForAFailure(t *testing.T) {
 }
 
 // A retry of a failed flight does not get the same failure again.
-func TestAfterAFailure(t *testing.T) {
+func TestRetryAfterFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
 		first := lateClient(t, s, o, early)
 		o.fail(&origin.Fault{Kind: origin.Reset, Err: errors.New("reset")})
-		again := &client{ticket: s.Join(&Request{Query: get(url), Arrived: early, RetryOf: first.ticket.Flight(), Linger: time.Second, Fill: o.fill})}
+		again := &client{waiter: s.Join(&Request{Query: get(url), Arrived: early, RetryOf: first.waiter.Flight(), Linger: time.Second, Fill: o.fill})}
 		go again.run(t.Context())
 		synctest.Wait()
 		o.head(shared(get(url)), 5)
@@ -273,7 +273,7 @@ func TestRetryFailsDuringJoin(t *testing.T) {
 		fill(t, s, german, "hallo", "Vary", "Accept-Language")
 		first := o.client(t, s, french)
 		o.fail(errors.New("first"))
-		request := Request{Query: french, RetryOf: first.ticket.Flight(), Fill: o.fill}
+		request := Request{Query: french, RetryOf: first.waiter.Flight(), Fill: o.fill}
 		retry := s.Join(&request)
 		defer retry.Leave()
 		late := get(url, "Accept-Language", "fr")
@@ -333,18 +333,18 @@ func TestNotJoinableAfterItsEnd(t *testing.T) {
 func TestCompletedReleasesFill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
-		depart := func() weak.Pointer[[1 << 16]byte] {
-			errand := new([1 << 16]byte)
+		start := func() weak.Pointer[[1 << 16]byte] {
+			captured := new([1 << 16]byte)
 			ask := &Request{Query: get(url), Arrived: s.now() + 1, Linger: time.Second, Fill: func(ctx context.Context, f *Flight) (*Answer, error) {
-				errand[0]++
+				captured[0]++
 				return o.fill(ctx, f)
 			}}
 			time.Sleep(time.Millisecond)
-			c := &client{ticket: s.Join(ask)}
+			c := &client{waiter: s.Join(ask)}
 			go c.run(t.Context())
-			return weak.Make(errand)
+			return weak.Make(captured)
 		}
-		errand := depart()
+		captured := start()
 		synctest.Wait()
 		o.head(shared(get(url)), 5)
 		o.send("hello")
@@ -356,7 +356,7 @@ func TestCompletedReleasesFill(t *testing.T) {
 		if s.Stats().Joinable == 0 {
 			t.Fatal("it is not joinable")
 		}
-		if errand.Value() != nil {
+		if captured.Value() != nil {
 			t.Error("what asked the origin is kept")
 		}
 	})

@@ -29,7 +29,7 @@ type diskModel struct {
 	size   int64 // of the tier
 	closed bool
 	may    map[string][]allowed
-	doomed bool // the process is about to end: what does not happen is no mistake
+	ending bool // the process is about to end: what does not happen is no mistake
 }
 
 // allowed is what may be found under a URL. must means that it has to be found.
@@ -87,11 +87,11 @@ func body(serial, n int) string { return strings.Repeat(fmt.Sprintf("%d;", seria
 func (m *diskModel) step(t *rapid.T, f func()) {
 	if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
 		m.fs.EndAfter(rapid.IntRange(1, 12).Draw(t, "after"))
-		m.doomed = true
+		m.ending = true
 	}
 	f()
 	synctest.Wait()
-	if m.doomed {
+	if m.ending {
 		m.restart(t)
 	}
 }
@@ -102,7 +102,7 @@ func (m *diskModel) restart(t *rapid.T) {
 	random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
 	found := m.fs.Crash(machine, random.Intn)
 	m.close()
-	m.fs, m.doomed = found, false
+	m.fs, m.ending = found, false
 	m.open()
 	for url, list := range m.may {
 		var left []allowed
@@ -115,8 +115,8 @@ func (m *diskModel) restart(t *rapid.T) {
 	}
 }
 
-// unsure allows what may have been removed to be missing.
-func (m *diskModel) unsure() {
+// allowMissing allows everything to be missing that may have been removed.
+func (m *diskModel) allowMissing() {
 	for _, list := range m.may {
 		for i := range list {
 			list[i].must = false
@@ -134,18 +134,18 @@ func (m *diskModel) Store(t *rapid.T) {
 	m.step(t, func() {
 		q := get(url)
 		src := answer(q, a.value, "Surrogate-Key", strings.Join(tags, " "))
-		ticket := m.s.Join(&Request{Query: q, Seen: m.s.Find(q).Object, Fill: gives(src)})
-		defer ticket.Leave()
-		out, err := ticket.Wait(t.Context())
+		waiter := m.s.Join(&Request{Query: q, Seen: m.s.Find(q).Object, Fill: fillWith(src)})
+		defer waiter.Leave()
+		out, err := waiter.Wait(t.Context())
 		if err == nil && out.Kind == Streaming {
-			_, err = readAll(t.Context(), ticket)
+			_, err = readAll(t.Context(), waiter)
 		}
-		if err != nil && !m.doomed {
+		if err != nil && !m.ending {
 			t.Fatal(err)
 		}
-		if m.doomed {
+		if m.ending {
 			a.must = false
-			m.unsure()
+			m.allowMissing()
 			m.may[url] = append(m.may[url], a)
 		} else {
 			m.may[url] = []allowed{a}
@@ -155,31 +155,31 @@ func (m *diskModel) Store(t *rapid.T) {
 
 // Purge purges in any way.
 func (m *diskModel) Purge(t *rapid.T) {
-	what := slices.Clone(modelWhat)
+	purges := slices.Clone(modelPurges)
 	for _, tag := range modelTags {
-		what = append(what, store.Purge{Selector: purge.By(purge.Tag, tag)})
+		purges = append(purges, store.Purge{Selector: purge.By(purge.Tag, tag)})
 	}
 	for _, url := range modelURLs {
-		what = append(what, store.Purge{Selector: purge.By(purge.URL, url)})
+		purges = append(purges, store.Purge{Selector: purge.By(purge.URL, url)})
 	}
-	p := rapid.SampledFrom(what).Draw(t, "what")
+	p := rapid.SampledFrom(purges).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
 	m.step(t, func() {
 		err := m.s.Purge(p)
-		if err != nil && !m.doomed {
+		if err != nil && !m.ending {
 			t.Fatal(err)
 		}
-		m.out(modelPurge{Purge: p}, err == nil)
+		m.removeMatches(modelPurge{Purge: p}, err == nil)
 	})
 }
 
-// out removes what an event concerns, if it is certain that it was removed.
-func (m *diskModel) out(e modelPurge, certain bool) {
+// removeMatches removes what an event concerns, if it is certain that it was removed.
+func (m *diskModel) removeMatches(e modelPurge, certain bool) {
 	for url, list := range m.may {
 		var left []allowed
 		for _, a := range list {
 			switch {
-			case !e.fits(url, a.tags):
+			case !e.matches(url, a.tags):
 			case certain && !e.Soft:
 				continue
 			case certain:
@@ -206,7 +206,7 @@ func (m *diskModel) Write(t *rapid.T) {
 			m.s.Invalidate(get(url).Key)
 		}
 		// The writer gets no error of the disk.
-		m.out(modelPurge{Purge: store.Purge{Selector: purge.By(purge.URL, url)}, write: true}, !m.fs.Ended())
+		m.removeMatches(modelPurge{Purge: store.Purge{Selector: purge.By(purge.URL, url)}, write: true}, !m.fs.Ended())
 	})
 }
 
@@ -229,11 +229,11 @@ func (m *diskModel) Head(t *rapid.T) {
 		}
 		m.s.Update(get(url).Key, o, head(get(url), "Surrogate-Key", tag))
 		a := m.may[url][0]
-		if m.doomed {
+		if m.ending {
 			a.must = false
 			m.may[url][0] = a
 		}
-		if a.tags = []string{tag}; !m.doomed {
+		if a.tags = []string{tag}; !m.ending {
 			m.may[url] = []allowed{a}
 		} else {
 			m.may[url] = append(m.may[url], a)

@@ -73,14 +73,14 @@ func TestManyWaitersTakeLittleMemory(t *testing.T) {
 		if n := after.TotalAlloc - before.TotalAlloc; n > 24<<20 {
 			t.Errorf("a body of 8 MiB for 1,000 waiters took %d bytes", n)
 		}
-		for _, ticket := range all {
-			ticket.Leave()
+		for _, waiter := range all {
+			waiter.Leave()
 		}
 	})
 }
 
 // A member that does not read delays no other.
-func TestSlowReaderDelaysNobody(t *testing.T) {
+func TestSlowReaderDoesNotDelayOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		slow := s.Join(&Request{Query: get(url), Fill: o.fill})
@@ -105,13 +105,13 @@ func TestRangeOfRunningFlight(t *testing.T) {
 		first := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.send("0123")
-		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
+		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		next := func(want string) {
 			t.Helper()
 			var got []byte
 			var err error
 			done := false
-			go func() { got, err = ticket.Next(t.Context()); done = true }()
+			go func() { got, err = waiter.Next(t.Context()); done = true }()
 			synctest.Wait()
 			if want == "" && done || want != "" && (string(got) != want || err != nil) {
 				t.Fatalf("got %q, %v, done %v; want %q", got, err, done, want)
@@ -125,7 +125,7 @@ func TestRangeOfRunningFlight(t *testing.T) {
 		}
 		from := func(n int64) {
 			t.Helper()
-			if err := ticket.StartAt(n); err != nil {
+			if err := waiter.StartAt(n); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -138,10 +138,10 @@ func TestRangeOfRunningFlight(t *testing.T) {
 		o.end(nil)
 		from(7)
 		next("7")
-		if _, err := ticket.Next(t.Context()); err != io.EOF {
+		if _, err := waiter.Next(t.Context()); err != io.EOF {
 			t.Errorf("past the end: %v", err)
 		}
-		ticket.Leave()
+		waiter.Leave()
 		first.want(t, Streaming, "01234567", true)
 	})
 }
@@ -266,7 +266,7 @@ func TestFailureBeforeHead(t *testing.T) {
 		if f := s.Find(get(url)); f.Object != nil || s.Stats().Failed != 1 {
 			t.Errorf("found %+v", f)
 		}
-		if got := fetch(t, s, get(url), gives(answer(get(url), "well"))); got != "well" {
+		if got := fetch(t, s, get(url), fillWith(answer(get(url), "well"))); got != "well" {
 			t.Errorf("then got %q", got)
 		}
 	})
@@ -321,11 +321,11 @@ func TestBodyWithoutProgress(t *testing.T) {
 		s := open(t, Limits{})
 		a := shared(get(url))
 		a.Body, a.Length = io.NopCloser(idle{}), -1
-		ticket := s.Join(&Request{Query: get(url), Fill: gives(a)})
-		if _, err := readAll(t.Context(), ticket); err != errNoProgress {
+		waiter := s.Join(&Request{Query: get(url), Fill: fillWith(a)})
+		if _, err := readAll(t.Context(), waiter); err != errNoProgress {
 			t.Errorf("it ended with %v", err)
 		}
-		ticket.Leave()
+		waiter.Leave()
 	})
 }
 
@@ -380,11 +380,11 @@ func TestLeaving(t *testing.T) {
 func TestLeavingUnknownLength(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{Finish: 64 << 10}), newSource()
-		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
+		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.send(strings.Repeat("x", 100<<10))
-		ticket.Leave()
+		waiter.Leave()
 		o.send(strings.Repeat("x", 60<<10))
 		if o.ctx.Err() != nil {
 			t.Error("it ended too soon")
@@ -419,7 +419,7 @@ func TestLeavingBeforeHead(t *testing.T) {
 func TestAbandonedAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
-		forsake := func(i int) *source {
+		abandon := func(i int) *source {
 			o := newSource()
 			s.Join(&Request{Query: get(url + strconv.Itoa(i)), Fill: o.fill}).Leave()
 			synctest.Wait()
@@ -427,12 +427,12 @@ func TestAbandonedAreLimited(t *testing.T) {
 		}
 		all := make([]*source, maxAbandoned)
 		for i := range all {
-			all[i] = forsake(i)
+			all[i] = abandon(i)
 		}
-		f := func(i int, goesOn bool) {
+		f := func(i int, continues bool) {
 			t.Helper()
-			if o := forsake(i); (o.ctx.Err() == nil) != goesOn {
-				t.Errorf("flight %d continues: %v", i, !goesOn)
+			if o := abandon(i); (o.ctx.Err() == nil) != continues {
+				t.Errorf("flight %d continues: %v", i, !continues)
 			}
 		}
 		f(1001, false)
@@ -462,17 +462,17 @@ func TestValidation(t *testing.T) {
 		if s.Find(get(url)).Object.Mark() != policy.Outdated {
 			t.Fatal("not outdated")
 		}
-		fly := func() *Waiter { return s.Join(&Request{Query: get(url), Seen: old, Fill: o.fill}) }
-		a, b := fly(), fly()
+		join := func() *Waiter { return s.Join(&Request{Query: get(url), Seen: old, Fill: o.fill}) }
+		a, b := join(), join()
 		o.heads <- func(*Flight) (*Answer, error) {
 			return &Answer{Head: head(get(url), "ETag", `"1"`, "X", "2"), Validated: old, Share: true, Keep: true}, nil
 		}
-		for _, ticket := range []*Waiter{a, b} {
-			out, err := ticket.Wait(t.Context())
+		for _, waiter := range []*Waiter{a, b} {
+			out, err := waiter.Wait(t.Context())
 			if err != nil || out.Kind != Whole || text(out.Object) != "body" || string(out.Head.Fields.Get("X")) != "2" {
 				t.Errorf("validated to %+v, %v", out, err)
 			}
-			ticket.Leave()
+			waiter.Leave()
 		}
 		f := wantFound(t, s, get(url), "body")
 		if f.Object == old || f.Object.Mark() != policy.Unmarked || o.asks() != 1 {
@@ -480,14 +480,14 @@ func TestValidation(t *testing.T) {
 		}
 		// A request that saw the former object, and joins after the new one is stored, needs
 		// no flight.
-		if c := fly(); !c.Stored() || !c.Joined() {
+		if c := join(); !c.Stored() || !c.Joined() {
 			t.Error("validated once more")
 		}
 	})
 }
 
 // An object that may no longer be stored is used by the starter alone.
-func TestValidationOfWhatMayNotBeShared(t *testing.T) {
+func TestValidatedObjectIsPrivate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		old := fill(t, s, get(url), "body")
@@ -564,11 +564,11 @@ func TestOvertakenFlight(t *testing.T) {
 
 // An answer that is read during a write is not stored; after a write with an unknown outcome
 // none is until the origin has settled.
-func TestFlightBesideWrite(t *testing.T) {
+func TestFlightDuringWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		w := s.Begin(get(url).Key)
-		get1 := func() string { return fetch(t, s, get(url), gives(answer(get(url), "x"))) }
+		get1 := func() string { return fetch(t, s, get(url), fillWith(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
 			t.Error("stored beside a write")
 		}
@@ -588,13 +588,13 @@ func TestInterim(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		var got []int
-		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
-		ticket.OnInterim = func(i Interim) { got = append(got, i.Status) }
+		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
+		waiter.OnInterim = func(i Interim) { got = append(got, i.Status) }
 		deaf := o.client(t, s, get(url))
 		joined := s.Join(&Request{Query: get(url), Fill: o.fill})
 		defer joined.Leave()
 		joined.OnInterim = func(i Interim) { t.Errorf("another member got %d", i.Status) }
-		go ticket.Wait(t.Context())
+		go waiter.Wait(t.Context())
 		go joined.Wait(t.Context())
 		o.heads <- func(f *Flight) (*Answer, error) {
 			f.Interim(103, http1.FieldsOf("Link", "</x>"))
@@ -612,7 +612,7 @@ func TestInterim(t *testing.T) {
 		if deaf.err != nil {
 			t.Errorf("a starter without OnInterim got %v", deaf.err)
 		}
-		ticket.Leave()
+		waiter.Leave()
 	})
 }
 
@@ -623,32 +623,32 @@ func TestFillPanics(t *testing.T) {
 			func(context.Context, *Flight) (*Answer, error) { panic("oh") },
 			func(context.Context, *Flight) (*Answer, error) { runtime.Goexit(); return nil, nil },
 		} {
-			ticket := s.Join(&Request{Query: get(url), Fill: fill})
-			if _, err := ticket.Wait(t.Context()); !errors.Is(err, ErrPanicked) {
+			waiter := s.Join(&Request{Query: get(url), Fill: fill})
+			if _, err := waiter.Wait(t.Context()); !errors.Is(err, ErrPanicked) {
 				t.Errorf("the error is %v", err)
 			}
-			ticket.Leave()
+			waiter.Leave()
 		}
 	})
 }
 
 // A member that stops waiting does not affect the others.
-func TestGivingUp(t *testing.T) {
+func TestWaitCanceled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		c := o.client(t, s, get(url))
-		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
+		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
-		if _, err := ticket.Wait(ctx); err != gone {
+		if _, err := waiter.Wait(ctx); err != gone {
 			t.Errorf("waiting for the head: %v", err)
 		}
 		o.head(shared(get(url)), -1)
-		if _, err := ticket.Next(ctx); err != gone {
+		if _, err := waiter.Next(ctx); err != gone {
 			t.Errorf("waiting for bytes: %v", err)
 		}
-		ticket.Leave()
+		waiter.Leave()
 		o.end(nil)
 		c.want(t, Streaming, "", true)
 	})
@@ -721,12 +721,12 @@ func TestAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		a, b := newSource(), newSource()
-		apart := func(o *source) *Waiter {
-			ticket := s.Join(&Request{Query: get(url), Alone: true, Fill: o.fill})
+		joinAlone := func(o *source) *Waiter {
+			waiter := s.Join(&Request{Query: get(url), Alone: true, Fill: o.fill})
 			synctest.Wait()
-			return ticket
+			return waiter
 		}
-		one, two := apart(a), apart(b)
+		one, two := joinAlone(a), joinAlone(b)
 		if a.asks() != 1 || b.asks() != 1 {
 			t.Fatal("one waits for the other")
 		}
@@ -768,7 +768,7 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 	for i := range 100 {
 		a := answer(get(url), "x")
 		a.Keep = i%2 == 0
-		fetch(t, s, get(url), gives(a))
+		fetch(t, s, get(url), fillWith(a))
 	}
 	if st := s.Stats(); st.Flights != 100 || st.Joined != 0 {
 		t.Errorf("100 requests one after the other made %d flights; %d joined one", st.Flights, st.Joined)
@@ -777,7 +777,7 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 
 // No member has all of a body before it is stored: a client that has it and repeats the
 // request gets a hit.
-func TestStoredBeforeTheLastBytes(t *testing.T) {
+func TestStoredBeforeLastBytes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		c := o.client(t, s, get(url))

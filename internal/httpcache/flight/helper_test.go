@@ -85,8 +85,8 @@ func answer(q *store.Query, body string, fields ...string) *Answer {
 	}
 }
 
-// gives returns a fill that returns a.
-func gives(a *Answer) FillFunc {
+// fillWith returns a fill that returns a.
+func fillWith(a *Answer) FillFunc {
 	return func(context.Context, *Flight) (*Answer, error) { return a, nil }
 }
 
@@ -112,7 +112,7 @@ func fetch(t testing.TB, s *engine, q *store.Query, fill FillFunc) string {
 // fill fetches q and checks that it is stored.
 func fill(t testing.TB, s *engine, q *store.Query, body string, fields ...string) *store.Object {
 	t.Helper()
-	fetch(t, s, q, gives(answer(q, body, fields...)))
+	fetch(t, s, q, fillWith(answer(q, body, fields...)))
 	f := s.Find(q)
 	if f.Object == nil || text(f.Object) != body {
 		t.Fatalf("%s is not stored", q.Key)

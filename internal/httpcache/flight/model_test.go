@@ -26,7 +26,7 @@ type flightModel struct {
 
 // modelReader is a waiter with the bytes that it should get.
 type modelReader struct {
-	ticket *Waiter
+	waiter *Waiter
 	flight *modelBody
 	offset int
 }
@@ -42,7 +42,7 @@ var errModel = errors.New("the origin failed")
 
 func (m *flightModel) Join(t *rapid.T) {
 	src := newSource()
-	ticket := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
+	waiter := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
 	synctest.Wait()
 	if asked := src.asks() == 1; asked != (m.now == nil) {
 		t.Fatalf("the origin was asked %v; a flight is under way: %v", asked, m.now != nil)
@@ -50,7 +50,7 @@ func (m *flightModel) Join(t *rapid.T) {
 	if m.now == nil {
 		m.now, m.source = &modelBody{}, src
 	}
-	m.readers = append(m.readers, &modelReader{ticket: ticket, flight: m.now})
+	m.readers = append(m.readers, &modelReader{waiter: waiter, flight: m.now})
 }
 
 func (m *flightModel) Leave(t *rapid.T) {
@@ -58,7 +58,7 @@ func (m *flightModel) Leave(t *rapid.T) {
 		return
 	}
 	i := rapid.IntRange(0, len(m.readers)-1).Draw(t, "reader")
-	m.readers[i].ticket.Leave()
+	m.readers[i].waiter.Leave()
 	m.readers = slices.Delete(m.readers, i, i+1)
 	synctest.Wait()
 }
@@ -118,7 +118,7 @@ func (m *flightModel) Read(t *rapid.T) {
 	var got []byte
 	var err error
 	done := make(chan struct{})
-	go func() { got, err = r.ticket.Next(ctx); close(done) }()
+	go func() { got, err = r.waiter.Next(ctx); close(done) }()
 	synctest.Wait()
 	cancel()
 	<-done
@@ -142,7 +142,7 @@ func (r *modelReader) head(t *rapid.T, ctx context.Context, cancel func()) bool 
 	var out Outcome
 	var err error
 	done := make(chan struct{})
-	go func() { out, err = r.ticket.Wait(ctx); close(done) }()
+	go func() { out, err = r.waiter.Wait(ctx); close(done) }()
 	synctest.Wait()
 	if !r.flight.headed {
 		cancel()
@@ -165,7 +165,7 @@ func (m *flightModel) From(t *rapid.T) {
 	}
 	r := rapid.SampledFrom(m.readers).Draw(t, "reader")
 	offset := rapid.IntRange(0, len(r.flight.sent)).Draw(t, "offset")
-	if err := r.ticket.StartAt(int64(offset)); err != nil {
+	if err := r.waiter.StartAt(int64(offset)); err != nil {
 		t.Fatal(err)
 	}
 	r.offset = offset
@@ -218,7 +218,7 @@ func TestFlightModel(t *testing.T) {
 			m := &flightModel{s: s}
 			t.Repeat(rapid.StateMachineActions(m))
 			for _, r := range m.readers {
-				r.ticket.Leave()
+				r.waiter.Leave()
 			}
 			if m.now == nil && s.Stats().InFlight != 0 {
 				t.Fatalf("%d bytes are counted without a reader", s.Stats().InFlight)

@@ -41,17 +41,17 @@ type modelObject struct {
 // modelFlight is a running flight with what is expected of it.
 type modelFlight struct {
 	modelObject
-	url     string
-	source  *source
-	tickets []*Waiter
-	headed  bool
-	doomed  bool // a sweep has removed purges that followed its beginning
+	url      string
+	source   *source
+	waiters  []*Waiter
+	headed   bool
+	outdated bool // a sweep has removed purges that followed its beginning
 }
 
 var (
-	modelURLs = []string{"http://h/a", "http://h/a?x=1", "http://h/b/c.png", "http://i/a"}
-	modelTags = []string{"t1", "t2", "t3"}
-	modelWhat = []store.Purge{
+	modelURLs   = []string{"http://h/a", "http://h/a?x=1", "http://h/b/c.png", "http://i/a"}
+	modelTags   = []string{"t1", "t2", "t3"}
+	modelPurges = []store.Purge{
 		{Selector: purge.By(purge.Prefix, "http://h/")},
 		{Selector: purge.By(purge.Prefix, "/a")},
 		{Selector: purge.By(purge.Pattern, "/*.png")},
@@ -62,8 +62,8 @@ var (
 	}
 )
 
-// fits reports whether the event concerns the URL, or surely one of the tags.
-func (e modelPurge) fits(url string, tags []string) bool {
+// matches reports whether the event concerns the URL, or surely one of the tags.
+func (e modelPurge) matches(url string, tags []string) bool {
 	path := url[strings.Index(url, "/")+2:]
 	path = path[strings.Index(path, "/"):]
 	switch text := e.Selector.Text; e.Selector.Kind {
@@ -89,21 +89,21 @@ func (e modelPurge) fits(url string, tags []string) bool {
 // generations instead.
 func (e modelPurge) numbered() bool { return !e.write && (e.Selector.Kind != purge.URL || e.Soft) }
 
-// fate is the state of an object after events. The greater one counts.
-type fate uint8
+// effect is what events do to an object. The greatest one counts.
+type effect uint8
 
 const (
-	untouched fate = iota
-	softened       // stale
-	purged         // out of reach
+	unaffected effect = iota
+	softened          // stale
+	purged            // out of reach
 )
 
-// fate returns the state of an object after all events since its beginning.
-func (m *purgeModel) fate(url string, o modelObject) fate {
-	worst := untouched
+// effect returns what all events since the object's fetch began do to it.
+func (m *purgeModel) effect(url string, o modelObject) effect {
+	worst := unaffected
 	for _, e := range m.events[o.begun:] {
 		switch {
-		case !e.fits(url, o.tags):
+		case !e.matches(url, o.tags):
 		case !e.Soft:
 			return purged
 		default:
@@ -120,20 +120,20 @@ func (m *purgeModel) joinable(f *modelFlight) bool {
 	if !f.headed {
 		tags = append(modelTags, "none")
 	}
-	return !f.doomed && m.fate(f.url, modelObject{tags: tags, begun: f.begun}) == untouched
+	return !f.outdated && m.effect(f.url, modelObject{tags: tags, begun: f.begun}) == unaffected
 }
 
 func (m *purgeModel) Ask(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	src := newSource()
-	ticket := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
+	waiter := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
 	synctest.Wait()
 	for _, f := range m.flights {
 		if f.url == url && m.joinable(f) {
-			if src.asks() != 0 || ticket.flight != f.tickets[0].flight {
+			if src.asks() != 0 || waiter.flight != f.waiters[0].flight {
 				t.Fatalf("a request for %s did not join", url)
 			}
-			f.tickets = append(f.tickets, ticket)
+			f.waiters = append(f.waiters, waiter)
 			return
 		}
 	}
@@ -142,12 +142,12 @@ func (m *purgeModel) Ask(t *rapid.T) {
 	}
 	m.serial++
 	m.flights = append(m.flights, &modelFlight{
-		url: url, source: src, tickets: []*Waiter{ticket},
+		url: url, source: src, waiters: []*Waiter{waiter},
 		modelObject: modelObject{value: fmt.Sprint(m.serial), begun: len(m.events)},
 	})
 }
 
-func (m *purgeModel) which(t *rapid.T, headed bool) *modelFlight {
+func (m *purgeModel) drawFlight(t *rapid.T, headed bool) *modelFlight {
 	var all []*modelFlight
 	for _, f := range m.flights {
 		if f.headed == headed {
@@ -161,7 +161,7 @@ func (m *purgeModel) which(t *rapid.T, headed bool) *modelFlight {
 }
 
 func (m *purgeModel) Head(t *rapid.T) {
-	f := m.which(t, false)
+	f := m.drawFlight(t, false)
 	if f == nil {
 		return
 	}
@@ -171,30 +171,30 @@ func (m *purgeModel) Head(t *rapid.T) {
 }
 
 func (m *purgeModel) End(t *rapid.T) {
-	f := m.which(t, true)
+	f := m.drawFlight(t, true)
 	if f == nil {
 		return
 	}
 	m.flights = slices.DeleteFunc(m.flights, func(g *modelFlight) bool { return g == f })
 	f.source.send(f.value)
 	f.source.end(nil)
-	for _, ticket := range f.tickets {
-		ticket.Leave()
+	for _, waiter := range f.waiters {
+		waiter.Leave()
 	}
-	if !f.doomed && m.fate(f.url, f.modelObject) != purged {
+	if !f.outdated && m.effect(f.url, f.modelObject) != purged {
 		m.stored[f.url] = f.modelObject
 	}
 }
 
 func (m *purgeModel) Purge(t *rapid.T) {
-	what := slices.Clone(modelWhat)
+	purges := slices.Clone(modelPurges)
 	for _, tag := range append(modelTags, "none") {
-		what = append(what, store.Purge{Selector: purge.By(purge.Tag, tag)})
+		purges = append(purges, store.Purge{Selector: purge.By(purge.Tag, tag)})
 	}
 	for _, url := range modelURLs {
-		what = append(what, store.Purge{Selector: purge.By(purge.URL, url)})
+		purges = append(purges, store.Purge{Selector: purge.By(purge.URL, url)})
 	}
-	p := rapid.SampledFrom(what).Draw(t, "what")
+	p := rapid.SampledFrom(purges).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
 	if err := m.s.Purge(p); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func (m *purgeModel) Write(t *rapid.T) {
 func (m *purgeModel) Sweep(t *rapid.T) {
 	m.s.Sweep()
 	for _, f := range m.flights {
-		f.doomed = f.doomed || slices.ContainsFunc(m.events[f.begun:], modelPurge.numbered)
+		f.outdated = f.outdated || slices.ContainsFunc(m.events[f.begun:], modelPurge.numbered)
 	}
 }
 
@@ -219,17 +219,17 @@ func (m *purgeModel) Sweep(t *rapid.T) {
 func (m *purgeModel) Check(t *rapid.T) {
 	for _, url := range modelURLs {
 		o, ok := m.stored[url]
-		fate := purged
+		effect := purged
 		if ok {
-			fate = m.fate(url, o)
+			effect = m.effect(url, o)
 		}
 		switch f := m.s.Find(get(url)); {
-		case fate == purged && f.Object != nil:
+		case effect == purged && f.Object != nil:
 			t.Fatalf("%s is still %s", url, text(f.Object))
-		case fate == purged:
+		case effect == purged:
 		case f.Object == nil || text(f.Object) != o.value:
 			t.Fatalf("%s is not %s: %+v", url, o.value, f)
-		case (fate == softened) != (f.Object.Mark() == policy.Outdated):
+		case (effect == softened) != (f.Object.Mark() == policy.Outdated):
 			t.Fatalf("%s has the mark %d", url, f.Object.Mark())
 		}
 	}
@@ -246,8 +246,8 @@ func TestPurgeModel(t *testing.T) {
 			m := &purgeModel{s: s, stored: make(map[string]modelObject)}
 			t.Repeat(rapid.StateMachineActions(m))
 			for _, f := range m.flights {
-				for _, ticket := range f.tickets {
-					ticket.Leave()
+				for _, waiter := range f.waiters {
+					waiter.Leave()
 				}
 			}
 		})

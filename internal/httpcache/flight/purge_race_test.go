@@ -16,7 +16,7 @@ import (
 
 // A request after a completed purge gets what the origin had when the purge began, or newer,
 // whatever else happens.
-func TestPurgedIsNotSeen(t *testing.T) {
+func TestPurgedIsNotServed(t *testing.T) {
 	s := open(t, Limits{})
 	var version, purged, reads atomic.Int64
 	fill := func(context.Context, *Flight) (*Answer, error) {
@@ -81,13 +81,13 @@ func TestPurgedIsNotSeen(t *testing.T) {
 }
 
 func fetchAny(t *testing.T, s *engine, fill FillFunc) string {
-	ticket := s.Join(&Request{Query: get(url), Fill: fill})
-	defer ticket.Leave()
-	out, err := ticket.Wait(context.Background())
+	waiter := s.Join(&Request{Query: get(url), Fill: fill})
+	defer waiter.Leave()
+	out, err := waiter.Wait(context.Background())
 	if err == nil && out.Kind == Whole {
 		return text(out.Object)
 	}
-	got, err := readAll(context.Background(), ticket)
+	got, err := readAll(context.Background(), waiter)
 	if err != nil {
 		t.Error(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // What members have not read of a flight that has ended is counted: the object if it is no
 // longer stored, and the pieces that it was made of.
-func TestLentByFlight(t *testing.T) {
+func TestInFlightAfterFlight(t *testing.T) {
 	f := func(keep bool, length int64, sizes ...int) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
@@ -27,25 +27,25 @@ func TestLentByFlight(t *testing.T) {
 				want += b
 				o.send(b)
 			}
-			wantLent(t, s, 0)
+			wantInFlight(t, s, 0)
 			o.end(nil)
 			synctest.Wait()
-			beside := s.Stats().InFlight
+			whileStored := s.Stats().InFlight
 			if found := s.Find(get(url)).Object; found != nil {
 				s.Drop(get(url).Key, found)
 			}
 			synctest.Wait()
-			lent := s.Stats().InFlight
-			if lent < int64(len(want)) || lent > 3*int64(len(want)) || (beside == lent) == keep || s.Stats().Flying != 0 {
-				t.Errorf("%v: %d bytes are counted while it is stored, then %d", sizes, beside, lent)
+			inFlight := s.Stats().InFlight
+			if inFlight < int64(len(want)) || inFlight > 3*int64(len(want)) || (whileStored == inFlight) == keep || s.Stats().Flying != 0 {
+				t.Errorf("%v: %d bytes are counted while it is stored, then %d", sizes, whileStored, inFlight)
 			}
 			if got := rest(t, slow); got != want {
 				t.Errorf("got %d bytes", len(got))
 			}
 			slow.Leave()
-			wantLent(t, s, lent)
+			wantInFlight(t, s, inFlight)
 			other.Leave()
-			wantLent(t, s, 0)
+			wantInFlight(t, s, 0)
 		})
 	}
 	f(true, 2<<20, 1<<20, 1<<20)
@@ -56,9 +56,9 @@ func TestLentByFlight(t *testing.T) {
 	f(false, -1, 100<<10)
 }
 
-// wantLent fails unless that many bytes are counted in bodies in flight and taken out of the
+// wantInFlight fails unless that many bytes are counted in bodies in flight and taken out of the
 // space, in steps of 256 KiB.
-func wantLent(t *testing.T, s *engine, want int64) {
+func wantInFlight(t *testing.T, s *engine, want int64) {
 	t.Helper()
 	synctest.Wait()
 	const step = 256 << 10
@@ -107,8 +107,8 @@ func TestPaceOfFlight(t *testing.T) {
 				wantPace(t, slow, s.Stats().InFlight/store.DrainSeconds)
 				s.Drop(get(url).Key, o)
 			}
-			if got, most := slow.Pace(), s.Stats().InFlight/store.DrainSeconds; got < most-1 || got > most || got == 0 {
-				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, most)
+			if got, maxPace := slow.Pace(), s.Stats().InFlight/store.DrainSeconds; got < maxPace-1 || got > maxPace || got == 0 {
+				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, maxPace)
 			}
 		})
 	}

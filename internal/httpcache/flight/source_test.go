@@ -40,8 +40,8 @@ func (s *source) fill(ctx context.Context, f *Flight) (*Answer, error) {
 	s.ctx = ctx
 	s.mu.Unlock()
 	select {
-	case give := <-s.heads:
-		return give(f)
+	case respond := <-s.heads:
+		return respond(f)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -114,7 +114,7 @@ func (s *source) isClosed() bool {
 
 // client is a request that waits in its own goroutine and reads all that arrives.
 type client struct {
-	ticket *Waiter
+	waiter *Waiter
 	out    Outcome
 	err    error // of Wait, or of the body
 	got    string
@@ -123,15 +123,15 @@ type client struct {
 
 // client joins a flight for q, or starts one with fill.
 func (s *source) client(t *testing.T, store *engine, q *store.Query) *client {
-	c := &client{ticket: store.Join(&Request{Query: q, Fill: s.fill})}
+	c := &client{waiter: store.Join(&Request{Query: q, Fill: s.fill})}
 	go c.run(t.Context())
 	synctest.Wait()
 	return c
 }
 
 func (c *client) run(ctx context.Context) {
-	defer func() { c.ticket.Leave(); c.done.Store(true) }()
-	c.out, c.err = c.ticket.Wait(ctx)
+	defer func() { c.waiter.Leave(); c.done.Store(true) }()
+	c.out, c.err = c.waiter.Wait(ctx)
 	switch {
 	case c.err != nil:
 	case c.out.Kind == Whole:
@@ -139,7 +139,7 @@ func (c *client) run(ctx context.Context) {
 	case c.out.Kind == Streaming:
 		for {
 			var p []byte
-			p, c.err = c.ticket.Next(ctx)
+			p, c.err = c.waiter.Next(ctx)
 			c.got += string(p)
 			if c.err != nil {
 				break
@@ -156,10 +156,10 @@ func (c *client) run(ctx context.Context) {
 }
 
 // want checks what has arrived so far.
-func (c *client) want(t *testing.T, way Kind, got string, done bool) {
+func (c *client) want(t *testing.T, kind Kind, got string, done bool) {
 	t.Helper()
-	if c.done.Load() && c.err != nil || c.out.Kind != way || c.got != got || c.done.Load() != done {
-		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Kind, c.got, c.done.Load(), c.err, way, got, done)
+	if c.done.Load() && c.err != nil || c.out.Kind != kind || c.got != got || c.done.Load() != done {
+		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Kind, c.got, c.done.Load(), c.err, kind, got, done)
 	}
 }
 

@@ -69,21 +69,21 @@ func (b *sending) upTo(n int) {
 // member joins the flight and reads nothing by itself.
 func (b *sending) member() *Waiter {
 	b.t.Helper()
-	ticket := b.s.Join(&Request{Query: b.q, Fill: b.fill})
-	if out, err := ticket.Wait(b.t.Context()); err != nil || out.Kind != Streaming || !ticket.Joined() {
+	waiter := b.s.Join(&Request{Query: b.q, Fill: b.fill})
+	if out, err := waiter.Wait(b.t.Context()); err != nil || out.Kind != Streaming || !waiter.Joined() {
 		b.t.Fatalf("way %d, %v", out.Kind, err)
 	}
-	return ticket
+	return waiter
 }
 
 // read reads all bytes from offset from on.
-func (b *sending) read(ticket *Waiter, from int) {
+func (b *sending) read(waiter *Waiter, from int) {
 	b.t.Helper()
-	got, err := readAll(b.t.Context(), ticket)
+	got, err := readAll(b.t.Context(), waiter)
 	if err != nil || got != b.body[from:] {
 		b.t.Errorf("%d bytes of %d, %v", len(got), len(b.body)-from, err)
 	}
-	ticket.Leave()
+	waiter.Leave()
 }
 
 func bodies(m *memfs.FS) (n int) {
@@ -97,7 +97,7 @@ func bodies(m *memfs.FS) (n int) {
 
 // Members that are slow, late, or want the middle read from disk what was dropped from
 // memory, and delay no other.
-func TestSlowReadersOfTheDisk(t *testing.T) {
+func TestSlowReadersReadFromDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
@@ -134,7 +134,7 @@ func TestSlowReadersOfTheDisk(t *testing.T) {
 }
 
 // A body of unknown length is spilled once it is long.
-func TestUnknownLengthGoesToDisk(t *testing.T) {
+func TestUnknownLengthIsSpilled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := openWithDisk(t, Limits{}, store.Limits{MaxObject: 1 << 20})
 		defer done()
@@ -155,7 +155,7 @@ func TestUnknownLengthGoesToDisk(t *testing.T) {
 }
 
 // A disk that fails during a body affects no member, but the body is not kept.
-func TestDiskFailsWithinABody(t *testing.T) {
+func TestDiskFailsDuringBody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
@@ -185,7 +185,7 @@ func TestDiskFailsWithinABody(t *testing.T) {
 
 // A reader that does not move after the disk has failed is cut off like any other of a body
 // that is not kept.
-func TestDiskFailsAndAReaderStandsStill(t *testing.T) {
+func TestStalledReaderAfterDiskFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
@@ -212,11 +212,11 @@ func TestDiskFailsAndAReaderStandsStill(t *testing.T) {
 }
 
 // A body that the disk refuses is kept in memory, as far as max_object allows.
-func TestDiskTakesNothing(t *testing.T) {
-	for most, kept := range map[int64]bool{spilledBody: true, spilledBody - 1: false} {
-		t.Run(fmt.Sprint(most), func(t *testing.T) {
+func TestDiskRefusesBody(t *testing.T) {
+	for maxObject, kept := range map[int64]bool{spilledBody: true, spilledBody - 1: false} {
+		t.Run(fmt.Sprint(maxObject), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, m, done := openWithDisk(t, Limits{}, store.Limits{MaxObject: most})
+				s, m, done := openWithDisk(t, Limits{}, store.Limits{MaxObject: maxObject})
 				defer done()
 				m.Fail(func(op, _ string) error {
 					if op == "create" {
@@ -284,15 +284,15 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 				s, m, done := openWithDisk(t, Limits{Finish: 1}, store.Limits{})
 				defer done()
 				b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(spilledBody)}
-				ticket := s.Join(&Request{Query: b.q, Fill: b.fill})
+				waiter := s.Join(&Request{Query: b.q, Fill: b.fill})
 				b.head(shared(b.q), spilledBody)
 				b.upTo(2 << 20)
 				if bodies(m) != 1 {
 					t.Fatal("nothing is there")
 				}
-				end(b, ticket)
+				end(b, waiter)
 				synctest.Wait()
-				ticket.Leave()
+				waiter.Leave()
 				synctest.Wait()
 				if n := s.DiskStats(); len(m.Files()) != 0 || n.Bytes != 0 || s.Stats().Flying != 0 {
 					t.Errorf("left %q, %+v, %+v", m.Files(), n, s.Stats())
@@ -301,7 +301,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 		})
 	}
 	f("cut", func(b *sending, _ *Waiter) { b.end(io.ErrUnexpectedEOF) })
-	f("left", func(_ *sending, ticket *Waiter) { ticket.Leave() })
+	f("left", func(_ *sending, waiter *Waiter) { waiter.Leave() })
 	f("closed", func(b *sending, _ *Waiter) { b.s.Close() })
 	f("purged", func(b *sending, _ *Waiter) {
 		if err := b.s.Purge(store.Purge{}); err != nil {

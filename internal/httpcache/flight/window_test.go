@@ -41,11 +41,11 @@ func TestWindow(t *testing.T) {
 			s, o := open(t, small, smallBodies), newSource()
 			a, b := o.client(t, s, get(url)), o.client(t, s, get(url))
 			o.head(shared(get(url)), length)
-			most := int64(0)
+			maxHeld := int64(0)
 			go func() {
 				for range 4096 {
 					o.bytes <- []byte(strings.Repeat("x", kib))
-					most = max(most, s.Stats().Flying)
+					maxHeld = max(maxHeld, s.Stats().Flying)
 				}
 				close(o.bytes)
 			}()
@@ -53,8 +53,8 @@ func TestWindow(t *testing.T) {
 			if !a.done.Load() || !b.done.Load() || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
 				t.Errorf("they got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
 			}
-			if limit := smallBodies.MaxObject + small.Window + largestChunk; most > limit {
-				t.Errorf("up to %d bytes were held; the bound is %d", most, limit)
+			if limit := smallBodies.MaxObject + small.Window + largestChunk; maxHeld > limit {
+				t.Errorf("up to %d bytes were held; the bound is %d", maxHeld, limit)
 			}
 			if st := s.Stats(); st.Flying != 0 || s.Find(get(url)).Object != nil {
 				t.Errorf("it is stored, or memory was not given back: %+v", st)
@@ -76,7 +76,7 @@ func TestWindowCannotBeJoined(t *testing.T) {
 			t.Error("joined a flight that has let go of its beginning")
 		}
 		p.fail(context.Canceled)
-		if err := first.ticket.StartAt(0); err != ErrBehind {
+		if err := first.waiter.StartAt(0); err != ErrBehind {
 			t.Errorf("going back to the beginning returned %v", err)
 		}
 		o.end(nil)
@@ -85,10 +85,10 @@ func TestWindowCannotBeJoined(t *testing.T) {
 }
 
 // A single slow reader slows the origin down for as long as it likes.
-func TestWindowHoldsOriginBack(t *testing.T) {
+func TestWindowBackpressure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, small, smallBodies), newSource()
-		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
+		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
@@ -100,10 +100,10 @@ func TestWindowHoldsOriginBack(t *testing.T) {
 		if s.Stats().Flying != held {
 			t.Error("it went on")
 		}
-		if got := rest(t, ticket); len(got) != 2048*kib {
+		if got := rest(t, waiter); len(got) != 2048*kib {
 			t.Errorf("got %d bytes", len(got))
 		}
-		ticket.Leave()
+		waiter.Leave()
 	})
 }
 
@@ -154,14 +154,14 @@ func TestWindowSlowestLeaves(t *testing.T) {
 }
 
 // A body that is not kept is not fetched any further when all members have left.
-func TestWindowLeft(t *testing.T) {
+func TestWindowAllMembersLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, small, smallBodies), newSource()
-		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
+		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
-		ticket.Leave()
+		waiter.Leave()
 		synctest.Wait()
 		if st := s.Stats(); o.ctx.Err() == nil || st.Running != 0 || st.Flying != 0 || st.Abandoned == 0 {
 			t.Errorf("it continues: %+v", st)

@@ -7,29 +7,29 @@ import (
 
 // An object that was stored after a request's look-up is its answer: the origin is not asked
 // again.
-func TestArrivedMeanwhile(t *testing.T) {
+func TestStoredAfterLookUp(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
 	fill(t, s, q, "one")
-	ticket := s.Join(&Request{Query: q, Seen: s.FindInvalidated(q), Fill: func(context.Context, *Flight) (*Answer, error) {
+	waiter := s.Join(&Request{Query: q, Seen: s.FindInvalidated(q), Fill: func(context.Context, *Flight) (*Answer, error) {
 		t.Error("the origin was asked for what has just come")
 		return answer(q, "two"), nil
 	}})
-	defer ticket.Leave()
-	if out, err := ticket.Wait(t.Context()); err != nil || out.Kind != Whole || text(out.Object) != "one" {
+	defer waiter.Leave()
+	if out, err := waiter.Wait(t.Context()); err != nil || out.Kind != Whole || text(out.Object) != "one" {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
 
 // An object that was stored after the look-up is not used for a request with Since, as its
 // flight may have begun too early.
-func TestArrivedTooEarly(t *testing.T) {
+func TestStoredBeforeSince(t *testing.T) {
 	f := func(since int64, want string) {
 		t.Helper()
 		s, q := open(t, Limits{}), get("http://h/a")
 		fill(t, s, q, "one")
-		ticket := s.Join(&Request{Query: q, Since: since, Fill: gives(answer(q, "two"))})
-		defer ticket.Leave()
-		out, err := ticket.Wait(t.Context())
+		waiter := s.Join(&Request{Query: q, Since: since, Fill: fillWith(answer(q, "two"))})
+		defer waiter.Leave()
+		out, err := waiter.Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestArrivedTooEarly(t *testing.T) {
 		if out.Kind == Whole {
 			got = text(out.Object)
 		} else {
-			got = rest(t, ticket)
+			got = rest(t, waiter)
 		}
 		if got != want {
 			t.Errorf("since %d: %q; want %q", since, got, want)
