@@ -309,7 +309,7 @@ func TestHugeBody(t *testing.T) {
 	if grown := heap() - before; grown > 8<<20 {
 		t.Errorf("%d bytes of memory are held", grown)
 	}
-	if n := s.Stats().Flying; n != 0 {
+	if n := s.Stats().Held; n != 0 {
 		t.Errorf("%d bytes are flying", n)
 	}
 	s.stop()

@@ -22,7 +22,7 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", size/16)
 	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = size })
 	lent := func() int64 { return s.Stats().InFlight }
-	held := func() int64 { return int64(s.space.Usage().Bytes) + s.Stats().Flying + lent() }
+	held := func() int64 { return int64(s.space.Usage().Bytes) + s.Stats().Held + lent() }
 	var all []*visitor
 	var heads []*got
 	for i := range clients {
@@ -39,8 +39,8 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 		}
 	}
 	until(t, func() bool { return int64(s.space.Usage().Reserved) >= lent() })
-	if u, st := s.space.Usage(), s.Stats(); lent() < memory/2 || lent() > memory+size || u.Bytes > u.Capacity || st.Flying > clients/2*(1<<20+256<<10) {
-		t.Errorf("lent %d, flying %d, %+v", lent(), st.Flying, u)
+	if u, st := s.space.Usage(), s.Stats(); lent() < memory/2 || lent() > memory+size || u.Bytes > u.Capacity || st.Held > clients/2*(1<<20+256<<10) {
+		t.Errorf("lent %d, flying %d, %+v", lent(), st.Held, u)
 	}
 	for i, c := range all {
 		if g := c.rest(heads[i], "GET"); g.status != 200 || g.body != body {
@@ -137,7 +137,7 @@ func TestCollectorGivesUp(t *testing.T) {
 			}
 			s, done := store.New(space, store.Limits{}), false
 			defer s.Close()
-			g := flight.NewGroup(s, space, flight.Limits{Flying: 1 << 20})
+			g := flight.NewGroup(s, space, flight.Limits{MaxHeld: 1 << 20})
 			defer g.Close()
 			g.Acquire(other, false)
 			k := &collector{flights: g, max: 1 << 20, done: func([]byte) { done = true }}
@@ -145,7 +145,7 @@ func TestCollectorGivesUp(t *testing.T) {
 			time.Sleep(after)
 			k.add([]byte("more"), nil)
 			k.add(nil, io.EOF)
-			if n := g.Stats().Flying; done != want || n != other {
+			if n := g.Stats().Held; done != want || n != other {
 				t.Errorf("%d other bytes, after %v: %v, %d bytes", other, after, done, n)
 			}
 			g.Release(other)

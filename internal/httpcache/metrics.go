@@ -97,7 +97,7 @@ func (s *Service) observe() {
 	s.registry.Gauge("kasoku_http_flights", "Fetches in flight.",
 		func() float64 { return float64(s.Stats().Running) }, "service", s.name)
 	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that fetches in flight hold.",
-		func() float64 { return float64(s.Stats().Flying) }, "service", s.name)
+		func() float64 { return float64(s.Stats().Held) }, "service", s.name)
 	s.registry.Gauge("kasoku_http_lent_bytes", "Bytes of bodies that are still being sent but are not stored, either no longer or never. The cache may hold this much less.",
 		func() float64 { return float64(s.Stats().InFlight) }, "service", s.name)
 }

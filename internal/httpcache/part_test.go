@@ -153,7 +153,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 			}
 			a.respond(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
 		})
-		s.flights.SetLimits(flight.Limits{Flying: flying})
+		s.flights.SetLimits(flight.Limits{MaxHeld: flying})
 		part := func() *got {
 			return s.ask("GET /a", fmt.Sprintf("Range: bytes=0-%d", size-1), `If-None-Match: "other"`)
 		}
@@ -163,7 +163,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 		if g := s.ask("POST /b", "Content-Length: 0"); g.status != 200 || g.body != body {
 			t.Fatalf("an answer to POST: %d with %d bytes", g.status, len(g.body))
 		}
-		if n := s.Stats().Flying; n != 0 {
+		if n := s.Stats().Held; n != 0 {
 			t.Errorf("%d bytes are held afterwards", n)
 		}
 		for _, g := range []*got{part(), s.ask("GET /b")} {

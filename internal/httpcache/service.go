@@ -133,11 +133,11 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 func (s *Service) group(cfg *Config) balance.Config {
 	g := cfg.Group
 	g.Name, g.Metrics = s.name, s.registry
-	told := g.OnStateChange
+	onStateChange := g.OnStateChange
 	g.OnStateChange = func(member, from, to, why string) {
 		s.log.Warn("origin "+to, slog.String("origin", member), slog.String("before", from), slog.String("why", why))
-		if told != nil {
-			told(member, from, to, why)
+		if onStateChange != nil {
+			onStateChange(member, from, to, why)
 		}
 	}
 	return g
@@ -146,9 +146,9 @@ func (s *Service) group(cfg *Config) balance.Config {
 // limits returns the limits of the store and of the flights. All fetches together hold at
 // most a quarter of the service's memory.
 func (s *Service) limits(cfg *Config) (store.Limits, flight.Limits) {
-	flying := min(max(int64(s.space.Usage().Memory/4), minFetching), maxFetching)
+	maxHeld := min(max(int64(s.space.Usage().Memory/4), minFetching), maxFetching)
 	stored := store.Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
-	return stored, flight.Limits{Flying: flying}
+	return stored, flight.Limits{MaxHeld: maxHeld}
 }
 
 const minFetching, maxFetching = 16 << 20, 256 << 20

@@ -50,7 +50,7 @@ func (f *Flight) becomeJoinable() bool {
 	if f.result.object != nil {
 		weight += f.result.object.Weight()
 	}
-	if f.group.stats.joinable.Add(weight) > f.limits.Flying {
+	if f.group.stats.joinable.Add(weight) > f.limits.MaxHeld {
 		f.group.stats.joinable.Add(-weight)
 		return false
 	}

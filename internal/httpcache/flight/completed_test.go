@@ -326,7 +326,7 @@ func TestNotJoinableAfterItsEnd(t *testing.T) {
 	}
 	f("too long", Limits{}, store.Limits{MaxObject: smallestChunk}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
 	f("cut", Limits{}, store.Limits{}, 10, "hello", errors.New("cut"), "no body")
-	f("too much", Limits{Flying: 100}, store.Limits{}, 5, "hello", nil, "hello")
+	f("too much", Limits{MaxHeld: 100}, store.Limits{}, 5, "hello", nil, "hello")
 }
 
 // A completed flight does not retain its fill.

@@ -44,7 +44,7 @@ func TestOneFlightForAll(t *testing.T) {
 		o.send("world")
 		o.end(nil)
 		each("helloworld", true)
-		if st := s.Stats(); o.asks() != 1 || st.Flights != 1 || st.Joined != 1000 || st.Running != 0 || st.Flying != 0 {
+		if st := s.Stats(); o.asks() != 1 || st.Flights != 1 || st.Joined != 1000 || st.Running != 0 || st.Held != 0 {
 			t.Errorf("the origin was asked %d times: %+v", o.asks(), st)
 		}
 		wantFound(t, s, get(url), "helloworld")

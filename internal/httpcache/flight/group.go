@@ -321,15 +321,15 @@ func (g *Group) hold(n int64) {
 
 // holdCounted is hold for bytes that the budget has counted.
 func (g *Group) holdCounted(n int64) {
-	g.stats.flying.Add(n)
+	g.stats.held.Add(n)
 	g.store.InFlight().Reserve(n)
 }
 
 // Acquire counts n bytes of a body that the caller collects outside of a flight. It returns
-// false if flights hold too much: more than Limits.Flying or, if the caller is slow, half.
+// false if flights hold too much: more than Limits.MaxHeld or, if the caller is slow, half.
 func (g *Group) Acquire(n int64, slow bool) bool {
-	limit, flying := g.limits.Load().Flying, g.stats.flying.Load()
-	if slow && flying > limit/2 || flying+n > limit || !g.budget.Buffer(n) {
+	limit, held := g.limits.Load().MaxHeld, g.stats.held.Load()
+	if slow && held > limit/2 || held+n > limit || !g.budget.Buffer(n) {
 		return false
 	}
 	g.holdCounted(n)

@@ -203,8 +203,8 @@ func (m *flightModel) Check(t *rapid.T) {
 	if least := m.remaining(); st.InFlight < least || len(m.readers) == 0 && st.InFlight != 0 {
 		t.Fatalf("%d bytes are counted for %d readers; want at least %d", st.InFlight, len(m.readers), least)
 	}
-	if st.Running != running || running == 0 && st.Flying != 0 {
-		t.Fatalf("%d flights run and hold %d bytes; want %d", st.Running, st.Flying, running)
+	if st.Running != running || running == 0 && st.Held != 0 {
+		t.Fatalf("%d flights run and hold %d bytes; want %d", st.Running, st.Held, running)
 	}
 }
 

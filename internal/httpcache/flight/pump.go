@@ -142,7 +142,7 @@ func (f *Flight) tooLarge(size, length int64) bool {
 	if f.spill.active() {
 		return total > f.group.store.MaxOnDisk()
 	}
-	return total > f.stored.MaxObject || f.group.stats.flying.Load()+size > f.limits.Flying ||
+	return total > f.stored.MaxObject || f.group.stats.held.Load()+size > f.limits.MaxHeld ||
 		total > minWindow && f.group.store.InFlight().Scarce() // a window would take as much
 }
 
@@ -157,8 +157,8 @@ func (f *Flight) window() int64 {
 	return f.limits.Window
 }
 
-// crowded reports whether flights hold more than Limits.Flying.
-func (f *Flight) crowded() bool { return f.group.stats.flying.Load() > f.limits.Flying }
+// crowded reports whether flights hold more than Limits.MaxHeld.
+func (f *Flight) crowded() bool { return f.group.stats.held.Load() > f.limits.MaxHeld }
 
 const (
 	minWindow     = 64 << 10 // while flights are crowded
@@ -166,10 +166,10 @@ const (
 )
 
 // awaitReaders waits while a body that is not kept fills its window. It cuts off readers
-// that keep others waiting for longer than Limits.Patience. mu is held, but not while it
+// that keep others waiting for longer than Limits.SlowReaderTimeout. mu is held, but not while it
 // waits.
 func (f *Flight) awaitReaders() error {
-	var patience *time.Timer
+	var timer *time.Timer
 	for {
 		if err := f.unwanted(); err != nil {
 			return err
@@ -181,22 +181,22 @@ func (f *Flight) awaitReaders() error {
 		if f.buffer.held < f.window() {
 			return nil
 		}
-		if patience == nil {
-			patience = time.NewTimer(f.limits.Patience)
-			defer patience.Stop()
+		if timer == nil {
+			timer = time.NewTimer(f.limits.SlowReaderTimeout)
+			defer timer.Stop()
 		}
 		changed := f.next()
 		f.mu.Unlock()
 		late := false
 		select {
 		case <-changed:
-		case <-patience.C:
+		case <-timer.C:
 			late = true
 		case <-f.ctx.Done():
 		}
 		f.mu.Lock()
 		if late {
-			patience.Reset(f.limits.Patience)
+			timer.Reset(f.limits.SlowReaderTimeout)
 			if f.buffer.idle > 0 {
 				f.group.stats.cut.Add(uint64(f.buffer.cutSlowest()))
 				f.notify()

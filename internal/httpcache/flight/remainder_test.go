@@ -36,7 +36,7 @@ func TestInFlightAfterFlight(t *testing.T) {
 			}
 			synctest.Wait()
 			inFlight := s.Stats().InFlight
-			if inFlight < int64(len(want)) || inFlight > 3*int64(len(want)) || (whileStored == inFlight) == keep || s.Stats().Flying != 0 {
+			if inFlight < int64(len(want)) || inFlight > 3*int64(len(want)) || (whileStored == inFlight) == keep || s.Stats().Held != 0 {
 				t.Errorf("%v: %d bytes are counted while it is stored, then %d", sizes, whileStored, inFlight)
 			}
 			if got := rest(t, slow); got != want {
@@ -63,9 +63,9 @@ func wantInFlight(t *testing.T, s *engine, want int64) {
 	synctest.Wait()
 	const step = 256 << 10
 	st, u := s.Stats(), s.space.Usage()
-	all := want + st.Flying
+	all := want + st.Held
 	if st.InFlight != want || int64(u.Reserved) < all || int64(u.Reserved) >= all+3*step || all == 0 && u.Reserved != 0 {
-		t.Fatalf("%d bytes are in flight, %d held by flights, %d reserved; want %d", st.InFlight, st.Flying, u.Reserved, want)
+		t.Fatalf("%d bytes are in flight, %d held by flights, %d reserved; want %d", st.InFlight, st.Held, u.Reserved, want)
 	}
 }
 
@@ -94,8 +94,8 @@ func TestPaceOfFlight(t *testing.T) {
 			if !ends {
 				o.feed(2048)
 				wantPace(t, slow, 0)
-				slow.flight.limits = new(Limits{Flying: 1}.withDefaults(1 << 30))
-				wantPace(t, slow, s.Stats().Flying/store.DrainSeconds)
+				slow.flight.limits = new(Limits{MaxHeld: 1}.withDefaults(1 << 30))
+				wantPace(t, slow, s.Stats().Held/store.DrainSeconds)
 				return
 			}
 			o.send(strings.Repeat("x", 1<<20))

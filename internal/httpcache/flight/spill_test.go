@@ -60,7 +60,7 @@ func (b *sending) upTo(n int) {
 		next := min(b.sent+spilledPiece, n)
 		b.send(b.body[b.sent:next])
 		b.sent = next
-		if held := b.s.Stats().Flying; held > 1<<20+spilledPiece {
+		if held := b.s.Stats().Held; held > 1<<20+spilledPiece {
 			b.t.Fatalf("%d bytes are held", held)
 		}
 	}
@@ -127,7 +127,7 @@ func TestSlowReadersReadFromDisk(t *testing.T) {
 		if f := s.Find(b.q); f.Object == nil || !f.Object.OnDisk() || text(f.Object) != b.body {
 			t.Errorf("stored: %+v", f)
 		}
-		if n := s.Stats(); n.Flying != 0 || n.Behind != 0 || bodies(m) != 1 {
+		if n := s.Stats(); n.Held != 0 || n.Behind != 0 || bodies(m) != 1 {
 			t.Errorf("%+v, %d bodies", n, bodies(m))
 		}
 	})
@@ -177,7 +177,7 @@ func TestDiskFailsDuringBody(t *testing.T) {
 		if f := s.Find(b.q); f.Object != nil {
 			t.Error("it is stored")
 		}
-		if n := s.Stats(); n.Flying != 0 || n.Behind != 0 || n.Undisked != 1 || bodies(m) != 0 {
+		if n := s.Stats(); n.Held != 0 || n.Behind != 0 || n.Undisked != 1 || bodies(m) != 0 {
 			t.Errorf("%+v, left %q", n, m.Files())
 		}
 	})
@@ -205,7 +205,7 @@ func TestStalledReaderAfterDiskFailure(t *testing.T) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 		slow.Leave()
-		if n := s.Stats(); n.Flying != 0 || n.Behind != 1 {
+		if n := s.Stats(); n.Held != 0 || n.Behind != 1 {
 			t.Errorf("%+v", n)
 		}
 	})
@@ -294,7 +294,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 				synctest.Wait()
 				waiter.Leave()
 				synctest.Wait()
-				if n := s.DiskStats(); len(m.Files()) != 0 || n.Bytes != 0 || s.Stats().Flying != 0 {
+				if n := s.DiskStats(); len(m.Files()) != 0 || n.Bytes != 0 || s.Stats().Held != 0 {
 					t.Errorf("left %q, %+v, %+v", m.Files(), n, s.Stats())
 				}
 			})

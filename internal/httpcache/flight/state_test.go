@@ -69,7 +69,7 @@ func TestTransitions(t *testing.T) {
 				if got := strings.Join(names, " "); got != want {
 					t.Errorf("the states are %s; want %s", got, want)
 				}
-				if st := s.Stats(); st.Running != 0 || st.Flying != 0 || st.InFlight != 0 || st.Joinable != 0 || s.abandoned.taken.Load() != 0 {
+				if st := s.Stats(); st.Running != 0 || st.Held != 0 || st.InFlight != 0 || st.Joinable != 0 || s.abandoned.taken.Load() != 0 {
 					t.Errorf("something is left: %+v", st)
 				}
 			})

@@ -5,7 +5,7 @@ import "sync/atomic"
 // counters are changed on the miss path only.
 type counters struct {
 	flights, joined, released, failed, cut, abandoned, undisked atomic.Uint64
-	running, flying, joinable                                   atomic.Int64
+	running, held, joinable                                     atomic.Int64
 }
 
 // Stats are the figures of a group since it was created.
@@ -19,7 +19,7 @@ type Stats struct {
 	Undisked   uint64 // bodies that the disk refused
 	Running    int64  // running flights
 	Unattended int64  // running flights that were abandoned before their head
-	Flying     int64  // bytes of bodies that running flights hold
+	Held       int64  // bytes of bodies that running flights hold
 	Joinable   int64  // bytes of completed flights that can still be joined
 }
 
@@ -29,6 +29,6 @@ func (g *Group) Stats() Stats {
 	return Stats{
 		Flights: c.flights.Load(), Joined: c.joined.Load(), Released: c.released.Load(), Failed: c.failed.Load(),
 		Behind: c.cut.Load(), Abandoned: c.abandoned.Load(), Undisked: c.undisked.Load(),
-		Running: c.running.Load(), Unattended: g.abandoned.taken.Load(), Flying: c.flying.Load(), Joinable: c.joinable.Load(),
+		Running: c.running.Load(), Unattended: g.abandoned.taken.Load(), Held: c.held.Load(), Joinable: c.joinable.Load(),
 	}
 }

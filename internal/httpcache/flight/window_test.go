@@ -14,7 +14,7 @@ const kib = 1 << 10
 
 // small are limits that short bodies exceed.
 var (
-	small       = Limits{Window: 64 * kib, Patience: time.Second}
+	small       = Limits{Window: 64 * kib, SlowReaderTimeout: time.Second}
 	smallBodies = store.Limits{MaxObject: 64 * kib}
 )
 
@@ -45,7 +45,7 @@ func TestWindow(t *testing.T) {
 			go func() {
 				for range 4096 {
 					o.bytes <- []byte(strings.Repeat("x", kib))
-					maxHeld = max(maxHeld, s.Stats().Flying)
+					maxHeld = max(maxHeld, s.Stats().Held)
 				}
 				close(o.bytes)
 			}()
@@ -56,7 +56,7 @@ func TestWindow(t *testing.T) {
 			if limit := smallBodies.MaxObject + small.Window + largestChunk; maxHeld > limit {
 				t.Errorf("up to %d bytes were held; the bound is %d", maxHeld, limit)
 			}
-			if st := s.Stats(); st.Flying != 0 || s.Find(get(url)).Object != nil {
+			if st := s.Stats(); st.Held != 0 || s.Find(get(url)).Object != nil {
 				t.Errorf("it is stored, or memory was not given back: %+v", st)
 			}
 		})
@@ -92,12 +92,12 @@ func TestWindowBackpressure(t *testing.T) {
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
-		held := s.Stats().Flying
+		held := s.Stats().Held
 		if limit := smallBodies.MaxObject + small.Window + largestChunk; held > limit {
 			t.Errorf("%d bytes are held for a reader that does not read", held)
 		}
 		time.Sleep(time.Hour)
-		if s.Stats().Flying != held {
+		if s.Stats().Held != held {
 			t.Error("it went on")
 		}
 		if got := rest(t, waiter); len(got) != 2048*kib {
@@ -118,7 +118,7 @@ func TestWindowCutsSlowest(t *testing.T) {
 		if quick.done.Load() {
 			t.Fatal("the quick one was not held back")
 		}
-		time.Sleep(small.Patience - 1)
+		time.Sleep(small.SlowReaderTimeout - 1)
 		synctest.Wait()
 		if quick.done.Load() {
 			t.Fatal("the slow one was cut off too soon")
@@ -163,16 +163,16 @@ func TestWindowAllMembersLeave(t *testing.T) {
 		o.feed(2048)
 		waiter.Leave()
 		synctest.Wait()
-		if st := s.Stats(); o.ctx.Err() == nil || st.Running != 0 || st.Flying != 0 || st.Abandoned == 0 {
+		if st := s.Stats(); o.ctx.Err() == nil || st.Running != 0 || st.Held != 0 || st.Abandoned == 0 {
 			t.Errorf("it continues: %+v", st)
 		}
 	})
 }
 
 // The memory of all flights together is limited: bodies beyond the limit are not kept.
-func TestFlyingIsBounded(t *testing.T) {
+func TestHeldBytesAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{Flying: 300 * kib, Window: 16 * kib})
+		s := open(t, Limits{MaxHeld: 300 * kib, Window: 16 * kib})
 		a, b := newSource(), newSource()
 		one := a.client(t, s, get("http://h/1"))
 		a.head(shared(get("http://h/1")), 200*kib)
@@ -188,17 +188,17 @@ func TestFlyingIsBounded(t *testing.T) {
 		a.send(strings.Repeat("x", 200*kib-1))
 		a.end(nil)
 		one.want(t, Streaming, strings.Repeat("x", 200*kib), true)
-		if s.Find(get("http://h/1")).Object == nil || s.Stats().Flying != 0 {
+		if s.Find(get("http://h/1")).Object == nil || s.Stats().Held != 0 {
 			t.Errorf("the first is not stored: %+v", s.Stats())
 		}
 	})
 }
 
 // The default limit of all flights is a share of the store's memory.
-func TestFlyingByDefault(t *testing.T) {
+func TestDefaultMaxHeld(t *testing.T) {
 	f := func(capacity uint64, given, want int64) {
 		t.Helper()
-		if got := (Limits{Flying: given}).withDefaults(capacity).Flying; got != want {
+		if got := (Limits{MaxHeld: given}).withDefaults(capacity).MaxHeld; got != want {
 			t.Fatalf("of %d bytes, %d given, it is %d; want %d", capacity, given, got, want)
 		}
 	}
