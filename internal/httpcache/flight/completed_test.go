@@ -46,11 +46,11 @@ func TestLateRequests(t *testing.T) {
 		o.end(nil)
 		first.want(t, Streaming, "hello", true)
 		if wholeBody != "hello" {
-			t.Fatalf("its owner has %q", wholeBody)
+			t.Fatalf("OnBody got %q, want hello", wholeBody)
 		}
 		lateClient(t, s, o, s.now()).want(t, Whole, "hello", true)
 		if n := s.Stats().Running; n != 1 {
-			t.Errorf("%d flights run while its owner takes it", n)
+			t.Errorf("%d flights run during OnBody, want 1", n)
 		}
 		time.Sleep(time.Millisecond)
 		close(handedOver)
@@ -60,7 +60,7 @@ func TestLateRequests(t *testing.T) {
 		lateClient(t, s, o, early).want(t, Whole, "hello", true)
 		lateClient(t, s, o, over).want(t, Whole, "hello", true)
 		if s.Stats().Joinable == 0 || o.asks() != 1 {
-			t.Errorf("asked %d times, %+v", o.asks(), s.Stats())
+			t.Errorf("the origin was asked %d times, want once; stats %+v", o.asks(), s.Stats())
 		}
 		lateClient(t, s, o, 0)
 		if o.asks() != 2 {
@@ -79,7 +79,7 @@ func TestLateRequests(t *testing.T) {
 		}
 		o.fail(errors.New("no"))
 		if st := s.Stats(); st.Joinable != 0 || st.InFlight != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
-			t.Errorf("something is left: %+v", st)
+			t.Errorf("flights or bytes remain: %+v", st)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestContinuesForLateRequests(t *testing.T) {
 				leave()
 				synctest.Wait()
 				if err := o.ctx.Err(); (err == nil) != continues {
-					t.Fatalf("its origin is read on: %v", err == nil)
+					t.Fatalf("the flight continues: %v, want %v", err == nil, continues)
 				}
 				if continues {
 					o.send("llo")
@@ -112,7 +112,7 @@ func TestContinuesForLateRequests(t *testing.T) {
 					lateClient(t, s, o, early).want(t, Whole, "hello", true)
 				}
 				if st := s.Stats(); o.asks() != 1 || (st.Abandoned == 0) != continues {
-					t.Errorf("asked %d times, %+v", o.asks(), st)
+					t.Errorf("the origin was asked %d times, want once; stats %+v", o.asks(), st)
 				}
 			})
 		})
@@ -148,13 +148,13 @@ func TestOneCompletedFlight(t *testing.T) {
 		}
 		flights := s.shardOf([]byte(url)).byKey[url]
 		if st := s.Stats(); len(flights) != 2 || st.Joinable < one || st.Joinable > 2*one+8 {
-			t.Errorf("%d flights stay, with %d bytes; one took %d", len(flights), st.Joinable, one)
+			t.Errorf("%d flights are kept with %d bytes, want 2; one has %d bytes", len(flights), st.Joinable, one)
 		}
 		lateClient(t, s, newSource(), early).want(t, Whole, "three", true)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if st := s.Stats(); st.Joinable != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
-			t.Errorf("something is left: %+v", st)
+			t.Errorf("flights or bytes remain: %+v", st)
 		}
 	})
 }
@@ -173,13 +173,13 @@ func TestRemembered(t *testing.T) {
 			time.Sleep(wait)
 			c := lateClient(t, s, o, s.now())
 			if c.want(t, Whole, "hello", true); !c.waiter.remembered || o.asks() != 1 {
-				t.Fatalf("remembered: %v, asked %d times", c.waiter.remembered, o.asks())
+				t.Fatalf("after %v: remembered %v, asked %d times; want true, once", wait, c.waiter.remembered, o.asks())
 			}
 		}
 		time.Sleep(time.Millisecond)
 		lateClient(t, s, o, s.now())
 		if o.asks() != 2 || s.Stats().Joinable != 0 {
-			t.Errorf("asked %d times, %+v", o.asks(), s.Stats())
+			t.Errorf("after the answer has expired: the origin was asked %d times, want 2; stats %+v", o.asks(), s.Stats())
 		}
 		o.fail(errors.New("no"))
 	})
@@ -198,7 +198,7 @@ func TestRememberedIsRenewed(t *testing.T) {
 			return begun
 		}
 		if !renew(early) {
-			t.Fatal("the first is not begun")
+			t.Fatal("the first refresh did not start")
 		}
 		a := shared(get(url))
 		a.Keep, a.Remember = false, time.Minute
@@ -207,10 +207,10 @@ func TestRememberedIsRenewed(t *testing.T) {
 		o.end(nil)
 		time.Sleep(time.Millisecond)
 		if renew(early) {
-			t.Error("a refresh begins although it was requested before the last one ended")
+			t.Error("a refresh started although it was requested before the last one ended")
 		}
 		if !renew(s.now()) || o.asks() != 2 {
-			t.Errorf("it is not begun anew; asked %d times", o.asks())
+			t.Errorf("a later refresh did not start; the origin was asked %d times, want 2", o.asks())
 		}
 		o.fail(errors.New("no"))
 	})
@@ -229,7 +229,7 @@ func TestLateRequestGetsFailure(t *testing.T) {
 				o.fail(err)
 				c := lateClient(t, s, o, early)
 				if o.asks() != asks || asks == 1 && !errors.Is(c.err, err) {
-					t.Errorf("asked %d times; %v", o.asks(), c.err)
+					t.Errorf("the origin was asked %d times, want %d; the late request got the error %v", o.asks(), asks, c.err)
 				}
 				if asks > 1 {
 					o.fail(err)
@@ -258,7 +258,7 @@ func TestRetryAfterFailure(t *testing.T) {
 		o.end(nil)
 		again.want(t, Streaming, "hello", true)
 		if o.asks() != 2 {
-			t.Errorf("asked %d times", o.asks())
+			t.Errorf("the origin was asked %d times, want 2", o.asks())
 		}
 	})
 }
@@ -292,7 +292,7 @@ func TestRetryFailsDuringJoin(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := w.Wait(ctx); err == nil || err.Error() != "second" || o.asks() != 2 {
-			t.Errorf("%v; asked %d times", err, o.asks())
+			t.Errorf("got the error %v after %d requests to the origin, want the retry's error after 2", err, o.asks())
 		}
 	})
 }
@@ -318,7 +318,7 @@ func TestNotJoinableAfterItsEnd(t *testing.T) {
 				o.end(err)
 				lateClient(t, s, o, early)
 				if had != after || o.asks() != 2 {
-					t.Errorf("its owner has %s, asked %d times", had, o.asks())
+					t.Errorf("OnBody got %s, the origin was asked %d times; want %s, 2", had, o.asks(), after)
 				}
 				o.fail(errors.New("no"))
 			})
@@ -354,10 +354,10 @@ func TestCompletedReleasesFill(t *testing.T) {
 			runtime.GC()
 		}
 		if s.Stats().Joinable == 0 {
-			t.Fatal("it is not joinable")
+			t.Fatal("the completed flight is not joinable")
 		}
 		if captured.Value() != nil {
-			t.Error("what asked the origin is kept")
+			t.Error("the fill is still reachable")
 		}
 	})
 }

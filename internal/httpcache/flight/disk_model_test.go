@@ -29,7 +29,7 @@ type diskModel struct {
 	size   int64 // of the tier
 	closed bool
 	may    map[string][]allowed
-	ending bool // the process is about to end: what does not happen is no mistake
+	ending bool // the process is about to end: steps may fail
 }
 
 // allowed is what may be found under a URL. must means that it has to be found.
@@ -248,7 +248,7 @@ func (m *diskModel) Check(t *rapid.T) {
 		if f.Object == nil {
 			for _, a := range m.may[url] {
 				if a.must {
-					t.Fatalf("%s lacks %.20s...", url, a.value)
+					t.Fatalf("%s: nothing found, want %.20s...", url, a.value)
 				}
 			}
 			continue
@@ -264,7 +264,7 @@ func (m *diskModel) Check(t *rapid.T) {
 		}
 		soft := f.Object.Mark() == policy.Outdated
 		if !slices.ContainsFunc(m.may[url], func(a allowed) bool { return a.value == b.String() && (a.maybe || a.soft == soft) }) {
-			t.Fatalf("%s is %.20s..., stale %v; that was purged or has been replaced: %.20v", url, b.String(), soft, m.may[url])
+			t.Fatalf("%s: found %.20s..., stale %v; want one of %.20v", url, b.String(), soft, m.may[url])
 		}
 	}
 }

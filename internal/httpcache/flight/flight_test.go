@@ -79,7 +79,7 @@ func TestManyWaitersTakeLittleMemory(t *testing.T) {
 	})
 }
 
-// A member that does not read delays no other.
+// A member that does not read does not delay the others.
 func TestSlowReaderDoesNotDelayOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
@@ -92,7 +92,7 @@ func TestSlowReaderDoesNotDelayOthers(t *testing.T) {
 		o.end(nil)
 		quick.want(t, Streaming, body, true)
 		if got := rest(t, slow); got != body {
-			t.Errorf("the slow one got %d bytes", len(got))
+			t.Errorf("the slow reader got %d bytes, want %d", len(got), len(body))
 		}
 		slow.Leave()
 	})
@@ -119,7 +119,7 @@ func TestRangeOfRunningFlight(t *testing.T) {
 			if want == "" { // it waits for the next bytes
 				o.send("4567")
 				if string(got) != "67" {
-					t.Fatalf("got %q, %v", got, err)
+					t.Fatalf("got %q, %v; want 67", got, err)
 				}
 			}
 		}
@@ -165,10 +165,10 @@ func TestUnshareableReleasesWaiters(t *testing.T) {
 		o.end(nil)
 		starter.want(t, Private, "mine", true)
 		if st := s.Stats(); st.Released != 10 || st.Marked != 1 || st.Running != 0 {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want 10 released waiters, 1 mark and no running flight", st)
 		}
 		if f := s.Find(get(url)); f.Object != nil || !f.Uncacheable {
-			t.Errorf("found %+v", f)
+			t.Errorf("found %+v, want a mark and no object", f)
 		}
 		if !o.isClosed() || o.ctx.Err() == nil {
 			t.Error("the body was not closed, or its context is open")
@@ -221,7 +221,7 @@ func TestFlightPerVariant(t *testing.T) {
 		p := newSource()
 		fr, fr2 := p.client(t, s, in("fr")), p.client(t, s, in("fr"))
 		it := newSource()
-		it1 := it.client(t, s, in("it")) // excluded by what is known of Vary by now
+		it1 := it.client(t, s, in("it")) // the running flights' Vary excludes it
 		if p.asks() != 1 || it.asks() != 1 {
 			t.Fatalf("the origin was asked %d times in French and %d times in Italian", p.asks(), it.asks())
 		}
@@ -241,13 +241,13 @@ func TestFlightPerVariant(t *testing.T) {
 		wantFound(t, s, in("de"), "Hallo")
 		wantFound(t, s, in("fr"), "Salut")
 
-		// What is stored predicts Vary as well.
+		// The Vary of stored responses keeps requests apart as well.
 		q := newSource()
 		q.client(t, s, in("es"))
 		other := newSource()
 		other.client(t, s, in("pt"))
 		if q.asks() != 1 || other.asks() != 1 {
-			t.Errorf("Portuguese waits for Spanish")
+			t.Errorf("the Portuguese request joined the Spanish flight")
 		}
 		q.fail(io.ErrUnexpectedEOF)
 		other.fail(io.ErrUnexpectedEOF)
@@ -264,10 +264,10 @@ func TestFailureBeforeHead(t *testing.T) {
 			t.Errorf("the errors are %v and %v", a.err, b.err)
 		}
 		if f := s.Find(get(url)); f.Object != nil || s.Stats().Failed != 1 {
-			t.Errorf("found %+v", f)
+			t.Errorf("found %+v, want nothing", f)
 		}
 		if got := fetch(t, s, get(url), fillWith(answer(get(url), "well"))); got != "well" {
-			t.Errorf("then got %q", got)
+			t.Errorf("the next request got %q, want well", got)
 		}
 	})
 }
@@ -290,14 +290,14 @@ func TestFailureInsideBody(t *testing.T) {
 				o.end(end)
 			}
 			if c.got != got || !errors.Is(c.err, want) || !c.done.Load() {
-				t.Errorf("got %q, %v", c.got, c.err)
+				t.Errorf("got %q, %v; want %q, %v", c.got, c.err, got, want)
 			}
 			if b, err := readAll(t.Context(), late); b != got || !errors.Is(err, want) {
-				t.Errorf("a later reader got %q, %v", b, err)
+				t.Errorf("a later reader got %q, %v; want %q, %v", b, err, got, want)
 			}
 			late.Leave()
 			if s.Find(get(url)).Object != nil || !o.isClosed() {
-				t.Error("it is stored, or its connection was not closed")
+				t.Error("the body is stored, or its connection was not closed")
 			}
 			again := newSource()
 			again.client(t, s, get(url))
@@ -315,7 +315,7 @@ func TestFailureInsideBody(t *testing.T) {
 	f(0, "1", nil, "", errSurplus)
 }
 
-// A body that returns no bytes and no end is ended.
+// A body whose reads return no bytes and no error is an error after maxEmptyReads reads.
 func TestBodyWithoutProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
@@ -323,12 +323,13 @@ func TestBodyWithoutProgress(t *testing.T) {
 		a.Body, a.Length = io.NopCloser(idle{}), -1
 		waiter := s.Join(&Request{Query: get(url), Fill: fillWith(a)})
 		if _, err := readAll(t.Context(), waiter); err != errNoProgress {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("got the error %v, want %v", err, errNoProgress)
 		}
 		waiter.Leave()
 	})
 }
 
+// idle is a body whose reads return no bytes and no error.
 type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
@@ -348,17 +349,17 @@ func TestLeaving(t *testing.T) {
 			o.head(a, length)
 			o.send(strings.Repeat("x", sent))
 			if o.ctx.Err() != nil {
-				t.Fatalf("%s: ended though one waits", name)
+				t.Fatalf("%s: the flight ended although it has a member", name)
 			}
 			other.Leave()
 			other.Leave() // counts once
 			synctest.Wait()
 			if ended := o.ctx.Err() != nil; ended == stored {
-				t.Fatalf("%s: without members, ended %v", name, ended)
+				t.Fatalf("%s: without members the flight ended: %v, want %v", name, ended, !stored)
 			}
 			if !stored {
 				if st := s.Stats(); st.Abandoned == 0 || st.Failed != 0 {
-					t.Errorf("%s: %+v", name, st)
+					t.Errorf("%s: got %+v, want an abandoned flight and no failed one", name, st)
 				}
 				return
 			}
@@ -370,10 +371,10 @@ func TestLeaving(t *testing.T) {
 		})
 	}
 	f("few bytes are missing", Limits{}, 10, 5, true, true)
-	f("as many as may be", Limits{Finish: 5}, 10, 5, true, true)
-	f("too many", Limits{Finish: 4}, 10, 5, true, false)
+	f("as many as the limit", Limits{Finish: 5}, 10, 5, true, true)
+	f("more than the limit", Limits{Finish: 4}, 10, 5, true, false)
 	f("the length is not known", Limits{}, -1, 5, true, true)
-	f("it would not be kept", Limits{}, 10, 5, false, false)
+	f("the answer would not be kept", Limits{}, 10, 5, false, false)
 }
 
 // Without members a body of unknown length is fetched up to Limits.Finish more bytes.
@@ -387,12 +388,12 @@ func TestLeavingUnknownLength(t *testing.T) {
 		waiter.Leave()
 		o.send(strings.Repeat("x", 60<<10))
 		if o.ctx.Err() != nil {
-			t.Error("it ended too soon")
+			t.Error("the flight ended before the limit")
 		}
 		o.bytes <- []byte(strings.Repeat("x", 1<<20))
 		synctest.Wait()
 		if o.ctx.Err() == nil {
-			t.Error("it continues without members")
+			t.Error("the flight continues past the limit without members")
 		}
 	})
 }
@@ -432,7 +433,7 @@ func TestAbandonedAreLimited(t *testing.T) {
 		f := func(i int, continues bool) {
 			t.Helper()
 			if o := abandon(i); (o.ctx.Err() == nil) != continues {
-				t.Errorf("flight %d continues: %v", i, !continues)
+				t.Errorf("flight %d continues: %v, want %v", i, !continues, continues)
 			}
 		}
 		f(1001, false)
@@ -447,7 +448,7 @@ func TestAbandonedAreLimited(t *testing.T) {
 			t.Errorf("the request that joined again got %v; another flight ended: %v", back.err, all[2].ctx.Err())
 		}
 		if st := s.Stats(); st.Abandoned != 3 {
-			t.Errorf("%+v", st)
+			t.Errorf("%d flights were abandoned, want 3", st.Abandoned)
 		}
 	})
 }
@@ -470,18 +471,18 @@ func TestValidation(t *testing.T) {
 		for _, waiter := range []*Waiter{a, b} {
 			out, err := waiter.Wait(t.Context())
 			if err != nil || out.Kind != Whole || text(out.Object) != "body" || string(out.Head.Fields.Get("X")) != "2" {
-				t.Errorf("validated to %+v, %v", out, err)
+				t.Errorf("got the outcome %+v, %v; want the stored body with the new head", out, err)
 			}
 			waiter.Leave()
 		}
 		f := wantFound(t, s, get(url), "body")
 		if f.Object == old || f.Object.Mark() != policy.Unmarked || o.asks() != 1 {
-			t.Errorf("found %+v after %d requests", f.Object, o.asks())
+			t.Errorf("found %+v after %d requests to the origin, want a new unmarked object after 1", f.Object, o.asks())
 		}
 		// A request that saw the former object, and joins after the new one is stored, needs
 		// no flight.
 		if c := join(); !c.Stored() || !c.Joined() {
-			t.Error("validated once more")
+			t.Error("a request with the former object started a flight")
 		}
 	})
 }
@@ -498,7 +499,7 @@ func TestValidatedObjectIsPrivate(t *testing.T) {
 			t.Errorf("the outcome is %+v, %v", out, err)
 		}
 		if out, err := other.Wait(t.Context()); err != nil || out.Kind != Unshared {
-			t.Errorf("the other outcome is %+v, %v", out, err)
+			t.Errorf("the other member's outcome is %+v, %v; want Unshared", out, err)
 		}
 		starter.Leave()
 		other.Leave()
@@ -562,23 +563,23 @@ func TestOvertakenFlight(t *testing.T) {
 	}
 }
 
-// An answer that is read during a write is not stored; after a write with an unknown outcome
-// none is until the origin has settled.
+// An answer that is read during a write is not stored. After a write with an unknown outcome
+// no answer is stored until the quarantine has ended.
 func TestFlightDuringWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		w := s.Begin(get(url).Key)
 		get1 := func() string { return fetch(t, s, get(url), fillWith(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
-			t.Error("stored beside a write")
+			t.Error("got another answer, or it was stored during the write")
 		}
 		w.Unknown()
 		if get1() != "x" || s.Find(get(url)).Object != nil {
-			t.Error("stored though the write's outcome is unknown")
+			t.Error("got another answer, or it was stored during the quarantine")
 		}
 		time.Sleep(31 * time.Second)
 		if get1() != "x" || s.Find(get(url)).Object == nil {
-			t.Error("not stored though the origin has settled")
+			t.Error("got another answer, or it was not stored after the quarantine")
 		}
 	})
 }
@@ -590,7 +591,7 @@ func TestInterim(t *testing.T) {
 		var got []int
 		waiter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		waiter.OnInterim = func(i Interim) { got = append(got, i.Status) }
-		deaf := o.client(t, s, get(url))
+		silent := o.client(t, s, get(url))
 		joined := s.Join(&Request{Query: get(url), Fill: o.fill})
 		defer joined.Leave()
 		joined.OnInterim = func(i Interim) { t.Errorf("another member got %d", i.Status) }
@@ -598,7 +599,7 @@ func TestInterim(t *testing.T) {
 		go joined.Wait(t.Context())
 		o.heads <- func(f *Flight) (*Answer, error) {
 			f.Interim(103, http1.FieldsOf("Link", "</x>"))
-			time.Sleep(time.Second) // all have taken it
+			time.Sleep(time.Second) // the starter has received it
 			f.Interim(102, nil)
 			f.Interim(103, nil)
 			time.Sleep(time.Second)
@@ -607,10 +608,10 @@ func TestInterim(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if len(got) != 3 || got[0] != 103 || got[1] != 102 {
-			t.Errorf("got %v", got)
+			t.Errorf("got %v, want 103, 102 and 103", got)
 		}
-		if deaf.err != nil {
-			t.Errorf("a starter without OnInterim got %v", deaf.err)
+		if silent.err != nil {
+			t.Errorf("a member without OnInterim got the error %v", silent.err)
 		}
 		waiter.Leave()
 	})
@@ -680,21 +681,21 @@ func TestRefresh(t *testing.T) {
 		old := fill(t, s, get(url), "old")
 		ask := func() *Request { return &Request{Query: get(url), Seen: old, Fill: o.fill} }
 		if !s.Refresh(ask()) || s.Refresh(ask()) {
-			t.Error("it is not flown, or twice")
+			t.Error("the first refresh did not start, or a second one did")
 		}
 		synctest.Wait()
 		joined := s.Join(ask())
 		o.head(shared(get(url)), 10)
 		joined.Leave()
 		if s.Refresh(ask()) {
-			t.Error("flown twice, with the head known")
+			t.Error("a second refresh started after the first one's head")
 		}
 		o.send("newnew")
 		o.send("new!")
 		o.end(nil)
 		wantFound(t, s, get(url), "newnewnew!")
 		if s.Refresh(ask()) {
-			t.Error("refreshed what has been refreshed")
+			t.Error("a second refresh started after the first one was stored")
 		}
 		if o.asks() != 1 {
 			t.Errorf("the origin was asked %d times", o.asks())
@@ -728,12 +729,12 @@ func TestAlone(t *testing.T) {
 		}
 		one, two := joinAlone(a), joinAlone(b)
 		if a.asks() != 1 || b.asks() != 1 {
-			t.Fatal("one waits for the other")
+			t.Fatal("a marked request joined another's flight")
 		}
 		c := newSource()
 		third := c.client(t, s, get(url))
 		if c.asks() != 1 {
-			t.Fatal("joined a flight whose answer may be for one alone")
+			t.Fatal("a request joined a flight whose answer may be private")
 		}
 		c.fail(io.ErrUnexpectedEOF)
 		if third.err == nil {
@@ -749,14 +750,14 @@ func TestAlone(t *testing.T) {
 		b.send("cd")
 		b.end(nil)
 		if rest(t, one) != "ab" || rest(t, two) != "cd" {
-			t.Error("they got each other's")
+			t.Error("the marked requests did not get their own bodies")
 		}
 		one.Leave()
 		two.Leave()
 		f := wantFound(t, s, get(url), "cd")
-		s.Drop(get(url).Key, f.Object) // a mark shows where nothing is found
+		s.Drop(get(url).Key, f.Object) // a mark is reported only if no object is found
 		if f.Uncacheable || s.Find(get(url)).Uncacheable {
-			t.Error("it is still marked")
+			t.Error("the URL is still marked")
 		}
 	})
 }
@@ -771,12 +772,12 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 		fetch(t, s, get(url), fillWith(a))
 	}
 	if st := s.Stats(); st.Flights != 100 || st.Joined != 0 {
-		t.Errorf("100 requests one after the other made %d flights; %d joined one", st.Flights, st.Joined)
+		t.Errorf("100 consecutive requests started %d flights and joined %d; want 100 and 0", st.Flights, st.Joined)
 	}
 }
 
-// No member has all of a body before it is stored: a client that has it and repeats the
-// request gets a hit.
+// No member receives the whole body before it is stored, so that a client that repeats the
+// request then gets a hit.
 func TestStoredBeforeLastBytes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
@@ -787,7 +788,7 @@ func TestStoredBeforeLastBytes(t *testing.T) {
 		o.send("56789")
 		c.want(t, Streaming, "01234", false)
 		if s.Find(get(url)).Object != nil {
-			t.Error("stored before its end was seen")
+			t.Error("the body was stored before its end was read")
 		}
 		o.end(nil)
 		c.want(t, Streaming, "0123456789", true)

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// noon is when most tests take place.
+// noon is the time of day in most tests.
 const noon policy.Moment = 1_800_000_000 * 1e6
 
 var options = policy.Defaults()
@@ -46,7 +46,7 @@ func newEngine(space *cache.Space, l Limits, stored ...store.Limits) *engine {
 	return &engine{s, NewGroup(s, space, l)}
 }
 
-// open makes an engine of its own memory.
+// open returns an engine with a cache of its own.
 func open(t testing.TB, l Limits, stored ...store.Limits) *engine {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
@@ -129,11 +129,12 @@ func wantFound(t *testing.T, s *engine, q *store.Query, want string) store.Found
 		got = text(f.Object)
 	}
 	if got != want {
-		t.Fatalf("found %q; want %q", got, want)
+		t.Fatalf("found %q, want %q", got, want)
 	}
 	return f
 }
 
+// rest reads the rest of the body.
 func rest(t testing.TB, w *Waiter) string {
 	t.Helper()
 	got, err := readAll(t.Context(), w)

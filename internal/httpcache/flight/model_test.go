@@ -18,7 +18,7 @@ import (
 // flightModel is one URL with an origin that the test controls, and its readers.
 type flightModel struct {
 	s       *engine
-	now     *modelBody // of the running flight, nil if there is none
+	running *modelBody // of the running flight, nil if there is none
 	source  *source    // its origin
 	readers []*modelReader
 	serial  int
@@ -44,13 +44,13 @@ func (m *flightModel) Join(t *rapid.T) {
 	src := newSource()
 	waiter := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
 	synctest.Wait()
-	if asked := src.asks() == 1; asked != (m.now == nil) {
-		t.Fatalf("the origin was asked %v; a flight is under way: %v", asked, m.now != nil)
+	if asked := src.asks() == 1; asked != (m.running == nil) {
+		t.Fatalf("the origin was asked: %v, although a flight is running: %v", asked, m.running != nil)
 	}
-	if m.now == nil {
-		m.now, m.source = &modelBody{}, src
+	if m.running == nil {
+		m.running, m.source = &modelBody{}, src
 	}
-	m.readers = append(m.readers, &modelReader{waiter: waiter, flight: m.now})
+	m.readers = append(m.readers, &modelReader{waiter: waiter, flight: m.running})
 }
 
 func (m *flightModel) Leave(t *rapid.T) {
@@ -64,31 +64,31 @@ func (m *flightModel) Leave(t *rapid.T) {
 }
 
 func (m *flightModel) Head(t *rapid.T) {
-	if m.now == nil || m.now.headed {
+	if m.running == nil || m.running.headed {
 		return
 	}
-	m.now.headed = true
+	m.running.headed = true
 	m.source.head(shared(get(url)), -1)
 }
 
 func (m *flightModel) Send(t *rapid.T) {
-	if m.now == nil || !m.now.headed {
+	if m.running == nil || !m.running.headed {
 		return
 	}
 	n := rapid.SampledFrom([]int{1, 3, smallestChunk - 1, smallestChunk, largestChunk + 1}).Draw(t, "bytes")
 	m.serial++
 	b := strings.Repeat(string(rune('a'+m.serial%26)), n)
 	m.source.send(b)
-	m.now.sent += b
+	m.running.sent += b
 }
 
 func (m *flightModel) End(t *rapid.T) {
-	if m.now == nil {
+	if m.running == nil {
 		return
 	}
 	end := rapid.SampledFrom([]error{io.EOF, errModel}).Draw(t, "end")
 	switch {
-	case !m.now.headed:
+	case !m.running.headed:
 		end = errModel
 		m.source.fail(errModel)
 	case end == io.EOF:
@@ -96,12 +96,12 @@ func (m *flightModel) End(t *rapid.T) {
 	default:
 		m.source.end(errModel)
 	}
-	m.now.end = end
+	m.running.end = end
 	f := m.s.Find(get(url))
-	if end == io.EOF && (f.Object == nil || text(f.Object) != m.now.sent) {
-		t.Fatalf("the body is not stored")
+	if end == io.EOF && (f.Object == nil || text(f.Object) != m.running.sent) {
+		t.Fatal("the body is not stored")
 	}
-	m.now, m.source = nil, nil
+	m.running, m.source = nil, nil
 }
 
 // Read reads once. It stops waiting for bytes that have not arrived.
@@ -129,7 +129,7 @@ func (m *flightModel) Read(t *rapid.T) {
 	switch {
 	case left != "":
 		if err != nil || len(got) == 0 || !strings.HasPrefix(left, string(got)) {
-			t.Fatalf("got %d bytes, %v; %d are there", len(got), err, len(left))
+			t.Fatalf("got %d bytes, %v; want a prefix of the %d unread bytes", len(got), err, len(left))
 		}
 		r.offset += len(got)
 	case r.flight.end != nil && err != r.flight.end, r.flight.end == nil && err != context.Canceled:
@@ -196,7 +196,7 @@ func (m *flightModel) remaining() (least int64) {
 // Check is run after every step.
 func (m *flightModel) Check(t *rapid.T) {
 	running := int64(0)
-	if m.now != nil {
+	if m.running != nil {
 		running = 1
 	}
 	st := m.s.Stats()
@@ -204,7 +204,7 @@ func (m *flightModel) Check(t *rapid.T) {
 		t.Fatalf("%d bytes are counted for %d readers; want at least %d", st.InFlight, len(m.readers), least)
 	}
 	if st.Running != running || running == 0 && st.Held != 0 {
-		t.Fatalf("%d flights run and hold %d bytes; want %d", st.Running, st.Held, running)
+		t.Fatalf("%d flights run and hold %d bytes, want %d flights", st.Running, st.Held, running)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestFlightModel(t *testing.T) {
 			for _, r := range m.readers {
 				r.waiter.Leave()
 			}
-			if m.now == nil && s.Stats().InFlight != 0 {
+			if m.running == nil && s.Stats().InFlight != 0 {
 				t.Fatalf("%d bytes are counted without a reader", s.Stats().InFlight)
 			}
 		})

@@ -62,7 +62,7 @@ var (
 	}
 )
 
-// matches reports whether the event concerns the URL, or surely one of the tags.
+// matches reports whether the event concerns the URL or one of the tags.
 func (e modelPurge) matches(url string, tags []string) bool {
 	path := url[strings.Index(url, "/")+2:]
 	path = path[strings.Index(path, "/"):]
@@ -113,8 +113,8 @@ func (m *purgeModel) effect(url string, o modelObject) effect {
 	return worst
 }
 
-// joinable reports whether a new request may join the flight. Before the head its tags are
-// not known.
+// joinable reports whether a new request may join the flight. Before its head, a purge of
+// any tag prevents that.
 func (m *purgeModel) joinable(f *modelFlight) bool {
 	tags := f.tags
 	if !f.headed {
@@ -131,7 +131,7 @@ func (m *purgeModel) Ask(t *rapid.T) {
 	for _, f := range m.flights {
 		if f.url == url && m.joinable(f) {
 			if src.asks() != 0 || waiter.flight != f.waiters[0].flight {
-				t.Fatalf("a request for %s did not join", url)
+				t.Fatalf("a request for %s did not join the running flight", url)
 			}
 			f.waiters = append(f.waiters, waiter)
 			return
@@ -225,19 +225,19 @@ func (m *purgeModel) Check(t *rapid.T) {
 		}
 		switch f := m.s.Find(get(url)); {
 		case effect == purged && f.Object != nil:
-			t.Fatalf("%s is still %s", url, text(f.Object))
+			t.Fatalf("%s: found %s, which was purged", url, text(f.Object))
 		case effect == purged:
 		case f.Object == nil || text(f.Object) != o.value:
-			t.Fatalf("%s is not %s: %+v", url, o.value, f)
+			t.Fatalf("%s: found %+v, want %s", url, f, o.value)
 		case (effect == softened) != (f.Object.Mark() == policy.Outdated):
-			t.Fatalf("%s has the mark %d", url, f.Object.Mark())
+			t.Fatalf("%s has the mark %d, but it was purged softly: %v", url, f.Object.Mark(), effect == softened)
 		}
 	}
 }
 
 // TestPurgeModel runs random sequences of requests, fills, purges and writes against the
-// model: what was purged is not seen again, a request after a purge joins no flight from
-// before it, and nothing else is lost.
+// model: purged responses are not found, a request after a purge joins no flight from before
+// it, and all other responses are kept.
 func TestPurgeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
@@ -254,8 +254,8 @@ func TestPurgeModel(t *testing.T) {
 	})
 }
 
-// modelChecks is how many runs a model gets. A step takes microseconds, so that runs are
-// more and longer than rapid's default, unless RAPID_CHECKS or the command line sets their
+// modelChecks is the number of runs of a model. As a step takes microseconds, there are more
+// and longer runs than rapid's default, unless RAPID_CHECKS or the command line sets the
 // number.
 const modelChecks = "300"
 

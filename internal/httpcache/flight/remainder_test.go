@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// What members have not read of a flight that has ended is counted: the object if it is no
-// longer stored, and the pieces that it was made of.
+// The memory that members have not read yet is counted after the flight has ended: the
+// object if it is no longer stored, and the buffers that it was made from.
 func TestInFlightAfterFlight(t *testing.T) {
 	f := func(keep bool, length int64, sizes ...int) {
 		t.Helper()
@@ -37,10 +37,10 @@ func TestInFlightAfterFlight(t *testing.T) {
 			synctest.Wait()
 			inFlight := s.Stats().InFlight
 			if inFlight < int64(len(want)) || inFlight > 3*int64(len(want)) || (whileStored == inFlight) == keep || s.Stats().Held != 0 {
-				t.Errorf("%v: %d bytes are counted while it is stored, then %d", sizes, whileStored, inFlight)
+				t.Errorf("pieces of %v: %d bytes are in flight while the body is stored, %d after that", sizes, whileStored, inFlight)
 			}
 			if got := rest(t, slow); got != want {
-				t.Errorf("got %d bytes", len(got))
+				t.Errorf("the slow reader got %d bytes, want %d", len(got), len(want))
 			}
 			slow.Leave()
 			wantInFlight(t, s, inFlight)
@@ -73,12 +73,13 @@ func wantInFlight(t *testing.T, s *engine, want int64) {
 func wantPace(t *testing.T, w *Waiter, want int64) {
 	t.Helper()
 	if got := w.Pace(); got != want {
-		t.Fatalf("its pace is %d bytes a second; want %d", got, want)
+		t.Fatalf("the pace is %d bytes a second, want %d", got, want)
 	}
 }
 
-// A slow client has to read within store.LendSeconds what remains of a flight that has ended
-// while memory is scarce, and the window of a running one while flights are crowded.
+// While memory is scarce, a slow client has to read the rest of a flight that has ended
+// within store.DrainSeconds. While flights hold too much, this applies to the window of a
+// running flight.
 func TestPaceOfFlight(t *testing.T) {
 	f := func(keep, ends bool, limits Limits, stored store.Limits) {
 		t.Helper()
@@ -108,7 +109,7 @@ func TestPaceOfFlight(t *testing.T) {
 				s.Drop(get(url).Key, o)
 			}
 			if got, maxPace := slow.Pace(), s.Stats().InFlight/store.DrainSeconds; got < maxPace-1 || got > maxPace || got == 0 {
-				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, maxPace)
+				t.Errorf("kept %v: the pace is %d bytes a second, want %d", keep, got, maxPace)
 			}
 		})
 	}

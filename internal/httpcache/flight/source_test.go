@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// bubble runs f on a clock of its own. Goroutines that are left over make it fail.
+// bubble runs f on a clock of its own, and fails if a goroutine is still running after f.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
@@ -23,7 +23,7 @@ type source struct {
 	ctx     context.Context
 	heads   chan func(*Flight) (*Answer, error)
 	bytes   chan []byte
-	err     error // why bytes was closed; nil for a whole body
+	err     error // that Read returns after bytes was closed; nil for io.EOF
 	closed  bool
 	pending []byte
 	mu      sync.Mutex
@@ -100,6 +100,7 @@ func (s *source) Close() error {
 	return nil
 }
 
+// asks returns the number of requests so far.
 func (s *source) asks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +160,7 @@ func (c *client) run(ctx context.Context) {
 func (c *client) want(t *testing.T, kind Kind, got string, done bool) {
 	t.Helper()
 	if c.done.Load() && c.err != nil || c.out.Kind != kind || c.got != got || c.done.Load() != done {
-		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Kind, c.got, c.done.Load(), c.err, kind, got, done)
+		t.Fatalf("got the kind %d with %q, done %v, error %v; want the kind %d with %q, done %v", c.out.Kind, c.got, c.done.Load(), c.err, kind, got, done)
 	}
 }
 

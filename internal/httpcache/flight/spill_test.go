@@ -15,7 +15,7 @@ import (
 )
 
 // openWithDisk opens a store with a disk in memory, for bodies longer than 64 KiB. done
-// closes it.
+// closes the store.
 func openWithDisk(t testing.TB, l Limits, stored store.Limits) (s *engine, m *memfs.FS, done func()) {
 	t.Helper()
 	stored.DiskFrom = 64 << 10
@@ -61,7 +61,7 @@ func (b *sending) upTo(n int) {
 		b.send(b.body[b.sent:next])
 		b.sent = next
 		if held := b.s.Stats().Held; held > 1<<20+spilledPiece {
-			b.t.Fatalf("%d bytes are held", held)
+			b.t.Fatalf("%d bytes are held in memory, want at most %d", held, 1<<20+spilledPiece)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (b *sending) member() *Waiter {
 	b.t.Helper()
 	waiter := b.s.Join(&Request{Query: b.q, Fill: b.fill})
 	if out, err := waiter.Wait(b.t.Context()); err != nil || out.Kind != Streaming || !waiter.Joined() {
-		b.t.Fatalf("way %d, %v", out.Kind, err)
+		b.t.Fatalf("got the kind %d, %v; want to join the stream", out.Kind, err)
 	}
 	return waiter
 }
@@ -81,11 +81,12 @@ func (b *sending) read(waiter *Waiter, from int) {
 	b.t.Helper()
 	got, err := readAll(b.t.Context(), waiter)
 	if err != nil || got != b.body[from:] {
-		b.t.Errorf("%d bytes of %d, %v", len(got), len(b.body)-from, err)
+		b.t.Errorf("got %d bytes of %d, %v", len(got), len(b.body)-from, err)
 	}
 	waiter.Leave()
 }
 
+// bodies returns the number of bodies on disk.
 func bodies(m *memfs.FS) (n int) {
 	for _, f := range m.Files() {
 		if strings.HasSuffix(f, ".body") {
@@ -95,8 +96,8 @@ func bodies(m *memfs.FS) (n int) {
 	return n
 }
 
-// Members that are slow, late, or want the middle read from disk what was dropped from
-// memory, and delay no other.
+// Members that are slow or late, or read a range, read the bytes from disk that were dropped
+// from memory, and do not delay the others.
 func TestSlowReadersReadFromDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
@@ -106,16 +107,16 @@ func TestSlowReadersReadFromDisk(t *testing.T) {
 		b.upTo(2 << 20)
 		late, middle, ahead := b.member(), b.member(), b.member()
 		if err := middle.StartAt(100_000); err != nil {
-			t.Errorf("the middle: %v", err)
+			t.Errorf("starting at bytes on disk: %v", err)
 		}
 		if err := ahead.StartAt(3 << 20); err != nil {
-			t.Errorf("what is still to come: %v", err)
+			t.Errorf("starting at bytes that have not arrived: %v", err)
 		}
 		if p, err := slow.Next(t.Context()); err != nil || !strings.HasPrefix(b.body, string(p)) || len(p) == 0 {
-			t.Errorf("the slow one: %d bytes, %v", len(p), err)
+			t.Errorf("the slow reader got %d bytes, %v", len(p), err)
 		}
 		if err := slow.StartAt(0); err != nil {
-			t.Errorf("back to the beginning: %v", err)
+			t.Errorf("starting at 0 again: %v", err)
 		}
 		b.upTo(spilledBody)
 		b.end(nil)
@@ -125,10 +126,10 @@ func TestSlowReadersReadFromDisk(t *testing.T) {
 		b.read(middle, 100_000)
 		b.read(ahead, 3<<20)
 		if f := s.Find(b.q); f.Object == nil || !f.Object.OnDisk() || text(f.Object) != b.body {
-			t.Errorf("stored: %+v", f)
+			t.Errorf("found %+v", f)
 		}
 		if n := s.Stats(); n.Held != 0 || n.Behind != 0 || bodies(m) != 1 {
-			t.Errorf("%+v, %d bodies", n, bodies(m))
+			t.Errorf("got %+v and %d bodies on disk, want one", n, bodies(m))
 		}
 	})
 }
@@ -149,7 +150,7 @@ func TestUnknownLengthIsSpilled(t *testing.T) {
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		if f := s.Find(b.q); f.Object == nil || !f.Object.OnDisk() || text(f.Object) != b.body {
-			t.Errorf("stored: %+v", f)
+			t.Errorf("found %+v", f)
 		}
 	})
 }
@@ -175,16 +176,16 @@ func TestDiskFailsDuringBody(t *testing.T) {
 		<-finished
 		leader.want(t, Streaming, b.body, true)
 		if f := s.Find(b.q); f.Object != nil {
-			t.Error("it is stored")
+			t.Error("the body is stored")
 		}
 		if n := s.Stats(); n.Held != 0 || n.Behind != 0 || n.Undisked != 1 || bodies(m) != 0 {
-			t.Errorf("%+v, left %q", n, m.Files())
+			t.Errorf("got %+v, files %q", n, m.Files())
 		}
 	})
 }
 
-// A reader that does not move after the disk has failed is cut off like any other of a body
-// that is not kept.
+// A reader that does not read on after the disk has failed is cut off, as for any body that
+// is not kept.
 func TestStalledReaderAfterDiskFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
@@ -202,11 +203,11 @@ func TestStalledReaderAfterDiskFailure(t *testing.T) {
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		if got, err := readAll(t.Context(), slow); !errors.Is(err, ErrBehind) || got != "" {
-			t.Errorf("%d bytes, %v", len(got), err)
+			t.Errorf("got %d bytes, %v; want %v", len(got), err, ErrBehind)
 		}
 		slow.Leave()
 		if n := s.Stats(); n.Held != 0 || n.Behind != 1 {
-			t.Errorf("%+v", n)
+			t.Errorf("got %+v, want no bytes held and 1 reader behind", n)
 		}
 	})
 }
@@ -233,7 +234,7 @@ func TestDiskRefusesBody(t *testing.T) {
 				b.end(nil)
 				leader.want(t, Streaming, b.body, true)
 				if f := s.Find(b.q); (f.Object != nil) != kept || kept && (f.Object.OnDisk() || text(f.Object) != b.body) {
-					t.Errorf("stored: %+v", f)
+					t.Errorf("found %+v", f)
 				}
 			})
 		})
@@ -256,7 +257,7 @@ func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 			return nil
 		})
 		if got, err := readAll(t.Context(), slow); !errors.Is(err, disk.ErrDamaged) {
-			t.Errorf("%d bytes, %v", len(got), err)
+			t.Errorf("got %d bytes, %v; want %v", len(got), err, disk.ErrDamaged)
 		}
 		slow.Leave()
 		m.Fail(nil)
@@ -264,14 +265,14 @@ func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 		late := s.Join(&Request{Query: b.q, Fill: other.fill})
 		synctest.Wait()
 		if late.Joined() || other.asks() != 1 {
-			t.Error("another request joins")
+			t.Error("a later request joined the flight")
 		}
 		late.Leave()
 		b.upTo(spilledBody)
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		if f := s.Find(b.q); f.Object != nil {
-			t.Error("it is stored")
+			t.Error("the body is stored")
 		}
 	})
 }
@@ -288,14 +289,14 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 				b.head(shared(b.q), spilledBody)
 				b.upTo(2 << 20)
 				if bodies(m) != 1 {
-					t.Fatal("nothing is there")
+					t.Fatal("the body is not spilled")
 				}
 				end(b, waiter)
 				synctest.Wait()
 				waiter.Leave()
 				synctest.Wait()
 				if n := s.DiskStats(); len(m.Files()) != 0 || n.Bytes != 0 || s.Stats().Held != 0 {
-					t.Errorf("left %q, %+v, %+v", m.Files(), n, s.Stats())
+					t.Errorf("files %q, %+v, %+v remain", m.Files(), n, s.Stats())
 				}
 			})
 		})
@@ -312,6 +313,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 	})
 }
 
+// longBody returns n bytes without short repetitions.
 func longBody(n int) string {
 	b := make([]byte, n)
 	for i := range b {

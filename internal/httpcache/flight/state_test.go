@@ -39,7 +39,7 @@ type closePanics struct{ io.Reader }
 
 func (closePanics) Close() error { panic("close") }
 
-// Every transition of the drawing is driven by its cause and leads to the drawn state.
+// Every transition of the diagram in state.go occurs, and no other one does.
 func TestTransitions(t *testing.T) {
 	driven := map[[2]state]bool{}
 	f := func(name, want string, drive func(t *testing.T, s *engine, o *source)) {
@@ -67,10 +67,10 @@ func TestTransitions(t *testing.T) {
 					}
 				}
 				if got := strings.Join(names, " "); got != want {
-					t.Errorf("the states are %s; want %s", got, want)
+					t.Errorf("the states are %s, want %s", got, want)
 				}
 				if st := s.Stats(); st.Running != 0 || st.Held != 0 || st.InFlight != 0 || st.Joinable != 0 || s.abandoned.taken.Load() != 0 {
-					t.Errorf("something is left: %+v", st)
+					t.Errorf("flights or bytes remain: %+v", st)
 				}
 			})
 		})
@@ -171,8 +171,8 @@ func TestTransitions(t *testing.T) {
 		o.fail(io.ErrUnexpectedEOF)
 	})
 
-	// A fill that returns an answer although its context has ended.
-	deaf := func(t *testing.T, s *engine, a *Answer) {
+	// ignoreCancel starts a flight whose fill returns a although its context has ended.
+	ignoreCancel := func(t *testing.T, s *engine, a *Answer) {
 		s.abandoned.taken.Add(maxAbandoned)
 		gate := make(chan struct{})
 		s.Join(&Request{Query: get(url), Fill: func(context.Context, *Flight) (*Answer, error) { <-gate; return a, nil }}).Leave()
@@ -183,15 +183,15 @@ func TestTransitions(t *testing.T) {
 	f("too many", "asking abandoned canceled failed released", func(t *testing.T, s *engine, o *source) {
 		a := shared(get(url))
 		a.Body, a.Length = io.NopCloser(strings.NewReader("hello")), 5
-		deaf(t, s, a)
+		ignoreCancel(t, s, a)
 	})
 	f("too many, then whole", "asking abandoned canceled complete released", func(t *testing.T, s *engine, o *source) {
 		a := shared(get(url))
 		a.Whole = store.NewBody([]byte("hello"))
-		deaf(t, s, a)
+		ignoreCancel(t, s, a)
 	})
 	f("too many, then private", "asking abandoned canceled private released", func(t *testing.T, s *engine, o *source) {
-		deaf(t, s, unshared())
+		ignoreCancel(t, s, unshared())
 	})
 
 	f("complete, joined late", "asking complete joinable draining released", func(t *testing.T, s *engine, o *source) {
@@ -220,13 +220,13 @@ func TestTransitions(t *testing.T) {
 	for from, all := range transitions {
 		for _, to := range all {
 			if !driven[[2]state{state(from), to}] {
-				t.Errorf("nothing drives %s to %s", state(from), to)
+				t.Errorf("no case has the transition from %s to %s", state(from), to)
 			}
 		}
 	}
 }
 
-// A transition that is not drawn is refused.
+// A transition that is not in the diagram is refused.
 func TestRefusedTransition(t *testing.T) {
 	before := onTransition
 	defer func() { onTransition = before }()
@@ -240,7 +240,7 @@ func TestRefusedTransition(t *testing.T) {
 				want = to
 			}
 			if f.state != want {
-				t.Errorf("%s to %s led to %s", from, to, f.state)
+				t.Errorf("from %s to %s: the state is %s, want %s", from, to, f.state, want)
 			}
 		}
 	}

@@ -11,12 +11,12 @@ func TestStoredAfterLookUp(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
 	fill(t, s, q, "one")
 	waiter := s.Join(&Request{Query: q, Seen: s.FindInvalidated(q), Fill: func(context.Context, *Flight) (*Answer, error) {
-		t.Error("the origin was asked for what has just come")
+		t.Error("the origin was asked, although its answer was stored after the look-up")
 		return answer(q, "two"), nil
 	}})
 	defer waiter.Leave()
 	if out, err := waiter.Wait(t.Context()); err != nil || out.Kind != Whole || text(out.Object) != "one" {
-		t.Errorf("%+v, %v", out, err)
+		t.Errorf("got the outcome %+v, %v; want the stored object", out, err)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestStoredBeforeSince(t *testing.T) {
 			got = rest(t, waiter)
 		}
 		if got != want {
-			t.Errorf("since %d: %q; want %q", since, got, want)
+			t.Errorf("since %d: got %q, want %q", since, got, want)
 		}
 	}
 	f(0, "one")

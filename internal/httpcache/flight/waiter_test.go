@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// A starter that leaves its private answer, read or not, releases the origin's connection.
+// A starter that leaves releases the connection of its private answer, read or not.
 func TestLeavingPrivateAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
@@ -16,11 +16,11 @@ func TestLeavingPrivateAnswer(t *testing.T) {
 		}
 		synctest.Wait()
 		if o.isClosed() || o.ctx.Err() != nil {
-			t.Error("its body can't be read")
+			t.Error("the body was closed before the starter left")
 		}
 		starter.Leave()
 		if !o.isClosed() || o.ctx.Err() == nil {
-			t.Error("its origin's connection is not let go of")
+			t.Error("the origin's connection is still held")
 		}
 	})
 }

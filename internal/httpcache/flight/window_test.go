@@ -33,8 +33,8 @@ func (s *source) feed(n int) {
 	synctest.Wait()
 }
 
-// A body that is too long to be kept reaches its readers through a window. It is not stored
-// and can't be joined.
+// A body that is too long to be kept is passed to its readers through a window, and is not
+// stored.
 func TestWindow(t *testing.T) {
 	for _, length := range []int64{-1, 4096 * kib} {
 		bubble(t, func(t *testing.T) {
@@ -51,13 +51,13 @@ func TestWindow(t *testing.T) {
 			}()
 			synctest.Wait()
 			if !a.done.Load() || !b.done.Load() || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
-				t.Errorf("they got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
+				t.Errorf("the readers got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
 			}
 			if limit := smallBodies.MaxObject + small.Window + largestChunk; maxHeld > limit {
-				t.Errorf("up to %d bytes were held; the bound is %d", maxHeld, limit)
+				t.Errorf("up to %d bytes were held, want at most %d", maxHeld, limit)
 			}
 			if st := s.Stats(); st.Held != 0 || s.Find(get(url)).Object != nil {
-				t.Errorf("it is stored, or memory was not given back: %+v", st)
+				t.Errorf("the body is stored, or bytes are still held: %+v", st)
 			}
 		})
 	}
@@ -73,18 +73,18 @@ func TestWindowCannotBeJoined(t *testing.T) {
 		p := newSource()
 		p.client(t, s, get(url))
 		if p.asks() != 1 {
-			t.Error("joined a flight that has let go of its beginning")
+			t.Error("joined a flight that has dropped its first bytes")
 		}
 		p.fail(context.Canceled)
 		if err := first.waiter.StartAt(0); err != ErrBehind {
-			t.Errorf("going back to the beginning returned %v", err)
+			t.Errorf("StartAt(0) returned %v, want %v", err, ErrBehind)
 		}
 		o.end(nil)
 		first.want(t, Streaming, strings.Repeat("x", 200*kib), true)
 	})
 }
 
-// A single slow reader slows the origin down for as long as it likes.
+// A reader that has no others beside it may slow the origin down without a limit.
 func TestWindowBackpressure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, small, smallBodies), newSource()
@@ -94,20 +94,20 @@ func TestWindowBackpressure(t *testing.T) {
 		o.feed(2048)
 		held := s.Stats().Held
 		if limit := smallBodies.MaxObject + small.Window + largestChunk; held > limit {
-			t.Errorf("%d bytes are held for a reader that does not read", held)
+			t.Errorf("%d bytes are held for a reader that does not read, want at most %d", held, limit)
 		}
 		time.Sleep(time.Hour)
 		if s.Stats().Held != held {
-			t.Error("it went on")
+			t.Errorf("%d bytes are held after an hour, want %d as before", s.Stats().Held, held)
 		}
 		if got := rest(t, waiter); len(got) != 2048*kib {
-			t.Errorf("got %d bytes", len(got))
+			t.Errorf("got %d bytes, want %d", len(got), 2048*kib)
 		}
 		waiter.Leave()
 	})
 }
 
-// Other members wait for the slowest for a while; then it is cut off.
+// The slowest member is cut off when it has delayed the others for SlowReaderTimeout.
 func TestWindowCutsSlowest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, small, smallBodies), newSource()
@@ -116,25 +116,25 @@ func TestWindowCutsSlowest(t *testing.T) {
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
 		if quick.done.Load() {
-			t.Fatal("the quick one was not held back")
+			t.Fatal("the quick reader did not wait for the slow one")
 		}
 		time.Sleep(small.SlowReaderTimeout - 1)
 		synctest.Wait()
 		if quick.done.Load() {
-			t.Fatal("the slow one was cut off too soon")
+			t.Fatal("the slow reader was cut off before the timeout")
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		quick.want(t, Streaming, strings.Repeat("x", 2048*kib), true)
 		if _, err := slow.Next(t.Context()); err != ErrBehind {
-			t.Errorf("the slow one got %v", err)
+			t.Errorf("the slow reader got %v, want %v", err, ErrBehind)
 		}
 		if err := slow.StartAt(2000 * kib); err != ErrBehind {
-			t.Errorf("and %v when it jumped ahead", err)
+			t.Errorf("StartAt returned %v to the slow reader, want %v", err, ErrBehind)
 		}
 		slow.Leave()
 		if n := s.Stats().Behind; n != 1 {
-			t.Errorf("%d readers were cut off", n)
+			t.Errorf("%d readers were cut off, want 1", n)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func TestWindowAllMembersLeave(t *testing.T) {
 		waiter.Leave()
 		synctest.Wait()
 		if st := s.Stats(); o.ctx.Err() == nil || st.Running != 0 || st.Held != 0 || st.Abandoned == 0 {
-			t.Errorf("it continues: %+v", st)
+			t.Errorf("the flight continues: %+v", st)
 		}
 	})
 }
@@ -183,23 +183,23 @@ func TestHeldBytesAreLimited(t *testing.T) {
 		b.end(nil)
 		two.want(t, Streaming, strings.Repeat("y", 200*kib), true)
 		if s.Find(get("http://h/2")).Object != nil {
-			t.Error("the second is stored")
+			t.Error("the second body is stored")
 		}
 		a.send(strings.Repeat("x", 200*kib-1))
 		a.end(nil)
 		one.want(t, Streaming, strings.Repeat("x", 200*kib), true)
 		if s.Find(get("http://h/1")).Object == nil || s.Stats().Held != 0 {
-			t.Errorf("the first is not stored: %+v", s.Stats())
+			t.Errorf("the first body is not stored, or bytes are held: %+v", s.Stats())
 		}
 	})
 }
 
-// The default limit of all flights is a share of the store's memory.
+// The default of MaxHeld is a share of the space's memory.
 func TestDefaultMaxHeld(t *testing.T) {
 	f := func(capacity uint64, given, want int64) {
 		t.Helper()
 		if got := (Limits{MaxHeld: given}).withDefaults(capacity).MaxHeld; got != want {
-			t.Fatalf("of %d bytes, %d given, it is %d; want %d", capacity, given, got, want)
+			t.Fatalf("MaxHeld %d in a space of %d bytes: got %d, want %d", given, capacity, got, want)
 		}
 	}
 	f(1<<30, 0, 256<<20)
