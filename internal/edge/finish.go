@@ -16,11 +16,11 @@ func (c *conn) finishStream(x *Exchange) bool {
 	whole := c.finishAnswer(x)
 	x.returnLoan()
 	took := time.Since(x.start)
-	goesOn := whole && !x.closing && c.discardBody(x)
+	keepOpen := whole && !x.closing && c.discardBody(x)
 	x.account(x.in.size(), x.sent, took)
 	c.now = time.Since(c.srv.epoch)
-	c.linger = whole && !goesOn && (x.in.hasMore() || !x.body.atEnd())
-	return goesOn
+	c.linger = whole && !keepOpen && (x.in.hasMore() || !x.body.atEnd())
+	return keepOpen
 }
 
 // finishAnswer sends the answer if it has not begun, and reports whether all of it was sent.

@@ -31,7 +31,7 @@ func TestBodyLeftUnread(t *testing.T) {
 		}
 		x.Reply.Body = []byte("ok")
 	})
-	f := func(request, behind string, announced, goesOn bool) {
+	f := func(request, behind string, announced, keepOpen bool) {
 		t.Helper()
 		for _, path := range []string{"/", "/some", "/stream"} {
 			c := dial(t, s)
@@ -41,7 +41,7 @@ func TestBodyLeftUnread(t *testing.T) {
 				t.Errorf("%.40q %s: %d %q, close %v", request, path, a.StatusCode, a.text, a.Close)
 			}
 			go func() { _, _ = io.WriteString(c.Conn, behind+get) }()
-			if !goesOn {
+			if !keepOpen {
 				c.ended()
 			} else if a := c.read("GET"); a.StatusCode != 202 {
 				t.Errorf("%.40q %s: the next request: %d", request, path, a.StatusCode)

@@ -73,8 +73,8 @@ func (in *input) growData() { in.data = grow(in.data, in.length) }
 
 // grow copies b into twice the space, at most that for limit bytes: memory is used for
 // received bytes and not for announced ones.
-func grow(b []byte, most int) []byte {
-	c := make([]byte, len(b), min(most, max(2*cap(b), inSize)))
+func grow(b []byte, limit int) []byte {
+	c := make([]byte, len(b), min(limit, max(2*cap(b), inSize)))
 	copy(c, b)
 	return c
 }

@@ -12,7 +12,7 @@ const minPace = 1 << 10
 // the minimum pace. The time that the handler takes does not count.
 type pace struct{ credit, limit time.Duration }
 
-func newPace(most time.Duration) pace { return pace{most, most} }
+func newPace(limit time.Duration) pace { return pace{limit, limit} }
 
 // account subtracts the time waited from the credit and adds the time that n bytes take at a
 // pace of least bytes a second.
@@ -22,9 +22,9 @@ func (p *pace) account(n int, waited time.Duration, least int64) {
 
 // keepsPace reports whether the client of an answer, of which it has read n bytes in the
 // time waited, has credit left.
-func (x *Exchange) keepsPace(n int, waited, most time.Duration) bool {
-	if x.pace.limit != most {
-		x.pace = newPace(most)
+func (x *Exchange) keepsPace(n int, waited, limit time.Duration) bool {
+	if x.pace.limit != limit {
+		x.pace = newPace(limit)
 	}
 	least := int64(minPace)
 	if l := x.Reply.Loan; l != nil {

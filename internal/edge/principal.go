@@ -32,10 +32,10 @@ func (x *Exchange) RecordSession(cookie []byte) { x.setUser(base64.RawURLEncodin
 // setUser records the text before the first colon of a base64 text. No more of it is decoded
 // than a name can be long.
 func (x *Exchange) setUser(encoding *base64.Encoding, text []byte) {
-	const most = (maxPrincipal + 2) / 3 * 4
-	var buf [most / 4 * 3]byte
-	if len(text) > most {
-		text = text[:most]
+	const limit = (maxPrincipal + 2) / 3 * 4
+	var buf [limit / 4 * 3]byte
+	if len(text) > limit {
+		text = text[:limit]
 		encoding = encoding.WithPadding(base64.NoPadding)
 	}
 	n, err := encoding.Decode(buf[:], text)

@@ -32,11 +32,11 @@ func (d *drains) isDrained(m *balance.Member, cfg *Config) bool {
 // apply drains the members that are drained by cfg or by an administrator, and undrains the
 // others. It forgets requests about members that are no longer in cfg. mu is held.
 func (d *drains) apply(g *balance.Group, cfg *Config) {
-	stay := map[string]bool{}
+	kept := map[string]bool{}
 	for i := range cfg.Group.Members {
 		m := &cfg.Group.Members[i]
 		if d.requested[nameOf(m)] {
-			stay[nameOf(m)] = true
+			kept[nameOf(m)] = true
 		}
 		if d.isDrained(m, cfg) {
 			g.Drain(nameOf(m))
@@ -44,7 +44,7 @@ func (d *drains) apply(g *balance.Group, cfg *Config) {
 			g.Undrain(nameOf(m))
 		}
 	}
-	d.requested = stay
+	d.requested = kept
 }
 
 // Drain implements admin.Drainer.

@@ -34,15 +34,15 @@ func (c *call) readHead(o *store.Object, why policy.Reason) {
 func (c *call) updateFromHead(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 	now, opt := clock(), c.opt
 	fields := received(in, now)
-	told := policy.ParseResponse(in.Status, fields, asked, now, opt)
-	switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {
-	case policy.HeadSaysNothing:
+	update := policy.ParseResponse(in.Status, fields, asked, now, opt)
+	switch policy.FromHead(&update, in.Length, &o.Head.Response, o.Body.Len()) {
+	case policy.HeadIgnored:
 		return
 	case policy.HeadInvalidates:
 		c.svc.store.Drop(c.key, o)
 		return
 	}
-	r, all := o.Head.Updated(&told, fields, asked, now, opt)
+	r, all := o.Head.Updated(&update, fields, asked, now, opt)
 	get := c.req
 	get.Method = policy.GET
 	switch storable, why := policy.Storable(&get, &r, opt); {

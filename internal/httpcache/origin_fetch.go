@@ -258,11 +258,11 @@ func (f *originFetch) validated(fl *flight.Flight, seen *store.Object, fields ht
 		adm := f.fill.Admit(304, fields)
 		fields, f.own = adm.Fields, adm.ClientFields
 	}
-	told := policy.ParseResponse(304, fields, asked, now, o)
-	if !policy.Updates(&told, &seen.Head.Response, true) {
+	update := policy.ParseResponse(304, fields, asked, now, o)
+	if !policy.Updates(&update, &seen.Head.Response, true) {
 		return nil, errOtherObject
 	}
-	r, all := seen.Head.Updated(&told, fields, asked, now, o)
+	r, all := seen.Head.Updated(&update, fields, asked, now, o)
 	storable, why := policy.Storable(&f.req, &r, o)
 	if !storable && !causedByRequest(why) {
 		f.svc.store.Drop(f.key, seen)

@@ -178,7 +178,7 @@ func (b *Budget) Await(ctx context.Context, n int64) bool {
 }
 
 // wait waits in q until n bytes are within bound, and counts a failure in failed.
-func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, most time.Duration, failed *atomic.Uint64) (ok bool) {
+func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, timeout time.Duration, failed *atomic.Uint64) (ok bool) {
 	b.stats.waits.Add(1)
 	defer func() {
 		if !ok {
@@ -191,7 +191,7 @@ func (b *Budget) wait(ctx context.Context, q *queue, n, bound int64, most time.D
 	if q == &b.shares {
 		b.startCutting()
 	}
-	timer := time.NewTimer(most)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case ok := <-w.done:

@@ -8,7 +8,7 @@ import (
 )
 
 // waitPending waits for patience; whether a connection can be accepted is not known.
-func waitPending(_ net.Listener, patience time.Duration) (bool, error) {
-	time.Sleep(patience)
+func waitPending(_ net.Listener, timeout time.Duration) (bool, error) {
+	time.Sleep(timeout)
 	return true, nil
 }

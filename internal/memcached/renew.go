@@ -34,10 +34,10 @@ const (
 	// minPause and maxPause bound the pause after a failed renewal, which is a quarter of
 	// the time in which the value is sent stale.
 	minPause, maxPause = time.Second, 5 * time.Second
-	// maxPatience bounds how long a value is sent stale while another client has to renew
+	// maxRenewWait bounds how long a value is sent stale while another client has to renew
 	// it, before this process does: that client may have died. It is half of the stale time,
 	// but not more.
-	maxPatience = 15 * time.Second
+	maxRenewWait = 15 * time.Second
 )
 
 // renewal is one attempt of this process to renew a value. The goroutine of the flight ends
@@ -82,8 +82,8 @@ func (c *call) renew(won bool, cas uint64, l lifetime) {
 // overdue reports whether another client should have renewed a value by now. A value that
 // was not read for a while may be long past its ttl when a client wins its renewal.
 func (c *call) overdue(cas uint64, l lifetime) bool {
-	patience := min(c.loc.Store.Stale/2, maxPatience)
-	return l.known && -l.left > patience && c.svc.renewals.waitedFor(c.wire, cas, time.Now()) > patience
+	limit := min(c.loc.Store.Stale/2, maxRenewWait)
+	return l.known && -l.left > limit && c.svc.renewals.waitedFor(c.wire, cas, time.Now()) > limit
 }
 
 // waitedFor returns how long this process has been waiting for another client to renew a

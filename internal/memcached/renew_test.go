@@ -214,12 +214,12 @@ func TestOverdueRenewal(t *testing.T) {
 	if n := len(b.requests()); n != 0 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
-	b.server("1").Advance(maxPatience)
+	b.server("1").Advance(maxRenewWait)
 	b.wants("who waits since just now", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	r := &b.svc.renewals
 	r.mu.Lock()
 	if w, ok := r.waits["1"]; ok {
-		w.since = w.since.Add(-maxPatience)
+		w.since = w.since.Add(-maxRenewWait)
 		r.waits["1"] = w
 	}
 	r.mu.Unlock()

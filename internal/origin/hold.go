@@ -28,8 +28,8 @@ var errHoldExpired = errors.New("origin: the time for holding the body is over")
 type Memory interface {
 	// Take reserves n bytes, or returns false if there is no room for them.
 	Take(n int64) bool
-	// Give releases n bytes.
-	Give(n int64)
+	// Release releases n bytes.
+	Release(n int64)
 }
 
 // The sizes of the first and of the largest piece of a body of unknown length. Each piece is
@@ -112,7 +112,7 @@ func (in *Inbound) holdExpired(err error) bool {
 
 func (h *held) add(piece []byte) {
 	if len(piece) == 0 {
-		h.memory.Give(int64(cap(piece)))
+		h.memory.Release(int64(cap(piece)))
 		return
 	}
 	if len(h.pieces) == 0 {
@@ -125,7 +125,7 @@ func (h *held) add(piece []byte) {
 func (h *held) read(p []byte) int {
 	n := copy(p, h.pieces[0])
 	if h.pieces[0] = h.pieces[0][n:]; len(h.pieces[0]) == 0 {
-		h.memory.Give(int64(h.firstSize))
+		h.memory.Release(int64(h.firstSize))
 		h.pieces[0] = nil
 		if h.pieces = h.pieces[1:]; len(h.pieces) > 0 {
 			h.firstSize = cap(h.pieces[0])
@@ -141,7 +141,7 @@ func (h *held) drop() {
 		if i == 0 {
 			size = h.firstSize
 		}
-		h.memory.Give(int64(size))
+		h.memory.Release(int64(size))
 	}
 	h.pieces = nil
 }

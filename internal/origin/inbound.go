@@ -315,7 +315,7 @@ func (in *Inbound) end(err error) {
 	default:
 		in.err = in.fault(newFault(in.ctx, Reset, true, err))
 	}
-	in.tell()
+	in.reportEnd()
 }
 
 func (in *Inbound) fault(f *Fault) *Fault {
@@ -330,11 +330,11 @@ func (in *Inbound) fault(f *Fault) *Fault {
 func (in *Inbound) OnEnd(f func(error)) {
 	in.ended = f
 	if in.over {
-		in.tell()
+		in.reportEnd()
 	}
 }
 
-func (in *Inbound) tell() {
+func (in *Inbound) reportEnd() {
 	if f := in.ended; f != nil {
 		in.ended = nil
 		if in.err == io.EOF {

@@ -15,11 +15,11 @@ func (zeros) Read(p []byte) (int, error) {
 
 // A small input allows a bounded expansion, a large input a proportional one.
 func TestReaderIsBounded(t *testing.T) {
-	f := func(came, length int64, want error) {
+	f := func(input, length int64, want error) {
 		t.Helper()
-		r := &bounded{r: io.LimitReader(zeros{}, length), from: &counter{n: came}}
-		if n, err := io.Copy(io.Discard, r); err != want || want == nil && n != length || n > max(free, ratio*came) {
-			t.Errorf("%d of %d: %d, %v; want %v", length, came, n, err, want)
+		r := &bounded{r: io.LimitReader(zeros{}, length), from: &counter{n: input}}
+		if n, err := io.Copy(io.Discard, r); err != want || want == nil && n != length || n > max(free, ratio*input) {
+			t.Errorf("%d of %d: %d, %v; want %v", length, input, n, err, want)
 		}
 	}
 	f(10, free, nil)

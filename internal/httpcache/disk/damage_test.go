@@ -134,9 +134,9 @@ func TestUnreadableBody(t *testing.T) {
 }
 
 // Unrelated files are ignored, and incomplete files of the package are removed.
-func TestStrangers(t *testing.T) {
+func TestUnrelatedFiles(t *testing.T) {
 	name := "00000000000000aa"
-	f := func(file string, stays bool) {
+	f := func(file string, kept bool) {
 		t.Helper()
 		m := memfs.New()
 		h, err := m.Create(filepath.Join(dir, "p", file))
@@ -148,7 +148,7 @@ func TestStrangers(t *testing.T) {
 		}
 		part, found, _, done := open(t, m, disk.Options{})
 		defer done()
-		if refused := part.Stats().Refused; len(found) != 0 || (len(m.Files()) == 1) != stays || (refused == 0) != stays {
+		if refused := part.Stats().Refused; len(found) != 0 || (len(m.Files()) == 1) != kept || (refused == 0) != kept {
 			t.Errorf("%s: %d found, %d refused, left %q", file, len(found), refused, m.Files())
 		}
 	}

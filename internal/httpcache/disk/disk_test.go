@@ -19,7 +19,7 @@ import (
 )
 
 // Exactly the committed bodies are found by the next Open, in order.
-func TestSurvives(t *testing.T) {
+func TestReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memfs.New()
 		part, found, _, done := open(t, m, disk.Options{})
@@ -108,7 +108,7 @@ func TestReadWhileWritten(t *testing.T) {
 const pageBody = 3000 // a body of that size takes two pages, with its head
 
 // The bound is met by evicting bodies that are not read.
-func TestRoom(t *testing.T) {
+func TestEviction(t *testing.T) {
 	m := memfs.New()
 	part, _, evicted, done := open(t, m, disk.Options{Size: 4 * 8192, MaxBody: 1 << 20})
 	defer done()
@@ -150,7 +150,7 @@ func TestRoom(t *testing.T) {
 }
 
 // A smaller bound is kept from the start.
-func TestRoomAfterRestart(t *testing.T) {
+func TestEvictionAfterRestart(t *testing.T) {
 	m := memfs.New()
 	part, _, _, done := open(t, m, disk.Options{})
 	for i := range 10 {
@@ -165,13 +165,13 @@ func TestRoomAfterRestart(t *testing.T) {
 }
 
 // After an error nothing is written for a while; existing bodies can be read.
-func TestTrouble(t *testing.T) {
+func TestPauseAfterError(t *testing.T) {
 	for _, op := range []string{"create", "write", "rename"} {
 		t.Run(op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := memfs.New()
-				var told []error
-				part, _, _, done := open(t, m, disk.Options{Report: func(err error) { told = append(told, err) }})
+				var reported []error
+				part, _, _, done := open(t, m, disk.Options{Report: func(err error) { reported = append(reported, err) }})
 				defer done()
 				old := put(t, part, "old", "before")
 				m.Fail(func(o, _ string) error {
@@ -184,8 +184,8 @@ func TestTrouble(t *testing.T) {
 				if op == "rename" && err == nil {
 					err = f.Commit([]byte("k"), nil, false)
 				}
-				if !errors.Is(err, syscall.ENOSPC) || len(told) != 1 {
-					t.Fatalf("%v, told %v", err, told)
+				if !errors.Is(err, syscall.ENOSPC) || len(reported) != 1 {
+					t.Fatalf("%v, told %v", err, reported)
 				}
 				m.Fail(nil)
 				if _, err := write(part, "x"); !errors.Is(err, disk.ErrPaused) {
@@ -211,7 +211,7 @@ func TestTrouble(t *testing.T) {
 }
 
 // A file that can't be removed makes Sync fail until it can.
-func TestStuck(t *testing.T) {
+func TestUnremovableFile(t *testing.T) {
 	m := memfs.New()
 	part, _, _, done := open(t, m, disk.Options{})
 	defer done()
@@ -248,7 +248,7 @@ func TestStuck(t *testing.T) {
 }
 
 // Bodies dropped or made stale before Sync remain so after any crash of the machine.
-func TestSyncLasts(t *testing.T) {
+func TestSyncAfterCrash(t *testing.T) {
 	for seed := range int64(200) {
 		random := rand.New(rand.NewSource(seed))
 		m := memfs.New()

@@ -27,8 +27,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// cameLate is a response that was requested and received 0.9 s into a second.
-func cameLate(o *Options, cacheControl string) *Response {
+// receivedLate is a response that was requested and received 0.9 s into a second.
+func receivedLate(o *Options, cacheControl string) *Response {
 	r := ParseResponse(200, fieldsOf("Cache-Control", cacheControl, "Date", at(0)), then+900_000, then+900_000, o)
 	return &r
 }
@@ -39,7 +39,7 @@ func TestDecideWithinSeconds(t *testing.T) {
 	o := Defaults()
 	f := func(action Action, why Reason, m Mark, after Moment, cacheControl string, pairs ...string) {
 		t.Helper()
-		d := Decide(request("GET", pairs...), cameLate(&o, cacheControl), m, then+900_000+after, &o)
+		d := Decide(request("GET", pairs...), receivedLate(&o, cacheControl), m, then+900_000+after, &o)
 		if d.Action != action || d.Reason != why {
 			t.Errorf("%s after %d µs, %q: %d %s, want %d %s", cacheControl, after, pairs, d.Action, d.Reason, action, why)
 		}
@@ -83,7 +83,7 @@ func TestFailureWithinSeconds(t *testing.T) {
 	o := Defaults()
 	f := func(action Action, failure Failure, after Moment, cacheControl string, pairs ...string) {
 		t.Helper()
-		d := AfterFailure(request("GET", pairs...), cameLate(&o, cacheControl), Unmarked, failure, then+900_000+after, &o)
+		d := AfterFailure(request("GET", pairs...), receivedLate(&o, cacheControl), Unmarked, failure, then+900_000+after, &o)
 		if d.Action != action {
 			t.Errorf("%s after %d µs, %q: %+v, want %d", cacheControl, after, pairs, d, action)
 		}
@@ -100,7 +100,7 @@ func TestFailureWithinSeconds(t *testing.T) {
 // TTL is the lifetime.
 func TestAgeWithinSeconds(t *testing.T) {
 	o := Defaults()
-	r := cameLate(&o, "max-age=2")
+	r := receivedLate(&o, "max-age=2")
 	f := func(after Moment, age, ttl int64) {
 		t.Helper()
 		now := then + 900_000 + after

@@ -90,8 +90,8 @@ func TestParseDateRefuses(t *testing.T) {
 	f("784111777")
 }
 
-// TestDatesThereAndBack compares with the calendar of package time.
-func TestDatesThereAndBack(t *testing.T) {
+// TestDatesRoundTrip compares with the calendar of package time.
+func TestDatesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unix := rapid.Int64Range(-62135596800, 253402300799).Draw(t, "unix")
 		then := time.Unix(unix, 0).UTC()

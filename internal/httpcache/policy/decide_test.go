@@ -141,11 +141,11 @@ func TestDecideOptions(t *testing.T) {
 	f(swr, Validate, Expired, 70, "max-age=60, stale-while-revalidate=0")
 	f(swr, Validate, Expired, 70, "max-age=60, must-revalidate")
 	f(swr, Validate, Expired, 70, "s-maxage=60")
-	deaf := func(o *Options) { o.IgnoreRequestDirectives = true }
-	f(deaf, Use, Fresh, 0, "max-age=60", "Cache-Control", "no-cache")
-	f(deaf, Use, Fresh, 10, "max-age=60", "Cache-Control", "max-age=0, min-fresh=99")
-	f(deaf, Validate, Expired, 60, "max-age=60", "Cache-Control", "max-stale")
-	f(deaf, GatewayTimeout, OnlyIfCachedMissed, 60, "max-age=60", "Cache-Control", "only-if-cached")
+	ignoring := func(o *Options) { o.IgnoreRequestDirectives = true }
+	f(ignoring, Use, Fresh, 0, "max-age=60", "Cache-Control", "no-cache")
+	f(ignoring, Use, Fresh, 10, "max-age=60", "Cache-Control", "max-age=0, min-fresh=99")
+	f(ignoring, Validate, Expired, 60, "max-age=60", "Cache-Control", "max-stale")
+	f(ignoring, GatewayTimeout, OnlyIfCachedMissed, 60, "max-age=60", "Cache-Control", "only-if-cached")
 	f(func(o *Options) { o.PassCookies = true }, Forward, CookiePassed, 0, "max-age=60", "Cookie", "a=b")
 }
 
@@ -235,7 +235,7 @@ func TestAfterFailure(t *testing.T) {
 	f(Use, StaleDisconnected, Disconnected, 0, "max-age=60", "Cache-Control", "no-cache")
 }
 
-func TestAfterFailureElse(t *testing.T) {
+func TestAfterFailureOtherCases(t *testing.T) {
 	o := Defaults()
 	r := response(200, "Cache-Control", "max-age=60, stale-if-error=600")
 	f := func(action Action, q *Request, r *Response, m Mark, failure Failure) {

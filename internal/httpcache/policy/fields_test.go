@@ -152,10 +152,10 @@ func TestFromHead(t *testing.T) {
 	f(HeadInvalidates, 200, -1, l{"ETag", `"a"`}, nil)
 	f(HeadUpdates, 200, -1, l{"Last-Modified", at(-5)}, l{"Last-Modified", at(-5)})
 	f(HeadInvalidates, 200, -1, l{"Last-Modified", at(-4)}, l{"Last-Modified", at(-5)})
-	f(HeadSaysNothing, 410, -1, l{"ETag", `"b"`}, l{"ETag", `"a"`})
-	f(HeadSaysNothing, 304, -1, nil, nil)
-	f(HeadSaysNothing, 500, 0, nil, nil)
-	if got := FromHead(response(200), -1, response(404), 100); got != HeadSaysNothing {
+	f(HeadIgnored, 410, -1, l{"ETag", `"b"`}, l{"ETag", `"a"`})
+	f(HeadIgnored, 304, -1, nil, nil)
+	f(HeadIgnored, 500, 0, nil, nil)
+	if got := FromHead(response(200), -1, response(404), 100); got != HeadIgnored {
 		t.Errorf("of a stored 404: %d", got)
 	}
 }

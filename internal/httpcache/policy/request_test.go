@@ -85,7 +85,7 @@ func TestRequestValues(t *testing.T) {
 	}
 }
 
-func TestParseRequestForgets(t *testing.T) {
+func TestParseRequestResets(t *testing.T) {
 	o := Defaults()
 	var q Request
 	ParseRequest(&q, []byte("PUT"), fieldsOf("Range", "x", "Cookie", "y", "Cache-Control", "no-store, max-age=5"), &o)

@@ -60,7 +60,7 @@ func TestSurrogateControlAsTarget(t *testing.T) {
 func FuzzSurrogateControl(f *testing.F) {
 	fuzz(f, []string{"max-age=60+30, no-store;a", `content="a;b", max-age=5`, `private="x", max-age="6\0";`}, func(t *testing.T, value string) {
 		c, ok := parseSurrogate([]byte(value))
-		if said := c.text() != ""; said != ok {
+		if usable := c.text() != ""; usable != ok {
 			t.Errorf("%q says %q: %t", value, c.text(), ok)
 		}
 		if min(c.maxAge, c.sharedAge, c.swr, c.sie) < none {

@@ -85,7 +85,7 @@ type HeadUpdate uint8
 
 // The effects of a HEAD (RFC 9111, section 4.3.5).
 const (
-	HeadSaysNothing HeadUpdate = iota
+	HeadIgnored     HeadUpdate = iota
 	HeadUpdates                // it is unchanged: UpdateFields
 	HeadInvalidates            // it has changed: mark it Invalid
 )
@@ -96,7 +96,7 @@ const (
 func FromHead(head *Response, length int64, stored *Response, body int64) HeadUpdate {
 	switch {
 	case head.Status != 200 || stored.Status != 200:
-		return HeadSaysNothing
+		return HeadIgnored
 	case length >= 0 && length != body, !sameTag(head.ETag, stored.ETag), !sameDate(head, stored):
 		return HeadInvalidates
 	}

@@ -28,7 +28,7 @@ func onMemfs(t testing.TB) (s *Store, m *memfs.FS, done func()) {
 
 // Eviction syncs nothing, since an evicted object may be back after a restart. A purge of it
 // does.
-func TestMakingRoomSyncsNothing(t *testing.T) {
+func TestEvictionDoesNotSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := onMemfs(t)
 		defer done()

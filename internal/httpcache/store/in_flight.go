@@ -87,8 +87,8 @@ func (l *BodiesInFlight) Take(n int64) bool {
 	return true
 }
 
-// Give implements origin.Memory.
-func (l *BodiesInFlight) Give(n int64) { l.Add(-n) }
+// Release implements origin.Memory.
+func (l *BodiesInFlight) Release(n int64) { l.Add(-n) }
 
 // Scarce reports whether more is in flight than Limits.MaxInFlight.
 func (l *BodiesInFlight) Scarce() bool { return l.bytes.Load() > l.limits.Load().MaxInFlight }
@@ -182,7 +182,7 @@ func (r *Resource) keep(l *BodiesInFlight) {
 	for _, o := range r.variants {
 		r.bodies = o.trackedBodies(r.bodies)
 	}
-	r.lent = l
+	r.inFlight = l
 	if r.bodies == nil {
 		return
 	}
@@ -202,8 +202,8 @@ func (r *Resource) Removed() {
 	if r.bodies == nil {
 		return
 	}
-	r.lent.mu.Lock()
-	defer r.lent.mu.Unlock()
+	r.inFlight.mu.Lock()
+	defer r.inFlight.mu.Unlock()
 	for _, b := range r.bodies {
 		if b.resources--; b.resources == 0 {
 			b.mem.Load().removeStore()

@@ -162,7 +162,7 @@ func TestTargetReserve(t *testing.T) {
 
 // A body that is held by flights and clients is counted once, and not any more when all of
 // them have left.
-func TestBodiesAreCounted(t *testing.T) {
+func TestBudgetCountsBodies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		fill(t, s, get(url), strings.Repeat("x", 1<<20))

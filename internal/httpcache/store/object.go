@@ -167,10 +167,10 @@ func (o *Object) sameVariant(p *Object) bool {
 // Updated returns the response that h becomes by the fields of a 304, or of the answer to a
 // HEAD, from which update was parsed. A cookie that may not be stored with a new response is
 // not stored here either: it is for one client only.
-func (h *Head) Updated(told *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
+func (h *Head) Updated(update *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
 	all := policy.UpdateFields(nil, h.Hit, fields)
 	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)
-	if told.SetCookie && (o.SetCookie != policy.StoreCookies || !told.Explicit()) {
+	if update.SetCookie && (o.SetCookie != policy.StoreCookies || !update.Explicit()) {
 		r.Hidden, r.SetCookie = append(r.Hidden, "set-cookie"), false
 	}
 	return r, all

@@ -74,7 +74,7 @@ func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 		return nil, false
 	}
 	status := d.number()
-	requested, came := policy.Moment(d.signed()), policy.Moment(d.signed())
+	requested, received := policy.Moment(d.signed()), policy.Moment(d.signed())
 	tags := Tags{all: d.number() == 1}
 	for range d.count() {
 		tags.slots = append(tags.slots, uint32(min(d.number(), tagSlots)))
@@ -91,7 +91,7 @@ func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 	if d.bad || len(d.rest) > 0 || !recordable(status, &tags, fields) {
 		return nil, false
 	}
-	h := &Head{Response: policy.ParseResponse(int(status), fields, requested, came, o), Fields: fields, Tags: tags, varyValues: asked}
+	h := &Head{Response: policy.ParseResponse(int(status), fields, requested, received, o), Fields: fields, Tags: tags, varyValues: asked}
 	if h.Response.VaryAll || !slices.Equal(h.Response.Vary, vary) {
 		return nil, false
 	}

@@ -13,15 +13,15 @@ import (
 // before.
 func TestTimesFromRecord(t *testing.T) {
 	f := http1.FieldsOf("Cache-Control", "max-age=2", "Date", "Fri, 15 Jan 2027 08:00:00 GMT")
-	came := noon.Add(900 * time.Millisecond)
-	before := NewHead(policy.ParseResponse(200, f, came-200_000, came, &options), f, nil, &options)
+	received := noon.Add(900 * time.Millisecond)
+	before := NewHead(policy.ParseResponse(200, f, received-200_000, received, &options), f, nil, &options)
 	after, ok := decodeHead(before.encode(), &options)
 	if !ok {
 		t.Fatal("it can't be read")
 	}
-	for _, now := range []policy.Moment{came, came + 799_999, came + 800_000, came + 1_799_999, came + 1_800_000} {
+	for _, now := range []policy.Moment{received, received + 799_999, received + 800_000, received + 1_799_999, received + 1_800_000} {
 		if got, want := after.Response.TTL(now), before.Response.TTL(now); got != want {
-			t.Errorf("after %d µs it is fresh for %d s, before it was for %d s", now-came, got, want)
+			t.Errorf("after %d µs it is fresh for %d s, before it was for %d s", now-received, got, want)
 		}
 	}
 }

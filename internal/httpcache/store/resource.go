@@ -23,8 +23,8 @@ type Resource struct {
 	markers  []marker
 
 	// The tracked bodies, once the resource is stored in memory.
-	bodies []*Body
-	lent   *BodiesInFlight
+	bodies   []*Body
+	inFlight *BodiesInFlight
 }
 
 // marker records that requests with these values get answers that cannot be shared, so that

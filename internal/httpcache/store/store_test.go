@@ -135,7 +135,7 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 }
 
 // FindInvalidated returns an invalidated object, and no valid one.
-func TestFormer(t *testing.T) {
+func TestFindInvalidated(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
 	if o := s.FindInvalidated(q); o != nil {
 		t.Errorf("%q of nothing", text(o))
@@ -283,14 +283,14 @@ func TestFindAllocates(t *testing.T) {
 		"vary miss": get("http://h/b", "Accept-Encoding", "zstd"),
 	} {
 		s.Find(q)
-		if n := testing.AllocsPerRun(1000, func() { q.again(); s.Find(q) }); n > 0 {
+		if n := testing.AllocsPerRun(1000, func() { q.resetNormalized(); s.Find(q) }); n > 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
 }
 
-// again forgets normalized values, as between two requests.
-func (q *Query) again() {
+// resetNormalized drops the normalized values, as between two requests.
+func (q *Query) resetNormalized() {
 	key, fields, now, o := q.Key, q.Fields, q.Now, q.Options
 	q.Reset()
 	q.Key, q.Fields, q.Now, q.Options = key, fields, now, o
@@ -360,12 +360,12 @@ func TestAcquire(t *testing.T) {
 		first := b.mem.Load().run
 		b.Acquire()
 		run := b.mem.Load().run
-		lent, _, ok := b.Acquire()
+		held, _, ok := b.Acquire()
 		if again := b.mem.Load().run; first != nil || again != run || (run != nil) != (moves && runtime.GOOS == "linux") {
 			t.Fatalf("%v: first use in %v, then %v, then %v", sizes, first, run, b.mem.Load().run)
 		}
-		if run != nil && (!ok || string(lent) != want.String() || !run.Holds(lent)) {
-			t.Fatalf("%v are lent as %d other bytes", sizes, len(lent))
+		if run != nil && (!ok || string(held) != want.String() || !run.Holds(held)) {
+			t.Fatalf("%v are lent as %d other bytes", sizes, len(held))
 		}
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
@@ -393,7 +393,7 @@ func TestAcquireConcurrently(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range 3 {
-					if lent, _, ok := b.Acquire(); ok && string(lent) != want {
+					if held, _, ok := b.Acquire(); ok && string(held) != want {
 						t.Error("other bytes were lent")
 					}
 					var got strings.Builder

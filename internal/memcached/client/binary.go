@@ -33,12 +33,12 @@ func (c *conn) binaryReply(head []byte) error {
 		return err
 	}
 	c.receiver = nil
-	into, most := c.discarded, int64(maxText)
+	into, limit := c.discarded, int64(maxText)
 	if r.Kind == wire.Value {
 		c.receiver = x
-		into, most = x.data, c.server.client.cfg.MaxValue
+		into, limit = x.data, c.server.client.cfg.MaxValue
 	}
-	if r.Size > most {
+	if r.Size > limit {
 		return garbled("a value of %d bytes", r.Size)
 	}
 	if c.receiver != nil {

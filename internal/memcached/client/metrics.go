@@ -40,16 +40,16 @@ func newMetrics(r *telemetry.Registry, service, server string) *metrics {
 // before, which may be nil; series of servers that only before has are removed.
 func (c *Client) Watch(before *Client) {
 	r, service := c.cfg.Metrics, c.cfg.Name
-	stays := map[string]bool{}
+	kept := map[string]bool{}
 	for _, s := range c.servers {
-		stays[s.at.Address] = true
+		kept[s.at.Address] = true
 		s.watch(r, service)
 	}
 	if before == nil {
 		return
 	}
 	for _, s := range before.servers {
-		if !stays[s.at.Address] {
+		if !kept[s.at.Address] {
 			r.Unregister("service", service, "server", s.at.Address)
 		}
 	}

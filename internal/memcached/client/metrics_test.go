@@ -11,7 +11,7 @@ import (
 // TestWatch scrapes the series of a client, before and after another one takes its place.
 func TestWatch(t *testing.T) {
 	srv, other := &fake{}, &fake{}
-	stays, goes := srv.start(t, ""), other.start(t, "")
+	kept, removed := srv.start(t, ""), other.start(t, "")
 	srv.put("k", "one")
 	r := telemetry.NewRegistry()
 	has := func(want bool, series ...string) {
@@ -28,20 +28,20 @@ func TestWatch(t *testing.T) {
 	gets := func(server, outcome, n string) string {
 		return `kasoku_memcached_gets_total{outcome="` + outcome + `",` + labels(server) + ` ` + n
 	}
-	before := newClient(t, Config{Name: "counts", Metrics: r}, stays, goes)
+	before := newClient(t, Config{Name: "counts", Metrics: r}, kept, removed)
 	before.Watch(nil)
 	get(before, "k")
 	get(before, "none")
 	get(before, "a bad key")
-	has(true, gets(stays, "hit", "1"), gets(stays, "miss", "1"), gets(stays, "bad-key", "1"), gets(goes, "hit", "0"),
-		"kasoku_memcached_available{"+labels(stays)+" 1", "kasoku_memcached_connections{"+labels(stays)+" 1",
-		"kasoku_memcached_reply_seconds_count{"+labels(stays)+" 2", "kasoku_memcached_reply_seconds_count{"+labels(goes)+" 0",
-		"kasoku_memcached_connections{"+labels(goes)+" 0", "kasoku_memcached_writes_total{"+labels(stays)+" 2")
-	c := newClient(t, Config{Name: "counts", Metrics: r}, stays)
-	has(true, "kasoku_memcached_connections{"+labels(stays)+" 1")
+	has(true, gets(kept, "hit", "1"), gets(kept, "miss", "1"), gets(kept, "bad-key", "1"), gets(removed, "hit", "0"),
+		"kasoku_memcached_available{"+labels(kept)+" 1", "kasoku_memcached_connections{"+labels(kept)+" 1",
+		"kasoku_memcached_reply_seconds_count{"+labels(kept)+" 2", "kasoku_memcached_reply_seconds_count{"+labels(removed)+" 0",
+		"kasoku_memcached_connections{"+labels(removed)+" 0", "kasoku_memcached_writes_total{"+labels(kept)+" 2")
+	c := newClient(t, Config{Name: "counts", Metrics: r}, kept)
+	has(true, "kasoku_memcached_connections{"+labels(kept)+" 1")
 	c.Watch(before)
-	has(true, gets(stays, "hit", "1"), "kasoku_memcached_connections{"+labels(stays)+" 0")
-	has(false, gets(goes, "hit", "0"), "kasoku_memcached_available{"+labels(goes)+" 1")
+	has(true, gets(kept, "hit", "1"), "kasoku_memcached_connections{"+labels(kept)+" 0")
+	has(false, gets(removed, "hit", "0"), "kasoku_memcached_available{"+labels(removed)+" 1")
 	c.servers[0].down.Store(true)
-	has(true, "kasoku_memcached_available{"+labels(stays)+" 0")
+	has(true, "kasoku_memcached_available{"+labels(kept)+" 0")
 }

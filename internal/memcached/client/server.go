@@ -85,8 +85,8 @@ func (s *server) change(x *Call) StoreResult {
 const itemHead = 48 + 8 + 4 + 1 + 2
 
 func (s *server) tooLarge(key, value []byte) bool {
-	n, most := int64(len(value)), s.largest.Load()
-	return n > s.client.cfg.MaxValue || most > 0 && n+int64(len(key))+itemHead > most
+	n, limit := int64(len(value)), s.largest.Load()
+	return n > s.client.cfg.MaxValue || limit > 0 && n+int64(len(key))+itemHead > limit
 }
 
 // replied records a reply.

@@ -22,7 +22,7 @@ func (r *room) Take(n int64) bool {
 	return true
 }
 
-func (r *room) Give(n int64) { r.held.Add(-n) }
+func (r *room) Release(n int64) { r.held.Add(-n) }
 
 // TestHold retries at another member if an answer breaks off while it is held, and checks
 // that its memory is released.
