@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// decode decodes b with the coding of that name.
 func decode(t *testing.T, name string, b []byte) string {
 	t.Helper()
 	var r io.Reader
@@ -38,7 +39,7 @@ func decode(t *testing.T, name string, b []byte) string {
 	return string(out)
 }
 
-// A writer that is used again makes bodies that are whole by themselves.
+// A writer that is reused writes complete bodies that do not depend on earlier ones.
 func TestWriters(t *testing.T) {
 	for _, name := range Names {
 		w, err := NewWriter(name)
@@ -57,24 +58,24 @@ func TestWriters(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := decode(t, name, b.Bytes()); got != text {
-				t.Fatalf("%s: %d bytes came back as %d", name, len(text), len(got))
+				t.Fatalf("%s: %d bytes were decoded to %d", name, len(text), len(got))
 			}
 			if len(text) > 1000 && b.Len() > len(text)/10 {
-				t.Errorf("%s: %d bytes became %d", name, len(text), b.Len())
+				t.Errorf("%s: %d bytes were encoded to %d, want less than a tenth", name, len(text), b.Len())
 			}
 		}
 	}
 	if _, err := NewWriter("compress"); err == nil {
-		t.Error("an unknown coding is taken")
+		t.Error("an unknown coding was accepted")
 	}
 }
 
 func TestOrdered(t *testing.T) {
 	if got := Ordered([]string{"gzip", "x", "br"}); !slices.Equal(got, []string{"br", "gzip"}) {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want br, gzip", got)
 	}
 	if got := Ordered(nil); got != nil {
-		t.Errorf("of none: %v", got)
+		t.Errorf("Ordered(nil) = %v, want nil", got)
 	}
 }
 
@@ -82,7 +83,7 @@ func TestFits(t *testing.T) {
 	f := func(contentType string, want bool) {
 		t.Helper()
 		if got := Fits([]byte(contentType)); got != want {
-			t.Fatalf("Fits(%q) = %v", contentType, got)
+			t.Fatalf("Fits(%q) = %v, want %v", contentType, got, want)
 		}
 	}
 	f("text/html", true)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// zeros is a body without an end.
+// zeros is an endless body.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -19,7 +19,7 @@ func TestReaderIsBounded(t *testing.T) {
 		t.Helper()
 		r := &bounded{r: io.LimitReader(zeros{}, length), from: &counter{n: input}}
 		if n, err := io.Copy(io.Discard, r); err != want || want == nil && n != length || n > max(free, ratio*input) {
-			t.Errorf("%d of %d: %d, %v; want %v", length, input, n, err, want)
+			t.Errorf("%d bytes decoded from %d: read %d, %v; want the error %v", length, input, n, err, want)
 		}
 	}
 	f(10, free, nil)

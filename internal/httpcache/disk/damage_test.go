@@ -16,8 +16,8 @@ const (
 	damagedSize = damagedBody + 4*3 + 4
 )
 
-// damaged is a part with one body of which f has changed the file of that ending, as
-// the next process finds it.
+// damaged returns a part with one body, opened again after f has changed the file with that
+// ending.
 func damaged(t *testing.T, ending string, f func([]byte) []byte) (*disk.Part, []disk.Found, *memfs.FS) {
 	t.Helper()
 	m := memfs.New()
@@ -30,6 +30,7 @@ func damaged(t *testing.T, ending string, f func([]byte) []byte) (*disk.Part, []
 	return part, found, m
 }
 
+// flip returns a function that changes the byte at that offset.
 func flip(at int) func([]byte) []byte {
 	return func(b []byte) []byte {
 		b[at] ^= 0x20
@@ -37,7 +38,7 @@ func flip(at int) func([]byte) []byte {
 	}
 }
 
-// A head with any byte changed, taken away or added is refused and removed.
+// A head with any byte changed, removed or added is refused and deleted.
 func TestDamagedHead(t *testing.T) {
 	size := 0
 	damaged(t, ".head", func(b []byte) []byte { size = len(b); return b })
@@ -45,7 +46,7 @@ func TestDamagedHead(t *testing.T) {
 		t.Helper()
 		part, found, m := damaged(t, ".head", change)
 		if len(found) != 0 || part.Stats().Refused != 1 || len(m.Files()) != 0 || part.Stats().Bytes != 0 {
-			t.Errorf("%s: %d found, %+v, left %q", name, len(found), part.Stats(), m.Files())
+			t.Errorf("%s: %d found, %+v, files %q; want all removed", name, len(found), part.Stats(), m.Files())
 		}
 	}
 	for i := range size {
@@ -57,13 +58,13 @@ func TestDamagedHead(t *testing.T) {
 	f("huge", func(b []byte) []byte { return make([]byte, 5<<20) })
 }
 
-// A body of another length is refused and removed.
+// A body of another length is refused and deleted.
 func TestDamagedLength(t *testing.T) {
 	f := func(name string, change func([]byte) []byte) {
 		t.Helper()
 		part, found, m := damaged(t, ".body", change)
 		if len(found) != 0 || part.Stats().Refused != 1 || len(m.Files()) != 0 {
-			t.Errorf("%s: %d found, %+v, left %q", name, len(found), part.Stats(), m.Files())
+			t.Errorf("%s: %d found, %+v, files %q; want all removed", name, len(found), part.Stats(), m.Files())
 		}
 	}
 	for _, n := range []int{0, 1, damagedBody - 1, damagedBody, damagedSize - 1} {
@@ -79,7 +80,7 @@ func TestDamagedBody(t *testing.T) {
 		t.Helper()
 		part, found, m := damaged(t, ".body", flip(at))
 		if len(found) != 1 {
-			t.Fatalf("byte %d: %d found", at, len(found))
+			t.Fatalf("byte %d: %d found, want 1", at, len(found))
 		}
 		file := found[0].File
 		for _, r := range good {
@@ -94,7 +95,7 @@ func TestDamagedBody(t *testing.T) {
 		}
 		file.Damaged()
 		if s := part.Stats(); s.Damaged != 1 || s.Files != 0 || len(m.Files()) != 0 {
-			t.Errorf("byte %d: %+v, left %q", at, s, m.Files())
+			t.Errorf("byte %d: %+v, files %q; want the body removed", at, s, m.Files())
 		}
 	}
 	first, second, third, whole := [2]int64{0, 1}, [2]int64{65_536, 65_536}, [2]int64{damagedBody - 1, 1}, [2]int64{0, damagedBody}
@@ -109,7 +110,7 @@ func TestDamagedBody(t *testing.T) {
 	}
 }
 
-// Reads that fail are damage too, and so is a body that was taken away.
+// A failed read counts as damage. A dropped body is reported as gone.
 func TestUnreadableBody(t *testing.T) {
 	m := memfs.New()
 	part, _, _, done := open(t, m, disk.Options{})
@@ -123,13 +124,13 @@ func TestUnreadableBody(t *testing.T) {
 			return nil
 		})
 		if _, err := read(f, 0, 4); !errors.Is(err, disk.ErrDamaged) {
-			t.Errorf("%s: %v", op, err)
+			t.Errorf("after a failed %s the error is %v, want %v", op, err, disk.ErrDamaged)
 		}
 	}
 	m.Fail(nil)
 	f.Drop()
 	if _, err := read(f, 0, 4); !errors.Is(err, disk.ErrGone) {
-		t.Errorf("dropped: %v", err)
+		t.Errorf("reading a dropped body: %v, want %v", err, disk.ErrGone)
 	}
 }
 
@@ -149,7 +150,7 @@ func TestUnrelatedFiles(t *testing.T) {
 		part, found, _, done := open(t, m, disk.Options{})
 		defer done()
 		if refused := part.Stats().Refused; len(found) != 0 || (len(m.Files()) == 1) != kept || (refused == 0) != kept {
-			t.Errorf("%s: %d found, %d refused, left %q", file, len(found), refused, m.Files())
+			t.Errorf("%s: %d found, %d refused, files %q; want it kept: %v", file, len(found), refused, m.Files(), kept)
 		}
 	}
 	f("notes.txt", true)
@@ -162,7 +163,7 @@ func TestUnrelatedFiles(t *testing.T) {
 	f(name+".tmp", false)
 }
 
-// A head under another body's name is refused: names are drawn once.
+// A head under another body's name is refused.
 func TestSwappedHead(t *testing.T) {
 	m := memfs.New()
 	part, _, _, done := open(t, m, disk.Options{})
@@ -176,6 +177,6 @@ func TestSwappedHead(t *testing.T) {
 	part, found, _, done := open(t, m, disk.Options{})
 	defer done()
 	if len(found) != 1 || part.Stats().Refused != 1 {
-		t.Errorf("%d found, %+v", len(found), part.Stats())
+		t.Errorf("%d found, %+v; want 1 found and 1 refused", len(found), part.Stats())
 	}
 }

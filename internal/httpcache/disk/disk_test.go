@@ -24,7 +24,7 @@ func TestReopen(t *testing.T) {
 		m := memfs.New()
 		part, found, _, done := open(t, m, disk.Options{})
 		if len(found) > 0 {
-			t.Fatal("something was there")
+			t.Fatal("an empty directory has bodies")
 		}
 		bodies := map[string]string{"one": "1", "block": long(64 << 10), "more": long(300_001)}
 		for _, key := range []string{"one", "block", "more"} {
@@ -46,15 +46,15 @@ func TestReopen(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %s, %v", f.File.Key(), f.Meta, f.Stale))
 			want, ok := bodies[string(f.File.Key())]
 			if text, err := read(f.File, 0, f.File.Len()); ok && (err != nil || text != want) {
-				t.Errorf("%s: %d bytes, %v", f.File.Key(), len(text), err)
+				t.Errorf("%s: read %d bytes, %v; want %d", f.File.Key(), len(text), err, len(want))
 			}
 		}
 		want := []string{"one: about one, false", "block: about block, false", "more: about more, false", "stale: other, true"}
 		if !slices.Equal(got, want) {
-			t.Errorf("found %q", got)
+			t.Errorf("found %q, want %q", got, want)
 		}
 		if s := part.Stats(); s.Files != 4 || s.Refused != 1 || len(m.Files()) != 8 {
-			t.Errorf("%+v with %q", s, m.Files())
+			t.Errorf("got %+v and the files %q, want 4 bodies", s, m.Files())
 		}
 	})
 }
@@ -66,7 +66,7 @@ func TestRanges(t *testing.T) {
 	f := put(t, part, "k", body)
 	for _, r := range [][2]int64{{0, 1}, {0, 600_000}, {65_535, 2}, {65_536, 65_536}, {262_143, 3}, {599_999, 1}, {500_000, 100_000}} {
 		if got, err := read(f, r[0], r[1]); err != nil || got != body[r[0]:r[0]+r[1]] {
-			t.Errorf("%v: %d bytes, %v", r, len(got), err)
+			t.Errorf("range %v: got %d wrong bytes, %v", r, len(got), err)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestReadWhileWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := int64(at+40_000) / disk.BlockSize * disk.BlockSize; w.Checked() != want {
-			t.Fatalf("%d of %d bytes are checked", w.Checked(), at+40_000)
+			t.Fatalf("%d of %d bytes are checked, want %d", w.Checked(), at+40_000, want)
 		}
 		for off := int64(0); off < w.Checked(); {
 			b, err := w.ReadSome(off, buf)
@@ -107,7 +107,7 @@ func TestReadWhileWritten(t *testing.T) {
 
 const pageBody = 3000 // a body of that size takes two pages, with its head
 
-// The bound is met by evicting bodies that are not read.
+// Bodies that were not read are evicted first.
 func TestEviction(t *testing.T) {
 	m := memfs.New()
 	part, _, evicted, done := open(t, m, disk.Options{Size: 4 * 8192, MaxBody: 1 << 20})
@@ -125,31 +125,31 @@ func TestEviction(t *testing.T) {
 		files[key] = put(t, part, key, long(pageBody))
 	}
 	if got := strings.Join(*evicted, " "); got != "b d" {
-		t.Errorf("evicted %s", got)
+		t.Errorf("evicted %s, want b d", got)
 	}
 	if !files["b"].Gone() || files["a"].Gone() {
-		t.Error("the wrong ones are gone")
+		t.Error("Gone does not agree with the eviction")
 	}
 	if _, err := write(part, long(40_000)); !errors.Is(err, disk.ErrFull) {
-		t.Errorf("a body above the bound: %v", err)
+		t.Errorf("a body that exceeds the size of the tier: %v, want %v", err, disk.ErrFull)
 	}
 	if s := part.Stats(); s.Bytes > s.Size || s.Files != 4 || s.Evicted != 2 || s.Trouble != nil {
 		t.Errorf("%+v", s)
 	}
 	if _, err := part.Create(1<<20 + 1); !errors.Is(err, disk.ErrFull) {
-		t.Errorf("a body longer than is taken: %v", err)
+		t.Errorf("a body longer than MaxBody: %v, want %v", err, disk.ErrFull)
 	}
 	if n := len(named(m, ".body")); n != 4 {
-		t.Errorf("%d bodies in the directory", n)
+		t.Errorf("the directory has %d bodies, want 4", n)
 	}
 	for part.EvictOne() {
 	}
 	if s := part.Stats(); s.Bytes != 0 || s.Files != 0 {
-		t.Errorf("after all were dropped: %+v", s)
+		t.Errorf("after all were evicted: %+v", s)
 	}
 }
 
-// A smaller bound is kept from the start.
+// A tier that is opened with a smaller size evicts at once.
 func TestEvictionAfterRestart(t *testing.T) {
 	m := memfs.New()
 	part, _, _, done := open(t, m, disk.Options{})
@@ -164,7 +164,7 @@ func TestEvictionAfterRestart(t *testing.T) {
 	}
 }
 
-// After an error nothing is written for a while; existing bodies can be read.
+// After a failed write nothing is written for ten seconds. Stored bodies can be read.
 func TestPauseAfterError(t *testing.T) {
 	for _, op := range []string{"create", "write", "rename"} {
 		t.Run(op, func(t *testing.T) {
@@ -185,14 +185,14 @@ func TestPauseAfterError(t *testing.T) {
 					err = f.Commit([]byte("k"), nil, false)
 				}
 				if !errors.Is(err, syscall.ENOSPC) || len(reported) != 1 {
-					t.Fatalf("%v, told %v", err, reported)
+					t.Fatalf("the error is %v, reported %v; want ENOSPC, reported once", err, reported)
 				}
 				m.Fail(nil)
 				if _, err := write(part, "x"); !errors.Is(err, disk.ErrPaused) {
-					t.Errorf("at once: %v", err)
+					t.Errorf("a second write at once: %v, want %v", err, disk.ErrPaused)
 				}
 				if got, err := read(old, 0, 6); got != "before" {
-					t.Errorf("what was there: %q, %v", got, err)
+					t.Errorf("reading the stored body: %q, %v", got, err)
 				}
 				if s := part.Stats(); s.Trouble == nil || s.Failed != 1 || s.Files != 1 {
 					t.Errorf("%+v", s)
@@ -200,10 +200,10 @@ func TestPauseAfterError(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				put(t, part, "new", "after")
 				if s := part.Stats(); s.Trouble != nil || s.Files != 2 {
-					t.Errorf("later: %+v", s)
+					t.Errorf("after the pause: %+v", s)
 				}
 				if n := len(m.Files()); n != 4 {
-					t.Errorf("left behind: %q", m.Files())
+					t.Errorf("the files are %q, want 4", m.Files())
 				}
 			})
 		})
@@ -224,11 +224,11 @@ func TestUnremovableFile(t *testing.T) {
 	})
 	f.Drop()
 	if err := part.SyncKey([]byte("k")); !errors.Is(err, syscall.EIO) || part.Stats().Stuck != 1 {
-		t.Errorf("%v, %+v", err, part.Stats())
+		t.Errorf("SyncKey returned %v, stats %+v; want EIO and 1 stuck", err, part.Stats())
 	}
 	m.Fail(nil)
 	if err := part.Sync(); err != nil || part.Stats().Stuck != 0 || len(m.Files()) > 0 {
-		t.Errorf("%v, %+v, %q", err, part.Stats(), m.Files())
+		t.Errorf("Sync returned %v, stats %+v, files %q", err, part.Stats(), m.Files())
 	}
 	f = put(t, part, "k", "x")
 	m.Fail(func(op, _ string) error {
@@ -239,7 +239,7 @@ func TestUnremovableFile(t *testing.T) {
 	})
 	f.Drop()
 	if err := part.SyncKey([]byte("k")); !errors.Is(err, syscall.EIO) {
-		t.Errorf("a directory that can't be synced: %v", err)
+		t.Errorf("SyncKey with a failed sync of the directory returned %v, want EIO", err)
 	}
 	m.Fail(nil)
 	if err := part.SyncKey([]byte("k")); err != nil {
@@ -266,21 +266,22 @@ func TestSyncAfterCrash(t *testing.T) {
 		for _, f := range found {
 			switch key := string(f.File.Key()); {
 			case key == "gone":
-				t.Errorf("seed %d: what was dropped is back", seed)
+				t.Errorf("seed %d: the dropped body is found", seed)
 			case key == "stale" && !(f.Stale && string(f.Meta) == "new"):
-				t.Errorf("seed %d: what was made stale is %s, %v", seed, f.Meta, f.Stale)
+				t.Errorf("seed %d: the stale body has the meta %s and stale %v", seed, f.Meta, f.Stale)
 			}
 			if got, err := read(f.File, 0, f.File.Len()); err == nil && got != "2" && got != long(70_000) {
-				t.Errorf("seed %d: damage was not noticed", seed)
+				t.Errorf("seed %d: damage was not detected", seed)
 			}
 		}
 		done()
 	}
 }
 
+// ignore is called with evicted files.
 func ignore(*disk.File) {}
 
-// A directory is one tier's at a time.
+// A directory is used by one tier at a time.
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	a, err := disk.Open(dir, disk.Options{Size: 1 << 20})
@@ -288,13 +289,13 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := disk.Open(dir, disk.Options{Size: 1 << 20}); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("the second has %v", err)
+		t.Errorf("opening the directory again returned %v, want %v with its path", err, disk.ErrLocked)
 	}
 	if _, _, err := a.Part("p", ignore); err != nil {
 		t.Error(err)
 	}
 	if _, _, err := a.Part("p", ignore); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("a part twice: %v", err)
+		t.Errorf("opening a part again returned %v, want %v", err, disk.ErrLocked)
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
@@ -320,7 +321,7 @@ func TestModes(t *testing.T) {
 	defer part.Close()
 	f := put(t, part, "k", "secret")
 	if got, err := read(f, 0, 6); got != "secret" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("read %q, %v", got, err)
 	}
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
@@ -335,7 +336,7 @@ func TestModes(t *testing.T) {
 		return nil
 	})
 	if err != nil || seen != 5 {
-		t.Errorf("%d files, %v", seen, err)
+		t.Errorf("found %d files, %v; want 5", seen, err)
 	}
 	f.Drop()
 	if err := part.Sync(); err != nil {
@@ -343,7 +344,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Unused parts are removed, except unrelated files.
+// Prune removes unused parts, and keeps open parts and unrelated files.
 func TestPrune(t *testing.T) {
 	m := memfs.New()
 	tier, err := disk.Open(dir, disk.Options{Size: 1 << 20, FS: m})
@@ -366,7 +367,7 @@ func TestPrune(t *testing.T) {
 	for part, n := range map[string]int{"kept": 2, "open": 2, "old": 1} {
 		names, err := m.Names(filepath.Join(dir, part))
 		if err != nil || len(names) != n {
-			t.Errorf("%q in %s, %v", names, part, err)
+			t.Errorf("part %s has the files %q, %v; want %d", part, names, err, n)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func FuzzHead(f *testing.F) {
 			return
 		}
 		if again := h.encode(); !bytes.Equal(again, b) {
-			t.Errorf("%x became %x", b, again)
+			t.Errorf("%x was encoded as %x", b, again)
 		}
 	})
 }
@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 	for _, n := range []name{0, 1, 0xfedcba9876543210, 1<<64 - 1} {
 		for _, ending := range []string{bodyEnding, headEnding, tempEnding} {
 			if got, e, ok := parseName(n.String() + ending); !ok || got != n || e != ending {
-				t.Errorf("%s%s is %s%s, %v", n, ending, got, e, ok)
+				t.Errorf("parsing %s%s: got %s%s, %v", n, ending, got, e, ok)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 const dir = "cache"
 
-// open opens a tier and its part "p". evicted are the keys that make room.
+// open opens a tier and its part "p". Keys of evicted bodies are appended to evicted.
 func open(t testing.TB, fs disk.FS, o disk.Options) (part *disk.Part, found []disk.Found, evicted *[]string, close func()) {
 	t.Helper()
 	if o.Size == 0 {
@@ -78,7 +78,7 @@ func read(f *disk.File, from, n int64) (string, error) {
 	return b.String(), err
 }
 
-// long is a body of n bytes in which every place is different from its neighbours.
+// long returns a body of n bytes in which each byte differs from its neighbours.
 func long(n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -87,7 +87,7 @@ func long(n int) string {
 	return b.String()
 }
 
-// named are the files that have that ending.
+// named returns the files that have that ending.
 func named(fs *memfs.FS, ending string) (names []string) {
 	for _, n := range fs.Files() {
 		if strings.HasSuffix(n, ending) {

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
-// onMemfs makes a store with a disk in memory, for bodies of more than 64 KiB. Its done
-// closes it.
+// onMemfs returns a store with a disk in memory, for bodies of more than 64 KiB. done closes
+// the store.
 func onMemfs(t testing.TB) (s *Store, m *memfs.FS, done func()) {
 	t.Helper()
 	m = memfs.New()
@@ -26,8 +26,8 @@ func onMemfs(t testing.TB) (s *Store, m *memfs.FS, done func()) {
 	return s, m, func() { s.Close() }
 }
 
-// Eviction syncs nothing, since an evicted object may be back after a restart. A purge of it
-// does.
+// An eviction does not sync the directory, since an evicted object may be found again after a
+// restart. A purge syncs it.
 func TestEvictionDoesNotSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m, done := onMemfs(t)
@@ -42,15 +42,15 @@ func TestEvictionDoesNotSync(t *testing.T) {
 			return nil
 		})
 		if !s.index.part.EvictOne() || s.Find(get("http://h/a")).Object != nil {
-			t.Error("nothing has left")
+			t.Error("the object was not evicted")
 		}
 		fill(t, s, get("http://h/c"), strings.Repeat("x", 100_000))
 		s.Invalidate(get("http://h/none").Key)
 		if syncs != 0 {
-			t.Errorf("%d syncs for room", syncs)
+			t.Errorf("%d syncs during an eviction, want 0", syncs)
 		}
 		if s.Invalidate(get("http://h/a").Key); syncs != 1 {
-			t.Errorf("%d syncs for a write of what has left", syncs)
+			t.Errorf("%d syncs after a write to an evicted URL, want 1", syncs)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 var page = strings.Repeat("<p>the same again</p>", 500)
 
-// encoded stores body and waits until its forms are made.
+// encoded stores body and waits until its encoded variants exist.
 func encoded(t *testing.T, s *Store, q *Query, body string, fields ...string) *Object {
 	t.Helper()
 	h := head(q, fields...)
@@ -38,7 +38,7 @@ func TestEncodedVariants(t *testing.T) {
 			got = f.Coding
 		}
 		if got != want {
-			t.Fatalf("who accepts %q gets %q; want %q", accept, got, want)
+			t.Fatalf("Accept-Encoding %q: got %q, want %q", accept, got, want)
 		}
 	}
 	f("", "")
@@ -50,24 +50,24 @@ func TestEncodedVariants(t *testing.T) {
 	f("identity", "")
 	f("brx", "")
 	if o.EncodedFor(get(url)) != nil {
-		t.Error("who accepts nothing gets a coding")
+		t.Error("a request without Accept-Encoding got an encoded variant")
 	}
 	br := o.EncodedFor(get(url, "Accept-Encoding", "br"))
 	var plain strings.Builder
 	b, _ := br.Body.Bytes()
 	if _, err := io.Copy(&plain, brotli.NewReader(strings.NewReader(string(b)))); err != nil || plain.String() != page {
-		t.Errorf("it decodes to %d bytes, %v", plain.Len(), err)
+		t.Errorf("the variant decodes to %d bytes, %v; want %d", plain.Len(), err, len(page))
 	}
 	want := "Date: Fri, 15 Jan 2027 08:00:00 GMT\r\nCache-Control: max-age=60\r\nContent-Type: text/html\r\n" +
 		"ETag: W/\"1\"\r\nVary: Accept-Encoding\r\n"
 	if string(br.Lines) != want {
-		t.Errorf("its lines are %q; want %q", br.Lines, want)
+		t.Errorf("the variant has the fields %q, want %q", br.Lines, want)
 	}
 	if !strings.HasSuffix(string(o.Head.Lines), "ETag: \"1\"\r\nAccept-Ranges: bytes\r\nVary: Accept-Encoding\r\n") {
-		t.Errorf("the plain one's are %q", o.Head.Lines)
+		t.Errorf("the plain response has the fields %q", o.Head.Lines)
 	}
 	if w := s.resource(get(url).Key).weight(); w < int64(len(page))+o.encoded.Load().weight() {
-		t.Errorf("with its forms it weighs %d", w)
+		t.Errorf("the resource weighs %d, which does not include the encoded variants", w)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestNotEncoded(t *testing.T) {
 		s := open(t, Limits{Codings: coding.Names})
 		o := encoded(t, s, get(url), body, fields...)
 		if o.encoded.Load() != nil || strings.Contains(string(o.Head.Lines), "Accept-Encoding") != vary {
-			t.Errorf("%s: it has forms, or its lines are %q", name, o.Head.Lines)
+			t.Errorf("%s: the response was encoded, or has the fields %q", name, o.Head.Lines)
 		}
 	}
 	f("a picture", page, false, "Content-Type", "image/png")
@@ -93,11 +93,11 @@ func TestNotEncoded(t *testing.T) {
 	f("does not get smaller", string(noise), true, "Content-Type", "text/html")
 	none := open(t, Limits{})
 	if o := encoded(t, none, get(url), page, "Content-Type", "text/html"); o.encoded.Load() != nil {
-		t.Error("encoded though no coding is wanted")
+		t.Error("encoded although no coding is configured")
 	}
 }
 
-// A Vary that names Accept-Encoding needs no second one.
+// A Vary that names Accept-Encoding already is not extended.
 func TestOfferKeepsVary(t *testing.T) {
 	h := head(get(url), "Content-Type", "text/css", "Vary", "accept-encoding, x")
 	h.Offer(-1)
@@ -106,7 +106,7 @@ func TestOfferKeepsVary(t *testing.T) {
 	}
 }
 
-// A 304 changes the head of all forms and costs no encoding.
+// A 304 changes the head of all encoded variants, and their bodies are kept.
 func TestEncodedVariantsAfterValidation(t *testing.T) {
 	s := open(t, Limits{Codings: []string{"gzip"}})
 	q := get(url, "Accept-Encoding", "gzip")
@@ -122,14 +122,14 @@ func TestEncodedVariantsAfterValidation(t *testing.T) {
 	now := s.Find(q).Object
 	f := now.EncodedFor(q)
 	if now == old || f == nil || !strings.Contains(string(f.Lines), "X: new") || f.Body != old.EncodedFor(q).Body {
-		t.Errorf("its form is %+v", f)
+		t.Errorf("after the 304 the encoded variant is %+v", f)
 	}
 	next := s.Update(q.Key, now, head(q, "Content-Type", "text/html"))
 	if next.EncodedFor(q) != nil {
-		t.Error("what is not offered any more has forms")
+		t.Error("a response that may no longer be encoded has encoded variants")
 	}
 	if n := s.Stats().Encoded; n != 1 {
-		t.Errorf("encoded %d times", n)
+		t.Errorf("encoded %d times, want once", n)
 	}
 }
 
@@ -141,6 +141,6 @@ func TestEncodedForAllocates(t *testing.T) {
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html")
 	q := get(url, "Accept-Encoding", "gzip, deflate, br, zstd")
 	if n := testing.AllocsPerRun(1000, func() { q.resetNormalized(); o.EncodedFor(q) }); n > 0 {
-		t.Errorf("choosing a form: %v allocations", n)
+		t.Errorf("EncodedFor allocates %v times", n)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// noon is when most tests take place.
+// noon is the time of day in most tests.
 const noon policy.Moment = 1_800_000_000 * 1e6
 
 const url = "http://h/a"
 
 var options = policy.Defaults()
 
-// open makes a store of its own memory.
+// open returns a store with a cache of its own.
 func open(t testing.TB, l Limits) *Store {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
@@ -34,7 +34,7 @@ func open(t testing.TB, l Limits) *Store {
 	return s
 }
 
-// get is the query for a URL, with fields in turn names and values.
+// get returns the query for a URL, with fields in turn names and values.
 func get(url string, fields ...string) *Query {
 	key, err := ParseURL(url)
 	if err != nil {
@@ -43,13 +43,13 @@ func get(url string, fields ...string) *Query {
 	return &Query{Key: key, Fields: http1.FieldsOf(fields...), Now: noon, Options: &options}
 }
 
-// head makes the head of a response to q that is fresh for a minute.
+// head returns the head of a response to q that is fresh for a minute.
 func head(q *Query, fields ...string) *Head {
 	f := http1.FieldsOf(append([]string{"Date", "Fri, 15 Jan 2027 08:00:00 GMT", "Cache-Control", "max-age=60"}, fields...)...)
 	return NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
 }
 
-// add stores a response to q.
+// put stores a response to q.
 func put(t testing.TB, s *Store, q *Query, h *Head, body string) *Object {
 	t.Helper()
 	at := s.Fence(q.Key)
@@ -94,7 +94,7 @@ func text(o *Object) string {
 	return b.String()
 }
 
-// bubble runs f on a clock of its own. Goroutines that are left make it fail.
+// bubble runs f on a clock of its own, and fails if a goroutine is still running after f.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)

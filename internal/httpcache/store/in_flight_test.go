@@ -14,15 +14,15 @@ func wantInFlight(t *testing.T, s *Store, want int64) {
 	t.Helper()
 	synctest.Wait()
 	if st, u := s.Stats(), s.space.Usage(); st.InFlight != want || int64(u.Reserved) < want || int64(u.Reserved) >= want+3*inFlightStep || want == 0 && u.Reserved != 0 {
-		t.Fatalf("%d bytes are lent, %d reserved; want %d", st.InFlight, u.Reserved, want)
+		t.Fatalf("%d bytes are in flight, %d reserved; want %d", st.InFlight, u.Reserved, want)
 	}
 }
 
-// wantPace fails if a client has to take other than so many bytes a second.
+// wantPace fails unless the client has to read that many bytes a second.
 func wantPace(t *testing.T, l interface{ Pace() int64 }, want int64) {
 	t.Helper()
 	if got := l.Pace(); got != want {
-		t.Fatalf("its pace is %d bytes a second; want %d", got, want)
+		t.Fatalf("the pace is %d bytes a second, want %d", got, want)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestInFlightAfterRemoval(t *testing.T) {
 	f(func(t *testing.T, s *Store, o *Object) {
 		put(t, s, get(url), head(get(url)), "other")
 	})
-	f(func(t *testing.T, s *Store, o *Object) { // thrown out
+	f(func(t *testing.T, s *Store, o *Object) { // evicted
 		s.space.Reserve(64 << 20)
 		s.space.Reserve(-64 << 20)
 	})
@@ -85,7 +85,7 @@ func TestNotInFlightWhileStored(t *testing.T) {
 	})
 }
 
-// A body that moves to pages while it is sent from the heap is there twice for so long.
+// A body that moves to pages while it is sent from the heap is counted twice until the end.
 func TestInFlightDuringMove(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // nothing moves
@@ -96,7 +96,7 @@ func TestInFlightDuringMove(t *testing.T) {
 		_, heap, _ := o.Body.Acquire()
 		_, paged, _ := o.Body.Acquire()
 		if heap == paged {
-			t.Fatal("it has not moved")
+			t.Fatal("the body has not moved")
 		}
 		wantInFlight(t, s, heap.weight())
 		s.Drop(get(url).Key, o)
@@ -108,8 +108,8 @@ func TestInFlightDuringMove(t *testing.T) {
 	})
 }
 
-// While more than MaxInFlight is in flight, its clients must read it within a minute, and no
-// other client must.
+// While more than MaxInFlight is in flight, the clients of these bodies must read them within
+// a minute. Clients of stored bodies have no limit.
 func TestPace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{MaxInFlight: 4 << 20})
@@ -140,12 +140,12 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// The last step gives back all that was taken.
+// The reserve shrinks two steps late, except at the end.
 func TestTargetReserve(t *testing.T) {
 	f := func(bytes, taken, to int64) {
 		t.Helper()
 		if got := targetReserve(bytes, taken*inFlightStep); got != to*inFlightStep {
-			t.Errorf("%d of %d steps: %d", bytes, taken, got/inFlightStep)
+			t.Errorf("%d bytes with %d steps reserved: got %d steps, want %d", bytes, taken, got/inFlightStep, to)
 		}
 	}
 	f(0, 0, 0)
@@ -160,25 +160,25 @@ func TestTargetReserve(t *testing.T) {
 	f(5*inFlightStep+1, 8, 6)
 }
 
-// A body that is held by flights and clients is counted once, and not any more when all of
-// them have left.
+// A body that flights and clients hold is counted once in the budget, until the last of them
+// returns it.
 func TestBudgetCountsBodies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		fill(t, s, get(url), strings.Repeat("x", 1<<20))
 		wantInFlight(t, s, 0)
 		if n := s.inFlight.budget.Stats().Held; n != 0 {
-			t.Errorf("%d bytes are held of what is stored", n)
+			t.Errorf("%d bytes are held while the body is stored, want 0", n)
 		}
 		o := s.Find(get(url)).Object
 		_, m, _ := o.Body.Acquire()
 		s.Drop(get(url).Key, o)
 		if n := s.inFlight.budget.Stats().Held; n != m.weight() {
-			t.Errorf("%d bytes are held of a body of %d", n, m.weight())
+			t.Errorf("%d bytes are held of a removed body, want %d", n, m.weight())
 		}
 		m.Return()
 		if n := s.inFlight.budget.Stats().Held; n != 0 {
-			t.Errorf("%d bytes are held of nothing", n)
+			t.Errorf("%d bytes are held after the return, want 0", n)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestParseURLSuccess(t *testing.T) {
 	f("https://h:443?q", "https://h/?q")
 	f("http://h/a?", "http://h/a?")
 	f("http://h:8080/x", "http://h:8080/x")
-	f("http://h./", "http://h./") // a request may name it so, and is answered apart
+	f("http://h./", "http://h./") // another key than http://h/
 	f("http://[::1]:8080/%C3%A4?a=%20", "http://[::1]:8080/%C3%A4?a=%20")
 }
 
@@ -72,7 +72,7 @@ func TestTargetOf(t *testing.T) {
 	f := func(key, want string) {
 		t.Helper()
 		if got := string(TargetOf([]byte(key))); got != want {
-			t.Fatalf("targetOf(%q) = %q; want %q", key, got, want)
+			t.Fatalf("TargetOf(%q) = %q, want %q", key, got, want)
 		}
 	}
 	f("http://h/a?b=http://c/d", "/a?b=http://c/d")

@@ -20,7 +20,7 @@ func TestScopeFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.fits(subject{key: []byte(url)}); got != want {
-			t.Fatalf("%s (prefix %v) fits %s: %v", text, prefix, url, got)
+			t.Fatalf("%s (prefix %v) fits %s: got %v, want %v", text, prefix, url, got, want)
 		}
 	}
 	f("http://h/img/", true, "http://h/img/a.png", true)
@@ -63,7 +63,7 @@ func TestScopeFailure(t *testing.T) {
 	f := func(text string) {
 		t.Helper()
 		if s, err := parseScope(text, false); err == nil {
-			t.Fatalf("%q is taken for %+v", text, s)
+			t.Fatalf("parseScope(%q) = %+v, want an error", text, s)
 		}
 	}
 	f("")
@@ -94,7 +94,7 @@ func FuzzWild(f *testing.F) {
 			return // not UTF-8
 		}
 		if got, want := wild(pattern, []byte(text)), re.MatchString(text); got != want {
-			t.Fatalf("wild(%q, %q) = %v", pattern, text, got)
+			t.Fatalf("wild(%q, %q) = %v, want %v", pattern, text, got, want)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestParseTags(t *testing.T) {
 // Each kind of purge removes the responses that it names and no others.
 func TestPurge(t *testing.T) {
 	urls := []string{"http://h/a", "http://h/a?x=1", "http://h/img/1.png", "http://i/a"}
-	f := func(p Purge, gone ...string) {
+	f := func(p Purge, removed ...string) {
 		t.Helper()
 		for _, soft := range []bool{false, true} {
 			s := open(t, Limits{})
@@ -142,19 +142,19 @@ func TestPurge(t *testing.T) {
 			}
 			for _, u := range urls {
 				hit := true
-				for _, g := range gone {
-					hit = hit && g != u
+				for _, r := range removed {
+					hit = hit && r != u
 				}
 				found := s.Find(get(u))
 				switch {
 				case !hit && soft:
 					if found.Object == nil || found.Object.Mark() != policy.Outdated {
-						t.Fatalf("%v: %s is %+v", p, u, found)
+						t.Fatalf("%v: %s: found %+v, want it kept: %v", p, u, found, hit)
 					}
 				case hit != (found.Object != nil), hit && found.Object.Mark() != policy.Unmarked:
-					t.Fatalf("%v: %s is %+v", p, u, found)
+					t.Fatalf("%v: %s: found %+v, want it kept: %v", p, u, found, hit)
 				case !hit && found.Miss != MissRemoved && found.Miss != MissURI:
-					t.Fatalf("%v: %s is missed as %d", p, u, found.Miss)
+					t.Fatalf("%v: %s: the kind of miss is %d", p, u, found.Miss)
 				}
 			}
 		}
@@ -176,7 +176,7 @@ func TestPurgeFailure(t *testing.T) {
 	f := func(p Purge) {
 		t.Helper()
 		if s.Purge(p) == nil {
-			t.Fatalf("%#v is taken", p)
+			t.Fatalf("%#v was accepted", p)
 		}
 		if st := s.Stats(); st.Purges != 0 || st.Generation != 0 {
 			t.Fatalf("%#v was refused and counted: %+v", p, st)
@@ -236,14 +236,14 @@ func TestTooManyTags(t *testing.T) {
 	fill(t, s, get("http://h/b"), "b", "Surrogate-Key", strings.Join(tags[:maxTags], " "))
 	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")})
 	if s.Find(get("http://h/a")).Object == nil {
-		t.Error("a prefix that does not fit took it away")
+		t.Error("a purge of another prefix removed the response")
 	}
 	s.Purge(Purge{Selector: purge.By(purge.Tag, "other")})
 	if s.Find(get("http://h/a")).Object != nil {
-		t.Error("it outlived the purge of a tag that it may have")
+		t.Error("the response with too many tags was not removed by the purge of a tag")
 	}
 	if s.Find(get("http://h/b")).Object == nil {
-		t.Error("another, with just as many tags as are told apart, went with it")
+		t.Error("the response with maxTags tags was removed by the purge of another tag")
 	}
 }
 
@@ -260,13 +260,13 @@ func TestPurgeLogIsBounded(t *testing.T) {
 		}
 	}
 	if n := s.Stats().Log; n != maxPurges {
-		t.Errorf("%d purges are remembered; want %d", n, maxPurges)
+		t.Errorf("the log has %d purges, want %d", n, maxPurges)
 	}
 	if s.Find(get("http://h/seen")).Object == nil {
-		t.Error("what was looked up all the while is gone")
+		t.Error("the response that was looked up regularly is not found")
 	}
 	if s.Find(get("http://h/unseen")).Object != nil {
-		t.Error("purges were forgotten that it was never held against")
+		t.Error("a response is found that was not compared with all purges")
 	}
 }
 
@@ -279,13 +279,13 @@ func TestSamePurgeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Find(get("http://h/a")).Object != nil {
-			t.Fatal("it outlived its purge")
+			t.Fatal("the response is found after its purge")
 		}
 	}
 	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a"), Soft: true})
 	s.Purge(Purge{Selector: purge.By(purge.Pattern, "/a")})
 	if n := s.Stats().Log; n != 3 {
-		t.Errorf("%d purges are remembered; want 3", n)
+		t.Errorf("the log has %d purges, want 3", n)
 	}
 }
 
@@ -305,10 +305,10 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d resources are stored; want 2", n)
 	}
 	if s.Find(get("http://h/a")).Object != nil || s.Find(get("http://h/b")).Object == nil || s.Find(get("http://h/c")).Object != soft {
-		t.Error("the wrong ones stayed")
+		t.Error("the sweep kept the wrong responses")
 	}
 	if soft.Mark() != policy.Outdated {
-		t.Error("the soft purge was forgotten")
+		t.Error("the soft purge has no effect after the sweep")
 	}
 }
 
@@ -324,9 +324,9 @@ func TestPurgesStartSweep(t *testing.T) {
 	}
 	s.tasks.wg.Wait()
 	if n := s.Stats().Log; n != 0 {
-		t.Errorf("%d purges are remembered after a sweep", n)
+		t.Errorf("the log has %d purges after a sweep, want 0", n)
 	}
 	if s.Find(get("http://h/a")).Object == nil {
-		t.Error("it went with purges that do not fit it")
+		t.Error("purges of other prefixes removed the response")
 	}
 }

@@ -24,7 +24,7 @@ func FuzzRecord(f *testing.F) {
 		once := h.encode()
 		again, ok := decodeHead(once, &options)
 		if !ok || !bytes.Equal(again.encode(), once) || !bytes.Equal(again.Lines, h.Lines) || again.Response.Lifetime != h.Response.Lifetime {
-			t.Errorf("%x became %x", b, once)
+			t.Errorf("%x was written as %x", b, once)
 		}
 		if h.Response.Status < 200 || h.Response.Status > 599 {
 			t.Errorf("status %d", h.Response.Status)
@@ -37,25 +37,25 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// A record of another version, and one that is cut anywhere, is none.
+// A record that has another version or was cut is invalid.
 func TestCutRecord(t *testing.T) {
 	q := get("http://h/a", "Accept-Language", "en")
 	b := head(q, "Vary", "Accept-Language", "Surrogate-Key", "a b").encode()
 	if _, ok := decodeHead(b, &options); !ok {
-		t.Fatal("the whole is none")
+		t.Fatal("the whole record is refused")
 	}
 	for i := range b {
 		if _, ok := decodeHead(b[:i], &options); ok {
-			t.Errorf("cut at %d it is one", i)
+			t.Errorf("a record cut at %d is accepted", i)
 		}
 	}
 	if _, ok := decodeHead(append(bytes.Clone(b), 0), &options); ok {
-		t.Error("a longer one is one")
+		t.Error("a record with a byte more is accepted")
 	}
 	for _, version := range []byte{recordVersion - 1, recordVersion + 1} {
 		b[0] = version
 		if _, ok := decodeHead(b, &options); ok {
-			t.Errorf("one of version %d is one", version)
+			t.Errorf("a record of version %d is accepted", version)
 		}
 	}
 }

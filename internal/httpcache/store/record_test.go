@@ -9,19 +9,19 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// TestTimesFromRecord has a response of a part of a second be as old after a restart as
-// before.
+// TestTimesFromRecord checks that a record keeps times to the microsecond: a response expires
+// at the same time before and after a restart.
 func TestTimesFromRecord(t *testing.T) {
 	f := http1.FieldsOf("Cache-Control", "max-age=2", "Date", "Fri, 15 Jan 2027 08:00:00 GMT")
 	received := noon.Add(900 * time.Millisecond)
 	before := NewHead(policy.ParseResponse(200, f, received-200_000, received, &options), f, nil, &options)
 	after, ok := decodeHead(before.encode(), &options)
 	if !ok {
-		t.Fatal("it can't be read")
+		t.Fatal("the record can't be read")
 	}
 	for _, now := range []policy.Moment{received, received + 799_999, received + 800_000, received + 1_799_999, received + 1_800_000} {
 		if got, want := after.Response.TTL(now), before.Response.TTL(now); got != want {
-			t.Errorf("after %d µs it is fresh for %d s, before it was for %d s", now-received, got, want)
+			t.Errorf("after %d µs the decoded response is fresh for %d s, want %d s", now-received, got, want)
 		}
 	}
 }
@@ -36,13 +36,13 @@ func TestHeadFromRecord(t *testing.T) {
 		o.Strip = strip
 		h, ok := decodeHead(before.encode(), &o)
 		if !ok {
-			t.Fatal("it can't be read")
+			t.Fatal("the record can't be read")
 		}
 		if got := string(h.Lines); got != want || strings.Contains(got, "alice") {
-			t.Errorf("without %q a hit has\n%s\nwant\n%s", strip, got, want)
+			t.Errorf("with %q stripped a hit has\n%s\nwant\n%s", strip, got, want)
 		}
 		if got := string(lines(h.Hit)); got != string(lines(before.Hit)) {
-			t.Errorf("an update is made to\n%s\nno longer to\n%s", got, lines(before.Hit))
+			t.Errorf("an update would apply to\n%s\nwant\n%s", got, lines(before.Hit))
 		}
 	}
 	all := string(before.Lines)

@@ -22,12 +22,12 @@ func TestFindAfterFill(t *testing.T) {
 	s := open(t, Limits{})
 	q := get("http://h/a")
 	if f := s.Find(q); f.Object != nil || f.Miss != MissURI || f.Uncacheable {
-		t.Fatalf("an empty store has %+v", f)
+		t.Fatalf("an empty store returned %+v", f)
 	}
 	o := fill(t, s, q, "hello", "ETag", `"1"`, "Age", "7", "Content-Length", "5")
 	want := "Date: Fri, 15 Jan 2027 08:00:00 GMT\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n"
 	if string(o.Head.Lines) != want {
-		t.Errorf("hits are sent with %q; want %q", o.Head.Lines, want)
+		t.Errorf("a hit has the fields %q, want %q", o.Head.Lines, want)
 	}
 	if f := s.Find(get("http://h/b")); f.Object != nil {
 		t.Error("found under another URL")
@@ -43,7 +43,7 @@ func wantFound(t *testing.T, s *Store, q *Query, want string) Found {
 		got = text(f.Object)
 	}
 	if got != want {
-		t.Fatalf("%s with %s came to %q (%+v); want %q", q.Key, q.Fields, got, f, want)
+		t.Fatalf("%s with %s: found %q (%+v), want %q", q.Key, q.Fields, got, f, want)
 	}
 	return f
 }
@@ -57,7 +57,7 @@ func TestVariants(t *testing.T) {
 	wantFound(t, s, in(" DE "), "Hallo")
 	wantFound(t, s, in("fr"), "Salut")
 	if f := wantFound(t, s, in("it"), ""); f.Miss != MissVary {
-		t.Errorf("missed as %d", f.Miss)
+		t.Errorf("the kind of miss is %d, want %d", f.Miss, MissVary)
 	}
 	wantFound(t, s, get("http://h/a"), "")
 	fill(t, s, in("de"), "Moin", "Vary", "Accept-Language")
@@ -70,7 +70,7 @@ func TestVariants(t *testing.T) {
 	wantFound(t, s, in("fr"), "Salut")
 	s.Drop(in("fr").Key, s.Find(in("fr")).Object)
 	if n := s.space.Usage().Entries; n != 0 {
-		t.Errorf("%d resources are left without anything in them", n)
+		t.Errorf("%d resources without variants are stored, want 0", n)
 	}
 }
 
@@ -120,17 +120,17 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 	s.Invalidate(one.Key)
 	fill(t, s, two, "two", "Vary", "A")
 	if f := wantFound(t, s, one, ""); f.Miss == MissURI {
-		t.Errorf("missed as %d", f.Miss)
+		t.Errorf("the kind of miss is %d", f.Miss)
 	}
 	wantFound(t, s, two, "two")
-	// The same by hand: even if the old one were still listed.
+	// An invalidated variant is not found even if the resource still lists it.
 	s.replace(one.Key, func(r *Resource) *Resource { return r.with(o) })
 	if f := wantFound(t, s, one, ""); f.Miss != MissRemoved {
-		t.Errorf("missed as %d", f.Miss)
+		t.Errorf("the kind of miss is %d, want %d", f.Miss, MissRemoved)
 	}
 	fill(t, s, two, "two again", "Vary", "A")
 	if n := len(s.variantsOf("http://h/a")); n != 1 {
-		t.Errorf("%d variants are stored; the one out of reach should have left", n)
+		t.Errorf("%d variants are stored, want 1 without the invalidated one", n)
 	}
 }
 
@@ -138,15 +138,15 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 func TestFindInvalidated(t *testing.T) {
 	s, q := open(t, Limits{}), get("http://h/a")
 	if o := s.FindInvalidated(q); o != nil {
-		t.Errorf("%q of nothing", text(o))
+		t.Errorf("got %q from an empty store", text(o))
 	}
 	fill(t, s, q, "one")
 	if o := s.FindInvalidated(q); o != nil {
-		t.Errorf("%q, which is in reach", text(o))
+		t.Errorf("got %q, which is valid", text(o))
 	}
 	s.Invalidate(q.Key)
 	if o := s.FindInvalidated(q); o == nil || text(o) != "one" {
-		t.Error("what is out of reach is not there")
+		t.Error("the invalidated object was not returned")
 	}
 }
 
@@ -166,7 +166,7 @@ func TestNumberOfVariantsIsBounded(t *testing.T) {
 	wantFound(t, s, in(maxVariants+9), fmt.Sprint(maxVariants+9))
 }
 
-// A part is found where the whole is not, and never takes its place.
+// A part is found if the whole is not stored, and never replaces it.
 func TestParts(t *testing.T) {
 	s := open(t, Limits{})
 	part := func(body, contentRange string) {
@@ -180,7 +180,7 @@ func TestParts(t *testing.T) {
 	seen := map[string]bool{}
 	s.Parts(get("http://h/a"), func(o *Object) bool { seen[text(o)] = true; return true })
 	if len(seen) != 2 || !seen["ab"] || !seen["CD"] {
-		t.Errorf("the parts are %v", seen)
+		t.Errorf("the parts are %v, want ab and CD", seen)
 	}
 	if f := s.Find(get("http://h/a")); f.Object == nil || !f.Object.IsPart() {
 		t.Errorf("found %+v", f)
@@ -190,8 +190,8 @@ func TestParts(t *testing.T) {
 	wantFound(t, s, get("http://h/a"), "abCDef")
 }
 
-// A new head for the same body keeps the fence and the mark, and is ignored if the old head
-// is gone.
+// A new head for the same body keeps the fence and the mark. It is ignored if the old head
+// was replaced.
 func TestUpdate(t *testing.T) {
 	s := open(t, Limits{})
 	q := get("http://h/a")
@@ -204,7 +204,7 @@ func TestUpdate(t *testing.T) {
 	}
 	s.Update(q.Key, o, head(q))
 	if f := wantFound(t, s, q, "body"); f.Object != next {
-		t.Error("an update of what was replaced took effect")
+		t.Error("an update of a replaced object took effect")
 	}
 	s.Invalidate(q.Key)
 	s.Update(q.Key, next, head(q))
@@ -221,7 +221,7 @@ func TestMark(t *testing.T) {
 	want := func(q *Query, marked bool) {
 		t.Helper()
 		if f := s.Find(q); f.Uncacheable != marked {
-			t.Fatalf("%s: marked %v", q.Fields, f.Uncacheable)
+			t.Fatalf("%s: marked %v, want %v", q.Fields, f.Uncacheable, marked)
 		}
 	}
 	mark := func(a string) { s.MarkUncacheable(q(a, 0).Key, head(q(a, 0), "Vary", "A"), noon, 90*time.Second) }
@@ -235,13 +235,13 @@ func TestMark(t *testing.T) {
 	want(q("1", noon), true)
 	fill(t, s, q("2", noon), "two", "Vary", "A")
 	s.Drop(q("2", noon).Key, s.Find(q("2", noon)).Object)
-	want(q("2", noon), false) // a storable answer ended it
+	want(q("2", noon), false) // the stored answer removed the mark
 	want(q("1", noon), true)
 	for i := range 2 * maxVariants {
 		mark(fmt.Sprint("x", i))
 	}
 	if n := len(s.resource(q("", 0).Key).markers); n != maxVariants {
-		t.Errorf("%d markers are kept; want %d", n, maxVariants)
+		t.Errorf("%d markers are kept, want %d", n, maxVariants)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestSetMark(t *testing.T) {
 		o.SetMark(m)
 	}
 	if o.Mark() != policy.Invalid {
-		t.Errorf("the mark is %d", o.Mark())
+		t.Errorf("the mark is %d, want %d", o.Mark(), policy.Invalid)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestRefreshFailed(t *testing.T) {
 	}
 	o.RefreshFailed(noon + 5)
 	if o.MayRefresh(noon+4) || !o.MayRefresh(noon+5) {
-		t.Error("the pause has another length")
+		t.Error("the pause does not end at the time of RefreshFailed")
 	}
 }
 
@@ -322,16 +322,16 @@ func TestBody(t *testing.T) {
 	f(4, 5, "efghi")
 	f(8, 1, "i")
 	if _, ok := b.Bytes(); ok || b.Len() != 9 {
-		t.Errorf("it is in one piece, or has %d bytes", b.Len())
+		t.Errorf("the body is contiguous, or has %d bytes", b.Len())
 	}
 	if one, ok := NewBody([]byte("abc")).Bytes(); !ok || string(one) != "abc" {
-		t.Error("one piece is not in one piece")
+		t.Error("a body of one piece is not contiguous")
 	}
 	if none, ok := NewBody().Bytes(); !ok || len(none) != 0 {
-		t.Error("no body is not in one piece")
+		t.Error("an empty body is not contiguous")
 	}
 	if err := b.WriteRange(failing{}, 0, 9); err != io.ErrShortWrite {
-		t.Errorf("a failed write came to %v", err)
+		t.Errorf("a failed write returned %v", err)
 	}
 }
 
@@ -362,18 +362,18 @@ func TestAcquire(t *testing.T) {
 		run := b.mem.Load().run
 		held, _, ok := b.Acquire()
 		if again := b.mem.Load().run; first != nil || again != run || (run != nil) != (moves && runtime.GOOS == "linux") {
-			t.Fatalf("%v: first use in %v, then %v, then %v", sizes, first, run, b.mem.Load().run)
+			t.Fatalf("%v: the pages are %v after the first use, then %v, then %v", sizes, first, run, b.mem.Load().run)
 		}
 		if run != nil && (!ok || string(held) != want.String() || !run.Holds(held)) {
-			t.Fatalf("%v are lent as %d other bytes", sizes, len(held))
+			t.Fatalf("%v: Acquire returned %d wrong bytes", sizes, len(held))
 		}
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
 		if got.String() != want.String() || b.weight() != weight {
-			t.Fatalf("%v came to %d other bytes, or weigh %d and then %d", sizes, got.Len(), weight, b.weight())
+			t.Fatalf("%v: WriteRange wrote %d wrong bytes, or the weight was %d and is %d", sizes, got.Len(), weight, b.weight())
 		}
 		if read, err := io.ReadAll(b.mem.Load().Reader()); err != nil || string(read) != want.String() {
-			t.Fatalf("%v are read as %d other bytes, %v", sizes, len(read), err)
+			t.Fatalf("%v: Reader returned %d wrong bytes, %v", sizes, len(read), err)
 		}
 	}
 	f(false, minPaged-1)
@@ -384,7 +384,7 @@ func TestAcquire(t *testing.T) {
 	f(false, maxPaged, 1)
 }
 
-// A body may move while others read it.
+// A body may move to pages while it is read.
 func TestAcquireConcurrently(t *testing.T) {
 	want := strings.Repeat("0123456789abcdef", 10_000)
 	for range 20 {
@@ -394,11 +394,11 @@ func TestAcquireConcurrently(t *testing.T) {
 			wg.Go(func() {
 				for range 3 {
 					if held, _, ok := b.Acquire(); ok && string(held) != want {
-						t.Error("other bytes were lent")
+						t.Error("Acquire returned wrong bytes")
 					}
 					var got strings.Builder
 					if b.WriteRange(&got, 0, b.Len()); got.String() != want {
-						t.Error("other bytes were written")
+						t.Error("WriteRange wrote wrong bytes")
 					}
 				}
 			})
@@ -422,7 +422,7 @@ func TestGather(t *testing.T) {
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
 		if got.String() != want || len(b.mem.Load().chunks) != pieces {
-			t.Fatalf("%v came to %d bytes in %d pieces; want %d in %d", sizes, got.Len(), len(b.mem.Load().chunks), len(want), pieces)
+			t.Fatalf("%v: got %d bytes in %d pieces, want %d in %d", sizes, got.Len(), len(b.mem.Load().chunks), len(want), pieces)
 		}
 		for _, c := range b.mem.Load().chunks {
 			if cap(c) > 4096 && cap(c) > MaxContiguous+MaxContiguous/8 {
@@ -463,18 +463,18 @@ func TestWeightOfVariantsIsBounded(t *testing.T) {
 	}
 	huge := NewObject(head(get(url)), NewBody(slices.Repeat([][]byte{chunk}, 4000)...), Fence{Stamp: cache.Stamp{Settled: true}})
 	if r = r.with(huge); len(r.variants) != 1 || r.variants[0] != huge {
-		t.Errorf("%d variants beside one that is too heavy itself", len(r.variants)-1)
+		t.Errorf("%d variants are kept beside one that exceeds the limit, want 0", len(r.variants)-1)
 	}
 }
 
-// Names that a response varies by weigh, too.
+// The weight includes the names that a response varies by.
 func TestNamesWeigh(t *testing.T) {
 	name := strings.Repeat("n", 10_000)
 	h := head(get(url), "Vary", name)
 	if w := (&Resource{markers: []marker{{names: h.Response.Vary}}}).weight(); w < 10_000 {
 		t.Errorf("a marker weighs %d", w)
 	}
-	if w := h.weight(); w < 3*10_000 { // among the fields, the lines and the names
+	if w := h.weight(); w < 3*10_000 { // in the fields, the lines and the names
 		t.Errorf("a head weighs %d", w)
 	}
 }

@@ -14,14 +14,14 @@ func TestGroupsOfOtherHosts(t *testing.T) {
 		}
 	}
 	if groupSlot(a.Key, "g") == groupSlot(b.Key, "g") || groupSlot(a.Key, "g") == groupSlot(a.Key, "h") {
-		t.Error("groups of two hosts, or two groups, are one")
+		t.Error("groups of two hosts, or two groups of one host, have the same slot")
 	}
 	if string(a.Key) != "http://a/x" {
-		t.Errorf("the key has become %q", a.Key)
+		t.Errorf("the key was changed to %q", a.Key)
 	}
 	many := `"g"` + strings.Repeat(`, "h"`, maxTags)
 	if h := head(a, "Cache-Groups", many).AddGroups(a.Key); !h.Tags.all {
-		t.Error("too many groups to tell apart don't stand for all")
+		t.Error("a response with too many groups does not have all tags")
 	}
 }
 
@@ -41,7 +41,7 @@ func TestInheritedTags(t *testing.T) {
 		p := newPurges()
 		p.addTag(tag, false)
 		if v, _ := p.since(0, subject{[]byte(url), h}); (v == purged) != want {
-			t.Errorf("tag %s: purged %v", tag, v == purged)
+			t.Errorf("tag %s: purged %v, want %v", tag, v == purged, want)
 		}
 	}
 	f(second, "a", true)
