@@ -12,7 +12,7 @@ func TestMoment(t *testing.T) {
 			t.Errorf("%d is in the second %d, want %d", m, got, unix)
 		}
 		if got := MomentOf(time.UnixMicro(int64(m)).Add(999 * time.Nanosecond)); got != m {
-			t.Errorf("%d becomes %d", m, got)
+			t.Errorf("MomentOf the time of %d is %d", m, got)
 		}
 	}
 	f(0, 0)
@@ -23,7 +23,7 @@ func TestMoment(t *testing.T) {
 	f(-perSecond-1, -2)
 	f(then+999_999, in2026)
 	if got := then.Add(1500 * time.Millisecond); got != then+1_500_000 {
-		t.Errorf("1.5 s later is %d", got-then)
+		t.Errorf("Add(1.5 s) added %d µs", got-then)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestAgeOnArrival(t *testing.T) {
 			}
 		}
 	}
-	// A second begins while it is on its way: it was made before or after that.
+	// A second begins during the transfer: the response was created before or after that.
 	f(950_000, 1_050_000, 100_000, "Date", at(0))
 	f(950_000, 1_050_000, 100_000, "Date", at(1))
 	f(950_000, 1_050_000, 100_000)

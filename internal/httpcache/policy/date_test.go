@@ -13,7 +13,7 @@ const (
 	then   Moment = in2026 * perSecond
 )
 
-// later is some seconds after then.
+// later returns the time some seconds after then.
 func later(seconds int64) Moment { return then + Moment(seconds)*perSecond }
 
 func TestParseDate(t *testing.T) {
@@ -50,7 +50,7 @@ func TestParseDateRefuses(t *testing.T) {
 	f := func(text string) {
 		t.Helper()
 		if got, ok := ParseDate([]byte(text), in2026); ok || got != 0 {
-			t.Errorf("%q taken for %d", text, got)
+			t.Errorf("%q was accepted as %d", text, got)
 		}
 	}
 	f("")

@@ -24,7 +24,7 @@ func TestDecide(t *testing.T) {
 	f(Validate, Expired, 0, "max-age=0")
 	f(Validate, Expired, 0, "")
 	f(Use, Fresh, 10_000_000_000-1, "max-age=10000000000")
-	// The response's no-cache, and names of fields that are no such thing.
+	// The response's no-cache. With names of fields it does not require validation.
 	f(Validate, ResponseNoCache, 0, "max-age=60, no-cache")
 	f(Use, Fresh, 0, `max-age=60, no-cache="a"`)
 	f(Validate, ResponseNoCache, 99, "max-age=60, no-cache, stale-while-revalidate=60", cc, "max-stale")
@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 	f(Validate, Expired, 70, "s-maxage=60", cc, "max-stale")
 	f(Validate, Expired, 70, "s-maxage=60, stale-while-revalidate=5", cc, "max-stale")
 	f(Use, Fresh, 59, "s-maxage=60, must-revalidate", cc, "max-stale")
-	// setStaleWindows-while-revalidate (RFC 5861, section 3).
+	// stale-while-revalidate (RFC 5861, section 3).
 	f(Use, Fresh, 59, "max-age=60, stale-while-revalidate=10")
 	f(UseAndRefresh, Refreshing, 60, "max-age=60, stale-while-revalidate=10")
 	f(UseAndRefresh, Refreshing, 70, "max-age=60, stale-while-revalidate=10")
@@ -78,7 +78,7 @@ func TestDecideMethods(t *testing.T) {
 	f := func(method string, action Action, why Reason) {
 		t.Helper()
 		if d := decided(request(method), r, Unmarked, 0, &o); d.Action != action || d.Reason != why {
-			t.Errorf("%s: %d %s", method, d.Action, d.Reason)
+			t.Errorf("%s: got %d %s, want %d %s", method, d.Action, d.Reason, action, why)
 		}
 	}
 	f("GET", Use, Fresh)
@@ -116,7 +116,7 @@ func TestDecideAgeAndTTL(t *testing.T) {
 	f := func(after, age, ttl int64) {
 		t.Helper()
 		if d := decided(request("GET"), r, Unmarked, after, &o); d.Age != age || d.TTL != ttl || r.TTL(later(after)) != ttl {
-			t.Errorf("after %d: %+v", after, d)
+			t.Errorf("after %d s: got %+v, want age %d and TTL %d", after, d, age, ttl)
 		}
 	}
 	f(0, 20, 40)
@@ -231,7 +231,7 @@ func TestAfterFailure(t *testing.T) {
 	f(Use, StaleError, Disconnected, 61, "s-maxage=60, stale-if-error=10")
 	f(GatewayTimeout, OriginSilent, Disconnected, 71, "s-maxage=60, stale-if-error=10")
 	f(PassOn, OriginFailed, Failed, 61, "s-maxage=60", "Cache-Control", "stale-if-error=10")
-	// It was still fresh: the client wanted more.
+	// The response is fresh, but the client required validation.
 	f(Use, StaleDisconnected, Disconnected, 0, "max-age=60", "Cache-Control", "no-cache")
 }
 
@@ -241,7 +241,7 @@ func TestAfterFailureOtherCases(t *testing.T) {
 	f := func(action Action, q *Request, r *Response, m Mark, failure Failure) {
 		t.Helper()
 		if d := AfterFailure(q, r, m, failure, later(61), &o); d.Action != action {
-			t.Errorf("%+v, want %d", d, action)
+			t.Errorf("got %+v, want the action %d", d, action)
 		}
 	}
 	get := request("GET")
@@ -271,7 +271,7 @@ func TestFailing(t *testing.T) {
 	for status := 100; status < 1000; status++ {
 		want := status == 500 || status == 502 || status == 503 || status == 504
 		if Failing(status) != want {
-			t.Errorf("%d: %t", status, Failing(status))
+			t.Errorf("Failing(%d) = %t, want %t", status, Failing(status), want)
 		}
 	}
 }

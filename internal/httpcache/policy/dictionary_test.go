@@ -9,7 +9,7 @@ func TestDictionary(t *testing.T) {
 	f := func(text string) {
 		t.Helper()
 		if !readDictionary([]byte(text), func(string, sfValue) {}) {
-			t.Errorf("%q refused", text)
+			t.Errorf("%q was refused", text)
 		}
 	}
 	f("")
@@ -29,7 +29,7 @@ func TestDictionary(t *testing.T) {
 	bad := func(text string) {
 		t.Helper()
 		if readDictionary([]byte(text), func(string, sfValue) {}) {
-			t.Errorf("%q taken", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 	bad("\ta")
@@ -98,7 +98,7 @@ func TestTargetedField(t *testing.T) {
 	f("max-age=1, max-age=60", "max-age=60")
 	f("max-age=x, max-age=60", "max-age=60")
 	f("no-store, no-store=?0", "")
-	// One wrong type spoils all; so does one member out of form.
+	// A field with a member of the wrong type, or a malformed one, is unusable.
 	f(`max-age="60"`, "unusable")
 	f("max-age=60.0", "unusable")
 	f("max-age", "unusable")
@@ -109,11 +109,11 @@ func TestTargetedField(t *testing.T) {
 	f("max-age=60, &&&&&", "unusable")
 	f(`max-age=60, x="abc, no-store`, "unusable")
 	f("Max-Age=60", "unusable")
-	// Numbers below zero: a lifetime of none, a window that isn't there.
+	// A negative lifetime is 0, a negative window is ignored.
 	f("max-age=-1", "max-age=0")
 	f("stale-if-error=-1", "")
 	f("max-age=999999999999999", "max-age=1099511627776")
-	// Names of fields, in any form that holds texts.
+	// Names of fields, as a string, a token or a list.
 	f(`private="A, b", no-cache=c`, "hide c,a,b")
 	f(`private=(a "b")`, "hide a,b")
 	f(`private=""`, "private")

@@ -26,7 +26,7 @@ func TestSeconds(t *testing.T) {
 	bad := func(text string) {
 		t.Helper()
 		if got, ok := seconds([]byte(text), false); ok {
-			t.Errorf("%q taken for %d", text, got)
+			t.Errorf("%q was accepted as %d", text, got)
 		}
 	}
 	bad("")
@@ -86,7 +86,7 @@ func TestCacheControl(t *testing.T) {
 	f("public,max-age=1,s-maxage=2,stale-while-revalidate=3,stale-if-error=4", "public max-age=1 s-maxage=2 stale-while-revalidate=3 stale-if-error=4")
 	f("private, no-cache, must-revalidate, proxy-revalidate, must-understand, immutable, no-transform",
 		"no-cache private must-revalidate proxy-revalidate must-understand immutable no-transform")
-	// A lifetime that can't be read is none, and the first counts.
+	// An invalid lifetime is 0, and the first one counts.
 	f("max-age='60'", "max-age=0")
 	f("max-age", "max-age=0")
 	f("max-age=", "max-age=0")
@@ -98,10 +98,10 @@ func TestCacheControl(t *testing.T) {
 	f("max-age=@", "max-age=0")
 	f("max-age=1, max-age=60", "max-age=1")
 	f("s-maxage=x, s-maxage=60", "s-maxage=0")
-	// Windows of staleness that can't be read are not there.
+	// Invalid windows are ignored.
 	f("stale-while-revalidate=x, stale-if-error", "")
 	f("stale-if-error=x, stale-if-error=5", "stale-if-error=5")
-	// White space around "=" makes it no directive.
+	// White space around "=" makes a directive invalid.
 	f("max-age =60", "")
 	f("max-age= 60", "")
 	f("max-age\t=60, public", "public")
@@ -110,9 +110,9 @@ func TestCacheControl(t *testing.T) {
 	f(`extension="a\", no-store", public`, "public")
 	f(`extension="no-store`, "")
 	f("extension='no-store, public'", "")
-	// Members out of form concern only themselves.
+	// A malformed member does not affect the others.
 	f("@, max-age;x, =5, public", "public")
-	// But one that restricts does, whatever follows it.
+	// A malformed directive that restricts applies, whatever follows its name.
 	f("@, no-store;x, =5, public", "no-store public")
 	f("no-store=@, public", "no-store public")
 	f("private; max-age=60", "private")
@@ -122,7 +122,7 @@ func TestCacheControl(t *testing.T) {
 	f("public; x, must-revalidate=@, must-understand;", "")
 	f("privately; x, x-no-store;", "")
 	f("no-store=1", "no-store")
-	// Names of fields qualify; without any, everything is meant.
+	// With names of fields a directive applies to these, otherwise to the response.
 	f(`private="A, b", no-cache=c`, "hide a,b,c")
 	f(`private="a", private`, "private hide a")
 	f(`private="\a, b\c"`, "hide a,bc")
@@ -130,7 +130,7 @@ func TestCacheControl(t *testing.T) {
 	f(`no-cache=" , "`, "no-cache")
 	f(`no-cache="a b"`, "no-cache")
 	f("x-private, privately, nocache, no-stores", "")
-	// A quote that nothing closes hides nothing that restricts.
+	// Restricting directives after an unclosed quote apply.
 	f(`max-age=60, extension="a, no-store`, "no-store max-age=60")
 	f(`max-age="60, private`, "private max-age=0")
 	f(`extension="a", title="b\", private, c", other="d,no-cache=x, public`, "no-cache")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// show is an outcome as text: the status, and of each span its first and last byte.
+// show returns an outcome as text: the status, and the first and last byte of each span.
 func (out Outcome) show() string {
 	var b strings.Builder
 	fmt.Fprint(&b, out.Status)
@@ -26,7 +26,7 @@ func TestIfNoneMatch(t *testing.T) {
 		}
 		r := response(200, "ETag", tag, "Last-Modified", at(-1000))
 		if got := NotModified(request("GET", pairs...), r, then, &o); got != want {
-			t.Errorf("ETag %s, If-None-Match %q: %t", tag, lines, got)
+			t.Errorf("ETag %s, If-None-Match %q: not modified %t, want %t", tag, lines, got, want)
 		}
 	}
 	// Weak comparison (RFC 9110, section 8.8.3.2).
@@ -67,7 +67,7 @@ func TestIfModifiedSince(t *testing.T) {
 	f := func(want bool, since string, pairs ...string) {
 		t.Helper()
 		if got := NotModified(request("GET", "If-Modified-Since", since), response(200, pairs...), then, &o); got != want {
-			t.Errorf("since %s, %q: %t", since, pairs, got)
+			t.Errorf("since %s, %q: not modified %t, want %t", since, pairs, got, want)
 		}
 	}
 	f(true, at(-1000), "Last-Modified", at(-1000))
@@ -90,14 +90,14 @@ func TestIfModifiedSince(t *testing.T) {
 	f(false, "nonsense")
 }
 
-// TestConditionsTogether has If-None-Match go first (RFC 9110, section 13.2.2).
+// TestConditionsTogether checks that If-None-Match has precedence (RFC 9110, section 13.2.2).
 func TestConditionsTogether(t *testing.T) {
 	o := Defaults()
 	r := response(200, "ETag", `"a"`, "Last-Modified", at(-1000))
 	f := func(want bool, pairs ...string) {
 		t.Helper()
 		if got := NotModified(request("GET", pairs...), r, then, &o); got != want {
-			t.Errorf("%q: %t", pairs, got)
+			t.Errorf("%q: not modified %t, want %t", pairs, got, want)
 		}
 	}
 	f(true, "If-None-Match", `"a"`, "If-Modified-Since", at(-2000))
@@ -151,20 +151,20 @@ func TestEvaluateOtherStatuses(t *testing.T) {
 	q := request("GET", "If-None-Match", "*", "Range", "bytes=0-1")
 	for _, status := range []int{203, 204, 301, 404, 410, 500, 599} {
 		if got := Evaluate(nil, q, response(status), 100, then, &o).show(); got != fmt.Sprint(status) {
-			t.Errorf("%d answered as %s", status, got)
+			t.Errorf("a stored %d is answered as %s", status, got)
 		}
 	}
 	for _, length := range []int64{-1, 0} {
 		if got := Evaluate(nil, request("GET", "Range", "bytes=0-1"), response(200), length, then, &o).show(); got != "200" {
-			t.Errorf("length %d: %s", length, got)
+			t.Errorf("length %d: got %s, want 200", length, got)
 		}
 	}
 	part := response(206, "Content-Range", "bytes 20-29/100", "ETag", `"a"`)
 	if got := Evaluate(nil, request("GET", "Range", "bytes=21-25"), part, part.Part.Total, then, &o).show(); got != "206 21-25" {
-		t.Errorf("of a part: %s", got)
+		t.Errorf("a range of a stored part: got %s, want 206 21-25", got)
 	}
 	if got := Evaluate(nil, request("GET", "Range", "bytes=21-25", "If-None-Match", `"a"`), part, 100, then, &o).show(); got != "304" {
-		t.Errorf("of a part that the client has: %s", got)
+		t.Errorf("a range of a stored part with a matching ETag: got %s, want 304", got)
 	}
 }
 
@@ -230,6 +230,6 @@ func TestSpansAreAppended(t *testing.T) {
 	before := []Span{{7, 7}}
 	out := Evaluate(before, request("GET", "Range", "bytes=0-1,5-6"), response(200), 100, then, &o)
 	if out.show() != "206 0-1 5-6" || before[0] != (Span{7, 7}) {
-		t.Errorf("%s, %v", out.show(), before)
+		t.Errorf("got %s, and the old spans are %v", out.show(), before)
 	}
 }

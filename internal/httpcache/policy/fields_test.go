@@ -47,7 +47,7 @@ func TestHitFields(t *testing.T) {
 	}
 	for _, o.SetCookie = range []CookieRule{StripCookies, RefuseCookies} {
 		if got := lines(HitFields(nil, h, r, &o)); got != `Z: 3 | ETag: "a"` {
-			t.Errorf("without cookies: %q", got)
+			t.Errorf("with the rule %d: got %q", o.SetCookie, got)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestUpdates(t *testing.T) {
 	f := func(want bool, asked bool, update, stored []string) {
 		t.Helper()
 		if got := Updates(response(304, update...), response(200, stored...), asked); got != want {
-			t.Errorf("%q of %q: %t", update, stored, got)
+			t.Errorf("304 with %q for %q: updates %t, want %t", update, stored, got, want)
 		}
 	}
 	type l = []string
@@ -156,6 +156,6 @@ func TestFromHead(t *testing.T) {
 	f(HeadIgnored, 304, -1, nil, nil)
 	f(HeadIgnored, 500, 0, nil, nil)
 	if got := FromHead(response(200), -1, response(404), 100); got != HeadIgnored {
-		t.Errorf("of a stored 404: %d", got)
+		t.Errorf("for a stored 404: got %d, want HeadIgnored", got)
 	}
 }

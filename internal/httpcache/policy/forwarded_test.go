@@ -25,12 +25,12 @@ func TestForwardedSite(t *testing.T) {
 	f("=,;host=a;proto=https", "for=192.0.2.1;host=a;proto=https")
 	f(`=,;host="a:80";;proto=https`, `For="[2001:db8::1]:47011";host="a:80";BY=_hidden-1;proto=https`)
 	f("=,host=a;", "host=a;for=unknown")
-	// The number of its element counts, that of its line does not.
+	// The number of the element is significant, the number of the line is not.
 	f("=,,host=a", "for=1,host=a")
 	f("=,host=a,", "host=a,for=1")
 	f("=,, host=a", "for=1, host=a")
 	f("=,,host=a", "for=1", "host=a")
-	// Anything that a parser may take for more than a node is kept.
+	// Text that a parser may read as more than a node is kept.
 	f(`=,for="1;host=a"`, `for="1;host=a"`)
 	f(`=,for="1,host=a";`, `for="1,host=a";by=2`)
 	f(`=,for="1\";host=a"`, `for="1\";host=a"`)
@@ -48,7 +48,7 @@ func TestForwardedOpen(t *testing.T) {
 	f := func(line string, want bool) {
 		t.Helper()
 		if got := ForwardedOpen([]byte(line)); got != want {
-			t.Errorf("%s: %t", line, got)
+			t.Errorf("%s: open %t, want %t", line, got, want)
 		}
 	}
 	f("", false)
@@ -69,6 +69,7 @@ var forwardedReaders = map[string]func(string) []string{
 	"plain": func(line string) []string { return sites(regexp.MustCompile(`[^,;]+|[,;]`).FindAllString(line, -1)) },
 }
 
+// sites returns the pairs except for and by, each after a "+" for every earlier element.
 func sites(tokens []string) (list []string) {
 	pair, element := "", 0
 	end := func() {
@@ -93,7 +94,7 @@ func sites(tokens []string) (list []string) {
 	return list
 }
 
-// Requests that share answers name the same sites, for every parser.
+// Requests that share answers specify the same sites, for every parser.
 func FuzzForwarded(f *testing.F) {
 	f.Add("for=", "1", "2", ";host=a")
 	f.Add(`host="a;for=`, "1", "2", `;b"`)
@@ -110,7 +111,7 @@ func FuzzForwarded(f *testing.F) {
 		}
 		for name, read := range forwardedReaders {
 			if x, y := read(a), read(b); !slices.Equal(x, y) {
-				t.Errorf("%s and %s are one; by %s they are %q and %q", a, b, name, x, y)
+				t.Errorf("%s and %s have the same key, but by %s they are %q and %q", a, b, name, x, y)
 			}
 		}
 	})

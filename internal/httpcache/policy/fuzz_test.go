@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// fuzz runs f on field values, which is all that reaches this package.
+// fuzz runs check on valid field values, as this package gets no others.
 func fuzz(f *testing.F, seeds []string, check func(t *testing.T, value string)) {
 	for _, s := range seeds {
 		f.Add(s)
@@ -51,7 +51,7 @@ func FuzzTargetedField(f *testing.F) {
 			want, wantOK := targetedDirectives(value)
 			c, ok := parseTargeted([]byte(value))
 			if ok != wantOK {
-				t.Fatalf("%t, by the grammar %t", ok, wantOK)
+				t.Fatalf("usable %t, want %t by the grammar", ok, wantOK)
 			}
 			second := rfcCache{policy: want}
 			for _, fl := range flags {

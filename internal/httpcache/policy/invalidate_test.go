@@ -9,7 +9,7 @@ func TestInvalidates(t *testing.T) {
 	f := func(want bool, method string, status int) {
 		t.Helper()
 		if got := Invalidates(request(method), status); got != want {
-			t.Errorf("%s %d: %t", method, status, got)
+			t.Errorf("%s %d: invalidates %t, want %t", method, status, got, want)
 		}
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "FOO", "get"} {

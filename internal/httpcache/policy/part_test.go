@@ -28,7 +28,7 @@ func TestCompletion(t *testing.T) {
 	f(&loose, "Foo: 1 | Range: bytes=4-", part, "bytes 0-3/10")
 	f(&loose, "no", part, "bytes 0-3/10", "ETag", `W/"a"`)
 	if _, ok := Completion(nil, nil, response(200, part, "bytes 0-3/10", "ETag", `"a"`), &strict); ok {
-		t.Error("a 200 is completed")
+		t.Error("a part is completed for a request without Range")
 	}
 }
 
@@ -39,7 +39,7 @@ func TestCompletes(t *testing.T) {
 		t.Helper()
 		r := response(206, "Content-Range", stored, "ETag", tag)
 		if got := Completes(response(status, "Content-Range", rest, "ETag", restTag), r, o); got != want {
-			t.Errorf("%s %s and %d %s %s: %t", stored, tag, status, rest, restTag, got)
+			t.Errorf("%s %s and %d %s %s: completes %t, want %t", stored, tag, status, rest, restTag, got, want)
 		}
 	}
 	f(&strict, true, 206, "bytes 0-3/10", `"a"`, "bytes 4-9/10", `"a"`)

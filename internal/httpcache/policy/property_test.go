@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// draws draws messages whose parts are mostly valid, around the same few seconds, and
-// sometimes damaged.
+// draws draws messages that are mostly valid, with times within the same few seconds.
 type draws struct{ *rapid.T }
 
 func (d draws) of(label string, options ...string) string {
@@ -48,7 +47,7 @@ func (d draws) directives(names []string) string {
 	return d.damaged(line)
 }
 
-// damaged sometimes puts a byte in that has a meaning, or takes one away.
+// damaged sometimes inserts a significant byte, or removes a byte.
 func (d draws) damaged(s string) string {
 	if len(s) == 0 || !d.chance("damage", 12) {
 		return s
@@ -121,8 +120,8 @@ func (d draws) request() (string, http1.Fields) {
 	return d.of("method", "GET", "GET", "GET", "GET", "HEAD", "POST", "FOO"), h
 }
 
-// TestAsTheRFCsRead draws exchanges and clocks and has them decided twice: by
-// the package, and by a literal reading of the RFCs.
+// TestAsTheRFCsRead draws exchanges and clocks, and compares the package's decisions with
+// the ones of rfcCache, which follows the RFCs literally.
 func TestAsTheRFCsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draws{t}
@@ -147,33 +146,33 @@ func TestAsTheRFCsRead(t *testing.T) {
 
 		lifetime, explicit := second.freshness()
 		if r.Lifetime != lifetime || r.Explicit() != explicit {
-			t.Fatalf(where+"lifetime %d, explicit %t; as the RFC reads %d, %t", r.Lifetime, r.Explicit(), lifetime, explicit)
+			t.Fatalf(where+"lifetime %d, explicit %t, want %d, %t", r.Lifetime, r.Explicit(), lifetime, explicit)
 		}
 		if got, want := r.Age(now), second.age(int64(now))/micros; got != want {
-			t.Fatalf(where+"age %d; as the RFC reads %d", got, want)
+			t.Fatalf(where+"age %d, want %d", got, want)
 		}
 		if got, want := strings.Join(r.Hidden, " "), strings.Join(second.hidden(), " "); len(got) != len(want) {
-			t.Fatalf(where+"fields %q are kept from hits; as the RFC reads %q", got, want)
+			t.Fatalf(where+"fields %q are kept from hits, want %q", got, want)
 		}
 		if got, why := Storable(&q, &r, &o); got != second.mayStore() {
-			t.Fatalf(where+"storable: %t (%s); as the RFC reads %t", got, why, !got)
+			t.Fatalf(where+"storable: %t (%s), want %t", got, why, !got)
 		}
 		if got, want := Decide(&q, &r, mark, now, &o), second.answerFrom(int64(now)); got.Action != want {
-			t.Fatalf(where+"decided %+v (%s); as the RFC reads %d", got, got.Reason, want)
+			t.Fatalf(where+"decided %+v (%s), want %d", got, got.Reason, want)
 		}
 		for _, f := range []Failure{Disconnected, Failed} {
 			if got, want := AfterFailure(&q, &r, mark, f, now, &o), second.afterFailure(f, int64(now)); got.Action != want {
-				t.Fatalf(where+"after failure %d: %+v (%s); as the RFC reads %d", f, got, got.Reason, want)
+				t.Fatalf(where+"after failure %d: %+v (%s), want %d", f, got, got.Reason, want)
 			}
 		}
 		if got, want := NotModified(&q, &r, now, &o), second.notModified(int64(now)); got != want {
-			t.Fatalf(where+"not modified: %t; as the RFC reads %t", got, want)
+			t.Fatalf(where+"not modified: %t, want %t", got, want)
 		}
 	})
 }
 
-// TestDictionariesAsTheGrammarReads has dictionaries read a second time by their
-// grammar as a regular expression.
+// TestDictionariesAsTheGrammarReads compares the parser of dictionaries with their grammar
+// as a regular expression.
 func TestDictionariesAsTheGrammarReads(t *testing.T) {
 	pieces := []string{"max-age", "no-store", "private", "no-cache", "=", "=", ",", ", ", ",", " ", "\t", ";", ";x", "1", "60", "-5", "1.5", "?1", "?0",
 		`"a"`, `"60"`, `"a, b"`, `"\""`, `"`, "tok", "*", ":YQ==:", ":", "(", ")", "(a b)", "=60", "=60,", "A", "@", "\x7f"}
@@ -181,12 +180,12 @@ func TestDictionariesAsTheGrammarReads(t *testing.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(t, "pieces"), "")
 		got := readDictionary([]byte(text), func(string, sfValue) {})
 		if want := sfDict.MatchString(text); got != want {
-			t.Fatalf("%q: %t; by the grammar %t", text, got, want)
+			t.Fatalf("%q: valid %t, want %t by the grammar", text, got, want)
 		}
 	})
 }
 
-// TestRangesAsBytes answers ranges a second time by marking each byte.
+// TestRangesAsBytes compares the spans with the bytes that each range marks.
 func TestRangesAsBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.Int64Range(1, 12).Draw(t, "length")
@@ -247,7 +246,7 @@ func appendInt(dst []byte, n int64) []byte {
 	return append(dst, byte('0'+n%10))
 }
 
-// TestVaryIgnoresForm changes insignificant and significant parts of a request.
+// TestVaryIgnoresForm checks that only significant changes of a field change its value.
 func TestVaryIgnoresForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draws{t}
@@ -275,7 +274,7 @@ func TestVaryIgnoresForm(t *testing.T) {
 		a := AppendVaryValues(nil, []string{name}, plain, &o)
 		b := AppendVaryValues(nil, []string{name}, other, &o)
 		if !bytes.Equal(a, b) {
-			t.Fatalf("%q and %q: %q, %q", lines(plain), lines(other), a, b)
+			t.Fatalf("%q and %q have different values: %q, %q", lines(plain), lines(other), a, b)
 		}
 		more := append(other[:len(other):len(other)], fieldsOf(name, "else")...)
 		if c := AppendVaryValues(nil, []string{name}, more, &o); bytes.Equal(a, c) {

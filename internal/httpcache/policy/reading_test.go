@@ -13,8 +13,7 @@ import (
 // This file implements the RFCs a second time, for comparison: paragraph by paragraph, with
 // strings, regular expressions and package time, and independently of the package.
 
-// message is a header as RFC 9110, section 5.3, sees it: names without case, and for
-// each its lines.
+// message is a header as in RFC 9110, section 5.3: the lines by lower-case name.
 type message map[string][]string
 
 func messageOf(h http1.Fields) message {
@@ -105,7 +104,7 @@ func delta(s string) (int64, bool) {
 	return n, true
 }
 
-// firstNumber is the first argument of that name that is a number.
+// firstNumber returns the first argument of that name that is a number.
 func firstNumber(all []rfcDirective, name string) (int64, bool) {
 	for _, d := range all {
 		if d.name == name && d.has && !d.bad {
@@ -220,7 +219,7 @@ func targetedDirectives(text string) (all []rfcDirective, ok bool) {
 	return all, true
 }
 
-// qualified gives the names of fields in a String, a Token or an Inner List.
+// qualified returns the names of fields in a String, a Token or an Inner List.
 func qualified(value string) (names string, ok bool) {
 	if c := value[0]; c == '-' || c == ':' || c >= '0' && c <= '9' {
 		return "", false
@@ -247,7 +246,7 @@ var contentRange = regexp.MustCompile(`^bytes ([0-9]+)-([0-9]+)/([0-9]+)$`)
 // entityTag is that of RFC 9110, section 8.8.3, at the start of a list.
 var entityTag = regexp.MustCompile(`^[ \t,]*((?:W/)?"[!#-~\x80-\xff]*")[ \t]*(?:,|$)`)
 
-// weakTags are the tags of a list without their W/.
+// weakTags returns the tags of a list without their W/.
 func weakTags(list string) (tags []string) {
 	for list != "" {
 		if t := entityTag.FindStringSubmatch(latin1(list)); t != nil {
@@ -263,8 +262,8 @@ func weakTags(list string) (tags []string) {
 	return slices.DeleteFunc(tags, func(t string) bool { return t == "" })
 }
 
-// latin1 makes a character of each byte, so that patterns see bytes; bytesOf
-// makes bytes of them again.
+// latin1 converts each byte to a character, so that patterns match bytes. bytesOf is its
+// inverse.
 func latin1(s string) string {
 	r := make([]rune, len(s))
 	for i := range len(s) {

@@ -24,14 +24,14 @@ func TestReasonsAreComplete(t *testing.T) {
 			t.Errorf("bad or repeated name %q", r.Name)
 		}
 		if r.Status != "" && texts[r.Status] {
-			t.Errorf("%s: %q tells nothing that another reason doesn't", r.Name, r.Status)
+			t.Errorf("%s: another reason has the status %q too", r.Name, r.Status)
 		}
 		names[r.Name], texts[r.Status] = true, true
 		switch {
 		case r.Decision == telemetry.None && (!storing.MatchString(r.Status) || r.Reason < Stored):
 			t.Errorf("%s: status %q", r.Name, r.Status)
 		case r.Decision == telemetry.Local && r.Status != "":
-			t.Errorf("%s: Kasoku's own answers carry no Cache-Status", r.Name)
+			t.Errorf("%s: Kasoku's own answers have no Cache-Status, want an empty status", r.Name)
 		case r.Decision != telemetry.None && r.Decision != telemetry.Local && !answering.MatchString(r.Status):
 			t.Errorf("%s: status %q", r.Name, r.Status)
 		}
@@ -43,7 +43,7 @@ func TestReasonsAreComplete(t *testing.T) {
 		}
 	}
 	if Reason(200).String() != "unknown" {
-		t.Error("a reason outside the table must not panic")
+		t.Error("a reason outside the table is not unknown")
 	}
 }
 
@@ -69,8 +69,8 @@ func TestCacheStatus(t *testing.T) {
 	f("", CacheStatus{Reason: OnlyIfCachedMissed})
 }
 
-// TestCacheStatusParameters combines every reason with every other: no parameter is
-// there twice.
+// TestCacheStatusParameters combines every reason with every other, and checks that no
+// parameter is repeated.
 func TestCacheStatusParameters(t *testing.T) {
 	for _, reason := range Reasons {
 		if reason.Decision == telemetry.None {
@@ -85,7 +85,7 @@ func TestCacheStatusParameters(t *testing.T) {
 				for _, parameter := range strings.Split(string(s.Append(nil)), "; ") {
 					name, _, _ := strings.Cut(parameter, "=")
 					if seen[name] {
-						t.Errorf("%s and %s: %s is there twice: %s", reason.Name, storing.Name, name, s.Append(nil))
+						t.Errorf("%s and %s: the parameter %s is repeated: %s", reason.Name, storing.Name, name, s.Append(nil))
 					}
 					seen[name] = true
 				}

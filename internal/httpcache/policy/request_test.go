@@ -91,7 +91,7 @@ func TestParseRequestResets(t *testing.T) {
 	ParseRequest(&q, []byte("PUT"), fieldsOf("Range", "x", "Cookie", "y", "Cache-Control", "no-store, max-age=5"), &o)
 	ParseRequest(&q, []byte("GET"), nil, &o)
 	if q.text() != "" || q.Range != nil || q.Method != GET {
-		t.Errorf("left from the request before: %+v", q)
+		t.Errorf("values of the previous request remain: %+v", q)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestMethods(t *testing.T) {
 		t.Helper()
 		q := request(name)
 		if q.Reading() != reading || q.Unsafe() != unsafe {
-			t.Errorf("%s: reading %t, unsafe %t", name, q.Reading(), q.Unsafe())
+			t.Errorf("%s: got reading %t, unsafe %t; want %t, %t", name, q.Reading(), q.Unsafe(), reading, unsafe)
 		}
 	}
 	f("GET", true, false)
@@ -120,11 +120,11 @@ func TestMethods(t *testing.T) {
 func TestOverride(t *testing.T) {
 	for _, name := range []string{"X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X_HTTP-Method", "X-Method-Override", "x_method_override"} {
 		if request("GET", name, "DELETE").Reading() {
-			t.Errorf("a GET with %s reads", name)
+			t.Errorf("a GET with %s is treated as a GET", name)
 		}
 	}
 	if !request("GET", "X+HTTP+Method", "DELETE", "If-Modified-Since", "x").Reading() {
-		t.Error("a GET with other fields does not read")
+		t.Error("a GET with other fields is not treated as a GET")
 	}
 }
 
@@ -135,7 +135,7 @@ var usual = http1.FieldsOf("Host", "www.example.com", "User-Agent", "Mozilla/5.0
 	"Accept-Encoding", "gzip, deflate, br, zstd", "Connection", "keep-alive", "Cookie", "session=0123456789abcdef",
 	"Cache-Control", "max-age=600", "If-None-Match", `"abc", W/"def"`, "Sec-Fetch-Dest", "document", "Priority", "u=0, i")
 
-// hit makes the calls of this package for a hit.
+// hit calls this package as a hit does.
 func hit(q *Request, r *Response, vary []byte, o *Options) Outcome {
 	ParseRequest(q, []byte("GET"), usual, o)
 	if !Matches(r, vary, usual, o) {
@@ -158,7 +158,7 @@ func TestHitAllocs(t *testing.T) {
 	r, vary := usualResponse(&o)
 	var q Request
 	if got := testing.AllocsPerRun(100, func() { hit(&q, r, vary, &o) }); got > 0 && !race.Enabled {
-		t.Errorf("%v allocations a hit", got)
+		t.Errorf("a hit allocates %v times", got)
 	}
 }
 

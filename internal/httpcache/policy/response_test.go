@@ -173,7 +173,7 @@ func TestAgeOfSlowResponses(t *testing.T) {
 	f(21, "Date", at(-20), "Age", "10")
 	r := ParseResponse(200, nil, later(5), then, &o)
 	if got := r.Age(then); got != 0 {
-		t.Errorf("a clock that went back on the way: age %d", got)
+		t.Errorf("a clock set back during the transfer: age %d, want 0", got)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestVaryAll(t *testing.T) {
 			pairs = append(pairs, "Vary", l)
 		}
 		if got := response(200, pairs...).VaryAll; got != want {
-			t.Errorf("%q: %t", lines, got)
+			t.Errorf("Vary %q: VaryAll %t, want %t", lines, got, want)
 		}
 	}
 	f(true, "*")
@@ -220,7 +220,7 @@ func TestETags(t *testing.T) {
 	f := func(tag string, kind TagKind) {
 		t.Helper()
 		if got := ParseETag([]byte(tag)); got.Kind != kind || string(got.Value) != tag {
-			t.Errorf("%q: kind %d", tag, got.Kind)
+			t.Errorf("%q: got the kind %d, want %d", tag, got.Kind, kind)
 		}
 	}
 	f("", NoTag)
@@ -277,7 +277,7 @@ func TestPartFits(t *testing.T) {
 	f := func(o *Options, p Part, body int64, want Part, ok bool) {
 		t.Helper()
 		if got, fits := p.Fit(body, o); fits != ok || got != want {
-			t.Errorf("%v with %d bytes: %v %t", p, body, got, fits)
+			t.Errorf("%v with %d bytes: got %v %t, want %v %t", p, body, got, fits, want, ok)
 		}
 	}
 	f(&strict, Part{4, 9, 10}, 6, Part{4, 9, 10}, true)

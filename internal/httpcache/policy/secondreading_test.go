@@ -42,9 +42,8 @@ var restricts = regexp.MustCompile("(?i)^(no-store|no-cache|private)([^-a-z0-9!#
 // openQuotes matches the text after an unclosed quote.
 var openQuotes = regexp.MustCompile(`^(?:[^"]|"(?:[^"\\]|\\.)*")*"((?:[^"\\]|\\.)*\\?)$`)
 
-// restricting are the directives that malformed members begin with, or have behind a
-// comma that a quote which is not closed takes along, where these restrict: that counts,
-// in doubt.
+// restricting returns the restricting directives that malformed members begin with, or have
+// after a comma within an unclosed quote: they apply, in doubt.
 func restricting(members []string) (all []rfcDirective) {
 	for _, m := range members {
 		if r := restricts.FindStringSubmatch(m); r != nil && !bareDirective.MatchString(m) && !givenDirective.MatchString(m) {
@@ -73,7 +72,7 @@ func (c *rfcCache) hasDirective(name string) bool {
 	return false
 }
 
-// fieldsNamed are the names in the argument of private or no-cache.
+// fieldsNamed returns the names in the argument of private or no-cache.
 func fieldsNamed(d rfcDirective) (names []string) {
 	for n := range strings.SplitSeq(d.arg, ",") {
 		if n = strings.Trim(n, " \t"); bareDirective.MatchString(n) {
@@ -83,7 +82,7 @@ func fieldsNamed(d rfcDirective) (names []string) {
 	return names
 }
 
-// hidden are the fields that private and no-cache name.
+// hidden returns the fields that private and no-cache name.
 func (c *rfcCache) hidden() (names []string) {
 	for _, d := range c.policy {
 		if !d.bad && (d.name == "private" || d.name == "no-cache") {
@@ -93,7 +92,7 @@ func (c *rfcCache) hidden() (names []string) {
 	return names
 }
 
-// lifetimeOf gives the argument of the first directive of that name: RFC 9111, 4.2.1,
+// lifetimeOf returns the argument of the first directive of that name: RFC 9111, 4.2.1,
 // "encouraged to consider responses that have invalid freshness information
 // to be stale".
 func (c *rfcCache) lifetimeOf(name string) (seconds int64, present bool) {
@@ -153,8 +152,8 @@ func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 	return c.o.DefaultTTL, false
 }
 
-// guessed reports whether the request has a Cookie and the lifetime is that of a
-// heuristic, which does not count then.
+// guessed reports whether the request has a Cookie and the lifetime is heuristic: then it is
+// not used.
 func (c *rfcCache) guessed() bool {
 	_, explicit := c.freshness()
 	modified, ok := c.lastModified()
@@ -235,7 +234,7 @@ func (c *rfcCache) mayStore() bool {
 	return validator || lifetime > 0 || swr > 0 || sie > 0
 }
 
-// response206 reports whether Content-Range names one part of a known whole.
+// response206 reports whether Content-Range specifies one part of a known whole.
 func response206(m message) bool {
 	lines := m["content-range"]
 	if len(lines) != 1 {
@@ -264,7 +263,7 @@ func (c *rfcCache) windows() (whileRevalidate, ifError int64) {
 }
 
 // staleProhibited is RFC 9111, section 4.2.4: s-maxage incorporates proxy-revalidate
-// (5.2.2.10), which the response takes back by naming a window itself.
+// (5.2.2.10), unless the response specifies a window itself.
 func (c *rfcCache) staleProhibited(window string) bool {
 	if c.hasDirective("must-revalidate") || c.hasDirective("proxy-revalidate") || c.hasDirective("no-cache") {
 		return true
@@ -303,7 +302,7 @@ func (c *rfcCache) reuse(now int64) Action {
 		func(m string) bool { return strings.EqualFold(m, "no-cache") }) {
 		return Validate
 	}
-	// Requests' directives are advisory (5.2.1): max-age is held against the field Age.
+	// Requests' directives are advisory (5.2.1): max-age is compared with the field Age.
 	if limit, ok := firstNumber(asked, "max-age"); ok && age/micros > limit {
 		if reload := limit == 0; !(reload && fresh && c.hasDirective("immutable")) {
 			return Validate

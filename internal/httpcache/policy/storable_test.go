@@ -8,7 +8,7 @@ func TestStorable(t *testing.T) {
 		t.Helper()
 		ok, got := Storable(q, r, &o)
 		if got != want || ok != (want == Stored) {
-			t.Errorf("%t %s, want %s", ok, got, want)
+			t.Errorf("got %t %s, want %s", ok, got, want)
 		}
 	}
 	get := request("GET")
@@ -50,13 +50,13 @@ func TestStorable(t *testing.T) {
 	f(Stored, auth, response(200, "Cache-Control", "max-age=60, public"))
 	f(Stored, auth, response(200, "Cache-Control", "max-age=60, must-revalidate"))
 	f(Stored, auth, response(200, "Cache-Control", "s-maxage=60"))
-	// A permission: explicit freshness, public, or a status that has it.
+	// Storing is allowed by explicit freshness, public, or the status.
 	f(NoPermission, get, response(403, "Last-Modified", at(-1000)))
 	f(NoPermission, get, response(302, "ETag", `"a"`))
 	f(Stored, get, response(403, "Last-Modified", at(-1000), "Cache-Control", "public"))
 	f(Stored, get, response(404, "Last-Modified", at(-1000)))
 	f(Stored, get, response(404, "ETag", `"a"`))
-	// Something to gain.
+	// The response can be reused.
 	f(NeverFresh, get, response(200))
 	f(NeverFresh, get, response(200, "Cache-Control", "max-age=0"))
 	f(NeverFresh, get, response(200, "Expires", "0"))

@@ -20,7 +20,7 @@ func TestSurrogateControl(t *testing.T) {
 	f("max-age=1, max-age=2+3", "max-age=1")
 	f("no-store", "no-store")
 	f(`private="a"`, "hide a")
-	// For another surrogate, or of something else than caching.
+	// Directives for another surrogate, and directives that do not concern caching.
 	f("max-age=60;abc, no-store;def, max-age=30", "max-age=30")
 	f(`max-age="60";abc`, "unusable")
 	f(`content="ESI/1.0"`, "unusable")
@@ -28,13 +28,13 @@ func TestSurrogateControl(t *testing.T) {
 	f("no-store-remote", "unusable")
 	f("", "unusable")
 	f("@, ,", "unusable")
-	// A quote that nothing closes hides nothing that restricts.
+	// Restricting directives after an unclosed quote apply.
 	f(`content="ESI/1.0, no-store`, "no-store")
 	f(`content="ESI/1.0, max-age=60`, "unusable")
 	f(`max-age=60, content="ESI/1.0;x, private=a, max-age=70`, "private max-age=60")
 	f(`max-age=60, content="ESI/1.0", private="a, no-store;abc`, "no-store private max-age=60")
 	f(`content="a", x="b\", no-store"`, "unusable")
-	// A malformed lifetime is none.
+	// A malformed lifetime is 0.
 	f("max-age=60+", "max-age=60")
 	f("max-age=+5", "max-age=0 stale-while-revalidate=5 stale-if-error=5")
 	f("max-age=60+x", "max-age=60")
@@ -61,7 +61,7 @@ func FuzzSurrogateControl(f *testing.F) {
 	fuzz(f, []string{"max-age=60+30, no-store;a", `content="a;b", max-age=5`, `private="x", max-age="6\0";`}, func(t *testing.T, value string) {
 		c, ok := parseSurrogate([]byte(value))
 		if usable := c.text() != ""; usable != ok {
-			t.Errorf("%q says %q: %t", value, c.text(), ok)
+			t.Errorf("%q is usable: %t, with the directives %q", value, ok, c.text())
 		}
 		if min(c.maxAge, c.sharedAge, c.swr, c.sie) < none {
 			t.Errorf("%q: %+v", value, c)

@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// vary is the normalised value of one field in a request.
+// vary returns the normalized value of one field in a request.
 func vary(o Options, name string, pairs ...string) string {
 	return strings.TrimSuffix(string(AppendVaryValues(nil, []string{name}, fieldsOf(pairs...), &o)), "\n")
 }
@@ -24,7 +24,7 @@ func TestVaryValues(t *testing.T) {
 			t.Errorf("%s %q\n  got  %q\n  want %q", name, lines, got, want)
 		}
 	}
-	// Absent and empty are not alike.
+	// An absent field differs from an empty one.
 	f("foo", "")
 	f("foo", "=", "")
 	f("foo", "=", "", "")
@@ -36,7 +36,7 @@ func TestVaryValues(t *testing.T) {
 	f("foo", "=2,1", "2,1")
 	f("foo", "=A,b c", "A, b c")
 	f("foo", `="1, 2",3`, `"1, 2" , 3`)
-	// Other fields than lists are not normalised.
+	// Fields that are not lists are not normalized.
 	f("user-agent", "=a,  b", "a,  b")
 	f("cookie", "=a; b, c", "a; b", "c")
 	f("authorization", "=Basic x,y", "Basic x,y")
@@ -46,7 +46,7 @@ func TestVaryValues(t *testing.T) {
 	f("accept-encoding", "=br,deflate,gzip,zstd", "gzip, deflate, br, zstd")
 	f("accept-encoding", "=gzip", "GZIP")
 	f("accept-encoding", "=", "")
-	// Too many to be put in order.
+	// Members beyond the limit are not sorted.
 	many := strings.Repeat("b,", 31) + "a"
 	f("accept-encoding", "=a"+strings.Repeat(",b", 31), many)
 	f("accept-encoding", "=b,"+many, "b,"+many)
@@ -103,7 +103,7 @@ func TestWeights(t *testing.T) {
 	f("en;", "en", 0)
 }
 
-// stored is a response to a request with these fields, and its values.
+// negotiated returns a response to a request with these fields, and its Vary values.
 func negotiated(o *Options, vary string, pairs ...string) (*Response, []byte) {
 	r := ParseResponse(200, fieldsOf("Vary", vary, "Content-Language", "de", "Cache-Control", "max-age=60"), then, then, o)
 	return &r, AppendVaryValues(nil, r.Vary, fieldsOf(pairs...), o)
@@ -115,7 +115,7 @@ func TestMatches(t *testing.T) {
 		t.Helper()
 		r, values := negotiated(&o, vary, before...)
 		if got := Matches(r, values, fieldsOf(now...), &o); got != want {
-			t.Errorf("Vary: %s, %q then %q: %t", vary, before, now, got)
+			t.Errorf("Vary: %s, %q then %q: matches %t, want %t", vary, before, now, got, want)
 		}
 	}
 	type l = []string
@@ -132,7 +132,7 @@ func TestMatches(t *testing.T) {
 	f(true, "Foo,foo , FOO", l{"Foo", "1"}, l{"Foo", "1"})
 	f(false, "*", nil, nil)
 	f(false, "Foo, *", l{"Foo", "1"}, l{"Foo", "1"})
-	// A response in the language that is liked best matches by that.
+	// A response in the preferred language matches whatever the other languages.
 	f(true, "Accept-Language", l{"Accept-Language", "de, fr;q=0.5"}, l{"Accept-Language", "en;q=0.8, DE"})
 	f(false, "Accept-Language", l{"Accept-Language", "de, fr;q=0.5"}, l{"Accept-Language", "en, de"})
 	f(false, "Accept-Language", l{"Accept-Language", "de, fr;q=0.5"}, l{"Accept-Language", "en, de;q=0.9"})
@@ -187,7 +187,7 @@ func TestBetter(t *testing.T) {
 	f(of("", 101, 200), of("", 100, 300))
 	f(of("", 100, 201), of("", 100, 200))
 	if a := of("", 1, 2); a.Better(a) {
-		t.Error("better than itself")
+		t.Error("a response is better than itself")
 	}
 }
 
@@ -196,6 +196,6 @@ func TestLongVaryAllocs(t *testing.T) {
 	h := fieldsOf("Accept-Encoding", strings.Repeat("abc, ", 31))
 	r, values := negotiated(&o, "Accept-Encoding", "Accept-Encoding", strings.Repeat("abc, ", 31))
 	if got := testing.AllocsPerRun(100, func() { Matches(r, values, h, &o) }); got > 0 && !race.Enabled {
-		t.Errorf("%v allocations", got)
+		t.Errorf("Matches allocates %v times", got)
 	}
 }
