@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// impatient returns a detached exchange whose client does not wait.
-func impatient(t *testing.T, head string) *edge.Exchange {
+// canceledExchange returns a detached exchange whose client does not wait.
+func canceledExchange(t *testing.T, head string) *edge.Exchange {
 	x := detached(t, head)
 	ctx, end := context.WithCancel(t.Context())
 	end()
@@ -28,7 +28,7 @@ func TestNoMemory(t *testing.T) {
 	s.budget.Add(s.budget.Upper())
 	f := func(head string, status int) {
 		t.Helper()
-		x := impatient(t, head+"\nHost: site")
+		x := canceledExchange(t, head+"\nHost: site")
 		s.Serve(x)
 		if x.Reply.Status != status {
 			t.Errorf("%s: %d", head, x.Reply.Status)
@@ -53,7 +53,7 @@ func TestNoMemory(t *testing.T) {
 	if g := s.ask("GET /new"); g.status != 200 || g.body != "hello" {
 		t.Errorf("afterwards: %v", g)
 	}
-	until(t, func() bool { return s.budget.Stats().Held == 0 })
+	waitFor(t, func() bool { return s.budget.Stats().Held == 0 })
 }
 
 // Without memory for a request to the origin, a stale response is served where that is
@@ -63,7 +63,7 @@ func TestNoMemoryStale(t *testing.T) {
 	s.ask("GET /a")
 	s.budget.Add(s.budget.Upper())
 	defer s.budget.Add(-s.budget.Upper())
-	x := impatient(t, "GET /a HTTP/1.1\nHost: site")
+	x := canceledExchange(t, "GET /a HTTP/1.1\nHost: site")
 	s.Serve(x)
 	if x.Reply.Status != 200 || string(x.Reply.Body) != "hello" {
 		t.Errorf("%d %q", x.Reply.Status, x.Reply.Body)
@@ -82,18 +82,18 @@ func TestShortOfMemory(t *testing.T) {
 		a.ok("hello")
 	})
 	s.budget.Add(40 << 20)
-	most := int64(0)
+	maxHeld := int64(0)
 	for range 2 {
-		c := s.visit()
+		c := s.dial()
 		c.send("GET /large HTTP/1.1\nHost: site")
 		h := c.head()
-		most = max(most, s.budget.Stats().Held)
+		maxHeld = max(maxHeld, s.budget.Stats().Held)
 		if g := c.rest(h, "GET"); g.body != large || !strings.Contains(h.get("Cache-Status"), "fwd=uri-miss") {
 			t.Errorf("%d bytes, %s", len(g.body), h.get("Cache-Status"))
 		}
 		s.ask("GET /small")
 	}
-	if held := most - 40<<20; held > inflight.Request+(32<<10) {
+	if held := maxHeld - 40<<20; held > inflight.Request+(32<<10) {
 		t.Errorf("a body that passes through holds %d bytes", held)
 	}
 	if g := s.ask("GET /small"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
@@ -107,5 +107,5 @@ func TestShortOfMemory(t *testing.T) {
 	if g := s.ask("GET /large"); g.body != large || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
 		t.Errorf("afterwards: %s", g.get("Cache-Status"))
 	}
-	until(t, func() bool { return s.budget.Stats().Held == 0 })
+	waitFor(t, func() bool { return s.budget.Stats().Held == 0 })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/purge"
 )
 
-// calling gives a service a filter, of the defaults as changed.
-func calling(change ...func(*jsonp.Config)) func(*Config) {
+// withJSONP gives a service a filter, of the defaults as changed.
+func withJSONP(change ...func(*jsonp.Config)) func(*Config) {
 	return func(c *Config) { c.JSONP = filter(change...) }
 }
 
@@ -46,7 +46,7 @@ func (o *rawOrigin) firstLines() string {
 
 // TestCallbackOnHitAndMiss has one stored body serve JSON and every callback.
 func TestCallbackOnHitAndMiss(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Set-Cookie: a=b") }, calling(), storeCookies)
+	s := newSite(t, func(a *asked) { a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Set-Cookie: a=b") }, withJSONP(), storeCookies)
 	f := func(line, want, status string) *got {
 		t.Helper()
 		g := s.ask(line)
@@ -76,7 +76,7 @@ func TestCallbackOnHitAndMiss(t *testing.T) {
 // TestCallbackNames checks which names are valid, and that no request is sent for an invalid
 // one.
 func TestCallbackNames(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, calling())
+	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, withJSONP())
 	long := strings.Repeat("a", 255)
 	f := func(query, want string) {
 		t.Helper()
@@ -109,7 +109,7 @@ func TestCallbackNames(t *testing.T) {
 // TestCallbackForScripts checks that a callback is refused if the browser's request is not
 // for a script.
 func TestCallbackForScripts(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, calling(func(c *jsonp.Config) { c.ScriptOnly = true }))
+	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, withJSONP(func(c *jsonp.Config) { c.ScriptOnly = true }))
 	f := func(destination string, status int, body, how string) {
 		t.Helper()
 		g := s.ask("GET /a?callback=f", "Sec-Fetch-Dest: "+destination)
@@ -124,8 +124,8 @@ func TestCallbackForScripts(t *testing.T) {
 	}
 }
 
-// TestCallbackLeaves lists answers that are not wrapped, with the reason.
-func TestCallbackLeaves(t *testing.T) {
+// TestCallbackNotWrapped lists answers that are not wrapped, with the reason.
+func TestCallbackNotWrapped(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		switch {
 		case strings.Contains(a.head, "/html"):
@@ -143,14 +143,14 @@ func TestCallbackLeaves(t *testing.T) {
 		default:
 			a.ok("{}", jsonType, "Cache-Control: public")
 		}
-	}, calling())
+	}, withJSONP())
 	f := func(line, body, why string, fields ...string) {
 		t.Helper()
 		for range 2 {
 			g := s.ask(line, fields...)
 			status := g.get("Cache-Status")
-			_, told, _ := strings.Cut(status, "jsonp=")
-			if g.body != body || told != why || (why == "credentials") != strings.Contains(written(g.fields), "Cache-Control: private\n") {
+			_, reason, _ := strings.Cut(status, "jsonp=")
+			if g.body != body || reason != why || (why == "credentials") != strings.Contains(written(g.fields), "Cache-Control: private\n") {
 				t.Errorf("%s: %d %q, %s; want %q for %s", line, g.status, g.body, status, body, why)
 			}
 		}
@@ -194,12 +194,12 @@ func TestCallbackErrors(t *testing.T) {
 			}
 		}
 	}
-	s := newSite(t, script, calling(func(c *jsonp.Config) { c.Errors = jsonp.Envelope }))
+	s := newSite(t, script, withJSONP(func(c *jsonp.Config) { c.Errors = jsonp.Envelope }))
 	f(s, "/a", 200, `/**/f({"status":404,"data":{"e":1}});`, "404")
 	f(s, "/text", 200, `/**/f({"status":503,"data":null});`, "503")
 	f(s, "/empty", 200, `/**/f();`, "")
 	f(s, "/gone", 200, `/**/f({"status":502,"data":null});`, "502")
-	s = newSite(t, script, calling(func(c *jsonp.Config) { c.Errors = jsonp.AsIs }))
+	s = newSite(t, script, withJSONP(func(c *jsonp.Config) { c.Errors = jsonp.AsIs }))
 	f(s, "/a", 404, `/**/f({"e":1});`, "")
 	f(s, "/text", 503, `no`, "")
 	f(s, "/empty", 200, ``, "")
@@ -209,7 +209,7 @@ func TestCallbackErrors(t *testing.T) {
 func TestCallbackConditions(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "Accept-Ranges: bytes")
-	}, calling())
+	}, withJSONP())
 	first := s.ask("GET /a?callback=f")
 	tag := first.get("ETag")
 	f := func(line string, status int, field string) {
@@ -245,7 +245,7 @@ func TestCallbackConditions(t *testing.T) {
 // TestHeadOfCallback checks that HEAD and GET have the same fields.
 func TestHeadOfCallback(t *testing.T) {
 	for _, body := range []string{`{"n":1}`, "[\"\u2028\"]", `["` + strings.Repeat("x", 100_000) + `"]`} {
-		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling())
+		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, withJSONP())
 		s.ask("GET /a")
 		get, head := s.ask("GET /a?callback=f"), s.ask("HEAD /a?callback=f")
 		same := func(g *got) string {
@@ -266,7 +266,7 @@ func TestHeadOfCallback(t *testing.T) {
 // TestCallbackPurge checks that a purge of any URL with a callback drops the response that
 // all callbacks share.
 func TestCallbackPurge(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, calling())
+	s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, withJSONP())
 	f := func(want string) {
 		t.Helper()
 		if g := s.ask("GET /a?callback=f&x=1"); g.body != "/**/f("+want+");" {
@@ -288,9 +288,9 @@ func TestCallbackPurge(t *testing.T) {
 // TestCallbackPurgeMethod checks that PURGE drops the response that all callbacks share, and
 // is forwarded unchanged where the method is not enabled.
 func TestCallbackPurgeMethod(t *testing.T) {
-	for _, there := range []bool{true, false} {
-		s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, calling(), func(c *Config) {
-			if there {
+	for _, enabled := range []bool{true, false} {
+		s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, withJSONP(), func(c *Config) {
+			if enabled {
 				c.Purgers = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 			}
 		})
@@ -298,18 +298,18 @@ func TestCallbackPurgeMethod(t *testing.T) {
 		s.ask("PURGE /a?callback=g")
 		s.ask("GET /a?callback=f")
 		want := "GET /a\nGET /a\n"
-		if !there {
+		if !enabled {
 			want = "GET /a\nPURGE /a?callback=g\n"
 		}
 		if got := s.origin.firstLines(); got != want {
-			t.Errorf("with the method %v the origin was asked\n%s", there, got)
+			t.Errorf("with the method %v the origin was asked\n%s", enabled, got)
 		}
 	}
 }
 
 // TestCallbackExplained has explain look where a request would.
 func TestCallbackExplained(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.ok("1", jsonType) }, calling())
+	s := newSite(t, func(a *asked) { a.ok("1", jsonType) }, withJSONP())
 	s.ask("GET /a?callback=f")
 	f := func(path, want string, headers map[string]string) {
 		t.Helper()

@@ -11,10 +11,10 @@ import (
 
 var page = strings.Repeat("<p>the same again</p>", 500)
 
-// rests waits until no flight is under way and nothing is to be encoded.
-func (s *site) rests(t testing.TB) {
+// waitIdle waits until no flight is under way and nothing is to be encoded.
+func (s *site) waitIdle(t testing.TB) {
 	t.Helper()
-	until(t, func() bool {
+	waitFor(t, func() bool {
 		st := s.Stats()
 		return !st.Encoding && st.Running == 0
 	})
@@ -30,7 +30,7 @@ func TestCompress(t *testing.T) {
 	if first.body != page || first.get("Content-Encoding") != "" || first.get("Vary") != "Accept-Encoding" {
 		t.Fatalf("first: %s", first)
 	}
-	s.rests(t)
+	s.waitIdle(t)
 	coded := s.ask("GET /a", "Accept-Encoding: gzip")
 	if coded.status != 200 || coded.get("Content-Encoding") != "gzip" || coded.get("ETag") != `W/"1"` || coded.get("Vary") != "Accept-Encoding" {
 		t.Fatalf("coded: %s", coded)

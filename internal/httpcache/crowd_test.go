@@ -14,23 +14,23 @@ func (s *site) crowd(n int, line string, fields ...string) []*got {
 	all := make([]*got, n)
 	var wg sync.WaitGroup
 	for i := range n {
-		c := s.visit()
+		c := s.dial()
 		wg.Go(func() { all[i] = c.ask(line, fields...) })
 	}
 	wg.Wait()
 	return all
 }
 
-// until waits for a condition that other goroutines fulfil.
-func until(t testing.TB, reached func() bool) {
+// waitFor waits for a condition that other goroutines fulfil.
+func waitFor(t testing.TB, reached func() bool) {
 	t.Helper()
 	if !await.Until(t, reached) {
 		t.FailNow()
 	}
 }
 
-// opens closes gate when the condition is true, or after a timeout.
-func opens(t testing.TB, gate chan struct{}, when func() bool) {
+// closeWhen closes gate when the condition is true, or after a timeout.
+func closeWhen(t testing.TB, gate chan struct{}, when func() bool) {
 	go func() {
 		defer close(gate)
 		await.Until(t, when)
@@ -42,8 +42,8 @@ const stale = "HTTP/1.1 200 OK\nCache-Control: max-age=60\nAge: 1000\nETag: \"1\
 
 // The origin is asked once for any number of requests, to fetch or to validate.
 func TestOneRequestForAll(t *testing.T) {
-	const most = 1000
-	f := func(name string, before, say string, fields ...string) {
+	const clients = 1000
+	f := func(name string, before, response string, fields ...string) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
@@ -52,15 +52,15 @@ func TestOneRequestForAll(t *testing.T) {
 					return
 				}
 				<-gate
-				a.respond(say)
+				a.respond(response)
 			})
 			asked := 1
 			if before != "" {
 				s.ask("GET /a", fields...)
 				asked++
 			}
-			opens(t, gate, func() bool { return s.Stats().Joined == most-1 })
-			for i, g := range s.crowd(most, "GET /a", fields...) {
+			closeWhen(t, gate, func() bool { return s.Stats().Joined == clients-1 })
+			for i, g := range s.crowd(clients, "GET /a", fields...) {
 				if g.status != 200 || g.body != "hello" || g.cut {
 					t.Fatalf("visitor %d: %s", i, g)
 				}
@@ -79,7 +79,7 @@ func TestOneRequestForAll(t *testing.T) {
 
 // Requests for the whole share one fetch although a part is stored.
 func TestOneRequestBesideAPart(t *testing.T) {
-	const most = 50
+	const clients = 50
 	f := func(part string) {
 		t.Helper()
 		gate := make(chan struct{})
@@ -93,8 +93,8 @@ func TestOneRequestBesideAPart(t *testing.T) {
 		})
 		s.ask("GET /a", "Range: bytes=0-1")
 		before := s.Stats().Joined
-		opens(t, gate, func() bool { return s.Stats().Joined >= before+most-1 })
-		for _, g := range s.crowd(most, "GET /a") {
+		closeWhen(t, gate, func() bool { return s.Stats().Joined >= before+clients-1 })
+		for _, g := range s.crowd(clients, "GET /a") {
 			if g.body != "hello" {
 				t.Fatal(g)
 			}
@@ -145,31 +145,31 @@ func TestOneRequestForEachVariant(t *testing.T) {
 
 // Requests that waited for an answer that cannot be shared ask the origin each for itself,
 // at the same time. The next request does not wait.
-func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
-	const most = 100
-	f := func(name, say string) {
+func TestUnsharedAnswersAreFetchedInParallel(t *testing.T) {
+	const clients = 100
+	f := func(name, response string) {
 		t.Run(name, func(t *testing.T) {
 			gates := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 			s := newSite(t, func(a *asked) {
-				<-gates[min(a.n-1, 1)+a.n/(most+1)]
-				a.respond(say)
+				<-gates[min(a.n-1, 1)+a.n/(clients+1)]
+				a.respond(response)
 			})
 			// Only when all the others are at the origin at once is one of them answered.
 			go func() {
-				await.Until(t, func() bool { return s.Stats().Joined == most-1 })
+				await.Until(t, func() bool { return s.Stats().Joined == clients-1 })
 				close(gates[0])
-				await.Until(t, func() bool { return len(s.origin.requests()) == most })
+				await.Until(t, func() bool { return len(s.origin.requests()) == clients })
 				close(gates[1])
 			}()
-			want := strings.Fields(say)[1]
-			for i, g := range s.crowd(most, "GET /a") {
+			want := strings.Fields(response)[1]
+			for i, g := range s.crowd(clients, "GET /a") {
 				if fmt.Sprint(g.status) != want || g.body != "hello" {
 					t.Fatalf("visitor %d: %s", i, g)
 				}
 			}
 			joined := s.Stats().Joined
-			opens(t, gates[2], func() bool { return len(s.origin.requests()) == 2*most })
-			s.crowd(most, "GET /a")
+			closeWhen(t, gates[2], func() bool { return len(s.origin.requests()) == 2*clients })
+			s.crowd(clients, "GET /a")
 			if now := s.Stats().Joined; now != joined {
 				t.Errorf("%d waited in the second wave", now-joined)
 			}
@@ -199,7 +199,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		}
 	}
 	close(gate)
-	until(t, func() bool { return s.Stats().Running == 0 })
+	waitFor(t, func() bool { return s.Stats().Running == 0 })
 	if g := s.ask("GET /a"); g.body != "newer" || len(s.origin.requests()) != 2 {
 		t.Fatalf("then: %s, %d requests", g, len(s.origin.requests()))
 	}
@@ -210,8 +210,8 @@ func TestStaleWhileRevalidate(t *testing.T) {
 
 // Requests that waited for a fetch that failed without an answer share one more fetch. If
 // that fails too, all of them get the error.
-func TestOneMoreRequestForAll(t *testing.T) {
-	const most = 200
+func TestOneRetryForAll(t *testing.T) {
+	const clients = 200
 	f := func(name, second, third string, first, others int) {
 		t.Run(name, func(t *testing.T) {
 			s := (*site)(nil)
@@ -219,7 +219,7 @@ func TestOneMoreRequestForAll(t *testing.T) {
 			s = newSite(t, func(a *asked) {
 				<-ready
 				if a.n == 1 {
-					await.Until(t, func() bool { return s.Stats().Joined == most-1 })
+					await.Until(t, func() bool { return s.Stats().Joined == clients-1 })
 					a.raw(second)
 					a.conn.Close()
 					return
@@ -229,10 +229,10 @@ func TestOneMoreRequestForAll(t *testing.T) {
 			}, func(c *Config) { c.UncacheableTTL = 0 })
 			close(ready)
 			by := map[int]int{}
-			for _, g := range s.crowd(most, "GET /a") {
+			for _, g := range s.crowd(clients, "GET /a") {
 				by[g.status]++
 			}
-			if n := len(s.origin.requests()); by[first] < 1 || by[others] < most-1 || n != 2 {
+			if n := len(s.origin.requests()); by[first] < 1 || by[others] < clients-1 || n != 2 {
 				t.Errorf("%v after %d requests at the origin", by, n)
 			}
 		})
@@ -245,8 +245,8 @@ func TestOneMoreRequestForAll(t *testing.T) {
 }
 
 // If a stale response may be used, the fetch is not repeated.
-func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
-	const most = 50
+func TestNoRetryWithStaleResponse(t *testing.T) {
+	const clients = 50
 	s := (*site)(nil)
 	ready := make(chan struct{})
 	s = newSite(t, func(a *asked) {
@@ -255,12 +255,12 @@ func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
 			a.respond(stale + "\nhello")
 			return
 		}
-		await.Until(t, func() bool { return s.Stats().Joined == most-1 })
+		await.Until(t, func() bool { return s.Stats().Joined == clients-1 })
 		a.conn.Close()
 	})
 	close(ready)
 	s.ask("GET /a")
-	for _, g := range s.crowd(most, "GET /a") {
+	for _, g := range s.crowd(clients, "GET /a") {
 		if g.status != 200 || g.body != "hello" {
 			t.Fatal(g)
 		}
@@ -272,24 +272,24 @@ func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
 
 // When the client that started a flight disconnects, the others still get the answer.
 func TestStarterLeaves(t *testing.T) {
-	const most = 50
-	f := func(name, say string) {
+	const clients = 50
+	f := func(name, response string) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				<-gate
-				a.respond(say)
+				a.respond(response)
 			})
-			starter := s.visit()
+			starter := s.dial()
 			starter.send("GET /a HTTP/1.1\nHost: site")
-			until(t, func() bool { return len(s.origin.requests()) == 1 })
+			waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 			go func() {
 				defer close(gate)
-				await.Until(t, func() bool { return s.Stats().Joined == most })
+				await.Until(t, func() bool { return s.Stats().Joined == clients })
 				starter.Close()
-				await.Until(t, func() bool { return s.server.Open() == most })
+				await.Until(t, func() bool { return s.server.Open() == clients })
 			}()
-			for _, g := range s.crowd(most, "GET /a") {
+			for _, g := range s.crowd(clients, "GET /a") {
 				if g.status != 200 || g.body != "hello" || g.cut {
 					t.Fatal(g)
 				}

@@ -16,7 +16,7 @@ import (
 )
 
 // detached waits until a write has lost its client.
-func (s *site) orphaned() { until(s.t, func() bool { return s.detached.count.Load() == 1 }) }
+func (s *site) awaitDetached() { waitFor(s.t, func() bool { return s.detached.count.Load() == 1 }) }
 
 // readTwice reads a URL twice and returns how often the origin was asked each time: 0 0 if
 // the stored response is still valid, 1 0 if it had to be fetched, 1 1 if the URL is not
@@ -32,20 +32,20 @@ func (s *site) readTwice(reads func() int) (n [2]int) {
 
 // The outcome of a write is known although its client has disconnected, so that writes of
 // such clients do not keep a URL uncached.
-func TestWritersWhoLeave(t *testing.T) {
-	f := func(name, say string, want [2]int, prepare ...func(*site)) {
+func TestWriterDisconnectsAfterBody(t *testing.T) {
+	f := func(name, response string, want [2]int, prepare ...func(*site)) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				switch {
 				case strings.HasPrefix(a.head, "GET "):
 					a.ok("hello")
-				case say == "given up":
+				case response == "given up":
 					a.conn.Read(make([]byte, 1))
 					close(gate)
 				default:
 					<-gate
-					a.respond(say)
+					a.respond(response)
 					a.conn.Close()
 				}
 			})
@@ -53,17 +53,17 @@ func TestWritersWhoLeave(t *testing.T) {
 				p(s)
 			}
 			s.ask("GET /a")
-			c := s.visit()
+			c := s.dial()
 			c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
-			until(t, func() bool { return len(s.origin.requests()) == 2 })
+			waitFor(t, func() bool { return len(s.origin.requests()) == 2 })
 			c.Close()
-			if say == "given up" {
+			if response == "given up" {
 				<-gate
 			} else {
-				s.orphaned()
+				s.awaitDetached()
 				close(gate)
 			}
-			until(t, func() bool { return s.server.Open() == 0 })
+			waitFor(t, func() bool { return s.server.Open() == 0 })
 			if got := s.readTwice(func() int { return len(s.origin.requests()) }); got != want {
 				t.Errorf("the origin is asked %v times; want %v", got, want)
 			}
@@ -77,11 +77,11 @@ func TestWritersWhoLeave(t *testing.T) {
 
 // A body that its client does not send to the end keeps nothing out of the cache
 // either, if the origin makes clear that it is done with it.
-func TestWritersWhoBreakOff(t *testing.T) {
-	f := func(name, request string, stays int, say string, want [2]int, prepare ...func(*site)) {
+func TestWriterDisconnectsInBody(t *testing.T) {
+	f := func(name, request string, status int, response string, want [2]int, prepare ...func(*site)) {
 		t.Run(name, func(t *testing.T) {
 			var reads atomic.Int64
-			came := make(chan struct{}, 1)
+			received := make(chan struct{}, 1)
 			s := siteBefore(t, newRawOrigin(t, &rawOrigin{whole: func(r *bufio.Reader, w io.Writer) {
 				for {
 					line, err := r.ReadString('\n')
@@ -91,12 +91,12 @@ func TestWritersWhoBreakOff(t *testing.T) {
 							io.WriteString(w, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nhello")
 							break
 						} else if line == "\r\n" {
-							came <- struct{}{}
+							received <- struct{}{}
 							io.Copy(io.Discard, r)
-							if say == "reset" {
+							if response == "reset" {
 								w.(*net.TCPConn).SetLinger(0)
 							} else {
-								io.WriteString(w, say)
+								io.WriteString(w, response)
 							}
 							return
 						}
@@ -110,16 +110,16 @@ func TestWritersWhoBreakOff(t *testing.T) {
 				p(s)
 			}
 			s.ask("GET /a")
-			c := s.visit()
+			c := s.dial()
 			c.send("POST /a HTTP/1.1\nHost: site\n" + request)
-			<-came
-			if stays == 0 {
+			<-received
+			if status == 0 {
 				c.Close()
-			} else if g := c.rest(c.head(), "POST"); g.status != stays {
-				t.Errorf("the client gets %s; want %d", g, stays)
+			} else if g := c.rest(c.head(), "POST"); g.status != status {
+				t.Errorf("the client gets %s; want %d", g, status)
 			}
 			c.Close()
-			until(t, func() bool { return s.server.Open() == 0 })
+			waitFor(t, func() bool { return s.server.Open() == 0 })
 			if got := s.readTwice(func() int { return int(reads.Load()) }); got != want {
 				t.Errorf("the origin is asked %v times; want %v", got, want)
 			}
@@ -136,7 +136,7 @@ func TestWritersWhoBreakOff(t *testing.T) {
 }
 
 // A server that stops waits for writes whose clients have disconnected, for a limited time.
-func TestStoppingWithOrphans(t *testing.T) {
+func TestShutdownWithDetachedWrites(t *testing.T) {
 	f := func(hard bool) {
 		gate, ended := make(chan struct{}), make(chan error, 1)
 		s := newSite(t, func(a *asked) {
@@ -149,16 +149,16 @@ func TestStoppingWithOrphans(t *testing.T) {
 			a.respond("HTTP/1.1 200 OK\nContent-Length: 0\n\n")
 			ended <- io.EOF
 		})
-		c := s.visit()
+		c := s.dial()
 		c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
-		until(t, func() bool { return len(s.origin.requests()) == 1 })
+		waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 		c.Close()
-		s.orphaned()
+		s.awaitDetached()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		down := make(chan error, 1)
 		go func() { down <- s.server.Shutdown(ctx) }()
-		until(t, func() bool {
+		waitFor(t, func() bool {
 			c, err := net.Dial("tcp", s.addr)
 			if err == nil {
 				c.Close()
@@ -186,8 +186,8 @@ func TestStoppingWithOrphans(t *testing.T) {
 
 // A write without its client lasts as long as the server, and no longer than the
 // request timeout; its place is free when it has ended.
-func TestStay(t *testing.T) {
-	f := func(name string, until time.Duration, before int64, why error, lasts time.Duration, held int64) {
+func TestDetachedWriteLifetime(t *testing.T) {
+	f := func(name string, timeout time.Duration, before int64, why error, lasts time.Duration, held int64) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &detachedWrites{}
@@ -197,8 +197,8 @@ func TestStay(t *testing.T) {
 				defer stop()
 				client, leave := context.WithCancelCause(t.Context())
 				var limit time.Time
-				if until > 0 {
-					limit = time.Now().Add(until)
+				if timeout > 0 {
+					limit = time.Now().Add(timeout)
 				}
 				start := time.Now()
 				s := newDetachedWrite(lasting, client, limit, o)

@@ -48,13 +48,13 @@ func longBody(n int64) string {
 	return string(b)
 }
 
-// lies returns the number of bodies on disk.
-func (s *site) lies() int { return s.store.DiskStats().Files }
+// bodiesOnDisk returns the number of bodies on disk.
+func (s *site) bodiesOnDisk() int { return s.store.DiskStats().Files }
 
 const onDiskBody = 300_000
 
-// give answers with a long body that is fresh for a minute, and has an entity tag.
-func give(a *asked) {
+// respondLong answers with a long body that is fresh for a minute, and has an entity tag.
+func respondLong(a *asked) {
 	a.ok(longBody(onDiskBody), `ETag: "1"`, "Surrogate-Key: all "+strings.Fields(a.head)[1][1:])
 }
 
@@ -62,7 +62,7 @@ func give(a *asked) {
 // restart, without the origin.
 func TestFromDisk(t *testing.T) {
 	dir, body := filepath.Join(t.TempDir(), "cache"), longBody(onDiskBody)
-	s, _ := newDiskSite(t, dir, give)
+	s, _ := newDiskSite(t, dir, respondLong)
 	if g := s.ask("GET /a"); g.body != body || !strings.Contains(g.get("Cache-Status"), "stored") {
 		t.Fatalf("the first answer: %d, %d bytes, %s", g.status, len(g.body), g.get("Cache-Status"))
 	}
@@ -83,8 +83,8 @@ func TestFromDisk(t *testing.T) {
 		if g := s.ask("GET /a", "Range: bytes=5-9,200000-200001"); g.status != 206 || !strings.Contains(g.body, body[5:10]) || !strings.Contains(g.body, body[200_000:200_002]) {
 			t.Errorf("two ranges: %d, %d bytes", g.status, len(g.body))
 		}
-		if s.lies() != 1 {
-			t.Errorf("%d bodies on disk", s.lies())
+		if s.bodiesOnDisk() != 1 {
+			t.Errorf("%d bodies on disk", s.bodiesOnDisk())
 		}
 	}
 	all(t, s)
@@ -92,7 +92,7 @@ func TestFromDisk(t *testing.T) {
 		t.Errorf("%d requests to the origin", n)
 	}
 	s.stop()
-	s, _ = newDiskSite(t, dir, give)
+	s, _ = newDiskSite(t, dir, respondLong)
 	defer s.stop()
 	all(t, s)
 	if n := len(s.origin.requests()); n != 0 {
@@ -131,7 +131,7 @@ func TestFromDiskKeepsItsHead(t *testing.T) {
 // anew.
 func TestAnotherVersionOnDisk(t *testing.T) {
 	dir := t.TempDir()
-	s, _ := newDiskSite(t, dir, give)
+	s, _ := newDiskSite(t, dir, respondLong)
 	s.ask("GET /a")
 	s.stop()
 	tier, err := disk.Open(dir, disk.Options{Size: 1 << 30, MaxBody: 1 << 29})
@@ -148,10 +148,10 @@ func TestAnotherVersionOnDisk(t *testing.T) {
 	if err := errors.Join(err, tier.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s, tier = newDiskSite(t, dir, give)
+	s, tier = newDiskSite(t, dir, respondLong)
 	defer s.stop()
-	if n := tier.Stats().Refused; n != 1 || s.lies() != 0 {
-		t.Errorf("%d refused, %d on disk", n, s.lies())
+	if n := tier.Stats().Refused; n != 1 || s.bodiesOnDisk() != 0 {
+		t.Errorf("%d refused, %d on disk", n, s.bodiesOnDisk())
 	}
 	if g := s.ask("GET /a"); g.status != 200 || len(s.origin.requests()) != 1 {
 		t.Errorf("%d after %d requests to the origin", g.status, len(s.origin.requests()))
@@ -168,13 +168,13 @@ func heads(t *testing.T, dir string) []string {
 }
 
 // A restart undoes no purge and no write.
-func TestDroppedStaysDropped(t *testing.T) {
+func TestDroppedAfterRestart(t *testing.T) {
 	f := func(name string, out func(*site), status string) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s, _ := newDiskSite(t, dir, func(a *asked) {
 				if strings.HasPrefix(a.head, "GET") {
-					give(a)
+					respondLong(a)
 				} else {
 					a.ok("", "Cache-Group-Invalidation: \"g\"")
 				}
@@ -189,7 +189,7 @@ func TestDroppedStaysDropped(t *testing.T) {
 			if soft := strings.Contains(name, "soft"); before != 1 || after != 0 && !soft || after != 1 && soft {
 				t.Errorf("%d heads before it, %d after", before, after)
 			}
-			s, _ = newDiskSite(t, dir, give)
+			s, _ = newDiskSite(t, dir, respondLong)
 			defer s.stop()
 			if g := s.ask("GET /a"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; "+status+"; ttl=") || len(g.body) != onDiskBody {
 				t.Errorf("%s", g.get("Cache-Status"))
@@ -233,7 +233,7 @@ func TestDamageOnDisk(t *testing.T) {
 		s, _ := newDiskSite(t, dir, func(a *asked) { a.ok(longBody(1_000_000), `ETag: "1"`) })
 		defer s.stop()
 		s.ask("GET /a")
-		spoil(t, dir, at)
+		damageBody(t, dir, at)
 		g := s.ask(line, fields...)
 		if g.cut != cut || s.store.DiskStats().Damaged != 1 {
 			t.Errorf("damage at %d: %d, %d bytes, cut %v, %+v", at, g.status, len(g.body), g.cut, s.store.DiskStats())
@@ -256,8 +256,8 @@ func TestDamageOnDisk(t *testing.T) {
 	f(999_999, "GET /a", []string{"Range: bytes=0-1,999990-"}, true)
 }
 
-// spoil changes one byte of the body on disk.
-func spoil(t *testing.T, dir string, at int64) {
+// damageBody changes one byte of the body on disk.
+func damageBody(t *testing.T, dir string, at int64) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "site", "*.body"))
 	if err != nil || len(names) != 1 {
@@ -274,9 +274,9 @@ func spoil(t *testing.T, dir string, at int64) {
 }
 
 // A body that was taken away by hand is fetched anew.
-func TestTakenFromDisk(t *testing.T) {
+func TestRemovedFromDisk(t *testing.T) {
 	dir := t.TempDir()
-	s, _ := newDiskSite(t, dir, give)
+	s, _ := newDiskSite(t, dir, respondLong)
 	defer s.stop()
 	s.ask("GET /a")
 	if err := os.RemoveAll(filepath.Join(dir, "site")); err != nil {
@@ -303,7 +303,7 @@ func TestHugeBody(t *testing.T) {
 	}
 	s, _ := newDiskSite(t, dir, huge)
 	before := heap()
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site")
 	c.same(t, block, hugeBody/len(block))
 	if grown := heap() - before; grown > 8<<20 {
@@ -317,7 +317,7 @@ func TestHugeBody(t *testing.T) {
 	defer s.stop()
 	before = heap()
 	for range 2 {
-		c := s.visit()
+		c := s.dial()
 		c.send("GET /a HTTP/1.1\nHost: site")
 		c.same(t, block, hugeBody/len(block))
 	}
@@ -341,7 +341,7 @@ func heap() int64 {
 }
 
 // same reads an answer whose body is block, repeated.
-func (c *visitor) same(t *testing.T, block []byte, times int) {
+func (c *client) same(t *testing.T, block []byte, times int) {
 	t.Helper()
 	if g := c.head(); g.status != 200 || g.get("Content-Length") != fmt.Sprint(times*len(block)) {
 		t.Fatalf("%d, %s", g.status, written(g.fields))

@@ -75,16 +75,16 @@ func TestFaultsLeaveFlights(t *testing.T) {
 
 // An origin that sends nothing, or stops in the middle, is given up after a time.
 func TestSilentOrigins(t *testing.T) {
-	f := func(say string, change func(*origin.TransportConfig), status int, body string, cut bool) {
+	f := func(response string, change func(*origin.TransportConfig), status int, body string, cut bool) {
 		t.Helper()
 		gate := make(chan struct{})
 		s := newSite(t, func(a *asked) {
-			a.respond(say)
+			a.respond(response)
 			<-gate
 		}, func(c *Config) { change(&c.Group.Transport) })
 		defer close(gate)
 		if g := s.ask("GET /a"); g.status != status || g.body != body || g.cut != cut {
-			t.Errorf("%q: %s", say, g)
+			t.Errorf("%q: %s", response, g)
 		}
 	}
 	const short = 20 * time.Millisecond
@@ -95,15 +95,15 @@ func TestSilentOrigins(t *testing.T) {
 
 // The request of a client that disconnects is given up if no other client wants its answer,
 // it cannot be stored, and it changes nothing.
-func TestWhoLeavesIsNotWorkedFor(t *testing.T) {
+func TestAbandonedRequestIsCanceled(t *testing.T) {
 	left := make(chan error, 1)
 	s := newSite(t, func(a *asked) {
 		_, err := a.conn.Read(make([]byte, 1))
 		left <- err
 	})
-	c := s.visit()
+	c := s.dial()
 	c.send("OPTIONS /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
-	until(t, func() bool { return len(s.origin.requests()) == 1 })
+	waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 	c.Close()
 	if err := <-left; err == nil {
 		t.Error("the origin was sent more")
@@ -154,7 +154,7 @@ func TestDrain(t *testing.T) {
 }
 
 // A no-store of one request does not mark the URL for others.
-func TestNoStoreOfOneMarksNothing(t *testing.T) {
+func TestNoStoreRequestDoesNotMark(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	s.ask("GET /a", "Cache-Control: no-store")
 	s.ask("GET /a", "Authorization: x")

@@ -33,15 +33,15 @@ func dripping(t *testing.T, head string) (s *site, more chan string) {
 const first10, last10 = "0123456789", "abcdefghij"
 
 // begin requests /a and reads the head of the answer.
-func (s *site) begin(fields ...string) (*visitor, *got) {
+func (s *site) begin(fields ...string) (*client, *got) {
 	s.t.Helper()
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
 	return c, c.head()
 }
 
 // read reads n bytes of a body.
-func (c *visitor) read(n int) string {
+func (c *client) read(n int) string {
 	c.t.Helper()
 	b := make([]byte, n)
 	if _, err := io.ReadFull(c.r, b); err != nil {
@@ -54,7 +54,7 @@ func (c *visitor) read(n int) string {
 // ranges.
 func TestFollowersDuringAFill(t *testing.T) {
 	s, more := dripping(t, "Content-Length: 20")
-	leader := s.visit()
+	leader := s.dial()
 	leader.send("GET /a HTTP/1.1\nHost: site")
 	more <- first10
 	if g := leader.head(); g.status != 200 || leader.read(10) != first10 {
@@ -72,9 +72,9 @@ func TestFollowersDuringAFill(t *testing.T) {
 	if beyond.rest(g, "GET"); g.status != 416 || g.get("Content-Range") != "bytes */20" {
 		t.Fatalf("a range behind the end: %s", g)
 	}
-	late := s.visit()
+	late := s.dial()
 	late.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=-3")
-	until(t, func() bool { return s.Stats().Joined == 4 })
+	waitFor(t, func() bool { return s.Stats().Joined == 4 })
 	// The first client disconnects, and the fill continues for the others.
 	leader.Close()
 	more <- last10
@@ -99,11 +99,11 @@ func TestCutForAll(t *testing.T) {
 	f := func(name, head, first string) {
 		t.Run(name, func(t *testing.T) {
 			s, more := dripping(t, head)
-			leader := s.visit()
+			leader := s.dial()
 			leader.send("GET /a HTTP/1.1\nHost: site")
 			more <- first
 			lead := leader.head()
-			var all []*visitor
+			var all []*client
 			var heads []*got
 			for range 9 {
 				c, g := s.begin()
@@ -121,7 +121,7 @@ func TestCutForAll(t *testing.T) {
 			if n := len(s.origin.requests()); n != 1 {
 				t.Errorf("%d requests at the origin", n)
 			}
-			c := s.visit()
+			c := s.dial()
 			c.send("GET /a HTTP/1.1\nHost: site")
 			more <- first
 			if g := c.head(); g.get("Age") != "" || len(s.origin.requests()) != 2 {
@@ -134,13 +134,13 @@ func TestCutForAll(t *testing.T) {
 }
 
 // A client that does not read does not delay others.
-func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
+func TestIdleReaderDoesNotDelayOthers(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<16)
 	s := newSite(t, func(a *asked) { a.ok(body) })
-	idle := s.visit()
+	idle := s.dial()
 	idle.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	idle.send("GET /a HTTP/1.1\nHost: site")
-	until(t, func() bool { return len(s.origin.requests()) == 1 })
+	waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 	if g := s.ask("GET /a"); g.body != body || len(s.origin.requests()) != 1 {
 		t.Fatalf("%d bytes, %d requests", len(g.body), len(s.origin.requests()))
 	}
@@ -148,16 +148,16 @@ func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
 
 // When all clients have disconnected, a fill that is nearly complete is completed and
 // stored.
-func TestFillGoesOnWithoutItsStarter(t *testing.T) {
+func TestFillContinuesWithoutClients(t *testing.T) {
 	s, more := dripping(t, "Content-Length: 20")
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site")
 	more <- first10
 	c.head()
 	c.Close()
 	more <- last10
 	more <- "end"
-	until(t, func() bool { return s.Stats().Stored == 1 })
+	waitFor(t, func() bool { return s.Stats().Stored == 1 })
 	if g := s.ask("GET /a"); g.body != first10+last10 || len(s.origin.requests()) != 1 {
 		t.Fatalf("%s, %d requests", g, len(s.origin.requests()))
 	}
@@ -177,25 +177,25 @@ func TestTooLargeToKeep(t *testing.T) {
 
 // Clients without any bytes of a body that ends before its first byte share one more
 // request. The first client gets the error.
-func TestWhoGotNothingAsksAnew(t *testing.T) {
-	const most = 5
+func TestRetryWithoutBytes(t *testing.T) {
+	const clients = 5
 	f := func(name string, then []string, body string) {
 		t.Run(name, func(t *testing.T) {
 			s, more := dripping(t, "Content-Length: 20")
-			leader := s.visit()
+			leader := s.dial()
 			leader.send("GET /a HTTP/1.1\nHost: site")
-			until(t, func() bool { return len(s.origin.requests()) == 1 })
-			all := make([]*visitor, most)
+			waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
+			all := make([]*client, clients)
 			for i := range all {
-				all[i] = s.visit()
+				all[i] = s.dial()
 				all[i].send("GET /a HTTP/1.1\nHost: site")
 			}
-			until(t, func() bool { return s.Stats().Joined == most })
+			waitFor(t, func() bool { return s.Stats().Joined == clients })
 			more <- "cut"
 			if g := leader.head(); g.status != 502 {
 				t.Fatalf("leader: %s", g)
 			}
-			until(t, func() bool { return s.Stats().Joined == 2*most-1 })
+			waitFor(t, func() bool { return s.Stats().Joined == 2*clients-1 })
 			for _, text := range then {
 				more <- text
 			}
@@ -208,7 +208,7 @@ func TestWhoGotNothingAsksAnew(t *testing.T) {
 			if n := len(s.origin.requests()); n != 2 {
 				t.Errorf("%d requests at the origin", n)
 			}
-			if n := s.metrics.by[telemetry.Coalesced].Value() + s.metrics.by[telemetry.Miss].Value(); n != most+1 {
+			if n := s.metrics.by[telemetry.Coalesced].Value() + s.metrics.by[telemetry.Miss].Value(); n != clients+1 {
 				t.Errorf("%d answers are counted", n)
 			}
 		})

@@ -34,7 +34,7 @@ func written(fields http1.Fields) string {
 	return b.String()
 }
 
-func TestWhatOriginsGet(t *testing.T) {
+func TestForwardedFields(t *testing.T) {
 	trust := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	f := func(fw Forwarding, client, head, out string) {
 		t.Helper()
@@ -127,7 +127,7 @@ Via: 1.1 kasoku-1
 `)
 }
 
-func TestConnectionNamesThatAreRefused(t *testing.T) {
+func TestRefusedConnectionNames(t *testing.T) {
 	f := func(value string, want bool) {
 		t.Helper()
 		var h connectionHeader
@@ -149,7 +149,7 @@ func TestConnectionNamesThatAreRefused(t *testing.T) {
 	f("", true)
 }
 
-func TestHop(t *testing.T) {
+func TestConnectionHeader(t *testing.T) {
 	f := func(upgrade, trailers bool, pairs ...string) {
 		t.Helper()
 		var h connectionHeader
@@ -188,7 +188,7 @@ func TestLoops(t *testing.T) {
 }
 
 // Via names the origin's version of HTTP, whether the answer is stored or not.
-func TestViaTellsVersionOfOrigin(t *testing.T) {
+func TestViaVersion(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		version := a.head[strings.Index(a.head, "/")+1:][:3]
 		a.respond("HTTP/" + version + " 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")

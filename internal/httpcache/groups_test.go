@@ -8,13 +8,13 @@ import (
 
 // A successful answer that names groups invalidates their members on the same host.
 func TestGroupsAreInvalidated(t *testing.T) {
-	f := func(name, method, say string, dropped ...string) {
+	f := func(name, method, response string, dropped ...string) {
 		t.Run(name, func(t *testing.T) {
 			groups := map[string]string{"/a": `"x", "y"`, "/b": `"y"`, "/c": `"z"`, "/d": "y", "/e": ""}
 			s := newSite(t, func(a *asked) {
 				path := strings.Fields(a.head)[1]
 				if !strings.HasPrefix(a.head, "GET ") {
-					a.respond(say)
+					a.respond(response)
 					return
 				}
 				a.ok("hello", "Cache-Groups: "+groups[path])
@@ -23,18 +23,18 @@ func TestGroupsAreInvalidated(t *testing.T) {
 			for _, p := range paths {
 				s.ask("GET " + p)
 			}
-			c := s.visit()
+			c := s.dial()
 			c.send(method + " /elsewhere HTTP/1.1\nHost: site\nContent-Length: 1\n\na")
 			c.rest(c.head(), "POST")
-			var gone []string
+			var refetched []string
 			for _, p := range paths {
 				before := len(s.origin.requests())
 				if s.ask("GET " + p); len(s.origin.requests()) > before {
-					gone = append(gone, p)
+					refetched = append(refetched, p)
 				}
 			}
-			if fmt.Sprint(gone) != fmt.Sprint(dropped) {
-				t.Errorf("dropped %v, want %v", gone, dropped)
+			if fmt.Sprint(refetched) != fmt.Sprint(dropped) {
+				t.Errorf("dropped %v, want %v", refetched, dropped)
 			}
 		})
 	}

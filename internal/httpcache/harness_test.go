@@ -93,10 +93,10 @@ type rawOrigin struct {
 	script func(*asked)
 	whole  func(*bufio.Reader, io.Writer) // if set, has a connection to itself
 
-	mu    sync.Mutex
-	heads []string // of the requests so far
-	conns map[net.Conn]struct{}
-	gone  sync.WaitGroup
+	mu      sync.Mutex
+	heads   []string // of the requests so far
+	conns   map[net.Conn]struct{}
+	serving sync.WaitGroup
 }
 
 // asked is a request that a rawOrigin has received.
@@ -114,7 +114,7 @@ func newRawOrigin(t testing.TB, o *rawOrigin) *rawOrigin {
 		t.Fatal(err)
 	}
 	o.ln, o.conns = ln, map[net.Conn]struct{}{}
-	o.gone.Go(func() {
+	o.serving.Go(func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
@@ -123,7 +123,7 @@ func newRawOrigin(t testing.TB, o *rawOrigin) *rawOrigin {
 			o.mu.Lock()
 			o.conns[c] = struct{}{}
 			o.mu.Unlock()
-			o.gone.Go(func() { o.serve(c) })
+			o.serving.Go(func() { o.serve(c) })
 		}
 	})
 	return o
@@ -138,7 +138,7 @@ func (o *rawOrigin) close() {
 		c.Close()
 	}
 	o.mu.Unlock()
-	o.gone.Wait()
+	o.serving.Wait()
 }
 
 // requests returns the heads of the requests so far.
@@ -235,21 +235,21 @@ func joined(fields []string) string {
 	return b.String()
 }
 
-// visitor is a connection to the site.
-type visitor struct {
+// client is a connection to the site.
+type client struct {
 	t testing.TB
 	net.Conn
 	r *bufio.Reader
 }
 
-func (s *site) visit() *visitor {
+func (s *site) dial() *client {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
-	return &visitor{s.t, c, bufio.NewReader(c)}
+	return &client{s.t, c, bufio.NewReader(c)}
 }
 
 // got is an answer as the client receives it.
@@ -268,7 +268,7 @@ func (g *got) String() string {
 }
 
 // send writes a request, its head with plain line ends.
-func (c *visitor) send(text string) {
+func (c *client) send(text string) {
 	c.t.Helper()
 	head, body, _ := strings.Cut(text, "\n\n")
 	if _, err := io.WriteString(c, strings.ReplaceAll(head, "\n", "\r\n")+"\r\n\r\n"+body); err != nil {
@@ -277,7 +277,7 @@ func (c *visitor) send(text string) {
 }
 
 // head reads the head of the next answer.
-func (c *visitor) head() *got {
+func (c *client) head() *got {
 	c.t.Helper()
 	line, err := c.r.ReadString('\n')
 	if err != nil {
@@ -301,7 +301,7 @@ func (c *visitor) head() *got {
 }
 
 // rest reads the body that belongs to g.
-func (c *visitor) rest(g *got, method string) *got {
+func (c *client) rest(g *got, method string) *got {
 	var b strings.Builder
 	switch {
 	case method == "HEAD" || g.status == 304 || g.status == 204 || g.status < 200:
@@ -320,7 +320,7 @@ func (c *visitor) rest(g *got, method string) *got {
 	return g
 }
 
-func (c *visitor) chunks(b *strings.Builder) bool {
+func (c *client) chunks(b *strings.Builder) bool {
 	for {
 		line, err := c.r.ReadString('\n')
 		if err != nil {
@@ -342,7 +342,7 @@ func (c *visitor) chunks(b *strings.Builder) bool {
 }
 
 // ask sends a request line with fields and returns the answer.
-func (c *visitor) ask(line string, fields ...string) *got {
+func (c *client) ask(line string, fields ...string) *got {
 	c.t.Helper()
 	c.send(line + " HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
 	method, _, _ := strings.Cut(line, " ")
@@ -357,7 +357,7 @@ func (c *visitor) ask(line string, fields ...string) *got {
 // ask is visitor.ask on a connection of its own.
 func (s *site) ask(line string, fields ...string) *got {
 	s.t.Helper()
-	c := s.visit()
+	c := s.dial()
 	defer c.Close()
 	return c.ask(line, fields...)
 }

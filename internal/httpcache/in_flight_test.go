@@ -17,37 +17,37 @@ import (
 // more. Bodies that are sent to them and no longer stored are taken out of the cache's
 // memory, and when they are half of it, fetched bodies are not held as a whole. All clients
 // get their answers.
-func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
+func TestMemoryOfSlowClients(t *testing.T) {
 	const clients, size, memory = 16, 8 << 20, 64 << 20
 	body := strings.Repeat("0123456789abcdef", size/16)
 	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = size })
-	lent := func() int64 { return s.Stats().InFlight }
-	held := func() int64 { return int64(s.space.Usage().Bytes) + s.Stats().Held + lent() }
-	var all []*visitor
+	inFlight := func() int64 { return s.Stats().InFlight }
+	held := func() int64 { return int64(s.space.Usage().Bytes) + s.Stats().Held + inFlight() }
+	var all []*client
 	var heads []*got
 	for i := range clients {
-		c := s.visit()
+		c := s.dial()
 		c.send(fmt.Sprintf("GET /%d HTTP/1.1\nHost: site", i))
 		all, heads = append(all, c), append(heads, c.head())
-		until(t, func() bool { return s.Stats().Running == 0 || lent() > memory/2 })
+		waitFor(t, func() bool { return s.Stats().Running == 0 || inFlight() > memory/2 })
 		// One body may be on its way when the memory runs out, and the windows of others.
-		if n, most := held(), int64(memory+size+clients*(1<<20+256<<10)); n > most && lent() > 0 {
-			t.Fatalf("with %d clients %d bytes are held; want at most %d", i+1, n, most)
+		if n, limit := held(), int64(memory+size+clients*(1<<20+256<<10)); n > limit && inFlight() > 0 {
+			t.Fatalf("with %d clients %d bytes are held; want at most %d", i+1, n, limit)
 		}
 		if i == memory/size-1 {
-			until(t, func() bool { s.space.Usage(); return lent() > memory/2 })
+			waitFor(t, func() bool { s.space.Usage(); return inFlight() > memory/2 })
 		}
 	}
-	until(t, func() bool { return int64(s.space.Usage().Reserved) >= lent() })
-	if u, st := s.space.Usage(), s.Stats(); lent() < memory/2 || lent() > memory+size || u.Bytes > u.Capacity || st.Held > clients/2*(1<<20+256<<10) {
-		t.Errorf("lent %d, flying %d, %+v", lent(), st.Held, u)
+	waitFor(t, func() bool { return int64(s.space.Usage().Reserved) >= inFlight() })
+	if u, st := s.space.Usage(), s.Stats(); inFlight() < memory/2 || inFlight() > memory+size || u.Bytes > u.Capacity || st.Held > clients/2*(1<<20+256<<10) {
+		t.Errorf("lent %d, flying %d, %+v", inFlight(), st.Held, u)
 	}
 	for i, c := range all {
 		if g := c.rest(heads[i], "GET"); g.status != 200 || g.body != body {
 			t.Errorf("client %d: %d with %d bytes", i, g.status, len(g.body))
 		}
 	}
-	until(t, func() bool { return lent() == 0 && s.space.Usage().Reserved == 0 && s.Stats().Running == 0 })
+	waitFor(t, func() bool { return inFlight() == 0 && s.space.Usage().Reserved == 0 && s.Stats().Running == 0 })
 	s.ask("GET /again")
 	if g := s.ask("GET /again"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
 		t.Errorf("nothing is kept any more: %s", g.get("Cache-Status"))
@@ -63,7 +63,7 @@ func wantPace(t *testing.T, l edge.Loan, want int64) {
 }
 
 // Every answer whose body may be removed from the store meanwhile has a loan.
-func TestStreamedAnswersAreLent(t *testing.T) {
+func TestStreamedAnswersHaveLoan(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(strings.Repeat("0123456789abcdef", 3<<16)) }, func(c *Config) { c.MaxObject = 8 << 20 })
 	f := func(request string, stored bool) {
 		t.Helper()
@@ -80,7 +80,7 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.store.Sweep()
-			until(t, func() bool { return loan.Pace() >= 3<<20/store.DrainSeconds })
+			waitFor(t, func() bool { return loan.Pace() >= 3<<20/store.DrainSeconds })
 			s.store.SetLimits(store.Limits{MaxObject: 8 << 20})
 		}
 		x.Reply.Reset()
@@ -95,8 +95,8 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 }
 
 // A body that was passed to Finished is counted while it is sent.
-func TestSettledAnswersAreLent(t *testing.T) {
-	f := func(length int, lent bool) {
+func TestFinishedAnswersHaveLoan(t *testing.T) {
+	f := func(length int, inFlight bool) {
 		t.Helper()
 		body := strings.Repeat("x", length)
 		p := newPlanner(t, func(a *asked) { a.ok(body) })
@@ -106,7 +106,7 @@ func TestSettledAnswersAreLent(t *testing.T) {
 		if s := <-p.settled; s.Whole != (length <= maxOutcomeBody) || string(x.Reply.Body) != body {
 			t.Errorf("settled as a whole: %v; %d bytes of %d sent", s.Whole, len(x.Reply.Body), length)
 		}
-		if n := p.Stats().InFlight; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, maxOutcomeBody+1)) || !lent && n != 0 {
+		if n := p.Stats().InFlight; (x.Reply.Loan != nil) != inFlight || inFlight && n < int64(min(length, maxOutcomeBody+1)) || !inFlight && n != 0 {
 			t.Errorf("%d bytes of %d are lent", n, length)
 		}
 		x.Reply.Reset()

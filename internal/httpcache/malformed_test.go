@@ -10,10 +10,10 @@ import (
 // TestMalformedAnswers lets an origin send invalid answers, and valid ones for comparison,
 // and checks with a second request which are stored.
 func TestMalformedAnswers(t *testing.T) {
-	f := func(name, say, want string, stored bool, after ...func(net.Conn)) {
+	f := func(name, response, want string, stored bool, after ...func(net.Conn)) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
-				a.raw(say)
+				a.raw(response)
 				for _, f := range after {
 					f(a.conn)
 				}
@@ -103,7 +103,7 @@ func TestMalformedAnswers(t *testing.T) {
 }
 
 // A body until the end of the connection is not whole if the connection is reset.
-func TestResetIsNoEnd(t *testing.T) {
+func TestResetIsNotEndOfBody(t *testing.T) {
 	taken := make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=600\n\nhello")
@@ -113,7 +113,7 @@ func TestResetIsNoEnd(t *testing.T) {
 		}
 		a.conn.Close()
 	})
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site")
 	g := c.head()
 	for want := "5\r\nhello\r\n"; want != ""; want = want[1:] {
@@ -136,7 +136,7 @@ func TestInterimAnswersAreNotStored(t *testing.T) {
 		a.respond("HTTP/1.1 103 Early Hints\nLink: </a.css>\nConnection: X-Hop\nX-Hop: 1\n\n")
 		a.ok("hello")
 	})
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site")
 	if g := c.head(); g.status != 103 || g.get("Link") != "</a.css>" || g.get("X-Hop") != "" {
 		t.Fatalf("first: %s", g)
@@ -148,7 +148,7 @@ func TestInterimAnswersAreNotStored(t *testing.T) {
 	if g := c.rest(c.head(), "GET"); g.status != 200 || g.get("Age") == "" {
 		t.Fatalf("hit: %s", g)
 	}
-	old := s.visit()
+	old := s.dial()
 	old.send("GET /b HTTP/1.0\nHost: site")
 	if g := old.rest(old.head(), "GET"); g.status != 200 || g.body != "hello" {
 		t.Fatalf("HTTP/1.0: %s", g)

@@ -18,17 +18,17 @@ func rangeOf(head string) string {
 // The origin is asked once for any number of requests for the same range, and all get the
 // bytes as they arrive.
 func TestOneRequestForARange(t *testing.T) {
-	const most = 200
+	const clients = 200
 	part := "HTTP/1.1 206 Partial Content\nETag: \"1\"\nContent-Range: bytes 2-5/10\n%s\n\n"
-	f := func(name, say string, status int, body, contentRange string, change ...func(*Config)) {
+	f := func(name, response string, status int, body, contentRange string, change ...func(*Config)) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				<-gate
-				a.respond(say)
+				a.respond(response)
 			}, change...)
-			opens(t, gate, func() bool { return s.Stats().Joined == most-1 })
-			for i, g := range s.crowd(most, "GET /a", "Range: bytes=2-5") {
+			closeWhen(t, gate, func() bool { return s.Stats().Joined == clients-1 })
+			for i, g := range s.crowd(clients, "GET /a", "Range: bytes=2-5") {
 				if g.status != status || g.body != body || g.cut || g.get("Content-Range") != contentRange {
 					t.Fatalf("visitor %d: %s", i, g)
 				}
@@ -59,12 +59,12 @@ func TestRangesOfTheirOwn(t *testing.T) {
 				a.respond(fmt.Sprintf("HTTP/1.1 206 Partial Content\nETag: \"1\"\nCache-Control: %s\nContent-Range: bytes %d-%d/10\nContent-Length: %d\n\n%s",
 					control, from, to, to-from+1, "0123456789"[from:to+1]))
 			})
-			all := make([]*visitor, len(asks))
+			all := make([]*client, len(asks))
 			for i, ask := range asks {
-				all[i] = s.visit()
+				all[i] = s.dial()
 				all[i].send("GET /a HTTP/1.1\nHost: site\n" + ask)
 			}
-			until(t, func() bool { return len(s.origin.requests())+int(s.Stats().Joined) == len(asks) })
+			waitFor(t, func() bool { return len(s.origin.requests())+int(s.Stats().Joined) == len(asks) })
 			close(gate)
 			for i, c := range all {
 				var from, to int
@@ -89,7 +89,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 }
 
 // A part that was not requested is forwarded, and stored under its own range.
-func TestAnotherPartThanAskedFor(t *testing.T) {
+func TestOtherPartThanRequested(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-4/10\nContent-Length: 5\n\n01234")
 	})
@@ -105,7 +105,7 @@ func TestAnotherPartThanAskedFor(t *testing.T) {
 
 // A request for the whole does not use a part, and one for a range uses the stored part that
 // contains it, in whichever order parts were stored.
-func TestPartsAreNoWhole(t *testing.T) {
+func TestPartIsNotUsedAsWhole(t *testing.T) {
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		switch rangeOf(a.head) {
@@ -118,9 +118,9 @@ func TestPartsAreNoWhole(t *testing.T) {
 			a.respond("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 8-9/10\nContent-Length: 2\n\n89")
 		}
 	})
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=0-1")
-	until(t, func() bool { return len(s.origin.requests()) == 1 })
+	waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 	if g := s.ask("GET /a"); g.status != 200 || g.body != "0123456789" {
 		t.Errorf("the whole: %s", g)
 	}

@@ -14,19 +14,19 @@ import (
 
 // A successful unsafe method invalidates its target and the URLs that its answer names.
 func TestUnsafeMethods(t *testing.T) {
-	f := func(name, line, say string, dropped ...string) {
+	f := func(name, line, response string, dropped ...string) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				if strings.HasPrefix(a.head, "GET ") {
 					a.ok("hello")
 					return
 				}
-				a.respond(say)
+				a.respond(response)
 			})
 			for _, path := range []string{"/a", "/b", "/c"} {
 				s.ask("GET " + path)
 			}
-			c := s.visit()
+			c := s.dial()
 			c.send(line + " HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
 			c.rest(c.head(), "POST")
 			asked := len(s.origin.requests())
@@ -53,17 +53,17 @@ func TestUnsafeMethods(t *testing.T) {
 
 // The answer to a POST that is the URI's own representation answers a GET.
 func TestPostIsStored(t *testing.T) {
-	f := func(name, say string, requests int) {
+	f := func(name, response string, requests int) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				if strings.HasPrefix(a.head, "GET ") {
 					a.ok("older")
 					return
 				}
-				a.respond(say)
+				a.respond(response)
 			})
 			s.ask("GET /a")
-			c := s.visit()
+			c := s.dial()
 			c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
 			if g := c.rest(c.head(), "POST"); g.body != "newer" {
 				t.Fatalf("POST: %s", g)
@@ -98,7 +98,7 @@ func TestBodiesStreamBothWays(t *testing.T) {
 		io.WriteString(w, "3\r\ntwo\r\n0\r\n\r\n")
 		turn <- string(b)
 	})
-	c := s.visit()
+	c := s.dial()
 	c.send("POST /a HTTP/1.1\nHost: site\nTransfer-Encoding: chunked")
 	io.WriteString(c, "5\r\nhello\r\n")
 	if got := <-turn; got != "5\r\nhello\r\n" {
@@ -149,7 +149,7 @@ func TestTrailersOfSharedAnswers(t *testing.T) {
 	with, _ := s.begin("TE: trailers")
 	without, _ := s.begin()
 	close(gate)
-	for c, want := range map[*visitor]string{
+	for c, want := range map[*client]string{
 		leader: "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", with: "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", without: "5\r\nhello\r\n0\r\n\r\n",
 	} {
 		if got := c.read(len(want)); got != want {
@@ -166,18 +166,18 @@ func TestTrailersOfSharedAnswers(t *testing.T) {
 
 // A waiting client gets the trailers also if the answer is complete when it begins to read.
 func TestTrailersOfWholeAnswers(t *testing.T) {
-	const most = 20
+	const clients = 20
 	gate := make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		<-gate
 		a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
 	})
-	all := make([]*visitor, most)
+	all := make([]*client, clients)
 	for i := range all {
-		all[i] = s.visit()
+		all[i] = s.dial()
 		all[i].send("GET /a HTTP/1.1\nHost: site\nTE: trailers")
 	}
-	until(t, func() bool { return s.Stats().Joined == most-1 })
+	waitFor(t, func() bool { return s.Stats().Joined == clients-1 })
 	close(gate)
 	const want = "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n"
 	for i, c := range all {
@@ -200,7 +200,7 @@ func TestUpgrade(t *testing.T) {
 		io.WriteString(w, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nready")
 		io.Copy(w, r)
 	})
-	c := s.visit()
+	c := s.dial()
 	c.send("GET /a HTTP/1.1\nHost: site\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Key: y")
 	g := c.head()
 	if g.status != 101 || g.get("Upgrade") != "websocket" || g.get("Sec-WebSocket-Accept") != "x" || g.get("Connection") != "Upgrade" {
@@ -227,7 +227,7 @@ func TestUpgrade(t *testing.T) {
 // An origin that does not switch has its answer passed on.
 func TestUpgradeRefused(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.respond("HTTP/1.1 426 Upgrade Required\nContent-Length: 2\n\nno") })
-	c := s.visit()
+	c := s.dial()
 	for range 2 {
 		if g := c.ask("GET /a", "Connection: Upgrade", "Upgrade: websocket"); g.status != 426 || g.body != "no" {
 			t.Fatalf("%s", g)
@@ -255,10 +255,10 @@ func TestRefusals(t *testing.T) {
 func TestServicePurges(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello", "Surrogate-Key: one two") })
 	path := func() string { s.ask("GET /a?b"); return fmt.Sprint(len(s.origin.requests())) }
-	f := func(r admin.PurgeRequest, said, requests string) {
+	f := func(r admin.PurgeRequest, dropped, requests string) {
 		t.Helper()
 		result, err := s.Purge(t.Context(), r)
-		if err != nil || result.Dropped != said {
+		if err != nil || result.Dropped != dropped {
 			t.Fatalf("%+v: %q, %v", r, result.Dropped, err)
 		}
 		if got := path(); got != requests {

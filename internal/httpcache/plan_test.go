@@ -68,7 +68,7 @@ func (p *planner) Serve(x *edge.Exchange) {
 	p.Service.Read(x, plan)
 }
 
-func (p *planner) dies(where string) {
+func (p *planner) failAt(where string) {
 	if p.panics == where {
 		panic("a planned fault")
 	}
@@ -77,23 +77,23 @@ func (p *planner) dies(where string) {
 // Fill implements Filler.
 func (p *planner) Fill() *Fill {
 	p.fills.Add(1)
-	p.dies("fill")
+	p.failAt("fill")
 	return &Fill{
 		Tags: []cache.Tag{theTag}, StarterOnly: p.alone,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
-			p.dies("ask")
+			p.failAt("ask")
 			in, f := p.Service.Ask(ctx, q, &balance.Choice{})
 			return in, !p.discard, f
 		},
 		Admit: func(status int, fields http1.Fields) Admission {
-			p.dies("admit")
+			p.failAt("admit")
 			if p.admits != nil {
 				return p.admits(status, fields)
 			}
 			return Admission{Fields: fields, Store: true}
 		},
 		CheckBody: func(b *store.Body) bool {
-			p.dies("sound")
+			p.failAt("sound")
 			return p.sound == nil || p.sound(b)
 		},
 	}
@@ -163,8 +163,8 @@ func TestPlanTags(t *testing.T) {
 	p.asked("in all", 3)
 }
 
-// TestPlanMade shows the validators that Kasoku makes.
-func TestPlanMade(t *testing.T) {
+// TestPlanSynthesizedValidator shows the validators that Kasoku makes.
+func TestPlanSynthesizedValidator(t *testing.T) {
 	for name, length := range map[string]int{"short": 5000, "long": maxEarly + 5000} {
 		t.Run(name, func(t *testing.T) {
 			var body atomic.Value
@@ -209,8 +209,8 @@ func (p *planner) stored() *store.Object {
 	return p.store.Find(&store.Query{Key: []byte(p.key), Options: planOptions}).Object
 }
 
-// TestPlanMadeUnannounced checks that a 304 to an unconditional request is not an answer.
-func TestPlanMadeUnannounced(t *testing.T) {
+// TestPlanUnrequested304 checks that a 304 to an unconditional request is not an answer.
+func TestPlanUnrequested304(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		if a.n > 1 {
 			a.respond("HTTP/1.1 304 Not Modified\n\n")
@@ -248,8 +248,8 @@ func TestPlanNotStored(t *testing.T) {
 	f("unsound", "stored", func(p *planner) { p.sound = func(*store.Body) bool { return false } })
 }
 
-// TestPlanOwn checks fields for the client that caused the fetch only.
-func TestPlanOwn(t *testing.T) {
+// TestPlanClientFields checks fields for the client that caused the fetch only.
+func TestPlanClientFields(t *testing.T) {
 	var body atomic.Value
 	body.Store("hello")
 	p := newPlanner(t, answering(&body))
@@ -270,7 +270,7 @@ func TestPlanPost(t *testing.T) {
 		a.respond("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n\n" + text)
 	})
 	p.post = true
-	c := p.visit()
+	c := p.dial()
 	for i, how := range []string{"fwd=uri-miss; stored", "hit"} {
 		c.send("POST /q HTTP/1.1\nHost: site\nContent-Length: 2\nIf-None-Match: *\n\n{}")
 		g := c.rest(c.head(), "POST")
@@ -310,9 +310,9 @@ func TestPlanCut(t *testing.T) {
 	}
 }
 
-// TestFaultLetsOriginGo checks that a panic during the judgment of an answer leaks no
+// TestFaultClosesOriginConnection checks that a panic during the judgment of an answer leaks no
 // connection to the origin.
-func TestFaultLetsOriginGo(t *testing.T) {
+func TestFaultClosesOriginConnection(t *testing.T) {
 	left := make(chan error, 1)
 	p := newPlanner(t, func(a *asked) {
 		if a.n > 1 {
@@ -335,9 +335,9 @@ func TestFaultLetsOriginGo(t *testing.T) {
 func TestPlanSince(t *testing.T) {
 	var late atomic.Int64
 	p := newPlanner(t, nil)
-	release, came := make(chan struct{}), make(chan struct{}, 3)
+	release, received := make(chan struct{}), make(chan struct{}, 3)
 	p.origin.script = func(a *asked) {
-		came <- struct{}{}
+		received <- struct{}{}
 		<-release
 		a.respond("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"1\"\n\nhello")
 	}
@@ -346,10 +346,10 @@ func TestPlanSince(t *testing.T) {
 	}))
 	answers := make(chan *got, 3)
 	go func() { answers <- p.ask("GET /") }()
-	<-came
+	<-received
 	late.Store(p.space.Cache().Now() + int64(time.Hour))
 	go func() { answers <- p.ask("GET /") }()
-	<-came
+	<-received
 	close(release)
 	for range 2 {
 		if g := <-answers; g.status != 200 || g.body != "hello" {
@@ -358,9 +358,9 @@ func TestPlanSince(t *testing.T) {
 	}
 }
 
-// TestPlanAlone checks which requests get an answer that may not be stored: waiting ones
+// TestPlanStarterOnly checks which requests get an answer that may not be stored: waiting ones
 // too, except with StarterOnly.
-func TestPlanAlone(t *testing.T) {
+func TestPlanStarterOnly(t *testing.T) {
 	f := func(what string, alone bool, requests int) {
 		t.Run(what, func(t *testing.T) {
 			p := newPlanner(t, nil)
@@ -372,9 +372,9 @@ func TestPlanAlone(t *testing.T) {
 			}
 			answers := make(chan *got, 2)
 			go func() { answers <- p.ask("GET /") }()
-			until(t, func() bool { return len(p.origin.requests()) == 1 })
+			waitFor(t, func() bool { return len(p.origin.requests()) == 1 })
 			go func() { answers <- p.ask("GET /") }()
-			until(t, func() bool { return p.Stats().Joined == 1 })
+			waitFor(t, func() bool { return p.Stats().Joined == 1 })
 			close(release)
 			for range 2 {
 				if g := <-answers; g.status != 200 || g.body != "hello" {
@@ -388,8 +388,8 @@ func TestPlanAlone(t *testing.T) {
 	f("for one", true, 2)
 }
 
-// TestPassageSettles checks that Finished is called before the client is answered.
-func TestPassageSettles(t *testing.T) {
+// TestPassThroughFinished checks that Finished is called before the client is answered.
+func TestPassThroughFinished(t *testing.T) {
 	p := newPlanner(t, func(a *asked) {
 		switch {
 		case strings.Contains(a.head, "/whole"):

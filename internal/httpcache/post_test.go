@@ -19,7 +19,7 @@ func TestPostOvertaken(t *testing.T) {
 		a.ok("read")
 	})
 	s.ask("GET /a")
-	c := s.visit()
+	c := s.dial()
 	c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
 	c.rest(c.head(), "POST")
 	if g := s.ask("GET /a"); g.body != "read" || len(s.origin.requests()) != 3 {

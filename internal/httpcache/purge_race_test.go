@@ -9,17 +9,17 @@ import (
 
 // A purge by a tag during a request to the origin affects the response made from the one
 // with the tag, even if the answer has removed the tag.
-func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
+func TestPurgeOfRemovedTag(t *testing.T) {
 	const part = "HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 0-1/5\nContent-Length: 2\nSurrogate-Key: old\n\nhe"
 	f := func(name, first, second, line string, fields ...string) {
 		t.Run(name, func(t *testing.T) {
-			came, gate := make(chan struct{}), make(chan struct{})
+			received, gate := make(chan struct{}), make(chan struct{})
 			s := newSite(t, func(a *asked) {
 				switch a.n {
 				case 1:
 					a.respond(first)
 				case 2:
-					came <- struct{}{}
+					received <- struct{}{}
 					<-gate
 					a.respond(second)
 				default:
@@ -27,9 +27,9 @@ func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
 				}
 			})
 			s.ask("GET /a", fields...)
-			c := s.visit()
+			c := s.dial()
 			c.send(line + " /a HTTP/1.1\nHost: site")
-			<-came
+			<-received
 			if err := s.store.Purge(store.Purge{Selector: purge.By(purge.Tag, "old")}); err != nil {
 				t.Fatal(err)
 			}

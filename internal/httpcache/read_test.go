@@ -150,16 +150,16 @@ func TestOriginFails(t *testing.T) {
 			}
 		})
 	}
-	const said = "Gateway Timeout: the origin ended the connection without an answer\n"
+	const timeoutBody = "Gateway Timeout: the origin ended the connection without an answer\n"
 	f("nothing stored, no answer", "", died, 502, "Bad Gateway: the origin ended the connection without an answer\n", "")
 	f("nothing stored, 503", "", broken, 503, "bad", "kasoku; fwd=uri-miss")
 	f("no answer", ", public", died, 200, "hello", "kasoku; fwd=stale; detail=disconnected")
 	f("503", ", public", broken, 503, "bad", "kasoku; fwd=stale; detail=no-freshness")
 	f("503 that is fresh", ", public", fresh, 503, "bad", "kasoku; fwd=stale; detail=origin-error; ttl=")
 	f("503, stale-if-error", ", stale-if-error=600", broken, 200, "hello", "kasoku; fwd=stale; detail=stale-if-error")
-	f("no answer, must-revalidate", ", must-revalidate", died, 504, said, "")
-	f("no answer, s-maxage", ", s-maxage=60", died, 504, said, "")
-	f("no answer, proxy-revalidate", ", proxy-revalidate", died, 504, said, "")
+	f("no answer, must-revalidate", ", must-revalidate", died, 504, timeoutBody, "")
+	f("no answer, s-maxage", ", s-maxage=60", died, 504, timeoutBody, "")
+	f("no answer, proxy-revalidate", ", proxy-revalidate", died, 504, timeoutBody, "")
 }
 
 func TestOnlyIfCached(t *testing.T) {
@@ -171,7 +171,7 @@ func TestOnlyIfCached(t *testing.T) {
 }
 
 // The answer to a forwarded HEAD updates the stored response.
-func TestHeadTells(t *testing.T) {
+func TestHeadUpdatesStored(t *testing.T) {
 	f := func(name, head string, requests int, field string, fields ...string) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
@@ -208,20 +208,20 @@ func TestHeadTells(t *testing.T) {
 // others and adds nothing.
 func TestOneUsersValidation(t *testing.T) {
 	choice := asByDefault
-	f := func(say, want string, fields ...string) {
+	f := func(response, want string, fields ...string) {
 		t.Helper()
 		s := newSite(t, func(a *asked) {
 			if a.n == 1 {
 				a.ok("hello", `ETag: "1"`, "X-A: all")
 				return
 			}
-			a.respond(say)
+			a.respond(response)
 		}, choice)
 		s.ask("GET /a")
 		s.ask("GET /a", append([]string{"Cache-Control: no-cache"}, fields...)...)
 		g := s.ask("GET /a")
 		if n := len(s.origin.requests()); n != 2 || g.body != "hello" || g.get("X-A")+g.get("Set-Cookie") != want {
-			t.Errorf("%s %q: %d requests, then %s", say, fields, n, g)
+			t.Errorf("%s %q: %d requests, then %s", response, fields, n, g)
 		}
 	}
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nX-A: new\n\n", "new")
@@ -237,7 +237,7 @@ func TestOneUsersValidation(t *testing.T) {
 
 // Client directives are ignored, and cookies bypass the cache, where the configuration
 // requires it.
-func TestClientsChoices(t *testing.T) {
+func TestClientDirectives(t *testing.T) {
 	f := func(change func(*policy.Options), field string, requests int) {
 		t.Helper()
 		s := newSite(t, func(a *asked) { a.ok("hello") }, func(c *Config) { change(&c.Policy) })

@@ -111,7 +111,7 @@ func (k *keyedSite) had() string {
 // TestByKey checks that the filler alone decides whether waiters share an answer, whatever
 // its caching directives are, and that nothing is stored.
 func TestByKey(t *testing.T) {
-	const most = 100
+	const clients = 100
 	f := func(name, head string, does kept, requests int, how, after string) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
@@ -122,9 +122,9 @@ func TestByKey(t *testing.T) {
 				a.respond("HTTP/1.1 " + head + "\nContent-Length: 5\n\nhello")
 			})
 			k.kept = does
-			opens(t, gate, func() bool { return k.Stats().Joined == most-1 })
+			closeWhen(t, gate, func() bool { return k.Stats().Joined == clients-1 })
 			shared := 0
-			for _, g := range k.crowd(most, "GET /a", "Cache-Control: no-cache", "Cookie: a=b") {
+			for _, g := range k.crowd(clients, "GET /a", "Cache-Control: no-cache", "Cookie: a=b") {
 				if g.body != "hello" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; fwd=miss") {
 					t.Fatal(g)
 				}
@@ -134,10 +134,10 @@ func TestByKey(t *testing.T) {
 					t.Fatal(s)
 				}
 			}
-			if n := len(k.origin.requests()); n != requests || shared != most-requests {
+			if n := len(k.origin.requests()); n != requests || shared != clients-requests {
 				t.Errorf("%d requests at the origin, %d shared", n, shared)
 			}
-			until(t, func() bool { return k.Stats().Running == 0 })
+			waitFor(t, func() bool { return k.Stats().Running == 0 })
 			if st := k.Stats(); st.Stored != 0 || k.had() != after {
 				t.Errorf("its owner has %q; %+v", k.had(), st)
 			}
@@ -151,13 +151,13 @@ func TestByKey(t *testing.T) {
 	f("error", "500 Oops", all, 1, "stored", "500 hello")
 	f("redirect", "302 Found\nLocation: /b", all, 1, "stored", "302 hello")
 	f("shared and not stored", "200 OK", kept{share: true, why: policy.NowhereToStore}, 1, "detail=store-off", "200 hello")
-	f("neither", "200 OK\nCache-Control: max-age=60", kept{why: policy.SetsCookie}, most, "detail=set-cookie", "")
+	f("neither", "200 OK\nCache-Control: max-age=60", kept{why: policy.SetsCookie}, clients, "detail=set-cookie", "")
 }
 
-// TestOneRequestForLateOnes checks that the origin gets one request for all clients, late
+// TestOneRequestForLateClients checks that the origin gets one request for all clients, late
 // ones included.
-func TestOneRequestForLateOnes(t *testing.T) {
-	const most = 1000
+func TestOneRequestForLateClients(t *testing.T) {
+	const clients = 1000
 	f := func(name, head string, requests int, body string) {
 		t.Run(name, func(t *testing.T) {
 			k := newKeyed(t, func(a *asked) {
@@ -168,12 +168,12 @@ func TestOneRequestForLateOnes(t *testing.T) {
 				a.respond("HTTP/1.1 " + head + "\n\nhello")
 			})
 			k.arrived.Store(k.space.Cache().Now())
-			for _, g := range k.crowd(most, "GET /a") {
+			for _, g := range k.crowd(clients, "GET /a") {
 				if g.body != body || g.cut {
 					t.Fatal(g)
 				}
 			}
-			until(t, func() bool { return k.Stats().Running == 0 })
+			waitFor(t, func() bool { return k.Stats().Running == 0 })
 			if g := k.ask("GET /a"); g.body != body {
 				t.Error(g)
 			}
@@ -186,9 +186,9 @@ func TestOneRequestForLateOnes(t *testing.T) {
 	f("error", "503 Oops\nContent-Length: 5", 1, "hello")
 }
 
-// TestFaultForLateOnes checks that all waiters and late requests get a fault, after one more
+// TestFaultForLateClients checks that all waiters and late requests get a fault, after one more
 // attempt for all except the starter.
-func TestFaultForLateOnes(t *testing.T) {
+func TestFaultForLateClients(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.conn.Close() })
 	k.arrived.Store(k.space.Cache().Now())
 	for _, g := range k.crowd(200, "GET /a") {
@@ -196,7 +196,7 @@ func TestFaultForLateOnes(t *testing.T) {
 			t.Fatal(g)
 		}
 	}
-	until(t, func() bool { return k.Stats().Running == 0 })
+	waitFor(t, func() bool { return k.Stats().Running == 0 })
 	flights := k.Stats().Flights
 	if g := k.ask("GET /a"); g.status != 502 || flights > 2 || k.Stats().Flights > 2 {
 		t.Errorf("%s; %d flights, then %d", g, flights, k.Stats().Flights)
@@ -213,7 +213,7 @@ func TestRememberedAnswer(t *testing.T) {
 		if g.status != 404 || g.body != "none" || g.get("Cache-Status") != "kasoku; "+how {
 			t.Errorf("%d: %s", i, g)
 		}
-		until(t, func() bool { return k.Stats().Running == 0 })
+		waitFor(t, func() bool { return k.Stats().Running == 0 })
 	}
 	if n := len(k.origin.requests()); n != 1 {
 		t.Errorf("%d requests at the origin", n)
@@ -221,7 +221,7 @@ func TestRememberedAnswer(t *testing.T) {
 }
 
 // A fault of the service's own, when all have their answer, changes nothing.
-func TestPanicAfterwards(t *testing.T) {
+func TestPanicInOnBody(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.ok("hello") })
 	f := (&originFetch{svc: k.Service}).guarded(func(*store.Body) { panic("a planned fault") })
 	f(nil)
@@ -244,7 +244,7 @@ func TestRefreshByKey(t *testing.T) {
 		}
 	}
 	close(gate)
-	until(t, func() bool { return k.had() == "200 hello" })
+	waitFor(t, func() bool { return k.had() == "200 hello" })
 	heads := k.origin.requests()
 	if len(heads) != 1 || !strings.HasPrefix(heads[0], "GET /a?x=1 ") || strings.Contains(heads[0], "If-None-Match") || k.begun.Load() != 1 {
 		t.Errorf("%d begun: %q", k.begun.Load(), heads)
@@ -259,5 +259,5 @@ func TestRefreshThatIsCut(t *testing.T) {
 	})
 	k.refresh = true
 	k.ask("GET /a")
-	until(t, func() bool { return k.had() == "nothing" })
+	waitFor(t, func() bool { return k.had() == "nothing" })
 }

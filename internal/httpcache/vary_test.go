@@ -21,7 +21,7 @@ func value(head, name string) string {
 
 // An answer varies by the fields that its origin got. A client that sends fields which are
 // forwarded differently cannot leave its answer to others.
-func TestChosenByWhatOriginGot(t *testing.T) {
+func TestVaryByForwardedFields(t *testing.T) {
 	const trusted, other, third = "10.0.0.1:5", "192.0.2.1:5", "192.0.2.2:5"
 	// Each request is its client's address and its fields; want are the answers.
 	f := func(field string, want []string, requests ...string) {
@@ -162,7 +162,7 @@ func TestHostAsInTheKey(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(value(a.head, "Host")) })
 	f := func(line, host, want string) {
 		t.Helper()
-		c := s.visit()
+		c := s.dial()
 		c.send(line + " HTTP/1.1\nHost: " + host)
 		if g := c.rest(c.head(), "GET"); g.body != want {
 			t.Errorf("%s of %s got %q; want %q", line, host, g.body, want)
@@ -175,21 +175,21 @@ func TestHostAsInTheKey(t *testing.T) {
 }
 
 // Only requests that the origin would get alike share a flight.
-func TestFlightsByWhatOriginGets(t *testing.T) {
-	came, gate := make(chan struct{}, 9), make(chan struct{})
+func TestFlightPerForwardedRequest(t *testing.T) {
+	received, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n > 1 {
-			came <- struct{}{}
+			received <- struct{}{}
 			<-gate
 		}
 		a.ok(value(a.head, "X-Lang"), "Vary: X-Lang")
 	})
 	s.ask("GET /a", "X-Lang: en")
-	bad, good := s.visit(), s.visit()
+	bad, good := s.dial(), s.dial()
 	bad.send("GET /a HTTP/1.1\nHost: site\nX-Lang: de\nConnection: X-Lang")
-	<-came
+	<-received
 	good.send("GET /a HTTP/1.1\nHost: site\nX-Lang: de")
-	<-came
+	<-received
 	close(gate)
 	if g := bad.rest(bad.head(), "GET"); g.body != "nothing" {
 		t.Error(g)

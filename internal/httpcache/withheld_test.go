@@ -24,17 +24,17 @@ func asByDefault(*Config) {}
 func TestCookieIsNotForWaiters(t *testing.T) {
 	f := func(framed string) {
 		t.Helper()
-		came, gate := make(chan struct{}, 9), make(chan struct{})
+		received, gate := make(chan struct{}, 9), make(chan struct{})
 		s := newSite(t, func(a *asked) {
-			came <- struct{}{}
+			received <- struct{}{}
 			<-gate
 			a.raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nSet-Cookie: id=%d\r\n", a.n) + framed)
 		})
-		alice, bob := s.visit(), s.visit()
+		alice, bob := s.dial(), s.dial()
 		alice.send("GET /a HTTP/1.1\nHost: site\n")
-		<-came
+		<-received
 		bob.send("GET /a HTTP/1.1\nHost: site\n")
-		until(t, func() bool { return s.Stats().Joined == 1 })
+		waitFor(t, func() bool { return s.Stats().Joined == 1 })
 		close(gate)
 		first := alice.rest(alice.head(), "GET")
 		second := bob.rest(bob.head(), "GET")
@@ -77,25 +77,25 @@ func TestWithheldFields(t *testing.T) {
 	s.ask("GET /a").forAll(t, "a hit after a HEAD")
 }
 
-func TestWithheldFromWhoWaits(t *testing.T) {
-	f := func(say string, fields ...string) {
+func TestWithheldFromWaiters(t *testing.T) {
+	f := func(response string, fields ...string) {
 		t.Helper()
-		came, gate := make(chan struct{}, 9), make(chan struct{})
+		received, gate := make(chan struct{}, 9), make(chan struct{})
 		s := newSite(t, func(a *asked) {
-			came <- struct{}{}
+			received <- struct{}{}
 			<-gate
-			a.raw(strings.ReplaceAll(say, "\n", "\r\n"))
+			a.raw(strings.ReplaceAll(response, "\n", "\r\n"))
 		}, strip)
-		alice, bob := s.visit(), s.visit()
+		alice, bob := s.dial(), s.dial()
 		alice.send("GET /a HTTP/1.1\nHost: site")
-		<-came
+		<-received
 		bob.send("GET /a HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
-		until(t, func() bool { return s.Stats().Joined == 1 })
+		waitFor(t, func() bool { return s.Stats().Joined == 1 })
 		close(gate)
 		if g := alice.rest(alice.head(), "GET"); g.get("X-User") != "alice" || g.get("Set-Cookie") != "id=alice" {
 			t.Errorf("alice got %s", g)
 		}
-		bob.rest(bob.head(), "GET").forAll(t, say+strings.Join(fields, ", "))
+		bob.rest(bob.head(), "GET").forAll(t, response+strings.Join(fields, ", "))
 	}
 	f(personal + "Content-Length: 5\n\nhello")
 	f(personal + "Transfer-Encoding: chunked\n\n5\nhello\n0\n\n")
@@ -112,22 +112,22 @@ func TestWithheldOfValidation(t *testing.T) {
 }
 
 func withheldOfValidation(t *testing.T, choice func(*Config)) {
-	came, gate := make(chan struct{}, 9), make(chan struct{})
+	received, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
 			a.respond(stale + "X-All: yes\n\nhello")
 			return
 		}
-		came <- struct{}{}
+		received <- struct{}{}
 		<-gate
 		a.respond("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nSet-Cookie: id=alice\n\n")
 	}, choice)
 	s.ask("GET /a")
-	alice, bob := s.visit(), s.visit()
+	alice, bob := s.dial(), s.dial()
 	alice.send("GET /a HTTP/1.1\nHost: site")
-	<-came
+	<-received
 	bob.send("GET /a HTTP/1.1\nHost: site")
-	until(t, func() bool { return s.Stats().Joined == 1 })
+	waitFor(t, func() bool { return s.Stats().Joined == 1 })
 	close(gate)
 	if g := alice.rest(alice.head(), "GET"); g.get("Set-Cookie") != "id=alice" {
 		t.Errorf("alice got %s", g)
@@ -142,24 +142,24 @@ func withheldOfValidation(t *testing.T, choice func(*Config)) {
 // A range request that waits for the validation of a response that is no longer stored gets
 // its answer.
 func TestRangeWaitsForValidation(t *testing.T) {
-	came, gate := make(chan struct{}, 9), make(chan struct{})
+	received, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
 			a.respond(stale + "\nhello")
 			return
 		}
-		came <- struct{}{}
+		received <- struct{}{}
 		<-gate
 		a.respond("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\n\n")
 	})
 	s.ask("GET /a")
-	first, second := s.visit(), s.visit()
+	first, second := s.dial(), s.dial()
 	first.send("GET /a HTTP/1.1\nHost: site")
-	<-came
+	<-received
 	key := []byte("http://site/a")
 	s.store.Drop(key, s.store.Find(&store.Query{Key: key, Options: &options}).Object)
 	second.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=1-2")
-	until(t, func() bool { return s.Stats().Joined == 1 })
+	waitFor(t, func() bool { return s.Stats().Joined == 1 })
 	close(gate)
 	if g := second.rest(second.head(), "GET"); g.status != 206 || g.body != "el" || s.metrics.faults.Value() != 0 {
 		t.Errorf("%d faults, %s", s.metrics.faults.Value(), g)

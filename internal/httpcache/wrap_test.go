@@ -105,20 +105,20 @@ func drawShipment(t *rapid.T) *shipment {
 // origin.
 func TestWrappedAnyWay(t *testing.T) {
 	var mu sync.Mutex
-	goods := map[string]*shipment{}
+	shipments := map[string]*shipment{}
 	s := newSite(t, func(a *asked) {
 		mu.Lock()
-		p := goods[strings.Fields(a.head)[1]]
+		p := shipments[strings.Fields(a.head)[1]]
 		mu.Unlock()
 		p.send(a)
-	}, calling(), func(c *Config) { c.Codings, c.MaxObject = coding.Names, 8<<20 })
+	}, withJSONP(), func(c *Config) { c.Codings, c.MaxObject = coding.Names, 8<<20 })
 	n, test := 0, t
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawShipment(t)
 		n++
 		path := fmt.Sprintf("/%d", n)
 		mu.Lock()
-		goods[path] = p
+		shipments[path] = p
 		mu.Unlock()
 		names := []string{"f", "jQuery1_2", "a.b[3].c"}
 		tags := map[string]string{}
@@ -142,7 +142,7 @@ func TestWrappedAnyWay(t *testing.T) {
 			}
 			tags[name] = g.get("ETag")
 			if i == 2 {
-				s.rests(test)
+				s.waitIdle(test)
 			}
 		}
 		if g := s.ask("GET "+path, "Accept-Encoding: identity"); g.body != inCoding(p.coding, p.body) {
@@ -171,20 +171,20 @@ func ungzip(t *rapid.T, body string) string {
 
 // old sends a request in HTTP/1.0 without keep-alive.
 func (s *site) old(line string) *got {
-	c := s.visit()
+	c := s.dial()
 	defer c.Close()
 	c.send(line + " HTTP/1.0\nHost: site")
 	return c.rest(c.head(), "GET")
 }
 
-// TestWrappedTogether lets two callbacks wait for one fetch.
-func TestWrappedTogether(t *testing.T) {
+// TestWrappedInParallel lets two callbacks wait for one fetch.
+func TestWrappedInParallel(t *testing.T) {
 	half, joined := strings.Repeat("x\u2028", 50_000), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=60\n%s\nContent-Length: %d\n\n[\"%s", jsonType, 2*len(half)+4, half))
 		<-joined
 		a.raw(half + `"]`)
-	}, calling())
+	}, withJSONP())
 	var done sync.WaitGroup
 	for _, name := range []string{"f", "g", "h"} {
 		done.Go(func() {
@@ -215,7 +215,7 @@ func TestWrappedBroken(t *testing.T) {
 		}
 		a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: %s\n%s\nContent-Length: %d\n\n[%s", store, jsonType, 2*long, strings.Repeat(" ", long)))
 		a.conn.Close()
-	}, calling())
+	}, withJSONP())
 	for _, path := range []string{"/short", "/shortown", "/long", "/longown"} {
 		g := s.ask("GET " + path + "?callback=f")
 		if long := strings.HasPrefix(path, "/long"); long != g.cut || !long && g.status != 502 || strings.HasSuffix(g.body, ");") {
@@ -249,7 +249,7 @@ func TestEncodedOrigin(t *testing.T) {
 		case strings.Contains(a.head, "/own"):
 			a.ok(gzipped("[1]"), jsonType, "Content-Encoding: gzip", "Cache-Control: private")
 		}
-	}, calling())
+	}, withJSONP())
 	f := func(path string, status int, body, why string) {
 		t.Helper()
 		for range 2 {
@@ -280,7 +280,7 @@ func TestWrappedFromDisk(t *testing.T) {
 	dir := t.TempDir()
 	body := `["` + strings.Repeat("abc\u2029", 60_000) + "\"]\n"
 	script := func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }
-	s, _ := newDiskSite(t, dir, script, calling())
+	s, _ := newDiskSite(t, dir, script, withJSONP())
 	f := func(name string) {
 		t.Helper()
 		g := s.ask("GET /a?callback=" + name)
@@ -296,11 +296,11 @@ func TestWrappedFromDisk(t *testing.T) {
 	}
 	f("f")
 	f("g")
-	if s.lies() != 1 || len(s.origin.requests()) != 1 {
-		t.Fatalf("%d bodies on disk, %d requests", s.lies(), len(s.origin.requests()))
+	if s.bodiesOnDisk() != 1 || len(s.origin.requests()) != 1 {
+		t.Fatalf("%d bodies on disk, %d requests", s.bodiesOnDisk(), len(s.origin.requests()))
 	}
 	s.stop()
-	s, _ = newDiskSite(t, dir, script, calling())
+	s, _ = newDiskSite(t, dir, script, withJSONP())
 	defer s.stop()
 	f("f")
 	if n := len(s.origin.requests()); n != 0 {
@@ -311,9 +311,9 @@ func TestWrappedFromDisk(t *testing.T) {
 // TestWrappedForm sends one encoded variant to every callback that accepts gzip.
 func TestWrappedForm(t *testing.T) {
 	for _, body := range []string{`["` + strings.Repeat("abcd", 20_000) + "\"]\n", `["` + strings.Repeat("ab\u2028", 20_000) + `"]`} {
-		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling(), func(c *Config) { c.Codings = coding.Names })
+		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, withJSONP(), func(c *Config) { c.Codings = coding.Names })
 		s.ask("GET /a")
-		s.rests(t)
+		s.waitIdle(t)
 		f := func(accept, want, vary string) *got {
 			t.Helper()
 			g := s.ask("GET /a?callback=f", "Accept-Encoding: "+accept)
@@ -376,7 +376,7 @@ func wrappedSite(t testing.TB, text string, change ...func(*Config)) (*edge.Exch
 	for _, path := range []string{"/s", "/l?x=1", "/e"} {
 		s.ask("GET " + path)
 	}
-	s.rests(t)
+	s.waitIdle(t)
 	var r http1.Request
 	if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
 		t.Fatal(err)
@@ -397,7 +397,7 @@ func TestWrappedHitAllocatesNothing(t *testing.T) {
 	}
 	for name, text := range wrappedHits {
 		t.Run(name, func(t *testing.T) {
-			x, serve := wrappedSite(t, text, calling())
+			x, serve := wrappedSite(t, text, withJSONP())
 			serve()
 			serve()
 			if got := x.Record.Decision.String(); got != "hit" {
@@ -422,7 +422,7 @@ func BenchmarkWrappedHit(b *testing.B) {
 		plain := strings.TrimRight(line, "?&") + " " + rest
 		for kind, text := range map[string]string{"plain": plain, "call": text} {
 			b.Run(name+"/"+kind, func(b *testing.B) {
-				x, serve := wrappedSite(b, text, calling())
+				x, serve := wrappedSite(b, text, withJSONP())
 				serve()
 				if got := x.Record.Decision.String(); got != "hit" {
 					b.Fatalf("it is a %s", got)
