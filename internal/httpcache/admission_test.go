@@ -31,10 +31,10 @@ func TestNoMemory(t *testing.T) {
 		x := canceledExchange(t, head+"\nHost: site")
 		s.Serve(x)
 		if x.Reply.Status != status {
-			t.Errorf("%s: %d", head, x.Reply.Status)
+			t.Errorf("%s: got the status %d, want %d", head, x.Reply.Status, status)
 		}
 		if status == 503 && (len(x.Reply.Body) > 0 || x.Record.Decision != telemetry.Local) {
-			t.Errorf("%s: %q as %s", head, x.Reply.Body, x.Record.Decision)
+			t.Errorf("%s: got the body %q, recorded as %s", head, x.Reply.Body, x.Record.Decision)
 		}
 		x.Reply.Reset()
 	}
@@ -47,11 +47,11 @@ func TestNoMemory(t *testing.T) {
 	f("POST /new HTTP/1.1", 503)
 	f("GET /new HTTP/1.1\nConnection: upgrade\nUpgrade: websocket", 503)
 	if n := len(s.origin.requests()); n != asked {
-		t.Errorf("the origin was asked %d times", n-asked)
+		t.Errorf("the origin was asked %d times without memory, want 0", n-asked)
 	}
 	s.budget.Add(-s.budget.Upper())
 	if g := s.ask("GET /new"); g.status != 200 || g.body != "hello" {
-		t.Errorf("afterwards: %v", g)
+		t.Errorf("with memory again: %v", g)
 	}
 	waitFor(t, func() bool { return s.budget.Stats().Held == 0 })
 }
@@ -66,12 +66,12 @@ func TestNoMemoryStale(t *testing.T) {
 	x := canceledExchange(t, "GET /a HTTP/1.1\nHost: site")
 	s.Serve(x)
 	if x.Reply.Status != 200 || string(x.Reply.Body) != "hello" {
-		t.Errorf("%d %q", x.Reply.Status, x.Reply.Body)
+		t.Errorf("got %d %q, want the stale response", x.Reply.Status, x.Reply.Body)
 	}
 }
 
-// While memory is short large bodies pass through a small window and are not stored. Small
-// ones are.
+// While memory is short, large bodies pass through a small window and are not stored. Small
+// bodies are stored.
 func TestShortOfMemory(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	s := newSite(t, func(a *asked) {
@@ -89,18 +89,18 @@ func TestShortOfMemory(t *testing.T) {
 		h := c.head()
 		maxHeld = max(maxHeld, s.budget.Stats().Held)
 		if g := c.rest(h, "GET"); g.body != large || !strings.Contains(h.get("Cache-Status"), "fwd=uri-miss") {
-			t.Errorf("%d bytes, %s", len(g.body), h.get("Cache-Status"))
+			t.Errorf("a large body: got %d bytes, %s", len(g.body), h.get("Cache-Status"))
 		}
 		s.ask("GET /small")
 	}
 	if held := maxHeld - 40<<20; held > inflight.Request+(32<<10) {
-		t.Errorf("a body that passes through holds %d bytes", held)
+		t.Errorf("a body that is not stored holds %d bytes of the budget", held)
 	}
 	if g := s.ask("GET /small"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
 		t.Errorf("a small body is not stored: %s", g.get("Cache-Status"))
 	}
 	if n := s.budget.Stats().Unbuffered; n != 2 {
-		t.Errorf("%d bodies are counted as not buffered", n)
+		t.Errorf("%d bodies are counted as not buffered, want 2", n)
 	}
 	s.budget.Add(-40 << 20)
 	s.ask("GET /large")

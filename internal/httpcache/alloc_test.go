@@ -52,12 +52,13 @@ func TestHitAllocatesNothing(t *testing.T) {
 			s, x := filled(t, text)
 			s.allocatesNothing(t, x)
 			if inPages := x.Reply.Pages.Holds(x.Reply.Body); inPages != (name == "long" && runtime.GOOS == "linux") {
-				t.Errorf("it lies in pages: %v", inPages)
+				t.Errorf("the body is in pages: %v", inPages)
 			}
 		})
 	}
 }
 
+// allocatesNothing fails unless x is a hit that allocates nothing.
 func (s *site) allocatesNothing(t *testing.T, x *edge.Exchange) {
 	t.Helper()
 	f := func() {
@@ -66,7 +67,7 @@ func (s *site) allocatesNothing(t *testing.T, x *edge.Exchange) {
 	}
 	f()
 	if got := x.Record.Decision.String(); got != "hit" {
-		t.Fatalf("it is a %s", got)
+		t.Fatalf("the decision is %s, want hit", got)
 	}
 	if n := testing.AllocsPerRun(100, f); n != 0 {
 		t.Errorf("%v allocations", n)

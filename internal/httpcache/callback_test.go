@@ -14,11 +14,12 @@ import (
 	"github.com/kasoku/kasoku/internal/purge"
 )
 
-// withJSONP gives a service a filter, of the defaults as changed.
+// withJSONP configures a service with a filter for callbacks: the defaults as changed.
 func withJSONP(change ...func(*jsonp.Config)) func(*Config) {
 	return func(c *Config) { c.JSONP = filter(change...) }
 }
 
+// filter returns a filter for callbacks: the defaults as changed.
 func filter(change ...func(*jsonp.Config)) *jsonp.Filter {
 	cfg := jsonp.Defaults(jsonp.Dotted)
 	cfg.Strip = []string{"_"}
@@ -44,7 +45,7 @@ func (o *rawOrigin) firstLines() string {
 	return b.String()
 }
 
-// TestCallbackOnHitAndMiss has one stored body serve JSON and every callback.
+// TestCallbackOnHitAndMiss checks that one stored body serves JSON and every callback.
 func TestCallbackOnHitAndMiss(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Set-Cookie: a=b") }, withJSONP(), storeCookies)
 	f := func(line, want, status string) *got {
@@ -62,7 +63,7 @@ func TestCallbackOnHitAndMiss(t *testing.T) {
 	want := "Content-Type: application/javascript; charset=utf-8\nX-Content-Type-Options: nosniff\nAccept-Ranges: none\n"
 	if all := written(g.fields); !strings.Contains(all, "application/javascript; charset=utf-8") || g.get("X-Content-Type-Options") != "nosniff" ||
 		g.get("Accept-Ranges") != "none" || g.get("Set-Cookie") != "" || !strings.HasPrefix(g.get("ETag"), `"1;jp-`) {
-		t.Errorf("its head is %s; want %s", all, want)
+		t.Errorf("the head is %s, want %s", all, want)
 	}
 	f("GET /a?x=1&callback=other.name[0]&y=2", `/**/other.name[0]({"n":1});`, "hit; ttl=60; jsonp=wrapped")
 	f("GET /a?x=1&y=2&_=9", `{"n":1}`, "hit; ttl=60")
@@ -81,7 +82,7 @@ func TestCallbackNames(t *testing.T) {
 	f := func(query, want string) {
 		t.Helper()
 		if g := s.ask("GET /a" + query); g.status != 200 || g.body != want {
-			t.Errorf("%s: %d %q", query, g.status, g.body)
+			t.Errorf("%s: got %d %q, want %q", query, g.status, g.body, want)
 		}
 	}
 	f("?callback=jQuery1_2", `/**/jQuery1_2([1]);`)
@@ -102,7 +103,7 @@ func TestCallbackNames(t *testing.T) {
 		}
 	}
 	if got := len(s.origin.requests()); got != asked || asked != 1 {
-		t.Errorf("the origin was asked %d times for names that are allowed, then %d", asked, got-asked)
+		t.Errorf("the origin was asked %d times for valid names, %d times for invalid ones; want 1, 0", asked, got-asked)
 	}
 }
 
@@ -114,13 +115,13 @@ func TestCallbackForScripts(t *testing.T) {
 		t.Helper()
 		g := s.ask("GET /a?callback=f", "Sec-Fetch-Dest: "+destination)
 		if g.status != status || g.body != body || !strings.HasSuffix(g.get("Cache-Status"), how) {
-			t.Errorf("%s: %d %q, %s", destination, g.status, g.body, g.get("Cache-Status"))
+			t.Errorf("%s: got %d %q, %s; want %d %q", destination, g.status, g.body, g.get("Cache-Status"), status, body)
 		}
 	}
 	f("document", 403, jsonp.NotScript.Info().Refusal, "kasoku; detail=local; jsonp=not-script")
 	f("script", 200, "/**/f([1]);", "; jsonp=wrapped")
 	if n := len(s.origin.requests()); n != 1 {
-		t.Errorf("the origin was asked %d times", n)
+		t.Errorf("the origin was asked %d times, want once", n)
 	}
 }
 
@@ -190,7 +191,7 @@ func TestCallbackErrors(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "GET"} {
 			g := s.ask(method + " " + path + "?callback=f")
 			if g.status != status || method == "GET" && g.body != body || g.get("X-Status") != original {
-				t.Errorf("%s %s: %d %q, %s", method, path, g.status, g.body, written(g.fields))
+				t.Errorf("%s %s: got %d %q, %s; want %d %q", method, path, g.status, g.body, written(g.fields), status, body)
 			}
 		}
 	}
@@ -205,7 +206,8 @@ func TestCallbackErrors(t *testing.T) {
 	f(s, "/empty", 200, ``, "")
 }
 
-// TestCallbackConditions compares with the wrapped answer's own tag, and ignores ranges.
+// TestCallbackConditions checks that conditions are compared with the tag of the wrapped
+// answer, and that ranges are ignored.
 func TestCallbackConditions(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "Accept-Ranges: bytes")
@@ -216,10 +218,10 @@ func TestCallbackConditions(t *testing.T) {
 		t.Helper()
 		g := s.ask(line, field)
 		if g.status != status || status == 200 && strings.HasPrefix(line, "GET") && g.body != `/**/f({"n":1});` || g.get("Last-Modified") != "" || g.get("Content-Range") != "" {
-			t.Errorf("%s with %s: %d %q", line, field, g.status, g.body)
+			t.Errorf("%s with %s: got %d %q, want %d", line, field, g.status, g.body, status)
 		}
 		if g.get("ETag") != tag {
-			t.Errorf("%s with %s: tag %s; want %s", line, field, g.get("ETag"), tag)
+			t.Errorf("%s with %s: got the tag %s, want %s", line, field, g.get("ETag"), tag)
 		}
 	}
 	f("GET /a?callback=f", 304, "If-None-Match: "+tag)
@@ -235,10 +237,10 @@ func TestCallbackConditions(t *testing.T) {
 		t.Error("another name has the same tag")
 	}
 	if g := s.ask("GET /a", `If-None-Match: "1"`); g.status != 304 {
-		t.Errorf("the plain one is a %d", g.status)
+		t.Errorf("the plain response with its tag: got %d, want 304", g.status)
 	}
 	if g := s.ask("GET /a", "Range: bytes=0-3"); g.status != 206 || g.body != `{"n"` {
-		t.Errorf("a range of the plain one is %d %q", g.status, g.body)
+		t.Errorf("a range of the plain response: got %d %q", g.status, g.body)
 	}
 }
 
@@ -270,7 +272,7 @@ func TestCallbackPurge(t *testing.T) {
 	f := func(want string) {
 		t.Helper()
 		if g := s.ask("GET /a?callback=f&x=1"); g.body != "/**/f("+want+");" {
-			t.Errorf("%q; want %s", g.body, want)
+			t.Errorf("got %q, want %s", g.body, want)
 		}
 	}
 	f("1")
@@ -286,7 +288,7 @@ func TestCallbackPurge(t *testing.T) {
 }
 
 // TestCallbackPurgeMethod checks that PURGE drops the response that all callbacks share, and
-// is forwarded unchanged where the method is not enabled.
+// is forwarded unchanged if the method is not enabled.
 func TestCallbackPurgeMethod(t *testing.T) {
 	for _, enabled := range []bool{true, false} {
 		s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, withJSONP(), func(c *Config) {
@@ -302,12 +304,12 @@ func TestCallbackPurgeMethod(t *testing.T) {
 			want = "GET /a\nPURGE /a?callback=g\n"
 		}
 		if got := s.origin.firstLines(); got != want {
-			t.Errorf("with the method %v the origin was asked\n%s", enabled, got)
+			t.Errorf("with PURGE enabled %v the origin was asked\n%swant\n%s", enabled, got, want)
 		}
 	}
 }
 
-// TestCallbackExplained has explain look where a request would.
+// TestCallbackExplained checks that explain uses the key of the request without callback.
 func TestCallbackExplained(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("1", jsonType) }, withJSONP())
 	s.ask("GET /a?callback=f")

@@ -28,10 +28,10 @@ func TestPartIsCompleted(t *testing.T) {
 			s.ask("GET /a", "Range: bytes=0-3")
 			g := s.ask("GET /a")
 			if g.status != 200 || g.cut || g.body != body || len(s.origin.requests()) != requests || g.get("Content-Range") != "" {
-				t.Fatalf("%d requests, %s", len(s.origin.requests()), g)
+				t.Fatalf("after %d requests to the origin, want %d: %s", len(s.origin.requests()), requests, g)
 			}
 			if again := s.ask("GET /a"); again.body != body || len(s.origin.requests()) != requests {
-				t.Fatalf("again: %d requests, %s", len(s.origin.requests()), again)
+				t.Fatalf("again: after %d requests to the origin, want %d: %s", len(s.origin.requests()), requests, again)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func TestCompletedHead(t *testing.T) {
 		t.Errorf("%s", g)
 	}
 	if h := s.origin.requests()[1]; !strings.Contains(h, "If-Range: \"1\"\n") {
-		t.Errorf("asked:\n%s", h)
+		t.Errorf("the origin was asked\n%s", h)
 	}
 }
 
@@ -86,6 +86,6 @@ func TestPurgedPartIsNotCompleted(t *testing.T) {
 	}
 	s.ask("GET /a")
 	if h := s.origin.requests()[1]; strings.Contains(h, "Range:") {
-		t.Errorf("asked:\n%s", h)
+		t.Errorf("the origin was asked\n%s", h)
 	}
 }

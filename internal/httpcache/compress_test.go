@@ -11,7 +11,7 @@ import (
 
 var page = strings.Repeat("<p>the same again</p>", 500)
 
-// waitIdle waits until no flight is under way and nothing is to be encoded.
+// waitIdle waits until no flight is running and nothing is to be encoded.
 func (s *site) waitIdle(t testing.TB) {
 	t.Helper()
 	waitFor(t, func() bool {
@@ -20,8 +20,8 @@ func (s *site) waitIdle(t testing.TB) {
 	})
 }
 
-// A client that accepts a coding gets the encoded variant when it is made, with an entity
-// tag of its own, validates with that tag, and gets ranges of the plain body.
+// A client that accepts a coding gets the encoded variant once there is one. The variant has
+// a weak entity tag, with which clients validate. Ranges are ranges of the plain body.
 func TestCompress(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.ok(page, "Content-Type: text/html", `ETag: "1"`, "Last-Modified: Fri, 01 Jan 2021 00:00:00 GMT")
@@ -40,7 +40,7 @@ func TestCompress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := io.ReadAll(z); err != nil || string(b) != page {
-		t.Fatalf("it decodes to %d bytes, %v", len(b), err)
+		t.Fatalf("the body decodes to %d bytes, %v", len(b), err)
 	}
 	not := s.ask("GET /a", "Accept-Encoding: gzip", `If-None-Match: W/"1"`)
 	if not.status != 304 || not.get("Content-Encoding") != "" || not.get("ETag") != `W/"1"` {
@@ -59,6 +59,6 @@ func TestCompress(t *testing.T) {
 		t.Errorf("HEAD: %s", size)
 	}
 	if n := len(s.origin.requests()); n != 1 {
-		t.Errorf("%d requests at the origin", n)
+		t.Errorf("the origin got %d requests", n)
 	}
 }

@@ -62,11 +62,11 @@ func TestOneRequestForAll(t *testing.T) {
 			closeWhen(t, gate, func() bool { return s.Stats().Joined == clients-1 })
 			for i, g := range s.crowd(clients, "GET /a", fields...) {
 				if g.status != 200 || g.body != "hello" || g.cut {
-					t.Fatalf("visitor %d: %s", i, g)
+					t.Fatalf("client %d: %s", i, g)
 				}
 			}
 			if n := len(s.origin.requests()); n != asked {
-				t.Errorf("%d requests at the origin; want %d", n, asked)
+				t.Errorf("the origin got %d requests, want %d", n, asked)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestOneRequestBesideAPart(t *testing.T) {
 			}
 		}
 		if n := len(s.origin.requests()); n != 2 {
-			t.Errorf("%s: %d requests at the origin", part, n)
+			t.Errorf("%s: the origin got %d requests, want 2", part, n)
 		}
 	}
 	f("Content-Range: bytes 2-3/5\n\nll")
@@ -139,12 +139,12 @@ func TestOneRequestForEachVariant(t *testing.T) {
 	}
 	wg.Wait()
 	if n := len(s.origin.requests()); n != len(languages) {
-		t.Errorf("%d requests at the origin; want %d", n, len(languages))
+		t.Errorf("the origin got %d requests, want %d", n, len(languages))
 	}
 }
 
-// Requests that waited for an answer that cannot be shared ask the origin each for itself,
-// at the same time. The next request does not wait.
+// Requests that waited for an answer that cannot be shared are then sent to the origin at the
+// same time. Later requests do not wait.
 func TestUnsharedAnswersAreFetchedInParallel(t *testing.T) {
 	const clients = 100
 	f := func(name, response string) {
@@ -154,7 +154,7 @@ func TestUnsharedAnswersAreFetchedInParallel(t *testing.T) {
 				<-gates[min(a.n-1, 1)+a.n/(clients+1)]
 				a.respond(response)
 			})
-			// Only when all the others are at the origin at once is one of them answered.
+			// The other requests are answered only after all of them have reached the origin.
 			go func() {
 				await.Until(t, func() bool { return s.Stats().Joined == clients-1 })
 				close(gates[0])
@@ -164,21 +164,21 @@ func TestUnsharedAnswersAreFetchedInParallel(t *testing.T) {
 			want := strings.Fields(response)[1]
 			for i, g := range s.crowd(clients, "GET /a") {
 				if fmt.Sprint(g.status) != want || g.body != "hello" {
-					t.Fatalf("visitor %d: %s", i, g)
+					t.Fatalf("client %d: %s", i, g)
 				}
 			}
 			joined := s.Stats().Joined
 			closeWhen(t, gates[2], func() bool { return len(s.origin.requests()) == 2*clients })
 			s.crowd(clients, "GET /a")
 			if now := s.Stats().Joined; now != joined {
-				t.Errorf("%d waited in the second wave", now-joined)
+				t.Errorf("%d of the second requests waited, want 0", now-joined)
 			}
 		})
 	}
 	f("private", "HTTP/1.1 200 OK\nCache-Control: private, max-age=60\nContent-Length: 5\n\nhello")
 	f("no-store", "HTTP/1.1 200 OK\nCache-Control: no-store\nContent-Length: 5\n\nhello")
 	f("500", "HTTP/1.1 500 Internal Server Error\nContent-Length: 5\n\nhello")
-	f("silent about freshness", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+	f("without freshness", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
 }
 
 // While one request validates in the background, all get the stale response.
@@ -195,7 +195,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 	s.ask("GET /a")
 	for i, g := range s.crowd(100, "GET /a") {
 		if g.body != "older" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit; detail=stale-while-revalidate; ttl=-") {
-			t.Fatalf("visitor %d: %s", i, g)
+			t.Fatalf("client %d: %s", i, g)
 		}
 	}
 	close(gate)
@@ -233,7 +233,7 @@ func TestOneRetryForAll(t *testing.T) {
 				by[g.status]++
 			}
 			if n := len(s.origin.requests()); by[first] < 1 || by[others] < clients-1 || n != 2 {
-				t.Errorf("%v after %d requests at the origin", by, n)
+				t.Errorf("got %v answers by status after %d requests to the origin; want one %d, the others %d, after 2", by, n, first, others)
 			}
 		})
 	}
@@ -265,8 +265,8 @@ func TestNoRetryWithStaleResponse(t *testing.T) {
 			t.Fatal(g)
 		}
 	}
-	if n := len(s.origin.requests()); n > 3 { // one is repeated by the connection that was used before
-		t.Errorf("%d requests at the origin", n)
+	if n := len(s.origin.requests()); n > 3 { // one is repeated as its reused connection was closed
+		t.Errorf("the origin got %d requests", n)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestStarterLeaves(t *testing.T) {
 				}
 			}
 			if n := len(s.origin.requests()); n != 1 {
-				t.Errorf("%d requests at the origin", n)
+				t.Errorf("the origin got %d requests", n)
 			}
 		})
 	}

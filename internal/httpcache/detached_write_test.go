@@ -15,12 +15,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// detached waits until a write has lost its client.
+// awaitDetached waits until the client of a write has disconnected.
 func (s *site) awaitDetached() { waitFor(s.t, func() bool { return s.detached.count.Load() == 1 }) }
 
-// readTwice reads a URL twice and returns how often the origin was asked each time: 0 0 if
-// the stored response is still valid, 1 0 if it had to be fetched, 1 1 if the URL is not
-// cached.
+// readTwice reads a URL twice and returns the number of requests to the origin for each read:
+// 0 0 if the stored response is still valid, 1 0 if it is fetched again, 1 1 if the URL is
+// not cached.
 func (s *site) readTwice(reads func() int) (n [2]int) {
 	for i := range n {
 		before := reads()
@@ -65,7 +65,7 @@ func TestWriterDisconnectsAfterBody(t *testing.T) {
 			}
 			waitFor(t, func() bool { return s.server.Open() == 0 })
 			if got := s.readTwice(func() int { return len(s.origin.requests()) }); got != want {
-				t.Errorf("the origin is asked %v times; want %v", got, want)
+				t.Errorf("two reads: the origin got %v requests, want %v", got, want)
 			}
 		})
 	}
@@ -75,8 +75,8 @@ func TestWriterDisconnectsAfterBody(t *testing.T) {
 	f("too many", "given up", [2]int{1, 1}, func(s *site) { s.detached.count.Store(maxDetached) })
 }
 
-// A body that its client does not send to the end keeps nothing out of the cache
-// either, if the origin makes clear that it is done with it.
+// A client that disconnects within a request body does not keep the URL uncached either, if
+// the origin answers or closes the connection.
 func TestWriterDisconnectsInBody(t *testing.T) {
 	f := func(name, request string, status int, response string, want [2]int, prepare ...func(*site)) {
 		t.Run(name, func(t *testing.T) {
@@ -116,12 +116,12 @@ func TestWriterDisconnectsInBody(t *testing.T) {
 			if status == 0 {
 				c.Close()
 			} else if g := c.rest(c.head(), "POST"); g.status != status {
-				t.Errorf("the client gets %s; want %d", g, status)
+				t.Errorf("the client got %s, want %d", g, status)
 			}
 			c.Close()
 			waitFor(t, func() bool { return s.server.Open() == 0 })
 			if got := s.readTwice(func() int { return int(reads.Load()) }); got != want {
-				t.Errorf("the origin is asked %v times; want %v", got, want)
+				t.Errorf("two reads: the origin got %v requests, want %v", got, want)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestWriterDisconnectsInBody(t *testing.T) {
 	f("ended", part, 0, "", [2]int{1, 0})
 	f("reset", part, 0, "reset", [2]int{1, 0})
 	f("refused", part, 0, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", [2]int{0, 0})
-	f("done all the same", part, 0, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", [2]int{1, 0})
+	f("executed", part, 0, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", [2]int{1, 0})
 	f("malformed", bad, 400, "", [2]int{1, 0})
 	f("malformed, refused", bad, 422, "HTTP/1.1 422 X\r\nContent-Length: 0\r\n\r\n", [2]int{0, 0})
 	f("too many", part, 0, "", [2]int{1, 1}, func(s *site) { s.detached.count.Store(maxDetached) })
@@ -166,7 +166,7 @@ func TestShutdownWithDetachedWrites(t *testing.T) {
 			return err != nil
 		})
 		if n := s.detached.count.Load(); n != 1 {
-			t.Errorf("%d orphans while the server stops", n)
+			t.Errorf("%d detached writes while the server stops, want 1", n)
 		}
 		if hard {
 			cancel()
@@ -174,18 +174,18 @@ func TestShutdownWithDetachedWrites(t *testing.T) {
 			close(gate)
 		}
 		if err := <-ended; err == nil {
-			t.Error("the origin was sent more")
+			t.Error("the origin received more bytes, want a closed connection")
 		}
 		if err := <-down; (err != nil) != hard {
-			t.Errorf("hard %v: the server stopped with %v", hard, err)
+			t.Errorf("hard %v: Shutdown returned %v", hard, err)
 		}
 	}
 	f(false)
 	f(true)
 }
 
-// A write without its client lasts as long as the server, and no longer than the
-// request timeout; its place is free when it has ended.
+// A detached write continues until the server stops or the request timeout is over. It is
+// counted until its end.
 func TestDetachedWriteLifetime(t *testing.T) {
 	f := func(name string, timeout time.Duration, before int64, why error, lasts time.Duration, held int64) {
 		t.Run(name, func(t *testing.T) {
@@ -205,18 +205,18 @@ func TestDetachedWriteLifetime(t *testing.T) {
 				leave(why)
 				synctest.Wait()
 				if n := o.count.Load(); n != held {
-					t.Errorf("%d orphans; want %d", n, held)
+					t.Errorf("%d detached writes, want %d", n, held)
 				}
 				<-s.ctx.Done()
 				if d := time.Since(start); d != lasts {
-					t.Errorf("it lasted %s; want %s", d, lasts)
+					t.Errorf("the write continued for %s, want %s", d, lasts)
 				}
 				s.end()
 				if n := o.count.Load(); n != before {
-					t.Errorf("%d orphans in the end; want %d", n, before)
+					t.Errorf("%d detached writes after the end, want %d", n, before)
 				}
 				if s.detach() {
-					t.Error("what has ended goes on")
+					t.Error("a write that has ended could be detached")
 				}
 			})
 		})

@@ -18,8 +18,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// newDiskSite is newSite with bodies longer than 64 KiB on disk in dir. Its stop releases
-// the directory.
+// newDiskSite is newSite with bodies longer than 64 KiB on disk in dir. stop also releases the
+// directory.
 func newDiskSite(t *testing.T, dir string, script func(*asked), change ...func(*Config)) (*site, *disk.Tier) {
 	t.Helper()
 	tier, err := disk.Open(dir, disk.Options{Size: 1 << 30, MaxBody: 1 << 29})
@@ -70,7 +70,7 @@ func TestFromDisk(t *testing.T) {
 		t.Helper()
 		g := s.ask(line, fields...)
 		if g.status != status || g.body != want || g.cut || !strings.Contains(g.get("Cache-Status"), "kasoku; hit") {
-			t.Errorf("%s %s: %d with %d bytes, %s", line, fields, g.status, len(g.body), g.get("Cache-Status"))
+			t.Errorf("%s %s: got %d with %d bytes, %s; want %d with %d", line, fields, g.status, len(g.body), g.get("Cache-Status"), status, len(want))
 		}
 	}
 	all := func(t *testing.T, s *site) {
@@ -84,7 +84,7 @@ func TestFromDisk(t *testing.T) {
 			t.Errorf("two ranges: %d, %d bytes", g.status, len(g.body))
 		}
 		if s.bodiesOnDisk() != 1 {
-			t.Errorf("%d bodies on disk", s.bodiesOnDisk())
+			t.Errorf("%d bodies on disk, want 1", s.bodiesOnDisk())
 		}
 	}
 	all(t, s)
@@ -96,7 +96,7 @@ func TestFromDisk(t *testing.T) {
 	defer s.stop()
 	all(t, s)
 	if n := len(s.origin.requests()); n != 0 {
-		t.Errorf("%d requests to the origin after the restart", n)
+		t.Errorf("%d requests to the origin after the restart, want 0", n)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestFromDiskKeepsItsHead(t *testing.T) {
 	s.stop()
 	for _, name := range heads(t, dir) {
 		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "secret") {
-			t.Errorf("what is withheld is on disk, or %v", err)
+			t.Errorf("a field hidden from hits is on disk, or %v", err)
 		}
 	}
 	s, _ = newDiskSite(t, dir, script)
@@ -127,8 +127,7 @@ func TestFromDiskKeepsItsHead(t *testing.T) {
 	}
 }
 
-// A response written by another version is refused at the start, counted, and fetched
-// anew.
+// A response written by another version is refused at the start, counted, and fetched again.
 func TestAnotherVersionOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := newDiskSite(t, dir, respondLong)
@@ -151,13 +150,14 @@ func TestAnotherVersionOnDisk(t *testing.T) {
 	s, tier = newDiskSite(t, dir, respondLong)
 	defer s.stop()
 	if n := tier.Stats().Refused; n != 1 || s.bodiesOnDisk() != 0 {
-		t.Errorf("%d refused, %d on disk", n, s.bodiesOnDisk())
+		t.Errorf("%d refused, %d on disk; want 1, 0", n, s.bodiesOnDisk())
 	}
 	if g := s.ask("GET /a"); g.status != 200 || len(s.origin.requests()) != 1 {
-		t.Errorf("%d after %d requests to the origin", g.status, len(s.origin.requests()))
+		t.Errorf("got %d after %d requests to the origin, want 200 after 1", g.status, len(s.origin.requests()))
 	}
 }
 
+// heads returns the names of the heads on disk.
 func heads(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "site", "*.head"))
@@ -167,9 +167,9 @@ func heads(t *testing.T, dir string) []string {
 	return names
 }
 
-// A restart undoes no purge and no write.
+// A response that was purged or written to is not served after a restart.
 func TestDroppedAfterRestart(t *testing.T) {
-	f := func(name string, out func(*site), status string) {
+	f := func(name string, drop func(*site), status string) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s, _ := newDiskSite(t, dir, func(a *asked) {
@@ -183,11 +183,11 @@ func TestDroppedAfterRestart(t *testing.T) {
 				s.ask("GET /a")
 			}
 			before := len(heads(t, dir))
-			out(s)
+			drop(s)
 			after := len(heads(t, dir))
 			s.stop()
 			if soft := strings.Contains(name, "soft"); before != 1 || after != 0 && !soft || after != 1 && soft {
-				t.Errorf("%d heads before it, %d after", before, after)
+				t.Errorf("%d heads before the drop, %d after", before, after)
 			}
 			s, _ = newDiskSite(t, dir, respondLong)
 			defer s.stop()
@@ -245,7 +245,7 @@ func TestDamageOnDisk(t *testing.T) {
 			t.Errorf("damage at %d: the next answer has %d bytes", at, len(g.body))
 		}
 		if n := len(s.origin.requests()); n != 2 {
-			t.Errorf("damage at %d: %d requests", at, n)
+			t.Errorf("damage at %d: the origin got %d requests, want 2", at, n)
 		}
 	}
 	f(0, "GET /a", nil, false)
@@ -273,7 +273,7 @@ func damageBody(t *testing.T, dir string, at int64) {
 	}
 }
 
-// A body that was taken away by hand is fetched anew.
+// A body whose files were removed is fetched again.
 func TestRemovedFromDisk(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := newDiskSite(t, dir, respondLong)
@@ -283,7 +283,7 @@ func TestRemovedFromDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g := s.ask("GET /a"); g.body != longBody(onDiskBody) || len(s.origin.requests()) != 2 {
-		t.Errorf("%d with %d bytes after %d requests", g.status, len(g.body), len(s.origin.requests()))
+		t.Errorf("got %d with %d bytes after %d requests to the origin, want the whole body after 2", g.status, len(g.body), len(s.origin.requests()))
 	}
 }
 
@@ -307,10 +307,10 @@ func TestHugeBody(t *testing.T) {
 	c.send("GET /a HTTP/1.1\nHost: site")
 	c.same(t, block, hugeBody/len(block))
 	if grown := heap() - before; grown > 8<<20 {
-		t.Errorf("%d bytes of memory are held", grown)
+		t.Errorf("the heap has grown by %d bytes", grown)
 	}
 	if n := s.Stats().Held; n != 0 {
-		t.Errorf("%d bytes are flying", n)
+		t.Errorf("flights hold %d bytes after the answer, want 0", n)
 	}
 	s.stop()
 	s, _ = newDiskSite(t, dir, huge)
@@ -325,13 +325,14 @@ func TestHugeBody(t *testing.T) {
 		t.Errorf("%d with %d bytes", g.status, len(g.body))
 	}
 	if grown := heap() - before; grown > 8<<20 {
-		t.Errorf("%d bytes of memory are held", grown)
+		t.Errorf("the heap has grown by %d bytes", grown)
 	}
 	if n := len(s.origin.requests()); n != 0 || s.metrics.by[telemetry.Hit].Value() != 3 {
 		t.Errorf("%d requests to the origin, %d hits", n, s.metrics.by[telemetry.Hit].Value())
 	}
 }
 
+// heap returns the size of the live heap.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // pools are emptied in the second
@@ -352,7 +353,7 @@ func (c *client) same(t *testing.T, block []byte, times int) {
 			t.Fatalf("after %d bytes: %v", at*len(buf)+n, err)
 		}
 		if i := at * len(buf) % len(block); !bytes.Equal(buf, block[i:i+len(buf)]) {
-			t.Fatalf("other bytes from %d on", at*len(buf))
+			t.Fatalf("wrong bytes after offset %d", at*len(buf))
 		}
 	}
 }

@@ -29,15 +29,15 @@ func detached(t *testing.T, head string) *edge.Exchange {
 func TestFaultsPassThrough(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	store := s.store
-	s.store = nil // whatever touches it panics
+	s.store = nil // any use of it panics
 	x := detached(t, "GET /a HTTP/1.1\nHost: site")
 	s.Serve(x)
 	s.store = store
 	if x.Reply.Status != 200 || string(x.Reply.Body) != "hello" || x.Record.Decision != telemetry.CacheFault {
-		t.Fatalf("%d %q as %s", x.Reply.Status, x.Reply.Body, x.Record.Decision)
+		t.Fatalf("got %d %q, recorded as %s; want 200 hello as a cache fault", x.Reply.Status, x.Reply.Body, x.Record.Decision)
 	}
 	if n := s.metrics.faults.Value(); n != 1 {
-		t.Errorf("%d faults are counted", n)
+		t.Errorf("%d faults are counted, want 1", n)
 	}
 }
 
@@ -62,18 +62,18 @@ func TestFaultsLeaveFlights(t *testing.T) {
 			if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
 				t.Fatal(err)
 			}
-			var none context.Context // a wait for its end panics
+			var none context.Context // waiting for it panics
 			s.Serve(edge.Detached(none, r, nil, time.Now()))
 		}()
 		if n := s.Stats().Unattended; n != 1 {
-			t.Errorf("%q: %d flights are without a client; want 1", fields, n)
+			t.Errorf("%q: %d flights have no client, want 1", fields, n)
 		}
 	}
 	f()
 	f("Range: bytes=1-2")
 }
 
-// An origin that sends nothing, or stops in the middle, is given up after a time.
+// An origin that sends no head, or stops within a body, times out.
 func TestSilentOrigins(t *testing.T) {
 	f := func(response string, change func(*origin.TransportConfig), status int, body string, cut bool) {
 		t.Helper()
@@ -93,8 +93,8 @@ func TestSilentOrigins(t *testing.T) {
 		func(c *origin.TransportConfig) { c.StallTimeout = short }, 200, "hello", true)
 }
 
-// The request of a client that disconnects is given up if no other client wants its answer,
-// it cannot be stored, and it changes nothing.
+// The request of a client that disconnects is canceled if no other client waits for the
+// answer, the answer can't be stored, and the request is no write.
 func TestAbandonedRequestIsCanceled(t *testing.T) {
 	left := make(chan error, 1)
 	s := newSite(t, func(a *asked) {
@@ -106,11 +106,11 @@ func TestAbandonedRequestIsCanceled(t *testing.T) {
 	waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 	c.Close()
 	if err := <-left; err == nil {
-		t.Error("the origin was sent more")
+		t.Error("the origin received more bytes, want a closed connection")
 	}
 }
 
-// A member that died takes no request along: another one answers.
+// A request that fails on one origin is answered by another one.
 func TestAnotherOriginAnswers(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.conn.Close() }, func(c *Config) {
 		well := newRawOrigin(t, &rawOrigin{script: func(a *asked) { a.ok("well") }})
@@ -123,11 +123,11 @@ func TestAnotherOriginAnswers(t *testing.T) {
 		}
 	}
 	if n := len(s.origin.requests()); n == 0 {
-		t.Error("the dead one was never asked")
+		t.Error("the failing origin was never asked")
 	}
 }
 
-// A drained member gets nothing, and everything again when it is no longer.
+// A drained origin gets no requests until it is undrained.
 func TestDrain(t *testing.T) {
 	well := newRawOrigin(t, &rawOrigin{script: func(a *asked) { a.ok("well") }})
 	t.Cleanup(well.close)
@@ -148,7 +148,7 @@ func TestDrain(t *testing.T) {
 	}
 	for n := 0; len(s.origin.requests()) == 0; n++ {
 		if s.ask("GET /a", "Cache-Control: no-store, no-cache"); n == 4 {
-			t.Fatal("it is still drained")
+			t.Fatal("the origin still gets no requests")
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestNoStoreRequestDoesNotMark(t *testing.T) {
 	s.ask("GET /a", "Cache-Control: no-store")
 	s.ask("GET /a", "Authorization: x")
 	if n := s.Stats().Marked; n != 0 {
-		t.Errorf("%d marks", n)
+		t.Errorf("%d URLs are marked, want 0", n)
 	}
 }
 
@@ -174,12 +174,12 @@ func FuzzConnection(f *testing.F) {
 		for _, name := range append([]string{"Transfer-Encoding", "Host"}, endToEnd...) {
 			for _, n := range h.names {
 				if ascii.EqualFold(n, name) {
-					t.Fatalf("%q takes %s away", connection, name)
+					t.Fatalf("Connection: %q removes %s", connection, name)
 				}
 			}
 		}
 		if h.upgrade && !strings.Contains(strings.ToLower(connection), "upgrade") {
-			t.Fatalf("%q upgrades", connection)
+			t.Fatalf("Connection: %q upgrades", connection)
 		}
 	})
 }

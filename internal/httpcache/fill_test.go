@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// dripping returns a site whose origin sends the head and the first part of a body of 20
-// bytes, and the rest through more.
+// dripping returns a site whose origin sends a head and then the texts that are sent to more.
+// The text "cut" closes the connection, "end" ends the answer.
 func dripping(t *testing.T, head string) (s *site, more chan string) {
 	more = make(chan string)
 	s = newSite(t, func(a *asked) {
@@ -66,11 +66,11 @@ func TestFollowersDuringAFill(t *testing.T) {
 	}
 	early, g := s.begin("Range: bytes=2-4")
 	if early.rest(g, "GET"); g.status != 206 || g.body != "234" || g.get("Content-Range") != "bytes 2-4/20" {
-		t.Fatalf("a range that is there: %s", g)
+		t.Fatalf("a range that has been received: %s", g)
 	}
 	beyond, g := s.begin("Range: bytes=20-")
 	if beyond.rest(g, "GET"); g.status != 416 || g.get("Content-Range") != "bytes */20" {
-		t.Fatalf("a range behind the end: %s", g)
+		t.Fatalf("a range after the end: %s", g)
 	}
 	late := s.dial()
 	late.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=-3")
@@ -90,11 +90,11 @@ func TestFollowersDuringAFill(t *testing.T) {
 		t.Fatalf("hit: %s", g)
 	}
 	if n := len(s.origin.requests()); n != 1 {
-		t.Errorf("%d requests at the origin", n)
+		t.Errorf("the origin got %d requests", n)
 	}
 }
 
-// A body that is cut is cut for all clients that got bytes of it, and is not stored.
+// A body that breaks off is cut for all clients that got bytes of it, and is not stored.
 func TestCutForAll(t *testing.T) {
 	f := func(name, head, first string) {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestCutForAll(t *testing.T) {
 				}
 			}
 			if n := len(s.origin.requests()); n != 1 {
-				t.Errorf("%d requests at the origin", n)
+				t.Errorf("the origin got %d requests", n)
 			}
 			c := s.dial()
 			c.send("GET /a HTTP/1.1\nHost: site")
@@ -142,7 +142,7 @@ func TestIdleReaderDoesNotDelayOthers(t *testing.T) {
 	idle.send("GET /a HTTP/1.1\nHost: site")
 	waitFor(t, func() bool { return len(s.origin.requests()) == 1 })
 	if g := s.ask("GET /a"); g.body != body || len(s.origin.requests()) != 1 {
-		t.Fatalf("%d bytes, %d requests", len(g.body), len(s.origin.requests()))
+		t.Fatalf("got %d bytes after %d requests to the origin, want %d after 1", len(g.body), len(s.origin.requests()), len(body))
 	}
 }
 
@@ -175,8 +175,8 @@ func TestTooLargeToKeep(t *testing.T) {
 	}
 }
 
-// Clients without any bytes of a body that ends before its first byte share one more
-// request. The first client gets the error.
+// If a body breaks off before its first byte, the client that started the fetch gets the
+// error, and the others share one retry.
 func TestRetryWithoutBytes(t *testing.T) {
 	const clients = 5
 	f := func(name string, then []string, body string) {
@@ -202,17 +202,17 @@ func TestRetryWithoutBytes(t *testing.T) {
 			for i, c := range all {
 				g := c.head()
 				if c.rest(g, "GET"); g.cut || g.body != body {
-					t.Errorf("visitor %d: %s", i, g)
+					t.Errorf("client %d: %s", i, g)
 				}
 			}
 			if n := len(s.origin.requests()); n != 2 {
-				t.Errorf("%d requests at the origin", n)
+				t.Errorf("the origin got %d requests", n)
 			}
 			if n := s.metrics.by[telemetry.Coalesced].Value() + s.metrics.by[telemetry.Miss].Value(); n != clients+1 {
-				t.Errorf("%d answers are counted", n)
+				t.Errorf("%d answers are counted, want %d", n, clients+1)
 			}
 		})
 	}
-	f("then it comes", []string{first10 + last10, "end"}, first10+last10)
-	f("then it does not come either", []string{"cut"}, "Bad Gateway: the origin ended the connection without an answer\n")
+	f("the retry succeeds", []string{first10 + last10, "end"}, first10+last10)
+	f("the retry fails", []string{"cut"}, "Bad Gateway: the origin ended the connection without an answer\n")
 }

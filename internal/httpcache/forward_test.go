@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// arrived is a request from a client, its head written with plain line ends.
+// arrived returns the exchange of a client's request, whose head has plain line ends.
 func arrived(t *testing.T, client, head string) *edge.Exchange {
 	t.Helper()
 	var r http1.Request
@@ -26,6 +26,7 @@ func arrived(t *testing.T, client, head string) *edge.Exchange {
 	return x
 }
 
+// written returns fields as lines.
 func written(fields http1.Fields) string {
 	var b strings.Builder
 	for _, f := range fields {
@@ -41,11 +42,11 @@ func TestForwardedFields(t *testing.T) {
 		x := arrived(t, client, head)
 		var h connectionHeader
 		if !h.read(x.Request.Fields) {
-			t.Fatalf("%q is refused", head)
+			t.Fatalf("%q was refused", head)
 		}
 		var o outgoing
 		if got := written(o.build(x, &h, &fw, "kasoku-1")); got != strings.TrimPrefix(out, "\n") {
-			t.Fatalf("%s\ngoes on as\n%s", head, got)
+			t.Fatalf("%s\nis forwarded as\n%s\nwant\n%s", head, got, out)
 		}
 	}
 	none, x, both := Forwarding{}, Forwarding{X: true, Trust: trust}, Forwarding{X: true, Standard: true, Trust: trust}
@@ -132,7 +133,7 @@ func TestRefusedConnectionNames(t *testing.T) {
 		t.Helper()
 		var h connectionHeader
 		if got := h.read(http1.FieldsOf("Connection", value)); got != want {
-			t.Fatalf("Connection: %s is taken: %v", value, got)
+			t.Fatalf("Connection: %s: accepted %v, want %v", value, got, want)
 		}
 	}
 	for _, name := range []string{"Host", "content-length", "Transfer-Encoding", "Authorization", "Cookie", "Cache-Control", "Age",
@@ -154,7 +155,7 @@ func TestConnectionHeader(t *testing.T) {
 		t.Helper()
 		var h connectionHeader
 		if !h.read(http1.FieldsOf(pairs...)) || h.upgrade != upgrade || h.trailers != trailers {
-			t.Fatalf("%q: upgrade %v, trailers %v", pairs, h.upgrade, h.trailers)
+			t.Fatalf("%q: got upgrade %v, trailers %v; want %v, %v", pairs, h.upgrade, h.trailers, upgrade, trailers)
 		}
 	}
 	f(false, false)
@@ -175,7 +176,7 @@ func TestLoops(t *testing.T) {
 	f := func(value string, want bool) {
 		t.Helper()
 		if got := isLoop(http1.FieldsOf("Via", "1.1 other", "via", value), "kasoku-1"); got != want {
-			t.Fatalf("Via: %s is a loop: %v", value, got)
+			t.Fatalf("Via: %s: loop %v, want %v", value, got, want)
 		}
 	}
 	f("1.1 kasoku-1", true)
@@ -187,7 +188,7 @@ func TestLoops(t *testing.T) {
 	f("", false)
 }
 
-// Via names the origin's version of HTTP, whether the answer is stored or not.
+// Via has the origin's version of HTTP, whether the answer is stored or not.
 func TestViaVersion(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		version := a.head[strings.Index(a.head, "/")+1:][:3]
@@ -196,7 +197,7 @@ func TestViaVersion(t *testing.T) {
 	for _, version := range []string{"1.0", "1.1"} {
 		for _, line := range []string{"GET /", "GET /", "HEAD /", "PUT /"} {
 			if g := s.ask(line + version); g.status != 200 || g.get("Via") != version+" kasoku" {
-				t.Errorf("%s%s: %d with Via %q", line, version, g.status, g.get("Via"))
+				t.Errorf("%s%s: got %d with Via %q, want %s kasoku", line, version, g.status, g.get("Via"), version)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A successful answer that names groups invalidates their members on the same host.
+// A successful answer to a write invalidates the groups that it lists, on the same host.
 func TestGroupsAreInvalidated(t *testing.T) {
 	f := func(name, method, response string, dropped ...string) {
 		t.Run(name, func(t *testing.T) {

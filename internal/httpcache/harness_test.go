@@ -26,7 +26,7 @@ type site struct {
 	addr   string
 	origin *rawOrigin
 	server *edge.Server
-	stop   func() // ends all of it
+	stop   func() // stops the server and the origin
 }
 
 // newSite serves requests in front of an origin that is scripted by script. change may
@@ -36,7 +36,7 @@ func newSite(t testing.TB, script func(*asked), change ...func(*Config)) *site {
 	return siteBefore(t, newRawOrigin(t, &rawOrigin{script: script}), change...)
 }
 
-// newBareSite is newSite with an origin that does everything itself.
+// newBareSite is newSite with an origin that gets whole connections.
 func newBareSite(t testing.TB, whole func(*bufio.Reader, io.Writer)) *site {
 	t.Helper()
 	return siteBefore(t, newRawOrigin(t, &rawOrigin{whole: whole}))
@@ -87,11 +87,11 @@ func siteBefore(t testing.TB, origin *rawOrigin, change ...func(*Config)) *site 
 	return s
 }
 
-// rawOrigin takes connections and lets a script answer each request.
+// rawOrigin accepts connections and calls script for each request.
 type rawOrigin struct {
 	ln     net.Listener
 	script func(*asked)
-	whole  func(*bufio.Reader, io.Writer) // if set, has a connection to itself
+	whole  func(*bufio.Reader, io.Writer) // if set, handles a whole connection
 
 	mu      sync.Mutex
 	heads   []string // of the requests so far
@@ -227,6 +227,7 @@ func (a *asked) ok(body string, fields ...string) {
 	a.respond(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: %d\n%s\n%s", len(body), joined(fields), body))
 }
 
+// joined returns fields as lines.
 func joined(fields []string) string {
 	var b strings.Builder
 	for _, f := range fields {
@@ -285,7 +286,7 @@ func (c *client) head() *got {
 	}
 	g := &got{}
 	if _, err := fmt.Sscanf(line, "HTTP/1.1 %d", &g.status); err != nil {
-		c.t.Fatalf("no answer but %q", line)
+		c.t.Fatalf("got %q, want a status line", line)
 	}
 	for {
 		line, err := c.r.ReadString('\n')
@@ -354,7 +355,7 @@ func (c *client) ask(line string, fields ...string) *got {
 	}
 }
 
-// ask is visitor.ask on a connection of its own.
+// ask is client.ask on a connection of its own.
 func (s *site) ask(line string, fields ...string) *got {
 	s.t.Helper()
 	c := s.dial()

@@ -13,7 +13,7 @@ const kib = 1 << 10
 
 var options = policy.Defaults()
 
-// bubble runs f on a clock of its own. Goroutines that are left over make it fail.
+// bubble runs f on a clock of its own, and fails if a goroutine is still running after f.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)

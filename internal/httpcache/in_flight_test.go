@@ -13,10 +13,10 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// Clients that do not read take no more memory than there is, even if they request much
-// more. Bodies that are sent to them and no longer stored are taken out of the cache's
-// memory, and when they are half of it, fetched bodies are not held as a whole. All clients
-// get their answers.
+// Clients that do not read hold no more memory than is configured, even if they request much
+// more. Bodies that are being sent to them and are no longer stored reduce the cache's
+// memory. When they use half of it, fetched bodies are not held as a whole. All clients get
+// their answers.
 func TestMemoryOfSlowClients(t *testing.T) {
 	const clients, size, memory = 16, 8 << 20, 64 << 20
 	body := strings.Repeat("0123456789abcdef", size/16)
@@ -30,7 +30,7 @@ func TestMemoryOfSlowClients(t *testing.T) {
 		c.send(fmt.Sprintf("GET /%d HTTP/1.1\nHost: site", i))
 		all, heads = append(all, c), append(heads, c.head())
 		waitFor(t, func() bool { return s.Stats().Running == 0 || inFlight() > memory/2 })
-		// One body may be on its way when the memory runs out, and the windows of others.
+		// When the memory is used up, one body may be in flight, and the windows of others.
 		if n, limit := held(), int64(memory+size+clients*(1<<20+256<<10)); n > limit && inFlight() > 0 {
 			t.Fatalf("with %d clients %d bytes are held; want at most %d", i+1, n, limit)
 		}
@@ -40,7 +40,7 @@ func TestMemoryOfSlowClients(t *testing.T) {
 	}
 	waitFor(t, func() bool { return int64(s.space.Usage().Reserved) >= inFlight() })
 	if u, st := s.space.Usage(), s.Stats(); inFlight() < memory/2 || inFlight() > memory+size || u.Bytes > u.Capacity || st.Held > clients/2*(1<<20+256<<10) {
-		t.Errorf("lent %d, flying %d, %+v", inFlight(), st.Held, u)
+		t.Errorf("%d bytes are in flight, flights hold %d, %+v", inFlight(), st.Held, u)
 	}
 	for i, c := range all {
 		if g := c.rest(heads[i], "GET"); g.status != 200 || g.body != body {
@@ -50,19 +50,19 @@ func TestMemoryOfSlowClients(t *testing.T) {
 	waitFor(t, func() bool { return inFlight() == 0 && s.space.Usage().Reserved == 0 && s.Stats().Running == 0 })
 	s.ask("GET /again")
 	if g := s.ask("GET /again"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
-		t.Errorf("nothing is kept any more: %s", g.get("Cache-Status"))
+		t.Errorf("after all clients have read: %s, want a hit", g.get("Cache-Status"))
 	}
 }
 
-// wantPace fails if a client has to take other than so many bytes a second.
+// wantPace fails unless the client has to read that many bytes a second.
 func wantPace(t *testing.T, l edge.Loan, want int64) {
 	t.Helper()
 	if got := l.Pace(); got != want {
-		t.Fatalf("its pace is %d bytes a second; want %d", got, want)
+		t.Fatalf("the pace is %d bytes a second, want %d", got, want)
 	}
 }
 
-// Every answer whose body may be removed from the store meanwhile has a loan.
+// Every answer whose body may be removed from the store while it is sent has a loan.
 func TestStreamedAnswersHaveLoan(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(strings.Repeat("0123456789abcdef", 3<<16)) }, func(c *Config) { c.MaxObject = 8 << 20 })
 	f := func(request string, stored bool) {
@@ -85,7 +85,7 @@ func TestStreamedAnswersHaveLoan(t *testing.T) {
 		}
 		x.Reply.Reset()
 		if n := s.Stats().InFlight; n != 0 {
-			t.Errorf("%s: %d bytes stay lent", request, n)
+			t.Errorf("%s: %d bytes are in flight after the answer, want 0", request, n)
 		}
 	}
 	f("GET /a HTTP/1.1", false)
@@ -107,11 +107,11 @@ func TestFinishedAnswersHaveLoan(t *testing.T) {
 			t.Errorf("settled as a whole: %v; %d bytes of %d sent", s.Whole, len(x.Reply.Body), length)
 		}
 		if n := p.Stats().InFlight; (x.Reply.Loan != nil) != inFlight || inFlight && n < int64(min(length, maxOutcomeBody+1)) || !inFlight && n != 0 {
-			t.Errorf("%d bytes of %d are lent", n, length)
+			t.Errorf("%d bytes of %d are in flight, want any: %v", n, length, inFlight)
 		}
 		x.Reply.Reset()
 		if n := p.Stats().InFlight; n != 0 {
-			t.Errorf("%d bytes of %d stay lent", n, length)
+			t.Errorf("%d bytes of %d are in flight after the answer, want 0", n, length)
 		}
 	}
 	f(0, false)
@@ -146,7 +146,7 @@ func TestCollectorGivesUp(t *testing.T) {
 			k.add([]byte("more"), nil)
 			k.add(nil, io.EOF)
 			if n := g.Stats().Held; done != want || n != other {
-				t.Errorf("%d other bytes, after %v: %v, %d bytes", other, after, done, n)
+				t.Errorf("with %d bytes held by flights, after %v: collected %v, want %v; %d bytes are held", other, after, done, want, n)
 			}
 			g.Release(other)
 		})

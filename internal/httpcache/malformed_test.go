@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMalformedAnswers lets an origin send invalid answers, and valid ones for comparison,
-// and checks with a second request which are stored.
+// TestMalformedAnswers checks what a client gets of invalid answers, and of valid ones for
+// comparison, and with a second request which of them are stored.
 func TestMalformedAnswers(t *testing.T) {
 	f := func(name, response, want string, stored bool, after ...func(net.Conn)) {
 		t.Run(name, func(t *testing.T) {
@@ -26,10 +26,10 @@ func TestMalformedAnswers(t *testing.T) {
 				got += " " + first.body
 			}
 			if got != want {
-				t.Errorf("the client gets %q; want %q", got, want)
+				t.Errorf("the client got %q, want %q", got, want)
 			}
 			if first.status == 502 && !strings.HasPrefix(first.body, "Bad Gateway: ") {
-				t.Errorf("502 says %q", first.body)
+				t.Errorf("the 502 has the body %q", first.body)
 			}
 			asked := len(s.origin.requests())
 			s.ask("GET /a")
@@ -99,7 +99,7 @@ func TestMalformedAnswers(t *testing.T) {
 	f("204 with a body", "HTTP/1.1 204 No Content\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\nhello", "204 ", true)
 	f("304 unasked", "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=600\r\n\r\n", "502", false)
 	f("206 unasked", "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=600\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nhello", "502", false)
-	f("gzip that is none", h("Content-Encoding: gzip\r\nContent-Length: 5\r\n")+"hello", "200 hello", true)
+	f("invalid gzip", h("Content-Encoding: gzip\r\nContent-Length: 5\r\n")+"hello", "200 hello", true)
 }
 
 // A body until the end of the connection is not whole if the connection is reset.
@@ -123,14 +123,14 @@ func TestResetIsNotEndOfBody(t *testing.T) {
 	}
 	close(taken)
 	if c.rest(g, "GET"); !g.cut {
-		t.Fatalf("the answer seems whole: %s", g)
+		t.Fatalf("the answer is not cut: %s", g)
 	}
 	if g := s.ask("GET /a"); g.cut || g.body != "hello" || len(s.origin.requests()) != 2 {
 		t.Fatalf("again: %s", g)
 	}
 }
 
-// An interim answer reaches the client that is there, and no later one.
+// An interim answer is sent to the waiting client, and not with later hits.
 func TestInterimAnswersAreNotStored(t *testing.T) {
 	s := newSite(t, func(a *asked) {
 		a.respond("HTTP/1.1 103 Early Hints\nLink: </a.css>\nConnection: X-Hop\nX-Hop: 1\n\n")

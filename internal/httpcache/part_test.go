@@ -30,7 +30,7 @@ func TestOneRequestForARange(t *testing.T) {
 			closeWhen(t, gate, func() bool { return s.Stats().Joined == clients-1 })
 			for i, g := range s.crowd(clients, "GET /a", "Range: bytes=2-5") {
 				if g.status != status || g.body != body || g.cut || g.get("Content-Range") != contentRange {
-					t.Fatalf("visitor %d: %s", i, g)
+					t.Fatalf("client %d: %s", i, g)
 				}
 			}
 			asked := s.origin.requests()
@@ -43,7 +43,7 @@ func TestOneRequestForARange(t *testing.T) {
 	f("chunks", fmt.Sprintf(part, "Cache-Control: max-age=60\nTransfer-Encoding: chunked")+"4\r\n2345\r\n0\r\n\r\n", 206, "2345", "bytes 2-5/10")
 	f("too large to keep", fmt.Sprintf(part, "Cache-Control: max-age=60\nContent-Length: 4")+"2345", 206, "2345", "bytes 2-5/10",
 		func(c *Config) { c.MaxObject = 1 })
-	f("the whole comes", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 10\n\n0123456789", 206, "2345", "bytes 2-5/10")
+	f("the whole body", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 10\n\n0123456789", 206, "2345", "bytes 2-5/10")
 	f("an error for all", "HTTP/1.1 404 Not Found\nCache-Control: max-age=60\nContent-Length: 4\n\ngone", 404, "gone", "")
 }
 
@@ -74,7 +74,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 				}
 			}
 			if n := len(s.origin.requests()); n != want {
-				t.Errorf("%d requests at the origin; want %d", n, want)
+				t.Errorf("the origin got %d requests, want %d", n, want)
 			}
 		})
 	}
@@ -140,11 +140,11 @@ func TestPartIsNotUsedAsWhole(t *testing.T) {
 	}
 }
 
-// Bodies that are collected for one client share the bound of fetched bodies.
+// Bodies that are collected for one client share the memory limit of flights.
 func TestOwnAnswersAreBounded(t *testing.T) {
 	const size = 300 * kib
 	body := strings.Repeat("x", size)
-	f := func(flying int64, kept bool) {
+	f := func(maxHeld int64, kept bool) {
 		t.Helper()
 		s := newSite(t, func(a *asked) {
 			if strings.HasPrefix(a.head, "POST ") {
@@ -153,7 +153,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 			}
 			a.respond(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
 		})
-		s.flights.SetLimits(flight.Limits{MaxHeld: flying})
+		s.flights.SetLimits(flight.Limits{MaxHeld: maxHeld})
 		part := func() *got {
 			return s.ask("GET /a", fmt.Sprintf("Range: bytes=0-%d", size-1), `If-None-Match: "other"`)
 		}
@@ -164,11 +164,11 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 			t.Fatalf("an answer to POST: %d with %d bytes", g.status, len(g.body))
 		}
 		if n := s.Stats().Held; n != 0 {
-			t.Errorf("%d bytes are held afterwards", n)
+			t.Errorf("flights hold %d bytes after the answers, want 0", n)
 		}
 		for _, g := range []*got{part(), s.ask("GET /b")} {
 			if hit := strings.Contains(g.get("Cache-Status"), "; hit"); hit != kept {
-				t.Errorf("with %d bytes for all: %s", flying, g.get("Cache-Status"))
+				t.Errorf("with a limit of %d bytes: %s, want a hit: %v", maxHeld, g.get("Cache-Status"), kept)
 			}
 		}
 	}

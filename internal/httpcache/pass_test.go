@@ -12,7 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/purge"
 )
 
-// A successful unsafe method invalidates its target and the URLs that its answer names.
+// A successful unsafe method invalidates its target and the URLs in the answer's Location
+// and Content-Location.
 func TestUnsafeMethods(t *testing.T) {
 	f := func(name, line, response string, dropped ...string) {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestUnsafeMethods(t *testing.T) {
 	f("elsewhere", "POST /a", "HTTP/1.1 201 Created\nLocation: http://other/b\nContent-Length: 0\n\n", "/a")
 }
 
-// The answer to a POST that is the URI's own representation answers a GET.
+// An answer to a POST whose Content-Location is its own URL is stored, and answers a GET.
 func TestPostIsStored(t *testing.T) {
 	f := func(name, response string, requests int) {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +184,7 @@ func TestTrailersOfWholeAnswers(t *testing.T) {
 	for i, c := range all {
 		c.head()
 		if got := c.read(len(want)); got != want {
-			t.Errorf("visitor %d: %q; want %q", i, got, want)
+			t.Errorf("client %d: got %q, want %q", i, got, want)
 		}
 	}
 }
@@ -215,16 +216,16 @@ func TestUpgrade(t *testing.T) {
 	for _, text := range []string{"ping", "pong"} {
 		io.WriteString(c, text)
 		if got := c.read(4); got != text {
-			t.Fatalf("%q came back as %q", text, got)
+			t.Fatalf("sent %q, got %q", text, got)
 		}
 	}
 	c.Conn.(interface{ CloseWrite() error }).CloseWrite()
 	if rest, err := io.ReadAll(c.r); err != nil || len(rest) > 0 {
-		t.Fatalf("the end is %q, %v", rest, err)
+		t.Fatalf("the connection ended with %q, %v", rest, err)
 	}
 }
 
-// An origin that does not switch has its answer passed on.
+// The answer of an origin that does not switch protocols is forwarded.
 func TestUpgradeRefused(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.respond("HTTP/1.1 426 Upgrade Required\nContent-Length: 2\n\nno") })
 	c := s.dial()
@@ -248,7 +249,7 @@ func TestRefusals(t *testing.T) {
 	f(400, "Connection names", "GET /a", "Connection: close, Via")
 	f(508, "come back", "GET /a", "Via: 1.1 "+s.id)
 	if n := len(s.origin.requests()); n != 0 {
-		t.Errorf("%d requests at the origin", n)
+		t.Errorf("the origin got %d requests", n)
 	}
 }
 
@@ -277,7 +278,7 @@ func TestServicePurges(t *testing.T) {
 	f(admin.PurgeRequest{}, "everything of service site", "7")
 	for _, r := range []admin.PurgeRequest{{Table: "t"}, {Selector: purge.By(purge.URL, "/a")}, {Selector: purge.By(purge.URL, "")}} {
 		if _, err := s.Purge(t.Context(), r); err == nil {
-			t.Errorf("%+v is taken", r)
+			t.Errorf("%+v was accepted", r)
 		}
 	}
 	if e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "http://site/a?b"}); err != nil || e.Decision != "hit" {

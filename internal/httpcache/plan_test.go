@@ -18,7 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// theTag is the tag that all answers of a planner depend on.
+// theTag is the tag of all answers of a planner.
 var theTag = cache.TagOf([]byte("planner"))
 
 // planOptions make answers without explicit freshness fresh forever.
@@ -28,8 +28,8 @@ var planOptions = func() *policy.Options {
 	return &o
 }()
 
-// planner is a service on top of the engine. Its fields may be changed while no request is
-// in progress.
+// planner serves requests with plans, as other services do. Its fields may be changed while
+// no request is in progress.
 type planner struct {
 	*site
 	key            string
@@ -99,7 +99,7 @@ func (p *planner) Fill() *Fill {
 	}
 }
 
-// move puts everything out of reach.
+// move advances theTag, which invalidates all answers.
 func (p *planner) move() { p.space.Cache().Apply(cache.Change{Tags: []cache.Tag{theTag}}) }
 
 // answering returns a script that answers with the present body.
@@ -135,7 +135,7 @@ func TestPlanKey(t *testing.T) {
 	p.expect("first", "GET /a?x=1", 200, "hello", "fwd=uri-miss; stored", "Authorization: Basic eA==")
 	g := p.expect("another URL with the same key", "GET /b", 200, "hello", "hit; detail=followed")
 	if g.get("Age") != "" || g.get("Date") == "" || g.get("ETag") == "" {
-		t.Errorf("it is not as if validated just now: %s", g)
+		t.Errorf("the hit does not look as if it was validated just now: %s", g)
 	}
 	p.key = "other"
 	p.expect("another key", "GET /a?x=1", 200, "hello", "fwd=uri-miss")
@@ -189,16 +189,16 @@ func TestPlanSynthesizedValidator(t *testing.T) {
 				p.expect("the same again", "GET /", 200, one, "fwd=stale; detail=invalidated")
 			}
 			if after := p.stored(); after == before || after.Body != before.Body {
-				t.Errorf("a body that came out as it was took the place of the stored one")
+				t.Errorf("an unchanged body was stored again, or its object was not replaced")
 			}
 			if strings.Contains(joined(p.origin.requests()), "If-None-Match") {
-				t.Errorf("the origin was asked about a validator that it has not made")
+				t.Errorf("the origin was sent a synthesized validator")
 			}
 			body.Store(two)
 			p.move()
 			p.expect("another", "GET /", 200, two, "fwd=stale; detail=invalidated", "If-None-Match: "+tag)
 			if got := p.expect("hit", "GET /", 200, two, "hit").get("ETag"); got == tag || got == "" {
-				t.Errorf("ETag %s of another body is %s", tag, got)
+				t.Errorf("the ETag of another body is %s, the former one %s", got, tag)
 			}
 		})
 	}
@@ -257,10 +257,10 @@ func TestPlanClientFields(t *testing.T) {
 		return Admission{Fields: f, ClientFields: http1.FieldsOf("Set-Cookie", "a=b"), Store: true}
 	}
 	if g := p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored"); g.get("Set-Cookie") != "a=b" {
-		t.Errorf("without its cookie: %s", g)
+		t.Errorf("the first client did not get its cookie: %s", g)
 	}
 	if g := p.expect("second", "GET /", 200, "hello", "hit"); g.get("Set-Cookie") != "" {
-		t.Errorf("with somebody else's cookie: %s", g)
+		t.Errorf("the second client got the first one's cookie: %s", g)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestPlanPost(t *testing.T) {
 	p.asked("in all", 1)
 }
 
-// TestPlanFaults shows that a fault of the protocol's is not the client's.
+// TestPlanFaults checks that a request is forwarded if a filler panics.
 func TestPlanFaults(t *testing.T) {
 	for _, where := range []string{"fill", "ask", "admit"} {
 		t.Run(where, func(t *testing.T) {
@@ -306,12 +306,12 @@ func TestPlanCut(t *testing.T) {
 		t.Errorf("%s", g)
 	}
 	if p.stored() != nil {
-		t.Error("it is stored")
+		t.Error("the body is stored")
 	}
 }
 
-// TestFaultClosesOriginConnection checks that a panic during the judgment of an answer leaks no
-// connection to the origin.
+// TestFaultClosesOriginConnection checks that a panic in Admit closes the connection to the
+// origin.
 func TestFaultClosesOriginConnection(t *testing.T) {
 	left := make(chan error, 1)
 	p := newPlanner(t, func(a *asked) {
@@ -326,12 +326,11 @@ func TestFaultClosesOriginConnection(t *testing.T) {
 	p.panics = "admit"
 	p.expect("after the fault", "GET /", 200, "hello", "fwd=bypass; detail=cache-fault")
 	if err := <-left; err == nil {
-		t.Error("the origin was sent more")
+		t.Error("the origin received more bytes, want a closed connection")
 	}
 }
 
-// TestPlanSince shows that a fetch that began too early is not joined, and that one
-// that began late enough is.
+// TestPlanSince checks that a request does not join a fetch that began before its Since.
 func TestPlanSince(t *testing.T) {
 	var late atomic.Int64
 	p := newPlanner(t, nil)
@@ -381,7 +380,7 @@ func TestPlanStarterOnly(t *testing.T) {
 					t.Errorf("%s", g)
 				}
 			}
-			p.asked("by two", requests)
+			p.asked("for two clients", requests)
 		})
 	}
 	f("for all", false, 1)
@@ -413,7 +412,7 @@ func TestPassThroughFinished(t *testing.T) {
 			got = "not whole"
 		}
 		if got != want || g.status != status {
-			t.Errorf("%s: settled %s, answered %s; want %s and %d", path, got, g, want, status)
+			t.Errorf("%s: Finished got %s, the client %s; want %s and %d", path, got, g, want, status)
 		}
 	}
 	f("/whole", "201 hello", 201)
@@ -443,7 +442,7 @@ func TestPlannedHitAllocatesNothing(t *testing.T) {
 	}
 	f()
 	if got := x.Record.Decision.String(); got != "hit" {
-		t.Fatalf("it is a %s", got)
+		t.Fatalf("the decision is %s, want hit", got)
 	}
 	if n := testing.AllocsPerRun(100, f); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/purge"
 )
 
-// A purge by a tag during a request to the origin affects the response made from the one
-// with the tag, even if the answer has removed the tag.
+// A purge by a tag during a validation applies to the updated response, even if the answer
+// has removed the tag.
 func TestPurgeOfRemovedTag(t *testing.T) {
 	const part = "HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 0-1/5\nContent-Length: 2\nSurrogate-Key: old\n\nhe"
 	f := func(name, first, second, line string, fields ...string) {
@@ -36,7 +36,7 @@ func TestPurgeOfRemovedTag(t *testing.T) {
 			close(gate)
 			c.rest(c.head(), line)
 			if g := s.ask("GET /a"); g.body != "newer" {
-				t.Errorf("what was purged is there: %s", g)
+				t.Errorf("the purged response was served: %s", g)
 			}
 		})
 	}

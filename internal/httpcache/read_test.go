@@ -120,7 +120,7 @@ func TestValidationOfSomethingElse(t *testing.T) {
 	}
 }
 
-// When the origin fails, the stored response is used where that is allowed.
+// When the origin fails, the stored response is used if that is allowed.
 func TestOriginFails(t *testing.T) {
 	type script = func(*asked)
 	died := func(a *asked) { a.conn.Close() }
@@ -197,15 +197,14 @@ func TestHeadUpdatesStored(t *testing.T) {
 	f("another", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"2\"\nContent-Length: 5\n\n", 3, "")
 	f("another length", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 6\n\n", 3, "")
 	// A response that may not be stored for a GET is not stored for a HEAD either.
-	f("private now", "HTTP/1.1 200 OK\nCache-Control: private, max-age=60\nETag: \"1\"\nX-A: mine\n\n", 3, "")
-	f("not stored now", "HTTP/1.1 200 OK\nCache-Control: no-store\nETag: \"1\"\nX-A: mine\n\n", 3, "")
+	f("became private", "HTTP/1.1 200 OK\nCache-Control: private, max-age=60\nETag: \"1\"\nX-A: mine\n\n", 3, "")
+	f("became no-store", "HTTP/1.1 200 OK\nCache-Control: no-store\nETag: \"1\"\nX-A: mine\n\n", 3, "")
 	const same = "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nX-A: mine\n\n"
 	f("for one user", same, 3, "", "Authorization: x")
 	f("for one request", same, 3, "", "Cache-Control: no-store")
 }
 
-// The answer to one user, or to a request with no-store, removes nothing from the cache for
-// others and adds nothing.
+// The answer to a request with credentials or no-store does not change the stored response.
 func TestOneUsersValidation(t *testing.T) {
 	choice := asByDefault
 	f := func(response, want string, fields ...string) {
@@ -235,8 +234,8 @@ func TestOneUsersValidation(t *testing.T) {
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nCache-Control: max-age=60\nSet-Cookie: ours\n\n", "allours")
 }
 
-// Client directives are ignored, and cookies bypass the cache, where the configuration
-// requires it.
+// Client directives are ignored, and cookies bypass the cache, if the configuration requires
+// it.
 func TestClientDirectives(t *testing.T) {
 	f := func(change func(*policy.Options), field string, requests int) {
 		t.Helper()
@@ -258,9 +257,9 @@ func TestClientDirectives(t *testing.T) {
 	f(func(o *policy.Options) { o.PassCookies = true }, "Cookie: a=b", 3)
 }
 
-// Every reason and every decision has its place among the counters.
+// The metrics have a counter for every reason.
 func TestMetricsHaveRoom(t *testing.T) {
 	if m := (metrics{}); len(policy.Reasons) > len(m.requests) || len(policy.Reasons) > len(m.answers) {
-		t.Errorf("%d reasons", len(policy.Reasons))
+		t.Errorf("%d reasons, but counters for %d and %d", len(policy.Reasons), len(m.requests), len(m.answers))
 	}
 }

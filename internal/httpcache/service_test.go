@@ -22,7 +22,7 @@ func TestMissThenHit(t *testing.T) {
 		t.Fatalf("second: %s", second)
 	}
 	if n := len(s.origin.requests()); n != 1 {
-		t.Fatalf("%d requests at the origin", n)
+		t.Fatalf("the origin got %d requests", n)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestWholeLifetime(t *testing.T) {
 		x := edge.Detached(t.Context(), r, nil, now)
 		s.Serve(x)
 		if got := x.Record.Decision; got != want {
-			t.Errorf("%s after it was asked for it is a %s, want a %s", now.Sub(before), got, want)
+			t.Errorf("%s after the fetch: got %s, want %s", now.Sub(before), got, want)
 		}
 	}
 	f(before.Add(time.Minute-time.Microsecond), telemetry.Hit)

@@ -19,14 +19,14 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// kept is what keyedSite does with an answer. why is Stored if it is 0.
+// kept specifies how keyedSite treats an answer. why 0 means Stored.
 type kept struct {
 	share    bool
 	why      policy.Reason
 	remember time.Duration
 }
 
-// keyedSite is a service that keeps answers elsewhere, by its own keys. Its fields may be
+// keyedSite is a service that stores answers elsewhere, under its own keys. Its fields may be
 // changed while no request is in flight.
 type keyedSite struct {
 	*site
@@ -135,11 +135,11 @@ func TestByKey(t *testing.T) {
 				}
 			}
 			if n := len(k.origin.requests()); n != requests || shared != clients-requests {
-				t.Errorf("%d requests at the origin, %d shared", n, shared)
+				t.Errorf("the origin got %d requests, want %d; %d clients shared an answer", n, requests, shared)
 			}
 			waitFor(t, func() bool { return k.Stats().Running == 0 })
 			if st := k.Stats(); st.Stored != 0 || k.had() != after {
-				t.Errorf("its owner has %q; %+v", k.had(), st)
+				t.Errorf("OnBody got %q, want %q; %+v", k.had(), after, st)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestOneRequestForLateClients(t *testing.T) {
 				t.Error(g)
 			}
 			if n := len(k.origin.requests()); n != requests {
-				t.Errorf("%d requests at the origin", n)
+				t.Errorf("the origin got %d requests", n)
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func TestFaultForLateClients(t *testing.T) {
 	waitFor(t, func() bool { return k.Stats().Running == 0 })
 	flights := k.Stats().Flights
 	if g := k.ask("GET /a"); g.status != 502 || flights > 2 || k.Stats().Flights > 2 {
-		t.Errorf("%s; %d flights, then %d", g, flights, k.Stats().Flights)
+		t.Errorf("a late client got %s, want 502; %d flights, then %d, want at most 2", g, flights, k.Stats().Flights)
 	}
 }
 
@@ -216,21 +216,21 @@ func TestRememberedAnswer(t *testing.T) {
 		waitFor(t, func() bool { return k.Stats().Running == 0 })
 	}
 	if n := len(k.origin.requests()); n != 1 {
-		t.Errorf("%d requests at the origin", n)
+		t.Errorf("the origin got %d requests", n)
 	}
 }
 
-// A fault of the service's own, when all have their answer, changes nothing.
+// A panic in OnBody, after the clients have their answer, is counted and has no other effect.
 func TestPanicInOnBody(t *testing.T) {
 	k := newKeyed(t, func(a *asked) { a.ok("hello") })
 	f := (&originFetch{svc: k.Service}).guarded(func(*store.Body) { panic("a planned fault") })
 	f(nil)
 	if n := k.metrics.faults.Value(); n != 1 {
-		t.Errorf("%d faults are counted", n)
+		t.Errorf("%d faults are counted, want 1", n)
 	}
 }
 
-// A refresh asks once, answers nothing, and leaves what it brings to its owner.
+// A refresh sends one request to the origin, and passes the body to OnBody only.
 func TestRefreshByKey(t *testing.T) {
 	gate := make(chan struct{})
 	k := newKeyed(t, func(a *asked) {
@@ -247,7 +247,7 @@ func TestRefreshByKey(t *testing.T) {
 	waitFor(t, func() bool { return k.had() == "200 hello" })
 	heads := k.origin.requests()
 	if len(heads) != 1 || !strings.HasPrefix(heads[0], "GET /a?x=1 ") || strings.Contains(heads[0], "If-None-Match") || k.begun.Load() != 1 {
-		t.Errorf("%d begun: %q", k.begun.Load(), heads)
+		t.Errorf("%d refreshes were started, want 1; the origin got %q", k.begun.Load(), heads)
 	}
 }
 

@@ -19,11 +19,11 @@ func value(head, name string) string {
 	return "nothing"
 }
 
-// An answer varies by the fields that its origin got. A client that sends fields which are
-// forwarded differently cannot leave its answer to others.
+// An answer varies by the fields that the origin received. A client whose fields are forwarded
+// differently can't cause a wrong answer for others.
 func TestVaryByForwardedFields(t *testing.T) {
 	const trusted, other, third = "10.0.0.1:5", "192.0.2.1:5", "192.0.2.2:5"
-	// Each request is its client's address and its fields; want are the answers.
+	// A request is its client's address and its fields. want has the answers.
 	f := func(field string, want []string, requests ...string) {
 		t.Helper()
 		s := newSite(t, func(a *asked) { a.ok(value(a.head, field), "Vary: "+field) }, func(c *Config) {
@@ -37,7 +37,7 @@ func TestVaryByForwardedFields(t *testing.T) {
 			}
 			s.Serve(x)
 			if got := string(x.Reply.Body); got != want[i] {
-				t.Errorf("Vary: %s: request %d, %s, got what is for %s, not %s", field, i, r, got, want[i])
+				t.Errorf("Vary: %s: request %d, %s, got the answer for %s, want %s", field, i, r, got, want[i])
 			}
 		}
 	}
@@ -52,8 +52,8 @@ func TestVaryByForwardedFields(t *testing.T) {
 	f("Accept-Language, X-Lang", []string{"nothing", "nothing"}, other+" Accept-Language: de", other+" Connection: X-Any|Accept-Language: de")
 }
 
-// The site that a trusted proxy names is part of the variant, even if the origin's Vary does
-// not list the field.
+// The site that a trusted proxy specifies is part of the variant, even if the origin's Vary
+// does not list the field.
 func TestTrustedProxysSites(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok(value(a.head, "X-Forwarded-Proto") + "://" + value(a.head, "X-Forwarded-Host")) }, func(c *Config) {
 		c.Forwarding = Forwarding{X: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
@@ -63,7 +63,7 @@ func TestTrustedProxysSites(t *testing.T) {
 		x := arrived(t, client, "GET /a HTTP/1.1\nHost: site"+fields)
 		s.Serve(x)
 		if got := string(x.Reply.Body); got != want || len(s.origin.requests()) != requests {
-			t.Errorf("%s %q got what is for %s, after %d requests; want %s, %d", client, fields, got, len(s.origin.requests()), want, requests)
+			t.Errorf("%s %q got the answer for %s, after %d requests; want %s, %d", client, fields, got, len(s.origin.requests()), want, requests)
 		}
 	}
 	const trusted, other = "10.0.0.1:5", "192.0.2.1:5"
@@ -100,7 +100,7 @@ func TestTrustedProxysForwarded(t *testing.T) {
 			want += ", "
 		}
 		if got := string(x.Reply.Body); got != want+"for=10.0.0.1;"+ours {
-			t.Errorf("%q got what is for %s", forwarded, got)
+			t.Errorf("Forwarded: %q got the answer for %s, want %s", forwarded, got, want)
 		}
 	}
 	f("", "")
@@ -174,7 +174,7 @@ func TestHostAsInTheKey(t *testing.T) {
 	f("GET /d", "[2001:DB8::1]:80", "[2001:db8::1]")
 }
 
-// Only requests that the origin would get alike share a flight.
+// Only requests that are forwarded with the same fields share a flight.
 func TestFlightPerForwardedRequest(t *testing.T) {
 	received, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {

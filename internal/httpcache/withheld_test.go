@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// personal is the head of an answer with fields that are the first client's alone.
+// personal is the head of an answer with fields for the first client only.
 const personal = "HTTP/1.1 200 OK\nCache-Control: max-age=60, private=\"X-User\", no-cache=\"X-Turn\"\nETag: \"1\"\n" +
 	"X-User: alice\nX-Turn: 1\nSet-Cookie: id=alice\nX-All: yes\n"
 
@@ -19,8 +19,8 @@ func storeCookies(c *Config) { c.Policy.SetCookie = policy.StoreCookies }
 
 func asByDefault(*Config) {}
 
-// An answer with a cookie is for one client: a waiting one asks itself and gets its own
-// cookie.
+// An answer with a cookie is for one client. A waiting client's request is then sent to the
+// origin, and gets its own cookie.
 func TestCookieIsNotForWaiters(t *testing.T) {
 	f := func(framed string) {
 		t.Helper()
@@ -135,7 +135,7 @@ func withheldOfValidation(t *testing.T, choice func(*Config)) {
 	g := bob.rest(bob.head(), "GET")
 	g.forAll(t, "a 304 for another")
 	if g.get("Age") == "" {
-		t.Errorf("no Age of its own: %s", g)
+		t.Errorf("the waiting client's answer has no Age: %s", g)
 	}
 }
 
@@ -162,6 +162,6 @@ func TestRangeWaitsForValidation(t *testing.T) {
 	waitFor(t, func() bool { return s.Stats().Joined == 1 })
 	close(gate)
 	if g := second.rest(second.head(), "GET"); g.status != 206 || g.body != "el" || s.metrics.faults.Value() != 0 {
-		t.Errorf("%d faults, %s", s.metrics.faults.Value(), g)
+		t.Errorf("got %s with %d faults, want a 206 without faults", g, s.metrics.faults.Value())
 	}
 }

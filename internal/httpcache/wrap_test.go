@@ -20,14 +20,14 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// inCall returns a wrapped body, made without package jsonp.
+// inCall returns a wrapped body, without using package jsonp.
 func inCall(name, body string) string {
 	body = strings.TrimRight(strings.TrimPrefix(body, "\ufeff"), " \t\r\n")
 	body = strings.ReplaceAll(strings.ReplaceAll(body, "\u2028", `\u2028`), "\u2029", `\u2029`)
 	return "/**/" + name + "(" + body + ");"
 }
 
-// inCoding is a body as an origin sends it in a content coding.
+// inCoding returns a body in a content coding.
 func inCoding(name, body string) string {
 	var b bytes.Buffer
 	var w io.WriteCloser
@@ -51,7 +51,7 @@ func inCoding(name, body string) string {
 	return b.String()
 }
 
-// shipment is how an origin sends a body.
+// shipment specifies how an origin sends a body.
 type shipment struct {
 	body, coding string
 	pieces       []int // lengths of chunks; nil: it is sent at once with its length
@@ -133,7 +133,7 @@ func TestWrappedAnyWay(t *testing.T) {
 				t.Fatalf("%s (%s): %d, %d bytes, cut %v; want %d\n%s", how, p.coding, g.status, len(body), g.cut, len(inCall(name, p.body)), written(g.fields))
 			}
 			if length := g.get("Content-Length"); length != "" && length != fmt.Sprint(len(g.body)) {
-				t.Fatalf("%s: announced %s, came %d", how, length, len(g.body))
+				t.Fatalf("%s: Content-Length is %s, received %d bytes", how, length, len(g.body))
 			} else if length == "" && p.coding == "" && i > 0 {
 				t.Fatalf("%s: no length", how)
 			}
@@ -146,7 +146,7 @@ func TestWrappedAnyWay(t *testing.T) {
 			}
 		}
 		if g := s.ask("GET "+path, "Accept-Encoding: identity"); g.body != inCoding(p.coding, p.body) {
-			t.Fatalf("the plain one is %d bytes of %d", len(g.body), len(p.body))
+			t.Fatalf("the plain answer has %d bytes, want %d", len(g.body), len(p.body))
 		}
 		if g := s.old("GET " + path + "?callback=f"); g.body != inCall("f", p.body) || g.get("Transfer-Encoding") != "" {
 			t.Fatalf("in HTTP/1.0: %d bytes, %s", len(g.body), written(g.fields))
@@ -177,7 +177,7 @@ func (s *site) old(line string) *got {
 	return c.rest(c.head(), "GET")
 }
 
-// TestWrappedInParallel lets two callbacks wait for one fetch.
+// TestWrappedInParallel checks that several callbacks share one fetch.
 func TestWrappedInParallel(t *testing.T) {
 	half, joined := strings.Repeat("x\u2028", 50_000), make(chan struct{})
 	s := newSite(t, func(a *asked) {
@@ -189,7 +189,7 @@ func TestWrappedInParallel(t *testing.T) {
 	for _, name := range []string{"f", "g", "h"} {
 		done.Go(func() {
 			if g := s.ask("GET /a?_=" + name + "&callback=" + name); g.body != inCall(name, `["`+half+half+`"]`) || g.cut {
-				t.Errorf("%s gets %d bytes, cut %v, %s", name, len(g.body), g.cut, written(g.fields))
+				t.Errorf("%s got %d bytes, cut %v, %s", name, len(g.body), g.cut, written(g.fields))
 			}
 		})
 	}
@@ -267,7 +267,7 @@ func TestEncodedOrigin(t *testing.T) {
 	f("/html", 200, gzipped("<p>"), "type")
 	f("/own", 200, "/**/f([1]);", "wrapped")
 	if g := s.ask("GET /much?callback=f"); g.status != 200 || !g.cut || len(g.body) > 8<<20 {
-		t.Errorf("far more than it is made of: %d, %d bytes, cut %v", g.status, len(g.body), g.cut)
+		t.Errorf("an excessive expansion: %d, %d bytes, cut %v; want it cut", g.status, len(g.body), g.cut)
 	}
 	if g := s.ask("HEAD /twice?callback=f"); g.status != 200 || g.get("Content-Encoding") != "" || g.get("Content-Length") != "" {
 		t.Errorf("HEAD: %s", g)
@@ -288,7 +288,7 @@ func TestWrappedFromDisk(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes, %s", name, g.status, len(g.body), g.get("Cache-Status"))
 		}
 		if not := s.ask("GET /a?callback="+name, "If-None-Match: "+g.get("ETag")); not.status != 304 {
-			t.Errorf("%s: its own tag is a %d", name, not.status)
+			t.Errorf("%s: a condition with its tag: got %d, want 304", name, not.status)
 		}
 		if head := s.ask("HEAD /a?callback=" + name); head.status != 200 || head.get("ETag") != g.get("ETag") || head.get("Content-Length") != "" {
 			t.Errorf("%s: HEAD is %s", name, head)
@@ -304,7 +304,7 @@ func TestWrappedFromDisk(t *testing.T) {
 	defer s.stop()
 	f("f")
 	if n := len(s.origin.requests()); n != 0 {
-		t.Errorf("%d requests to the origin after the restart", n)
+		t.Errorf("%d requests to the origin after the restart, want 0", n)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestWrappedForm(t *testing.T) {
 				text = gunzipped(t, text)
 			}
 			if g.get("Content-Encoding") != want || text != inCall("f", body) || g.get("Vary") != vary {
-				t.Errorf("who takes %q gets %d bytes in %q, Vary %q", accept, len(text), g.get("Content-Encoding"), g.get("Vary"))
+				t.Errorf("Accept-Encoding %q: got %d bytes in %q, Vary %q; want %q, %q", accept, len(text), g.get("Content-Encoding"), g.get("Vary"), want, vary)
 			}
 			return g
 		}
@@ -401,7 +401,7 @@ func TestWrappedHitAllocatesNothing(t *testing.T) {
 			serve()
 			serve()
 			if got := x.Record.Decision.String(); got != "hit" {
-				t.Fatalf("it is a %s", got)
+				t.Fatalf("the decision is %s, want hit", got)
 			}
 			if n := testing.AllocsPerRun(100, serve); n != 0 {
 				t.Errorf("%v allocations", n)
