@@ -74,15 +74,17 @@ func TestCutIsVisible(t *testing.T) {
 	f("/length/short", "HTTP/1.1")
 }
 
-// heldBack is a handler that sends a first piece and then waits for its context.
-type heldBack struct {
+// waitingHandler is a handler that sends a first piece and then waits for its context.
+type waitingHandler struct {
 	begun  chan struct{}
 	causes chan error
 }
 
-func newHeldBack() *heldBack { return &heldBack{make(chan struct{}, 8), make(chan error, 8)} }
+func newWaitingHandler() *waitingHandler {
+	return &waitingHandler{make(chan struct{}, 8), make(chan error, 8)}
+}
 
-func (h *heldBack) Serve(x *Exchange) {
+func (h *waitingHandler) Serve(x *Exchange) {
 	ctx := x.Context()
 	x.Reply.Status = http.StatusOK
 	if string(x.Request.Path) != "/wait" {
@@ -101,7 +103,7 @@ func (h *heldBack) Serve(x *Exchange) {
 }
 
 func TestStreamClientGone(t *testing.T) {
-	h := newHeldBack()
+	h := newWaitingHandler()
 	s := startStream(t, Config{}, h.Serve)
 	secure, id := startTLS(t, Config{Streaming: true, Handler: h})
 	f := func(c *client, request string) {
@@ -122,7 +124,7 @@ func TestStreamClientGone(t *testing.T) {
 // TestStreamRequestTimeout holds that the request timeout bounds the time until the
 // answer begins, and nothing after.
 func TestStreamRequestTimeout(t *testing.T) {
-	h := newHeldBack()
+	h := newWaitingHandler()
 	s := startStream(t, Config{Limits: Limits{RequestTimeout: 1}}, h.Serve)
 	c := dial(t, s)
 	c.send(target("/wait"))
@@ -158,7 +160,7 @@ func TestStreamRequestTimeout(t *testing.T) {
 // TestStreamStop stops a server hard while an answer is streamed, one is waited
 // for, a body is read and a connection has been upgraded.
 func TestStreamStop(t *testing.T) {
-	h := newHeldBack()
+	h := newWaitingHandler()
 	log := newRecords()
 	reading := make(chan error, 2)
 	s := startStream(t, Config{Log: log}, func(x *Exchange) {

@@ -17,7 +17,7 @@ import (
 type played struct {
 	net.Conn
 	in       []byte
-	most     int
+	maxRead  int
 	out      bytes.Buffer
 	lingered bool
 }
@@ -26,7 +26,7 @@ func (p *played) Read(b []byte) (int, error) {
 	if len(p.in) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(b[:min(len(b), p.most)], p.in)
+	n := copy(b[:min(len(b), p.maxRead)], p.in)
 	p.in = p.in[n:]
 	return n, nil
 }
@@ -61,8 +61,8 @@ func (l *calls) Serve(x *Exchange) {
 // depends on the bytes that arrive with the head.
 var changing = regexp.MustCompile(`(Date|X-Request-Id): [^\r]*\r\n|HTTP/1.1 100 Continue\r\n\r\n`)
 
-// stage is a server to play on, with or without streaming.
-func stage(f testing.TB, streaming bool) *Server {
+// newPlayServer is a server to play on, with or without streaming.
+func newPlayServer(f testing.TB, streaming bool) *Server {
 	s, err := Listen(Config{Listen: "127.0.0.1:0", Handler: &calls{}, Streaming: streaming, Limits: Limits{BodyBytes: 1000}})
 	if err != nil {
 		f.Fatal(err)
@@ -72,15 +72,15 @@ func stage(f testing.TB, streaming bool) *Server {
 }
 
 // play returns a server's answers to a client's bytes.
-func (s *Server) play(said []byte, most, read int) (l *calls, answers string) {
+func (s *Server) play(input []byte, maxRead, read int) (l *calls, answers string) {
 	l = &calls{read: read}
-	nc := s.perform(l, said, most)
+	nc := s.playConn(l, input, maxRead)
 	return l, changing.ReplaceAllString(nc.out.String(), "")
 }
 
-func (s *Server) perform(h Handler, said []byte, most int) *played {
+func (s *Server) playConn(h Handler, input []byte, maxRead int) *played {
 	s.SetHandler(h)
-	nc := &played{in: said, most: most}
+	nc := &played{in: input, maxRead: maxRead}
 	c := newConn(s, nc)
 	s.conns.Track(&c.Conn)
 	c.Serve()
@@ -103,19 +103,19 @@ func FuzzRequests(f *testing.F) {
 		f.Add([]byte(seed), uint8(1), uint8(1))
 		f.Add([]byte(seed), uint8(7), uint8(200))
 	}
-	streaming, plain := stage(f, true), stage(f, false)
-	f.Fuzz(func(t *testing.T, said []byte, most, read uint8) {
-		once, answers := streaming.play(said, len(said)+1, 4096)
-		cut, cutAnswers := streaming.play(said, int(most)+1, int(read)+1)
+	streaming, plain := newPlayServer(f, true), newPlayServer(f, false)
+	f.Fuzz(func(t *testing.T, input []byte, maxRead, read uint8) {
+		once, answers := streaming.play(input, len(input)+1, 4096)
+		cut, cutAnswers := streaming.play(input, int(maxRead)+1, int(read)+1)
 		if a, b := fmt.Sprint(once.all), fmt.Sprint(cut.all); a != b {
-			t.Fatalf("%q: at once %s; in pieces %s", said, a, b)
+			t.Fatalf("%q: at once %s; in pieces %s", input, a, b)
 		}
 		if answers != cutAnswers {
-			t.Fatalf("%q is answered %q; in pieces %q", said, answers, cutAnswers)
+			t.Fatalf("%q is answered %q; in pieces %q", input, answers, cutAnswers)
 		}
-		whole, _ := plain.play(said, int(most)+1, 4096)
+		whole, _ := plain.play(input, int(maxRead)+1, 4096)
 		if a, b := fmt.Sprint(once.whole), fmt.Sprint(whole.whole); a != b {
-			t.Fatalf("%q: streamed %s; whole %s", said, a, b)
+			t.Fatalf("%q: streamed %s; whole %s", input, a, b)
 		}
 	})
 }

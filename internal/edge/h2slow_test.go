@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// inMemory runs f with a connection of HTTP/2 to a server of its own, on a clock of its own.
-func inMemory(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
+// overPipe runs f with a connection of HTTP/2 to a server of its own, on a clock of its own.
+func overPipe(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
 	t.Helper()
 	id := newIdentity(t, t.TempDir(), 1)
 	certificates, err := NewCertReloader(id.cert, id.key, "")
@@ -23,10 +23,10 @@ func inMemory(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, here := net.Pipe()
-		s.conns.Accept(there)
-		f(t, newWire(t, here))
-		_ = here.Close()
+		serverEnd, clientEnd := net.Pipe()
+		s.conns.Accept(serverEnd)
+		f(t, newWire(t, clientEnd))
+		_ = clientEnd.Close()
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -39,7 +39,7 @@ func TestH2SlowHeaders(t *testing.T) {
 	const timeout = 2 * time.Second
 	f := func(name string, slow func(w *wire)) {
 		t.Helper()
-		inMemory(t, Config{Handler: &echo{}, Limits: Limits{HeaderTimeout: timeout}}, func(t *testing.T, w *wire) {
+		overPipe(t, Config{Handler: &echo{}, Limits: Limits{HeaderTimeout: timeout}}, func(t *testing.T, w *wire) {
 			ended := make(chan string, 1)
 			began := time.Now()
 			go func() { ended <- w.outcome(0) }()
@@ -76,7 +76,7 @@ func TestH2SlowHeaders(t *testing.T) {
 // TestH2SlowBody holds that header_timeout does not bound bodies or pauses between requests.
 func TestH2SlowBody(t *testing.T) {
 	const timeout = 2 * time.Second
-	inMemory(t, Config{Handler: HandlerFunc(back), Streaming: true, Limits: Limits{HeaderTimeout: timeout}}, func(t *testing.T, w *wire) {
+	overPipe(t, Config{Handler: HandlerFunc(back), Streaming: true, Limits: Limits{HeaderTimeout: timeout}}, func(t *testing.T, w *wire) {
 		w.check(w.headers(1, false))
 		w.raw([]byte{0, 0, 4, 0, 1, 0, 0, 0, 1, 'a'})
 		time.Sleep(3 * timeout)

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// h2Asks makes one request over a connection of HTTP/2 in memory.
-type h2Asks struct {
-	nc   net.Conn // the client's end
-	said string   // the answer, when it is there
-	err  error
+// h2Call makes one request over a connection of HTTP/2 in memory.
+type h2Call struct {
+	nc     net.Conn // the client's end
+	answer string   // the answer, when it is there
+	err    error
 }
 
-func (a *h2Asks) ask(ctx context.Context, s *Server) {
-	there, here := net.Pipe()
-	a.nc = here
-	s.conns.Accept(there)
+func (a *h2Call) ask(ctx context.Context, s *Server) {
+	serverEnd, clientEnd := net.Pipe()
+	a.nc = clientEnd
+	s.conns.Accept(serverEnd)
 	client := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, //nolint:gosec // its clock is not ours
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return clientEnd, nil },
 	}
 	defer client.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(ctx, "GET", "https://test/", nil)
@@ -39,7 +39,7 @@ func (a *h2Asks) ask(ctx context.Context, s *Server) {
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	a.said, a.err = resp.Proto+" "+string(b), err
+	a.answer, a.err = resp.Proto+" "+string(b), err
 }
 
 // TestH2Stop holds that a server which stops waits for requests over HTTP/2: their clients
@@ -50,7 +50,7 @@ func TestH2Stop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := func(said string, leave func(a *h2Asks, cancel func())) {
+	f := func(answer string, leave func(a *h2Call, cancel func())) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			reached, open, finished := false, make(chan struct{}), false
@@ -66,7 +66,7 @@ func TestH2Stop(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var a h2Asks
+			var a h2Call
 			go a.ask(ctx, s)
 			synctest.Wait()
 			if !reached {
@@ -86,14 +86,14 @@ func TestH2Stop(t *testing.T) {
 				t.Errorf("stopped with %v; the request was finished: %v", err, finished)
 			}
 			synctest.Wait()
-			if a.said != said || (a.err != nil) != (said == "") {
-				t.Errorf("the client got %q, %v; want %q", a.said, a.err, said)
+			if a.answer != answer || (a.err != nil) != (answer == "") {
+				t.Errorf("the client got %q, %v; want %q", a.answer, a.err, answer)
 			}
 		})
 	}
-	f("HTTP/2.0 finished", func(*h2Asks, func()) {})
-	f("", func(_ *h2Asks, cancel func()) { cancel(); synctest.Wait() })
-	f("", func(a *h2Asks, _ func()) { _ = a.nc.Close(); synctest.Wait() })
+	f("HTTP/2.0 finished", func(*h2Call, func()) {})
+	f("", func(_ *h2Call, cancel func()) { cancel(); synctest.Wait() })
+	f("", func(a *h2Call, _ func()) { _ = a.nc.Close(); synctest.Wait() })
 }
 
 // TestRunning holds that no request enters a group after wait.

@@ -213,7 +213,7 @@ func TestH2Cut(t *testing.T) {
 // TestH2ClientGone has clients that go away while they wait, and while they are
 // answered.
 func TestH2ClientGone(t *testing.T) {
-	h := newHeldBack()
+	h := newWaitingHandler()
 	cl, url, _ := startH2(t, Config{}, h.Serve)
 	for _, path := range []string{"/", "/wait"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -259,8 +259,8 @@ func TestH2Silent(t *testing.T) {
 	}
 }
 
-// TestH2TakesNothing has a client that takes nothing of its answer.
-func TestH2TakesNothing(t *testing.T) {
+// TestH2AnswerIsNotRead has a client that takes nothing of its answer.
+func TestH2AnswerIsNotRead(t *testing.T) {
 	errs := make(chan error, 1)
 	cl, url, _ := startH2(t, Config{Limits: Limits{WriteTimeout: 30 * time.Millisecond}}, func(x *Exchange) {
 		x.Reply.Status = http.StatusOK

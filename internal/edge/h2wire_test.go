@@ -210,9 +210,9 @@ func TestH2RapidReset(t *testing.T) {
 		if got := await(t, ended, "end of the connection"); got != "goaway ENHANCE_YOUR_CALM" {
 			t.Errorf("%s: %s", name, got)
 		}
-		most := resetBurst + ahead + int(resetPerSecond*time.Since(begin).Seconds()) + 1
-		if n := len(reached); n == 0 || n > most {
-			t.Errorf("%s: %d of %d requests reached the handler; want %d at most", name, n, burst, most)
+		limit := resetBurst + ahead + int(resetPerSecond*time.Since(begin).Seconds()) + 1
+		if n := len(reached); n == 0 || n > limit {
+			t.Errorf("%s: %d of %d requests reached the handler; want %d at most", name, n, burst, limit)
 		}
 	}
 	f("the client resets", 0, func(w *wire, id uint32) error { return w.fr.WriteRSTStream(id, http2.ErrCodeCancel) })

@@ -63,13 +63,13 @@ func TestBodyLeftUnread(t *testing.T) {
 // TestLingers holds that a connection which ends waits for its client only if that
 // may still be sending.
 func TestLingers(t *testing.T) {
-	s := stage(t, true)
+	s := newPlayServer(t, true)
 	reader := HandlerFunc(back)
 	ignorer := HandlerFunc(func(x *Exchange) { x.Reply.Status = http.StatusOK })
-	f := func(h Handler, said string, want bool) {
+	f := func(h Handler, input string, want bool) {
 		t.Helper()
-		if got := s.perform(h, []byte(said), 1<<20).lingered; got != want {
-			t.Errorf("%.60q: waited for the client: %v; want %v", said, got, want)
+		if got := s.playConn(h, []byte(input), 1<<20).lingered; got != want {
+			t.Errorf("%.60q: waited for the client: %v; want %v", input, got, want)
 		}
 	}
 	const old = "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n"

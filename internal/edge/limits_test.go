@@ -178,8 +178,8 @@ func bodyTooLarge(t *testing.T, s *Server) {
 	}
 }
 
-// TestPromisedBody announces a gigabyte and sends little: memory is used for received bytes.
-func TestPromisedBody(t *testing.T) {
+// TestAnnouncedBody announces a gigabyte and sends little: memory is used for received bytes.
+func TestAnnouncedBody(t *testing.T) {
 	var in input
 	in.release()
 	in.buf = make([]byte, inSize)

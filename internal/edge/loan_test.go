@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// lender is the owner of a body, and counts the loans that are not returned.
-type lender struct {
+// loanOwner is the owner of a body, and counts the loans that are not returned.
+type loanOwner struct {
 	body  []byte
 	out   atomic.Int64
 	panic bool
@@ -22,7 +22,7 @@ type lender struct {
 }
 
 type loan struct {
-	of       *lender
+	of       *loanOwner
 	returned bool
 }
 
@@ -36,7 +36,7 @@ func (l *loan) Return() {
 	l.of.out.Add(-1)
 }
 
-func (l *lender) Serve(x *Exchange) {
+func (l *loanOwner) Serve(x *Exchange) {
 	l.out.Add(1)
 	x.Reply.Status, x.Reply.Body, x.Reply.Loan = http.StatusOK, l.body, &loan{of: l}
 	if l.twice {
@@ -49,8 +49,8 @@ func (l *lender) Serve(x *Exchange) {
 	}
 }
 
-// settled waits for an end of all loans that were made.
-func (l *lender) settled(t *testing.T) {
+// awaitReturned waits for an end of all loans that were made.
+func (l *loanOwner) awaitReturned(t *testing.T) {
 	t.Helper()
 	for l.out.Load() > 0 && l.out.Load() < 1<<31 {
 		runtime.Gosched()
@@ -63,7 +63,7 @@ func (l *lender) settled(t *testing.T) {
 // TestLoan holds that a loan is returned once when the body has been written, or will not
 // be.
 func TestLoan(t *testing.T) {
-	for _, l := range []*lender{{body: make([]byte, 3<<20)}, {body: make([]byte, 100)}, {body: make([]byte, 1<<20), twice: true}} {
+	for _, l := range []*loanOwner{{body: make([]byte, 3<<20)}, {body: make([]byte, 100)}, {body: make([]byte, 1<<20), twice: true}} {
 		for _, streaming := range []bool{false, true} {
 			cfg := Config{Handler: l, Streaming: streaming}
 			ask := func(c *client) {
@@ -73,7 +73,7 @@ func TestLoan(t *testing.T) {
 					c.read(method)
 				}
 				c.Close()
-				l.settled(t)
+				l.awaitReturned(t)
 			}
 			ask(dial(t, start(t, cfg)))
 			s, id := startTLS(t, cfg)
@@ -87,7 +87,7 @@ func TestLoan(t *testing.T) {
 				t.Errorf("%d bytes, %v", n, err)
 			}
 			cl.CloseIdleConnections()
-			l.settled(t)
+			l.awaitReturned(t)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestLoan(t *testing.T) {
 // TestLoanOfStream holds that the loan of a streamed answer is returned when that has ended,
 // while the connection waits for the next request.
 func TestLoanOfStream(t *testing.T) {
-	l := &lender{}
+	l := &loanOwner{}
 	serve := HandlerFunc(func(x *Exchange) {
 		l.out.Add(1)
 		x.Reply.Status, x.Reply.Loan = http.StatusOK, &loan{of: l}
@@ -116,11 +116,11 @@ func TestLoanOfStream(t *testing.T) {
 		if a := c.read("GET"); a.text != "hello" {
 			t.Errorf("%q", a.text)
 		}
-		l.settled(t)
+		l.awaitReturned(t)
 	}
 	c.send(target("/cut"))
 	_, _ = io.Copy(io.Discard, c.r)
-	l.settled(t)
+	l.awaitReturned(t)
 	cl, url, _ := startH2(t, Config{}, serve)
 	for _, path := range []string{"/", "/cut"} {
 		resp, err := cl.Get(url + path)
@@ -128,29 +128,29 @@ func TestLoanOfStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
-		l.settled(t)
+		l.awaitReturned(t)
 	}
 }
 
 // TestLoanIsReturnedWithoutAnAnswer has clients that have disconnected or read nothing, and
 // a handler that panics.
 func TestLoanIsReturnedWithoutAnAnswer(t *testing.T) {
-	l, log := &lender{body: make([]byte, 64<<20)}, newRecords()
+	l, log := &loanOwner{body: make([]byte, 64<<20)}, newRecords()
 	dial(t, start(t, Config{Handler: l, Log: log, Limits: Limits{WriteTimeout: 30 * time.Millisecond}})).send(get)
 	if r := log.next(t); r.BytesOut != 0 {
 		t.Errorf("%d bytes logged as sent", r.BytesOut)
 	}
-	l.settled(t)
-	l = &lender{body: []byte("hello"), panic: true}
+	l.awaitReturned(t)
+	l = &loanOwner{body: []byte("hello"), panic: true}
 	c := dial(t, start(t, Config{Handler: l}))
 	c.send(get)
 	if a := c.read("GET"); a.StatusCode != 500 {
 		t.Errorf("status %d", a.StatusCode)
 	}
-	l.settled(t)
+	l.awaitReturned(t)
 	x := Detached(context.Background(), http1.Request{Method: []byte("GET")}, nil, time.Now())
-	l = &lender{}
+	l = &loanOwner{}
 	l.Serve(x)
 	x.Reply.Reset()
-	l.settled(t)
+	l.awaitReturned(t)
 }

@@ -29,7 +29,7 @@ func exhausted() *inflight.Budget {
 // and that the streams beyond are refused after a wait.
 func TestH2Crowd(t *testing.T) {
 	budget := exhausted()
-	inMemory(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
+	overPipe(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
 		x.Reply.Status = 200
 		time.Sleep(time.Minute)
 	})}, func(t *testing.T, w *wire) {
@@ -73,7 +73,7 @@ func TestH2Stalled(t *testing.T) {
 	body := bytes.Repeat([]byte("x"), mib)
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("streamed %v", streamed), func(t *testing.T) {
-			inMemory(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
+			overPipe(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
 				x.Reply.Status = 200
 				if !streamed {
 					x.Reply.Body = body
@@ -97,7 +97,7 @@ func TestH2Stalled(t *testing.T) {
 				}()
 				synctest.Wait()
 				held := budget.Stats().Held
-				if most := int64(inflight.Stream + mib); held < inflight.Stream || held > most || streamed && held > inflight.Stream {
+				if limit := int64(inflight.Stream + mib); held < inflight.Stream || held > limit || streamed && held > inflight.Stream {
 					t.Errorf("%d bytes are held", held)
 				}
 				budget.Add(budget.Upper())
@@ -113,9 +113,9 @@ func TestH2Stalled(t *testing.T) {
 	}
 }
 
-// TestSlowIsCut holds that the budget lists a client that reads nothing, and can cut its
+// TestSlowClientIsCut holds that the budget lists a client that reads nothing, and can cut its
 // answer, on all kinds of connections and answers.
-func TestSlowIsCut(t *testing.T) {
+func TestSlowClientIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("x"), 64*mib) // more than the system takes
 	f := func(secure, streamed bool) {
 		t.Run(fmt.Sprintf("TLS %v, streamed %v", secure, streamed), func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestSlowIsCut(t *testing.T) {
 }
 
 // TestRequestBodiesAreCounted holds that large bodies of requests are held only as long as
-// there is memory for them.
+// serverEnd is memory for them.
 func TestRequestBodiesAreCounted(t *testing.T) {
 	budget := inflight.New(64 * mib)
 	s := start(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// miser is a client that takes some bytes each time, when so much time has passed.
-type miser struct {
+// slowReader is a client that takes some bytes each time, when so much time has passed.
+type slowReader struct {
 	net.Conn
 	bytes    int
 	each     time.Duration
@@ -24,10 +24,10 @@ type miser struct {
 	deadline time.Time
 }
 
-func (m *miser) SetWriteDeadline(t time.Time) error { m.deadline = t; return nil }
+func (m *slowReader) SetWriteDeadline(t time.Time) error { m.deadline = t; return nil }
 
 // take is how much it takes of n bytes until the deadline.
-func (m *miser) take(n int) (int, error) {
+func (m *slowReader) take(n int) (int, error) {
 	left := time.Until(m.deadline)
 	rounds := min(int(left/m.each), (n+m.bytes-1)/m.bytes)
 	n = min(n, rounds*m.bytes)
@@ -36,7 +36,7 @@ func (m *miser) take(n int) (int, error) {
 	return n, nil
 }
 
-func (m *miser) Write(b []byte) (int, error) {
+func (m *slowReader) Write(b []byte) (int, error) {
 	n, _ := m.take(len(b))
 	if n < len(b) {
 		time.Sleep(time.Until(m.deadline)) // on the bubble's clock
@@ -45,13 +45,13 @@ func (m *miser) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// miserSocket is the same for bytes that are sent without being copied: it has room whenever
+// slowSocket is the same for bytes that are sent without being copied: it has room whenever
 // the client reads some.
-type miserSocket struct{ *miser }
+type slowSocket struct{ *slowReader }
 
-func (m miserSocket) Read(func(uintptr) bool) error { return nil }
-func (m miserSocket) Control(func(uintptr)) error   { return nil }
-func (m miserSocket) Write(f func(fd uintptr) bool) error {
+func (m slowSocket) Read(func(uintptr) bool) error { return nil }
+func (m slowSocket) Control(func(uintptr)) error   { return nil }
+func (m slowSocket) Write(f func(fd uintptr) bool) error {
 	if left := time.Until(m.deadline); left < m.each {
 		time.Sleep(left) // on the bubble's clock
 		return os.ErrDeadlineExceeded
@@ -61,23 +61,23 @@ func (m miserSocket) Write(f func(fd uintptr) bool) error {
 	return nil
 }
 
-var _ syscall.RawConn = miserSocket{}
+var _ syscall.RawConn = slowSocket{}
 
 // TestPaceOfAnswers holds that a client has to take an answer at a least pace on average: one
 // that takes a byte now and then is given up, one that is slow is not.
 func TestPaceOfAnswers(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)
-	f := func(bytes int, each time.Duration, well bool) {
+	f := func(bytes int, each time.Duration, success bool) {
 		t.Helper()
-		for _, gives := range []bool{false, true} {
+		for _, zeroCopy := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				s := &Server{epoch: time.Now(), hard: context.Background()}
 				s.set.Store(&settings{limits: Limits{WriteTimeout: 30 * time.Second}})
-				m := &miser{bytes: bytes, each: each}
+				m := &slowReader{bytes: bytes, each: each}
 				c := &conn{srv: s, x: &Exchange{}}
-				c.NC, c.Raw, c.FD = m, miserSocket{m}, -1
+				c.NC, c.Raw, c.FD = m, slowSocket{m}, -1
 				var err error
-				if gives {
+				if zeroCopy {
 					sendPages = func(_ int, head, body []byte) (int, error) {
 						n := min(bytes, len(head)+len(body))
 						m.got += n
@@ -90,10 +90,10 @@ func TestPaceOfAnswers(t *testing.T) {
 				}
 				took := time.Since(s.epoch)
 				switch all := m.got == len("head")+len(body); {
-				case (err == nil) != well || all != well:
-					t.Errorf("%d bytes in %v (gives: %v): %v after %d bytes", bytes, each, gives, err, m.got)
-				case !well && (!errors.Is(err, errSlowClient) || took > 2*time.Minute):
-					t.Errorf("%d bytes in %v (gives: %v): %v after %v", bytes, each, gives, err, took)
+				case (err == nil) != success || all != success:
+					t.Errorf("%d bytes in %v (gives: %v): %v after %d bytes", bytes, each, zeroCopy, err, m.got)
+				case !success && (!errors.Is(err, errSlowClient) || took > 2*time.Minute):
+					t.Errorf("%d bytes in %v (gives: %v): %v after %v", bytes, each, zeroCopy, err, took)
 				}
 			})
 		}
@@ -105,14 +105,14 @@ func TestPaceOfAnswers(t *testing.T) {
 	f(1<<20, 14*time.Second, true)
 }
 
-// dear is a loan of which so many bytes have to be taken in a second, from some time on.
-type dear struct {
+// pacedLoan is a loan of which so many bytes have to be taken in a second, from some time on.
+type pacedLoan struct {
 	pace int64
 	from time.Time
 }
 
-func (d *dear) Return() {}
-func (d *dear) Pace() int64 {
+func (d *pacedLoan) Return() {}
+func (d *pacedLoan) Pace() int64 {
 	if time.Now().Before(d.from) {
 		return 0
 	}
@@ -129,11 +129,11 @@ func TestPaceOfLoans(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &Server{epoch: time.Now(), hard: context.Background()}
 			s.set.Store(&settings{limits: Limits{WriteTimeout: 30 * time.Second}})
-			m := &miser{bytes: bytes, each: time.Second}
+			m := &slowReader{bytes: bytes, each: time.Second}
 			x := &Exchange{}
 			c := &conn{srv: s, x: x}
 			c.NC, c.FD = m, -1
-			x.Reply.Loan = &dear{pace, time.Now().Add(from)}
+			x.Reply.Loan = &pacedLoan{pace, time.Now().Add(from)}
 			var err error
 			thought := time.Duration(0) // by the handler, which the client is not charged for
 			if x.answer.begun = streamed; streamed {
@@ -173,11 +173,11 @@ func (s slowStream) Write(p []byte) (int, error) {
 
 // TestPaceOfLoansH2 is TestPaceOfLoans for HTTP/2, where each piece has the write timeout.
 func TestPaceOfLoansH2(t *testing.T) {
-	f := func(bytes int, pace int64, well bool) {
+	f := func(bytes int, pace int64, success bool) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			x := &Exchange{srv: &Server{epoch: time.Now()}, set: &settings{limits: Limits{WriteTimeout: 30 * time.Second}}}
-			x.Reply.Loan = &dear{pace: pace}
+			x.Reply.Loan = &pacedLoan{pace: pace}
 			s := &h2Stream{w: slowStream{bytes: bytes}}
 			var err error
 			for left := make([]byte, 4<<20); len(left) > 0 && err == nil; {
@@ -185,7 +185,7 @@ func TestPaceOfLoansH2(t *testing.T) {
 				n, err = s.send(x, left)
 				left = left[n:]
 			}
-			if (err == nil) != well || !well && (!errors.Is(err, errSlowClient) || x.sent > 3*30*bytes+tlsPiece) {
+			if (err == nil) != success || !success && (!errors.Is(err, errSlowClient) || x.sent > 3*30*bytes+tlsPiece) {
 				t.Errorf("%d bytes a second: %v after %d", bytes, err, x.sent)
 			}
 		})
@@ -197,8 +197,8 @@ func TestPaceOfLoansH2(t *testing.T) {
 	f(1<<9, 0, false)
 }
 
-// TestPaceIsOfOneAnswer holds that waiting for one answer does not count for the next.
-func TestPaceIsOfOneAnswer(t *testing.T) {
+// TestPacePerAnswer holds that waiting for one answer does not count for the next.
+func TestPacePerAnswer(t *testing.T) {
 	x := &Exchange{}
 	x.pace = pace{-1, time.Second}
 	x.begin(x.Record.Client, false)

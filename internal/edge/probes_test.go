@@ -16,11 +16,11 @@ import (
 
 // probe is one way to speak HTTP/1.1 badly, or oddly.
 type probe struct {
-	name  string
-	bytes string
-	want  []int // statuses, in order
-	calls int64 // requests that reach the handler
-	stays bool  // the connection is still good for another request
+	name      string
+	bytes     string
+	want      []int // statuses, in order
+	calls     int64 // requests that reach the handler
+	keepsOpen bool  // the connection is still good for another request
 }
 
 const host = "Host: a\r\n"
@@ -43,7 +43,7 @@ func line(first string) string { return first + "\r\n" + host + "\r\n" }
 func target(t string) string { return line("GET " + t + " HTTP/1.1") }
 
 func ok(name, bytes string) probe {
-	return probe{name: name, bytes: bytes, want: []int{200}, calls: 1, stays: true}
+	return probe{name: name, bytes: bytes, want: []int{200}, calls: 1, keepsOpen: true}
 }
 
 func bad(name, bytes string) probe { return refused(name, 400, bytes) }
@@ -170,7 +170,7 @@ var lineProbes = []probe{
 	bad("absolute-form https", target("https://a/x")),
 	bad("authority-form GET", target("a:80")),
 	refused("CONNECT", 405, line("CONNECT a:443 HTTP/1.1")),
-	{name: "OPTIONS *", bytes: line("OPTIONS * HTTP/1.1"), want: []int{200}, stays: true},
+	{name: "OPTIONS *", bytes: line("OPTIONS * HTTP/1.1"), want: []int{200}, keepsOpen: true},
 	refused("TRACE", 405, line("TRACE / HTTP/1.1")),
 	ok("unknown method FOO", line("FOO / HTTP/1.1")),
 	refused(`lower-case "get"`, 501, line("get / HTTP/1.1")),
@@ -202,9 +202,9 @@ var messageProbes = []probe{
 	ok("GET with chunked body", "GET / HTTP/1.1\r\n"+host+"Transfer-Encoding: chunked\r\n\r\n"+goodEnd),
 	ok("GET with CL hiding a request (must not be 2 requests)",
 		"GET / HTTP/1.1\r\n"+host+"Content-Length: "+strconv.Itoa(len(hidden))+"\r\n\r\n"+hidden),
-	{name: "pipelined 2 GETs", bytes: get + get, want: []int{200, 200}, calls: 2, stays: true},
+	{name: "pipelined 2 GETs", bytes: get + get, want: []int{200, 200}, calls: 2, keepsOpen: true},
 	{name: "Expect: 100-continue POST", bytes: sized("Content-Length: 5\r\nExpect: 100-continue\r\n", ""),
-		want: []int{100}, stays: false},
+		want: []int{100}, keepsOpen: false},
 	refused("Expect: garbage", 417, sized("Content-Length: 5\r\nExpect: garbage\r\n", "hello")),
 	{name: "Connection: close, X-Hop", bytes: head("Connection: close, X-Hop\r\nX-Hop: 1\r\n"), want: []int{200}, calls: 1},
 	bad("Connection: Host", head("Connection: Host\r\n")),
@@ -212,7 +212,7 @@ var messageProbes = []probe{
 	bad("Connection: Authorization", head("Connection: Authorization\r\nAuthorization: x\r\n")),
 	ok("Upgrade: h2c", head("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n")),
 	ok("Upgrade: websocket", head("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n")),
-	{name: "Max-Forwards: 0 OPTIONS", bytes: "OPTIONS / HTTP/1.1\r\n" + host + "Max-Forwards: 0\r\n\r\n", want: []int{200}, stays: true},
+	{name: "Max-Forwards: 0 OPTIONS", bytes: "OPTIONS / HTTP/1.1\r\n" + host + "Max-Forwards: 0\r\n\r\n", want: []int{200}, keepsOpen: true},
 }
 
 // reads is echo for a streaming server: it reads the body, and counts requests
@@ -275,8 +275,8 @@ func TestProbesUnread(t *testing.T) {
 			if strings.Contains(got, "GET /hidden a") {
 				t.Errorf("a hidden request was executed: %q", got)
 			}
-			if after := strings.Contains(got, "GET /after a"); after != p.stays && p.want[0] != 100 {
-				t.Errorf("the request behind it was executed: %v; want %v", after, p.stays)
+			if after := strings.Contains(got, "GET /after a"); after != p.keepsOpen && p.want[0] != 100 {
+				t.Errorf("the request behind it was executed: %v; want %v", after, p.keepsOpen)
 			}
 			if n := strings.Count(got, "HTTP/1.1 "); n > len(p.want)+1 {
 				t.Errorf("%d answers: %q", n, got)
@@ -307,7 +307,7 @@ func (p probe) check(t *testing.T, c *client, e *echo) {
 			t.Errorf("after 100: %d %q", a.StatusCode, a.text)
 		}
 		p.calls = 1
-	case p.stays:
+	case p.keepsOpen:
 		c.send("GET /after HTTP/1.1\r\nHost: a\r\n\r\n")
 		if a := c.read("GET"); a.StatusCode != 200 || a.text != "GET /after a\n" {
 			t.Errorf("next request on the connection: %d %q", a.StatusCode, a.text)
@@ -357,7 +357,7 @@ func halfClosed(t *testing.T, s *Server, text string) string {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(patience))
+	_ = nc.SetDeadline(time.Now().Add(testTimeout))
 	_, _ = io.WriteString(nc, text)
 	_ = nc.(*net.TCPConn).CloseWrite()
 	b, err := io.ReadAll(bufio.NewReader(nc))
@@ -367,7 +367,7 @@ func halfClosed(t *testing.T, s *Server, text string) string {
 	return string(b)
 }
 
-func TestClientEndsItsSide(t *testing.T) {
+func TestHalfClosedClient(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}})
 	if got := halfClosed(t, s, get); strings.Count(got, "HTTP/1.1 200 OK\r\n") != 1 {
 		t.Errorf("one request: %q", got)

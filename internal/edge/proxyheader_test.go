@@ -191,7 +191,7 @@ func TestProxyProtocolOverTLS(t *testing.T) {
 		c.send(header)
 		tc := tls.Client(c.Conn, &tls.Config{RootCAs: id.pool, ServerName: "127.0.0.1", NextProtos: protocols})
 		if len(protocols) > 0 {
-			h := &http.Client{Timeout: patience, Transport: &http.Transport{ForceAttemptHTTP2: true,
+			h := &http.Client{Timeout: testTimeout, Transport: &http.Transport{ForceAttemptHTTP2: true,
 				DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return tc, tc.Handshake() }}}
 			resp, err := h.Get("https://" + s.Addr().String() + "/")
 			if err != nil {
@@ -215,9 +215,9 @@ func TestProxyProtocolOverTLS(t *testing.T) {
 	f(block(0x21, 0x31, strings.Repeat("\x00", 216)), "invalid AddrPort", "h2")
 }
 
-// TestProxyHeaderWaited has proxies that send nothing: they hold a connection no longer than
+// TestProxyHeaderTimeout has proxies that send nothing: they hold a connection no longer than
 // a client that does not finish its head, and don't delay a stop.
-func TestProxyHeaderWaited(t *testing.T) {
+func TestProxyHeaderTimeout(t *testing.T) {
 	silent := func(s *Server) func() {
 		c := dial(t, s)
 		c.send("PROXY TCP4")

@@ -11,21 +11,21 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// sluggish takes a few bytes of each write and then lets its deadline pass, until
+// stallingConn takes a few bytes of each write and then lets its deadline pass, until
 // it takes nothing any more.
-type sluggish struct {
+type stallingConn struct {
 	net.Conn
-	takes []int
-	got   []byte
-	armed int
+	accepts []int
+	got     []byte
+	armed   int
 }
 
-func (s *sluggish) Write(b []byte) (int, error) {
-	if len(s.takes) == 0 {
+func (s *stallingConn) Write(b []byte) (int, error) {
+	if len(s.accepts) == 0 {
 		return 0, os.ErrDeadlineExceeded
 	}
-	n := min(s.takes[0], len(b))
-	s.takes = s.takes[1:]
+	n := min(s.accepts[0], len(b))
+	s.accepts = s.accepts[1:]
 	s.got = append(s.got, b[:n]...)
 	if n < len(b) {
 		return n, os.ErrDeadlineExceeded
@@ -33,15 +33,15 @@ func (s *sluggish) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-func (s *sluggish) SetWriteDeadline(time.Time) error { s.armed++; return nil }
+func (s *stallingConn) SetWriteDeadline(time.Time) error { s.armed++; return nil }
 
-// TestWritePatience holds that a client which takes a little in each write timeout
+// TestWriteTimeout holds that a client which takes a little in each write timeout
 // is served to the end, and one that takes nothing is not.
-func TestWritePatience(t *testing.T) {
+func TestWriteTimeout(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Limits: Limits{WriteTimeout: time.Hour}})
-	f := func(takes []int, sent int, well bool, pieces ...string) {
+	f := func(accepts []int, sent int, success bool, pieces ...string) {
 		t.Helper()
-		nc := &sluggish{takes: takes}
+		nc := &stallingConn{accepts: accepts}
 		c := &conn{srv: s, x: &Exchange{}}
 		c.NC, c.FD = nc, -1
 		piece := func(i int) []byte {
@@ -52,8 +52,8 @@ func TestWritePatience(t *testing.T) {
 		}
 		err := c.write(piece(0), piece(1), piece(2))
 		all := strings.Join(pieces, "")
-		if (err == nil) != well || string(nc.got) != all[:sent] || c.x.sent != sent {
-			t.Errorf("%v: sent %q, counted %d, %v; want %d of %q", takes, nc.got, c.x.sent, err, sent, all)
+		if (err == nil) != success || string(nc.got) != all[:sent] || c.x.sent != sent {
+			t.Errorf("%v: sent %q, counted %d, %v; want %d of %q", accepts, nc.got, c.x.sent, err, sent, all)
 		}
 		if nc.armed == 0 {
 			t.Error("no deadline set")
@@ -68,8 +68,8 @@ func TestWritePatience(t *testing.T) {
 	f([]int{100, 2, 0}, 7, false, "hello", "world", "again")
 }
 
-// TestStreamToOneWhoTakesNothing ends a streamed answer that is not read.
-func TestStreamToOneWhoTakesNothing(t *testing.T) {
+// TestStreamIsNotRead ends a streamed answer that is not read.
+func TestStreamIsNotRead(t *testing.T) {
 	errs := make(chan error, 2)
 	log := newRecords()
 	s := startStream(t, Config{Log: log, Limits: Limits{WriteTimeout: 30 * time.Millisecond}}, func(x *Exchange) {
@@ -109,9 +109,9 @@ func (w *written) Write(b []byte) (int, error) {
 
 func (w *written) SetWriteDeadline(time.Time) error { return nil }
 
-// TestFirstPieceLeavesWithTheHead holds that the first piece of a streamed body needs no
+// TestFirstPieceIsSentWithHead holds that the first piece of a streamed body needs no
 // write of its own if it is available when the body begins.
-func TestFirstPieceLeavesWithTheHead(t *testing.T) {
+func TestFirstPieceIsSentWithHead(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	f := func(method string, length int64, first, want string) {
 		t.Helper()
@@ -152,15 +152,15 @@ func TestFirstPieceLeavesWithTheHead(t *testing.T) {
 	}
 }
 
-// overhears is a connection that checks, while it is written to, whether a reader of the
+// lockObserver is a connection that checks, while it is written to, whether a reader of the
 // body could send an interim answer.
-type overhears struct {
+type lockObserver struct {
 	written
 	x    *Exchange
 	held bool
 }
 
-func (o *overhears) Write(b []byte) (int, error) {
+func (o *lockObserver) Write(b []byte) (int, error) {
 	if o.x.interimMu.TryLock() {
 		o.x.interimMu.Unlock()
 	} else {
@@ -169,11 +169,11 @@ func (o *overhears) Write(b []byte) (int, error) {
 	return o.written.Write(b)
 }
 
-// TestFirstPieceBlocksNoReader holds that a reader of the body need not wait until the
+// TestFirstPieceDoesNotBlockReader holds that a reader of the body need not wait until the
 // client has read the first piece of its answer, and sends no interim answer any more.
-func TestFirstPieceBlocksNoReader(t *testing.T) {
+func TestFirstPieceDoesNotBlockReader(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
-	nc := &overhears{}
+	nc := &lockObserver{}
 	c := &conn{srv: s}
 	c.NC, c.FD = nc, -1
 	x := acquireExchange(s, c)

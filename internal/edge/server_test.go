@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// patience is how long a test waits before it gives up.
-const patience = 10 * time.Second
+// testTimeout is how long a test waits before it gives up.
+const testTimeout = 10 * time.Second
 
 // echo answers with method, target, host and body, and counts.
 type echo struct{ calls atomic.Int64 }
@@ -69,8 +69,8 @@ func await[T any](t *testing.T, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
-		t.Fatalf("no %s within %s", what, patience)
+	case <-time.After(testTimeout):
+		t.Fatalf("no %s within %s", what, testTimeout)
 		panic("unreachable")
 	}
 }
@@ -126,7 +126,7 @@ func dialTLS(t testing.TB, s *Server, cfg *tls.Config) *client {
 
 func newClient(t testing.TB, nc net.Conn) *client {
 	t.Cleanup(func() { _ = nc.Close() })
-	_ = nc.SetDeadline(time.Now().Add(patience))
+	_ = nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{nc, t, bufio.NewReader(nc)}
 }
 

@@ -118,11 +118,11 @@ func TestClientGone(t *testing.T) {
 
 // Work that outlives its client continues until the server no longer waits.
 func TestLasting(t *testing.T) {
-	came, causes := make(chan error, 1), make(chan error, 1)
+	disconnected, causes := make(chan error, 1), make(chan error, 1)
 	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
 		ctx := x.Lasting()
 		<-x.Context().Done()
-		came <- ctx.Err()
+		disconnected <- ctx.Err()
 		<-ctx.Done()
 		causes <- ctx.Err()
 		x.Reply.Status = http.StatusOK
@@ -130,7 +130,7 @@ func TestLasting(t *testing.T) {
 	c := dial(t, s)
 	c.send(get)
 	_ = c.Close()
-	if err := await(t, came, "end of the client"); err != nil {
+	if err := await(t, disconnected, "end of the client"); err != nil {
 		t.Errorf("ended with the client: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -180,9 +180,9 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestWatchLosesNothing looks after the client again and again while more
+// TestWatchKeepsInput looks after the client again and again while more
 // requests wait behind the one under way.
-func TestWatchLosesNothing(t *testing.T) {
+func TestWatchKeepsInput(t *testing.T) {
 	ctxs := make(chan context.Context, 100)
 	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
 		ctx := x.Context()
@@ -214,7 +214,7 @@ func TestWatchLosesNothing(t *testing.T) {
 	}
 }
 
-func TestSwaps(t *testing.T) {
+func TestReplaceSettings(t *testing.T) {
 	first, second := &echo{}, &echo{}
 	log := newRecords()
 	s := start(t, Config{Handler: first})

@@ -273,7 +273,7 @@ func TestUpgrade(t *testing.T) {
 // TestUpgradeAndStop holds that an upgraded connection, here over TLS, outlives the
 // beginning of a stop, is notified of it, and ends with the stop.
 func TestUpgradeAndStop(t *testing.T) {
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	s, id := startTLS(t, Config{Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
 		x.Reply.Field("Upgrade", "echo")
 		nc, err := x.Upgrade()
@@ -283,7 +283,7 @@ func TestUpgradeAndStop(t *testing.T) {
 		}
 		go func() { _, _ = io.Copy(nc, onlyReader{nc}) }()
 		<-x.Stopping()
-		told <- struct{}{}
+		notified <- struct{}{}
 		<-x.Context().Done()
 	})})
 	c := dialTLS(t, s, &tls.Config{RootCAs: id.pool})
@@ -295,7 +295,7 @@ func TestUpgradeAndStop(t *testing.T) {
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown(ctx) }()
-	await(t, told, "word of the stop")
+	await(t, notified, "word of the stop")
 	c.send("still here")
 	got := make([]byte, len("still here"))
 	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != "still here" {

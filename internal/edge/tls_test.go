@@ -135,7 +135,7 @@ func TestTLSShutdown(t *testing.T) {
 }
 
 func h2Client(id identity) *http.Client {
-	return &http.Client{Timeout: patience, Transport: &http.Transport{
+	return &http.Client{Timeout: testTimeout, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: id.pool}, ForceAttemptHTTP2: true, DisableCompression: true}}
 }
 
@@ -205,7 +205,7 @@ func serialOf(t *testing.T, s *Server, cfg *tls.Config) (int64, error) {
 		return 0, err
 	}
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(patience))
+	_ = nc.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.WriteString(nc, get); err != nil {
 		return 0, err
 	}
@@ -261,9 +261,9 @@ func TestClientCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, Config{Handler: &echo{}, TLS: r.Config()})
-	f := func(well bool, certs ...tls.Certificate) {
+	f := func(success bool, certs ...tls.Certificate) {
 		t.Helper()
-		if _, err := serialOf(t, s, &tls.Config{Certificates: certs}); (err == nil) != well {
+		if _, err := serialOf(t, s, &tls.Config{Certificates: certs}); (err == nil) != success {
 			t.Errorf("client with %d certificates: %v", len(certs), err)
 		}
 	}

@@ -48,9 +48,9 @@ func (p *inPages) Serve(x *Exchange) {
 	}
 }
 
-// asks sends requests over one connection, and compares their answers with the expected
+// checkAnswers sends requests over one connection, and compares their answers with the expected
 // ones.
-func (p *inPages) asks(t *testing.T, c *client) {
+func (p *inPages) checkAnswers(t *testing.T, c *client) {
 	t.Helper()
 	f := func(request, method, want string) {
 		t.Helper()
@@ -77,9 +77,9 @@ func TestAnswerFromPages(t *testing.T) {
 	p := newInPages(3 << 20)
 	for _, streaming := range []bool{false, true} {
 		cfg := Config{Handler: p, Streaming: streaming}
-		p.asks(t, dial(t, start(t, cfg)))
+		p.checkAnswers(t, dial(t, start(t, cfg)))
 		s, id := startTLS(t, cfg)
-		p.asks(t, dialTLS(t, s, &tls.Config{RootCAs: id.pool}))
+		p.checkAnswers(t, dialTLS(t, s, &tls.Config{RootCAs: id.pool}))
 		cl := h2Client(id)
 		for path, want := range map[string]string{"/": p.text, "/?around": "before" + p.text + "after", "/none?around": "beforeafter"} {
 			resp, err := cl.Get("https://" + s.Addr().String() + path)
@@ -100,7 +100,7 @@ func TestPagesWithoutSystem(t *testing.T) {
 	sendPages = func(int, []byte, []byte) (int, error) { return 0, pages.ErrUnsupported }
 	t.Cleanup(func() { sendPages = pages.Send })
 	p := newInPages(3 << 20)
-	p.asks(t, dial(t, start(t, Config{Handler: p})))
+	p.checkAnswers(t, dial(t, start(t, Config{Handler: p})))
 }
 
 // TestPagesToSlowClient has a client read as slowly as it can without being given up.
@@ -127,7 +127,7 @@ func TestPagesToSlowClient(t *testing.T) {
 	}
 }
 
-func TestPagesToOneWhoTakesNothing(t *testing.T) {
+func TestPagesAreNotRead(t *testing.T) {
 	log := newRecords()
 	s := start(t, Config{Log: log, Limits: Limits{WriteTimeout: 50 * time.Millisecond}, Handler: newInPages(64 << 20)})
 	c := dial(t, s)

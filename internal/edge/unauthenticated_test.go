@@ -12,7 +12,7 @@ import (
 // TestUnauthenticatedIdle holds that a connection on which no request was accepted ends
 // after 10 s of idling, and others after 3 m.
 func TestUnauthenticatedIdle(t *testing.T) {
-	const unproved, proved = 10 * time.Second, 3 * time.Minute
+	const unauthenticated, authenticated = 10 * time.Second, 3 * time.Minute
 	f := func(what, sent string, answers int, want time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
@@ -23,10 +23,10 @@ func TestUnauthenticatedIdle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			there, here := net.Pipe()
-			s.conns.Accept(there)
-			c := newClient(t, here)
-			if err := here.SetDeadline(time.Time{}); err != nil {
+			serverEnd, clientEnd := net.Pipe()
+			s.conns.Accept(serverEnd)
+			c := newClient(t, clientEnd)
+			if err := clientEnd.SetDeadline(time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 			begin := time.Now()
@@ -40,18 +40,18 @@ func TestUnauthenticatedIdle(t *testing.T) {
 			if took := time.Since(begin); took < want/2 || took > want {
 				t.Errorf("%s: ended after %v; want %v", what, took, want)
 			}
-			_ = here.Close()
+			_ = clientEnd.Close()
 			if err := s.Shutdown(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	f("nothing sent", "", 0, unproved)
-	f("a request", get, 1, proved)
-	f("a refused request", target("/forged"), 1, unproved)
-	f("answered by the listener itself", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 1, unproved)
-	f("refused, then not", target("/forged")+get, 2, proved)
-	f("not, then refused", get+target("/forged"), 2, proved)
+	f("nothing sent", "", 0, unauthenticated)
+	f("a request", get, 1, authenticated)
+	f("a refused request", target("/forged"), 1, unauthenticated)
+	f("answered by the listener itself", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 1, unauthenticated)
+	f("refused, then not", target("/forged")+get, 2, authenticated)
+	f("not, then refused", get+target("/forged"), 2, authenticated)
 }
 
 // TestH2UnauthenticatedIdle is TestUnauthenticatedIdle for HTTP/2: a connection gets a
@@ -69,7 +69,7 @@ func TestH2UnauthenticatedIdle(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		})
-		inMemory(t, Config{Handler: handler}, func(t *testing.T, w *wire) {
+		overPipe(t, Config{Handler: handler}, func(t *testing.T, w *wire) {
 			ask(w)
 			begin := time.Now()
 			if got := w.outcome(0); got != "closed" {
