@@ -87,7 +87,7 @@ func TestHotPathAllocs(t *testing.T) {
 			}
 		})
 		if got > 0 && !race.Enabled {
-			t.Errorf("%s: %v allocations a request", name, got)
+			t.Errorf("%s: a request allocates %v times", name, got)
 		}
 	}
 	f := func(name, request string, size int) {

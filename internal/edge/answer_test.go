@@ -37,7 +37,7 @@ func TestAnswerShapes(t *testing.T) {
 		c.send(method + " " + path + " HTTP/1.1\r\n" + host + "\r\n")
 		a := c.read(method)
 		if a.StatusCode != status || a.text != body || a.Header.Get("Content-Length") != length {
-			t.Errorf("%s %s: status %d, %d bytes, Content-Length %q", method, path, a.StatusCode, len(a.text), a.Header.Get("Content-Length"))
+			t.Errorf("%s %s: got %d, %d bytes, Content-Length %q; want %d, %d bytes, %q", method, path, a.StatusCode, len(a.text), a.Header.Get("Content-Length"), status, len(body), length)
 		}
 		if _, err := http.ParseTime(a.Header.Get("Date")); err != nil {
 			t.Errorf("%s %s: Date: %v", method, path, err)
@@ -52,7 +52,7 @@ func TestAnswerShapes(t *testing.T) {
 	f("GET", "/large", 200, large, size)
 	a := f("GET", "/bad", 200, large, size)
 	if got := a.Header.Get("X-Evil"); got != "a  X-Smuggled: b" || a.Header.Get("X-Smuggled") != "" {
-		t.Errorf("a value made a line of its own: %q", a.Header)
+		t.Errorf("a value with line ends is sent as several lines: %q", a.Header)
 	}
 	if a.Header.Get("X-Bytes") != "a b" || a.Header.Get("X-Count") != "18446744073709551615" || a.Header.Get("X-Other") != "2" {
 		t.Errorf("fields: %q", a.Header)
@@ -63,7 +63,8 @@ func TestAnswerShapes(t *testing.T) {
 	c.ended()
 }
 
-// TestOwnHead has a handler that sets Date and length for a body that it does not send.
+// TestOwnHead checks answers whose handler sets Date, and the length of a body that is not
+// sent.
 func TestOwnHead(t *testing.T) {
 	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
 	for _, streaming := range []bool{false, true} {
@@ -110,12 +111,12 @@ func TestOldVersionKeepAlive(t *testing.T) {
 	for range 2 {
 		c.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
 		if a := c.read("GET"); a.Close || a.Header.Get("Connection") != "keep-alive" {
-			t.Fatalf("asked to keep a 1.0 connection: close %v, %q", a.Close, a.Header)
+			t.Fatalf("a 1.0 connection with keep-alive: close %v, %q", a.Close, a.Header)
 		}
 	}
 	c.send("GET / HTTP/1.0\r\n\r\n")
 	if a := c.read("GET"); !a.Close {
-		t.Errorf("plain 1.0 is kept: %q", a.Header)
+		t.Errorf("a 1.0 connection without keep-alive is not closed: %q", a.Header)
 	}
 	c.ended()
 }
@@ -123,15 +124,15 @@ func TestOldVersionKeepAlive(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	log := newRecords()
 	c := dial(t, start(t, Config{Handler: &echo{}, Log: log}))
-	f := func(sent string, taken bool) string {
+	f := func(sent string, accepted bool) string {
 		t.Helper()
 		c.send(head("X-Request-Id: " + sent + "\r\n"))
 		got := c.read("GET").Header.Get("X-Request-Id")
-		if (got == sent) != taken || got == "" {
-			t.Errorf("sent %q, got %q", sent, got)
+		if (got == sent) != accepted || got == "" {
+			t.Errorf("sent the id %q, got %q; want it accepted: %v", sent, got, accepted)
 		}
 		if logged := string(log.next(t).RequestID); logged != got {
-			t.Errorf("answered %q, logged %q", got, logged)
+			t.Errorf("the answer has the id %q, the log %q", got, logged)
 		}
 		return got
 	}
@@ -189,12 +190,12 @@ func TestPanic(t *testing.T) {
 	c = dial(t, startStream(t, Config{}, func(*Exchange) { panic("bug") }))
 	c.send(chunked("5\r\nhel"))
 	if a := c.read("POST"); a.StatusCode != 500 || !a.Close {
-		t.Errorf("after a panic with a body to come: %d, close %v", a.StatusCode, a.Close)
+		t.Errorf("after a panic with an unread body: %d, close %v", a.StatusCode, a.Close)
 	}
 	c.send("lo\r\n0\r\n\r\n" + get)
 	c.ended()
 	if n := s.stats.panics.Value(); n != 1 {
-		t.Errorf("%d panics counted", n)
+		t.Errorf("%d panics are counted, want 1", n)
 	}
 }
 
@@ -209,7 +210,7 @@ func TestReplyRemove(t *testing.T) {
 		r.Remove(a, b)
 		r.Field("Z", "1")
 		if got := string(r.Head()); got != want+"Z: 1\r\n" {
-			t.Errorf("without %s and %s: %q", a, b, got)
+			t.Errorf("without %s and %s: got %q, want %q", a, b, got, want+"Z: 1\r\n")
 		}
 	}
 	const server, crc, options = "Server: x\r\n", "x-amz-crc32: Server: 1\r\n", "Content-Type-Options: \r\n"

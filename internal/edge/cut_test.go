@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// TestCutIsVisible has answers that break off in every framing there is, and holds
-// that no client takes one for whole.
+// TestCutIsVisible checks that a client notices that an answer breaks off, in every framing.
 func TestCutIsVisible(t *testing.T) {
 	log := newRecords()
 	serve := HandlerFunc(func(x *Exchange) {
@@ -38,7 +37,7 @@ func TestCutIsVisible(t *testing.T) {
 			}
 		}
 		if _, err := o.Write([]byte("more")); err == nil && !strings.HasSuffix(string(x.Request.Path), "/left") {
-			t.Error("written after the end")
+			t.Error("a Write after the end succeeded")
 		}
 	})
 	s := startStream(t, Config{Log: log}, serve)
@@ -55,14 +54,14 @@ func TestCutIsVisible(t *testing.T) {
 				t.Fatalf("%s %s: %v", path, version, err)
 			}
 			if err == nil || !strings.HasPrefix("hellomore", string(b)) {
-				t.Errorf("%s %s: %q with the error %v; want one", path, version, b, err)
+				t.Errorf("%s %s: read %q without an error", path, version, b)
 			}
 			if r := log.next(t); r.Status != 200 || r.BytesOut < len("hello") {
 				t.Errorf("%s: record %+v", path, r)
 			}
 		}
 		if n := s.stats.unsent.Value(); n == 0 {
-			t.Errorf("%s: a cut answer is not counted", path)
+			t.Errorf("%s: the cut answer is not counted as unsent", path)
 		}
 	}
 	for _, end := range []string{"/cut", "/panic", "/left"} {
@@ -112,7 +111,7 @@ func TestStreamClientGone(t *testing.T) {
 		await(t, h.begun, "beginning")
 		_ = c.Close()
 		if err := await(t, h.causes, "end of the context"); !errors.Is(err, ErrClientGone) {
-			t.Errorf("%q and left: %v", request, err)
+			t.Errorf("sent %q and disconnected: the cause is %v", request, err)
 		}
 	}
 	for _, request := range []string{get, target("/wait"), post("hello"), post("hello") + get, chunked("5\r\nhel")} {
@@ -121,7 +120,7 @@ func TestStreamClientGone(t *testing.T) {
 	}
 }
 
-// TestStreamRequestTimeout holds that the request timeout bounds the time until the
+// TestStreamRequestTimeout checks that the request timeout bounds the time until the
 // answer begins, and nothing after.
 func TestStreamRequestTimeout(t *testing.T) {
 	h := newWaitingHandler()
@@ -142,7 +141,7 @@ func TestStreamRequestTimeout(t *testing.T) {
 	}))
 	c.send(get)
 	if await(t, limits, "exchange") {
-		t.Error("the request timeout goes on after the answer has begun")
+		t.Error("the request timeout applies after the answer has begun")
 	}
 	s.SetLimits(Limits{})
 	s.SetHandler(HandlerFunc(func(x *Exchange) {
@@ -157,8 +156,8 @@ func TestStreamRequestTimeout(t *testing.T) {
 	}
 }
 
-// TestStreamStop stops a server hard while an answer is streamed, one is waited
-// for, a body is read and a connection has been upgraded.
+// TestStreamStop stops a server hard while one handler streams an answer, one waits, one
+// reads a body, and one has upgraded its connection.
 func TestStreamStop(t *testing.T) {
 	h := newWaitingHandler()
 	log := newRecords()
@@ -190,7 +189,7 @@ func TestStreamStop(t *testing.T) {
 		await(t, h.begun, "beginning")
 	}
 	if n := s.Open(); n != len(requests) {
-		t.Errorf("%d connections open; want %d", n, len(requests))
+		t.Errorf("%d connections are open, want %d", n, len(requests))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -199,7 +198,7 @@ func TestStreamStop(t *testing.T) {
 	}
 	for range 2 {
 		if err := await(t, reading, "end of reading"); err == nil {
-			t.Error("reading ended well")
+			t.Error("reading ended without an error")
 		}
 		if err := await(t, h.causes, "end of the context"); !errors.Is(err, context.Canceled) {
 			t.Errorf("cause %v", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestMetricsAreDocumented holds the manual's list against the series there are.
+// TestMetricsAreDocumented compares the manual's list with the exported series.
 func TestMetricsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/http-reference.md")
 	if err != nil {
@@ -26,6 +26,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 	}
 	if n := strings.Count(string(page), "`kasoku_edge_"); n != len(families) {
-		t.Errorf("docs/http-reference.md names %d series, there are %d", n, len(families))
+		t.Errorf("docs/http-reference.md has %d series, the server exports %d", n, len(families))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// played is a connection whose client has sent everything, of which each read returns so
-// many bytes at most, and then ends its side.
+// played is a connection whose client has sent in, of which each Read returns at most maxRead
+// bytes, and has then closed its side.
 type played struct {
 	net.Conn
 	in       []byte
@@ -71,13 +71,14 @@ func newPlayServer(f testing.TB, streaming bool) *Server {
 	return s
 }
 
-// play returns a server's answers to a client's bytes.
+// play returns the handler's calls and the server's answers for a client's bytes.
 func (s *Server) play(input []byte, maxRead, read int) (l *calls, answers string) {
 	l = &calls{read: read}
 	nc := s.playConn(l, input, maxRead)
 	return l, changing.ReplaceAllString(nc.out.String(), "")
 }
 
+// playConn serves a connection on which the client sends input.
 func (s *Server) playConn(h Handler, input []byte, maxRead int) *played {
 	s.SetHandler(h)
 	nc := &played{in: input, maxRead: maxRead}
@@ -87,9 +88,9 @@ func (s *Server) playConn(h Handler, input []byte, maxRead int) *played {
 	return nc
 }
 
-// FuzzRequests holds that the same bytes make the same requests, bodies, errors and
-// answers, however they are cut, in whatever pieces the handler reads, and that bodies
-// which are whole are so with and without streaming.
+// FuzzRequests checks that the same bytes result in the same requests, bodies, errors and
+// answers, in whatever pieces they arrive and the handler reads them, and that the same
+// bodies are whole with and without streaming.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range []string{
 		get + get, post("hello") + get, chunked(goodEnd) + get, sized("Content-Length: 9\r\n", "half"),
@@ -108,14 +109,14 @@ func FuzzRequests(f *testing.F) {
 		once, answers := streaming.play(input, len(input)+1, 4096)
 		cut, cutAnswers := streaming.play(input, int(maxRead)+1, int(read)+1)
 		if a, b := fmt.Sprint(once.all), fmt.Sprint(cut.all); a != b {
-			t.Fatalf("%q: at once %s; in pieces %s", input, a, b)
+			t.Fatalf("%q: calls at once %s, in pieces %s", input, a, b)
 		}
 		if answers != cutAnswers {
-			t.Fatalf("%q is answered %q; in pieces %q", input, answers, cutAnswers)
+			t.Fatalf("%q: answers at once %q, in pieces %q", input, answers, cutAnswers)
 		}
 		whole, _ := plain.play(input, int(maxRead)+1, 4096)
 		if a, b := fmt.Sprint(once.whole), fmt.Sprint(whole.whole); a != b {
-			t.Fatalf("%q: streamed %s; whole %s", input, a, b)
+			t.Fatalf("%q: whole bodies with streaming %s, without %s", input, a, b)
 		}
 	})
 }

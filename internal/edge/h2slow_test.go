@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// overPipe runs f with a connection of HTTP/2 to a server of its own, on a clock of its own.
+// overPipe runs f with an HTTP/2 connection to a new server over a pipe, on a clock of its own.
 func overPipe(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
 	t.Helper()
 	id := newIdentity(t, t.TempDir(), 1)
@@ -33,7 +33,7 @@ func overPipe(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
 	})
 }
 
-// TestH2SlowHeaders holds that header_timeout bounds a header block from its first byte to
+// TestH2SlowHeaders checks that header_timeout bounds a header block from its first byte to
 // its last, in however many frames and pieces it arrives.
 func TestH2SlowHeaders(t *testing.T) {
 	const timeout = 2 * time.Second
@@ -45,10 +45,10 @@ func TestH2SlowHeaders(t *testing.T) {
 			go func() { ended <- w.outcome(0) }()
 			go slow(w)
 			if got := <-ended; got != "goaway PROTOCOL_ERROR" {
-				t.Errorf("%s: %s", name, got)
+				t.Errorf("%s: the connection ended with %s, want PROTOCOL_ERROR", name, got)
 			}
 			if took := time.Since(began); took != timeout {
-				t.Errorf("%s: ended after %v", name, took)
+				t.Errorf("%s: ended after %v, want %v", name, took, timeout)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestH2SlowHeaders(t *testing.T) {
 	f("half of a PING", func(w *wire) { _, _ = w.nc.Write([]byte{0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2}) })
 }
 
-// TestH2SlowBody holds that header_timeout does not bound bodies or pauses between requests.
+// TestH2SlowBody checks that header_timeout does not bound bodies or pauses between requests.
 func TestH2SlowBody(t *testing.T) {
 	const timeout = 2 * time.Second
 	overPipe(t, Config{Handler: HandlerFunc(back), Streaming: true, Limits: Limits{HeaderTimeout: timeout}}, func(t *testing.T, w *wire) {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// h2Call makes one request over a connection of HTTP/2 in memory.
+// h2Call makes one request over an HTTP/2 connection in memory.
 type h2Call struct {
 	nc     net.Conn // the client's end
-	answer string   // the answer, when it is there
+	answer string   // the protocol and the body, once received
 	err    error
 }
 
@@ -42,7 +42,7 @@ func (a *h2Call) ask(ctx context.Context, s *Server) {
 	a.answer, a.err = resp.Proto+" "+string(b), err
 }
 
-// TestH2Stop holds that a server which stops waits for requests over HTTP/2: their clients
+// TestH2Stop checks that a server which stops waits for requests over HTTP/2: their clients
 // get their answers, and work that continues without a client is finished.
 func TestH2Stop(t *testing.T) {
 	id := newIdentity(t, t.TempDir(), 1)
@@ -70,7 +70,7 @@ func TestH2Stop(t *testing.T) {
 			go a.ask(ctx, s)
 			synctest.Wait()
 			if !reached {
-				t.Fatal("the request has not come")
+				t.Fatal("the request has not reached the handler")
 			}
 			leave(&a, cancel)
 			stopped := make(chan error, 1)
@@ -78,12 +78,12 @@ func TestH2Stop(t *testing.T) {
 			time.Sleep(time.Minute)
 			select {
 			case err := <-stopped:
-				t.Errorf("stopped with a request under way: %v", err)
+				t.Errorf("Shutdown returned %v during a request", err)
 			default:
 			}
 			close(open)
 			if err := <-stopped; err != nil || !finished {
-				t.Errorf("stopped with %v; the request was finished: %v", err, finished)
+				t.Errorf("Shutdown returned %v; the request was finished: %v", err, finished)
 			}
 			synctest.Wait()
 			if a.answer != answer || (a.err != nil) != (answer == "") {
@@ -96,11 +96,11 @@ func TestH2Stop(t *testing.T) {
 	f("", func(a *h2Call, _ func()) { _ = a.nc.Close(); synctest.Wait() })
 }
 
-// TestRunning holds that no request enters a group after wait.
+// TestRunning checks that wait waits for all requests, and that none enters after it.
 func TestRunning(t *testing.T) {
 	r := newRequestGroup()
 	if !r.enter() {
-		t.Fatal("not let in")
+		t.Fatal("enter returned false")
 	}
 	waited := make(chan struct{})
 	go func() { r.wait(); close(waited) }()
@@ -109,13 +109,13 @@ func TestRunning(t *testing.T) {
 	}
 	select {
 	case <-waited:
-		t.Error("not waited for")
+		t.Error("wait returned before the last leave")
 	default:
 	}
 	r.leave()
 	<-waited
 	r.wait()
 	if r.enter() {
-		t.Error("let in when nobody waits")
+		t.Error("enter returned true after wait")
 	}
 }

@@ -41,7 +41,7 @@ func TestH2Stream(t *testing.T) {
 		defer resp.Body.Close()
 		b, err := io.ReadAll(resp.Body)
 		if err != nil || string(b) != "POST /x\n"+want || resp.ProtoMajor != 2 {
-			t.Errorf("%s, %d bytes, %v; want %d", resp.Proto, len(b), err, len(want)+8)
+			t.Errorf("over %s: got %d bytes, %v; want %d", resp.Proto, len(b), err, len(want)+8)
 		}
 		if r := log.next(t); r.Status != 200 || r.BytesIn < len(want) || r.BytesOut < len(b) {
 			t.Errorf("record %+v", r)
@@ -75,7 +75,7 @@ func TestH2ReadBody(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if b, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != status || string(b) != want {
-			t.Errorf("%d, %d bytes, %v; want %d", resp.StatusCode, len(b), err, status)
+			t.Errorf("got %d, %d bytes, %v; want %d, %d bytes", resp.StatusCode, len(b), err, status, len(want))
 		}
 	}
 	long := strings.Repeat("z", 90000)
@@ -87,7 +87,7 @@ func TestH2ReadBody(t *testing.T) {
 	f(unsized(long+long), 413, "")
 }
 
-// TestH2Fields sends and gets interim answers and trailers.
+// TestH2Fields checks interim answers, and trailers in both directions.
 func TestH2Fields(t *testing.T) {
 	cl, url, _ := startH2(t, Config{}, func(x *Exchange) {
 		if err := x.Interim(103, http1.FieldsOf("Link", "</a>")); err != nil {
@@ -111,7 +111,7 @@ func TestH2Fields(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := x.Upgrade(); err == nil {
-			t.Error("an upgrade of HTTP/2")
+			t.Error("Upgrade succeeded on HTTP/2")
 		}
 	})
 	var hints textproto.MIMEHeader
@@ -206,12 +206,12 @@ func TestH2Cut(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	if n := s.stats.accepted.Value(); n != 1 {
-		t.Errorf("%d connections: a cut ended more than its stream", n)
+		t.Errorf("%d connections, want 1: a cut ends only its stream", n)
 	}
 }
 
-// TestH2ClientGone has clients that go away while they wait, and while they are
-// answered.
+// TestH2ClientGone checks that the context ends when a client disconnects before or during
+// its answer.
 func TestH2ClientGone(t *testing.T) {
 	h := newWaitingHandler()
 	cl, url, _ := startH2(t, Config{}, h.Serve)
@@ -238,7 +238,7 @@ func TestH2ClientGone(t *testing.T) {
 	}
 }
 
-// TestH2Silent has a client that announces a body and sends nothing.
+// TestH2Silent checks that a client that announces a body and sends nothing gets a 408.
 func TestH2Silent(t *testing.T) {
 	errs := make(chan error, 1)
 	cl, url, _ := startH2(t, Config{Limits: Limits{BodyTimeout: 30 * time.Millisecond}}, func(x *Exchange) {
@@ -259,7 +259,7 @@ func TestH2Silent(t *testing.T) {
 	}
 }
 
-// TestH2AnswerIsNotRead has a client that takes nothing of its answer.
+// TestH2AnswerIsNotRead checks that an answer that is not read ends after the write timeout.
 func TestH2AnswerIsNotRead(t *testing.T) {
 	errs := make(chan error, 1)
 	cl, url, _ := startH2(t, Config{Limits: Limits{WriteTimeout: 30 * time.Millisecond}}, func(x *Exchange) {
@@ -270,15 +270,16 @@ func TestH2AnswerIsNotRead(t *testing.T) {
 		}
 		errs <- err
 	})
-	if resp, err := cl.Get(url); err == nil { // else the head took too long already
+	if resp, err := cl.Get(url); err == nil { // otherwise the head has timed out
 		defer resp.Body.Close()
 	}
 	if err := await(t, errs, "end of the answer"); err == nil {
-		t.Error("writing ended well")
+		t.Error("writing ended without an error")
 	}
 }
 
-// TestH2ReaderOutlivesServe continues to read when Serve has returned.
+// TestH2ReaderOutlivesServe checks a reader of the body that continues after Serve has
+// returned.
 func TestH2ReaderOutlivesServe(t *testing.T) {
 	ends, reading := make(chan error, 1), make(chan struct{})
 	cl, url, _ := startH2(t, Config{}, func(x *Exchange) {

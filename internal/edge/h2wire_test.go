@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// wire is a client of HTTP/2 that sends the frames it is given, whatever they are.
+// wire is an HTTP/2 client that sends any frames, also invalid ones.
 type wire struct {
 	t    *testing.T
 	nc   net.Conn
@@ -22,7 +22,7 @@ type wire struct {
 	dec  *hpack.Decoder
 }
 
-// newWire begins a connection over nc, which speaks no TLS yet.
+// newWire starts TLS and HTTP/2 on nc.
 func newWire(t *testing.T, nc net.Conn) *wire {
 	t.Helper()
 	secure := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // its clock may not be ours
@@ -56,16 +56,17 @@ func (w *wire) raw(b []byte) {
 	w.check(err)
 }
 
-// block encodes fields, given as "name: value", behind those that every request has.
+// block encodes a header block: the pseudo-header fields of a request, and fields in the form
+// "name: value".
 func (w *wire) block(fields ...string) []byte {
 	w.head.Reset()
 	all := append([]string{":method: POST", ":scheme: https", ":path: /", ":authority: test"}, fields...)
 	for i, f := range all {
 		name, value, _ := strings.Cut(f[1:], ": ")
 		name = f[:1] + name
-		if i < 4 { // a pseudo-header field of the same name takes the place of the usual one
-			for _, own := range fields {
-				if v, ok := strings.CutPrefix(own, name+": "); ok && name[0] == ':' {
+		if i < 4 { // a pseudo-header field in fields replaces the default
+			for _, replacement := range fields {
+				if v, ok := strings.CutPrefix(replacement, name+": "); ok && name[0] == ':' {
 					value = v
 				}
 			}
@@ -81,8 +82,8 @@ func (w *wire) headers(id uint32, end bool, fields ...string) error {
 	return w.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: w.block(fields...), EndStream: end, EndHeaders: true})
 }
 
-// outcome reads until stream id is answered, reset, or the connection is ended, and
-// returns which: "200", "reset PROTOCOL_ERROR", "goaway ENHANCE_YOUR_CALM", "closed".
+// outcome reads until stream id is answered or reset, or the connection ends, and returns for
+// example "200", "reset PROTOCOL_ERROR", "goaway ENHANCE_YOUR_CALM" or "closed".
 func (w *wire) outcome(id uint32) string {
 	for {
 		f, err := w.fr.ReadFrame()
@@ -143,7 +144,7 @@ func TestH2Malformed(t *testing.T) {
 		select {
 		case b := <-answered:
 			if want == malformed && b != "error" || want == "200" && b != body || want == cut && b != "" && b != "error" {
-				t.Errorf("streaming %v, %q: the handler was given %q", streaming, fields, b)
+				t.Errorf("streaming %v, %q: the handler got the body %q", streaming, fields, b)
 			}
 		default:
 		}
@@ -179,15 +180,15 @@ func TestH2Malformed(t *testing.T) {
 	}
 }
 
-// trailer is a trailer section whose value begins with a blank.
+// trailer returns a trailer section whose value begins with a blank.
 func (w *wire) trailer() []byte {
 	w.head.Reset()
 	_ = w.enc.WriteField(hpack.HeaderField{Name: "x-sum", Value: " 1"})
 	return w.head.Bytes()
 }
 
-// TestH2RapidReset has a client reset each request as soon as it is sent, and one that
-// gets the server to reset them.
+// TestH2RapidReset checks that a client that resets its requests at once, or makes the server
+// reset them, is disconnected.
 func TestH2RapidReset(t *testing.T) {
 	const burst, maxStreams = 3000, 250
 	f := func(name string, ahead int, cancel func(w *wire, id uint32) error) {
@@ -212,7 +213,7 @@ func TestH2RapidReset(t *testing.T) {
 		}
 		limit := resetBurst + ahead + int(resetPerSecond*time.Since(begin).Seconds()) + 1
 		if n := len(reached); n == 0 || n > limit {
-			t.Errorf("%s: %d of %d requests reached the handler; want %d at most", name, n, burst, limit)
+			t.Errorf("%s: %d of %d requests reached the handler, want at most %d", name, n, burst, limit)
 		}
 	}
 	f("the client resets", 0, func(w *wire, id uint32) error { return w.fr.WriteRSTStream(id, http2.ErrCodeCancel) })
@@ -223,8 +224,8 @@ func TestH2RapidReset(t *testing.T) {
 	})
 }
 
-// TestH2Cancel holds that a client which cancels now and then is still served: a browser
-// that leaves two pages with a hundred images each.
+// TestH2Cancel checks that a client that cancels some requests is still served, for example a
+// browser that leaves two pages with a hundred images each.
 func TestH2Cancel(t *testing.T) {
 	s, _ := startTLS(t, Config{Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
 		if string(x.Request.Method) == "POST" {

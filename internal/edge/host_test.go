@@ -65,7 +65,7 @@ func TestHosts(t *testing.T) {
 	f(400, "GET http://a/ HTTP/1.1\r\n\r\n")
 }
 
-// TestH2Hosts has the same of :authority, and of a Host field beside it.
+// TestH2Hosts is TestHosts for :authority, and for a Host field beside it.
 func TestH2Hosts(t *testing.T) {
 	s, _ := startTLS(t, Config{Handler: HandlerFunc(func(x *Exchange) { x.Reply.Status = 200 })})
 	f := func(good bool, fields ...string) {
@@ -73,7 +73,7 @@ func TestH2Hosts(t *testing.T) {
 		w := dialWire(t, s)
 		w.check(w.headers(1, true, fields...))
 		if got := w.outcome(1); good != (got == "200") || !good && got != "400" && got != "reset PROTOCOL_ERROR" {
-			t.Errorf("%q: %s", fields, got)
+			t.Errorf("%q: got %s, want it accepted: %v", fields, got, good)
 		}
 		_ = w.nc.Close()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// TestBodyLeftUnread has handlers that answer without reading the body: the next
-// request is read where it begins, or the connection ends.
+// TestBodyLeftUnread checks that if a handler does not read the body, the next request is read
+// after its end, or the connection is closed.
 func TestBodyLeftUnread(t *testing.T) {
 	s := startStream(t, Config{}, func(x *Exchange) {
 		x.Reply.Status = http.StatusAccepted
@@ -31,7 +31,7 @@ func TestBodyLeftUnread(t *testing.T) {
 		}
 		x.Reply.Body = []byte("ok")
 	})
-	f := func(request, behind string, announced, keepOpen bool) {
+	f := func(request, rest string, announced, keepOpen bool) {
 		t.Helper()
 		for _, path := range []string{"/", "/some", "/stream"} {
 			c := dial(t, s)
@@ -40,7 +40,7 @@ func TestBodyLeftUnread(t *testing.T) {
 			if a.StatusCode != 202 || a.text != "ok" || a.Close != (announced && path != "/stream") {
 				t.Errorf("%.40q %s: %d %q, close %v", request, path, a.StatusCode, a.text, a.Close)
 			}
-			go func() { _, _ = io.WriteString(c.Conn, behind+get) }()
+			go func() { _, _ = io.WriteString(c.Conn, rest+get) }()
 			if !keepOpen {
 				c.ended()
 			} else if a := c.read("GET"); a.StatusCode != 202 {
@@ -60,8 +60,8 @@ func TestBodyLeftUnread(t *testing.T) {
 	f(chunked("5\r\nhel"), "lo\r\nx\r\n", false, false)
 }
 
-// TestLingers holds that a connection which ends waits for its client only if that
-// may still be sending.
+// TestLingers checks that a closing connection waits for its client only if the client may
+// still be sending.
 func TestLingers(t *testing.T) {
 	s := newPlayServer(t, true)
 	reader := HandlerFunc(back)
@@ -69,7 +69,7 @@ func TestLingers(t *testing.T) {
 	f := func(h Handler, input string, want bool) {
 		t.Helper()
 		if got := s.playConn(h, []byte(input), 1<<20).lingered; got != want {
-			t.Errorf("%.60q: waited for the client: %v; want %v", input, got, want)
+			t.Errorf("%.60q: lingered %v, want %v", input, got, want)
 		}
 	}
 	const old = "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n"
@@ -84,8 +84,8 @@ func TestLingers(t *testing.T) {
 	f(reader, head("Connection: close\r\n"), false)
 }
 
-// TestExpectUnread answers a client that waits for "100 Continue" without sending that: its
-// next bytes may be the body or not.
+// TestExpectUnread checks that the connection is closed if a client that waits for "100
+// Continue" gets its answer without it: the next bytes may be the body or not.
 func TestExpectUnread(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		c := dial(t, startStream(t, Config{}, func(x *Exchange) {
@@ -105,8 +105,8 @@ func TestExpectUnread(t *testing.T) {
 	}
 }
 
-// TestReaderOutlivesServe continues to read when Serve has returned, as a goroutine may that
-// sends the body to an origin.
+// TestReaderOutlivesServe checks a reader of the body that continues after Serve has returned,
+// for example a goroutine that sends the body to an origin.
 func TestReaderOutlivesServe(t *testing.T) {
 	ends := make(chan error, 1)
 	waiting := make(chan struct{})
@@ -145,13 +145,13 @@ func TestReaderOutlivesServe(t *testing.T) {
 	c.read("GET")
 }
 
-// TestBodyErrors has bodies that can't be read to their end.
+// TestBodyErrors checks the errors of bodies that can't be read to their end.
 func TestBodyErrors(t *testing.T) {
 	errs := make(chan error, 1)
 	read := HandlerFunc(func(x *Exchange) {
 		_, err := io.ReadAll(x.BodyReader())
 		if _, again := x.BodyReader().Read(make([]byte, 1)); again != err && err != nil {
-			t.Errorf("%v, and then %v", err, again)
+			t.Errorf("Read returned %v, and then %v", err, again)
 		}
 		errs <- err
 		x.Reply.Status = http.StatusTeapot
@@ -172,7 +172,7 @@ func TestBodyErrors(t *testing.T) {
 		err := await(t, errs, "error")
 		var refused *http1.Error
 		if cut && err != io.ErrUnexpectedEOF || !cut && (!errors.As(err, &refused) || refused.Status != status) {
-			t.Errorf("%.60q: the handler saw %v", sent, err)
+			t.Errorf("%.60q: the handler got the error %v", sent, err)
 		}
 	}
 	brief := Limits{BodyTimeout: 30 * time.Millisecond}
@@ -238,14 +238,13 @@ func TestSentTrailer(t *testing.T) {
 	f("TE: gzip, Trailers\r\n", "X-Sum: 1\r\n")
 }
 
-// TestPace has clients of all speeds: the bytes that they send earn time, up to the credit
-// with which they started.
+// TestPace checks that received bytes earn time, up to the credit at the start.
 func TestPace(t *testing.T) {
 	p := newPace(30 * time.Second)
 	f := func(n int, waited, want time.Duration) {
 		t.Helper()
 		if p.account(n, waited, minPace); p.credit.Round(time.Millisecond) != want {
-			t.Errorf("%d bytes in %v leave %v; want %v", n, waited, p.credit, want)
+			t.Errorf("after %d bytes in %v the credit is %v, want %v", n, waited, p.credit, want)
 		}
 	}
 	f(1<<20, time.Second, 30*time.Second)

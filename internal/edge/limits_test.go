@@ -29,8 +29,7 @@ func TestSlowClients(t *testing.T) {
 	f(Limits{BodyTimeout: brief}, chunked("5\r\nhel"), 408)
 }
 
-// TestDribble has clients that always send one more byte in time: the deadlines of
-// head and body are not moved by that.
+// TestDribble checks that single bytes do not extend the deadlines of head and body.
 func TestDribble(t *testing.T) {
 	brief := Limits{HeaderTimeout: 100 * time.Millisecond, BodyTimeout: 100 * time.Millisecond}
 	f := func(cfg Config, begin string) {
@@ -69,7 +68,7 @@ func dribble(t *testing.T, c *client, begin string) {
 		}
 	}()
 	if a := c.read("GET"); a.StatusCode != http.StatusRequestTimeout {
-		t.Errorf("%q, dribbled: %d; want 408", begin, a.StatusCode)
+		t.Errorf("%q, then byte by byte: got %d, want 408", begin, a.StatusCode)
 	}
 }
 
@@ -83,10 +82,10 @@ func TestClientDoesNotRead(t *testing.T) {
 	c := dial(t, s)
 	c.send(get)
 	if r := log.next(t); r.BytesOut != 0 {
-		t.Errorf("%d bytes logged as sent", r.BytesOut)
+		t.Errorf("%d bytes are logged as sent, want 0", r.BytesOut)
 	}
 	if n := s.stats.unsent.Value(); n != 1 {
-		t.Errorf("%d unsent answers counted", n)
+		t.Errorf("%d unsent answers are counted, want 1", n)
 	}
 }
 
@@ -98,11 +97,11 @@ func TestConnectionLimit(t *testing.T) {
 	second := dial(t, s)
 	a := second.read("GET")
 	if a.StatusCode != http.StatusServiceUnavailable || !a.Close {
-		t.Errorf("one too many: %d, close %v", a.StatusCode, a.Close)
+		t.Errorf("over the limit: got %d, close %v; want 503 and close", a.StatusCode, a.Close)
 	}
 	second.ended()
 	if n := s.stats.refused.Value(); n != 1 {
-		t.Errorf("%d refusals counted", n)
+		t.Errorf("%d refusals are counted", n)
 	}
 	s.SetLimits(Limits{Connections: 2})
 	third := dial(t, s)
@@ -140,14 +139,14 @@ func TestRateLimit(t *testing.T) {
 	f(get, 200, "GET / a\n") // a new table has no clients
 	c = dial(t, s)           // the address counts, not the connection
 	if a := f(post("x"), 429, "slow down /"); !a.Close {
-		t.Error("a body was left to come and the connection stays")
+		t.Error("the connection of a request with an unread body was kept")
 	}
 	c.ended()
 	if n := s.stats.limited.Value(); n != 3 {
-		t.Errorf("%d refusals counted", n)
+		t.Errorf("%d refusals are counted", n)
 	}
 	if n := e.calls.Load(); n != 3 {
-		t.Errorf("%d requests executed", n)
+		t.Errorf("%d requests were executed, want 3", n)
 	}
 }
 
@@ -161,6 +160,7 @@ func TestBodyTooLarge(t *testing.T) {
 	bodyTooLarge(t, start(t, cfg))
 }
 
+// bodyTooLarge sends bodies over the limit of 10 bytes, and one at the limit.
 func bodyTooLarge(t *testing.T, s *Server) {
 	t.Helper()
 	for _, request := range []string{post(strings.Repeat("x", 11)), chunked("b\r\nhello world\r\n0\r\n\r\n")} {
@@ -174,11 +174,11 @@ func bodyTooLarge(t *testing.T, s *Server) {
 	c := dial(t, s)
 	c.send(post(strings.Repeat("x", 10)))
 	if a := c.read("POST"); a.StatusCode != 200 {
-		t.Errorf("a body of just the limit: %d", a.StatusCode)
+		t.Errorf("a body at the limit: got %d, want 200", a.StatusCode)
 	}
 }
 
-// TestAnnouncedBody announces a gigabyte and sends little: memory is used for received bytes.
+// TestAnnouncedBody checks that memory is used for received bytes, not for announced ones.
 func TestAnnouncedBody(t *testing.T) {
 	var in input
 	in.release()
@@ -187,6 +187,6 @@ func TestAnnouncedBody(t *testing.T) {
 	in.length, in.phase = 1<<30, inData
 	in.growData()
 	if cap(in.data) > 2*inSize {
-		t.Errorf("%d bytes held before any came", cap(in.data))
+		t.Errorf("%d bytes are held before any were received", cap(in.data))
 	}
 }

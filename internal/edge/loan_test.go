@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// loanOwner is the owner of a body, and counts the loans that are not returned.
+// loanOwner owns a body, and counts the loans that have not been returned.
 type loanOwner struct {
 	body  []byte
 	out   atomic.Int64
@@ -49,19 +49,18 @@ func (l *loanOwner) Serve(x *Exchange) {
 	}
 }
 
-// awaitReturned waits for an end of all loans that were made.
+// awaitReturned waits until all loans are returned, each of them once.
 func (l *loanOwner) awaitReturned(t *testing.T) {
 	t.Helper()
 	for l.out.Load() > 0 && l.out.Load() < 1<<31 {
 		runtime.Gosched()
 	}
 	if n := l.out.Load(); n != 0 {
-		t.Errorf("%d loans are out", n)
+		t.Errorf("%d loans are not returned, or one was returned twice", n)
 	}
 }
 
-// TestLoan holds that a loan is returned once when the body has been written, or will not
-// be.
+// TestLoan checks that a loan is returned once, whether the body is written or not.
 func TestLoan(t *testing.T) {
 	for _, l := range []*loanOwner{{body: make([]byte, 3<<20)}, {body: make([]byte, 100)}, {body: make([]byte, 1<<20), twice: true}} {
 		for _, streaming := range []bool{false, true} {
@@ -92,8 +91,8 @@ func TestLoan(t *testing.T) {
 	}
 }
 
-// TestLoanOfStream holds that the loan of a streamed answer is returned when that has ended,
-// while the connection waits for the next request.
+// TestLoanOfStream checks that the loan of a streamed answer is returned at the end of the
+// answer, before the next request.
 func TestLoanOfStream(t *testing.T) {
 	l := &loanOwner{}
 	serve := HandlerFunc(func(x *Exchange) {
@@ -104,7 +103,7 @@ func TestLoanOfStream(t *testing.T) {
 			_, err = o.Write([]byte("hello"))
 		}
 		if n := l.out.Load(); err != nil || n != 1 {
-			t.Errorf("%v, with %d loans out", err, n)
+			t.Errorf("during the answer: %v, %d loans; want 1", err, n)
 		}
 		if string(x.Request.Path) != "/cut" {
 			_ = o.Close()
@@ -132,13 +131,13 @@ func TestLoanOfStream(t *testing.T) {
 	}
 }
 
-// TestLoanIsReturnedWithoutAnAnswer has clients that have disconnected or read nothing, and
-// a handler that panics.
+// TestLoanIsReturnedWithoutAnAnswer checks that a loan is returned if the client does not read
+// or has disconnected, or the handler panics.
 func TestLoanIsReturnedWithoutAnAnswer(t *testing.T) {
 	l, log := &loanOwner{body: make([]byte, 64<<20)}, newRecords()
 	dial(t, start(t, Config{Handler: l, Log: log, Limits: Limits{WriteTimeout: 30 * time.Millisecond}})).send(get)
 	if r := log.next(t); r.BytesOut != 0 {
-		t.Errorf("%d bytes logged as sent", r.BytesOut)
+		t.Errorf("%d bytes are logged as sent, want 0", r.BytesOut)
 	}
 	l.awaitReturned(t)
 	l = &loanOwner{body: []byte("hello"), panic: true}

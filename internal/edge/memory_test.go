@@ -18,15 +18,15 @@ import (
 
 const mib = 1 << 20
 
-// exhausted is a budget with nothing left.
+// exhausted returns a budget without free memory.
 func exhausted() *inflight.Budget {
 	b := inflight.New(64 * mib)
 	b.Add(b.Upper())
 	return b
 }
 
-// TestH2Crowd holds that a connection of HTTP/2 gets a few answers while there is no memory,
-// and that the streams beyond are refused after a wait.
+// TestH2Crowd checks that while there is no memory an HTTP/2 connection may have freeStreams
+// streams, and that further ones are refused after a wait.
 func TestH2Crowd(t *testing.T) {
 	budget := exhausted()
 	overPipe(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
@@ -41,10 +41,10 @@ func TestH2Crowd(t *testing.T) {
 		}()
 		start := time.Now()
 		if got := w.outcome(2*freeStreams + 1); got != "503" {
-			t.Errorf("the stream beyond is answered with %s", got)
+			t.Errorf("the stream over the limit is answered with %s, want 503", got)
 		}
 		if took := time.Since(start); took == 0 || took >= time.Minute {
-			t.Errorf("it has waited for %v", took)
+			t.Errorf("the stream over the limit waited for %v", took)
 		}
 		for range freeStreams {
 			f, err := w.fr.ReadFrame()
@@ -62,12 +62,12 @@ func TestH2Crowd(t *testing.T) {
 		}
 	})
 	if n := budget.Stats().Held; n != budget.Upper() {
-		t.Errorf("%d bytes are held that belong to no stream", n-budget.Upper())
+		t.Errorf("%d bytes are held after the last stream", n-budget.Upper())
 	}
 }
 
-// TestH2Stalled holds that a stream whose client opens no window has a small copy of its
-// answer, and is reset when the memory is wanted by others.
+// TestH2Stalled checks that a stream whose client opens no window holds a small copy of its
+// answer, and is reset when memory runs out.
 func TestH2Stalled(t *testing.T) {
 	budget := inflight.New(64 * mib)
 	body := bytes.Repeat([]byte("x"), mib)
@@ -98,7 +98,7 @@ func TestH2Stalled(t *testing.T) {
 				synctest.Wait()
 				held := budget.Stats().Held
 				if limit := int64(inflight.Stream + mib); held < inflight.Stream || held > limit || streamed && held > inflight.Stream {
-					t.Errorf("%d bytes are held", held)
+					t.Errorf("%d bytes are held, want %d to %d", held, inflight.Stream, limit)
 				}
 				budget.Add(budget.Upper())
 				if got := <-ended; !strings.HasPrefix(got, "reset") {
@@ -107,16 +107,16 @@ func TestH2Stalled(t *testing.T) {
 				budget.Add(-budget.Upper())
 			})
 			if n := budget.Stats().Held; n != 0 {
-				t.Errorf("%d bytes are held afterwards", n)
+				t.Errorf("%d bytes are held after the answer, want 0", n)
 			}
 		})
 	}
 }
 
-// TestSlowClientIsCut holds that the budget lists a client that reads nothing, and can cut its
+// TestSlowClientIsCut checks that the budget lists a client that reads nothing, and can cut its
 // answer, on all kinds of connections and answers.
 func TestSlowClientIsCut(t *testing.T) {
-	body := bytes.Repeat([]byte("x"), 64*mib) // more than the system takes
+	body := bytes.Repeat([]byte("x"), 64*mib) // more than the system buffers
 	f := func(secure, streamed bool) {
 		t.Run(fmt.Sprintf("TLS %v, streamed %v", secure, streamed), func(t *testing.T) {
 			cfg := Config{Handler: HandlerFunc(func(x *Exchange) {
@@ -153,7 +153,7 @@ func TestSlowClientIsCut(t *testing.T) {
 			slow.Cut()
 			n, _ := io.Copy(io.Discard, c.r)
 			if n == 0 || n >= int64(len(body)) {
-				t.Errorf("%d bytes arrive", n)
+				t.Errorf("the client received %d bytes, want a part", n)
 			}
 			waitUntil.Until(t, func() bool {
 				left := 0
@@ -168,7 +168,7 @@ func TestSlowClientIsCut(t *testing.T) {
 	f(true, true)
 }
 
-// TestRequestBodiesAreCounted holds that large bodies of requests are held only as long as
+// TestRequestBodiesAreCounted checks that large bodies of requests are held only as long as
 // serverEnd is memory for them.
 func TestRequestBodiesAreCounted(t *testing.T) {
 	budget := inflight.New(64 * mib)
@@ -192,7 +192,7 @@ func TestRequestBodiesAreCounted(t *testing.T) {
 	f := func(n int, want string) {
 		t.Helper()
 		if got := post(n); got != want {
-			t.Errorf("a body of %d bytes: %s", n, got)
+			t.Errorf("a body of %d bytes: got %s, want %s", n, got, want)
 		}
 	}
 	f(mib, "HTTP/1.1 200 OK")
@@ -202,6 +202,7 @@ func TestRequestBodiesAreCounted(t *testing.T) {
 	f(1000, "HTTP/1.1 200 OK")
 }
 
+// zeros is an endless body.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

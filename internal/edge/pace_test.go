@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// slowReader is a client that takes some bytes each time, when so much time has passed.
+// slowReader is a connection whose client reads a number of bytes at intervals of each.
 type slowReader struct {
 	net.Conn
 	bytes    int
@@ -26,7 +26,7 @@ type slowReader struct {
 
 func (m *slowReader) SetWriteDeadline(t time.Time) error { m.deadline = t; return nil }
 
-// take is how much it takes of n bytes until the deadline.
+// take returns how many of n bytes the client reads until the deadline.
 func (m *slowReader) take(n int) (int, error) {
 	left := time.Until(m.deadline)
 	rounds := min(int(left/m.each), (n+m.bytes-1)/m.bytes)
@@ -45,8 +45,7 @@ func (m *slowReader) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// slowSocket is the same for bytes that are sent without being copied: it has room whenever
-// the client reads some.
+// slowSocket is slowReader for zero-copy sends: it is writable when the client reads.
 type slowSocket struct{ *slowReader }
 
 func (m slowSocket) Read(func(uintptr) bool) error { return nil }
@@ -63,8 +62,8 @@ func (m slowSocket) Write(f func(fd uintptr) bool) error {
 
 var _ syscall.RawConn = slowSocket{}
 
-// TestPaceOfAnswers holds that a client has to take an answer at a least pace on average: one
-// that takes a byte now and then is given up, one that is slow is not.
+// TestPaceOfAnswers checks that a client has to read an answer at the minimum pace on average:
+// a client below it is disconnected, a slow one is not.
 func TestPaceOfAnswers(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)
 	f := func(bytes int, each time.Duration, success bool) {
@@ -91,9 +90,9 @@ func TestPaceOfAnswers(t *testing.T) {
 				took := time.Since(s.epoch)
 				switch all := m.got == len("head")+len(body); {
 				case (err == nil) != success || all != success:
-					t.Errorf("%d bytes in %v (gives: %v): %v after %d bytes", bytes, each, zeroCopy, err, m.got)
+					t.Errorf("%d bytes every %v (zero-copy %v): %v after %d bytes, want success: %v", bytes, each, zeroCopy, err, m.got, success)
 				case !success && (!errors.Is(err, errSlowClient) || took > 2*time.Minute):
-					t.Errorf("%d bytes in %v (gives: %v): %v after %v", bytes, each, zeroCopy, err, took)
+					t.Errorf("%d bytes every %v (zero-copy %v): %v after %v, want %v within 2m", bytes, each, zeroCopy, err, took, errSlowClient)
 				}
 			})
 		}
@@ -105,7 +104,7 @@ func TestPaceOfAnswers(t *testing.T) {
 	f(1<<20, 14*time.Second, true)
 }
 
-// pacedLoan is a loan of which so many bytes have to be taken in a second, from some time on.
+// pacedLoan is a loan that has to be read at a pace, from a time on.
 type pacedLoan struct {
 	pace int64
 	from time.Time
@@ -119,10 +118,10 @@ func (d *pacedLoan) Pace() int64 {
 	return d.pace
 }
 
-// TestPaceOfLoans holds that an answer whose memory is needed has to be read at the pace of
-// its Loan when the client is waited for, in one piece or in several.
+// TestPaceOfLoans checks that an answer has to be read at the pace of its Loan, whether it is
+// written at once or streamed.
 func TestPaceOfLoans(t *testing.T) {
-	const ever = 0
+	const unlimited = 0
 	body := []byte(strings.Repeat("x", 4<<20))
 	f := func(streamed bool, bytes int, pace int64, from, given time.Duration) {
 		t.Helper()
@@ -135,32 +134,32 @@ func TestPaceOfLoans(t *testing.T) {
 			c.NC, c.FD = m, -1
 			x.Reply.Loan = &pacedLoan{pace, time.Now().Add(from)}
 			var err error
-			thought := time.Duration(0) // by the handler, which the client is not charged for
+			handling := time.Duration(0) // the handler's time, which does not count
 			if x.answer.begun = streamed; streamed {
 				for left := body; len(left) > 0 && err == nil; left = left[64<<10:] {
 					time.Sleep(time.Minute)
-					thought += time.Minute
+					handling += time.Minute
 					err = c.write(left[:64<<10], nil, nil)
 				}
 			} else {
 				err = c.write([]byte("head"), body, nil)
 			}
-			took := time.Since(s.epoch) - thought
-			if given == ever && err != nil || given != ever && (!errors.Is(err, errSlowClient) || took > given) {
+			took := time.Since(s.epoch) - handling
+			if given == unlimited && err != nil || given != unlimited && (!errors.Is(err, errSlowClient) || took > given) {
 				t.Errorf("%d bytes a second (streamed: %v): %v after %v and %d bytes", bytes, streamed, err, took, m.got)
 			}
 		})
 	}
 	for _, streamed := range []bool{false, true} {
-		f(streamed, 20<<10, 1, 0, ever)
-		f(streamed, 20<<10, 16<<10, 0, ever)
+		f(streamed, 20<<10, 1, 0, unlimited)
+		f(streamed, 20<<10, 16<<10, 0, unlimited)
 		f(streamed, 10<<10, 20<<10, 0, 2*time.Minute)
 		f(streamed, 10<<10, 20<<10, 3*time.Minute, 5*time.Minute)
 		f(streamed, 20<<10, 10<<20, 0, time.Minute)
 	}
 }
 
-// slowStream is an HTTP/2 stream whose client takes so many bytes a second.
+// slowStream is an HTTP/2 stream whose client reads that many bytes a second.
 type slowStream struct {
 	http.ResponseWriter
 	bytes int
@@ -197,12 +196,12 @@ func TestPaceOfLoansH2(t *testing.T) {
 	f(1<<9, 0, false)
 }
 
-// TestPacePerAnswer holds that waiting for one answer does not count for the next.
+// TestPacePerAnswer checks that the time of one answer does not count for the next.
 func TestPacePerAnswer(t *testing.T) {
 	x := &Exchange{}
 	x.pace = pace{-1, time.Second}
 	x.begin(x.Record.Client, false)
 	if !x.keepsPace(0, time.Second, time.Second) || x.keepsPace(0, 1, time.Second) {
-		t.Errorf("the credit left is %v", x.pace.credit)
+		t.Errorf("the credit is %v after a new answer began", x.pace.credit)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// TestPrincipal records users of passwords and sessions.
+// TestPrincipal checks which user is recorded for a password or a session.
 func TestPrincipal(t *testing.T) {
 	f := func(what string, record func(x *Exchange), want string) {
 		t.Helper()
 		x := &Exchange{}
 		record(x)
 		if got := string(x.Record.Principal); got != want {
-			t.Errorf("%s: %q; want %q", what, got, want)
+			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
 	basic := func(value string) func(x *Exchange) {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// probe is one way to speak HTTP/1.1 badly, or oddly.
+// probe is a malformed or unusual request.
 type probe struct {
 	name      string
 	bytes     string
 	want      []int // statuses, in order
 	calls     int64 // requests that reach the handler
-	keepsOpen bool  // the connection is still good for another request
+	keepsOpen bool  // the connection can be used for another request
 }
 
 const host = "Host: a\r\n"
@@ -215,8 +215,7 @@ var messageProbes = []probe{
 	{name: "Max-Forwards: 0 OPTIONS", bytes: "OPTIONS / HTTP/1.1\r\n" + host + "Max-Forwards: 0\r\n\r\n", want: []int{200}, keepsOpen: true},
 }
 
-// reads is echo for a streaming server: it reads the body, and counts requests
-// whose body was whole.
+// reads is echo for a streaming server. It counts the requests whose body was whole.
 type reads struct{ echo }
 
 func (r *reads) Serve(x *Exchange) {
@@ -229,9 +228,8 @@ func (r *reads) Serve(x *Exchange) {
 	r.echo.Serve(x)
 }
 
-// TestProbes sends requests of attackers, old clients and broken proxies, and holds the
-// answers to the strict reading: no ambiguous request reaches a handler, and after a refusal
-// the connection ends.
+// TestProbes sends requests as of attackers, old clients and broken proxies. No ambiguous
+// request may reach a handler, and after a refusal the connection is closed.
 func TestProbes(t *testing.T) {
 	for _, p := range slices.Concat(framingProbes, fieldProbes, chunkProbes, lineProbes, messageProbes) {
 		t.Run(p.name, func(t *testing.T) {
@@ -263,9 +261,8 @@ func (p probe) run(t *testing.T, s *Server, e *echo) {
 	p.check(t, dribbled, e)
 }
 
-// TestProbesUnread has a handler that does not read bodies. It is then called for requests
-// whose body is malformed, but never for a request hidden in one, and for none after such a
-// body.
+// TestProbesUnread checks that a handler that does not read bodies is not called for a request
+// hidden in a malformed body, or after one.
 func TestProbesUnread(t *testing.T) {
 	for _, p := range slices.Concat(framingProbes, chunkProbes, messageProbes) {
 		t.Run(p.name, func(t *testing.T) {
@@ -276,7 +273,7 @@ func TestProbesUnread(t *testing.T) {
 				t.Errorf("a hidden request was executed: %q", got)
 			}
 			if after := strings.Contains(got, "GET /after a"); after != p.keepsOpen && p.want[0] != 100 {
-				t.Errorf("the request behind it was executed: %v; want %v", after, p.keepsOpen)
+				t.Errorf("the next request was executed: %v, want %v", after, p.keepsOpen)
 			}
 			if n := strings.Count(got, "HTTP/1.1 "); n > len(p.want)+1 {
 				t.Errorf("%d answers: %q", n, got)
@@ -285,7 +282,7 @@ func TestProbesUnread(t *testing.T) {
 	}
 }
 
-// check reads the answers and finds out whether the connection ended.
+// check reads the answers and checks whether the connection was closed.
 func (p probe) check(t *testing.T, c *client, e *echo) {
 	t.Helper()
 	for i, want := range p.want {
@@ -319,7 +316,7 @@ func (p probe) check(t *testing.T, c *client, e *echo) {
 		}
 	}
 	if n := e.calls.Load(); n != p.calls {
-		t.Errorf("%d requests were executed; want %d", n, p.calls)
+		t.Errorf("%d requests were executed, want %d", n, p.calls)
 	}
 }
 
@@ -331,8 +328,8 @@ func TestAbsoluteFormHost(t *testing.T) {
 	}
 }
 
-// TestRefusalReachesSender has a client that sends its whole large request
-// before it reads: closing at once would reset the connection and lose the 413.
+// TestRefusalReachesSender checks that a client that sends its whole large request before it
+// reads gets the 413. Closing at once would reset the connection.
 func TestRefusalReachesSender(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Limits: Limits{BodyBytes: 1000}})
 	f := func(request string) {
@@ -349,7 +346,7 @@ func TestRefusalReachesSender(t *testing.T) {
 	f(sized("Content-Length: 999999999999\r\nExpect: 100-continue\r\n", ""))
 }
 
-// halfClosed sends all it has, ends its side, and reads to the end.
+// halfClosed sends text, closes its side, and returns all that it receives.
 func halfClosed(t *testing.T, s *Server, text string) string {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.Addr().String())

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// block makes a header of version 2.
+// block returns a header of version 2.
 func block(command, family byte, rest string) string {
 	b := append([]byte(proxySignature), command, family, 0, 0)
 	binary.BigEndian.PutUint16(b[14:], uint16(len(rest)))
@@ -42,7 +42,7 @@ const (
 // own represents a connection that the proxy has opened for itself.
 const own = "own"
 
-// goodHeaders are headers and the clients they name.
+// goodHeaders are headers with the client address that they specify.
 var goodHeaders = [][2]string{
 	{"PROXY TCP4 192.0.2.1 127.0.0.1 12345 80\r\n", "192.0.2.1:12345"},
 	{"PROXY TCP4 0.0.0.0 0.0.0.0 0 0\r\n", "0.0.0.0:0"},
@@ -97,7 +97,7 @@ var badHeaders = []string{
 	block(0x21, 0x11, tcp4)[:20],
 }
 
-// readHeader reads a header and returns the client that it names and the bytes after it.
+// readHeader reads a header and returns its client address and the bytes after it.
 func readHeader(r io.Reader) (client string, rest []byte, err error) {
 	named, err := readProxyHeader(r)
 	if err != nil {
@@ -114,12 +114,12 @@ func TestProxyHeader(t *testing.T) {
 	for _, h := range goodHeaders {
 		client, rest, err := readHeader(strings.NewReader(h[0] + get))
 		if err != nil || client != h[1] || string(rest) != get {
-			t.Errorf("%q names %q, %v, and leaves %q; want %q", h[0], client, err, rest, h[1])
+			t.Errorf("%q: got the client %q, %v, and the rest %q; want %q", h[0], client, err, rest, h[1])
 		}
 	}
 	for _, h := range badHeaders {
 		if client, _, err := readHeader(strings.NewReader(h)); err == nil {
-			t.Errorf("%q names %q; want it refused", h, client)
+			t.Errorf("%q: got the client %q, want an error", h, client)
 		}
 	}
 }
@@ -142,12 +142,12 @@ func FuzzProxyHeader(f *testing.F) {
 		}
 		ip, err := netip.ParseAddrPort(client)
 		if err != nil || !bytes.Contains(b, fmt.Appendf(nil, " %d ", ip.Port())) {
-			t.Fatalf("%q names %q", b, client)
+			t.Fatalf("%q: got the client %q", b, client)
 		}
 	})
 }
 
-// whoami answers with the client's address as the log has it.
+// whoami answers with the client's address as in the log.
 var whoami = HandlerFunc(func(x *Exchange) {
 	x.Reply.Status = http.StatusOK
 	x.Reply.Build(append(x.Reply.Buf, x.Record.Client.String()...))
@@ -179,7 +179,7 @@ func TestProxyProtocol(t *testing.T) {
 		t.Errorf("the proxy's own connection is %q; want %s", a.text, c.LocalAddr())
 	}
 	if n := s.stats.proxies.Value(); n != 2 {
-		t.Errorf("%d bad headers counted", n)
+		t.Errorf("%d bad headers are counted, want 2", n)
 	}
 }
 
@@ -215,8 +215,8 @@ func TestProxyProtocolOverTLS(t *testing.T) {
 	f(block(0x21, 0x31, strings.Repeat("\x00", 216)), "invalid AddrPort", "h2")
 }
 
-// TestProxyHeaderTimeout has proxies that send nothing: they hold a connection no longer than
-// a client that does not finish its head, and don't delay a stop.
+// TestProxyHeaderTimeout checks that header_timeout bounds the wait for a proxy's header, and
+// that such a connection does not delay a stop.
 func TestProxyHeaderTimeout(t *testing.T) {
 	silent := func(s *Server) func() {
 		c := dial(t, s)
@@ -231,7 +231,7 @@ func TestProxyHeaderTimeout(t *testing.T) {
 	silent(start(t, Config{ProxyProtocol: true, Handler: whoami, Limits: Limits{HeaderTimeout: 30 * time.Millisecond}}))()
 	s := start(t, Config{ProxyProtocol: true, Handler: whoami})
 	ended := silent(s)
-	c := dial(t, s) // taken in after the silent one
+	c := dial(t, s) // accepted after the silent one
 	c.send("PROXY UNKNOWN\r\n" + get)
 	c.read("GET")
 	if err := s.Shutdown(t.Context()); err != nil {

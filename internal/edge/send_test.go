@@ -11,8 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// stallingConn takes a few bytes of each write and then lets its deadline pass, until
-// it takes nothing any more.
+// stallingConn accepts a few bytes of each Write, which then times out.
 type stallingConn struct {
 	net.Conn
 	accepts []int
@@ -35,8 +34,8 @@ func (s *stallingConn) Write(b []byte) (int, error) {
 
 func (s *stallingConn) SetWriteDeadline(time.Time) error { s.armed++; return nil }
 
-// TestWriteTimeout holds that a client which takes a little in each write timeout
-// is served to the end, and one that takes nothing is not.
+// TestWriteTimeout checks that a client that reads some bytes in each write timeout gets its
+// answer, and a client that reads none is disconnected.
 func TestWriteTimeout(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Limits: Limits{WriteTimeout: time.Hour}})
 	f := func(accepts []int, sent int, success bool, pieces ...string) {
@@ -68,7 +67,7 @@ func TestWriteTimeout(t *testing.T) {
 	f([]int{100, 2, 0}, 7, false, "hello", "world", "again")
 }
 
-// TestStreamIsNotRead ends a streamed answer that is not read.
+// TestStreamIsNotRead checks that a streamed answer that is not read ends.
 func TestStreamIsNotRead(t *testing.T) {
 	errs := make(chan error, 2)
 	log := newRecords()
@@ -82,7 +81,7 @@ func TestStreamIsNotRead(t *testing.T) {
 		errs <- err
 		<-ctx.Done()
 		if again := o.Close(); again != err {
-			t.Errorf("Close says %v, Write said %v", again, err)
+			t.Errorf("Close returned %v, Write %v", again, err)
 		}
 	})
 	c := dial(t, s)
@@ -92,11 +91,11 @@ func TestStreamIsNotRead(t *testing.T) {
 		t.Errorf("%d bytes logged", r.BytesOut)
 	}
 	if n := s.stats.unsent.Value(); n != 1 {
-		t.Errorf("%d unsent answers counted", n)
+		t.Errorf("%d unsent answers are counted, want 1", n)
 	}
 }
 
-// written keeps the bytes of each Write.
+// written is a connection that stores the bytes of each Write.
 type written struct {
 	net.Conn
 	pieces []string
@@ -109,8 +108,8 @@ func (w *written) Write(b []byte) (int, error) {
 
 func (w *written) SetWriteDeadline(time.Time) error { return nil }
 
-// TestFirstPieceIsSentWithHead holds that the first piece of a streamed body needs no
-// write of its own if it is available when the body begins.
+// TestFirstPieceIsSentWithHead checks that the head and the first piece of a streamed body are
+// sent with one write.
 func TestFirstPieceIsSentWithHead(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	f := func(method string, length int64, first, want string) {
@@ -127,10 +126,10 @@ func TestFirstPieceIsSentWithHead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(nc.pieces) != 1 {
-			t.Fatalf("%d writes: %q", len(nc.pieces), nc.pieces)
+			t.Fatalf("%d writes, want 1: %q", len(nc.pieces), nc.pieces)
 		}
 		if _, body, _ := strings.Cut(nc.pieces[0], "\r\n\r\n"); body != want {
-			t.Errorf("%s %d: %q behind the head; want %q", method, length, body, want)
+			t.Errorf("%s %d: sent %q with the head, want %q", method, length, body, want)
 		}
 		if _, err := out.Write([]byte("there")); err != nil {
 			t.Error(err)
@@ -169,8 +168,8 @@ func (o *lockObserver) Write(b []byte) (int, error) {
 	return o.written.Write(b)
 }
 
-// TestFirstPieceDoesNotBlockReader holds that a reader of the body need not wait until the
-// client has read the first piece of its answer, and sends no interim answer any more.
+// TestFirstPieceDoesNotBlockReader checks that a reader of the body does not wait for the
+// first write of the answer, and sends no interim answer after it.
 func TestFirstPieceDoesNotBlockReader(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	nc := &lockObserver{}
@@ -186,9 +185,9 @@ func TestFirstPieceDoesNotBlockReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	if nc.held {
-		t.Error("who reads the body has to wait for who begins the answer")
+		t.Error("interimMu is held while the first piece is written")
 	}
 	if err := body.sendContinue(); err != nil || strings.Contains(strings.Join(nc.pieces, ""), " 100 ") {
-		t.Errorf("the client was told to go on: %v", err)
+		t.Errorf("a 100 was sent after the answer had begun, or %v", err)
 	}
 }

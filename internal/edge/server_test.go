@@ -17,10 +17,10 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// testTimeout is how long a test waits before it gives up.
+// testTimeout is the time after which a wait in a test fails.
 const testTimeout = 10 * time.Second
 
-// echo answers with method, target, host and body, and counts.
+// echo answers with method, target, host and body, and counts its calls.
 type echo struct{ calls atomic.Int64 }
 
 func (e *echo) Serve(x *Exchange) {
@@ -34,7 +34,7 @@ func (e *echo) Serve(x *Exchange) {
 	x.Reply.Build(b)
 }
 
-// records keeps copies of the records that are logged.
+// records stores copies of the logged records.
 type records struct {
 	mu   sync.Mutex
 	all  []telemetry.Record
@@ -64,6 +64,7 @@ func (l *records) next(t *testing.T) telemetry.Record {
 	return l.all[len(l.all)-1]
 }
 
+// await returns the next value of c, and fails after testTimeout.
 func await[T any](t *testing.T, c <-chan T, what string) T {
 	t.Helper()
 	select {
@@ -75,7 +76,7 @@ func await[T any](t *testing.T, c <-chan T, what string) T {
 	}
 }
 
-// start runs a server for a test.
+// start starts a server that is stopped at the end of the test.
 func start(t testing.TB, cfg Config) *Server {
 	t.Helper()
 	cfg.Name = "test"
@@ -157,7 +158,7 @@ func (c *client) read(method string) answer {
 	return answer{resp, string(body)}
 }
 
-// ended waits for the server to close.
+// ended checks that the server closes the connection and sends nothing more.
 func (c *client) ended() {
 	c.t.Helper()
 	if b, err := io.ReadAll(c.r); err != nil || len(b) > 0 {

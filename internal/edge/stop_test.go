@@ -48,7 +48,7 @@ func TestShutdownDrains(t *testing.T) {
 	}
 	close(g.open)
 	if a := busyOne.read("GET"); a.StatusCode != 200 || !a.Close {
-		t.Errorf("request under way: %d, close %v", a.StatusCode, a.Close)
+		t.Errorf("the running request: got %d, close %v; want 200 and close", a.StatusCode, a.Close)
 	}
 	busyOne.ended()
 	if err := await(t, done, "end of Shutdown"); err != nil {
@@ -82,7 +82,7 @@ func TestShutdownHard(t *testing.T) {
 		t.Errorf("Shutdown: %v; want the context's error", err)
 	}
 	if len(log.news) == 0 {
-		t.Error("the log may be closed now, and the request that was cut is not in it")
+		t.Error("the cut request was not logged before Shutdown returned")
 	}
 	if err := await(t, causes, "cancelled exchange"); !errors.Is(err, context.Canceled) {
 		t.Errorf("exchange's context: %v", err)
@@ -90,12 +90,12 @@ func TestShutdownHard(t *testing.T) {
 	half.ended()
 }
 
-// waiter answers with the cause for which its context ended.
+// waiter returns a handler that waits for its context and sends the cause to causes.
 func waiter(causes chan<- error) Handler {
 	return HandlerFunc(func(x *Exchange) {
 		ctx := x.Context()
 		if ctx != x.Context() {
-			causes <- errors.New("Context gives another one each time")
+			causes <- errors.New("Context returns another context each time")
 		}
 		<-ctx.Done()
 		causes <- context.Cause(ctx)
@@ -111,12 +111,12 @@ func TestClientGone(t *testing.T) {
 		c.send(sent)
 		_ = c.Close()
 		if err := await(t, causes, "end of the context"); !errors.Is(err, ErrClientGone) {
-			t.Errorf("sent %q and left: %v", sent, err)
+			t.Errorf("sent %q and disconnected: the cause is %v", sent, err)
 		}
 	}
 }
 
-// Work that outlives its client continues until the server no longer waits.
+// The Lasting context continues without the client, until the server stops waiting for it.
 func TestLasting(t *testing.T) {
 	disconnected, causes := make(chan error, 1), make(chan error, 1)
 	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
@@ -131,15 +131,15 @@ func TestLasting(t *testing.T) {
 	c.send(get)
 	_ = c.Close()
 	if err := await(t, disconnected, "end of the client"); err != nil {
-		t.Errorf("ended with the client: %v", err)
+		t.Errorf("Lasting ended with the client: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Shutdown(ctx); err == nil {
-		t.Error("nobody was waited for")
+		t.Error("Shutdown returned nil although a request was running")
 	}
 	if err := await(t, causes, "end of the server"); err == nil {
-		t.Error("it goes on")
+		t.Error("Lasting did not end with the server")
 	}
 }
 
@@ -180,19 +180,19 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestWatchKeepsInput looks after the client again and again while more
-// requests wait behind the one under way.
+// TestWatchKeepsInput checks that watching for the client's disconnect does not consume the
+// requests that follow.
 func TestWatchKeepsInput(t *testing.T) {
 	ctxs := make(chan context.Context, 100)
 	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
 		ctx := x.Context()
 		for range 3 {
 			if socket.PeerClosed(x.conn.Raw) {
-				t.Error("closed while the client is there")
+				t.Error("PeerClosed returned true although the client is connected")
 			}
 		}
 		if ctx.Err() != nil {
-			t.Errorf("cancelled while the client is there: %v", context.Cause(ctx))
+			t.Errorf("the context ended although the client is connected: %v", context.Cause(ctx))
 		}
 		ctxs <- ctx
 		x.Reply.Status = http.StatusOK

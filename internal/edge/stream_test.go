@@ -26,7 +26,7 @@ func startStream(t testing.TB, cfg Config, f HandlerFunc) *Server {
 	return start(t, cfg)
 }
 
-// back streams the request's body back as it arrives, behind its target.
+// back answers with the method, the target, and the body as it arrives.
 func back(x *Exchange) {
 	x.Reply.Status = http.StatusOK
 	x.Reply.Field("Content-Type", "text/plain")
@@ -74,7 +74,7 @@ func TestStreamBothWays(t *testing.T) {
 	}
 }
 
-// chunks codes a body in chunks of at most size bytes.
+// chunks encodes a body in chunks of at most size bytes.
 func chunks(body string, size int) string {
 	var b strings.Builder
 	for len(body) > 0 {
@@ -127,7 +127,7 @@ func TestReadBody(t *testing.T) {
 		for _, request := range []string{post(body), chunked(chunks(body, 300))} {
 			c.send(request)
 			if a := c.read("POST"); a.StatusCode != status || a.text != body {
-				t.Errorf("body of %d: %d, %d bytes back", size, a.StatusCode, len(a.text))
+				t.Errorf("a body of %d bytes: got %d with %d bytes, want %d", size, a.StatusCode, len(a.text), status)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func TestStreamToOldClients(t *testing.T) {
 func TestInterim(t *testing.T) {
 	s := startStream(t, Config{}, func(x *Exchange) {
 		if err := x.Interim(101, nil); err == nil {
-			t.Error("101 is no interim answer")
+			t.Error("101 was accepted as an interim answer")
 		}
 		if err := x.Interim(103, http1.FieldsOf("Link", "</a>", "bad name", "x", "Bad", "a\r\nb")); err != nil {
 			t.Error(err)
@@ -250,7 +250,7 @@ func TestUpgrade(t *testing.T) {
 	c := dial(t, s)
 	c.send(get)
 	if a := c.read("GET"); a.StatusCode != 501 {
-		t.Errorf("not asked for: %d", a.StatusCode)
+		t.Errorf("without an Upgrade field: got %d, want 501", a.StatusCode)
 	}
 	log.next(t)
 	request := head("Connection: keep-alive, Upgrade\r\nUpgrade: echo\r\n")
@@ -270,8 +270,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestUpgradeAndStop holds that an upgraded connection, here over TLS, outlives the
-// beginning of a stop, is notified of it, and ends with the stop.
+// TestUpgradeAndStop checks that an upgraded connection, here over TLS, is notified when a
+// stop begins, continues, and ends with the stop.
 func TestUpgradeAndStop(t *testing.T) {
 	notified := make(chan struct{}, 1)
 	s, id := startTLS(t, Config{Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
@@ -295,7 +295,7 @@ func TestUpgradeAndStop(t *testing.T) {
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown(ctx) }()
-	await(t, notified, "word of the stop")
+	await(t, notified, "notification of the stop")
 	c.send("still here")
 	got := make([]byte, len("still here"))
 	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != "still here" {
@@ -313,7 +313,7 @@ func TestUpgradeAndStop(t *testing.T) {
 	}
 }
 
-// TestUpgradeHalfClosed ends one side of an upgraded connection after the other.
+// TestUpgradeHalfClosed closes one side of an upgraded connection after the other.
 func TestUpgradeHalfClosed(t *testing.T) {
 	s := startStream(t, Config{}, func(x *Exchange) {
 		x.Reply.Field("Upgrade", "x")
@@ -347,7 +347,7 @@ func TestUpgradeHalfClosed(t *testing.T) {
 	}
 }
 
-// TestUpgradeRefused has requests whose connection can't be upgraded.
+// TestUpgradeRefused checks requests whose connection can't be upgraded.
 func TestUpgradeRefused(t *testing.T) {
 	handler := HandlerFunc(func(x *Exchange) {
 		x.Reply.Status = http.StatusOK

@@ -82,7 +82,7 @@ func TestTLS(t *testing.T) {
 			t.Fatalf("answer %d, %d bytes", a.StatusCode, len(a.text))
 		}
 		if r := log.next(t); !r.TLS {
-			t.Error("the record does not say TLS")
+			t.Error("the record's TLS is false")
 		}
 		c.send(get + get)
 		for range 2 {
@@ -180,7 +180,7 @@ func TestHTTP2(t *testing.T) {
 	f("GET", "/%2e%2e/x", "", 400, "")
 	f("TRACE", "/", "", 405, "")
 	if n := e.calls.Load(); n != 3 {
-		t.Errorf("%d requests executed", n)
+		t.Errorf("%d requests were executed, want 3", n)
 	}
 	s.SetHandler(HandlerFunc(func(*Exchange) { panic("bug") }))
 	f("GET", "/", "", 500, "")
@@ -196,7 +196,7 @@ func TestHTTP2(t *testing.T) {
 	f("GET", "/", "", 504, "")
 }
 
-// serialOf returns the serial number that a server shows.
+// serialOf returns the serial number of the server's certificate.
 func serialOf(t *testing.T, s *Server, cfg *tls.Config) (int64, error) {
 	t.Helper()
 	cfg.InsecureSkipVerify = true

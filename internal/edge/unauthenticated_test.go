@@ -9,8 +9,8 @@ import (
 	polling "github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// TestUnauthenticatedIdle holds that a connection on which no request was accepted ends
-// after 10 s of idling, and others after 3 m.
+// TestUnauthenticatedIdle checks that an idle connection is closed after 10 s if no request was
+// accepted on it, otherwise after 3 m.
 func TestUnauthenticatedIdle(t *testing.T) {
 	const unauthenticated, authenticated = 10 * time.Second, 3 * time.Minute
 	f := func(what, sent string, answers int, want time.Duration) {
@@ -94,7 +94,7 @@ func TestH2UnauthenticatedIdle(t *testing.T) {
 	f("a refused request", 10*time.Second, path("/forged"))
 }
 
-// dialFrom connects from an address of loopback.
+// dialFrom connects from a loopback address.
 func dialFrom(t *testing.T, s *Server, address string) *client {
 	t.Helper()
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -105,7 +105,8 @@ func dialFrom(t *testing.T, s *Server, address string) *client {
 	return newClient(t, nc)
 }
 
-// TestConnectionsPerClient holds a client to its share while others still connect.
+// TestConnectionsPerClient checks that a client is limited to its share of connections, and
+// others can still connect.
 func TestConnectionsPerClient(t *testing.T) {
 	f := func(cfg Config, dial func(s *Server, from string) *client) {
 		t.Helper()
@@ -133,14 +134,14 @@ func TestConnectionsPerClient(t *testing.T) {
 			t.Errorf("another client: %d", status)
 		}
 		if n := s.stats.perClient.Value(); n != 1 {
-			t.Errorf("%d refusals counted", n)
+			t.Errorf("%d refusals are counted", n)
 		}
 		_ = first.Close()
 		if !polling.Until(t, func() bool { return s.Open() == 2 }) {
 			t.Errorf("%d connections open", s.Open())
 		}
 		if _, status := connect("127.0.0.2"); status != 200 {
-			t.Errorf("in the place of one that has ended: %d", status)
+			t.Errorf("after a connection was closed: %d", status)
 		}
 		s.SetLimits(Limits{Connections: 10})
 		if _, status := connect("127.0.0.2"); status != 200 {

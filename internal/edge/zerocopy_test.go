@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// inPages answers with a text that is in pages, where the system has them.
+// inPages answers with a text that is in pages, if the system supports them.
 type inPages struct {
 	text string
 	run  *pages.Run
@@ -94,8 +94,7 @@ func TestAnswerFromPages(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutSystem answers all the same where the system can't send without
-// copying.
+// TestPagesWithoutSystem checks the answers if the system has no zero-copy send.
 func TestPagesWithoutSystem(t *testing.T) {
 	sendPages = func(int, []byte, []byte) (int, error) { return 0, pages.ErrUnsupported }
 	t.Cleanup(func() { sendPages = pages.Send })
@@ -103,7 +102,7 @@ func TestPagesWithoutSystem(t *testing.T) {
 	p.checkAnswers(t, dial(t, start(t, Config{Handler: p})))
 }
 
-// TestPagesToSlowClient has a client read as slowly as it can without being given up.
+// TestPagesToSlowClient checks that a slow client gets whole answers.
 func TestPagesToSlowClient(t *testing.T) {
 	p := newInPages(9 << 20)
 	log := newRecords()
@@ -118,7 +117,7 @@ func TestPagesToSlowClient(t *testing.T) {
 		got.Write(b[:n])
 	}
 	if n := strings.Count(got.String(), p.text); n != 2 {
-		t.Errorf("its answers came %d times", n)
+		t.Errorf("the client got %d whole answers, want 2", n)
 	}
 	for range 2 {
 		if r := log.next(t); r.BytesOut < len(p.text) {
@@ -133,15 +132,15 @@ func TestPagesAreNotRead(t *testing.T) {
 	c := dial(t, s)
 	c.send(get)
 	if r := log.next(t); r.BytesOut != 0 {
-		t.Errorf("%d bytes logged as sent", r.BytesOut)
+		t.Errorf("%d bytes are logged as sent, want 0", r.BytesOut)
 	}
 	if n := s.stats.unsent.Value(); n != 1 {
-		t.Errorf("%d unsent answers counted", n)
+		t.Errorf("%d unsent answers are counted, want 1", n)
 	}
 }
 
-// resetWriter is HTTP/2's writer of a stream that is reset: Write has returned, and its
-// bytes are still read.
+// resetWriter is HTTP/2's writer of a stream that was reset: Write has returned, but its bytes
+// are still being read.
 type resetWriter struct {
 	http.ResponseWriter
 	given []byte
@@ -152,12 +151,12 @@ func (w *resetWriter) Write(p []byte) (int, error) {
 	return 0, errors.New("stream reset")
 }
 
-// discardWriter is HTTP/2's writer of a client that takes everything.
+// discardWriter is HTTP/2's writer for a client that reads everything.
 type discardWriter struct{ http.ResponseWriter }
 
 func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestWriteCopy holds that the bytes that a writer reads after its error are not an answer's
+// TestWriteCopy checks that bytes that a writer may read after its error are not the answer's
 // memory, and are not reused.
 func TestWriteCopy(t *testing.T) {
 	x := &Exchange{srv: &Server{}}
@@ -175,7 +174,7 @@ func TestWriteCopy(t *testing.T) {
 			}
 		}
 		if string(w.given) != strings.Repeat("a", length) {
-			t.Error("what is still read has changed")
+			t.Error("the bytes passed to Write have changed")
 		}
 	}
 }
