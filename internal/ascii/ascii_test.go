@@ -16,7 +16,7 @@ func TestEqualFold(t *testing.T) {
 			a, b := []byte{byte(i)}, []byte{byte(j)}
 			want := i == j || i < 0x80 && j < 0x80 && bytes.EqualFold(a, b)
 			if EqualFold(a, b) != want || EqualFold(a, string(b)) != want || EqualFold(string(a), b) != want {
-				t.Errorf("%q, %q: not %v", a, b, want)
+				t.Errorf("EqualFold(%q, %q) is not %v", a, b, want)
 			}
 		}
 	}
@@ -32,10 +32,10 @@ func TestLower(t *testing.T) {
 		want = append(want, Lower(byte(i)))
 	}
 	if got := AppendLower([]byte("x"), all); !bytes.Equal(got[1:], want) {
-		t.Errorf("%q", got)
+		t.Errorf("AppendLower appended %q", got)
 	}
 	if s := string(want[:128]); s != strings.ToLower(string(all[:128])) || !bytes.Equal(want[128:], all[128:]) {
-		t.Errorf("%q", want)
+		t.Errorf("Lower returns %q", want)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestIsToken(t *testing.T) {
 		c := byte(i)
 		want := c > ' ' && c < 0x7f && !strings.Contains(`"(),/:;<=>?@[\]{}`, string(rune(c)))
 		if IsToken([]byte{c}) != want || IsTokenByte(c) != want {
-			t.Errorf("%q: not %v", c, want)
+			t.Errorf("IsToken(%q) is not %v", c, want)
 		}
 	}
 }
@@ -88,20 +88,20 @@ func TestHex(t *testing.T) {
 		c := byte(i)
 		n, err := strconv.ParseUint(string(rune(c)), 16, 8)
 		if v, ok := HexDigit(c); ok != (err == nil) || ok && uint64(v) != n {
-			t.Errorf("%q: %d, %v", c, v, ok)
+			t.Errorf("HexDigit(%q) = %d, %v", c, v, ok)
 		}
 		for j := range 256 {
 			want, err := hex.DecodeString(string([]byte{c, byte(j)}))
 			if b, ok := HexByte(c, byte(j)); ok != (err == nil) || ok && b != want[0] {
-				t.Errorf("%q: %d, %v", []byte{c, byte(j)}, b, ok)
+				t.Errorf("HexByte of %q = %d, %v", []byte{c, byte(j)}, b, ok)
 			}
 		}
 	}
 	if got := AppendHex([]byte("x"), 0x1c0ffee, 6); string(got) != "xc0ffee" {
-		t.Errorf("%s", got)
+		t.Errorf("got %s, want xc0ffee", got)
 	}
 	if got := AppendHex(nil, 0xbe, 4); string(got) != "00be" {
-		t.Errorf("%s", got)
+		t.Errorf("got %s, want 00be", got)
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 
 const mib = 1 << 20
 
-// new64 is a Budget with bounds of 32 and 72 MiB.
+// new64 returns a Budget with bounds of 32 and 72 MiB.
 func new64() *Budget { return New(64 * mib) }
 
 func TestBounds(t *testing.T) {
 	f := func(cache, lower, upper int64) {
 		t.Helper()
 		if b := New(cache * mib); b.lower != lower*mib || b.Upper() != upper*mib {
-			t.Errorf("%d MiB: %d and %d", cache, b.lower/mib, b.upper/mib)
+			t.Errorf("%d MiB: got the bounds %d and %d, want %d and %d", cache, b.lower/mib, b.upper/mib, lower, upper)
 		}
 	}
 	f(64, 32, 72)
@@ -35,25 +35,24 @@ func TestBounds(t *testing.T) {
 	b.Add(mib)
 	b.Add(-73 * mib)
 	if n := b.Stats().Held; n != 0 || b.Pressed() {
-		t.Errorf("%d bytes are held", n)
+		t.Errorf("%d bytes are held, want 0", n)
 	}
 }
 
-// A Budget that is not there bounds nothing.
+// A nil Budget has no limit.
 func TestNil(t *testing.T) {
 	var b *Budget
 	b.Add(1)
 	if !b.Take(1) || !b.Buffer(1) || !b.Await(t.Context(), 1) || b.Pressed() {
-		t.Error("it bounds something")
+		t.Error("a nil Budget has a limit")
 	}
 	b.Register(&Source{})()
 }
 
-// A request waits for its share, is given it as soon as there is some, and is refused
-// after a time.
+// A request waits until its share is free, and is refused after maxWait.
 func TestAwait(t *testing.T) {
-	f := func(about string, after time.Duration, cancel, want bool, waited time.Duration) {
-		t.Run(about, func(t *testing.T) {
+	f := func(name string, after time.Duration, cancel, want bool, waited time.Duration) {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := new64()
 				b.Add(72 * mib)
@@ -68,7 +67,7 @@ func TestAwait(t *testing.T) {
 				})
 				start := time.Now()
 				if got := b.Await(ctx, Request); got != want || time.Since(start) != waited {
-					t.Errorf("%v after %v; want %v after %v", got, time.Since(start), want, waited)
+					t.Errorf("got %v after %v, want %v after %v", got, time.Since(start), want, waited)
 				}
 				time.Sleep(time.Minute)
 				s := b.Stats()
@@ -82,18 +81,18 @@ func TestAwait(t *testing.T) {
 			})
 		})
 	}
-	f("given back", time.Second, false, true, time.Second)
+	f("released", time.Second, false, true, time.Second)
 	f("too late", time.Hour, false, false, maxWait)
 	f("client gone", time.Second, true, false, time.Second)
 }
 
-// A fill waits for a buffer for a shorter time, and no client is cut for it.
+// A fill waits up to maxWaitBuffer for a buffer, and no client is cut for it.
 func TestAwaitBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
 		b.Add(32 * mib)
 		b.Register(&Source{Clients: func(yield func(Client)) {
-			yield(Client{Waited: time.Hour, Cut: func() { t.Error("a client is cut") }})
+			yield(Client{Waited: time.Hour, Cut: func() { t.Error("a client was cut") }})
 		}})
 		start := time.Now()
 		if b.AwaitBuffer(t.Context(), 1) || time.Since(start) != maxWaitBuffer {
@@ -101,7 +100,7 @@ func TestAwaitBuffer(t *testing.T) {
 		}
 		time.AfterFunc(time.Millisecond, func() { b.Add(-mib) })
 		if !b.AwaitBuffer(t.Context(), mib) {
-			t.Error("what was given back is not used")
+			t.Error("released bytes are not used")
 		}
 		if s := b.Stats(); s.Waits != 2 || s.Unbuffered != 1 || s.Refused != 0 || s.Held != 32*mib {
 			t.Errorf("%+v", s)
@@ -109,8 +108,8 @@ func TestAwaitBuffer(t *testing.T) {
 	})
 }
 
-// Of the requests that wait the newest is served first, and the oldest gives up when there
-// are too many.
+// Of the waiting requests the newest is served first, and if there are too many the oldest is
+// refused.
 func TestNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
@@ -131,20 +130,20 @@ func TestNewestFirst(t *testing.T) {
 			synctest.Wait()
 		}
 		if len(refused) != 2 || refused[0] != 0 || refused[1] != 1 {
-			t.Fatalf("refused: %v", refused)
+			t.Fatalf("refused %v, want 0 and 1", refused)
 		}
 		for range 2 {
 			b.Add(-mib)
 			synctest.Wait()
 		}
 		if len(served) != 2 || served[0] != maxWaiting+1 || served[1] != maxWaiting {
-			t.Errorf("served: %v", served)
+			t.Errorf("served %v, want the newest two, the last one first", served)
 		}
 	})
 }
 
 // While requests wait the slowest clients are cut, a part of them at a time, until there is
-// memory; never those that are fast, or were not waited for long.
+// memory. Clients that are fast, or have not been waited for long, are not cut.
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
@@ -160,7 +159,7 @@ func TestCut(t *testing.T) {
 					}})
 				}
 			}
-			never := func() { t.Error("a client is cut that should not be") }
+			never := func() { t.Error("a fast or new client was cut") }
 			yield(Client{Waited: leastWaited - 1, Cut: never})
 			yield(Client{Taken: fastEnough * 10, Waited: 10 * time.Second, Cut: never})
 		}})
@@ -170,7 +169,7 @@ func TestCut(t *testing.T) {
 				t.Fatal("there is no memory after clients were cut")
 			}
 			if !cut[i].Load() {
-				t.Errorf("client %d is not cut before faster ones", i)
+				t.Errorf("client %d was not cut before faster ones", i)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -181,12 +180,12 @@ func TestCut(t *testing.T) {
 			}
 		}
 		if s := b.Stats(); n > 4 || s.Cut != uint64(n) || s.Refused != 0 {
-			t.Errorf("%d clients are cut for 3 requests: %+v", n, s)
+			t.Errorf("%d clients were cut for 3 requests, want at most 4: %+v", n, s)
 		}
 	})
 }
 
-// Above the upper bound clients are cut although no request waits.
+// Above the upper bound clients are cut even if no request waits.
 func TestCutBeyond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
@@ -201,7 +200,8 @@ func TestCutBeyond(t *testing.T) {
 	})
 }
 
-// The function given to Follow is called for changes, and for the last one in any case.
+// The function passed to Follow is called after changes of a step or more, and always gets the
+// last value.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
@@ -218,12 +218,12 @@ func TestFollow(t *testing.T) {
 			synctest.Wait()
 		}
 		if held != 10*mib {
-			t.Errorf("%d bytes are reported", held)
+			t.Errorf("%d bytes are reported, want %d", held, 10*mib)
 		}
 		b.Add(-10 * mib)
 		synctest.Wait()
 		if held != 0 {
-			t.Errorf("%d bytes are reported in the end", held)
+			t.Errorf("%d bytes are reported at the end, want 0", held)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestClients counts connections of addresses in all forms.
+// TestClients checks which addresses count as one client, and that all are removed.
 func TestClients(t *testing.T) {
 	var c Clients
 	f := func(address string, want bool) {
@@ -15,7 +15,7 @@ func TestClients(t *testing.T) {
 			ip = netip.MustParseAddr(address)
 		}
 		if got := c.Add(ip, 2); got != want {
-			t.Errorf("%s: %v", address, got)
+			t.Errorf("%s: got %v, want %v", address, got, want)
 		}
 	}
 	f("10.0.0.1", true)
@@ -37,11 +37,11 @@ func TestClients(t *testing.T) {
 	}
 	c.Remove(netip.Addr{})
 	if len(c.open) != 0 {
-		t.Errorf("left: %v", c.open)
+		t.Errorf("%v are counted after all were removed", c.open)
 	}
 	for range 3 {
 		if !c.Add(netip.MustParseAddr("10.0.0.1"), 0) {
-			t.Error("a limit of 0 is none")
+			t.Error("a limit of 0 refused a connection")
 		}
 	}
 }

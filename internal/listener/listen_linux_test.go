@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// TestKeptAlive checks the options that an accepted connection inherits from the listener.
-func TestKeptAlive(t *testing.T) {
+// TestSocketOptions checks the options that an accepted connection inherits from the listener.
+func TestSocketOptions(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		ln, err := Listen("tcp", address)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each kind has a member of its own in JSON, which is called as the kind.
+// Each kind has a JSON member of the same name.
 func TestMembers(t *testing.T) {
 	var m Members
 	for _, k := range Kinds() {

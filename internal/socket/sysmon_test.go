@@ -11,7 +11,7 @@ func TestSysmonWake(t *testing.T) {
 		t.Helper()
 		s.Wake(now)
 		if got := s.woken.Load() == int64(now); got != woken {
-			t.Errorf("at %v: %v", now, got)
+			t.Errorf("at %v: woken %v, want %v", now, got, woken)
 		}
 	}
 	f(sysmonPeriod-1, false)

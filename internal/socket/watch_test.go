@@ -36,7 +36,7 @@ func TestWatch(t *testing.T) {
 	w.mu.Unlock()
 	_ = peer.Close()
 	if !<-gone {
-		t.Error("called while the peer was there")
+		t.Error("cancel was called before the peer closed")
 	}
 	w.Stop()
 }
