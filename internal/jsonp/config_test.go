@@ -48,7 +48,7 @@ func TestRefusesConfigs(t *testing.T) {
 	f(Legacy, "types:", func(c *Config) { c.Types = nil })
 }
 
-func TestTellsEveryMistake(t *testing.T) {
+func TestAllMistakesAreReported(t *testing.T) {
 	cfg := Defaults(Legacy)
 	cfg.Param, cfg.Aliases, cfg.Names, cfg.Prefix, cfg.Guard = "", []string{"a", "a"}, []string{"ok", "$"}, "x", true
 	var got []string
@@ -61,7 +61,7 @@ func TestTellsEveryMistake(t *testing.T) {
 }
 
 // A filter does not change with the slices that it was made of.
-func TestKeepsItsOwn(t *testing.T) {
+func TestConfigIsCopied(t *testing.T) {
 	cfg := Defaults(Dotted)
 	cfg.Types, cfg.Names, cfg.Strip = []string{"Text/X"}, []string{"a"}, []string{"_"}
 	f, err := New(cfg)

@@ -70,7 +70,7 @@ func TestETagsDiffer(t *testing.T) {
 }
 
 // Tags are the same in every process: nodes behind one address agree about them.
-func TestETagStays(t *testing.T) {
+func TestETagIsStable(t *testing.T) {
 	if got, want := tagOf(with(t, Dotted, nil), "f", Wrapped, 200, `"abc"`), `"abc;jp-16qyggy0j5cw"`; got != want {
 		t.Errorf("got %s, want %s: if that is meant, layout has to change", got, want)
 	}

@@ -89,8 +89,8 @@ var grammars = map[Mode]*regexp.Regexp{
 	Legacy: regexp.MustCompile(`\A\w{1,255}\z`),
 }
 
-// validSlowly is Mode.Valid by the grammar.
-func validSlowly(m Mode, name string) bool {
+// validByGrammar is Mode.Valid by the grammar.
+func validByGrammar(m Mode, name string) bool {
 	if len(name) > 255 || !grammars[m].MatchString(name) {
 		return false
 	}
@@ -110,7 +110,7 @@ func FuzzName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		for m := range grammars {
-			if got, want := m.Valid([]byte(name)), validSlowly(m, name); got != want {
+			if got, want := m.Valid([]byte(name)), validByGrammar(m, name); got != want {
 				t.Errorf("%s: %q: got %v", m, name, got)
 			}
 		}
@@ -129,7 +129,7 @@ func TestShortNames(t *testing.T) {
 		}
 		for _, n := range longer {
 			for m := range grammars {
-				if got, want := m.Valid([]byte(n)), validSlowly(m, n); got != want {
+				if got, want := m.Valid([]byte(n)), validByGrammar(m, n); got != want {
 					t.Fatalf("%s: %q: got %v", m, n, got)
 				}
 			}
@@ -138,7 +138,7 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-func TestBegins(t *testing.T) {
+func TestValidPrefix(t *testing.T) {
 	f := func(m Mode, want bool, texts ...string) {
 		t.Helper()
 		for _, text := range texts {

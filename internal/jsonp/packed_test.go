@@ -129,7 +129,7 @@ func TestPackedIsSmall(t *testing.T) {
 
 // The name changes the length only by its own length, even if the body contains it: a client
 // can't find out from the length what the body contains.
-func TestPackedLengthRevealsNothing(t *testing.T) {
+func TestPackedLengthIsIndependentOfName(t *testing.T) {
 	f := with(t, Dotted, nil)
 	k := pack(t, packer(t, f), strings.Repeat("secretvalue", 100), 0)
 	same, other := f.Call([]byte("secretvalue"), Wrapped, 200), f.Call([]byte("zzzzzzzzzzz"), Wrapped, 200)
@@ -158,17 +158,17 @@ while line := read.readline():
 	f := with(t, Dotted, nil)
 	c := f.Call([]byte("angular.callbacks._0"), Wrapped, 200)
 	p := packer(t, f)
-	var in, want, complaint bytes.Buffer
+	var in, want, stderr bytes.Buffer
 	for _, body := range bodies() {
 		k, b := pack(t, p, body, 0), scan(f, body, 0)
 		fmt.Fprintf(&in, "%d\n%s", k.CallLength(&c), k.sent(&c))
 		fmt.Fprintf(&want, "%d\n%s", c.Length(&b), c.Append(nil, []byte(body), &b))
 	}
 	cmd := exec.Command(python, "-c", program)
-	cmd.Stdin, cmd.Stderr = &in, &complaint
+	cmd.Stdin, cmd.Stderr = &in, &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, &complaint)
+		t.Fatalf("%v: %s", err, &stderr)
 	}
 	if !bytes.Equal(out, want.Bytes()) {
 		t.Errorf("zlib: got %d bytes, want %d", len(out), want.Len())

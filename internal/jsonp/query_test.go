@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFindsTheName(t *testing.T) {
+func TestName(t *testing.T) {
 	dotted := with(t, Dotted, func(c *Config) { c.Aliases = []string{"jsonp", "jsoncallback"} })
 	legacy := with(t, Legacy, nil)
 	check := func(f *Filter, query, name string, status NameStatus) {
@@ -153,8 +153,8 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// nameSlowly is Name of a dotted filter, by net/url.
-func nameSlowly(query string, params []string) (name string, status NameStatus) {
+// nameByURL is Name of a dotted filter, by net/url.
+func nameByURL(query string, params []string) (name string, status NameStatus) {
 	var values []string
 	for arg := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(arg, "=")
@@ -173,7 +173,7 @@ func nameSlowly(query string, params []string) (name string, status NameStatus) 
 	switch {
 	case len(values) == 0 || values[0] == "":
 		return "", NameAbsent
-	case !validSlowly(Dotted, values[0]):
+	case !validByGrammar(Dotted, values[0]):
 		return "", NameInvalid
 	}
 	return values[0], NameValid
@@ -189,7 +189,7 @@ func FuzzQuery(f *testing.F) {
 	legacy := with(f, Legacy, nil)
 	f.Fuzz(func(t *testing.T, query string) {
 		name, status := filter.Name(nil, []byte(query))
-		wantName, want := nameSlowly(query, filter.params)
+		wantName, want := nameByURL(query, filter.params)
 		if status != want || status == NameValid && string(name) != wantName {
 			t.Errorf("got %q, %d, want %q, %d", name, status, wantName, want)
 		}

@@ -139,8 +139,8 @@ func stream(f *Filter, c *Call, body string, piece int) string {
 
 var separators = strings.NewReplacer(ls, `\u2028`, ps, `\u2029`)
 
-// cleanSlowly is cleaner by definition.
-func cleanSlowly(body string) string {
+// cleanByDefinition is cleaner by definition.
+func cleanByDefinition(body string) string {
 	body = strings.TrimPrefix(body, "\ufeff")
 	end := strings.TrimRight(body, " \t\r\n")
 	return separators.Replace(body[:max(len(end), len(body)-64)])
@@ -152,7 +152,7 @@ func checkWraps(t *testing.T, body string, piece int) {
 	for _, m := range []Mode{Dotted, Legacy} {
 		f := with(t, m, nil)
 		c := f.Call([]byte("f"), Wrapped, 200)
-		want := "/**/f(" + cleanSlowly(body) + ");"
+		want := "/**/f(" + cleanByDefinition(body) + ");"
 		if m == Legacy {
 			want = "f(" + body + ");"
 		}
@@ -170,7 +170,7 @@ func checkWraps(t *testing.T, body string, piece int) {
 }
 
 // A scanner that is used again has nothing left of the body before.
-func TestScannerAgain(t *testing.T) {
+func TestScannerReset(t *testing.T) {
 	for _, m := range []Mode{Dotted, Legacy} {
 		f := with(t, m, nil)
 		s := f.NewScanner()
@@ -238,7 +238,7 @@ func (c *calls) Write(p []byte) (int, error) {
 }
 
 // A body is forwarded while it is received: short pieces joined, long ones by themselves.
-func TestWriterHoldsLittle(t *testing.T) {
+func TestWriterBuffering(t *testing.T) {
 	f := with(t, Dotted, nil)
 	c := f.Call([]byte("f"), Wrapped, 200)
 	var to calls
@@ -264,7 +264,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 }
 
 // A writer that is used again has nothing left of an aborted body.
-func TestWriterAgain(t *testing.T) {
+func TestWriterReset(t *testing.T) {
 	var w Writer
 	for _, m := range []Mode{Dotted, Legacy, Dotted} {
 		f := with(t, m, nil)
