@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// hit has everything that a stored body passes through to answer one request.
+// hit has the state for answering requests from one stored body.
 type hit struct {
 	filter            *Filter
 	body              []byte
@@ -34,7 +34,7 @@ func newHit(t testing.TB, set func(*Config)) *hit {
 	return h
 }
 
-// serve returns how many bytes of body there are, so that nothing of it is for nothing.
+// serve returns the number of bytes that it made, so that no call is optimized away.
 func (h *hit) serve() int64 {
 	f := h.filter
 	name, status := f.Name(h.name, h.query)
@@ -67,7 +67,7 @@ func TestHitAllocatesNothing(t *testing.T) {
 		h := newHit(t, set)
 		if n := testing.AllocsPerRun(100, func() {
 			if h.serve() < 0 {
-				t.Fatal("it is no hit")
+				t.Fatal("the request is not a hit")
 			}
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
@@ -75,7 +75,7 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A writer that is used again allocates nothing for any body.
+// A writer that is reused allocates nothing.
 func TestWriterAllocatesNothing(t *testing.T) {
 	f := with(t, Dotted, nil)
 	c := f.Call([]byte("f"), Wrapped, 200)
@@ -101,7 +101,7 @@ func BenchmarkScan(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
 				s.Reset()
-				_, _ = s.Write(body) // it never fails
+				_, _ = s.Write(body) // no error is possible
 			}
 		})
 	}

@@ -14,7 +14,7 @@ func TestRefusesConfigs(t *testing.T) {
 		set(&cfg)
 		_, err := New(cfg)
 		if err == nil || !strings.HasPrefix(err.Error(), "jsonp: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want something of %q", err, want)
+			t.Errorf("got the error %v, want one with %q", err, want)
 		}
 	}
 	f(Dotted, `param: "" is not`, func(c *Config) { c.Param = "" })
@@ -60,7 +60,7 @@ func TestAllMistakesAreReported(t *testing.T) {
 	}
 }
 
-// A filter does not change with the slices that it was made of.
+// A filter does not change when the slices of its configuration change.
 func TestConfigIsCopied(t *testing.T) {
 	cfg := Defaults(Dotted)
 	cfg.Types, cfg.Names, cfg.Strip = []string{"Text/X"}, []string{"a"}, []string{"_"}
@@ -70,7 +70,7 @@ func TestConfigIsCopied(t *testing.T) {
 	}
 	cfg.Types[0], cfg.Names[0], cfg.Strip[0] = "b/b", "b", "b"
 	if _, status := f.Name(nil, []byte("callback=ab")); status != NameValid || !f.Strips([]byte("_")) || !f.Wraps([]byte("text/x")) {
-		t.Error("it did")
+		t.Error("the filter has changed")
 	}
 }
 
@@ -83,7 +83,7 @@ func TestFields(t *testing.T) {
 	f := func(got, want string) {
 		t.Helper()
 		if got != "A: b\r\n"+want {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want %q", got, "A: b\r\n"+want)
 		}
 	}
 	f(lines(with(t, Dotted, nil), Wrapped, 200), "Content-Type: application/javascript; charset=utf-8\r\n"+nosniff)
@@ -102,7 +102,7 @@ func TestDrops(t *testing.T) {
 		t.Helper()
 		for _, name := range names {
 			if filter.Drops([]byte(name)) != want {
-				t.Errorf("%s is dropped: %v", name, !want)
+				t.Errorf("%s is dropped: %v, want %v", name, !want, want)
 			}
 		}
 	}

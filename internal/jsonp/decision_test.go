@@ -18,11 +18,11 @@ func TestReasonsAreComplete(t *testing.T) {
 			t.Errorf("row %d describes reason %d, %s", i, r.Reason, r.Reason)
 		}
 		if !token.MatchString(r.Name) || names[r.Name] || len(r.Help) < 20 || !strings.HasSuffix(r.Help, ".") {
-			t.Errorf("%s: no name of its own, or no sentence about it", r.Name)
+			t.Errorf("%s: the name is malformed or used twice, or Help is not a sentence", r.Name)
 		}
 		names[r.Name] = true
 		if refused := r.Action == RefuseIt; refused != (r.Status >= 400) || refused != json.Valid([]byte(r.Refusal)) || strings.Contains(r.Refusal, "\n") {
-			t.Errorf("%s: refused with %d and %q", r.Name, r.Status, r.Refusal)
+			t.Errorf("%s: action %v with the status %d and the refusal %q", r.Name, r.Action, r.Status, r.Refusal)
 		}
 		if r.Lines != "" && (r.Action != LeaveIt || !strings.HasSuffix(r.Lines, "\r\n")) {
 			t.Errorf("%s: lines %q", r.Name, r.Lines)
@@ -141,13 +141,13 @@ func TestJudge(t *testing.T) {
 	f(legacy, 206, html, "", JSON, Part)
 }
 
-// An envelope contains a body that is JSON, and has no body otherwise.
+// An envelope is bare if the body is not JSON.
 func TestBare(t *testing.T) {
 	filter := with(t, Dotted, func(c *Config) { c.Errors = Envelope })
 	f := func(kind string, body Kind, want bool) {
 		t.Helper()
 		if got := filter.Bare(&Answer{Status: 404, ContentType: []byte(kind), Kind: body}); got != want {
-			t.Errorf("%s, %d: got %v", kind, body, got)
+			t.Errorf("%s, %d: bare %v, want %v", kind, body, got, want)
 		}
 	}
 	f("application/json", JSON, false)

@@ -16,7 +16,7 @@ func TestETag(t *testing.T) {
 	f := func(base, want string) {
 		t.Helper()
 		if got := tagOf(dotted, "f", Wrapped, 200, base); !regexp.MustCompile(`\A` + want + `\z`).MatchString(got) {
-			t.Errorf("%s: got %s", base, got)
+			t.Errorf("%s: got %s, want a match of %s", base, got, want)
 		}
 	}
 	f(`"abc"`, `"abc;jp-[0-9a-z]{1,13}"`)
@@ -32,14 +32,14 @@ func TestETag(t *testing.T) {
 	f(`"`, "")
 }
 
-// Each way of wrapping has a tag of its own.
+// Answers that are wrapped differently have different tags.
 func TestETagsDiffer(t *testing.T) {
 	tags := map[string]int{}
 	n := 0
 	add := func(tag string) {
 		t.Helper()
 		if other, twice := tags[tag]; twice {
-			t.Errorf("case %d has the tag of case %d: %s", n, other, tag)
+			t.Errorf("cases %d and %d have the same tag: %s", n, other, tag)
 		}
 		tags[tag] = n
 		n++
@@ -65,14 +65,14 @@ func TestETagsDiffer(t *testing.T) {
 	}
 	add(tagOf(with(t, Legacy, nil), "f", Wrapped, 200, `"abc"`))
 	if got := tagOf(with(t, Dotted, nil), "f", Wrapped, 201, `"abc"`); tags[got] == 0 {
-		t.Error("the status counts without an envelope")
+		t.Error("the tag depends on the status without an envelope")
 	}
 }
 
-// Tags are the same in every process: nodes behind one address agree about them.
+// Tags are the same in every process, as nodes behind one address must agree about them.
 func TestETagIsStable(t *testing.T) {
 	if got, want := tagOf(with(t, Dotted, nil), "f", Wrapped, 200, `"abc"`), `"abc;jp-16qyggy0j5cw"`; got != want {
-		t.Errorf("got %s, want %s: if that is meant, layout has to change", got, want)
+		t.Errorf("got %s, want %s; an intended change has to change layout too", got, want)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestNotModified(t *testing.T) {
 	f := func(base, line string, want bool) {
 		t.Helper()
 		if got := c.NotModified([]byte(line), []byte(base)); got != want {
-			t.Errorf("%s, stored %s: got %v", line, base, got)
+			t.Errorf("If-None-Match %s, stored %s: not modified %v, want %v", line, base, got, want)
 		}
 	}
 	f(`"abc"`, own, true)
@@ -112,8 +112,7 @@ func TestNotModified(t *testing.T) {
 	f(`"abc"`, `"unended, `+own, true)
 }
 
-// FuzzNotModified checks that only the tag itself is found, and in any list that it is
-// in.
+// FuzzNotModified checks that the tag is found in any list that has it, and no other tag is.
 func FuzzNotModified(f *testing.F) {
 	filter := with(f, Dotted, nil)
 	c := filter.Call([]byte("f"), Wrapped, 200)
@@ -135,13 +134,13 @@ func FuzzNotModified(f *testing.F) {
 		}
 		for _, line := range []string{tag, others + "," + tag, tag + " , " + others, others + ", " + tag + "\t," + others} {
 			if !c.NotModified([]byte(line), []byte(base)) {
-				t.Errorf("%q, stored %q: it is not found", line, base)
+				t.Errorf("%q, stored %q: the tag was not found", line, base)
 			}
 		}
 	})
 }
 
-// latin1 makes a character of each byte, for regexp.
+// latin1 converts each byte to a character, for regexp.
 func latin1(s string) string {
 	r := make([]rune, len(s))
 	for i := range len(s) {

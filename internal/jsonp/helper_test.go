@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// with makes a filter of the defaults of a mode, changed by set.
+// with returns a filter with the defaults of a mode, changed by set.
 func with(t testing.TB, m Mode, set func(*Config)) *Filter {
 	t.Helper()
 	cfg := Defaults(m)
@@ -25,7 +25,7 @@ func scan(f *Filter, body string, piece int) Body {
 	return s.Body()
 }
 
-// inPieces gives body to f in memory that is overwritten when f returns.
+// inPieces passes body to f in pieces, in memory that is overwritten when f returns.
 func inPieces(body string, piece int, f func(p []byte)) {
 	if piece <= 0 {
 		piece = len(body)
@@ -40,7 +40,7 @@ func inPieces(body string, piece int, f func(p []byte)) {
 	}
 }
 
-// wrap is the wrapped body as an answer from the store has it.
+// wrap returns the body as wrapped for an answer from the store.
 func wrap(f *Filter, name, body string) string {
 	c := f.Call([]byte(name), Wrapped, 200)
 	b := scan(f, body, 0)

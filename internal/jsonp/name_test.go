@@ -12,7 +12,7 @@ func TestNames(t *testing.T) {
 		t.Helper()
 		for m, want := range map[Mode]bool{Strict: strict, Dotted: dotted, Legacy: legacy} {
 			if got := m.Valid([]byte(name)); got != want {
-				t.Errorf("%s: %q: got %v", m, name, got)
+				t.Errorf("%s: %q: valid %v, want %v", m, name, got, want)
 			}
 		}
 	}
@@ -66,11 +66,11 @@ func TestNames(t *testing.T) {
 	f(strings.Repeat("a.", 127)+"a", false, true, false)
 	f(strings.Repeat("a.", 127)+"a0", false, false, false)
 	if Mode(9).Valid([]byte("f")) || Mode(9).String() != "unknown" {
-		t.Error("a mode that there is not takes names")
+		t.Error("an unknown mode accepts a name, or has a name")
 	}
 }
 
-// Words that are no identifier, as the standard lists them.
+// reservedWords are the words that the standard does not allow as identifiers.
 var reservedWords = strings.Fields(`await break case catch class const continue debugger default delete do else enum
 	export extends false finally for function if import in instanceof new null return super switch this throw true try
 	typeof var void while with yield let static implements interface package private protected public`)
@@ -78,7 +78,7 @@ var reservedWords = strings.Fields(`await break case catch class const continue 
 func TestReserved(t *testing.T) {
 	for _, w := range reservedWords {
 		if Strict.Valid([]byte(w)) || Dotted.Valid([]byte("a."+w+"[0].b")) || !Strict.Valid([]byte(w+"_")) {
-			t.Errorf("%s is taken, or what begins with it is not", w)
+			t.Errorf("%s was accepted, or a longer name that begins with it was refused", w)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func validByGrammar(m Mode, name string) bool {
 	})
 }
 
-// FuzzName holds names against the grammars.
+// FuzzName compares Valid with the grammars.
 func FuzzName(f *testing.F) {
 	for _, name := range []string{"f", "a.b", "a[0].b", "a[0]b", "if", "a.if[1]", "$.f", "1a", "a..b", "é", "a[", strings.Repeat("x", 256)} {
 		f.Add(name)
@@ -111,13 +111,13 @@ func FuzzName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		for m := range grammars {
 			if got, want := m.Valid([]byte(name)), validByGrammar(m, name); got != want {
-				t.Errorf("%s: %q: got %v", m, name, got)
+				t.Errorf("%s: %q: valid %v, want %v", m, name, got, want)
 			}
 		}
 	})
 }
 
-// All short names of the characters that matter.
+// TestShortNames compares Valid with the grammars for all short names of significant characters.
 func TestShortNames(t *testing.T) {
 	names := []string{""}
 	for range 5 {
@@ -130,7 +130,7 @@ func TestShortNames(t *testing.T) {
 		for _, n := range longer {
 			for m := range grammars {
 				if got, want := m.Valid([]byte(n)), validByGrammar(m, n); got != want {
-					t.Fatalf("%s: %q: got %v", m, n, got)
+					t.Fatalf("%s: %q: valid %v, want %v", m, n, got, want)
 				}
 			}
 		}
@@ -143,7 +143,7 @@ func TestValidPrefix(t *testing.T) {
 		t.Helper()
 		for _, text := range texts {
 			if m.validPrefix(text) != want {
-				t.Errorf("%s, %q: got %v", m, text, !want)
+				t.Errorf("%s: validPrefix(%q) = %v, want %v", m, text, !want, want)
 			}
 		}
 	}

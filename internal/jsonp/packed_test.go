@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// pack makes a Packed of a body in pieces.
+// pack returns a Packed of a body that is written in pieces.
 func pack(t testing.TB, p *Packer, body string, piece int) *Packed {
 	t.Helper()
 	inPieces(body, piece, func(b []byte) {
@@ -36,13 +36,13 @@ func packer(t testing.TB, f *Filter) *Packer {
 	return p
 }
 
-// sent joins the three pieces. Head and tail are appended to buffers that are not empty.
+// sent joins head, middle and tail. Head and tail are appended to buffers that are not empty.
 func (k *Packed) sent(c *Call) string {
 	head, tail := k.Call([]byte("1"), []byte("22"), c)
 	return string(head[1:]) + string(k.Middle()) + string(tail[2:])
 }
 
-// inflate requires exactly one member with the right CRC and length.
+// inflate decompresses exactly one member, whose CRC and length have to be right.
 func inflate(t *testing.T, packed string) string {
 	t.Helper()
 	in := strings.NewReader(packed)
@@ -56,7 +56,7 @@ func inflate(t *testing.T, packed string) string {
 		t.Fatalf("after %d bytes: %v", len(out), err)
 	}
 	if in.Len() != 0 {
-		t.Fatalf("%d bytes behind the end", in.Len())
+		t.Fatalf("%d bytes follow the member", in.Len())
 	}
 	return string(out)
 }
@@ -68,7 +68,7 @@ func checkPacked(t *testing.T, f *Filter, p *Packer, body string, piece int) {
 	b := scan(f, body, 0)
 	for _, why := range []Reason{Wrapped, Enveloped} {
 		if why == Enveloped && f.cfg.Mode == Legacy {
-			continue // there are none
+			continue // legacy has no envelopes
 		}
 		for _, name := range []string{"f", strings.Repeat("a.", 127) + "b"} {
 			c := f.Call([]byte(name), why, 404)
@@ -77,15 +77,15 @@ func checkPacked(t *testing.T, f *Filter, p *Packer, body string, piece int) {
 				t.Fatalf("%s: got %.200q, want %.200q", why, got, want)
 			}
 			if k.CallLength(&c) != int64(len(sent)) {
-				t.Errorf("%d bytes are said to be %d", len(sent), k.CallLength(&c))
+				t.Errorf("CallLength is %d, want %d", k.CallLength(&c), len(sent))
 			}
 		}
 	}
 }
 
-// bodies are bodies that are cleaned or compressed in different ways.
+// bodies returns bodies that are cleaned or compressed in different ways.
 func bodies() []string {
-	noise := make([]byte, 200_000) // is stored, in several blocks
+	noise := make([]byte, 200_000) // can't be compressed: several stored blocks
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
@@ -97,7 +97,7 @@ func bodies() []string {
 	}
 }
 
-// One packer makes all of them, as that of a service does.
+// TestPacked uses one packer for many bodies, as a service does.
 func TestPacked(t *testing.T) {
 	for _, m := range []Mode{Dotted, Legacy} {
 		f := with(t, m, nil)
@@ -120,7 +120,7 @@ func TestPackedIsSmall(t *testing.T) {
 	k := pack(t, packer(t, f), strings.Repeat(`{"a":1},`, 2000), 0)
 	c := f.Call([]byte("f"), Wrapped, 200)
 	if n := k.CallLength(&c); len(k.Middle()) > 200 || n > int64(len(k.Middle()))+40 {
-		t.Errorf("%d bytes around %d", n, len(k.Middle()))
+		t.Errorf("%d bytes are sent for %d compressed ones, want at most 40 more", n, len(k.Middle()))
 	}
 	if k.Weight() < int64(len(k.Middle())) {
 		t.Errorf("%d bytes weigh %d", len(k.Middle()), k.Weight())
@@ -134,11 +134,11 @@ func TestPackedLengthIsIndependentOfName(t *testing.T) {
 	k := pack(t, packer(t, f), strings.Repeat("secretvalue", 100), 0)
 	same, other := f.Call([]byte("secretvalue"), Wrapped, 200), f.Call([]byte("zzzzzzzzzzz"), Wrapped, 200)
 	if k.CallLength(&same) != k.CallLength(&other) || len(k.sent(&same)) != len(k.sent(&other)) {
-		t.Errorf("%d and %d bytes", k.CallLength(&same), k.CallLength(&other))
+		t.Errorf("the lengths are %d and %d, want them equal", k.CallLength(&same), k.CallLength(&other))
 	}
 }
 
-// zlib inflates the same members, where a Python with zlib is installed.
+// TestPackedInZlib inflates the members with zlib, if Python is installed.
 func TestPackedInZlib(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err == nil {
@@ -175,7 +175,7 @@ while line := read.readline():
 	}
 }
 
-// FuzzPacked packs and inflates any body.
+// FuzzPacked packs and inflates arbitrary bodies.
 func FuzzPacked(f *testing.F) {
 	for i, body := range []string{"", "{}", "\ufeff[" + ls + "]\n", strings.Repeat("ab", 300), "\xe2\x80", "\n"} {
 		f.Add(body, uint8(i))
@@ -188,7 +188,7 @@ func FuzzPacked(f *testing.F) {
 	})
 }
 
-// FuzzCRC cuts a text in two and joins the CRCs.
+// FuzzCRC compares the CRC of a text with the combined CRCs of its two parts.
 func FuzzCRC(f *testing.F) {
 	f.Add([]byte(""), 0)
 	f.Add([]byte("hello, world"), 5)
@@ -202,15 +202,15 @@ func FuzzCRC(f *testing.F) {
 	})
 }
 
-// Lengths of every size, of which none is ever written.
+// TestShift checks shift for lengths of every magnitude.
 func TestShift(t *testing.T) {
 	for i := range 60 {
 		n := int64(1)<<i + int64(i)
 		if got, want := shift(2*n), multiply(shift(n), shift(n)); got != want {
-			t.Errorf("%d bytes: %08x, and twice the half %08x", 2*n, got, want)
+			t.Errorf("shift(%d) is %08x, want %08x as twice the half", 2*n, got, want)
 		}
 		if got, want := shift(n+1), multiply(shift(n), shift(1)); got != want {
-			t.Errorf("%d bytes: %08x, and one after the rest %08x", n+1, got, want)
+			t.Errorf("shift(%d) is %08x, want %08x as one byte more", n+1, got, want)
 		}
 	}
 	zeros := make([]byte, 1<<16)

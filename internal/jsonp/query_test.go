@@ -15,7 +15,7 @@ func TestName(t *testing.T) {
 		dst := []byte("kept ")
 		got, a := f.Name(dst, []byte(query))
 		if a != status || a == NameValid && string(got) != "kept "+name || !strings.HasPrefix(string(got), "kept ") {
-			t.Errorf("%s: %q: got %q, %d", f.cfg.Mode, query, got, a)
+			t.Errorf("%s: %q: got %q, %d; want %q, %d", f.cfg.Mode, query, got, a, name, status)
 		}
 	}
 	f := func(query, name string, status NameStatus) { t.Helper(); check(dotted, query, name, status) }
@@ -94,7 +94,7 @@ func TestNameFitsItsBuffer(t *testing.T) {
 			clear(room[:cap(room)])
 			got, _ := f.Name(room[:0], []byte(query))
 			if cap(got) != cap(room) || room[:cap(room)][MaxName] != 0 {
-				t.Errorf("%s: %.20q: it is left", m, query)
+				t.Errorf("%s: %.20q: the name was written past the buffer or to another one", m, query)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestAllowedNames(t *testing.T) {
 		"callback=":                     NameAbsent,
 	} {
 		if _, got := f.Name(nil, []byte(query)); got != want {
-			t.Errorf("%s: got %d", query, got)
+			t.Errorf("%s: got %d, want %d", query, got, want)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func TestStrip(t *testing.T) {
 	f := func(query, want string) {
 		t.Helper()
 		if got := string(filter.Strip([]byte("/x?"), []byte(query))); got != "/x?"+want {
-			t.Errorf("%q: got %q", query, got)
+			t.Errorf("%q: got %q, want %q", query, got, "/x?"+want)
 		}
 		if got := filter.Strips([]byte(query)); got != (query != want) {
-			t.Errorf("%q: Strips says %v", query, got)
+			t.Errorf("%q: Strips returned %v", query, got)
 		}
 	}
 	f("", "")
@@ -149,7 +149,7 @@ func TestStrip(t *testing.T) {
 		t.Errorf("legacy: got %q", got)
 	}
 	if got := with(t, Dotted, nil).Strip(nil, []byte("_=1&callback=g")); string(got) != "_=1" {
-		t.Errorf("what is not declared: got %q", got)
+		t.Errorf("an argument that is not configured: got %q", got)
 	}
 }
 

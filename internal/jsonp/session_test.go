@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// get is a request to GET a path with a query.
+// get returns a GET request with a query.
 func get(query string, fields ...string) *http1.Request {
 	return &http1.Request{
 		Method: []byte("GET"), Target: []byte("/a?" + query), Path: []byte("/a"), RawQuery: []byte(query), Fields: http1.FieldsOf(fields...),
@@ -21,7 +21,7 @@ func TestSession(t *testing.T) {
 		t.Helper()
 		s.Reset()
 		if got := s.Admit(f, get(query, fields...), []string{"X-User"}); got != does || s.Reason() != why || s.Admitted() != admitted || s.Decided() != decided {
-			t.Errorf("%s: %v, %s, admitted %t, decided %t", query, got, s.Reason(), s.Admitted(), s.Decided())
+			t.Errorf("%s: got %v, %s, admitted %t, decided %t; want %v, %s, %t, %t", query, got, s.Reason(), s.Admitted(), s.Decided(), does, why, admitted, decided)
 		}
 	}
 	check("", nil, LeaveIt, NoCallback, false, false)
@@ -35,11 +35,11 @@ func TestSession(t *testing.T) {
 	}
 	check("callback=a", []string{"If-None-Match", `"1"`}, WrapIt, Wrapped, true, false)
 	if got := string(s.AppendStatus(nil)); got != "" || s.Wraps() {
-		t.Errorf("it is decided before the answer is judged: %q", got)
+		t.Errorf("decided before the answer is judged: %q", got)
 	}
 	a := Answer{Status: 200, ContentType: []byte("application/json"), ContentEncoding: []byte("gzip")}
 	if s.Judge(a) != DecodeIt || s.JudgeDecoded() != WrapIt || s.JudgeBody(Other) != LeaveIt || s.JudgeBody(JSON) != WrapIt {
-		t.Errorf("it ended with %s", s.Reason())
+		t.Errorf("the session ended with %s, want wrapped", s.Reason())
 	}
 	if got := string(s.AppendStatus(nil)); got != "; jsonp=wrapped" || !s.Wraps() || s.Bare() {
 		t.Errorf("status %q", got)
@@ -47,7 +47,7 @@ func TestSession(t *testing.T) {
 	c := s.Wrap()
 	tag := string(c.AppendETag(nil, []byte(`"1"`)))
 	if s.NotModified([]byte(`"1"`)) || !s.Wraps() {
-		t.Error("the plain answer's tag is taken for the wrapped one's")
+		t.Error("the plain answer's tag matches the wrapped answer")
 	}
 	check("callback=a", []string{"if-none-match", tag}, WrapIt, Wrapped, true, false)
 	s.JudgeBody(JSON)
@@ -60,7 +60,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("envelope %q", got)
 	}
 	if s.Cancel(); s.Wraps() || s.Admitted() {
-		t.Error("it goes on after Cancel")
+		t.Error("the session is still wrapping or admitted after Cancel")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSessionStrip(t *testing.T) {
 	} {
 		target, bare := s.Strip(f, []byte("/a"), []byte(query))
 		if string(target) != want[0] || string(bare) != want[1] || len(bare) == 0 && len(query) > 0 && bare != nil {
-			t.Errorf("%q: %q, %q", query, target, bare)
+			t.Errorf("%q: got %q, %q; want %q", query, target, bare, want)
 		}
 	}
 	if target, bare := s.Strip(nil, nil, []byte("callback=a")); target != nil || string(bare) != "callback=a" {
@@ -83,7 +83,7 @@ func TestSessionStrip(t *testing.T) {
 	}
 }
 
-// TestSessionAllocatesNothing holds the budget of all steps once the session has its memory.
+// TestSessionAllocatesNothing checks all steps of a session that is reused.
 func TestSessionAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates by itself")

@@ -17,7 +17,7 @@ func TestWraps(t *testing.T) {
 	f := func(body, want string) {
 		t.Helper()
 		if got := wrap(dotted, "a.b", body); got != want {
-			t.Errorf("%q: got %q", body, got)
+			t.Errorf("%q: got %q, want %q", body, got, want)
 		}
 	}
 	f(`{"a":1}`, `/**/a.b({"a":1});`)
@@ -43,7 +43,7 @@ func TestWraps(t *testing.T) {
 	options := func(name, want string, set func(*Config)) {
 		t.Helper()
 		if got := wrap(with(t, Dotted, set), name, "{}\n"); got != want {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	options("f", `f({});`, func(c *Config) { c.Prefix = "" })
@@ -57,7 +57,7 @@ func TestLegacyBytes(t *testing.T) {
 	f := func(body, want string) {
 		t.Helper()
 		if got := wrap(legacy, "cb", body); got != want {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	f(`{"status":"success", "count":1000}`, `cb({"status":"success", "count":1000});`)
@@ -72,10 +72,10 @@ func TestEnvelopes(t *testing.T) {
 		c := filter.Call([]byte("f"), why, status)
 		b := scan(filter, body, 0)
 		if got := string(c.Append(nil, []byte(body), &b)); got != want || c.Status(status) != wantStatus || c.Length(&b) != int64(len(want)) {
-			t.Errorf("got %q, %d bytes, status %d", got, c.Length(&b), c.Status(status))
+			t.Errorf("got %q, length %d, status %d; want %q, status %d", got, c.Length(&b), c.Status(status), want, wantStatus)
 		}
 		if got := stream(filter, &c, body, 0); got != want {
-			t.Errorf("streamed: %q", got)
+			t.Errorf("streamed: got %q, want %q", got, want)
 		}
 	}
 	envelope := func(c *Config) { c.Errors = Envelope }
@@ -88,10 +88,10 @@ func TestEnvelopes(t *testing.T) {
 	f(func(c *Config) { c.Errors, c.Newline, c.Guard = Envelope, true, true }, Enveloped, 404, "", "/**/ typeof f === 'function' && f({\"status\":404,\"data\":null});\n", 200)
 	f(func(c *Config) { c.Errors = AsIs }, Wrapped, 404, "{}", `/**/f({});`, 404)
 
-	var none Body // of an error that is no JSON
+	var none Body // of an error that is not JSON
 	c := with(t, Dotted, envelope).Call([]byte("f"), Enveloped, 502)
 	if got := string(c.Append(nil, nil, &none)); got != `/**/f({"status":502,"data":null});` {
-		t.Errorf("without its body: %q", got)
+		t.Errorf("an envelope without a body: %q", got)
 	}
 }
 
@@ -101,18 +101,18 @@ func TestKinds(t *testing.T) {
 		t.Helper()
 		for piece := range 8 {
 			if got := scan(dotted, body, piece).Kind; got != want {
-				t.Errorf("%q in pieces of %d: got %d", body, piece, got)
+				t.Errorf("%q in pieces of %d: got %d, want %d", body, piece, got, want)
 			}
 		}
 		if got := dotted.Look([]byte(body)); got != want {
-			t.Errorf("a look at %q: got %d", body, got)
+			t.Errorf("Look(%q) = %d, want %d", body, got, want)
 		}
 		want = JSON
 		if body == "" {
 			want = Empty
 		}
 		if got := legacy.Look([]byte(body)); got != want {
-			t.Errorf("legacy: %q: got %d", body, got)
+			t.Errorf("legacy: Look(%q) = %d, want %d", body, got, want)
 		}
 	}
 	for _, body := range []string{"{", " \r\n\t[1]", `"x"`, "-1", "0", "9", "true", "false", "null", "null\n", " true ", "\ufeff{}", "\ufeff \n{}", strings.Repeat(" ", 200) + "1"} {
@@ -127,26 +127,26 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// stream is body wrapped by a Writer.
+// stream returns body as wrapped by a Writer.
 func stream(f *Filter, c *Call, body string, piece int) string {
 	var out bytes.Buffer
 	var w Writer
 	w.Reset(&out, c)
-	inPieces(body, piece, func(p []byte) { _, _ = w.Write(p) }) // neither fails
+	inPieces(body, piece, func(p []byte) { _, _ = w.Write(p) }) // out returns no error
 	_ = w.Close()
 	return out.String()
 }
 
 var separators = strings.NewReplacer(ls, `\u2028`, ps, `\u2029`)
 
-// cleanByDefinition is cleaner by definition.
+// cleanByDefinition returns the result of cleaner by its definition.
 func cleanByDefinition(body string) string {
 	body = strings.TrimPrefix(body, "\ufeff")
 	end := strings.TrimRight(body, " \t\r\n")
 	return separators.Replace(body[:max(len(end), len(body)-64)])
 }
 
-// checkWraps holds all ways to wrap a body against each other and the definition.
+// checkWraps compares all ways to wrap a body with the definition.
 func checkWraps(t *testing.T, body string, piece int) {
 	t.Helper()
 	for _, m := range []Mode{Dotted, Legacy} {
@@ -161,7 +161,7 @@ func checkWraps(t *testing.T, body string, piece int) {
 			t.Errorf("%s: %q in pieces of %d: got %q, want %q", m, body, piece, got, want)
 		}
 		if c.Length(&b) != int64(len(want)) {
-			t.Errorf("%s: %q in pieces of %d: %d bytes are said to be %d", m, body, piece, len(want), c.Length(&b))
+			t.Errorf("%s: %q in pieces of %d: Length is %d, want %d", m, body, piece, c.Length(&b), len(want))
 		}
 		if got := stream(f, &c, body, piece); got != want {
 			t.Errorf("%s: %q streamed in pieces of %d: got %q, want %q", m, body, piece, got, want)
@@ -169,14 +169,14 @@ func checkWraps(t *testing.T, body string, piece int) {
 	}
 }
 
-// A scanner that is used again has nothing left of the body before.
+// A scanner that is reset does not depend on the previous body.
 func TestScannerReset(t *testing.T) {
 	for _, m := range []Mode{Dotted, Legacy} {
 		f := with(t, m, nil)
 		s := f.NewScanner()
 		for _, body := range []string{"\ufeff[" + ls + "]\n", "\xe2\x80", " ", "x", ""} {
 			s.Reset()
-			_, _ = s.Write([]byte(body)) // it never fails
+			_, _ = s.Write([]byte(body)) // no error is possible
 			if got, want := s.Body(), scan(f, body, 0); got != want {
 				t.Errorf("%s: %q: got %+v, want %+v", m, body, got, want)
 			}
@@ -184,7 +184,7 @@ func TestScannerReset(t *testing.T) {
 	}
 }
 
-// Bodies that are cut everywhere.
+// TestBorders wraps bodies in pieces of every length.
 func TestBorders(t *testing.T) {
 	for _, body := range []string{
 		"", "{}", "\ufeff{}\n", "{\"a\":\"" + ls + ps + "\"} \n", "\xe2\x80" + ls + "\xe2", "\xe2\x80\xe2\xe2\x80\xa8\x80",
@@ -197,7 +197,7 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// Bodies around the sizes of the writer's buffer.
+// TestLongBodies wraps bodies with lengths near the size of the writer's buffer.
 func TestLongBodies(t *testing.T) {
 	for _, size := range []int{writerBuffer - 7, writerBuffer - 6, writerBuffer - 5, writerBuffer, 2*writerBuffer - 6, 3 * writerBuffer} {
 		for _, unit := range []string{"x", "x" + ls, "\u2014", "   \n"} {
@@ -209,7 +209,7 @@ func TestLongBodies(t *testing.T) {
 	}
 }
 
-// FuzzWrap holds all ways to wrap a body against the definition, however it is cut.
+// FuzzWrap compares all ways to wrap a body, in pieces of any length, with the definition.
 func FuzzWrap(f *testing.F) {
 	for i, body := range []string{"{}", "\ufeff[" + ls + "]\n", "\xe2\x80", "\xe2\x80\xe2\x80\xa8 ", "  ", "\xef\xbb\xbe", "1" + strings.Repeat("\n", 70)} {
 		f.Add(body, uint8(i))
@@ -217,7 +217,7 @@ func FuzzWrap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, piece uint8) { checkWraps(t, body, int(piece)) })
 }
 
-// calls counts the writes of a Writer, and fails from a certain write on.
+// calls counts the writes of a Writer. The write with the number fails returns an error.
 type calls struct {
 	n, fails int
 	first    int // length of the first
@@ -237,7 +237,7 @@ func (c *calls) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A body is forwarded while it is received: short pieces joined, long ones by themselves.
+// A body is forwarded while it is received: short pieces are joined, long ones are not copied.
 func TestWriterBuffering(t *testing.T) {
 	f := with(t, Dotted, nil)
 	c := f.Call([]byte("f"), Wrapped, 200)
@@ -249,7 +249,7 @@ func TestWriterBuffering(t *testing.T) {
 		_, _ = w.Write(short)
 	}
 	if to.n != 0 {
-		t.Errorf("%d writes for %d bytes", to.n, 30*len(short))
+		t.Errorf("%d writes after %d bytes, want 0", to.n, 30*len(short))
 	}
 	_, _ = w.Write(long)
 	if to.n != 2 || to.first != writerBuffer || to.longest < len(long)-writerBuffer {
@@ -259,11 +259,11 @@ func TestWriterBuffering(t *testing.T) {
 		t.Errorf("%d writes, %v", to.n, err)
 	}
 	if _, err := w.Write(short); err == nil || w.Close() == nil || to.n != 3 {
-		t.Error("it goes on after the end")
+		t.Error("the writer can be used after Close")
 	}
 }
 
-// A writer that is used again has nothing left of an aborted body.
+// A writer that is reset does not depend on an aborted body.
 func TestWriterReset(t *testing.T) {
 	var w Writer
 	for _, m := range []Mode{Dotted, Legacy, Dotted} {
@@ -271,10 +271,10 @@ func TestWriterReset(t *testing.T) {
 		c := f.Call([]byte("f"), Wrapped, 200)
 		for _, body := range []string{"\xef\xbb", "1\xe2\x80", "1  ", ""} {
 			w.Reset(&calls{}, &c)
-			_, _ = w.Write([]byte(body)) // calls takes it
+			_, _ = w.Write([]byte(body)) // calls returns no error
 			var out bytes.Buffer
 			w.Reset(&out, &c)
-			_, _ = w.Write([]byte("\ufeff\xa8{}")) // as does a buffer
+			_, _ = w.Write([]byte("\ufeff\xa8{}")) // a buffer returns no error
 			if err := w.Close(); err != nil || out.String() != wrap(f, "f", "\ufeff\xa8{}") {
 				t.Errorf("%s: after %q: got %q, %v", m, body, &out, err)
 			}
@@ -294,10 +294,10 @@ func TestWriterFails(t *testing.T) {
 			err = w.Close()
 		}
 		if !errors.Is(err, errFull) || !errors.Is(w.Close(), errFull) {
-			t.Errorf("write %d fails: got %v and then %v", fails, err, w.Close())
+			t.Errorf("after write %d failed: got %v and then %v, want %v", fails, err, w.Close(), errFull)
 		}
 		if _, err := w.Write([]byte("x")); !errors.Is(err, errFull) || to.n != fails {
-			t.Errorf("after write %d has failed: %v, %d writes", fails, err, to.n)
+			t.Errorf("a Write after write %d failed: got %v, %d writes", fails, err, to.n)
 		}
 	}
 }
