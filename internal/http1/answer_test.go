@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// dump is a head as text, to compare.
+// dump returns a head as text, for comparison.
 func (r *Response) dump() string {
 	var b strings.Builder
 	framing := [...]string{"no body", "length", "chunks", "until close"}[r.Body(false)]
@@ -26,11 +26,12 @@ func (r *Response) dump() string {
 	return b.String()
 }
 
-// feedAnswer gives a head to the parser byte by byte.
+// feedAnswer parses a head that arrives byte by byte.
 func feedAnswer(head []byte, r *Response) (n int, err error) {
 	return feedWithin(head, &AnswerLimits{}, r)
 }
 
+// feedWithin is feedAnswer with limits.
 func feedWithin(head []byte, lim *AnswerLimits, r *Response) (n int, err error) {
 	buf := append([]byte(nil), head...)
 	for i := range buf {
@@ -143,8 +144,8 @@ func TestParseResponseRefuses(t *testing.T) {
 	f(ok+strings.Repeat("X: y\r\n", 1000)+"\r\n", errFieldCount)
 }
 
-// TestAnswerLimits reads answers that the default limits refuse, and refuses some that they
-// accept.
+// TestAnswerLimits checks answers that are refused by the default limits and accepted by
+// others, or the reverse.
 func TestAnswerLimits(t *testing.T) {
 	f := func(lim AnswerLimits, head, want string) {
 		t.Helper()
@@ -154,7 +155,7 @@ func TestAnswerLimits(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		} else if n != len(head) {
-			t.Errorf("%.80q: %d bytes taken of %d", head, n, len(head))
+			t.Errorf("%.80q: %d bytes were parsed, want %d", head, n, len(head))
 		}
 		if got != want {
 			t.Errorf("%.80q:\n got %s\nwant %s", head, got, want)
@@ -228,7 +229,7 @@ func TestFields(t *testing.T) {
 	}
 	_ = append(c[0].Value, "over"...)
 	if string(c[1].Name) != "b" {
-		t.Error("one field has room in the next")
+		t.Error("appending to one field overwrote the next")
 	}
 }
 
@@ -254,9 +255,8 @@ func TestAppendRequest(t *testing.T) {
 	f("GET", "/", FieldsOf("X", "y\r\nZ: z"), "", errFieldValue)
 }
 
-// FuzzParseResponse holds that no bytes make the parser panic, that they mean the
-// same however they are cut, and that a head which is accepted means the same to
-// net/http.
+// FuzzParseResponse checks that no bytes make the parser panic, that the result does not
+// depend on how they are split, and that net/http reads an accepted head in the same way.
 func FuzzParseResponse(f *testing.F) {
 	for _, seed := range []string{string(originHead), "HTTP/1.0 204 X\r\nConnection: keep-alive\r\n\r\n", "HTTP/1.1 200\r\nA : b\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",

@@ -96,7 +96,7 @@ func TestChunkedTrailer(t *testing.T) {
 	f("", "")
 	f("content-length: 5\r\nTransfer-Encoding: x\r\nHOST: h\r\nSet-Cookie: c\r\nCache-Control: no-store\r\nAuthorization: a\r\nY:\r\n", "Y=;")
 	if len(kept) != 2 || string(kept[0].Value) != "1" {
-		t.Errorf("an earlier body's trailer has become %q", kept)
+		t.Errorf("the trailer of an earlier body was changed to %q", kept)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestInTrailer(t *testing.T) {
 	f := func(name string, want bool) {
 		t.Helper()
 		if got := InTrailer([]byte(name)); got != want {
-			t.Errorf("%s may stand in a trailer: %v", name, got)
+			t.Errorf("%s is allowed in a trailer: %v, want %v", name, got, want)
 		}
 	}
 	for _, name := range notInTrailer {

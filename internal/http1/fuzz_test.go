@@ -13,9 +13,8 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// FuzzParseRequest holds that no bytes make the parser panic, that they mean
-// the same however they are cut, and that a head which is accepted means the
-// same to net/http.
+// FuzzParseRequest checks that no bytes make the parser panic, that the result does not
+// depend on how they are split, and that net/http reads an accepted head in the same way.
 func FuzzParseRequest(f *testing.F) {
 	for _, seed := range []string{sdkHead, "\r\nGET /a?b HTTP/1.0\r\n\r\n",
 		"PUT http://h:80/x HTTP/1.1\r\nHost: i\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
@@ -45,33 +44,33 @@ func FuzzParseRequest(f *testing.F) {
 func agree(t *testing.T, head []byte, r *Request) {
 	theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(bytes.TrimPrefix(head, []byte("\r\n")))))
 	if err != nil {
-		return // refused there for reasons of its own
+		return // net/http refuses more
 	}
 	if theirs.Method != string(r.Method) || theirs.RequestURI != string(r.Target) || theirs.Host != string(r.Host) {
-		t.Errorf("%q: they read %s %q %q, we %s", head, theirs.Method, theirs.RequestURI, theirs.Host, r.dump())
+		t.Errorf("%q: net/http read %s %q %q, we read %s", head, theirs.Method, theirs.RequestURI, theirs.Host, r.dump())
 	}
 	if theirs.ContentLength != r.ContentLength || (len(theirs.TransferEncoding) == 1) != r.Chunked {
-		t.Errorf("%q: they read length %d, coding %q, we %s", head, theirs.ContentLength, theirs.TransferEncoding, r.dump())
+		t.Errorf("%q: net/http read length %d, coding %q, we read %s", head, theirs.ContentLength, theirs.TransferEncoding, r.dump())
 	}
 	if r.Close != theirs.Close && r.Minor == 1 {
-		t.Errorf("%q: they read close %v, we %s", head, theirs.Close, r.dump())
+		t.Errorf("%q: net/http read close %v, we read %s", head, theirs.Close, r.dump())
 	}
 	for _, f := range r.Fields {
 		if ascii.EqualFold(f.Name, "host") || ascii.EqualFold(f.Name, "transfer-encoding") {
-			continue // taken out of the header there
+			continue // net/http removes it from the header
 		}
 		found := false
 		for _, v := range theirs.Header.Values(string(f.Name)) {
 			found = found || v == string(f.Value)
 		}
 		if !found {
-			t.Errorf("%q: they have %q, we %q: %q", head, theirs.Header, f.Name, f.Value)
+			t.Errorf("%q: net/http has %q, we have %q: %q", head, theirs.Header, f.Name, f.Value)
 		}
 	}
 }
 
-// FuzzChunked holds that chunks mean the same however they are cut, and that a
-// body which is accepted is the one that net/http reads.
+// FuzzChunked checks that the result does not depend on how chunks are split, and that an
+// accepted body is the one that net/http reads.
 func FuzzChunked(f *testing.F) {
 	for _, seed := range []string{"5\r\nhello\r\n0\r\n\r\n", "5;a=b\r\nhello\r\n00\r\nX: y\r\n\r\nnext", "1\r\na\r\nA\r\n0123456789\r\n0\r\n\r\n",
 		"5 \r\nhello\r\n0\r\n\r\n", "0\r\nX: y\n\r\n", "ffffffffffffffff\r\n"} {
@@ -97,7 +96,7 @@ func FuzzChunked(f *testing.F) {
 			got2, k, done2, err2 = slow.Decode(got2, src[n2:n2+1])
 			n2 += k
 			if k == 0 && err2 == nil {
-				t.Fatalf("%q: no byte taken at %d", src, n2)
+				t.Fatalf("%q: no byte was read at %d", src, n2)
 			}
 		}
 		if !bytes.Equal(got, got2) || done != done2 || statusOf(err) != statusOf(err2) || done && n != n2 {
@@ -111,10 +110,10 @@ func FuzzChunked(f *testing.F) {
 		}
 		theirs, err := io.ReadAll(httputil.NewChunkedReader(strings.NewReader(string(src))))
 		if err != nil && !strings.Contains(err.Error(), "chunk") {
-			t.Fatalf("%q accepted by us, they say %v", src, err)
+			t.Fatalf("%q: we accept it, net/http returns %v", src, err)
 		}
 		if err == nil && !bytes.Equal(theirs, got) {
-			t.Fatalf("%q: they read %q, we %q", src, theirs, got)
+			t.Fatalf("%q: net/http read %q, we read %q", src, theirs, got)
 		}
 	})
 }
@@ -123,10 +122,10 @@ func FuzzChunked(f *testing.F) {
 func agreeOnAnswer(t *testing.T, head []byte, r *Response) {
 	theirs, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), nil)
 	if err != nil {
-		return // refused there for reasons of its own
+		return // net/http refuses more
 	}
 	if theirs.StatusCode != r.Status || min(theirs.ProtoMinor, 1) != r.Minor {
-		t.Errorf("%q: they read %s %s, we %s", head, theirs.Proto, theirs.Status, r.dump())
+		t.Errorf("%q: net/http read %s %s, we read %s", head, theirs.Proto, theirs.Status, r.dump())
 	}
 	length, coded := int64(0), false
 	switch r.Body(false) {
@@ -138,21 +137,21 @@ func agreeOnAnswer(t *testing.T, head []byte, r *Response) {
 		length = -1
 	}
 	if BodyAllowed(r.Status) && (theirs.ContentLength != length || (len(theirs.TransferEncoding) == 1) != coded) {
-		t.Errorf("%q: they read length %d, coding %q, we %s", head, theirs.ContentLength, theirs.TransferEncoding, r.dump())
+		t.Errorf("%q: net/http read length %d, coding %q, we read %s", head, theirs.ContentLength, theirs.TransferEncoding, r.dump())
 	}
 	if theirs.Close && !r.Close && r.Body(false) != UntilClose {
-		t.Errorf("%q: they close, we don't: %s", head, r.dump())
+		t.Errorf("%q: net/http closes, we don't: %s", head, r.dump())
 	}
 	for _, f := range r.Fields {
 		if ascii.EqualFold(f.Name, "transfer-encoding") || ascii.EqualFold(f.Name, "content-length") {
-			continue // taken out of the header there, or made one
+			continue // net/http removes it from the header, or made one
 		}
 		found := false
-		for name, values := range theirs.Header { // white space before the colon is a part of the name there
+		for name, values := range theirs.Header { // for net/http, white space before the colon is part of the name
 			found = found || strings.EqualFold(strings.TrimRight(name, " \t"), string(f.Name)) && slices.Contains(values, string(f.Value))
 		}
 		if !found {
-			t.Errorf("%q: they have %q, we %q: %q", head, theirs.Header, f.Name, f.Value)
+			t.Errorf("%q: net/http has %q, we have %q: %q", head, theirs.Header, f.Name, f.Value)
 		}
 	}
 }

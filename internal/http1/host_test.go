@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestIPv6AsNetip compares random addresses and similar texts.
+// TestIPv6AsNetip compares with package netip for random addresses and similar texts.
 func TestIPv6AsNetip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("0123:::..af")), 0, 24, -1).Draw(t, "address")

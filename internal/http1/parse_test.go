@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// dump is a request as text, to compare.
+// dump returns a request as text, for comparison.
 func (r *Request) dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q path %q query %q host %q minor %d length %d chunked %v close %v expect %v",
@@ -21,7 +21,7 @@ func (r *Request) dump() string {
 	return b.String()
 }
 
-// statusOf is the status of an error, 0 without one.
+// statusOf returns the status of an error: 0 for nil, -1 for an error of another type.
 func statusOf(err error) int {
 	var e *Error
 	if errors.As(err, &e) {
@@ -140,8 +140,8 @@ func TestLimits(t *testing.T) {
 	f(Limits{Fields: 1}, head, 431)
 }
 
-// TestResume feeds heads in every way to cut them in two, and byte by byte, also
-// when the buffer moves between.
+// TestResume parses heads that arrive in two parts, split at every byte, also if the buffer
+// moves in between.
 func TestResume(t *testing.T) {
 	heads := []string{
 		"\r\nGET /a?b HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\nX: y\r\n\r\n",
@@ -171,8 +171,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestDribbleIsLinear counts the cost of a head that arrives a byte at a time: no byte may
-// be searched for a line end more than once.
+// TestDribbleIsLinear checks that the parser searches each byte for a line end once if a head
+// arrives byte by byte.
 func TestDribbleIsLinear(t *testing.T) {
 	head := []byte("GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("v", 20000) + "\r\n\r\n")
 	var r Request
@@ -181,7 +181,7 @@ func TestDribbleIsLinear(t *testing.T) {
 			t.Fatalf("at %d: %d %v", i, n, err)
 		}
 		if r.scan.seen != i {
-			t.Fatalf("after %d bytes %d were looked at", i, r.scan.seen)
+			t.Fatalf("after %d bytes %d were searched", i, r.scan.seen)
 		}
 	}
 	if n, err := ParseRequest(head, &Limits{}, &r); n != len(head) || err != nil {
@@ -196,7 +196,7 @@ func TestGetAndReset(t *testing.T) {
 		t.Errorf("X-One %q", got)
 	}
 	if r.Get("X-Empty") == nil || r.Get("X-None") != nil {
-		t.Error("an empty field is there, a missing one is not")
+		t.Error("Get returned nil for an empty field, or a value for a missing one")
 	}
 	room := cap(r.Fields)
 	if r.Reset(); r.Method != nil || len(r.Fields) != 0 || cap(r.Fields) != room {
@@ -218,7 +218,7 @@ func TestValidValue(t *testing.T) {
 		}
 	}
 	if !ValidValue([]byte("\xff\x80\xa0\xc0\xff\x80\xa0\xc0")) || ValidValue([]byte("\t\t\t\t\t\t\t\x00")) {
-		t.Error("words of high bytes or tabs")
+		t.Error("wrong result for eight high bytes, or tabs before a NUL")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestParseAllocs(t *testing.T) {
 		}
 	})
 	if got > 0 && !race.Enabled {
-		t.Errorf("%v allocations a head", got)
+		t.Errorf("a head allocates %v times", got)
 	}
 }
 

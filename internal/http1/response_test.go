@@ -11,7 +11,7 @@ func TestAppend(t *testing.T) {
 	f := func(got []byte, want string) {
 		t.Helper()
 		if string(got) != want {
-			t.Errorf("%q; want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	f(AppendStatus(nil, 200), "HTTP/1.1 200 OK\r\n")
@@ -30,7 +30,7 @@ func TestDate(t *testing.T) {
 	f := func(now time.Time, want string) {
 		t.Helper()
 		if got := string(d.Append(nil, now)); got != "Date: "+want+"\r\n" {
-			t.Errorf("%q; want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	f(at, "Fri, 02 Jan 2026 02:04:05 GMT")
@@ -46,7 +46,7 @@ func TestDate(t *testing.T) {
 func TestBodyAllowed(t *testing.T) {
 	for status, want := range map[int]bool{100: false, 101: false, 200: true, 204: false, 304: false, 404: true, 500: true} {
 		if BodyAllowed(status) != want {
-			t.Errorf("status %d: %v", status, !want)
+			t.Errorf("BodyAllowed(%d) = %v, want %v", status, !want, want)
 		}
 	}
 }
