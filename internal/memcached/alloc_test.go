@@ -35,7 +35,7 @@ func TestHotPathAllocs(t *testing.T) {
 		})
 		s.cfg.Rules.Namespace, s.cfg.Client.Protocol = "testapp::", client.Text
 		for i := range s.servers {
-			s.cfg.Client.Servers[i].Address = lean(t, map[string]string{
+			s.cfg.Client.Servers[i].Address = startMinimalServer(t, map[string]string{
 				"testapp::100::all": `{"count":1000}`, "testapp::200::all": strings.Repeat("long ", 10_000),
 			})
 		}
@@ -60,9 +60,9 @@ func TestHotPathAllocs(t *testing.T) {
 	}
 }
 
-// lean is a memcached that does not allocate: it has these values, and answers one get
+// startMinimalServer is a memcached that does not allocate: it has these values, and answers one get
 // at a time.
-func lean(t testing.TB, values map[string]string) (address string) {
+func startMinimalServer(t testing.TB, values map[string]string) (address string) {
 	t.Helper()
 	replies := map[string][]byte{}
 	for k, v := range values {

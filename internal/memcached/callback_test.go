@@ -15,7 +15,7 @@ import (
 // A request to the fallback that many clients share has no callback, whatever its other
 // arguments: the fallback may wrap answers itself, and a wrapped answer would be stored for
 // all.
-func TestCallbackStaysOutOfWhatIsStored(t *testing.T) {
+func TestCallbackIsNotForwarded(t *testing.T) {
 	f := func(fields ...string) {
 		t.Helper()
 		b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
@@ -23,7 +23,7 @@ func TestCallbackStaysOutOfWhatIsStored(t *testing.T) {
 			io.WriteString(w, r.URL.Query().Get("callback")+"[1]")
 		}, minute(func(l *Location) { l.JSONP = dotted(t, jsonp.Dotted) })).listen()
 		r := b.get("/a?k=1&callback=cb", fields...)
-		b.settled()
+		b.waitIdle()
 		if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1"}) || r.body != "/**/cb([1]);" || b.stored("1") != "[1]" {
 			t.Errorf("%q: %s, the fallback was asked %q, and stored is %q", fields, r, got, b.stored("1"))
 		}
@@ -44,7 +44,7 @@ func TestCallbackOfMisses(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", ContentType: "application/json", Fallback: None, JSONP: filter}).start()
-		s.asks(want, []string{"Cache-Status", "Content-Type", "X-Status", "Set-Cookie"}, "GET /k?k=v&callback=cb")
+		s.wantAnswer(want, []string{"Cache-Status", "Content-Type", "X-Status", "Set-Cookie"}, "GET /k?k=v&callback=cb")
 	}
 	f(jsonp.OnlySuccess, "404\nCache-Status: kasoku; fwd=miss; detail=missing; jsonp=status\nContent-Type: text/plain; charset=utf-8\n\n"+nothing)
 	f(jsonp.AsIs, "404\nCache-Status: kasoku; fwd=miss; detail=missing; jsonp=not-json\nContent-Type: text/plain; charset=utf-8\n\n"+nothing)
@@ -60,9 +60,9 @@ func TestCallbackOfOtherCredentials(t *testing.T) {
 	b.cfg.Fallbacks[0].Credentials = []string{"X-A"}
 	b.listen()
 	b.set("1", "[1]", 0, 0)
-	b.wants("a value", `200 "[1]" hit; detail=memcached; jsonp=credentials`, b.get("/a?k=1&callback=cb", "X-A", "me"))
-	b.wants("a miss", `200 "[2]" fwd=miss; detail=credentials; jsonp=credentials`, b.get("/a?k=2&callback=cb", "x-a", "me"))
-	b.wants("nobody's", `200 "/**/cb([1]);" hit; detail=memcached; jsonp=wrapped`, b.get("/a?k=1&callback=cb"))
+	b.expect("a value", `200 "[1]" hit; detail=memcached; jsonp=credentials`, b.get("/a?k=1&callback=cb", "X-A", "me"))
+	b.expect("a miss", `200 "[2]" fwd=miss; detail=credentials; jsonp=credentials`, b.get("/a?k=2&callback=cb", "x-a", "me"))
+	b.expect("nobody's", `200 "/**/cb([1]);" hit; detail=memcached; jsonp=wrapped`, b.get("/a?k=1&callback=cb"))
 }
 
 // A long value is sent from where it is, and its call around it.

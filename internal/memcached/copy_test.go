@@ -27,10 +27,10 @@ func hit(detail, body string) string {
 	return "200\nCache-Status: kasoku; hit; " + detail + "\n\n" + body
 }
 
-// in requests the value of a key after d.
-func (s *site) in(d time.Duration, want, k string) {
+// wantAfter requests the value of a key after d and compares the answer.
+func (s *site) wantAfter(d time.Duration, want, k string) {
 	s.t.Helper()
-	if got := s.tell(status, later(d, "GET /k?k="+k)); got != want {
+	if got := s.serve(status, later(d, "GET /k?k="+k)); got != want {
 		s.t.Errorf("%s after %s:\n%s\nwant:\n%s", k, d, got, want)
 	}
 }
@@ -41,25 +41,25 @@ func TestNear(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "one", 0, 0)
 	s.set("short", "one", 0, 5*time.Second+time.Second/2)
-	s.in(0, hit("detail=memcached", "one"), "v")
-	s.in(0, hit("ttl=5; detail=memcached", "one"), "short")
+	s.wantAfter(0, hit("detail=memcached", "one"), "v")
+	s.wantAfter(0, hit("ttl=5; detail=memcached", "one"), "short")
 	s.set("v", "two", 0, 0)
 	s.set("short", "two", 0, 0)
-	s.in(0, hit("detail=near", "one"), "v")
-	s.in(9*time.Second, hit("detail=near", "one"), "v")
-	s.in(10*time.Second, hit("detail=memcached", "two"), "v")
-	if got := s.tell(status, later(4*time.Second, "GET /k?k=short")); got != hit("ttl=0; detail=near", "one") && got != hit("ttl=1; detail=near", "one") {
+	s.wantAfter(0, hit("detail=near", "one"), "v")
+	s.wantAfter(9*time.Second, hit("detail=near", "one"), "v")
+	s.wantAfter(10*time.Second, hit("detail=memcached", "two"), "v")
+	if got := s.serve(status, later(4*time.Second, "GET /k?k=short")); got != hit("ttl=0; detail=near", "one") && got != hit("ttl=1; detail=near", "one") {
 		t.Errorf("short after 4s: %s", got)
 	}
-	s.in(5*time.Second, hit("detail=memcached", "two"), "short")
+	s.wantAfter(5*time.Second, hit("detail=memcached", "two"), "short")
 	s.servers[0].Stop()
-	s.in(time.Second, hit("detail=near", "two"), "v")
-	s.asks("503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n",
+	s.wantAfter(time.Second, hit("detail=near", "two"), "v")
+	s.wantAnswer("503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n",
 		status, "GET /off?k=v")
 }
 
-// held is a server that answers gets when it is let.
-func (s *site) held() (let func()) {
+// holdGets is a server that answers gets when it is let.
+func (s *site) holdGets() (release func()) {
 	gate := make(chan struct{})
 	s.servers[0].Script(func(command string) (string, bool) {
 		if strings.HasPrefix(command, "mg ") {
@@ -74,15 +74,15 @@ func (s *site) held() (let func()) {
 func TestNearOnce(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "value", 0, 0)
-	let := s.held()
-	defer let()
+	release := s.holdGets()
+	defer release()
 	const clients = 50
 	var wg sync.WaitGroup
 	for range clients {
-		wg.Go(func() { s.asks(hit("detail=memcached", "value"), status, "GET /k?k=v") })
+		wg.Go(func() { s.wantAnswer(hit("detail=memcached", "value"), status, "GET /k?k=v") })
 	}
 	await.Until(t, func() bool { return s.cache.Stats().Coalesced == clients-1 })
-	let()
+	release()
 	wg.Wait()
 	if gets := s.servers[0].Commands("mg "); len(gets) != 1 {
 		t.Errorf("memcached was asked %d times", len(gets))
@@ -97,16 +97,16 @@ func TestNearStale(t *testing.T) {
 	}).start()
 	s.set("v", `{"a":1}`, 0, time.Hour-time.Second)
 	for range 2 {
-		let := s.held()
+		release := s.holdGets()
 		var wg sync.WaitGroup
 		before := s.cache.Stats().Coalesced
 		for range 20 {
 			wg.Go(func() {
-				s.asks(hit("ttl=-1; detail=stale; jsonp=wrapped", `/**/cb({"a":1});`), status, "GET /k?k=v&callback=cb")
+				s.wantAnswer(hit("ttl=-1; detail=stale; jsonp=wrapped", `/**/cb({"a":1});`), status, "GET /k?k=v&callback=cb")
 			})
 		}
 		await.Until(t, func() bool { return s.cache.Stats().Coalesced == before+19 })
-		let()
+		release()
 		wg.Wait()
 	}
 	if gets := s.servers[0].Commands("mg "); len(gets) != 2 {
@@ -118,15 +118,15 @@ func TestNearStale(t *testing.T) {
 func TestNearJoinedLate(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "value", 0, 0)
-	let := s.held()
-	defer let()
+	release := s.holdGets()
+	defer release()
 	var wg sync.WaitGroup
 	for i, d := range []time.Duration{0, 9 * time.Second, 11 * time.Second} {
-		wg.Go(func() { s.in(d, hit("detail=memcached", "value"), "v") })
+		wg.Go(func() { s.wantAfter(d, hit("detail=memcached", "value"), "v") })
 		await.Until(t, func() bool { return i > 0 || s.cache.Stats().Fills == 1 })
 	}
 	await.Until(t, func() bool { return s.cache.Stats().Coalesced == 2 })
-	let()
+	release()
 	wg.Wait()
 	if gets := s.servers[0].Commands("mg "); len(gets) != 2 {
 		t.Errorf("memcached was asked %d times", len(gets))
@@ -134,21 +134,21 @@ func TestNearJoinedLate(t *testing.T) {
 }
 
 // A value that was requested before a purge is not kept.
-func TestNearPurgedMeanwhile(t *testing.T) {
+func TestNearPurgedDuringQuery(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "one", 0, 0)
-	let := s.held()
-	defer let()
+	release := s.holdGets()
+	defer release()
 	var wg sync.WaitGroup
-	wg.Go(func() { s.asks(hit("detail=memcached", "one"), status, "GET /k?k=v") })
+	wg.Go(func() { s.wantAnswer(hit("detail=memcached", "one"), status, "GET /k?k=v") })
 	await.Until(t, func() bool { return s.cache.Stats().Fills == 1 })
 	if _, err := s.svc.Purge(context.Background(), admin.PurgeRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	let()
+	release()
 	wg.Wait()
 	s.set("v", "two", 0, 0)
-	s.in(0, hit("detail=memcached", "two"), "v")
+	s.wantAfter(0, hit("detail=memcached", "two"), "v")
 }
 
 func TestPurge(t *testing.T) {
@@ -161,7 +161,7 @@ func TestPurge(t *testing.T) {
 			s.set(k, "old", 0, 0)
 			s.ask(nil, "GET /k?k="+k)
 			s.set(k, "new", 0, 0)
-			s.in(0, hit("detail=near", "old"), k)
+			s.wantAfter(0, hit("detail=near", "old"), k)
 		}
 	}
 	drop := func(want string, r admin.PurgeRequest) {
@@ -173,16 +173,16 @@ func TestPurge(t *testing.T) {
 	}
 	fill()
 	drop("all copies in this process; values in memcached are kept", admin.PurgeRequest{})
-	s.in(0, hit("detail=memcached", "new"), "a")
-	s.in(0, hit("detail=memcached", "new"), "b")
+	s.wantAfter(0, hit("detail=memcached", "new"), "a")
+	s.wantAfter(0, hit("detail=memcached", "new"), "b")
 	s.svc.forgetAll()
 	fill()
 	drop("key n:a, also from "+s.server("a").Address(), admin.PurgeRequest{Key: []byte(`"a"`)})
 	gone := "404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n" + nothing
-	s.in(0, gone, "a")
-	s.in(0, hit("detail=near", "old"), "b")
+	s.wantAfter(0, gone, "a")
+	s.wantAfter(0, hit("detail=near", "old"), "b")
 	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "http://host/k?callback=x&k=b")})
-	s.in(0, gone, "b")
+	s.wantAfter(0, gone, "b")
 	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "/k?k=b")}) // nothing is there any more
 
 	drop("purged as a whole", admin.PurgeRequest{Table: "t"})
@@ -195,7 +195,7 @@ func TestPurge(t *testing.T) {
 	s.ask(nil, "GET /k?k=a")
 	s.server("a").Stop()
 	drop("maybe not from memcached: down", admin.PurgeRequest{Key: []byte(`"a"`)})
-	s.in(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n", "a")
+	s.wantAfter(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n", "a")
 }
 
 // A reload replaces locations, and uses other servers from then on; copies from the old ones
@@ -203,7 +203,7 @@ func TestPurge(t *testing.T) {
 func TestReconfigure(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "one", 0, 0)
-	s.in(0, hit("detail=memcached", "one"), "v")
+	s.wantAfter(0, hit("detail=memcached", "one"), "v")
 	old := s.svc.settings.Load().client
 	next := s.cfg
 	next.Locations = append([]Location{{Path: "/new", Key: "${arg.k}", Fallback: None}}, s.cfg.Locations...)
@@ -213,8 +213,8 @@ func TestReconfigure(t *testing.T) {
 	if s.svc.settings.Load().client != old {
 		t.Error("connections do not survive a reload that does not concern them")
 	}
-	s.in(0, hit("detail=near", "one"), "v")
-	s.asks(hit("detail=memcached", "one"), status, "GET /new?k=v")
+	s.wantAfter(0, hit("detail=near", "one"), "v")
+	s.wantAnswer(hit("detail=memcached", "one"), status, "GET /new?k=v")
 
 	for _, mode := range []jsonp.Mode{jsonp.Legacy, jsonp.Dotted} { // the wrapped part of a value differs
 		next.Locations = slices.Clone(next.Locations)
@@ -225,8 +225,8 @@ func TestReconfigure(t *testing.T) {
 		}
 		s.set("v", "\n1\n", 0, 0)
 		want := map[jsonp.Mode]string{jsonp.Legacy: "cb(\n1\n);", jsonp.Dotted: "/**/cb(\n1);"}[mode]
-		s.asks(hit("detail=memcached; jsonp=wrapped", want), status, "GET /k?k=v&callback=cb")
-		s.asks(hit("detail=near; jsonp=wrapped", want), status, "GET /k?k=v&callback=cb")
+		s.wantAnswer(hit("detail=memcached; jsonp=wrapped", want), status, "GET /k?k=v&callback=cb")
+		s.wantAnswer(hit("detail=near; jsonp=wrapped", want), status, "GET /k?k=v&callback=cb")
 	}
 
 	other := memcachedtest.Start(t, false)
@@ -235,14 +235,14 @@ func TestReconfigure(t *testing.T) {
 	if err := s.svc.Reconfigure(next); err != nil {
 		t.Fatal(err)
 	}
-	s.in(0, hit("detail=memcached", "two"), "v")
+	s.wantAfter(0, hit("detail=memcached", "two"), "v")
 
 	bad := next
 	bad.Locations = []Location{{Path: "no", Key: "k", Fallback: None}}
 	if err := s.svc.Reconfigure(bad); err == nil || !strings.Contains(err.Error(), "a path begins with a slash") {
 		t.Errorf("a mistake is taken: %v", err)
 	}
-	s.in(0, hit("detail=near", "two"), "v")
+	s.wantAfter(0, hit("detail=near", "two"), "v")
 }
 
 // A copy that was made for one mode of callbacks is not used for those of a new
@@ -256,7 +256,7 @@ func TestCopiesForOtherCallbacks(t *testing.T) {
 	}
 	s := newSite(t, 1, with(jsonp.Legacy)...).start()
 	s.set("v", "\n1\n", 0, 0)
-	s.asks("200\n\ncb(\n1\n);", nil, "GET /k?k=v&callback=cb")
+	s.wantAnswer("200\n\ncb(\n1\n);", nil, "GET /k?k=v&callback=cb")
 	for _, locations := range [][]Location{with(), with(jsonp.Dotted)} {
 		next := s.cfg
 		next.Locations = locations
@@ -264,7 +264,7 @@ func TestCopiesForOtherCallbacks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.asks("200\n\n/**/cb(\n1);", nil, "GET /k?k=v&callback=cb")
+	s.wantAnswer("200\n\n/**/cb(\n1);", nil, "GET /k?k=v&callback=cb")
 }
 
 // Requests are answered all the while connections are replaced.
@@ -280,7 +280,7 @@ func TestReconfigureUnderLoad(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					s.asks("200\n\nvalue", nil, "GET /k?k=v")
+					s.wantAnswer("200\n\nvalue", nil, "GET /k?k=v")
 				}
 			}
 		})
@@ -309,7 +309,7 @@ func TestFailover(t *testing.T) {
 			m.Set("v", "next", 0, 0)
 		}
 	}
-	s.asks(hit("detail=memcached", "first"), status, "GET /k?k=v")
+	s.wantAnswer(hit("detail=memcached", "first"), status, "GET /k?k=v")
 	s.server("v").Stop()
 	await.Until(t, func() bool {
 		return s.ask(status, "GET /k?k=v") == hit("detail=memcached", "next")

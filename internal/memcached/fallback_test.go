@@ -18,16 +18,16 @@ import (
 func TestMissIsStored(t *testing.T) {
 	b := newBacked(t, always(200, "from the fallback", "Content-Type", "text/html", "X-More", "yes"), minute()).listen()
 	r := b.get("/a?k=1&x=%20y", "Accept-Encoding", "gzip")
-	b.wants("the first", `200 "from the fallback" fwd=miss; stored`, r)
+	b.expect("the first", `200 "from the fallback" fwd=miss; stored`, r)
 	if r.header.Get("Content-Type") != "text/html" || r.header.Get("X-More") != "yes" || len(r.header.Values("Date")) != 1 {
 		t.Errorf("not as the fallback said it: %v", r.header)
 	}
-	b.settled()
+	b.waitIdle()
 	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1&x=%20y"}) {
 		t.Errorf("the fallback was asked %q", got)
 	}
 	next := b.get("/a?k=1")
-	b.wants("then", `200 "from the fallback" hit; detail=memcached`, next)
+	b.expect("then", `200 "from the fallback" hit; detail=memcached`, next)
 	if next.header.Get("ETag") != r.header.Get("ETag") || r.header.Get("ETag") == "" {
 		t.Errorf("the tag changes from %q to %q", r.header.Get("ETag"), next.header.Get("ETag"))
 	}
@@ -39,17 +39,17 @@ func TestMissIsStored(t *testing.T) {
 // For any number of requests, however late memcached's answer is, the fallback is called
 // once.
 func TestOneRequestForAll(t *testing.T) {
-	const most = 1000
+	const clients = 1000
 	f := func(name string, script http.HandlerFunc, want string, stored string) {
 		t.Run(name, func(t *testing.T) {
 			var b *backed
 			b = newBacked(t, func(w http.ResponseWriter, r *http.Request) {
 				// Many requests have queried memcached by now, and others have not.
-				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) > most/4 })
+				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) > clients/4 })
 				script(w, r)
 			}, minute(func(l *Location) { l.Store.MaxSize = 100 })).listen()
 			var wg sync.WaitGroup
-			for range most {
+			for range clients {
 				wg.Go(func() {
 					if r := b.get("/a?k=1"); fmt.Sprint(r.status, " ", r.body) != want {
 						t.Errorf("%s; want %s", r, want)
@@ -57,7 +57,7 @@ func TestOneRequestForAll(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			b.settled()
+			b.waitIdle()
 			if n := len(b.requests()); n != 1 || b.stored("1") != stored {
 				t.Errorf("the fallback was asked %d times, and stored is %q", n, b.stored("1"))
 			}
@@ -74,17 +74,17 @@ func TestOneRequestForAll(t *testing.T) {
 
 // An answer that is not stored is sent to all requests that queried memcached before its
 // end, and so is a failure. Later requests do not wait for it and do not get it.
-func TestOneRequestForThoseBefore(t *testing.T) {
-	const most = 200
+func TestOneRequestForEarlierClients(t *testing.T) {
+	const clients = 200
 	f := func(name string, script http.HandlerFunc, want string) {
 		t.Run(name, func(t *testing.T) {
 			var b *backed
 			b = newBacked(t, func(w http.ResponseWriter, r *http.Request) {
-				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) >= most })
+				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) >= clients })
 				script(w, r)
 			}, minute(func(l *Location) { l.Store.MaxSize = 100 })).listen()
 			var wg sync.WaitGroup
-			for range most {
+			for range clients {
 				wg.Go(func() {
 					if r := b.get("/a?k=1"); fmt.Sprint(r.status, " ", r.body) != want {
 						t.Errorf("%s; want %s", r, want)
@@ -92,7 +92,7 @@ func TestOneRequestForThoseBefore(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			b.settled()
+			b.waitIdle()
 			if n := len(b.requests()); n != 1 {
 				t.Errorf("the fallback was asked %d times", n)
 			}
@@ -110,7 +110,7 @@ func TestOneRequestForThoseBefore(t *testing.T) {
 
 // Fields that the fallback does not get do not separate requests, even if Vary names them.
 func TestOneRequestForAllCookies(t *testing.T) {
-	const most = 20
+	const clients = 20
 	f := func(name, vary string, change func(*Location)) {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
@@ -120,7 +120,7 @@ func TestOneRequestForAllCookies(t *testing.T) {
 				io.WriteString(w, "hello")
 			}, minute(change)).listen()
 			var wg sync.WaitGroup
-			for i := range most {
+			for i := range clients {
 				wg.Go(func() {
 					fields := []string{"Cookie", fmt.Sprint("a=1; b=", i), "Authorization", fmt.Sprint(i), "Accept-Encoding", []string{"gzip", "br"}[i%2], "X-A", "1"}
 					if r := b.get("/a?k=1", fields...); r.body != "hello" || r.header.Get("Vary") != vary {
@@ -128,10 +128,10 @@ func TestOneRequestForAllCookies(t *testing.T) {
 					}
 				})
 			}
-			await.Until(t, func() bool { return b.svc.settings.Load().fallbacks[0].Stats().Joined == most-1 })
+			await.Until(t, func() bool { return b.svc.settings.Load().fallbacks[0].Stats().Joined == clients-1 })
 			close(gate)
 			wg.Wait()
-			b.settled()
+			b.waitIdle()
 			if n := len(b.requests()); n != 1 {
 				t.Errorf("the fallback was asked %d times", n)
 			}
@@ -154,7 +154,7 @@ func TestSharing(t *testing.T) {
 			if got := strings.TrimPrefix(r.header.Get("Cache-Status"), "kasoku; "); got != how || r.body != "hello" {
 				t.Errorf("%s; want %s", r, how)
 			}
-			b.settled()
+			b.waitIdle()
 			if got := b.requests(); len(got) != 1 || got[0] != "GET /a?k=1"+asked || b.stored("1") != stored {
 				t.Errorf("asked %q, stored %q; want %q and %q", got, b.stored("1"), asked, stored)
 			}
@@ -196,7 +196,7 @@ func TestSharing(t *testing.T) {
 }
 
 // No answer reaches a client that could not have requested it, with concurrent requests.
-func TestNobodysAnswerIsAnothers(t *testing.T) {
+func TestAnswersAreNotMixed(t *testing.T) {
 	gate := make(chan struct{})
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
 		<-gate
@@ -226,13 +226,13 @@ func TestNobodysAnswerIsAnothers(t *testing.T) {
 // Resources that the fallback lacks are remembered, and memcached is still queried first.
 func TestNegative(t *testing.T) {
 	b := newBacked(t, always(410, "gone"), minute()).listen()
-	b.wants("first", `410 "gone" fwd=miss; detail=negative`, b.get("/a?k=1"))
-	b.settled()
+	b.expect("first", `410 "gone" fwd=miss; detail=negative`, b.get("/a?k=1"))
+	b.waitIdle()
 	for range 3 {
-		b.wants("then", `410 "gone" hit; detail=negative`, b.get("/a?k=1"))
+		b.expect("then", `410 "gone" hit; detail=negative`, b.get("/a?k=1"))
 	}
 	b.set("1", "there", 0, time.Hour)
-	b.wants("when it is there", `200 "there" hit; detail=memcached`, b.get("/a?k=1"))
+	b.expect("when it is there", `200 "there" hit; detail=memcached`, b.get("/a?k=1"))
 	if n := len(b.requests()); n != 1 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
@@ -244,9 +244,9 @@ func TestPassed(t *testing.T) {
 		io.Copy(w, r.Body)
 		fmt.Fprint(w, r.Method, r.RequestURI)
 	}, minute()).listen()
-	b.wants("another path", `200 "GET/b?k=1" fwd=bypass; detail=no-location`, b.get("/b?k=1"))
-	b.wants("another method", `200 "postedPOST/a?k=1" fwd=method; detail=passed`, b.get("POST /a?k=1"))
-	b.wants("no key", `200 "GET/a" fwd=miss; detail=no-key`, b.get("/a"))
+	b.expect("another path", `200 "GET/b?k=1" fwd=bypass; detail=no-location`, b.get("/b?k=1"))
+	b.expect("another method", `200 "postedPOST/a?k=1" fwd=method; detail=passed`, b.get("POST /a?k=1"))
+	b.expect("no key", `200 "GET/a" fwd=miss; detail=no-key`, b.get("/a"))
 	if r := b.get("HEAD /a?k=1"); r.status != 200 || r.header.Get("Cache-Status") != "kasoku; fwd=miss; detail=passed" {
 		t.Errorf("HEAD: %s", r)
 	}
@@ -256,15 +256,15 @@ func TestPassed(t *testing.T) {
 }
 
 // A failure of memcached is a miss with its reason.
-func TestServerInTrouble(t *testing.T) {
+func TestFallbackForFailedServer(t *testing.T) {
 	b := newBacked(t, always(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 }))
 	b.cfg.Client.Breaker.Failures = 1000 // the server never counts as down
 	b.listen()
 	b.set("1", "\x80\x04pickled", 1, 0)
 	b.svc.settings.Load().cfg.Values = 0
 	b.servers[0].Stop()
-	b.wants("down", `200 "hello" fwd=miss; detail=down; stored`, b.get("/a?k=1"))
-	b.settled()
+	b.expect("down", `200 "hello" fwd=miss; detail=down; stored`, b.get("/a?k=1"))
+	b.waitIdle()
 	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed"); n != 1 {
 		t.Errorf("%d failures are counted", n)
 	}
@@ -300,11 +300,11 @@ func TestStoreIsDown(t *testing.T) {
 	}
 	close(answer)
 	wg.Wait()
-	b.wants("down since", `200 "hello" fwd=miss; detail=store-server-down`, late)
-	b.settled()
+	b.expect("down since", `200 "hello" fwd=miss; detail=store-server-down`, late)
+	b.waitIdle()
 	tried := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed")
-	b.wants("down", `200 "hello" fwd=miss; detail=down`, b.get("/a?k=2"))
-	b.settled()
+	b.expect("down", `200 "hello" fwd=miss; detail=down`, b.get("/a?k=2"))
+	b.waitIdle()
 	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed"); n != tried {
 		t.Errorf("%d stores were tried, %d before", n, tried)
 	}

@@ -94,10 +94,10 @@ func later(d time.Duration, what string, fields ...string) *edge.Exchange {
 // has, and its body.
 func (s *site) ask(lines []string, what string, fields ...string) string {
 	s.t.Helper()
-	return s.tell(lines, request(what, fields...))
+	return s.serve(lines, request(what, fields...))
 }
 
-func (s *site) tell(lines []string, x *edge.Exchange) string {
+func (s *site) serve(lines []string, x *edge.Exchange) string {
 	s.svc.Serve(x)
 	text := fmt.Sprint(x.Reply.Status)
 	for line := range strings.Lines(string(x.Reply.Head())) {
@@ -115,7 +115,7 @@ func (s *site) tell(lines []string, x *edge.Exchange) string {
 	return text
 }
 
-func (s *site) asks(want string, lines []string, what string, fields ...string) {
+func (s *site) wantAnswer(want string, lines []string, what string, fields ...string) {
 	s.t.Helper()
 	if got := s.ask(lines, what, fields...); got != want {
 		s.t.Errorf("%s %q:\n%s\nwant:\n%s", what, fields, got, want)

@@ -27,13 +27,13 @@ func TestHit(t *testing.T) {
 	s.set("100::7", "a value", 0, 0)
 	s.set("100::8", "another", 0, time.Hour+time.Second/2)
 	s.set("100::10", "", 0, 0)
-	s.asks("200\nCache-Status: kasoku; hit; detail=memcached\n\na value", status, "GET /count?user_id=100&entry_id=7")
-	s.asks("200\nCache-Status: kasoku; hit; ttl=3600; detail=memcached\n\nanother", status, "GET /count?user_id=100&entry_id=8")
-	s.asks("200\nCache-Status: kasoku; hit; detail=memcached", status, "GET /count?user_id=100&entry_id=10")
-	s.asks("404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n"+nothing, status, "GET /count?user_id=100&entry_id=9")
-	s.asks("404\nCache-Status: kasoku; fwd=miss; detail=no-key\n\n"+nothing, status, "GET /count?user_id=100")
-	s.asks("404\n\nNot Found: there is no location for this path, and no fallback\n", status, "GET /counts")
-	s.asks("405\nAllow: GET, HEAD\n\nMethod Not Allowed: memcached answers only GET and HEAD, and there is no fallback\n",
+	s.wantAnswer("200\nCache-Status: kasoku; hit; detail=memcached\n\na value", status, "GET /count?user_id=100&entry_id=7")
+	s.wantAnswer("200\nCache-Status: kasoku; hit; ttl=3600; detail=memcached\n\nanother", status, "GET /count?user_id=100&entry_id=8")
+	s.wantAnswer("200\nCache-Status: kasoku; hit; detail=memcached", status, "GET /count?user_id=100&entry_id=10")
+	s.wantAnswer("404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n"+nothing, status, "GET /count?user_id=100&entry_id=9")
+	s.wantAnswer("404\nCache-Status: kasoku; fwd=miss; detail=no-key\n\n"+nothing, status, "GET /count?user_id=100")
+	s.wantAnswer("404\n\nNot Found: there is no location for this path, and no fallback\n", status, "GET /counts")
+	s.wantAnswer("405\nAllow: GET, HEAD\n\nMethod Not Allowed: memcached answers only GET and HEAD, and there is no fallback\n",
 		[]string{"Allow"}, "POST /count?user_id=100&entry_id=7")
 }
 
@@ -49,7 +49,7 @@ func TestLocations(t *testing.T) {
 	}
 	f := func(want, target string, fields ...string) {
 		t.Helper()
-		s.asks("200\n\nvalue of "+want, nil, "GET "+target, fields...)
+		s.wantAnswer("200\n\nvalue of "+want, nil, "GET "+target, fields...)
 	}
 	f("rest%20c", "/c")
 	f("rest%20c/d", "/c/d")
@@ -66,7 +66,7 @@ func TestBadKeys(t *testing.T) {
 	s.start()
 	f := func(why, target string) {
 		t.Helper()
-		s.asks("404\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\n"+nothing, status, "GET "+target)
+		s.wantAnswer("404\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\n"+nothing, status, "GET "+target)
 	}
 	f("bad-key", "/k?k=a%0d%0aset+evil+0+0+4%0d%0apwnd")
 	f("bad-key", "/k?k=a+b")
@@ -101,8 +101,8 @@ func TestHead(t *testing.T) {
 	}
 	x.Reply.Reset()
 	control := []string{"Cache-Control", "Content-Type", "Vary", "ETag"}
-	s.asks("200\nCache-Control: no-cache\n\nvalue", control, "GET /ttl?k=v")
-	s.asks("200\nCache-Control: max-age=10\n\nvalue", control, "GET /ttl?k=short")
+	s.wantAnswer("200\nCache-Control: no-cache\n\nvalue", control, "GET /ttl?k=v")
+	s.wantAnswer("200\nCache-Control: max-age=10\n\nvalue", control, "GET /ttl?k=short")
 }
 
 func TestNotModified(t *testing.T) {
@@ -113,7 +113,7 @@ func TestNotModified(t *testing.T) {
 	yes, no := "304\nETag: "+tag, "200\nETag: "+tag+"\n\nvalue"
 	f := func(want string, fields ...string) {
 		t.Helper()
-		s.asks(want, []string{"ETag"}, "GET /k?k=v", fields...)
+		s.wantAnswer(want, []string{"ETag"}, "GET /k?k=v", fields...)
 	}
 	f(no)
 	f(yes, "If-None-Match", tag)
@@ -127,9 +127,9 @@ func TestNotModified(t *testing.T) {
 	f(no, "If-None-Match", "x"+tag)
 	f(no, "If-None-Match", strings.Trim(tag, `"`))
 	f(no, "If-Modified-Since", "Sun, 06 Nov 2044 08:49:37 GMT")
-	s.asks(yes, []string{"ETag"}, "HEAD /k?k=v", "If-None-Match", tag)
-	s.asks(no, []string{"ETag"}, "HEAD /k?k=v") // its body is not sent
-	s.asks("200\n\nvalue", []string{"ETag"}, "GET /no?k=v", "If-None-Match", "*")
+	s.wantAnswer(yes, []string{"ETag"}, "HEAD /k?k=v", "If-None-Match", tag)
+	s.wantAnswer(no, []string{"ETag"}, "HEAD /k?k=v") // its body is not sent
+	s.wantAnswer("200\n\nvalue", []string{"ETag"}, "GET /no?k=v", "If-None-Match", "*")
 }
 
 // packed is text in a coding.
@@ -212,7 +212,7 @@ func TestCodings(t *testing.T) {
 			if body != text || encoding != "gzip" || vary != "Accept-Encoding" || tag == plainTag || n > 200 {
 				t.Errorf("%s in gzip: %.20q, %s, %s, %s after %s, %d bytes", k, body, encoding, vary, tag, plainTag, n)
 			}
-			s.asks("304\nETag: "+tag, []string{"ETag", "Content-Encoding"}, "GET /k?k="+k, "Accept-Encoding", "gzip", "If-None-Match", tag)
+			s.wantAnswer("304\nETag: "+tag, []string{"ETag", "Content-Encoding"}, "GET /k?k="+k, "Accept-Encoding", "gzip", "If-None-Match", tag)
 			if body, encoding, vary, _, _ := ask(k+"&callback=cb", "Accept-Encoding", "gzip"); body != "/**/cb("+text+");" || encoding != "" || vary != "Accept-Encoding" {
 				t.Errorf("%s wrapped: %.20q, %s, %s", k, body, encoding, vary)
 			}
@@ -235,13 +235,13 @@ func TestUnreadable(t *testing.T) {
 		s.set("bomb", packed(t, strings.Repeat("0", 2<<20), gzipped), 2, 0)
 		s.set("flags", "text", 1<<20, 0)
 		for k, why := range map[string]string{"storable": "serialised", "cut": "corrupt", "no-gzip": "corrupt", "bomb": "too-large", "flags": "unknown-flags"} {
-			s.asks("404\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\n"+nothing, status, "GET /k?k="+k)
+			s.wantAnswer("404\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\n"+nothing, status, "GET /k?k="+k)
 		}
 	}
 }
 
 // A failure of memcached is a miss with its reason.
-func TestTrouble(t *testing.T) {
+func TestFailedServer(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", NearTTL: near, Fallback: None})
 		s.start()
@@ -256,7 +256,7 @@ func TestTrouble(t *testing.T) {
 		})
 		f := func(why, k string) {
 			t.Helper()
-			s.asks("503\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\nService Unavailable: memcached is unavailable, and there is no fallback\n",
+			s.wantAnswer("503\nCache-Status: kasoku; fwd=miss; detail="+why+"\n\nService Unavailable: memcached is unavailable, and there is no fallback\n",
 				status, "GET /k?k="+k)
 		}
 		f("refused", "error")
@@ -290,7 +290,7 @@ func TestCallback(t *testing.T) {
 		lines := []string{"Cache-Status", "Content-Type"}
 		f := func(want, what string, fields ...string) {
 			t.Helper()
-			s.asks(strings.ReplaceAll(want, "FROM", from), lines, what, fields...)
+			s.wantAnswer(strings.ReplaceAll(want, "FROM", from), lines, what, fields...)
 		}
 		const plain, script = "Content-Type: text/javascript", "Content-Type: application/javascript; charset=utf-8"
 		const value = `{"status":"success", "count":1000}`
@@ -316,7 +316,7 @@ func TestCallback(t *testing.T) {
 		if one == two || one == none || one == "" {
 			t.Errorf("tags %s, %s and %s", one, two, none)
 		}
-		s.asks("304\nETag: "+one, []string{"ETag"}, "GET /dotted?callback=one", "If-None-Match", one)
+		s.wantAnswer("304\nETag: "+one, []string{"ETag"}, "GET /dotted?callback=one", "If-None-Match", one)
 		if got := tag("/dotted?callback=one", "If-None-Match", none); got != one+"\n" && got != one {
 			t.Errorf("%q", got)
 		}

@@ -41,20 +41,20 @@ func (v *versions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, text)
 }
 
-// aged is a site with a value under the key 1 that is past its ttl.
-func aged(t *testing.T, v *versions, change ...func(*Location)) *backed {
+// newStaleSite is a site with a value under the key 1 that is past its ttl.
+func newStaleSite(t *testing.T, v *versions, change ...func(*Location)) *backed {
 	b := newBacked(t, v.ServeHTTP, minute(append([]func(*Location){stale}, change...)...)).listen()
 	b.set("1", "old", 0, 9*time.Minute)
 	return b
 }
 
-// turns waits until memcached has a value.
-func (b *backed) turns(want string) {
+// awaitStored waits until memcached has a value.
+func (b *backed) awaitStored(want string) {
 	b.t.Helper()
 	if !await.Until(b.t, func() bool { return b.stored("1") == want }) {
 		b.t.FailNow()
 	}
-	b.settled()
+	b.waitIdle()
 }
 
 // A value past its ttl is sent at once, and renewed by one request for any number of
@@ -62,7 +62,7 @@ func (b *backed) turns(want string) {
 func TestRenewal(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
-	b := aged(t, v)
+	b := newStaleSite(t, v)
 	for i, want := range []string{"ttl=-60", "ttl=-60", "ttl=-60"} {
 		r := b.get([]string{"HEAD /a?k=1", "/a?k=1", "/a?k=1"}[i], "Authorization", "me", "Cookie", "a=b", "If-None-Match", `"x"`)
 		how := r.header.Get("Cache-Status")
@@ -71,8 +71,8 @@ func TestRenewal(t *testing.T) {
 		}
 	}
 	close(v.gate)
-	b.turns("new")
-	b.wants("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
+	b.awaitStored("new")
+	b.expect("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
 	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1"}) {
 		t.Errorf("the fallback was asked %q", got)
 	}
@@ -94,7 +94,7 @@ func TestRenewalFails(t *testing.T) {
 			v.set("new")
 			failing := true
 			var mu sync.Mutex
-			b := aged(t, v)
+			b := newStaleSite(t, v)
 			b.svc.renewals.maxPause = time.Hour // the test ends it
 			b.script = func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
@@ -109,19 +109,19 @@ func TestRenewalFails(t *testing.T) {
 			failed := func(n uint64) {
 				t.Helper()
 				await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == n })
-				b.settled()
+				b.waitIdle()
 			}
-			b.wants("first", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			b.expect("first", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 			failed(1)
 			asked := len(b.requests())
 			for range 3 {
-				b.wants("while it is left alone", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+				b.expect("while it is left alone", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 			}
 			if n := len(b.requests()); n != asked {
 				t.Errorf("it was asked %d times while the value was left alone", n-asked)
 			}
-			b.pauseEnds()
-			b.wants("again", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			b.endPause()
+			b.expect("again", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 			failed(2)
 			if it, _ := b.server("1").Item("1"); time.Until(it.Expires) > 9*time.Minute {
 				t.Errorf("a failure makes it live for %s", time.Until(it.Expires))
@@ -129,9 +129,9 @@ func TestRenewalFails(t *testing.T) {
 			mu.Lock()
 			failing = false
 			mu.Unlock()
-			b.pauseEnds()
-			b.wants("when it is back", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
-			b.turns("new")
+			b.endPause()
+			b.expect("when it is back", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			b.awaitStored("new")
 		})
 	}
 	f("error", always(500, "oops"))
@@ -146,8 +146,8 @@ func TestRenewalFails(t *testing.T) {
 	f("no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 }
 
-// pauseEnds ends the pause after failed renewals.
-func (b *backed) pauseEnds() {
+// endPause ends the pause after failed renewals.
+func (b *backed) endPause() {
 	b.t.Helper()
 	r := &b.svc.renewals
 	r.mu.Lock()
@@ -170,29 +170,29 @@ func (b *backed) pauseEnds() {
 func TestRenewalIsOvertaken(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
-	b := aged(t, v)
+	b := newStaleSite(t, v)
 	b.get("/a?k=1")
 	b.set("1", "newer", 0, time.Hour)
 	close(v.gate)
 	if !await.Until(t, func() bool { return b.count("kasoku_memcached_fallback_stores_total", "outcome", "overtaken") == 1 }) {
 		return
 	}
-	b.wants("then", `200 "newer" hit; detail=memcached`, b.get("/a?k=1"))
+	b.expect("then", `200 "newer" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
 // One process of several renews a value.
 func TestOneRenewalOfAllProcesses(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
-	a := aged(t, v)
+	a := newStaleSite(t, v)
 	b := &backed{site: &site{t: t, cfg: a.cfg, servers: a.servers, registry: telemetry.NewRegistry()}}
 	b.listen()
 	for range 5 {
-		a.wants("one", `200 "old" hit; detail=stale`, a.get("/a?k=1"))
-		b.wants("the other", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+		a.expect("one", `200 "old" hit; detail=stale`, a.get("/a?k=1"))
+		b.expect("the other", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	}
 	close(v.gate)
-	a.turns("new")
+	a.awaitStored("new")
 	if n := len(a.requests()); n != 1 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
@@ -202,20 +202,20 @@ func TestOneRenewalOfAllProcesses(t *testing.T) {
 func TestOverdueRenewal(t *testing.T) {
 	v := &versions{}
 	v.set("new")
-	b := aged(t, v)
+	b := newStaleSite(t, v)
 	b.set("1", "old", 0, 10*time.Minute-time.Second)
 	other := &backed{site: &site{t: t, cfg: b.cfg, servers: b.servers, registry: telemetry.NewRegistry()}}
 	other.cfg.Fallbacks, other.cfg.Fallback = nil, None
 	other.cfg.Locations = slices.Clone(other.cfg.Locations)
 	other.cfg.Locations[0].Fallback = None
 	other.listen()
-	other.wants("who is to renew it", `200 "old" hit; detail=stale`, other.get("/a?k=1"))
-	b.wants("who waits", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	other.expect("who is to renew it", `200 "old" hit; detail=stale`, other.get("/a?k=1"))
+	b.expect("who waits", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	if n := len(b.requests()); n != 0 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
 	b.server("1").Advance(maxRenewWait)
-	b.wants("who waits since just now", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.expect("who waits since just now", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	r := &b.svc.renewals
 	r.mu.Lock()
 	if w, ok := r.waits["1"]; ok {
@@ -226,19 +226,19 @@ func TestOverdueRenewal(t *testing.T) {
 	if n := len(b.requests()); n != 0 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
-	b.wants("who has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
-	b.turns("new")
+	b.expect("who has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.awaitStored("new")
 }
 
 // Explain renews nothing: if it wins a renewal, it returns that to the next reader.
-func TestExplainLeavesRenewals(t *testing.T) {
+func TestExplainDoesNotRenew(t *testing.T) {
 	v := &versions{}
 	v.set("")
-	b := aged(t, v)
+	b := newStaleSite(t, v)
 	b.svc.renewals.maxPause = time.Hour
 	b.get("/a?k=1")
 	await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == 1 })
-	b.pauseEnds() // the next reader is to renew it
+	b.endPause() // the next reader is to renew it
 	for range 2 {
 		e, err := b.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/a?k=1"})
 		if err != nil || e.Decision != "hit-stale" {
@@ -246,8 +246,8 @@ func TestExplainLeavesRenewals(t *testing.T) {
 		}
 	}
 	v.set("new")
-	b.wants("then", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
-	b.turns("new")
+	b.expect("then", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.awaitStored("new")
 }
 
 // A callback is no part of the renewal, and wraps the stale value.
@@ -258,13 +258,13 @@ func TestRenewalWithCallback(t *testing.T) {
 	}
 	v := &versions{}
 	v.set(`{"n":2}`)
-	b := aged(t, v, func(l *Location) { l.JSONP, l.ContentType = filter, "application/json" })
+	b := newStaleSite(t, v, func(l *Location) { l.JSONP, l.ContentType = filter, "application/json" })
 	b.set("1", `{"n":1}`, 0, 9*time.Minute)
 	r := b.get("/a?k=1&callback=cb")
 	if r.body != `/**/cb({"n":1});` {
 		t.Errorf("stale: %s", r)
 	}
-	b.turns(`{"n":2}`)
+	b.awaitStored(`{"n":2}`)
 	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1"}) {
 		t.Errorf("the fallback was asked %q", got)
 	}
@@ -278,12 +278,12 @@ func TestNoStaleTimeOnTextServers(t *testing.T) {
 	b.cfg.Client.Servers[0].Address = text.Address()
 	b.listen()
 	b.get("/a?k=1")
-	b.settled()
+	b.waitIdle()
 	it, ok := text.Item("1")
 	if left := time.Until(it.Expires); !ok || left > time.Minute {
 		t.Errorf("it is stored for %s", left)
 	}
-	b.wants("then", `200 "hello" hit; detail=memcached`, b.get("/a?k=1"))
+	b.expect("then", `200 "hello" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
 // A copy in this process is made of a stored answer, and a stale one is renewed.
@@ -291,17 +291,17 @@ func TestNearOfStored(t *testing.T) {
 	v := &versions{}
 	v.set("new")
 	b := newBacked(t, v.ServeHTTP, minute(stale, func(l *Location) { l.NearTTL = time.Hour })).listen()
-	b.wants("first", `200 "new" fwd=miss; stored`, b.get("/a?k=1"))
-	b.settled()
-	b.wants("then", `200 "new" hit; detail=near`, b.get("/a?k=1"))
+	b.expect("first", `200 "new" fwd=miss; stored`, b.get("/a?k=1"))
+	b.waitIdle()
+	b.expect("then", `200 "new" hit; detail=near`, b.get("/a?k=1"))
 	if n := len(b.server("1").Commands("mg")); n != 1 {
 		t.Errorf("memcached was asked %d times", n)
 	}
 	b.svc.forgetAll()
 	b.set("1", "old", 0, 9*time.Minute)
-	b.wants("stale", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
-	b.turns("new")
-	b.wants("renewed", `200 "new" hit; detail=near`, b.get("/a?k=1"))
+	b.expect("stale", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.awaitStored("new")
+	b.expect("renewed", `200 "new" hit; detail=near`, b.get("/a?k=1"))
 }
 
 // A copy is not made of an answer that a purge has overtaken.
@@ -316,8 +316,8 @@ func TestNearAfterPurge(t *testing.T) {
 	b.svc.forgetAll()
 	close(gate)
 	wg.Wait()
-	b.settled()
-	b.wants("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
+	b.waitIdle()
+	b.expect("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
 // The number of remembered renewals is bounded, and those whose time is over make room.

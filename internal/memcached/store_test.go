@@ -55,7 +55,7 @@ func TestStored(t *testing.T) {
 				b.set("1", before, 0, time.Hour)
 			}
 			b.get("/a?k=1")
-			b.settled()
+			b.waitIdle()
 			if got := b.stored("1"); got != stored {
 				t.Errorf("stored is %.40q; want %.40q", got, stored)
 			}
@@ -134,7 +134,7 @@ func TestRacesOfKeys(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	b.settled()
+	b.waitIdle()
 	for i := range 8 {
 		k := fmt.Sprint("key", i)
 		if got := b.stored(k); got != "nothing" && got != k+" "+strings.Repeat(k, 100) {
@@ -146,7 +146,7 @@ func TestRacesOfKeys(t *testing.T) {
 // A reload changes, adds and takes away fallbacks.
 func TestFallbacksReload(t *testing.T) {
 	b := newBacked(t, always(200, "one"), minute(func(l *Location) { l.Store = nil })).listen()
-	b.wants("before", `200 "one" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	b.expect("before", `200 "one" fwd=miss; detail=store-off`, b.get("/a?k=1"))
 	two := newBacked(t, always(200, "two"))
 	next := b.cfg
 	next.Fallbacks = []httpcache.Config{fallbackOf(two.back.URL), fallbackOf(b.back.URL)}
@@ -154,14 +154,14 @@ func TestFallbacksReload(t *testing.T) {
 	if err := b.svc.Reconfigure(next); err != nil {
 		t.Fatal(err)
 	}
-	b.wants("another", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
-	b.wants("a second", `200 "one" fwd=bypass; detail=no-location`, b.get("/b"))
+	b.expect("another", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	b.expect("a second", `200 "one" fwd=bypass; detail=no-location`, b.get("/b"))
 	bad := next
 	bad.Fallbacks = []httpcache.Config{fallbackOf(b.back.URL), fallbackOf("nonsense")}
 	if err := b.svc.Reconfigure(bad); err == nil {
 		t.Fatal("nonsense is taken for a fallback")
 	}
-	b.wants("after a mistake", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	b.expect("after a mistake", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
 	none := next
 	none.Fallbacks, none.Fallback = nil, None
 	none.Locations = []Location{next.Locations[0]}
@@ -176,7 +176,7 @@ func TestFallbacksReload(t *testing.T) {
 
 // A fallback that is configured again before the one of its name is closed keeps its
 // counters.
-func TestFallbackComesBack(t *testing.T) {
+func TestFallbackReplacedWithinGrace(t *testing.T) {
 	b := newBacked(t, always(200, "hello"), minute(), minute(func(l *Location) { l.Path = "/b" }))
 	one := b.cfg
 	two := b.cfg
@@ -191,7 +191,7 @@ func TestFallbackComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	graceEnds := func() {
+	endGrace := func() {
 		backs := &b.svc.fallbacks
 		backs.mu.Lock()
 		for _, timer := range backs.retired {
@@ -214,7 +214,7 @@ func TestFallbackComesBack(t *testing.T) {
 	before := series()
 	reload(one)
 	reload(two)
-	graceEnds()
+	endGrace()
 	if n := series(); n != before || n == 0 {
 		t.Errorf("the second fallback has %d series; want %d", n, before)
 	}
@@ -224,7 +224,7 @@ func TestFallbackComesBack(t *testing.T) {
 	if err := b.svc.Reconfigure(bad); err == nil {
 		t.Error("a fallback without members is taken")
 	}
-	graceEnds()
+	endGrace()
 	if n := series(); n != 0 {
 		t.Errorf("a fallback that is gone has %d series", n)
 	}

@@ -35,7 +35,7 @@ func echoes(w http.ResponseWriter, r *http.Request) {
 func TestUpgrade(t *testing.T) {
 	b := newBacked(t, echoes, Location{Path: "/count", Key: "count"}).listen()
 	b.set("count", "17", 0, 0)
-	f := func(path, status, says string) {
+	f := func(path, status, body string) {
 		t.Helper()
 		conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 		if err != nil {
@@ -54,9 +54,9 @@ func TestUpgrade(t *testing.T) {
 		if head.StatusCode == http.StatusSwitchingProtocols {
 			_, _ = conn.Write([]byte("hello\n"))
 		}
-		said := make([]byte, len(says))
-		if _, err := io.ReadFull(in, said); err != nil || string(said) != says {
-			t.Errorf("%s says %q (%v), want %q", path, said, err, says)
+		got := make([]byte, len(body))
+		if _, err := io.ReadFull(in, got); err != nil || string(got) != body {
+			t.Errorf("%s says %q (%v), want %q", path, got, err, body)
 		}
 	}
 	f("/live", "101 Switching Protocols", "hello")

@@ -85,7 +85,7 @@ func TestValuesOnTheWire(t *testing.T) {
 						if i%2 == 1 {
 							want = "/**/cb(" + want + ");"
 						}
-						if err := takes(in, want); err != nil {
+						if err := readAnswer(in, want); err != nil {
 							t.Errorf("key %d: %v", i, err)
 							return
 						}
@@ -97,8 +97,8 @@ func TestValuesOnTheWire(t *testing.T) {
 	}
 }
 
-// takes reads an answer, which has to have that body.
-func takes(in *bufio.Reader, want string) error {
+// readAnswer reads an answer, which has to have that body.
+func readAnswer(in *bufio.Reader, want string) error {
 	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return err

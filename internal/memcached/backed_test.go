@@ -75,11 +75,11 @@ func (b *backed) listen() *backed {
 }
 
 // notedFields are the fields that are recorded of requests to the fallback.
-var notedFields = []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-None-Match", "X-A"}
+var recordedFields = []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-None-Match", "X-A"}
 
 func (b *backed) answer(w http.ResponseWriter, r *http.Request) {
 	line := r.Method + " " + r.RequestURI
-	for _, name := range notedFields {
+	for _, name := range recordedFields {
 		if v := r.Header.Get(name); v != "" {
 			line += " " + name + "=" + v
 		}
@@ -161,8 +161,8 @@ func (b *backed) get(what string, fields ...string) *reply {
 	return &reply{r.StatusCode, r.Header, string(text)}
 }
 
-// settled waits until all flights have ended and their answers are stored.
-func (b *backed) settled() {
+// waitIdle waits until all flights have ended and their answers are stored.
+func (b *backed) waitIdle() {
 	b.t.Helper()
 	engine := b.svc.settings.Load().fallbacks[0]
 	if !await.Until(b.t, func() bool { return engine.Stats().Running == 0 }) {
@@ -179,7 +179,7 @@ func (b *backed) stored(key string) string {
 	return it.Value
 }
 
-func (b *backed) wants(what, want string, r *reply) {
+func (b *backed) expect(what, want string, r *reply) {
 	b.t.Helper()
 	if r.String() != want {
 		b.t.Errorf("%s: %s; want %s", what, r, want)
