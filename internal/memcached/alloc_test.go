@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// dotted is a filter with the usual settings for JSON that is called text/javascript.
+// dotted returns a filter with the usual settings, for JSON of the type text/javascript.
 func dotted(t testing.TB, mode jsonp.Mode) *jsonp.Filter {
 	t.Helper()
 	cfg := jsonp.Defaults(mode)
@@ -60,8 +60,8 @@ func TestHotPathAllocs(t *testing.T) {
 	}
 }
 
-// startMinimalServer is a memcached that does not allocate: it has these values, and answers one get
-// at a time.
+// startMinimalServer starts a memcached that does not allocate. It has these values, and
+// answers one get at a time.
 func startMinimalServer(t testing.TB, values map[string]string) (address string) {
 	t.Helper()
 	replies := map[string][]byte{}
@@ -104,13 +104,13 @@ func startMinimalServer(t testing.TB, values map[string]string) (address string)
 
 var unknown = []byte("ERROR\r\n")
 
-// tagText is the entity tag of a value.
+// tagText returns the entity tag of a value.
 func tagText(value string) string {
 	t := tagOf([]byte(value))
 	return string(t.bytes())
 }
 
-// serveAgain answers an exchange, and makes it ready to be answered again.
+// serveAgain answers an exchange and resets it.
 func serveAgain(s *site, x *edge.Exchange) {
 	s.svc.Serve(x)
 	x.Reply.Reset()

@@ -25,7 +25,7 @@ type backed struct {
 	back *httptest.Server
 
 	mu     sync.Mutex
-	asked  []string // the requests to the fallback: method, target, and the fields that matter
+	asked  []string // the requests to the fallback: method, target and recordedFields
 	script http.HandlerFunc
 }
 
@@ -43,6 +43,7 @@ func newBacked(t testing.TB, script http.HandlerFunc, locations ...Location) *ba
 	return b
 }
 
+// fallbackOf returns a configuration with these origins.
 func fallbackOf(urls ...string) httpcache.Config {
 	h := httpcache.Config{Group: balance.Config{Ejection: balance.Ejection{Disabled: true}}}
 	h.Group.Breaker.Disabled = true
@@ -121,7 +122,7 @@ type reply struct {
 	body   string
 }
 
-// String returns its status, its body and its Cache-Status, without parts that depend on a
+// String returns the status, the body, and Cache-Status without the parts that depend on the
 // clock.
 func (r *reply) String() string {
 	how := strings.TrimPrefix(r.header.Get("Cache-Status"), "kasoku; ")
@@ -170,7 +171,7 @@ func (b *backed) waitIdle() {
 	}
 }
 
-// stored returns the value in memcached under a key, and its expiry, or "nothing".
+// stored returns the value in memcached under a key, or "nothing".
 func (b *backed) stored(key string) string {
 	it, ok := b.server(key).Item(key)
 	if !ok {
@@ -182,7 +183,7 @@ func (b *backed) stored(key string) string {
 func (b *backed) expect(what, want string, r *reply) {
 	b.t.Helper()
 	if r.String() != want {
-		b.t.Errorf("%s: %s; want %s", what, r, want)
+		b.t.Errorf("%s: got %s, want %s", what, r, want)
 	}
 }
 
@@ -197,11 +198,11 @@ func helpOf(t testing.TB, b *backed, name string) string {
 			return f.Help
 		}
 	}
-	t.Errorf("there is no %s", name)
+	t.Errorf("no metric has the name %s", name)
 	return ""
 }
 
-// minute is a location that stores for a minute.
+// minute returns a location that stores values for a minute.
 func minute(change ...func(*Location)) Location {
 	l := Location{
 		Path: "/a", Key: "${arg.k}", ContentType: "text/plain", ETag: true, NegativeTTL: time.Hour,

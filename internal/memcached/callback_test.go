@@ -12,9 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// A request to the fallback that many clients share has no callback, whatever its other
-// arguments: the fallback may wrap answers itself, and a wrapped answer would be stored for
-// all.
+// A request to the fallback that clients share has no callback, whatever its other arguments.
+// The fallback could wrap the answer itself, and the wrapped answer would be stored.
 func TestCallbackIsNotForwarded(t *testing.T) {
 	f := func(fields ...string) {
 		t.Helper()
@@ -25,15 +24,15 @@ func TestCallbackIsNotForwarded(t *testing.T) {
 		r := b.get("/a?k=1&callback=cb", fields...)
 		b.waitIdle()
 		if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1"}) || r.body != "/**/cb([1]);" || b.stored("1") != "[1]" {
-			t.Errorf("%q: %s, the fallback was asked %q, and stored is %q", fields, r, got, b.stored("1"))
+			t.Errorf("%q: got %s, the fallback was asked %q, stored is %q", fields, r, got, b.stored("1"))
 		}
 	}
 	f()
 	f("Connection", "upgrade", "Upgrade", "websocket")
 }
 
-// A miss without a fallback is wrapped if errors are, and reports the callback's reason
-// everywhere.
+// A miss without a fallback is wrapped if errors are, and Cache-Status has the callback's
+// reason in any case.
 func TestCallbackOfMisses(t *testing.T) {
 	f := func(errors jsonp.Errors, want string) {
 		t.Helper()
@@ -62,10 +61,10 @@ func TestCallbackOfOtherCredentials(t *testing.T) {
 	b.set("1", "[1]", 0, 0)
 	b.expect("a value", `200 "[1]" hit; detail=memcached; jsonp=credentials`, b.get("/a?k=1&callback=cb", "X-A", "me"))
 	b.expect("a miss", `200 "[2]" fwd=miss; detail=credentials; jsonp=credentials`, b.get("/a?k=2&callback=cb", "x-a", "me"))
-	b.expect("nobody's", `200 "/**/cb([1]);" hit; detail=memcached; jsonp=wrapped`, b.get("/a?k=1&callback=cb"))
+	b.expect("no credentials", `200 "/**/cb([1]);" hit; detail=memcached; jsonp=wrapped`, b.get("/a?k=1&callback=cb"))
 }
 
-// A long value is sent from where it is, and its call around it.
+// A long value is wrapped without copying it.
 func TestCallbackOfLongValues(t *testing.T) {
 	long := "[\"" + strings.Repeat("x", 1<<20)
 	for name, near := range map[string]time.Duration{"memcached": 0, "a copy": time.Hour} {
@@ -78,7 +77,7 @@ func TestCallbackOfLongValues(t *testing.T) {
 			b.svc.forgetAll()
 			for range 2 {
 				if r := b.get("/a?k=1&callback=cb"); r.body != want || r.header.Get("Content-Length") != strconv.Itoa(len(want)) {
-					t.Errorf("%s: %d bytes, Content-Length %s; want %d", name, len(r.body), r.header.Get("Content-Length"), len(want))
+					t.Errorf("%s: got %d bytes, Content-Length %s; want %d", name, len(r.body), r.header.Get("Content-Length"), len(want))
 				}
 				if r := b.get("HEAD /a?k=1&callback=cb"); r.header.Get("Content-Length") != strconv.Itoa(len(want)) {
 					t.Errorf("%s: HEAD: Content-Length %s; want %d", name, r.header.Get("Content-Length"), len(want))
@@ -92,7 +91,7 @@ func TestCallbackOfLongValues(t *testing.T) {
 		x := request("GET /a?k=1&callback=cb")
 		b.svc.Serve(x)
 		if n := cap(x.Reply.Buf); n > 64<<10 {
-			t.Errorf("%s: it was copied to a buffer of %d bytes", name, n)
+			t.Errorf("%s: the value was copied to a buffer of %d bytes", name, n)
 		}
 		x.Reply.Reset()
 	}

@@ -23,6 +23,7 @@ func newNear(t *testing.T) *site {
 	return s.start()
 }
 
+// hit returns the expected answer of a hit.
 func hit(detail, body string) string {
 	return "200\nCache-Status: kasoku; hit; " + detail + "\n\n" + body
 }
@@ -58,7 +59,7 @@ func TestNear(t *testing.T) {
 		status, "GET /off?k=v")
 }
 
-// holdGets is a server that answers gets when it is let.
+// holdGets makes the server answer gets only after release.
 func (s *site) holdGets() (release func()) {
 	gate := make(chan struct{})
 	s.servers[0].Script(func(command string) (string, bool) {
@@ -85,7 +86,7 @@ func TestNearOnce(t *testing.T) {
 	release()
 	wg.Wait()
 	if gets := s.servers[0].Commands("mg "); len(gets) != 1 {
-		t.Errorf("memcached was asked %d times", len(gets))
+		t.Errorf("memcached was queried %d times", len(gets))
 	}
 }
 
@@ -110,11 +111,11 @@ func TestNearStale(t *testing.T) {
 		wg.Wait()
 	}
 	if gets := s.servers[0].Commands("mg "); len(gets) != 2 {
-		t.Errorf("memcached was asked %d times", len(gets))
+		t.Errorf("memcached was queried %d times", len(gets))
 	}
 }
 
-// A request that joins a query made near_ttl before repeats it.
+// A request that joined a query from more than near_ttl ago sends another one.
 func TestNearJoinedLate(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "value", 0, 0)
@@ -129,7 +130,7 @@ func TestNearJoinedLate(t *testing.T) {
 	release()
 	wg.Wait()
 	if gets := s.servers[0].Commands("mg "); len(gets) != 2 {
-		t.Errorf("memcached was asked %d times", len(gets))
+		t.Errorf("memcached was queried %d times", len(gets))
 	}
 }
 
@@ -178,12 +179,12 @@ func TestPurge(t *testing.T) {
 	s.svc.forgetAll()
 	fill()
 	drop("key n:a, also from "+s.server("a").Address(), admin.PurgeRequest{Key: []byte(`"a"`)})
-	gone := "404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n" + nothing
-	s.wantAfter(0, gone, "a")
+	missing := "404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n" + nothing
+	s.wantAfter(0, missing, "a")
 	s.wantAfter(0, hit("detail=near", "old"), "b")
 	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "http://host/k?callback=x&k=b")})
-	s.wantAfter(0, gone, "b")
-	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "/k?k=b")}) // nothing is there any more
+	s.wantAfter(0, missing, "b")
+	drop("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{Selector: purge.By(purge.URL, "/k?k=b")}) // the value was deleted already
 
 	drop("purged as a whole", admin.PurgeRequest{Table: "t"})
 	drop("purged as a whole", admin.PurgeRequest{Selector: purge.By(purge.Prefix, "/k")})
@@ -198,8 +199,7 @@ func TestPurge(t *testing.T) {
 	s.wantAfter(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached is unavailable, and there is no fallback\n", "a")
 }
 
-// A reload replaces locations, and uses other servers from then on; copies from the old ones
-// are dropped.
+// A reload replaces locations and servers. Copies of values from other servers are dropped.
 func TestReconfigure(t *testing.T) {
 	s := newNear(t)
 	s.set("v", "one", 0, 0)
@@ -211,7 +211,7 @@ func TestReconfigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.svc.settings.Load().client != old {
-		t.Error("connections do not survive a reload that does not concern them")
+		t.Error("a reload without a change of servers replaced the client")
 	}
 	s.wantAfter(0, hit("detail=near", "one"), "v")
 	s.wantAnswer(hit("detail=memcached", "one"), status, "GET /new?k=v")
@@ -240,13 +240,13 @@ func TestReconfigure(t *testing.T) {
 	bad := next
 	bad.Locations = []Location{{Path: "no", Key: "k", Fallback: None}}
 	if err := s.svc.Reconfigure(bad); err == nil || !strings.Contains(err.Error(), "a path begins with a slash") {
-		t.Errorf("a mistake is taken: %v", err)
+		t.Errorf("an invalid location: got the error %v", err)
 	}
 	s.wantAfter(0, hit("detail=near", "two"), "v")
 }
 
-// A copy that was made for one mode of callbacks is not used for those of a new
-// configuration, even if the location was absent meanwhile.
+// A copy for one mode of callbacks is not used after the mode has changed, even if the
+// location did not exist in between.
 func TestCopiesForOtherCallbacks(t *testing.T) {
 	with := func(modes ...jsonp.Mode) (list []Location) {
 		for _, m := range modes {
@@ -267,7 +267,7 @@ func TestCopiesForOtherCallbacks(t *testing.T) {
 	s.wantAnswer("200\n\n/**/cb(\n1);", nil, "GET /k?k=v&callback=cb")
 }
 
-// Requests are answered all the while connections are replaced.
+// Requests are answered while connections are replaced.
 func TestReconfigureUnderLoad(t *testing.T) {
 	s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", Fallback: None}).start()
 	s.set("v", "value", 0, 0)
@@ -296,8 +296,8 @@ func TestReconfigureUnderLoad(t *testing.T) {
 	wg.Wait()
 }
 
-// With failover, the key of a server that is down is read from the server that its writer
-// uses meanwhile.
+// With failover, the key of a server that is down is read from the server that other clients
+// use for it then.
 func TestFailover(t *testing.T) {
 	s := newSite(t, 3, Location{Path: "/k", Key: "${arg.k}", Fallback: None})
 	s.cfg.Ring.Rehash, s.cfg.Failover = true, true

@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 	b.WriteString("\n| reason | decision | what it means |\n|---|---|---|\n")
 	for i, r := range Reasons {
 		if int(r.Reason) != i {
-			t.Errorf("%s stands at %d", r.Name, i)
+			t.Errorf("row %d describes the reason %s", i, r.Name)
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.Name, r.Decision, r.Help)
 	}
@@ -31,7 +31,7 @@ func TestDocs(t *testing.T) {
 	b.WriteString("\n| outcome | what it means |\n|---|---|\n")
 	for i, o := range Outcomes {
 		if int(o.Outcome) != i {
-			t.Errorf("%s stands at %d", o.Name, i)
+			t.Errorf("row %d describes the outcome %s", i, o.Name)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", o.Name, o.Help)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache"
 )
 
-// An origin is drained wherever it answers misses, or nowhere.
+// An origin is drained in all fallbacks that have it, or the request is refused.
 func TestDrain(t *testing.T) {
 	s := newSite(t, 1, Location{Path: "/a", Key: "a", Fallback: 1}, Location{Path: "/b", Key: "b", Fallback: 2})
 	const x, y, z = "http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"
@@ -28,14 +28,14 @@ func TestDrain(t *testing.T) {
 			t.Error(err)
 		}
 		if got := states(); got != want {
-			t.Errorf("after %+v: %s; want %s", r, got, want)
+			t.Errorf("after %+v: the states are %s, want %s", r, got, want)
 		}
 	}
 	refused := func(r admin.DrainRequest) {
 		t.Helper()
 		before := states()
 		if _, err := s.svc.Drain(context.Background(), r); !errors.Is(err, admin.ErrInput) || states() != before {
-			t.Errorf("%+v: %v; %s became %s", r, err, before, states())
+			t.Errorf("%+v: got the error %v, and the states changed from %s to %s; want a refusal", r, err, before, states())
 		}
 	}
 	f("duduuu", admin.DrainRequest{Origin: x + "/"})
@@ -44,6 +44,6 @@ func TestDrain(t *testing.T) {
 	refused(admin.DrainRequest{Origin: s.servers[0].Address()})
 	f("uuuuuu", admin.DrainRequest{Origin: x, Undo: true})
 	if got, err := s.svc.Drain(context.Background(), admin.DrainRequest{Origin: y}); err != nil || fmt.Sprint(got) != fmt.Sprint(admin.DrainResult{Origin: y, State: "drained"}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got %+v, %v; want %s drained", got, err, y)
 	}
 }

@@ -20,7 +20,7 @@ func TestMissIsStored(t *testing.T) {
 	r := b.get("/a?k=1&x=%20y", "Accept-Encoding", "gzip")
 	b.expect("the first", `200 "from the fallback" fwd=miss; stored`, r)
 	if r.header.Get("Content-Type") != "text/html" || r.header.Get("X-More") != "yes" || len(r.header.Values("Date")) != 1 {
-		t.Errorf("not as the fallback said it: %v", r.header)
+		t.Errorf("the fields differ from the fallback's: %v", r.header)
 	}
 	b.waitIdle()
 	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1&x=%20y"}) {
@@ -29,15 +29,15 @@ func TestMissIsStored(t *testing.T) {
 	next := b.get("/a?k=1")
 	b.expect("then", `200 "from the fallback" hit; detail=memcached`, next)
 	if next.header.Get("ETag") != r.header.Get("ETag") || r.header.Get("ETag") == "" {
-		t.Errorf("the tag changes from %q to %q", r.header.Get("ETag"), next.header.Get("ETag"))
+		t.Errorf("the tag changed from %q to %q", r.header.Get("ETag"), next.header.Get("ETag"))
 	}
 	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "stored"); n != 1 {
-		t.Errorf("%d stores are counted", n)
+		t.Errorf("%d stores are counted, want 1", n)
 	}
 }
 
-// For any number of requests, however late memcached's answer is, the fallback is called
-// once.
+// The fallback gets one request for any number of clients, however late memcached's answers
+// are.
 func TestOneRequestForAll(t *testing.T) {
 	const clients = 1000
 	f := func(name string, script http.HandlerFunc, want string, stored string) {
@@ -52,14 +52,14 @@ func TestOneRequestForAll(t *testing.T) {
 			for range clients {
 				wg.Go(func() {
 					if r := b.get("/a?k=1"); fmt.Sprint(r.status, " ", r.body) != want {
-						t.Errorf("%s; want %s", r, want)
+						t.Errorf("got %s, want %s", r, want)
 					}
 				})
 			}
 			wg.Wait()
 			b.waitIdle()
 			if n := len(b.requests()); n != 1 || b.stored("1") != stored {
-				t.Errorf("the fallback was asked %d times, and stored is %q", n, b.stored("1"))
+				t.Errorf("the fallback was asked %d times, stored is %q; want 1, %q", n, b.stored("1"), stored)
 			}
 		})
 	}
@@ -72,8 +72,8 @@ func TestOneRequestForAll(t *testing.T) {
 	}, "200 hello", "hello")
 }
 
-// An answer that is not stored is sent to all requests that queried memcached before its
-// end, and so is a failure. Later requests do not wait for it and do not get it.
+// An answer that is not stored, and a failure, is sent to all requests that had queried
+// memcached before its end. Later requests are sent to the fallback again.
 func TestOneRequestForEarlierClients(t *testing.T) {
 	const clients = 200
 	f := func(name string, script http.HandlerFunc, want string) {
@@ -87,7 +87,7 @@ func TestOneRequestForEarlierClients(t *testing.T) {
 			for range clients {
 				wg.Go(func() {
 					if r := b.get("/a?k=1"); fmt.Sprint(r.status, " ", r.body) != want {
-						t.Errorf("%s; want %s", r, want)
+						t.Errorf("got %s, want %s", r, want)
 					}
 				})
 			}
@@ -98,7 +98,7 @@ func TestOneRequestForEarlierClients(t *testing.T) {
 			}
 			b.get("/a?k=1")
 			if n := len(b.requests()); n != 2 {
-				t.Errorf("then %d times", n)
+				t.Errorf("after a later request the fallback was asked %d times, want 2", n)
 			}
 		})
 	}
@@ -108,7 +108,8 @@ func TestOneRequestForEarlierClients(t *testing.T) {
 	f("elsewhere", always(302, "", "Location", "/b"), "302 ")
 }
 
-// Fields that the fallback does not get do not separate requests, even if Vary names them.
+// Fields that are not forwarded to the fallback do not separate requests, even if Vary lists
+// them.
 func TestOneRequestForAllCookies(t *testing.T) {
 	const clients = 20
 	f := func(name, vary string, change func(*Location)) {
@@ -124,7 +125,7 @@ func TestOneRequestForAllCookies(t *testing.T) {
 				wg.Go(func() {
 					fields := []string{"Cookie", fmt.Sprint("a=1; b=", i), "Authorization", fmt.Sprint(i), "Accept-Encoding", []string{"gzip", "br"}[i%2], "X-A", "1"}
 					if r := b.get("/a?k=1", fields...); r.body != "hello" || r.header.Get("Vary") != vary {
-						t.Errorf("%s, Vary: %s", r, r.header.Get("Vary"))
+						t.Errorf("got %s, Vary: %s; want %s", r, r.header.Get("Vary"), vary)
 					}
 				})
 			}
@@ -152,11 +153,11 @@ func TestSharing(t *testing.T) {
 			b := newBacked(t, script, loc).listen()
 			r := b.get("/a?k=1", request...)
 			if got := strings.TrimPrefix(r.header.Get("Cache-Status"), "kasoku; "); got != how || r.body != "hello" {
-				t.Errorf("%s; want %s", r, how)
+				t.Errorf("got %s, want %s", r, how)
 			}
 			b.waitIdle()
 			if got := b.requests(); len(got) != 1 || got[0] != "GET /a?k=1"+asked || b.stored("1") != stored {
-				t.Errorf("asked %q, stored %q; want %q and %q", got, b.stored("1"), asked, stored)
+				t.Errorf("the fallback got %q, stored is %q; want one request with %q, and %q", got, b.stored("1"), asked, stored)
 			}
 		})
 	}
@@ -195,7 +196,7 @@ func TestSharing(t *testing.T) {
 	f("the key's cookie", cookie, ok, []string{"Cookie", "a="}, "fwd=miss; stored", "hello", " Cookie=a=")
 }
 
-// No answer reaches a client that could not have requested it, with concurrent requests.
+// Concurrent clients with different credentials get their own answers.
 func TestAnswersAreNotMixed(t *testing.T) {
 	gate := make(chan struct{})
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
@@ -208,10 +209,10 @@ func TestAnswersAreNotMixed(t *testing.T) {
 		wg.Go(func() {
 			me := fmt.Sprint(i)
 			if r := b.get("/a?k=1", "X-A", me); r.body != "of "+me || r.header.Get("Set-Cookie") != "s="+me {
-				t.Errorf("%s has %s", me, r)
+				t.Errorf("client %s got %s", me, r)
 			}
 			if r := b.get("/a?k=1", "Authorization", me); r.body != "of "+me {
-				t.Errorf("%s has %s", me, r)
+				t.Errorf("client %s got %s", me, r)
 			}
 		})
 	}
@@ -219,7 +220,7 @@ func TestAnswersAreNotMixed(t *testing.T) {
 	close(gate)
 	wg.Wait()
 	if b.stored("1") != "nothing" {
-		t.Errorf("stored is %q", b.stored("1"))
+		t.Errorf("stored is %q, want nothing", b.stored("1"))
 	}
 }
 
@@ -232,13 +233,13 @@ func TestNegative(t *testing.T) {
 		b.expect("then", `410 "gone" hit; detail=negative`, b.get("/a?k=1"))
 	}
 	b.set("1", "there", 0, time.Hour)
-	b.expect("when it is there", `200 "there" hit; detail=memcached`, b.get("/a?k=1"))
+	b.expect("once memcached has a value", `200 "there" hit; detail=memcached`, b.get("/a?k=1"))
 	if n := len(b.requests()); n != 1 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
 }
 
-// Requests without a location or with another method are passed in both directions.
+// Requests without a location or with another method are forwarded with their bodies.
 func TestPassed(t *testing.T) {
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(w, r.Body)
@@ -251,14 +252,14 @@ func TestPassed(t *testing.T) {
 		t.Errorf("HEAD: %s", r)
 	}
 	if b.stored("1") != "nothing" {
-		t.Errorf("stored is %q", b.stored("1"))
+		t.Errorf("stored is %q, want nothing", b.stored("1"))
 	}
 }
 
 // A failure of memcached is a miss with its reason.
 func TestFallbackForFailedServer(t *testing.T) {
 	b := newBacked(t, always(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 }))
-	b.cfg.Client.Breaker.Failures = 1000 // the server never counts as down
+	b.cfg.Client.Breaker.Failures = 1000 // the server is never marked down
 	b.listen()
 	b.set("1", "\x80\x04pickled", 1, 0)
 	b.svc.settings.Load().cfg.Values = 0
@@ -266,12 +267,12 @@ func TestFallbackForFailedServer(t *testing.T) {
 	b.expect("down", `200 "hello" fwd=miss; detail=down; stored`, b.get("/a?k=1"))
 	b.waitIdle()
 	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed"); n != 1 {
-		t.Errorf("%d failures are counted", n)
+		t.Errorf("%d failures are counted, want 1", n)
 	}
 	b.servers[0].Restart()
 	b.servers[0].Script(func(command string) (string, bool) { return "nonsense\r\n", strings.HasPrefix(command, "mg") })
 	if !await.Until(t, func() bool { return b.get("/a?k=1").String() == `200 "hello" fwd=miss; detail=garbled; stored` }) {
-		t.Error("it is never garbled")
+		t.Error("an invalid reply was not reported as garbled")
 	}
 }
 
@@ -296,16 +297,16 @@ func TestStoreIsDown(t *testing.T) {
 	b.get("/a?k=1")
 	c := b.svc.settings.Load().client
 	if !await.Until(t, func() bool { return !c.Up(0) }) {
-		t.Fatal("the server is never down")
+		t.Fatal("the server was not marked down")
 	}
 	close(answer)
 	wg.Wait()
-	b.expect("down since", `200 "hello" fwd=miss; detail=store-server-down`, late)
+	b.expect("down during the request", `200 "hello" fwd=miss; detail=store-server-down`, late)
 	b.waitIdle()
 	tried := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed")
 	b.expect("down", `200 "hello" fwd=miss; detail=down`, b.get("/a?k=2"))
 	b.waitIdle()
 	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed"); n != tried {
-		t.Errorf("%d stores were tried, %d before", n, tried)
+		t.Errorf("%d stores were attempted, %d before the server was down; want no more", n, tried)
 	}
 }

@@ -27,13 +27,13 @@ type site struct {
 	svc      *Service
 }
 
-// newSite starts servers and a service of these locations before them.
+// newSite starts servers, and returns a site with these locations, which is not started yet.
 func newSite(t testing.TB, servers int, locations ...Location) *site {
 	t.Helper()
 	s := &site{t: t, registry: telemetry.NewRegistry()}
 	s.cfg = Config{
 		Name: "counts", Ring: ring.Config{Name: "crc-buckets"}, Fallback: None, Locations: locations,
-		// A machine with much to do must not make servers look slow.
+		// A loaded machine must not cause timeouts.
 		Client: client.Config{ConnectTimeout: time.Minute, FirstByteTimeout: time.Minute, Timeout: time.Minute},
 	}
 	for range servers {
@@ -45,7 +45,7 @@ func newSite(t testing.TB, servers int, locations ...Location) *site {
 	return s
 }
 
-// start makes the service.
+// start creates the service.
 func (s *site) start() *site {
 	s.t.Helper()
 	var err error
@@ -69,16 +69,16 @@ func (s *site) set(key, value string, flags uint32, ttl time.Duration) {
 	s.server(key).Set(s.cfg.Rules.Namespace+key, value, flags, ttl)
 }
 
-// server is the one that has a bare key.
+// server returns the server of a key without the namespace.
 func (s *site) server(key string) *memcachedtest.Server {
 	return s.servers[s.svc.settings.Load().ring.Find([]byte(key))]
 }
 
-// request makes an exchange without a connection. what is a method and a target, and the
-// rest are header lines.
+// request returns an exchange without a connection. what is a method and a target, and fields
+// are names and values.
 func request(what string, fields ...string) *edge.Exchange { return later(0, what, fields...) }
 
-// later is request at a later time.
+// later is request for a request that arrives after d.
 func later(d time.Duration, what string, fields ...string) *edge.Exchange {
 	method, target, _ := strings.Cut(what, " ")
 	r := http1.Request{Method: []byte(method), Target: []byte(target), Fields: http1.FieldsOf(fields...)}
@@ -97,6 +97,7 @@ func (s *site) ask(lines []string, what string, fields ...string) string {
 	return s.serve(lines, request(what, fields...))
 }
 
+// serve answers an exchange, and returns the answer as ask does.
 func (s *site) serve(lines []string, x *edge.Exchange) string {
 	s.svc.Serve(x)
 	text := fmt.Sprint(x.Reply.Status)
@@ -115,6 +116,7 @@ func (s *site) serve(lines []string, x *edge.Exchange) string {
 	return text
 }
 
+// wantAnswer compares the result of ask.
 func (s *site) wantAnswer(want string, lines []string, what string, fields ...string) {
 	s.t.Helper()
 	if got := s.ask(lines, what, fields...); got != want {

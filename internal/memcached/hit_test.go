@@ -37,7 +37,7 @@ func TestHit(t *testing.T) {
 		[]string{"Allow"}, "POST /count?user_id=100&entry_id=7")
 }
 
-// The most definite location answers, and each makes its own key.
+// The most specific location of a path applies.
 func TestLocations(t *testing.T) {
 	l := func(path, key string) Location { return Location{Path: path, Key: key, Fallback: None} }
 	s := newSite(t, 1, l("/{rest...}", "rest ${path.rest}"), l("/a/{x}", "x ${path.x}"), l("/a/b", "b"), l("/{y}/b", "y ${path.y}"),
@@ -80,7 +80,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// The header lines are the location's, and those that the request causes.
+// The answer has the location's fields and the ones that depend on the request.
 func TestHead(t *testing.T) {
 	s := newSite(t, 1, Location{
 		Path: "/k", Key: "${arg.k}${header.Accept-Language:-}${cookie.c:-}", ContentType: "text/css", Headers: []Header{{"X-A", "b"}, {"X-C", "d"}},
@@ -94,10 +94,10 @@ func TestHead(t *testing.T) {
 	want := "Content-Type: text/css\r\nX-A: b\r\nX-C: d\r\nAccept-Ranges: none\r\nVary: Accept-Language, Cookie\r\nCache-Control: max-age=5\r\n" +
 		"ETag: " + tagText("value") + "\r\nCache-Status: kasoku; hit; detail=memcached\r\n"
 	if got := string(x.Reply.Head()); x.Reply.Status != 200 || got != want || string(x.Reply.Body) != "value" {
-		t.Errorf("%d\n%swant\n%s%q", x.Reply.Status, got, want, x.Reply.Body)
+		t.Errorf("got %d\n%s%q\nwant\n%s", x.Reply.Status, got, x.Reply.Body, want)
 	}
 	if r := &x.Record; r.Service != "counts" || r.Operation != "GET" || string(r.Path) != "/k" || r.KeyHash == 0 || r.Decision != telemetry.Hit {
-		t.Errorf("%+v", r)
+		t.Errorf("the record is %+v", r)
 	}
 	x.Reply.Reset()
 	control := []string{"Cache-Control", "Content-Type", "Vary", "ETag"}
@@ -132,7 +132,7 @@ func TestNotModified(t *testing.T) {
 	s.wantAnswer("200\n\nvalue", []string{"ETag"}, "GET /no?k=v", "If-None-Match", "*")
 }
 
-// packed is text in a coding.
+// packed returns text in a coding.
 func packed(t testing.TB, text string, w func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -149,7 +149,7 @@ func packed(t testing.TB, text string, w func(io.Writer) io.WriteCloser) string 
 func gzipped(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
 func zlibbed(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }
 
-// unzip makes text of a body in gzip.
+// unzip decodes a body in gzip.
 func unzip(t testing.TB, body []byte) string {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(body))
@@ -163,8 +163,8 @@ func unzip(t testing.TB, body []byte) string {
 	return string(text)
 }
 
-// A compressed value is sent as stored to clients that accept gzip, and plain to others; the
-// two have different tags.
+// A compressed value is sent as it is stored to clients that accept gzip, and plain to others.
+// The two forms have different tags.
 func TestCodings(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", ContentType: "text/javascript", ETag: true, NearTTL: near, Fallback: None,
@@ -210,7 +210,7 @@ func TestCodings(t *testing.T) {
 			}
 			body, encoding, vary, tag, n := ask(k, "Accept-Encoding", "deflate, gzip;q=0.5")
 			if body != text || encoding != "gzip" || vary != "Accept-Encoding" || tag == plainTag || n > 200 {
-				t.Errorf("%s in gzip: %.20q, %s, %s, %s after %s, %d bytes", k, body, encoding, vary, tag, plainTag, n)
+				t.Errorf("%s in gzip: got %.20q, %s, %s, the tag %s after %s, %d bytes", k, body, encoding, vary, tag, plainTag, n)
 			}
 			s.wantAnswer("304\nETag: "+tag, []string{"ETag", "Content-Encoding"}, "GET /k?k="+k, "Accept-Encoding", "gzip", "If-None-Match", tag)
 			if body, encoding, vary, _, _ := ask(k+"&callback=cb", "Accept-Encoding", "gzip"); body != "/**/cb("+text+");" || encoding != "" || vary != "Accept-Encoding" {
@@ -218,7 +218,7 @@ func TestCodings(t *testing.T) {
 			}
 		}
 		if body, encoding, vary, _, _ := ask("plain", "Accept-Encoding", "gzip"); body != text || encoding != "" || vary != "" {
-			t.Errorf("%.20q, %s, %s", body, encoding, vary)
+			t.Errorf("a plain value: got %.20q, %s, %s", body, encoding, vary)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func TestFailedServer(t *testing.T) {
 	}
 }
 
-// The callback is not seen by the key, and in legacy mode the answer is the old module's.
+// The key does not include the callback. In legacy mode the answer is that of the old module.
 func TestCallback(t *testing.T) {
 	l := func(mode jsonp.Mode, path string) Location {
 		return Location{Path: path, Key: "${uri}", ContentType: "text/javascript", ETag: true, Fallback: None, JSONP: dotted(t, mode)}
@@ -336,11 +336,11 @@ func TestMetrics(t *testing.T) {
 	for reason, want := range map[string]uint64{"memcached": 3, "missing": 1, "no-location": 1} {
 		c := s.registry.Counter("kasoku_memcached_requests_total", "", "service", "counts", "reason", reason)
 		if got := c.Value(); got != want {
-			t.Errorf("%s: %d; want %d", reason, got, want)
+			t.Errorf("%s: counted %d, want %d", reason, got, want)
 		}
 	}
 	got := fmt.Sprint(s.svc.Report().Decisions)
 	if want := fmt.Sprint(map[telemetry.Decision]uint64{telemetry.Hit: 3, telemetry.Miss: 1, telemetry.Pass: 1}); got != want {
-		t.Errorf("%s; want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
-// stale makes a location store for a minute, and send stale values for ten more.
+// stale configures a location to send stale values for ten minutes.
 func stale(l *Location) { l.Store.Stale = 10 * time.Minute }
 
-// versions is a fallback whose answer can be set; empty for a failure.
+// versions is a fallback whose answer can be set. An empty one is a failure.
 type versions struct {
 	now  atomic.Pointer[string]
-	gate chan struct{} // closed or nil: it answers at once
+	gate chan struct{} // if not nil, answers wait until it is closed
 }
 
 func (v *versions) set(text string) { v.now.Store(&text) }
@@ -41,14 +41,14 @@ func (v *versions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, text)
 }
 
-// newStaleSite is a site with a value under the key 1 that is past its ttl.
+// newStaleSite starts a site with a value under the key 1 that is past its ttl.
 func newStaleSite(t *testing.T, v *versions, change ...func(*Location)) *backed {
 	b := newBacked(t, v.ServeHTTP, minute(append([]func(*Location){stale}, change...)...)).listen()
 	b.set("1", "old", 0, 9*time.Minute)
 	return b
 }
 
-// awaitStored waits until memcached has a value.
+// awaitStored waits until memcached has the value under the key 1.
 func (b *backed) awaitStored(want string) {
 	b.t.Helper()
 	if !await.Until(b.t, func() bool { return b.stored("1") == want }) {
@@ -57,8 +57,8 @@ func (b *backed) awaitStored(want string) {
 	b.waitIdle()
 }
 
-// A value past its ttl is sent at once, and renewed by one request for any number of
-// readers.
+// A value past its ttl is sent at once, and renewed by one request to the fallback for any
+// number of clients.
 func TestRenewal(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
@@ -67,7 +67,7 @@ func TestRenewal(t *testing.T) {
 		r := b.get([]string{"HEAD /a?k=1", "/a?k=1", "/a?k=1"}[i], "Authorization", "me", "Cookie", "a=b", "If-None-Match", `"x"`)
 		how := r.header.Get("Cache-Status")
 		if r.status != 200 || !strings.Contains(how, "detail=stale") || !strings.Contains(how, "hit; ttl=-") {
-			t.Errorf("%d: %s, %s; want %s", i, r, how, want)
+			t.Errorf("request %d: got %s, %s; want %s", i, r, how, want)
 		}
 	}
 	close(v.gate)
@@ -78,15 +78,15 @@ func TestRenewal(t *testing.T) {
 	}
 	it, _ := b.server("1").Item("1")
 	if left := time.Until(it.Expires); left < 10*time.Minute || left > 11*time.Minute {
-		t.Errorf("it is stored for %s", left)
+		t.Errorf("the value is stored for %s", left)
 	}
 	if n := b.count("kasoku_memcached_renewals_total", "outcome", "renewed"); n != 1 {
-		t.Errorf("%d renewals are counted", n)
+		t.Errorf("%d renewals are counted, want 1", n)
 	}
 }
 
-// A value that can't be renewed is answered on, and left alone for a while; then the next
-// reader tries again.
+// A value that can't be renewed is still sent. After a pause the next request tries to renew
+// it again.
 func TestRenewalFails(t *testing.T) {
 	f := func(name string, script http.HandlerFunc) {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRenewalFails(t *testing.T) {
 			failing := true
 			var mu sync.Mutex
 			b := newStaleSite(t, v)
-			b.svc.renewals.maxPause = time.Hour // the test ends it
+			b.svc.renewals.maxPause = time.Hour // ended by endPause
 			b.script = func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				now := failing
@@ -115,22 +115,22 @@ func TestRenewalFails(t *testing.T) {
 			failed(1)
 			asked := len(b.requests())
 			for range 3 {
-				b.expect("while it is left alone", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+				b.expect("during the pause", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 			}
 			if n := len(b.requests()); n != asked {
-				t.Errorf("it was asked %d times while the value was left alone", n-asked)
+				t.Errorf("the fallback was asked %d times during the pause, want 0", n-asked)
 			}
 			b.endPause()
 			b.expect("again", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 			failed(2)
 			if it, _ := b.server("1").Item("1"); time.Until(it.Expires) > 9*time.Minute {
-				t.Errorf("a failure makes it live for %s", time.Until(it.Expires))
+				t.Errorf("a failure extended the value's lifetime to %s", time.Until(it.Expires))
 			}
 			mu.Lock()
 			failing = false
 			mu.Unlock()
 			b.endPause()
-			b.expect("when it is back", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			b.expect("when the fallback answers again", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 			b.awaitStored("new")
 		})
 	}
@@ -159,14 +159,14 @@ func (b *backed) endPause() {
 	}
 	r.mu.Unlock()
 	if len(over) != 1 {
-		b.t.Errorf("%d renewals are paused", len(over))
+		b.t.Errorf("%d renewals are paused, want 1", len(over))
 	}
 	for _, n := range over {
 		n.mark()
 	}
 }
 
-// A client that changes a value during its renewal has the last word.
+// A client's change of a value during its renewal is not overwritten.
 func TestRenewalIsOvertaken(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
@@ -180,7 +180,7 @@ func TestRenewalIsOvertaken(t *testing.T) {
 	b.expect("then", `200 "newer" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
-// One process of several renews a value.
+// Only one of several processes renews a value.
 func TestOneRenewalOfAllProcesses(t *testing.T) {
 	v := &versions{gate: make(chan struct{})}
 	v.set("new")
@@ -198,7 +198,8 @@ func TestOneRenewalOfAllProcesses(t *testing.T) {
 	}
 }
 
-// A value that another client was to renew, and has not, is renewed by this process.
+// If another client should renew a value and does not, this process renews it after
+// maxRenewWait.
 func TestOverdueRenewal(t *testing.T) {
 	v := &versions{}
 	v.set("new")
@@ -209,13 +210,13 @@ func TestOverdueRenewal(t *testing.T) {
 	other.cfg.Locations = slices.Clone(other.cfg.Locations)
 	other.cfg.Locations[0].Fallback = None
 	other.listen()
-	other.expect("who is to renew it", `200 "old" hit; detail=stale`, other.get("/a?k=1"))
-	b.expect("who waits", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	other.expect("the client that should renew", `200 "old" hit; detail=stale`, other.get("/a?k=1"))
+	b.expect("this process at first", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	if n := len(b.requests()); n != 0 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
 	b.server("1").Advance(maxRenewWait)
-	b.expect("who waits since just now", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.expect("this process, before it has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	r := &b.svc.renewals
 	r.mu.Lock()
 	if w, ok := r.waits["1"]; ok {
@@ -226,11 +227,12 @@ func TestOverdueRenewal(t *testing.T) {
 	if n := len(b.requests()); n != 0 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
-	b.expect("who has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.expect("this process, after it has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	b.awaitStored("new")
 }
 
-// Explain renews nothing: if it wins a renewal, it returns that to the next reader.
+// Explain does not renew a value: if memcached assigns the renewal to it, it passes that on to
+// the next request.
 func TestExplainDoesNotRenew(t *testing.T) {
 	v := &versions{}
 	v.set("")
@@ -238,7 +240,7 @@ func TestExplainDoesNotRenew(t *testing.T) {
 	b.svc.renewals.maxPause = time.Hour
 	b.get("/a?k=1")
 	await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == 1 })
-	b.endPause() // the next reader is to renew it
+	b.endPause() // the next request is assigned the renewal
 	for range 2 {
 		e, err := b.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/a?k=1"})
 		if err != nil || e.Decision != "hit-stale" {
@@ -250,7 +252,7 @@ func TestExplainDoesNotRenew(t *testing.T) {
 	b.awaitStored("new")
 }
 
-// A callback is no part of the renewal, and wraps the stale value.
+// A renewal is requested without the callback, and the stale value is wrapped.
 func TestRenewalWithCallback(t *testing.T) {
 	filter, err := jsonp.New(func() jsonp.Config { c := jsonp.Defaults(jsonp.Dotted); c.Param = "callback"; return c }())
 	if err != nil {
@@ -281,12 +283,12 @@ func TestNoStaleTimeOnTextServers(t *testing.T) {
 	b.waitIdle()
 	it, ok := text.Item("1")
 	if left := time.Until(it.Expires); !ok || left > time.Minute {
-		t.Errorf("it is stored for %s", left)
+		t.Errorf("the value is stored for %s", left)
 	}
 	b.expect("then", `200 "hello" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
-// A copy in this process is made of a stored answer, and a stale one is renewed.
+// A stored answer is copied in this process. A stale value is renewed first.
 func TestNearOfStored(t *testing.T) {
 	v := &versions{}
 	v.set("new")
@@ -304,7 +306,7 @@ func TestNearOfStored(t *testing.T) {
 	b.expect("renewed", `200 "new" hit; detail=near`, b.get("/a?k=1"))
 }
 
-// A copy is not made of an answer that a purge has overtaken.
+// An answer from before a purge is not copied.
 func TestNearAfterPurge(t *testing.T) {
 	gate := make(chan struct{})
 	v := &versions{gate: gate}
@@ -320,24 +322,24 @@ func TestNearAfterPurge(t *testing.T) {
 	b.expect("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
 }
 
-// The number of remembered renewals is bounded, and those whose time is over make room.
+// The number of tracked renewals is limited. Expired ones are removed.
 func TestRenewalsAreBounded(t *testing.T) {
 	var r renewals
 	now := time.Now()
 	begin := func(key string, at time.Time) bool { return r.begin(&renewal{wire: []byte(key)}, at) }
 	for i := range maxRenewals {
 		if !begin(strings.Repeat("k", i%200)+string(rune('a'+i/200)), now) {
-			t.Fatalf("no room for %d", i)
+			t.Fatalf("renewal %d was refused", i)
 		}
 	}
 	if begin("more", now) || begin("k", now) {
-		t.Error("there is room for more")
+		t.Error("a renewal over the limit, or a second one of a key, was accepted")
 	}
 	if !begin("more", now.Add(maxRenewalTime)) {
-		t.Error("those that are over make no room")
+		t.Error("a renewal was refused although the others have expired")
 	}
 	r.close()
 	if begin("closed", now.Add(time.Hour)) {
-		t.Error("it begins after the end")
+		t.Error("a renewal began after close")
 	}
 }

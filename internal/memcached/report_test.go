@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// An explanation has the steps of finding a value.
+// An explanation lists the steps of the look-up.
 func TestExplain(t *testing.T) {
 	s := newSite(t, 1, Location{Path: "/k/{id}", Key: "${path.id}.${header.a:-}", NearTTL: time.Hour, Fallback: None}, Location{Path: "/h", Key: "${header.a}", Fallback: None},
 		Location{Path: "/j", Key: "${uri}", ContentType: "text/javascript", Fallback: None, JSONP: dotted(t, jsonp.Dotted)})
@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 		got, steps := explain(r)
 		want = strings.NewReplacer("SERVER", s.servers[0].Address(), "FALLBACK", "fallback none").Replace(want)
 		if got != decision || steps != want {
-			t.Errorf("%s: %s\n%swant %s\n%s", path, got, steps, decision, want)
+			t.Errorf("%s: got %s\n%swant %s\n%s", path, got, steps, decision, want)
 		}
 	}
 	f("hit", "location /k/{id}\nkey \"n:v.\"\ncopy none\nserver SERVER\nmemcached hit\nvalue identity\nanswer memcached\n", "/k/v", admin.ExplainRequest{})
@@ -64,12 +64,12 @@ func TestExplain(t *testing.T) {
 	}
 	f("miss", "location /h\nfallback http://127.0.0.1:1 http://127.0.0.1:2\nanswer no-key\n", "/h", admin.ExplainRequest{})
 	if _, err := s.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/h", Headers: map[string]string{"a b": "c"}}); !errors.Is(err, admin.ErrInput) {
-		t.Errorf("a header that is none: %v", err)
+		t.Errorf("an invalid header: got the error %v", err)
 	}
 }
 
-// The report has the servers, and names one that is down; without any, and without a
-// fallback, the service is not ready.
+// The report lists the servers, with a note on each that is down. If all are down and there is
+// no fallback, the service is not ready.
 func TestReport(t *testing.T) {
 	s := newSite(t, 2, Location{Path: "/k", Key: "${arg.k}", Fallback: None})
 	s.cfg.Client.Breaker = client.Breaker{Failures: 1, RetryEvery: time.Hour}

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
-// TestSameServers compares servers as two readings of a file make them.
+// TestSameServers compares servers that were read from a file twice.
 func TestSameServers(t *testing.T) {
 	authority := httptest.NewTLSServer(nil)
 	defer authority.Close()
@@ -27,14 +27,14 @@ func TestSameServers(t *testing.T) {
 		t.Helper()
 		a, b := server(func(*tls.Config) {}), server(change)
 		if got := sameServers(a, b); got != want {
-			t.Errorf("the same: %t, want %t", got, want)
+			t.Errorf("sameServers returned %t, want %t", got, want)
 		}
 		x, y := client.Config{Servers: a, Timeout: 1}, client.Config{Servers: b, Timeout: 1}
 		if got := sameClient(&x, &y); got != want {
-			t.Errorf("the same client: %t, want %t", got, want)
+			t.Errorf("sameClient returned %t, want %t", got, want)
 		}
 		if y.Timeout = 2; sameClient(&x, &y) {
-			t.Error("the same client with another timeout")
+			t.Error("sameClient returned true for another timeout")
 		}
 	}
 	f(true, func(*tls.Config) {})
@@ -44,6 +44,6 @@ func TestSameServers(t *testing.T) {
 	f(false, func(c *tls.Config) { c.Certificates = nil })
 	plain := []client.Server{{Address: "127.0.0.1:20000"}}
 	if !sameServers(plain, plain) || sameServers(plain, nil) || sameServers(plain, server(func(*tls.Config) {})) {
-		t.Error("servers without TLS are taken for what they are not")
+		t.Error("sameServers is wrong for servers without TLS")
 	}
 }

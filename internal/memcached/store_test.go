@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// codedBy is text in a coding.
+// codedBy returns text in a coding.
 func codedBy(text string, in func(io.Writer) io.WriteCloser) string {
 	var b bytes.Buffer
 	w := in(&b)
@@ -37,7 +37,7 @@ func asZlib(text string) string {
 	return codedBy(text, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) })
 }
 
-// The stored value is the one that a reader is to get, or there is none.
+// An answer is stored in the form that later readers expect, or not at all.
 func TestStored(t *testing.T) {
 	f := func(name string, script http.HandlerFunc, values value.Profile, before, stored string, outcome Outcome, change ...func(*Location)) {
 		t.Helper()
@@ -57,10 +57,10 @@ func TestStored(t *testing.T) {
 			b.get("/a?k=1")
 			b.waitIdle()
 			if got := b.stored("1"); got != stored {
-				t.Errorf("stored is %.40q; want %.40q", got, stored)
+				t.Errorf("stored is %.40q, want %.40q", got, stored)
 			}
 			if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", outcome.String()); n != 1 {
-				t.Errorf("%s is counted %d times", outcome, n)
+				t.Errorf("%s is counted %d times, want once", outcome, n)
 			}
 		})
 	}
@@ -90,8 +90,8 @@ func TestStored(t *testing.T) {
 	}, value.Raw, "", "nothing", Cut)
 }
 
-// With any concurrent requests, the answer for a key is its value or the fallback's, and
-// never one of another key.
+// With concurrent requests, writes and purges, the answer for a key is its value or the
+// fallback's, never that of another key.
 func TestRacesOfKeys(t *testing.T) {
 	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
 		k := r.URL.Query().Get("k")
@@ -127,7 +127,7 @@ func TestRacesOfKeys(t *testing.T) {
 						fields = []string{"Cookie", "c=d"}
 					}
 					if r := b.get("/a?k="+k, fields...); r.body != k+" "+strings.Repeat(k, 100) {
-						t.Errorf("%s has %.40s", k, r)
+						t.Errorf("a request for %s got %.40s", k, r)
 					}
 				}
 			}
@@ -143,7 +143,7 @@ func TestRacesOfKeys(t *testing.T) {
 	}
 }
 
-// A reload changes, adds and takes away fallbacks.
+// A reload changes, adds and removes fallbacks.
 func TestFallbacksReload(t *testing.T) {
 	b := newBacked(t, always(200, "one"), minute(func(l *Location) { l.Store = nil })).listen()
 	b.expect("before", `200 "one" fwd=miss; detail=store-off`, b.get("/a?k=1"))
@@ -159,7 +159,7 @@ func TestFallbacksReload(t *testing.T) {
 	bad := next
 	bad.Fallbacks = []httpcache.Config{fallbackOf(b.back.URL), fallbackOf("nonsense")}
 	if err := b.svc.Reconfigure(bad); err == nil {
-		t.Fatal("nonsense is taken for a fallback")
+		t.Fatal("an invalid fallback was accepted")
 	}
 	b.expect("after a mistake", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
 	none := next
@@ -174,8 +174,8 @@ func TestFallbacksReload(t *testing.T) {
 	}
 }
 
-// A fallback that is configured again before the one of its name is closed keeps its
-// counters.
+// A fallback that is configured again before its predecessor of the same name is closed keeps
+// its counters.
 func TestFallbackReplacedWithinGrace(t *testing.T) {
 	b := newBacked(t, always(200, "hello"), minute(), minute(func(l *Location) { l.Path = "/b" }))
 	one := b.cfg
@@ -216,16 +216,16 @@ func TestFallbackReplacedWithinGrace(t *testing.T) {
 	reload(two)
 	endGrace()
 	if n := series(); n != before || n == 0 {
-		t.Errorf("the second fallback has %d series; want %d", n, before)
+		t.Errorf("the second fallback has %d series, want %d", n, before)
 	}
 	reload(one)
 	bad := two
 	bad.Fallbacks = []httpcache.Config{two.Fallbacks[0], fallbackOf("nonsense")}
 	if err := b.svc.Reconfigure(bad); err == nil {
-		t.Error("a fallback without members is taken")
+		t.Error("a fallback without members was accepted")
 	}
 	endGrace()
 	if n := series(); n != 0 {
-		t.Errorf("a fallback that is gone has %d series", n)
+		t.Errorf("the removed fallback has %d series, want 0", n)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// echoes is a fallback that switches to another protocol upon request: it repeats its input.
+// echoes is a fallback that switches to another protocol if requested, and then echoes a line.
 func echoes(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != "echo" {
 		http.Error(w, "not asked to", http.StatusUpgradeRequired)
@@ -30,8 +30,8 @@ func echoes(w http.ResponseWriter, r *http.Request) {
 	_ = rw.Flush()
 }
 
-// TestUpgrade has a client change the protocol with the fallback: on paths that are not
-// memcached's. On others memcached answers in HTTP.
+// TestUpgrade checks that a client can switch protocols with the fallback on paths without a
+// location. On the others the answer from memcached is HTTP.
 func TestUpgrade(t *testing.T) {
 	b := newBacked(t, echoes, Location{Path: "/count", Key: "count"}).listen()
 	b.set("count", "17", 0, 0)
@@ -56,7 +56,7 @@ func TestUpgrade(t *testing.T) {
 		}
 		got := make([]byte, len(body))
 		if _, err := io.ReadFull(in, got); err != nil || string(got) != body {
-			t.Errorf("%s says %q (%v), want %q", path, got, err, body)
+			t.Errorf("%s: got %q, %v; want %q", path, got, err, body)
 		}
 	}
 	f("/live", "101 Switching Protocols", "hello")

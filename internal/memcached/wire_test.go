@@ -36,14 +36,14 @@ func (s *site) listen() (address string) {
 	return server.Addr().String()
 }
 
-// described returns a value that repeats its key throughout.
+// described returns a value that consists of its repeated key.
 func described(k string, size int) string {
 	return `{"` + strings.Repeat(k+" ", size/(len(k)+1)+1) + `":1}`
 }
 
-// No client gets another's value, or a part of it: bodies are not changed before they are
-// written, while the same memory is used for others. Requests are pipelined, on many
-// connections, small and large, plain and wrapped, and some clients disconnect.
+// Clients get exactly the values that they requested: memory is not reused before a body has
+// been written. Requests are pipelined on many connections, for small and large values, plain
+// and wrapped, and some clients disconnect.
 func TestValuesOnTheWire(t *testing.T) {
 	for _, near := range []time.Duration{0, time.Hour} {
 		s := newSite(t, 3, Location{Path: "/{k}", Key: "${path.k}", ContentType: "text/javascript", NearTTL: near, Fallback: None, JSONP: dotted(t, jsonp.Dotted)})
@@ -97,7 +97,7 @@ func TestValuesOnTheWire(t *testing.T) {
 	}
 }
 
-// readAnswer reads an answer, which has to have that body.
+// readAnswer reads an answer and compares its body.
 func readAnswer(in *bufio.Reader, want string) error {
 	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
@@ -109,7 +109,7 @@ func readAnswer(in *bufio.Reader, want string) error {
 		return err
 	}
 	if resp.StatusCode != 200 || string(body) != want {
-		return fmt.Errorf("%d with %d bytes %.60q; want %d %.60q", resp.StatusCode, len(body), body, len(want), want)
+		return fmt.Errorf("got %d with %d bytes %.60q, want %d bytes %.60q", resp.StatusCode, len(body), body, len(want), want)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func readAnswer(in *bufio.Reader, want string) error {
 func leave(address string) {
 	nc, err := net.Dial("tcp", address)
 	if err != nil {
-		return // the other clients detect it
+		return // the other clients report the error
 	}
 	_, _ = io.WriteString(nc, "GET /key4 HTTP/1.1\r\nHost: a\r\n\r\n")
 	_ = nc.Close()
