@@ -76,7 +76,7 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILL
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
 	KASOKU_FLUENT_RECORDS=$(SOAK_RECORDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNothingIsMissingAfterFaults$$' ./fluent
-	KASOKU_MEMCACHED_GETS=$(SOAK_GETS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNeverAnothersValue$$' ./internal/memcached/client
+	KASOKU_MEMCACHED_GETS=$(SOAK_GETS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestValuesAreNotMixed$$' ./internal/memcached/client
 	cd integration && KASOKU_SEED=random go test -count=$(SOAK_CONFIGS) -timeout $(SOAK_TIMEOUT) -run '^TestSameAnswers$$' ./configs
 	cd integration && KASOKU_RESTARTS=$(SOAK_RESTARTS) KASOKU_SEED=random go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestReplicationThroughRestarts$$' ./couch
 	cd integration && KASOKU_SEED=$(SOAK_SEEDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestEmbedded$$' ./differential

@@ -18,8 +18,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// answerer is a server that costs next to nothing: it has one value for all keys.
-func answerer(b testing.TB, meta bool, value []byte) string {
+// startMinimalServer is a server that costs next to nothing: it has one value for all keys.
+func startMinimalServer(b testing.TB, meta bool, value []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -39,8 +39,8 @@ func answerer(b testing.TB, meta bool, value []byte) string {
 	return l.Addr().String()
 }
 
-// binaryAnswerer is answerer for the binary protocol.
-func binaryAnswerer(b testing.TB, value []byte) string {
+// startMinimalBinaryServer is answerer for the binary protocol.
+func startMinimalBinaryServer(b testing.TB, value []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -152,9 +152,9 @@ func TestGetAllocs(t *testing.T) {
 		}
 		x.Release()
 	}
-	f(Text, answerer(t, false, value))
-	f(Meta, answerer(t, true, value))
-	f(Binary, binaryAnswerer(t, value))
+	f(Text, startMinimalServer(t, false, value))
+	f(Meta, startMinimalServer(t, true, value))
+	f(Binary, startMinimalBinaryServer(t, value))
 }
 
 // BenchmarkGet measures a get by one of 64 goroutines. KASOKU_MEMCACHED is the address of a
@@ -166,9 +166,9 @@ func BenchmarkGet(b *testing.B) {
 			address := os.Getenv("KASOKU_MEMCACHED")
 			switch {
 			case address == "" && p == Binary:
-				address = binaryAnswerer(b, value)
+				address = startMinimalBinaryServer(b, value)
 			case address == "":
-				address = answerer(b, p == Meta, value)
+				address = startMinimalServer(b, p == Meta, value)
 			}
 			c := newClient(b, Config{Protocol: p, Connections: 1}, address)
 			prepare(b, c, value)

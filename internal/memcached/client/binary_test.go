@@ -9,16 +9,16 @@ import (
 	"testing/synctest"
 )
 
-// receives returns the step of a script that receives a binary command without extras.
-func receives(opcode byte, opaque uint32, key, value string) string {
+// expectBinary returns the step of a script that receives a binary command without extras.
+func expectBinary(opcode byte, opaque uint32, key, value string) string {
 	b := binary.BigEndian.AppendUint16([]byte{0x80, opcode}, uint16(len(key)))
 	b = binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 0), uint32(len(key)+len(value)))
 	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, opaque), 0)
 	return fmt.Sprintf(">q %q\n", string(b)+key+value)
 }
 
-// sends is the step in which bytes are sent.
-func sends(pieces ...[]byte) string {
+// sendBinary is the step in which bytes are sent.
+func sendBinary(pieces ...[]byte) string {
 	var all []byte
 	for _, p := range pieces {
 		all = append(all, p...)
@@ -29,16 +29,16 @@ func sends(pieces ...[]byte) string {
 var seven = []byte{0, 0, 0, 7}
 
 // binaryHello is the handshake with a server that does not send its settings.
-var binaryHello = receives(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
-	receives(opStat, 2, "settings", "") + sends(reply(opStat, unknown, 2, 0, nil, "", "Unknown command"))
+var binaryHello = expectBinary(opNoop, 1, "", "") + sendBinary(reply(opNoop, 0, 1, 0, nil, "", "")) +
+	expectBinary(opStat, 2, "settings", "") + sendBinary(reply(opStat, unknown, 2, 0, nil, "", "Unknown command"))
 
 // TestOneBinaryGet is TestOneGet for the binary protocol.
 func TestOneBinaryGet(t *testing.T) {
 	f := func(name string, want Result, value string, then ...[]byte) {
 		t.Helper()
-		script := binaryHello + receives(opGetK, 3, "a", "")
+		script := binaryHello + expectBinary(opGetK, 3, "a", "")
 		for _, piece := range then {
-			script += sends(piece)
+			script += sendBinary(piece)
 		}
 		play(t, name, Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, s *scripted) {
 			dials := map[Result]int32{Timeout: 2}[want] // a silent server is tried again at once
@@ -92,34 +92,34 @@ func TestBinaryConnect(t *testing.T) {
 			}
 		})
 	}
-	noop := receives(opNoop, 1, "", "")
+	noop := expectBinary(opNoop, 1, "", "")
 	f("text", nil, Down, "the first question in the binary protocol: memcached: garbled", noop, "< ERROR\\r\\n")
 	f("hung up", nil, Down, "EOF", noop, "end")
-	f("another opaque", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 9, 0, nil, "", "")))
-	f("another opcode", nil, Down, "garbled", noop, sends(reply(opVersion, 0, 1, 0, nil, "", "1.6.18")))
-	f("too many words", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
-	f("more than was requested", nil, Down, "more than", noop, sends(reply(opNoop, 0, 1, 0, nil, "", "")),
-		receives(opStat, 2, "settings", ""), sends(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
-	f("not logged in", nil, Down, `refuses: status 0x20 "Auth failure."`, noop, sends(reply(opNoop, denied, 1, 0, nil, "", "Auth failure.")))
+	f("another opaque", nil, Down, "garbled", noop, sendBinary(reply(opNoop, 0, 9, 0, nil, "", "")))
+	f("another opcode", nil, Down, "garbled", noop, sendBinary(reply(opVersion, 0, 1, 0, nil, "", "1.6.18")))
+	f("too many words", nil, Down, "garbled", noop, sendBinary(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
+	f("more than was requested", nil, Down, "more than", noop, sendBinary(reply(opNoop, 0, 1, 0, nil, "", "")),
+		expectBinary(opStat, 2, "settings", ""), sendBinary(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
+	f("not logged in", nil, Down, `refuses: status 0x20 "Auth failure."`, noop, sendBinary(reply(opNoop, denied, 1, 0, nil, "", "Auth failure.")))
 	ann := &Auth{"ann", "secret"}
-	login := receives(opSASLAuth, 1, "PLAIN", "\x00ann\x00secret")
+	login := expectBinary(opSASLAuth, 1, "PLAIN", "\x00ann\x00secret")
 	f("refused", ann, Down, `the login in the binary protocol: memcached: the server refuses: status 0x20 "Auth failure."`,
-		login, sends(reply(opSASLAuth, denied, 1, 0, nil, "", "Auth failure.")))
-	f("more steps than PLAIN has", ann, Down, "refuses: status 0x21", login, sends(reply(opSASLAuth, 0x21, 1, 0, nil, "", "")))
-	f("no SASL", ann, Down, "refuses: status 0x81", login, sends(reply(opSASLAuth, unknown, 1, 0, nil, "", words[unknown])))
-	f("logged in", ann, Hit, "", login, sends(reply(opSASLAuth, 0, 1, 0, nil, "", "Authenticated")),
-		receives(opNoop, 2, "", ""), sends(reply(opNoop, 0, 2, 0, nil, "", "")),
-		receives(opStat, 3, "settings", ""), sends(reply(opStat, 0, 3, 0, nil, "item_size_max", "1048576"), reply(opStat, 0, 3, 0, nil, "", "")),
-		receives(opGetK, 4, "a", ""), sends(reply(opGetK, 0, 4, 1, seven, "a", "one")))
+		login, sendBinary(reply(opSASLAuth, denied, 1, 0, nil, "", "Auth failure.")))
+	f("more steps than PLAIN has", ann, Down, "refuses: status 0x21", login, sendBinary(reply(opSASLAuth, 0x21, 1, 0, nil, "", "")))
+	f("no SASL", ann, Down, "refuses: status 0x81", login, sendBinary(reply(opSASLAuth, unknown, 1, 0, nil, "", words[unknown])))
+	f("logged in", ann, Hit, "", login, sendBinary(reply(opSASLAuth, 0, 1, 0, nil, "", "Authenticated")),
+		expectBinary(opNoop, 2, "", ""), sendBinary(reply(opNoop, 0, 2, 0, nil, "", "")),
+		expectBinary(opStat, 3, "settings", ""), sendBinary(reply(opStat, 0, 3, 0, nil, "item_size_max", "1048576"), reply(opStat, 0, 3, 0, nil, "", "")),
+		expectBinary(opGetK, 4, "a", ""), sendBinary(reply(opGetK, 0, 4, 1, seven, "a", "one")))
 }
 
 // TestBinarySettings cuts a setting after its name; the following reply takes its place.
 func TestBinarySettings(t *testing.T) {
 	size := reply(opStat, 0, 2, 0, nil, "item_size_max", "2097152")
 	cut := len(size) - len("2097152")
-	script := receives(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
-		receives(opStat, 2, "settings", "") + sends(size[:cut]) + sends(size[cut:], reply(opStat, 0, 2, 0, nil, "", "")) +
-		receives(opGetK, 3, "a", "") + sends(reply(opGetK, 0, 3, 9, seven, "a", "one"))
+	script := expectBinary(opNoop, 1, "", "") + sendBinary(reply(opNoop, 0, 1, 0, nil, "", "")) +
+		expectBinary(opStat, 2, "settings", "") + sendBinary(size[:cut]) + sendBinary(size[cut:], reply(opStat, 0, 2, 0, nil, "", "")) +
+		expectBinary(opGetK, 3, "a", "") + sendBinary(reply(opGetK, 0, 3, 9, seven, "a", "one"))
 	play(t, "cut", Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, _ *scripted) {
 		if r, v := get(c, "a"); r != Hit || v != "one" {
 			t.Errorf("%s %q: %s", r, v, c.State()[0].Trouble)
@@ -134,11 +134,11 @@ func TestBinarySettings(t *testing.T) {
 func TestBinaryFrames(t *testing.T) {
 	hit := func(opaque uint32, key, value string) []byte { return reply(opGetK, 0, opaque, 1, seven, key, value) }
 	deleted := reply(opDelete, 0, 5, 0, nil, "", "")
-	later := receives(opDelete, 3, "d", "") + sends(reply(opDelete, 0, 3, 0, nil, "", ""))
+	later := expectBinary(opDelete, 3, "d", "") + sendBinary(reply(opDelete, 0, 3, 0, nil, "", ""))
 	f := func(name, replies string, want ...string) {
 		t.Helper()
 		batch := strings.Replace(binaryHello, "<q", "after 10ms\n<q", 1)
-		for _, cmd := range []string{receives(opGetK, 3, "a", ""), receives(opGetK, 4, "b", ""), receives(opDelete, 5, "d", "")} {
+		for _, cmd := range []string{expectBinary(opGetK, 3, "a", ""), expectBinary(opGetK, 4, "b", ""), expectBinary(opDelete, 5, "d", "")} {
 			batch += cmd
 		}
 		play(t, name, Config{Protocol: Binary}, []string{batch + replies, binaryHello + later}, func(t *testing.T, c *Client, _ *scripted) {
@@ -162,11 +162,11 @@ func TestBinaryFrames(t *testing.T) {
 			}
 		})
 	}
-	f("in order", sends(hit(3, "a", "one"), hit(4, "b", "two"), deleted), "hit one", "hit two", "stored")
-	f("a reply too many", sends(hit(3, "a", "one"), hit(4, "b", "two"), hit(4, "b", "two")), "hit one", "hit two", "garbled")
-	f("refused delete", sends(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, noMemory, 5, 0, nil, "", "")), "hit one", "hit two", "refused")
-	f("a delete's reply of another kind", sends(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, 3, 5, 0, nil, "", "")), "hit one", "hit two", "garbled")
-	f("a delete that another command's reply is for", sends(hit(3, "a", "one"), hit(4, "b", "two"), reply(opSet, notFound, 5, 0, nil, "", "")),
+	f("in order", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), deleted), "hit one", "hit two", "stored")
+	f("a reply too many", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), hit(4, "b", "two")), "hit one", "hit two", "garbled")
+	f("refused delete", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, noMemory, 5, 0, nil, "", "")), "hit one", "hit two", "refused")
+	f("a delete's reply of another kind", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, 3, 5, 0, nil, "", "")), "hit one", "hit two", "garbled")
+	f("a delete that another command's reply is for", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opSet, notFound, 5, 0, nil, "", "")),
 		"hit one", "hit two", "garbled")
-	f("ended before the last", sends(hit(3, "a", "one"), hit(4, "b", "two"))+"end", "hit one", "hit two", "stored")
+	f("ended before the last", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"))+"end", "hit one", "hit two", "stored")
 }

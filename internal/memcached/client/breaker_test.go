@@ -45,8 +45,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// together makes n gets at once, and checks that all return want after the given time.
-func together(t *testing.T, c *Client, n int, want Result, after time.Duration) {
+// getsInParallel makes n gets at once, and checks that all return want after the given time.
+func getsInParallel(t *testing.T, c *Client, n int, want Result, after time.Duration) {
 	t.Helper()
 	start := time.Now()
 	var wg sync.WaitGroup
@@ -60,16 +60,16 @@ func together(t *testing.T, c *Client, n int, want Result, after time.Duration) 
 	wg.Wait()
 }
 
-// TestFailuresOfMany has many calls wait each time that a connection is refused: that is
+// TestSharedFailure has many calls wait each time that a connection is refused: that is
 // one failure.
-func TestFailuresOfMany(t *testing.T) {
+func TestSharedFailure(t *testing.T) {
 	scripts := []string{"refuse 10ms", "refuse 10ms", "refuse 10ms"}
 	play(t, "refused", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
 		for n := range 3 {
 			if !c.State()[0].Up {
 				t.Errorf("down after %d failures", n)
 			}
-			together(t, c, 5, Down, 10*time.Millisecond)
+			getsInParallel(t, c, 5, Down, 10*time.Millisecond)
 			synctest.Wait()
 		}
 		if c.State()[0].Up {
@@ -78,27 +78,27 @@ func TestFailuresOfMany(t *testing.T) {
 	})
 }
 
-// TestHiccup has a server that is silent for a while: calls during that time time out once,
+// TestShortSilence has a server that is silent for a while: calls during that time time out once,
 // no further call waits, and as soon as the server answers again it is used again.
-func TestHiccup(t *testing.T) {
+func TestShortSilence(t *testing.T) {
 	const a = "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n"
 	ms := time.Millisecond
 	f := func(name string, rest time.Duration, scripts ...string) {
 		t.Helper()
 		scripts = append([]string{hello + a}, scripts...)
 		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
-			together(t, c, 1, Hit, 0)
-			together(t, c, 5, Timeout, 250*ms)
+			getsInParallel(t, c, 1, Hit, 0)
+			getsInParallel(t, c, 5, Timeout, 250*ms)
 			start := time.Now()
 			synctest.Wait()
 			for !c.State()[0].Up {
-				together(t, c, 3, Down, 0)
+				getsInParallel(t, c, 3, Down, 0)
 				time.Sleep(700 * time.Microsecond) // and never just when it is back
 			}
 			if took := time.Since(start); took < rest-rest/20 || took > rest+rest/20+ms {
 				t.Errorf("up %s after the timeout, want %s", took, rest)
 			}
-			together(t, c, 1, Hit, 0)
+			getsInParallel(t, c, 1, Hit, 0)
 			if n := c.servers[0].failures.Load(); n != 0 {
 				t.Errorf("%d failures count after a reply", n)
 			}
@@ -113,22 +113,22 @@ func TestHiccup(t *testing.T) {
 	f("for longer", 2*250*ms+93*ms, "", "", hello+a)
 }
 
-// TestWaitingInVain has a call wait to be written to a connection whose server has stopped
+// TestWaitForBlockedWrite has a call wait to be written to a connection whose server has stopped
 // reading: it waits no longer than the call that is being written.
-func TestWaitingInVain(t *testing.T) {
+func TestWaitForBlockedWrite(t *testing.T) {
 	play(t, "deaf", Config{Protocol: Text}, []string{hello + "after 1s", "hang"}, func(t *testing.T, c *Client, _ *scripted) {
 		var wg sync.WaitGroup
 		for _, want := range []Result{Timeout, Down} {
-			wg.Go(func() { together(t, c, 1, want, 250*time.Millisecond) })
+			wg.Go(func() { getsInParallel(t, c, 1, want, 250*time.Millisecond) })
 			synctest.Wait()
 		}
 		wg.Wait()
 	})
 }
 
-// TestAliveButSilent has a server that accepts connections and then never answers: it is
+// TestSilentServer has a server that accepts connections and then never answers: it is
 // tried less and less.
-func TestAliveButSilent(t *testing.T) {
+func TestSilentServer(t *testing.T) {
 	scripts := strings.Split(strings.Repeat(hello+"|", 50), "|")
 	play(t, "10 seconds", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, _ *scripted) {
 		waited := 0
@@ -163,9 +163,9 @@ func (o outage) DialContext(ctx context.Context, network, address string) (net.C
 	return o.scripted.DialContext(ctx, network, address)
 }
 
-// TestReturn measures after which time a server is found to be back, and how often it was
+// TestTimeToRecover measures after which time a server is found to be back, and how often it was
 // tried meanwhile.
-func TestReturn(t *testing.T) {
+func TestTimeToRecover(t *testing.T) {
 	f := func(away time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestReturn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			together(t, c, 5, Down, 100*time.Millisecond)
+			getsInParallel(t, c, 5, Down, 100*time.Millisecond)
 			time.Sleep(time.Until(o.until))
 			if n := s.dials.Load(); c.State()[0].Up || time.Duration(n) > 6+away/(500*time.Millisecond) {
 				t.Errorf("away for %s: %+v after %d attempts to connect", away, c.State()[0], n)

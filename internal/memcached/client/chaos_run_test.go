@@ -21,10 +21,10 @@ func keyOf(n int) string { return fmt.Sprintf("key:%06d", n) }
 // valueOf returns a value that belongs to one key only: its name repeated.
 func valueOf(key string, n int) string { return strings.Repeat(key+" ", 1+n*n%97) }
 
-// TestNeverAnothersValue fetches values that contain their key, from many goroutines, while
+// TestValuesAreNotMixed fetches values that contain their key, from many goroutines, while
 // replies are cut, spoilt, doubled, lost and mixed, and the server is restarted. A get may
 // fail, but a value must be the right one. KASOKU_MEMCACHED_GETS requires more answers.
-func TestNeverAnothersValue(t *testing.T) {
+func TestValuesAreNotMixed(t *testing.T) {
 	gets := 60_000
 	if n, err := strconv.Atoi(os.Getenv("KASOKU_MEMCACHED_GETS")); err == nil {
 		gets = n
@@ -53,13 +53,13 @@ func TestNeverAnothersValue(t *testing.T) {
 			for r := range count {
 				t.Logf("%s: %d", Result(r), count[r].Load())
 			}
-			for how := range srv.ways() {
-				if srv.chaos.struck[how].Load() == 0 {
+			for how := range srv.corruptions() {
+				if srv.chaos.counts[how].Load() == 0 {
 					t.Errorf("no reply was spoilt in way %d", how)
 				}
 			}
 			srv.chaos.oneIn.Store(0)
-			recovers(t, c)
+			awaitRecovery(t, c)
 		})
 	}
 	for _, connections := range []int{1, 3} {
@@ -93,8 +93,8 @@ func ask(t *testing.T, c *Client, keys, gets int, count *[len(results)]atomic.In
 	}
 }
 
-// recovers wants the client to give a value after the faults are over.
-func recovers(t *testing.T, c *Client) {
+// awaitRecovery wants the client to give a value after the faults are over.
+func awaitRecovery(t *testing.T, c *Client) {
 	x := NewCall()
 	defer x.Release()
 	await.Until(t, func() bool { return c.Get(x, 0, []byte(keyOf(0)), GetOptions{}) == Hit })

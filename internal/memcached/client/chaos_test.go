@@ -14,27 +14,27 @@ type chaos struct {
 	mixed   bool         // values of one line are sent in another order, some twice
 	oneIn   atomic.Int64 // every so manieth reply is spoilt; 0 none
 	replies atomic.Int64
-	struck  [spoilers]atomic.Int64
+	counts  [binaryCorruptions]atomic.Int64
 }
 
-// spoilers is the number of ways to spoil a reply. The first of them are those of text, the
+// binaryCorruptions is the number of ways to spoil a reply. The first of them are those of text, the
 // others only of the binary protocol.
 const (
-	textSpoilers = 9
-	spoilers     = 12
+	textCorruptions   = 9
+	binaryCorruptions = 12
 )
 
-// ways is in how many ways the fake spoils replies.
-func (f *fake) ways() int {
+// corruptions is in how many ways the fake spoils replies.
+func (f *fake) corruptions() int {
 	if f.binary {
-		return spoilers
+		return binaryCorruptions
 	}
-	return textSpoilers
+	return textCorruptions
 }
 
-// strike spoils the contents of the session's buffer from an offset on, each way in turn.
+// maybeCorrupt spoils the contents of the session's buffer from an offset on, each way in turn.
 // false ends the connection.
-func (c *chaos) strike(s *session, from int) bool {
+func (c *chaos) maybeCorrupt(s *session, from int) bool {
 	if c == nil {
 		return true
 	}
@@ -42,17 +42,17 @@ func (c *chaos) strike(s *session, from int) bool {
 	if n == 0 || c.replies.Add(1)%n != 0 {
 		return true
 	}
-	how := int(c.replies.Load()/n) % s.ways()
-	c.struck[how].Add(1)
+	how := int(c.replies.Load()/n) % s.corruptions()
+	c.counts[how].Add(1)
 	reply := bytes.Clone(s.out.Bytes()[from:])
 	s.out.Truncate(from)
 	if s.binary {
-		return c.spoilBinary(s, how, reply)
+		return c.corruptBinary(s, how, reply)
 	}
-	return c.spoil(s, how, reply)
+	return c.corrupt(s, how, reply)
 }
 
-func (c *chaos) spoil(s *session, how int, reply []byte) bool {
+func (c *chaos) corrupt(s *session, how int, reply []byte) bool {
 	switch how {
 	case 0: // the connection ends without a reply
 		s.flush()
@@ -85,10 +85,10 @@ func (c *chaos) spoil(s *session, how int, reply []byte) bool {
 	return true
 }
 
-// spoilBinary is spoil for the binary protocol. Bytes are lost and added only within the
+// corruptBinary is spoil for the binary protocol. Bytes are lost and added only within the
 // head and the key: values have no terminator, so a short one would be detected only in the
 // next reply.
-func (c *chaos) spoilBinary(s *session, how int, reply []byte) bool {
+func (c *chaos) corruptBinary(s *session, how int, reply []byte) bool {
 	size := 24 + int(reply[4]) + int(binary.BigEndian.Uint16(reply[2:]))
 	switch how {
 	case 2: // a byte is missing
@@ -106,7 +106,7 @@ func (c *chaos) spoilBinary(s *session, how int, reply []byte) bool {
 		reply[12+s.random.IntN(4)]++
 		s.out.Write(reply)
 	case 9: // it is sent after the next one
-		s.held = reply
+		s.delayed = reply
 	case 10: // it is longer than anything may be
 		binary.BigEndian.PutUint32(reply[8:], 1<<32-1)
 		s.out.Write(reply)
@@ -114,7 +114,7 @@ func (c *chaos) spoilBinary(s *session, how int, reply []byte) bool {
 		reply[1] = opSet
 		s.out.Write(reply)
 	default:
-		return c.spoil(s, how, reply)
+		return c.corrupt(s, how, reply)
 	}
 	return true
 }

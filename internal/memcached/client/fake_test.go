@@ -127,12 +127,12 @@ func (f *fake) put(key, value string) {
 // session is one connection of a fake.
 type session struct {
 	*fake
-	nc     net.Conn
-	in     *bufio.Reader
-	out    bytes.Buffer
-	random *rand.Rand
-	known  bool   // has logged in
-	held   []byte // a binary reply to send after the next one
+	nc            net.Conn
+	in            *bufio.Reader
+	out           bytes.Buffer
+	random        *rand.Rand
+	authenticated bool   // has logged in
+	delayed       []byte // a binary reply to send after the next one
 }
 
 func (f *fake) serve(nc net.Conn) {
@@ -144,7 +144,7 @@ func (f *fake) serve(nc net.Conn) {
 	}
 	f.conns[nc] = true
 	f.mu.Unlock()
-	s := &session{fake: f, nc: nc, random: rand.New(rand.NewPCG(uint64(f.accepted.Load()), 1)), known: f.auth == ""}
+	s := &session{fake: f, nc: nc, random: rand.New(rand.NewPCG(uint64(f.accepted.Load()), 1)), authenticated: f.auth == ""}
 	s.in = bufio.NewReaderSize(f.chaos.short(nc, s.random), 1<<16)
 	for s.once() {
 		if s.in.Buffered() == 0 && !s.flush() {
@@ -170,11 +170,11 @@ func (s *session) once() bool {
 	words := strings.Split(strings.TrimSuffix(line, "\r\n"), " ")
 	from := s.out.Len()
 	ok := s.execute(words)
-	return s.chaos.strike(s, from) && ok
+	return s.chaos.maybeCorrupt(s, from) && ok
 }
 
 func (s *session) execute(words []string) bool {
-	if !s.known && words[0] != "set" {
+	if !s.authenticated && words[0] != "set" {
 		s.out.WriteString("CLIENT_ERROR unauthenticated\r\n")
 		return true
 	}
@@ -282,8 +282,8 @@ func (s *session) store(words []string) bool {
 	it := &item{value: data[:size], flags: uint32(flags), ttl: ttl, cas: uint64(s.commands.Load()) + 100}
 	old := s.items[words[1]]
 	switch {
-	case !s.known:
-		if s.known = string(it.value) == s.auth; !s.known {
+	case !s.authenticated:
+		if s.authenticated = string(it.value) == s.auth; !s.authenticated {
 			s.out.WriteString("CLIENT_ERROR authentication failure\r\n")
 			return true
 		}

@@ -69,16 +69,16 @@ func (s *session) onceBinary() bool {
 	}
 	from := s.out.Len()
 	ok := s.executeBinary(a)
-	if held := s.held; held != nil {
-		s.held = nil
-		s.out.Write(held)
+	if delayed := s.delayed; delayed != nil {
+		s.delayed = nil
+		s.out.Write(delayed)
 		return ok
 	}
-	return s.chaos.strike(s, from) && ok
+	return s.chaos.maybeCorrupt(s, from) && ok
 }
 
 func (s *session) executeBinary(a *binaryCommand) bool {
-	if !s.known && a.opcode != opSASLAuth && a.opcode != opVersion {
+	if !s.authenticated && a.opcode != opSASLAuth && a.opcode != opVersion {
 		s.respond(a, denied)
 		s.flush()
 		return false
@@ -150,7 +150,7 @@ func (s *session) storeBinary(a *binaryCommand) (status uint16) {
 
 func (s *session) loginBinary(a *binaryCommand) {
 	user, password, _ := strings.Cut(s.auth, " ")
-	if s.known = a.key == "PLAIN" && a.value == fmt.Sprintf("\x00%s\x00%s", user, password); !s.known {
+	if s.authenticated = a.key == "PLAIN" && a.value == fmt.Sprintf("\x00%s\x00%s", user, password); !s.authenticated {
 		s.respond(a, denied)
 		return
 	}

@@ -96,8 +96,8 @@ func TestConnect(t *testing.T) {
 	f("login refused", login, Down, 0, 1, "> set auth 0 0 10\\r\\nann secret\\r\\n\n< CLIENT_ERROR authentication failure\\r\\n")
 }
 
-// TestAgain is about connections that end after they have served.
-func TestAgain(t *testing.T) {
+// TestRetryOnNewConnection is about connections that end after they have served.
+func TestRetryOnNewConnection(t *testing.T) {
 	const a = "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n"
 	const b = "> get b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nEND\\r\\n\n"
 	f := func(name string, want Result, dials int, scripts ...string) {
@@ -214,9 +214,9 @@ func TestClose(t *testing.T) {
 	f("waiting for a reply", hello+"> get a\\r\\n")
 }
 
-// TestUnpunctual calls late after a call's deadline has passed. If that is noticed long
+// TestLate calls late after a call's deadline has passed. If that is noticed long
 // after, the deadline is moved once, until bytes are read.
-func TestUnpunctual(t *testing.T) {
+func TestLate(t *testing.T) {
 	f := func(after time.Duration, want ...bool) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {

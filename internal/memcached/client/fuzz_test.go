@@ -24,19 +24,19 @@ func FuzzReplies(f *testing.F) {
 		if meta {
 			protocol = Meta
 		}
-		c, calls := owed(t, protocol)
-		settle(t, c, calls, replies, cut)
+		c, calls := connWithCalls(t, protocol)
+		deliverReplies(t, c, calls, replies, cut)
 		for _, x := range calls {
 			if x.result == Hit && x.cmd.Op == wire.Get {
-				follows(t, replies, x, meta)
+				checkValue(t, replies, x, meta)
 			}
 		}
 	})
 }
 
-// settle gives the connection replies in two pieces, and then ends it. All calls must be
+// deliverReplies gives the connection replies in two pieces, and then ends it. All calls must be
 // finished.
-func settle(t *testing.T, c *conn, calls []*Call, replies []byte, cut int) {
+func deliverReplies(t *testing.T, c *conn, calls []*Call, replies []byte, cut int) {
 	var fault error
 	cut = min(max(cut, 0), len(replies))
 	for _, piece := range [][]byte{replies[:cut], replies[cut:]} {
@@ -66,8 +66,8 @@ func FuzzBinaryReplies(f *testing.F) {
 	f.Add(append(append(reply(0x0c, 0, 1, 7, flags, "a", ""), reply(0x0c, 0, 3, 7, flags, "b", "two")...), one...), 3)
 	f.Add(append(reply(0x0c, 0x82, 1, 0, nil, "", "Out of memory"), "ERROR\r\n"...), 25)
 	f.Fuzz(func(t *testing.T, replies []byte, cut int) {
-		c, calls := owed(t, Binary)
-		settle(t, c, calls, replies, cut)
+		c, calls := connWithCalls(t, Binary)
+		deliverReplies(t, c, calls, replies, cut)
 		for n, x := range calls {
 			if x.result != Hit || x.cmd.Op != wire.Get {
 				continue
@@ -80,8 +80,8 @@ func FuzzBinaryReplies(f *testing.F) {
 	})
 }
 
-// owed makes a connection that owes replies to gets of a and b, a set, and a get of c.
-func owed(t *testing.T, p Protocol) (*conn, []*Call) {
+// connWithCalls makes a connection that owes replies to gets of a and b, a set, and a get of c.
+func connWithCalls(t *testing.T, p Protocol) (*conn, []*Call) {
 	client, err := New(Config{Servers: []Server{{Address: "server:11211"}}, MaxValue: 1 << 16, Breaker: Breaker{RetryEvery: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func owed(t *testing.T, p Protocol) (*conn, []*Call) {
 	return c, slices.Clone(c.sent)
 }
 
-// follows checks that the value of x follows a line with its key in the replies.
-func follows(t *testing.T, replies []byte, x *Call, meta bool) {
+// checkValue checks that the value of x follows a line with its key in the replies.
+func checkValue(t *testing.T, replies []byte, x *Call, meta bool) {
 	head := "VALUE " + string(x.cmd.Key) + " "
 	if meta {
 		head = "VA "

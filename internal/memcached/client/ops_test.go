@@ -83,8 +83,8 @@ func TestStore(t *testing.T) {
 	f("binary", &fake{binary: true})
 }
 
-// TestTooLargeUnsent checks that a value is not sent if it exceeds the server's setting.
-func TestTooLargeUnsent(t *testing.T) {
+// TestTooLargeIsNotSent checks that a value is not sent if it exceeds the server's setting.
+func TestTooLargeIsNotSent(t *testing.T) {
 	t.Run("meta", func(t *testing.T) { unsent(t, &fake{meta: true}) })
 	t.Run("binary", func(t *testing.T) { unsent(t, &fake{binary: true}) })
 }
@@ -207,7 +207,7 @@ func TestExpires(t *testing.T) {
 
 // TestTransports uses a Unix socket and TLS.
 func TestTransports(t *testing.T) {
-	asks := func(name string, server Server) {
+	wantGet := func(name string, server Server) {
 		t.Helper()
 		c := newClient(t, Config{Servers: []Server{server}})
 		if r, v := get(c, "k"); r != Hit || v != "one" {
@@ -216,7 +216,7 @@ func TestTransports(t *testing.T) {
 	}
 	srv := &fake{meta: true}
 	srv.put("k", "one")
-	asks("Unix", Server{Address: srv.start(t, "unix:"+filepath.Join(t.TempDir(), "s"))})
+	wantGet("Unix", Server{Address: srv.start(t, "unix:"+filepath.Join(t.TempDir(), "s"))})
 
 	certificate, key := certs.SelfSigned(t, 1)
 	pair, err := tls.X509KeyPair(certificate, key)
@@ -228,9 +228,9 @@ func TestTransports(t *testing.T) {
 	srv = &fake{meta: true, tls: &tls.Config{Certificates: []tls.Certificate{pair}}}
 	srv.put("k", "one")
 	address := srv.start(t, "")
-	asks("TLS", Server{Address: address, TLS: &tls.Config{RootCAs: roots}})
+	wantGet("TLS", Server{Address: address, TLS: &tls.Config{RootCAs: roots}})
 	_, port, _ := net.SplitHostPort(address)
-	asks("TLS by name", Server{Address: "127.0.0.1:" + port, TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"}})
+	wantGet("TLS by name", Server{Address: "127.0.0.1:" + port, TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"}})
 	c := newClient(t, Config{Servers: []Server{{Address: address, TLS: &tls.Config{RootCAs: x509.NewCertPool()}}}})
 	if r, _ := get(c, "k"); r != Down || !strings.Contains(c.State()[0].Trouble, "certificate") {
 		t.Errorf("TLS with an unknown authority: %s: %s", r, c.State()[0].Trouble)

@@ -10,7 +10,7 @@ var found int
 
 func BenchmarkFind(b *testing.B) {
 	keys := keys(b)
-	for _, c := range every() {
+	for _, c := range allConfigs() {
 		if c.Hash != "" && c.Name != "modula" {
 			continue
 		}
@@ -31,7 +31,7 @@ func BenchmarkFind(b *testing.B) {
 // BenchmarkFindText measures a hashed namespace and escapes.
 func BenchmarkFindText(b *testing.B) {
 	keys := keys(b)
-	c := every()[0]
+	c := allConfigs()[0]
 	c.Namespace, c.HashNamespace, c.KeyEscape = "testapp::", new(true), "nginx-lower"
 	r := newRing(b, c)
 	b.ReportAllocs()

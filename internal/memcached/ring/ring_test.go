@@ -14,9 +14,9 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// every is a configuration of each distribution and choice of hash, for three
+// allConfigs is a configuration of each distribution and choice of hash, for three
 // servers.
-func every() []Config {
+func allConfigs() []Config {
 	var all []Config
 	for _, name := range Names() {
 		c := Config{Name: name}
@@ -37,12 +37,12 @@ func every() []Config {
 
 func (c Config) test() string { return c.Name + "/" + c.Hash }
 
-// TestEvery holds Explain and FindUp to Find, and each distribution to using
+// TestAllDistributions holds Explain and FindUp to Find, and each distribution to using
 // all of its servers; with other hashes than the default clients themselves
 // may not.
-func TestEvery(t *testing.T) {
+func TestAllDistributions(t *testing.T) {
 	keys := keys(t)
-	for _, c := range every() {
+	for _, c := range allConfigs() {
 		t.Run(c.test(), func(t *testing.T) {
 			r := newRing(t, c)
 			share := make([]int, r.Servers())
@@ -66,7 +66,7 @@ func TestEvery(t *testing.T) {
 // TestOneServer holds that a single server has all keys, whatever its share of
 // the ring.
 func TestOneServer(t *testing.T) {
-	for _, c := range every() {
+	for _, c := range allConfigs() {
 		c.Servers = c.Servers[:1]
 		r := newRing(t, c)
 		for _, key := range []string{"", "a", "b%20c"} {
@@ -85,7 +85,7 @@ func TestFindAllocates(t *testing.T) {
 		return
 	}
 	key := []byte("user 12345::entry%20" + strings.Repeat("x", 200))
-	for _, c := range every() {
+	for _, c := range allConfigs() {
 		bare := newRing(t, c)
 		c.Namespace, c.HashNamespace, c.KeyEscape = "testapp::", new(true), "nginx-upper"
 		if strings.HasPrefix(c.Name, "twemproxy-") {
@@ -132,11 +132,11 @@ func TestNeighbours(t *testing.T) {
 // TestTies looks at servers that are so many that some have the same point:
 // the first of them has it, but the last in spymemcached's ring.
 func TestTies(t *testing.T) {
-	lean, spy := Config{Name: "libmemcached-ketama"}, Config{Name: "spymemcached"}
+	ketama, spy := Config{Name: "libmemcached-ketama"}, Config{Name: "spymemcached"}
 	owners := map[uint32][]int{}
 	for s := range 1000 {
 		label := fmt.Sprintf("10.0.%d.%d:11212", s/250, s%250)
-		lean.Servers = append(lean.Servers, Server{label, 1})
+		ketama.Servers = append(ketama.Servers, Server{label, 1})
 		spy.Servers = append(spy.Servers, Server{label, 1})
 		for i := range 39 {
 			digest := md5.Sum(fmt.Appendf(nil, "%s-%d", label, i))
@@ -146,7 +146,7 @@ func TestTies(t *testing.T) {
 			}
 		}
 	}
-	first, last := newRing(t, lean), newRing(t, spy)
+	first, last := newRing(t, ketama), newRing(t, spy)
 	ties := 0
 	for value, servers := range owners {
 		if len(servers) < 2 {
@@ -239,7 +239,7 @@ func TestPECL(t *testing.T) {
 	}
 	below := Ring{continuum: continuum{points: points}}
 	for b, got := range r.slots {
-		if want := literal(&below, uint32(b)*4194303); int(got) != want {
+		if want := linearSearch(&below, uint32(b)*4194303); int(got) != want {
 			t.Errorf("bucket %d is %d's, not %d's", b, got, want)
 		}
 	}
@@ -427,8 +427,8 @@ func TestRehash(t *testing.T) {
 	}
 }
 
-// TestRefused gives each thing that New refuses, and why.
-func TestRefused(t *testing.T) {
+// TestNewRefuses gives each thing that New refuses, and why.
+func TestNewRefuses(t *testing.T) {
 	f := func(parameters, servers, want string) {
 		t.Helper()
 		c, err := parseConfig(parameters, servers)
@@ -518,7 +518,7 @@ func TestNames(t *testing.T) {
 		}
 		seen[name] = true
 	}
-	if r := newRing(t, every()[0]); r.Name() != Names()[0] {
+	if r := newRing(t, allConfigs()[0]); r.Name() != Names()[0] {
 		t.Errorf("a ring of %s says that it is %s", Names()[0], r.Name())
 	}
 }
@@ -527,7 +527,7 @@ func TestNames(t *testing.T) {
 // checksum to the standard library's.
 func FuzzFind(f *testing.F) {
 	var rings []*Ring
-	for _, c := range every() {
+	for _, c := range allConfigs() {
 		c.Servers[1].Label = "10.0.0.9"
 		if strings.HasPrefix(c.Name, "spy") {
 			continue
@@ -546,14 +546,14 @@ func FuzzFind(f *testing.F) {
 		}
 		for _, r := range rings {
 			h := r.hash.sum(key)
-			if got, want := r.Find(key), literal(r, h); got != want {
+			if got, want := r.Find(key), linearSearch(r, h); got != want {
 				t.Errorf("%s: %q with hash %d is on %d, found on %d", r.name, key, h, want, got)
 			}
 			i := r.continuum.up(hash)
 			if r.method == downward {
 				i = r.continuum.down(hash)
 			}
-			if got, want := int(r.continuum.points[i].server), literal(r, hash); got != want {
+			if got, want := int(r.continuum.points[i].server), linearSearch(r, hash); got != want {
 				t.Errorf("%s: hash %d is %d's, found on %d", r.name, hash, want, got)
 			}
 		}
@@ -563,9 +563,9 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// literal looks at every point of the ring, in no order: going round from h,
+// linearSearch looks at every point of the ring, in no order: going round from h,
 // which is the nearest?
-func literal(r *Ring, h uint32) int {
+func linearSearch(r *Ring, h uint32) int {
 	nearest, server := uint32(0), -1
 	for _, p := range r.continuum.points {
 		away := p.value - h

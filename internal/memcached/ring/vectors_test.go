@@ -170,7 +170,7 @@ func (s *setup) check(t *testing.T, keys [][]byte) (checked int) {
 		if want >= 0 {
 			checked++
 		}
-		if got, ok := s.holds(r, key, want); !ok {
+		if got, ok := s.finds(r, key, want); !ok {
 			if wrong++; wrong <= 3 {
 				t.Errorf("%q is on %d, not on %d", key, want, got)
 			}
@@ -182,9 +182,9 @@ func (s *setup) check(t *testing.T, keys [][]byte) (checked int) {
 	return checked
 }
 
-// holds reports whether r finds key on server want, which is -1 if the client stored
+// finds reports whether r finds key on server want, which is -1 if the client stored
 // nothing.
-func (s *setup) holds(r *Ring, key []byte, want int) (got int, ok bool) {
+func (s *setup) finds(r *Ring, key []byte, want int) (got int, ok bool) {
 	down, failed := s.fields["down"]
 	if failed {
 		got = r.FindUp(key, func(server int) bool { return strconv.Itoa(server) != down })

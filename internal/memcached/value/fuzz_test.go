@@ -20,14 +20,14 @@ func FuzzValue(f *testing.F) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, p uint8, flags uint32, data []byte, most uint32) {
+	f.Fuzz(func(t *testing.T, p uint8, flags uint32, data []byte, limit uint32) {
 		profile := Profile(int(p) % len(names))
 		kept := bytes.Clone(data)
 		v, reason := profile.Inspect(flags, data)
 		if reason != OK {
 			return
 		}
-		bound := int64(most % (4 << 20))
+		bound := int64(limit % (4 << 20))
 		plain, err := v.AppendPlain([]byte("before"), bound)
 		plain, found := bytes.CutPrefix(plain, []byte("before"))
 		if !found || int64(len(plain)) > bound || err != nil && len(plain) > 0 {

@@ -222,17 +222,17 @@ func TestRefused(t *testing.T) {
 
 // Values that only decoding shows to be wrong.
 func TestUndecodable(t *testing.T) {
-	f := func(name string, flags uint32, data string, most int64, want error) {
+	f := func(name string, flags uint32, data string, limit int64, want error) {
 		t.Helper()
 		v, reason := profile(t, name).Inspect(flags, []byte(data))
 		if reason != OK {
 			t.Fatalf("Inspect(%s, %#x): %v", name, flags, reason)
 		}
-		got, err := v.AppendPlain([]byte("before"), most)
+		got, err := v.AppendPlain([]byte("before"), limit)
 		if !errors.Is(err, want) || string(got) != "before" {
 			t.Fatalf("%s, %#x: %q, %v; want %v", name, flags, got, err, want)
 		}
-		if v.Coding == Zlib && most > int64(len(long)) {
+		if v.Coding == Zlib && limit > int64(len(long)) {
 			if _, ok := v.AppendGzip(nil); ok {
 				t.Fatalf("%s, %#x: framed as gzip", name, flags)
 			}
