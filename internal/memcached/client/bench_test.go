@@ -18,7 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// startMinimalServer is a server that costs next to nothing: it has one value for all keys.
+// startMinimalServer starts a server with minimal costs. It has one value for all keys.
 func startMinimalServer(b testing.TB, meta bool, value []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,7 +39,7 @@ func startMinimalServer(b testing.TB, meta bool, value []byte) string {
 	return l.Addr().String()
 }
 
-// startMinimalBinaryServer is answerer for the binary protocol.
+// startMinimalBinaryServer is startMinimalServer for the binary protocol.
 func startMinimalBinaryServer(b testing.TB, value []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,7 +77,7 @@ func answerBinary(nc net.Conn, value []byte) {
 		if command[1] == opGetK {
 			extras, body = 4, 4+len(key)+len(value)
 		} else {
-			key = nil // of settings, which it does not send
+			key = nil // a request for settings, which are not sent
 		}
 		out = append(out, 0x81, command[1], 0, byte(len(key)), byte(extras), 0, 0, 0)
 		out = append(binary.BigEndian.AppendUint32(out, uint32(body)), command[12:16]...)
@@ -133,7 +133,7 @@ func answer(nc net.Conn, meta bool, tail, value []byte) {
 	}
 }
 
-// TestGetAllocs keeps the path of a hit free of allocations.
+// TestGetAllocs checks that a hit allocates nothing.
 func TestGetAllocs(t *testing.T) {
 	value := bytes.Repeat([]byte("v"), 500)
 	f := func(p Protocol, address string) {
@@ -146,9 +146,9 @@ func TestGetAllocs(t *testing.T) {
 			}
 		}
 		get()
-		// The server's goroutine is counted too, so some are allowed that are not ours.
+		// The average is rounded down, so that rare allocations of the server are allowed.
 		if got := testing.AllocsPerRun(2000, get); got > 0 && !race.Enabled {
-			t.Errorf("%s: %v allocations a get", p, got)
+			t.Errorf("%s: a get allocates %v times", p, got)
 		}
 		x.Release()
 	}
@@ -197,7 +197,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// prepare stores the value that is read; a server that always has it refuses.
+// prepare stores the values that are read, in a server outside of this process.
 func prepare(b *testing.B, c *Client, value []byte) {
 	x := NewCall()
 	defer x.Release()
@@ -225,7 +225,7 @@ func gets(b *testing.B, c *Client, g, n int) {
 	}
 }
 
-// cpu is the time that this process has computed.
+// cpu returns the CPU time of this process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

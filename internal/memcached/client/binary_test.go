@@ -17,7 +17,7 @@ func expectBinary(opcode byte, opaque uint32, key, value string) string {
 	return fmt.Sprintf(">q %q\n", string(b)+key+value)
 }
 
-// sendBinary is the step in which bytes are sent.
+// sendBinary returns the step of a script that sends bytes.
 func sendBinary(pieces ...[]byte) string {
 	var all []byte
 	for _, p := range pieces {
@@ -41,11 +41,11 @@ func TestOneBinaryGet(t *testing.T) {
 			script += sendBinary(piece)
 		}
 		play(t, name, Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, s *scripted) {
-			dials := map[Result]int32{Timeout: 2}[want] // a silent server is tried again at once
+			dials := map[Result]int32{Timeout: 2}[want] // a silent server gets a second connection
 			r, got := get(c, "a")
 			synctest.Wait()
 			if r != want || got != value || s.dials.Load() != max(1, dials) {
-				t.Errorf("%s %q, %d connections: %s; want %s %q", r, got, s.dials.Load(), c.State()[0].Trouble, want, value)
+				t.Errorf("got %s %q, %d connections: %s; want %s %q", r, got, s.dials.Load(), c.State()[0].Trouble, want, value)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestOneBinaryGet(t *testing.T) {
 	f("GET, which has no key", Garbled, "", reply(0, 0, 3, 9, seven, "", "one"))
 	f("not stored", Garbled, "", reply(opGetK, 5, 3, 0, nil, "", ""))
 	f("an error", Refused, "", reply(opGetK, noMemory, 3, 0, nil, "", "Out of memory"))
-	f("an error in more words than are read", Garbled, "", reply(opGetK, noMemory, 3, 0, nil, "", strings.Repeat("x", maxText+1)))
+	f("an error text that is too long", Garbled, "", reply(opGetK, noMemory, 3, 0, nil, "", strings.Repeat("x", maxText+1)))
 	f("text", Garbled, "", []byte("ERROR\r\n"))
 	f("a command", Garbled, "", []byte("\x80"))
 	large := reply(opGetK, 0, 3, 9, seven, "a", "")
@@ -75,12 +75,12 @@ func TestOneBinaryGet(t *testing.T) {
 	binary.BigEndian.PutUint32(large[8:], 1<<32-1)
 	f("a value beyond all bounds", Garbled, "", large)
 	binary.BigEndian.PutUint32(large[8:], 4)
-	f("a body shorter than what is in it", Garbled, "", large)
-	f("a value that does not come", Timeout, "", hit[:len(hit)-1])
+	f("a body shorter than its extras and key", Garbled, "", large)
+	f("a value that is not sent", Timeout, "", hit[:len(hit)-1])
 	f("half a head", Timeout, "", hit[:20])
 }
 
-// TestBinaryConnect is about connections in the binary protocol that can't be made.
+// TestBinaryConnect checks handshakes in the binary protocol.
 func TestBinaryConnect(t *testing.T) {
 	f := func(name string, auth *Auth, want Result, trouble string, script ...string) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestBinaryConnect(t *testing.T) {
 		play(t, name, cfg, []string{strings.Join(script, "")}, func(t *testing.T, c *Client, s *scripted) {
 			r, _ := get(c, "a")
 			if got := c.State()[0].Trouble; r != want || !strings.Contains(got, trouble) || s.dials.Load() != 1 {
-				t.Errorf("%s, %d connections: %s; want %s, %s", r, s.dials.Load(), got, want, trouble)
+				t.Errorf("got %s, %d connections: %s; want %s, %s", r, s.dials.Load(), got, want, trouble)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestBinaryConnect(t *testing.T) {
 	f("hung up", nil, Down, "EOF", noop, "end")
 	f("another opaque", nil, Down, "garbled", noop, sendBinary(reply(opNoop, 0, 9, 0, nil, "", "")))
 	f("another opcode", nil, Down, "garbled", noop, sendBinary(reply(opVersion, 0, 1, 0, nil, "", "1.6.18")))
-	f("too many words", nil, Down, "garbled", noop, sendBinary(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
+	f("a text that is too long", nil, Down, "garbled", noop, sendBinary(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
 	f("more than was requested", nil, Down, "more than", noop, sendBinary(reply(opNoop, 0, 1, 0, nil, "", "")),
 		expectBinary(opStat, 2, "settings", ""), sendBinary(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
 	f("not logged in", nil, Down, `refuses: status 0x20 "Auth failure."`, noop, sendBinary(reply(opNoop, denied, 1, 0, nil, "", "Auth failure.")))
@@ -113,7 +113,7 @@ func TestBinaryConnect(t *testing.T) {
 		expectBinary(opGetK, 4, "a", ""), sendBinary(reply(opGetK, 0, 4, 1, seven, "a", "one")))
 }
 
-// TestBinarySettings cuts a setting after its name; the following reply takes its place.
+// TestBinarySettings checks a setting that arrives in two parts.
 func TestBinarySettings(t *testing.T) {
 	size := reply(opStat, 0, 2, 0, nil, "item_size_max", "2097152")
 	cut := len(size) - len("2097152")
@@ -122,15 +122,15 @@ func TestBinarySettings(t *testing.T) {
 		expectBinary(opGetK, 3, "a", "") + sendBinary(reply(opGetK, 0, 3, 9, seven, "a", "one"))
 	play(t, "cut", Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, _ *scripted) {
 		if r, v := get(c, "a"); r != Hit || v != "one" {
-			t.Errorf("%s %q: %s", r, v, c.State()[0].Trouble)
+			t.Errorf("got %s %q: %s", r, v, c.State()[0].Trouble)
 		}
 		if n := c.servers[0].largest.Load(); n != 2<<20 {
-			t.Errorf("the largest item has %d bytes", n)
+			t.Errorf("the largest item has %d bytes, want %d", n, 2<<20)
 		}
 	})
 }
 
-// TestBinaryFrames is about calls that are written together: each reply is for one of them.
+// TestBinaryFrames checks calls that are written together, each with a reply of its own.
 func TestBinaryFrames(t *testing.T) {
 	hit := func(opaque uint32, key, value string) []byte { return reply(opGetK, 0, opaque, 1, seven, key, value) }
 	deleted := reply(opDelete, 0, 5, 0, nil, "", "")
@@ -158,7 +158,7 @@ func TestBinaryFrames(t *testing.T) {
 			})
 			wg.Wait()
 			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%q, want %q", got, want)
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestBinaryFrames(t *testing.T) {
 	f("a reply too many", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), hit(4, "b", "two")), "hit one", "hit two", "garbled")
 	f("refused delete", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, noMemory, 5, 0, nil, "", "")), "hit one", "hit two", "refused")
 	f("a delete's reply of another kind", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, 3, 5, 0, nil, "", "")), "hit one", "hit two", "garbled")
-	f("a delete that another command's reply is for", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opSet, notFound, 5, 0, nil, "", "")),
+	f("a delete that gets another command's reply", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opSet, notFound, 5, 0, nil, "", "")),
 		"hit one", "hit two", "garbled")
 	f("ended before the last", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"))+"end", "hit one", "hit two", "stored")
 }

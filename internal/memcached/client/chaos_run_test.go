@@ -14,16 +14,16 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// keyOf is the n-th key. All have the same length, so that none becomes another one by
-// a byte that is lost.
+// keyOf returns the n-th key. All have the same length, so that a lost byte does not change
+// one into another.
 func keyOf(n int) string { return fmt.Sprintf("key:%06d", n) }
 
 // valueOf returns a value that belongs to one key only: its name repeated.
 func valueOf(key string, n int) string { return strings.Repeat(key+" ", 1+n*n%97) }
 
 // TestValuesAreNotMixed fetches values that contain their key, from many goroutines, while
-// replies are cut, spoilt, doubled, lost and mixed, and the server is restarted. A get may
-// fail, but a value must be the right one. KASOKU_MEMCACHED_GETS requires more answers.
+// replies are cut, corrupted, repeated, lost and reordered, and the server is restarted. A get
+// may fail, but a value must be the right one. KASOKU_MEMCACHED_GETS sets the number of gets.
 func TestValuesAreNotMixed(t *testing.T) {
 	gets := 60_000
 	if n, err := strconv.Atoi(os.Getenv("KASOKU_MEMCACHED_GETS")); err == nil {
@@ -55,7 +55,7 @@ func TestValuesAreNotMixed(t *testing.T) {
 			}
 			for how := range srv.corruptions() {
 				if srv.chaos.counts[how].Load() == 0 {
-					t.Errorf("no reply was spoilt in way %d", how)
+					t.Errorf("corruption %d did not occur", how)
 				}
 			}
 			srv.chaos.oneIn.Store(0)
@@ -69,7 +69,7 @@ func TestValuesAreNotMixed(t *testing.T) {
 	}
 }
 
-// roundTrip gets random keys until so many were answered.
+// ask gets random keys until that many were answered.
 func ask(t *testing.T, c *Client, keys, gets int, count *[len(results)]atomic.Int64) {
 	x := NewCall()
 	defer x.Release()
@@ -82,18 +82,18 @@ func ask(t *testing.T, c *Client, keys, gets int, count *[len(results)]atomic.In
 			t.Errorf("%s: got %.60q", key, x.Value())
 		}
 		if r == Hit && n%2 == 1 {
-			t.Errorf("%s: got %.60q where nothing is", key, x.Value())
+			t.Errorf("%s: got %.60q, want a miss", key, x.Value())
 		}
 		switch r {
 		case Hit, Miss:
 			answered++
-		case Down: // asking on would keep the probe from running
+		case Down: // more gets would delay the probe
 			await.Until(t, func() bool { return c.Up(0) })
 		}
 	}
 }
 
-// awaitRecovery wants the client to give a value after the faults are over.
+// awaitRecovery waits until the client returns a value after the faults have ended.
 func awaitRecovery(t *testing.T, c *Client) {
 	x := NewCall()
 	defer x.Release()

@@ -12,19 +12,19 @@ import (
 type chaos struct {
 	pieces  bool         // reads and writes are short
 	mixed   bool         // values of one line are sent in another order, some twice
-	oneIn   atomic.Int64 // every so manieth reply is spoilt; 0 none
+	oneIn   atomic.Int64 // every oneIn-th reply is corrupted; 0: none
 	replies atomic.Int64
 	counts  [binaryCorruptions]atomic.Int64
 }
 
-// binaryCorruptions is the number of ways to spoil a reply. The first of them are those of text, the
-// others only of the binary protocol.
+// The numbers of ways to corrupt a reply. The ones from textCorruptions on are for the binary
+// protocol only.
 const (
 	textCorruptions   = 9
 	binaryCorruptions = 12
 )
 
-// corruptions is in how many ways the fake spoils replies.
+// corruptions returns the number of ways in which the fake corrupts replies.
 func (f *fake) corruptions() int {
 	if f.binary {
 		return binaryCorruptions
@@ -32,8 +32,8 @@ func (f *fake) corruptions() int {
 	return textCorruptions
 }
 
-// maybeCorrupt spoils the contents of the session's buffer from an offset on, each way in turn.
-// false ends the connection.
+// maybeCorrupt corrupts the reply in the session's buffer from an offset on, if it is its
+// turn, in each way in turn. false ends the connection.
 func (c *chaos) maybeCorrupt(s *session, from int) bool {
 	if c == nil {
 		return true
@@ -64,7 +64,7 @@ func (c *chaos) corrupt(s *session, how int, reply []byte) bool {
 	case 2: // a byte is missing
 		i := s.random.IntN(len(reply))
 		s.out.Write(append(reply[:i:i], reply[i+1:]...))
-	case 3: // there is one too many
+	case 3: // a byte is added
 		i := s.random.IntN(len(reply))
 		s.out.Write(append(append(reply[:i:i], 'x'), reply[i:]...))
 	case 4: // the reply is sent twice
@@ -74,9 +74,9 @@ func (c *chaos) corrupt(s *session, how int, reply []byte) bool {
 	case 6: // another key's value is sent
 		s.out.WriteString("VALUE other 0 5\r\nother\r\n")
 		s.out.Write(reply)
-	case 7: // nothing that was requested is sent
+	case 7: // an error is sent instead
 		s.out.WriteString("SERVER_ERROR out of memory\r\n")
-	case 8: // the CRLF before the end is not one
+	case 8: // the CRLF before the end is damaged
 		if i := bytes.LastIndex(reply[:len(reply)-1], []byte("\r\n")); i >= 0 {
 			reply[i] = ' '
 		}
@@ -85,7 +85,7 @@ func (c *chaos) corrupt(s *session, how int, reply []byte) bool {
 	return true
 }
 
-// corruptBinary is spoil for the binary protocol. Bytes are lost and added only within the
+// corruptBinary is corrupt for the binary protocol. Bytes are lost and added only within the
 // head and the key: values have no terminator, so a short one would be detected only in the
 // next reply.
 func (c *chaos) corruptBinary(s *session, how int, reply []byte) bool {
@@ -94,20 +94,20 @@ func (c *chaos) corruptBinary(s *session, how int, reply []byte) bool {
 	case 2: // a byte is missing
 		i := s.random.IntN(size)
 		s.out.Write(append(reply[:i:i], reply[i+1:]...))
-	case 3: // there is one too many
+	case 3: // a byte is added
 		i := s.random.IntN(size)
 		s.out.Write(append(append(reply[:i:i], 'x'), reply[i:]...))
 	case 6: // another key's value is sent
 		s.out.Write(replaced(reply, 0, "other", "other"))
 		s.out.Write(reply)
-	case 7: // nothing that was requested is sent
+	case 7: // an error is sent instead
 		s.out.Write(replaced(reply, noMemory, "", words[noMemory]))
 	case 8: // it is the reply to another command
 		reply[12+s.random.IntN(4)]++
 		s.out.Write(reply)
 	case 9: // it is sent after the next one
 		s.delayed = reply
-	case 10: // it is longer than anything may be
+	case 10: // its length exceeds all limits
 		binary.BigEndian.PutUint32(reply[8:], 1<<32-1)
 		s.out.Write(reply)
 	case 11: // it is the reply to a command of another kind
@@ -119,7 +119,7 @@ func (c *chaos) corruptBinary(s *session, how int, reply []byte) bool {
 	return true
 }
 
-// replaced is another reply to the same command.
+// replaced returns another reply to the same command.
 func replaced(b []byte, status uint16, key, value string) []byte {
 	var flags []byte
 	if status == 0 {
@@ -152,7 +152,7 @@ func (c *chaos) write(w io.Writer, b []byte, r *rand.Rand) bool {
 	return err == nil
 }
 
-// short makes reads short.
+// short returns a reader whose reads are short.
 func (c *chaos) short(nc io.Reader, r *rand.Rand) io.Reader {
 	if c == nil || !c.pieces {
 		return nc

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// newClient returns a client of the servers at the addresses, with timeouts that are too
-// long to matter.
+// newClient returns a client of the servers at the addresses, with long timeouts.
 func newClient(t testing.TB, cfg Config, addresses ...string) *Client {
 	t.Helper()
 	for _, a := range addresses {
@@ -44,7 +43,7 @@ func TestGet(t *testing.T) {
 				t.Errorf("get none: %s, %q", r, x.Value())
 			}
 			if c.Meta(0) != srv.meta {
-				t.Errorf("speaks meta: %t", c.Meta(0))
+				t.Errorf("the client uses the meta protocol: %t, want %t", c.Meta(0), srv.meta)
 			}
 		})
 	}

@@ -15,8 +15,7 @@ import (
 	"testing"
 )
 
-// fake is a memcached in the test's process. Its replies can be cut into pieces, and
-// faults put into them.
+// fake is a memcached in the test's process. Its replies can be split and corrupted.
 type fake struct {
 	t      testing.TB
 	meta   bool // understands mn, mg and md
@@ -24,7 +23,7 @@ type fake struct {
 	chaos  *chaos
 	// auth is the login that is required; empty: none.
 	auth string
-	// hangUp closes a connection upon an unknown command, without a reply.
+	// hangUp closes a connection after an unknown command, without a reply.
 	hangUp bool
 	tls    *tls.Config // nil plain
 
@@ -306,7 +305,7 @@ func (s *session) store(words []string) bool {
 	return true
 }
 
-// flush writes the replies, in pieces if so wanted.
+// flush writes the replies.
 func (s *session) flush() bool {
 	defer s.out.Reset()
 	return s.chaos.write(s.nc, s.out.Bytes(), s.random)

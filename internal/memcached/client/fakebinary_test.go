@@ -31,7 +31,7 @@ var words = map[uint16]string{
 	noMemory: "Out of memory",
 }
 
-// reply is a binary reply.
+// reply returns a binary reply.
 func reply(opcode byte, status uint16, opaque uint32, cas uint64, extras []byte, key, value string) []byte {
 	b := binary.BigEndian.AppendUint16([]byte{0x81, opcode}, uint16(len(key)))
 	b = append(b, byte(len(extras)), 0)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestOneGet gets the key a on a connection that then follows the script, and checks the
-// result, its time and the number of connections. A silent server is tried again at once.
+// result, its time and the number of connections. A silent server gets a second connection.
 func TestOneGet(t *testing.T) {
 	f := func(name, then string, want Result, value string, after time.Duration, dials int) {
 		t.Helper()
@@ -19,7 +19,7 @@ func TestOneGet(t *testing.T) {
 			r, got := get(c, "a")
 			synctest.Wait()
 			if r != want || got != value || time.Since(start) != after || int(s.dials.Load()) != dials {
-				t.Errorf("%s %q after %s, %d connections; want %s %q after %s, %d", r, got, time.Since(start), int(s.dials.Load()), want, value, after, dials)
+				t.Errorf("got %s %q after %s, %d connections; want %s %q after %s, %d", r, got, time.Since(start), int(s.dials.Load()), want, value, after, dials)
 			}
 		})
 	}
@@ -51,10 +51,10 @@ func TestOneGet(t *testing.T) {
 	f("silence", asked, Timeout, "", 250*ms, 2)
 	f("silence within a reply", asked+"after 100ms\n< VALUE a 0 3\\r\\n\n", Timeout, "", 350*ms, 2)
 	f("a slow reply", asked+"after 200ms\n< VALUE a 0 3\\r\\n\nafter 200ms\n< one\\r\\nEND\\r\\n", Hit, "one", 400*ms, 1)
-	f("a reply that trickles", asked+"after 200ms\n< VALUE a 0 3\\r\\n\nafter 200ms\n< o\nafter 200ms\n< ne\\r\\nEND\\r\\n", Timeout, "", 500*ms, 2)
+	f("a reply in slow pieces", asked+"after 200ms\n< VALUE a 0 3\\r\\n\nafter 200ms\n< o\nafter 200ms\n< ne\\r\\nEND\\r\\n", Timeout, "", 500*ms, 2)
 }
 
-// TestConnect is about connections that can't be made.
+// TestConnect checks connections that can't be made, and handshakes.
 func TestConnect(t *testing.T) {
 	f := func(name string, cfg Config, want Result, after time.Duration, dials int, scripts ...string) {
 		t.Helper()
@@ -63,7 +63,7 @@ func TestConnect(t *testing.T) {
 			r, _ := get(c, "a")
 			synctest.Wait()
 			if r != want || time.Since(start) != after || int(s.dials.Load()) != dials {
-				t.Errorf("%s after %s, %d connections; want %s after %s, %d", r, time.Since(start), int(s.dials.Load()), want, after, dials)
+				t.Errorf("got %s after %s, %d connections; want %s after %s, %d", r, time.Since(start), int(s.dials.Load()), want, after, dials)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestConnect(t *testing.T) {
 		< STAT item_size_max 1048576\r\nEND\r\n`
 	f("refused", Config{Protocol: Text}, Down, 0, 1, "refuse")
 	f("no answer to dialling", Config{Protocol: Text}, Down, 100*ms, 2, "hang")
-	f("no answer to the first question", Config{Protocol: Text}, Down, 250*ms, 2, "")
+	f("no answer to the first command", Config{Protocol: Text}, Down, 250*ms, 2, "")
 	f("garbage", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< 220 smtp\\r\\n")
 	f("no version", Config{Protocol: Text}, Hit, 0, 1, "> version\\r\\n\n< ERROR\\r\\n"+reply)
 	f("more than was requested", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< VERSION 1\\r\\nEND\\r\\n")
@@ -96,7 +96,7 @@ func TestConnect(t *testing.T) {
 	f("login refused", login, Down, 0, 1, "> set auth 0 0 10\\r\\nann secret\\r\\n\n< CLIENT_ERROR authentication failure\\r\\n")
 }
 
-// TestRetryOnNewConnection is about connections that end after they have served.
+// TestRetryOnNewConnection checks connections that end after they have been used.
 func TestRetryOnNewConnection(t *testing.T) {
 	const a = "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n"
 	const b = "> get b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nEND\\r\\n\n"
@@ -104,26 +104,26 @@ func TestRetryOnNewConnection(t *testing.T) {
 		t.Helper()
 		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
 			if r, v := get(c, "a"); r != Hit || v != "one" {
-				t.Errorf("at first: %s %q", r, v)
+				t.Errorf("the first get: got %s %q", r, v)
 			}
 			synctest.Wait()
 			r, v := get(c, "b")
 			synctest.Wait()
 			if r != want || r == Hit && v != "two" || int(s.dials.Load()) != dials {
-				t.Errorf("%s %q, %d connections; want %s, %d", r, v, int(s.dials.Load()), want, dials)
+				t.Errorf("got %s %q, %d connections; want %s, %d", r, v, int(s.dials.Load()), want, dials)
 			}
 		})
 	}
-	f("ended before the question", Hit, 2, hello+a+"end", hello+b)
-	f("ended upon the question", Hit, 2, hello+a+"> get b\\r\\n\nend", hello+b)
+	f("ended before the command", Hit, 2, hello+a+"end", hello+b)
+	f("ended after the command", Hit, 2, hello+a+"> get b\\r\\n\nend", hello+b)
 	f("ended within the reply", Hit, 2, hello+a+"> get b\\r\\n\n< VALUE b 0 3\\r\\nxx\nend", hello+b)
 	f("ended twice", Down, 2, hello+a+"> get b\\r\\n\nend", hello+"> get b\\r\\n\nend")
-	f("ended, and nobody is there", Down, 2, hello+a+"end")
-	f("an unasked reply", Hit, 2, hello+a+"< END\\r\\n\n", hello+b)
+	f("ended, then refused", Down, 2, hello+a+"end")
+	f("an unexpected reply", Hit, 2, hello+a+"< END\\r\\n\n", hello+b)
 	f("silence", Timeout, 2, hello+a+"> get b\\r\\n\n")
 }
 
-// TestDeadlineMoves has a connection that is never idle for long but always in time.
+// TestDeadlineMoves checks that each reply of a busy connection has a timeout of its own.
 func TestDeadlineMoves(t *testing.T) {
 	script := hello + strings.Repeat("> get a\\r\\n\nafter 60ms\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n", 20) + "> get a\\r\\n\n"
 	play(t, "busy", Config{Protocol: Text}, []string{script}, func(t *testing.T, c *Client, s *scripted) {
@@ -134,12 +134,12 @@ func TestDeadlineMoves(t *testing.T) {
 		}
 		start := time.Now()
 		if r, _ := get(c, "a"); r != Timeout || time.Since(start) != 250*time.Millisecond {
-			t.Errorf("%s after %s", r, time.Since(start))
+			t.Errorf("got %s after %s, want a timeout after 250ms", r, time.Since(start))
 		}
 	})
 }
 
-// TestFrames is about several calls that are answered together, or one after the other.
+// TestFrames checks calls that are answered together, or one after the other.
 func TestFrames(t *testing.T) {
 	f := func(name, then string, want ...string) {
 		t.Helper()
@@ -165,7 +165,7 @@ func TestFrames(t *testing.T) {
 			wg.Wait()
 			for n := range want {
 				if got[n] != want[n] {
-					t.Errorf("call %d: %s, want %s", n, got[n], want[n])
+					t.Errorf("call %d: got %s, want %s", n, got[n], want[n])
 				}
 			}
 		})
@@ -174,8 +174,8 @@ func TestFrames(t *testing.T) {
 	const abc = "< VALUE a 0 3\\r\\none\\r\\nVALUE a 0 3\\r\\none\\r\\nVALUE b 0 3\\r\\ntwo\\r\\nEND\\r\\n"
 	f("in order", all+abc+"DELETED\\r\\nVALUE c 0 5\\r\\nthree\\r\\nEND\\r\\n", "hit one", "hit one", "hit two", "stored", "hit three")
 	f("in another order", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE a 0 3\\r\\none\\r\\nVALUE a 0 3\\r\\none\\r\\nEND\\r\\n", "hit one", "hit one", "hit two")
-	f("a key that was asked for twice once", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE a 0 3\\r\\none\\r\\nEND\\r\\n", "hit one", "hit one", "hit two")
-	f("a key that was asked for once twice", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE b 0 3\\r\\nxxx\\r\\nEND\\r\\n", "miss", "miss", "hit two")
+	f("one value for a key that was requested twice", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE a 0 3\\r\\none\\r\\nEND\\r\\n", "hit one", "hit one", "hit two")
+	f("two values for a key that was requested once", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE b 0 3\\r\\nxxx\\r\\nEND\\r\\n", "miss", "miss", "hit two")
 	f("nothing", "> get a a b\\r\\n\n< END\\r\\n", "miss", "miss", "miss")
 	const two = "> get a a b\\r\\ndelete d\\r\\n\n"
 	f("a key of another frame", two+"< VALUE c 0 5\\r\\nthree\\r\\nEND\\r\\n", "garbled", "garbled", "garbled", "stored")
@@ -187,7 +187,7 @@ func TestFrames(t *testing.T) {
 	f("ended between frames", two+abc+"\nend", "hit one", "hit one", "hit two", "stored")
 }
 
-// TestClose ends calls that wait for a connection, for a reply, and later ones.
+// TestClose checks that Close ends calls that wait for a connection or a reply, and later ones.
 func TestClose(t *testing.T) {
 	f := func(name string, scripts ...string) {
 		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
@@ -195,14 +195,14 @@ func TestClose(t *testing.T) {
 			start := time.Now()
 			wg.Go(func() {
 				if r, _ := get(c, "a"); r != Down {
-					t.Errorf("under way: %s", r)
+					t.Errorf("a running call: got %s, want %s", r, Down)
 				}
 			})
 			synctest.Wait()
 			c.Close()
 			wg.Wait()
 			if r, _ := get(c, "a"); r != Down || time.Since(start) != 0 {
-				t.Errorf("later: %s, after %s", r, time.Since(start))
+				t.Errorf("a later call: got %s after %s, want %s at once", r, time.Since(start), Down)
 			}
 			if open := c.State()[0].Connections; open != 0 {
 				t.Errorf("%d connections are open", open)
@@ -214,8 +214,8 @@ func TestClose(t *testing.T) {
 	f("waiting for a reply", hello+"> get a\\r\\n")
 }
 
-// TestLate calls late after a call's deadline has passed. If that is noticed long
-// after, the deadline is moved once, until bytes are read.
+// TestLate checks late after the deadline of a call. If it is called long after that, for
+// example on a loaded machine, the deadline is extended once.
 func TestLate(t *testing.T) {
 	f := func(after time.Duration, want ...bool) {
 		t.Helper()
@@ -228,7 +228,7 @@ func TestLate(t *testing.T) {
 			time.Sleep(after)
 			for i, late := range want {
 				if got := c.late(); got != late {
-					t.Fatalf("after %s, late is %t at look %d", time.Since(client.began), got, i+1)
+					t.Fatalf("after %s call %d of late returned %t, want %t", time.Since(client.began), i+1, got, late)
 				}
 				if !late {
 					_, _ = near.Read(make([]byte, 1)) // until the deadline that was set
@@ -249,14 +249,14 @@ func TestOneMetaGet(t *testing.T) {
 		const hello = "> mn\\r\\n\n< MN\\r\\n\n> stats settings\\r\\n\n< END\\r\\n\n> mg a k f v t c\\r\\n\n"
 		play(t, name, Config{Protocol: Meta}, []string{hello + then}, func(t *testing.T, c *Client, s *scripted) {
 			if r, got := get(c, "a"); r != want || got != value {
-				t.Errorf("%s %q; want %s %q", r, got, want, value)
+				t.Errorf("got %s %q, want %s %q", r, got, want, value)
 			}
 		})
 	}
 	f("hit", `< VA 3 ka f7 t-1 c1\r\none\r\n`, Hit, "one")
 	f("empty hit", `< VA 0 ka f7 t-1 c1\r\n\r\n`, Hit, "")
 	f("stub that was won", `< VA 0 ka f7 t30 c1 W\r\n\r\n`, Miss, "")
-	f("stub that is waited for", `< VA 0 ka f7 t30 c1 Z\r\n\r\n`, Miss, "")
+	f("stub that another client fills", `< VA 0 ka f7 t30 c1 Z\r\n\r\n`, Miss, "")
 	f("miss", `< EN\r\n`, Miss, "")
 	f("miss with its key", `< EN ka\r\n`, Miss, "")
 	f("miss with another key", `< EN kb\r\n`, Garbled, "")
@@ -265,7 +265,7 @@ func TestOneMetaGet(t *testing.T) {
 	f("hit without a value", `< HD ka f7\r\n`, Garbled, "")
 	f("no CRLF after the value", `< VA 3 ka f0 t-1 c1\r\none--EN\r\n`, Garbled, "")
 	f("a reply of text", `< VALUE a 0 3\r\none\r\nEND\r\n`, Garbled, "")
-	f("the end of one", `< END\r\n`, Garbled, "")
-	f("not found, as md says it", `< NF\r\n`, Garbled, "")
+	f("the end of a reply of text", `< END\r\n`, Garbled, "")
+	f("not found, as a reply to md", `< NF\r\n`, Garbled, "")
 	f("an error", `< CLIENT_ERROR bad command line format\r\n`, Refused, "")
 }

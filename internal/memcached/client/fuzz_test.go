@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
 
-// FuzzReplies gives any replies to the calls of a connection, in two pieces. A call that is
-// a hit has a value that followed its own key, and no call is finished twice or lost.
+// FuzzReplies delivers arbitrary replies to the calls of a connection, in two pieces. The value
+// of a hit must follow its key in the replies, and each call must finish once.
 func FuzzReplies(f *testing.F) {
 	f.Add([]byte("VALUE a 0 3\r\none\r\nVALUE b 0 3\r\ntwo\r\nEND\r\nSTORED\r\nEND\r\n"), 20, false)
 	f.Add([]byte("VALUE b 0 3\r\ntwo\r\nVALUE b 0 3\r\ntwo\r\nEND\r\nSERVER_ERROR object too large\r\nVALUE c 0 0\r\n\r\nEND\r\n"), 3, false)
@@ -34,8 +34,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// deliverReplies gives the connection replies in two pieces, and then ends it. All calls must be
-// finished.
+// deliverReplies delivers replies to the connection in two pieces, and then ends it. All calls
+// must finish.
 func deliverReplies(t *testing.T, c *conn, calls []*Call, replies []byte, cut int) {
 	var fault error
 	cut = min(max(cut, 0), len(replies))
@@ -52,13 +52,13 @@ func deliverReplies(t *testing.T, c *conn, calls []*Call, replies []byte, cut in
 	c.fail(append(c.due[c.next:], c.sent...), fault)
 	for _, x := range calls {
 		if !x.waiter.isDone() {
-			t.Fatalf("%q: the call for %s is lost", replies, x.cmd.Key)
+			t.Fatalf("%q: the call for %s has not finished", replies, x.cmd.Key)
 		}
 	}
 }
 
-// FuzzBinaryReplies is FuzzReplies for the binary protocol: a hit's value follows a head
-// with its own opaque and key.
+// FuzzBinaryReplies is FuzzReplies for the binary protocol: the value of a hit must follow a
+// head with its opaque and key.
 func FuzzBinaryReplies(f *testing.F) {
 	flags := []byte{0, 0, 0, 5}
 	one := reply(0x0c, 0, 1, 7, flags, "a", "one")
@@ -80,7 +80,8 @@ func FuzzBinaryReplies(f *testing.F) {
 	})
 }
 
-// connWithCalls makes a connection that owes replies to gets of a and b, a set, and a get of c.
+// connWithCalls returns a connection that waits for the replies to gets of a and b, a set,
+// and a get of c.
 func connWithCalls(t *testing.T, p Protocol) (*conn, []*Call) {
 	client, err := New(Config{Servers: []Server{{Address: "server:11211"}}, MaxValue: 1 << 16, Breaker: Breaker{RetryEvery: time.Hour}})
 	if err != nil {
@@ -99,7 +100,7 @@ func connWithCalls(t *testing.T, p Protocol) (*conn, []*Call) {
 		}
 		c.sent = append(c.sent, x)
 	}
-	c.encode(c.sent) // which decides the calls that are answered together
+	c.encode(c.sent) // joins the calls that are answered together
 	return c, slices.Clone(c.sent)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestWatch scrapes the series of a client, before and after another one takes its place.
+// TestWatch checks the series of a client, before and after another client replaces it.
 func TestWatch(t *testing.T) {
 	srv, other := &fake{}, &fake{}
 	kept, removed := srv.start(t, ""), other.start(t, "")
@@ -20,7 +20,7 @@ func TestWatch(t *testing.T) {
 		r.Handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
 		for _, s := range series {
 			if strings.Contains(page.Body.String(), s+"\n") != want {
-				t.Errorf("%s: want it there %t", s, want)
+				t.Errorf("%s: exported %t, want %t", s, !want, want)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// stub stores the empty item of a key whose value a client is to create.
+// stub stores the empty item of a key whose value a client has to create.
 func (f *fake) stub(key string) {
 	f.put(key, "")
 	f.items[key].ttl = 30
@@ -31,13 +31,13 @@ func TestStore(t *testing.T) {
 			store := func(key, value string, mode Mode, cas uint64, want StoreResult) {
 				t.Helper()
 				if r := c.Store(x, 0, []byte(key), []byte(value), 7, time.Hour, mode, cas); r != want {
-					t.Errorf("mode %d, %s: %s, want %s", mode, key, r, want)
+					t.Errorf("mode %d, %s: got %s, want %s", mode, key, r, want)
 				}
 			}
 			is := func(key, want string) {
 				t.Helper()
 				if r := c.Get(x, 0, []byte(key), GetOptions{}); r != Hit || string(x.Value()) != want || x.Flags() != 7 {
-					t.Errorf("%s: %s %q, flags %d; want %q", key, r, x.Value(), x.Flags(), want)
+					t.Errorf("%s: got %s %q, flags %d; want %q", key, r, x.Value(), x.Flags(), want)
 				}
 			}
 			store("k", "one", Add, 0, Stored)
@@ -50,7 +50,7 @@ func TestStore(t *testing.T) {
 			store("k", "three", CAS, cas, Stored)
 			is("k", "three")
 			store("none", "three", CAS, cas, NotFound)
-			if srv.binary { // the others get an error
+			if srv.binary { // an error in the other protocols
 				store("k", "four", CAS, 0, Exists)
 			}
 			store("k", strings.Repeat("x", largest+1), Set, 0, TooLarge)
@@ -97,10 +97,10 @@ func unsent(t *testing.T, srv *fake) {
 		t.Helper()
 		before := srv.commands.Load()
 		if r := c.Store(x, 0, []byte("key"), make([]byte, size), 0, 0, Set, 0); r != want {
-			t.Errorf("%d bytes: %s, want %s", size, r, want)
+			t.Errorf("%d bytes: got %s, want %s", size, r, want)
 		}
 		if sent := srv.commands.Load() > before; sent != (want == Stored) {
-			t.Errorf("%d bytes: sent %t", size, sent)
+			t.Errorf("%d bytes: sent %t, want %t", size, sent, want == Stored)
 		}
 	}
 	store(1, Stored)
@@ -129,21 +129,21 @@ func TestRefresh(t *testing.T) {
 	}
 	mark(0, NotFound)
 	srv.put("k", "one")
-	get("for ever", Hit, -1, false, false, false)
+	get("no expiry", Hit, -1, false, false, false)
 	srv.items["k"].ttl = 20
-	get("the first one in the last 30s", Hit, 20*time.Second, true, false, false)
+	get("the first get in the last 30s", Hit, 20*time.Second, true, false, false)
 	cas, known := x.CAS()
 	if !known {
 		t.Error("the CAS number is not known")
 	}
-	get("the second one", Hit, 20*time.Second, false, false, true)
+	get("the second get", Hit, 20*time.Second, false, false, true)
 	mark(cas+1, Exists)
 	mark(cas, Stored)
-	get("the first one after a failed refresh", Hit, time.Minute, true, true, false)
-	get("the second one", Hit, time.Minute, false, true, true)
+	get("the first get after a failed refresh", Hit, time.Minute, true, true, false)
+	get("the second get", Hit, time.Minute, false, true, true)
 	srv.stub("k")
-	get("a stub that is to be filled", Miss, 30*time.Second, true, true, false)
-	get("a stub that somebody fills", Miss, 30*time.Second, false, true, true)
+	get("a stub that this client has to fill", Miss, 30*time.Second, true, true, false)
+	get("a stub that another client fills", Miss, 30*time.Second, false, true, true)
 
 	text := &fake{}
 	text.put("k", "one")
@@ -152,7 +152,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("text: %s", r)
 	}
 	if _, known := x.TTL(); known || x.Won() {
-		t.Error("text tells a TTL")
+		t.Error("the text protocol returned a TTL")
 	}
 	mark(0, Unsupported)
 
@@ -160,7 +160,7 @@ func TestRefresh(t *testing.T) {
 	plain.put("k", "one")
 	c = newClient(t, Config{Protocol: Binary}, plain.start(t, ""))
 	if mark(0, Unsupported); plain.accepted.Load() > 0 {
-		t.Error("a connection was made for what is not supported")
+		t.Error("a connection was made for an unsupported command")
 	}
 	if r := c.Get(x, 0, []byte("k"), GetOptions{Refresh: time.Minute}); r != Hit {
 		t.Errorf("binary: %s", r)
@@ -169,12 +169,12 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("the CAS number is %d, known %t", n, known)
 	}
 	if _, known := x.TTL(); known || x.Won() {
-		t.Error("binary tells a TTL")
+		t.Error("the binary protocol returned a TTL")
 	}
 	mark(0, Unsupported)
 }
 
-// TestMarkStaleOnText has a server that has spoken meta, and no longer does.
+// TestMarkStaleOnText checks a server that has supported the meta protocol and no longer does.
 func TestMarkStaleOnText(t *testing.T) {
 	scripts := []string{"> version\\r\\n\n< VERSION 1\\r\\n"}
 	play(t, "once meta", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
@@ -192,7 +192,7 @@ func TestExpires(t *testing.T) {
 		f := func(ttl time.Duration, want int64) {
 			t.Helper()
 			if got := expiry(ttl); got != want {
-				t.Errorf("%s: %d, want %d", ttl, got, want)
+				t.Errorf("%s: got %d, want %d", ttl, got, want)
 			}
 		}
 		f(0, 0)
@@ -205,7 +205,7 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// TestTransports uses a Unix socket and TLS.
+// TestTransports checks a Unix socket and TLS.
 func TestTransports(t *testing.T) {
 	wantGet := func(name string, server Server) {
 		t.Helper()

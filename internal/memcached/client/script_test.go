@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// scripted dials connections whose other ends follow scripts: the n-th connection the n-th
-// script, and there are no more. A step is
+// scripted dials connections whose other ends follow scripts: the n-th connection follows the
+// n-th script, and further ones are refused. A step is
 //
 //	> bytes   these are received
 //	< bytes   these are sent
@@ -72,11 +72,11 @@ func (s *scripted) play(nc net.Conn, script string) {
 		case ">":
 			got := make([]byte, len(text))
 			if _, err := io.ReadFull(nc, got); err != nil || string(got) != text {
-				s.t.Errorf("came %q (%v), want %q", got, err, text)
+				s.t.Errorf("received %q (%v), want %q", got, err, text)
 			}
 		case "<":
 			if _, err := io.Copy(nc, bytes.NewReader([]byte(text))); err != nil {
-				s.t.Logf("sending %q: %v", text, err) // it has given up on us
+				s.t.Logf("sending %q: %v", text, err) // the client has closed the connection
 			}
 		case "after":
 			d, err := time.ParseDuration(text)
@@ -115,7 +115,7 @@ func play(t *testing.T, name string, cfg Config, scripts []string, f func(t *tes
 	})
 }
 
-// get makes one get.
+// get gets the value of a key.
 func get(c *Client, key string) (Result, string) {
 	x := NewCall()
 	defer x.Release()
