@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzTemplate makes keys from arbitrary templates and requests, and checks that each key to
-// be sent is valid for memcached.
+// FuzzTemplate checks that keys from arbitrary templates and requests are valid for memcached.
 func FuzzTemplate(f *testing.F) {
 	f.Add("/users/{id}", "${arg.a}::${path.id}", "/users/7?a=%0d%0a", "c=1; d", "n:", byte(0))
 	f.Add("/{rest...}", "${path.rest:-x}$$${cookie.c}${header.cookie}${uri}${query:-}", "/a/b?", "c=1", "", byte(7))
@@ -31,19 +30,18 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		if len(wire) > MaxLength || !bytes.HasPrefix(wire, []byte(namespace)) {
-			t.Errorf("key %q of namespace %q", wire, namespace)
+			t.Errorf("the key %q is too long or not in the namespace %q", wire, namespace)
 		}
 		if i := bytes.IndexFunc(wire, func(c rune) bool { return c <= ' ' || c == 0x7f }); i >= 0 {
-			t.Errorf("key %q", wire)
+			t.Errorf("the key %q has a space or a control character", wire)
 		}
 		if len(hashed) == 0 {
-			t.Error("nothing is hashed")
+			t.Error("the hashed text is empty")
 		}
 	})
 }
 
-// FuzzPath matches arbitrary paths with arbitrary patterns: a pattern with its captures in
-// their places is the path that it has matched.
+// FuzzPath checks that a pattern with its captures filled in is the path that it matched.
 func FuzzPath(f *testing.F) {
 	f.Add("/users/{id}/{rest...}", "/users/7/x/y")
 	f.Add("/{a}/b/{c}", "/1/b/2")
@@ -65,14 +63,14 @@ func FuzzPath(f *testing.F) {
 			if s.capture {
 				text = string(c[n])
 				if !(p.rest && n == len(p.names)-1) && (text == "" || strings.Contains(text, "/")) {
-					t.Errorf("%s captures %q of %q", pattern, text, path)
+					t.Errorf("%s captured %q of %q", pattern, text, path)
 				}
 				n++
 			}
 			built += "/" + text
 		}
 		if built != path {
-			t.Errorf("%s matches %q as %q", pattern, path, built)
+			t.Errorf("%s matched %q, but with its captures it is %q", pattern, path, built)
 		}
 	})
 }

@@ -22,7 +22,7 @@ func TestMatch(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s on %s: %s; want %s", pattern, path, got, want)
+			t.Errorf("%s on %s: got %s, want %s", pattern, path, got, want)
 		}
 	}
 	f("/count", "/count", "yes")
@@ -58,7 +58,7 @@ func TestPathMistakes(t *testing.T) {
 		_, err := ParsePath(pattern)
 		var e *Error
 		if !errors.As(err, &e) || e.At != at || !strings.Contains(e.What, what) {
-			t.Errorf("%s: %v; want %q at %d", pattern, err, what, at)
+			t.Errorf("%s: got the error %v, want %q at %d", pattern, err, what, at)
 		}
 	}
 	f("", "begins with a slash", 0)
@@ -104,7 +104,7 @@ func TestBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.Before(q) != want || want && q.Before(p) {
-			t.Errorf("%s before %s: %v, the other way %v", first, second, p.Before(q), q.Before(p))
+			t.Errorf("%s before %s: got %v, reversed %v; want %v", first, second, p.Before(q), q.Before(p), want)
 		}
 	}
 	f("/a/{x}", "/{x}/b", true)

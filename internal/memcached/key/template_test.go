@@ -37,7 +37,7 @@ func TestAppend(t *testing.T) {
 		}
 		k, ok := tm.Append([]byte("before"), request(p, decode, target, fields...))
 		if !strings.HasPrefix(string(k), "before") {
-			t.Errorf("%s: lost what stood before", template)
+			t.Errorf("%s: the text before the key was changed", template)
 		}
 		if !ok {
 			return "none"
@@ -47,7 +47,7 @@ func TestAppend(t *testing.T) {
 	f := func(want, template, target string, fields ...string) {
 		t.Helper()
 		if got := key(false, template, target, fields...); got != want {
-			t.Errorf("%s of %s: %q; want %q", template, target, got, want)
+			t.Errorf("%s of %s: got %q, want %q", template, target, got, want)
 		}
 	}
 	f("100::7", "${arg.user_id}::${arg.entry_id}", "/count?user_id=100&entry_id=7")
@@ -97,7 +97,7 @@ func TestAppend(t *testing.T) {
 	f = func(want, template, target string, fields ...string) {
 		t.Helper()
 		if got := key(true, template, target, fields...); got != want {
-			t.Errorf("decoded %s of %s: %q; want %q", template, target, got, want)
+			t.Errorf("decoded %s of %s: got %q, want %q", template, target, got, want)
 		}
 	}
 	f("a b c\r\n", "${arg.a}", "/?a=a%20b+c%0d%0A")
@@ -121,7 +121,7 @@ func TestTemplateMistakes(t *testing.T) {
 		_, err := Parse(template, p)
 		var e *Error
 		if !errors.As(err, &e) || e.At != at || !strings.Contains(e.What, what) {
-			t.Errorf("%s: %v; want %q at %d", template, err, what, at)
+			t.Errorf("%s: got the error %v, want %q at %d", template, err, what, at)
 		}
 	}
 	f("", "empty", 0)
@@ -157,7 +157,7 @@ func TestWire(t *testing.T) {
 		t.Helper()
 		w, h, got := r.Wire([]byte("before"), []byte(bare))
 		if got != want || got == OK && (string(w) != "before"+wire || string(h) != hashed) {
-			t.Errorf("%v of %.20q: %q, %q, %v; want %q, %q, %v", r, bare, w, h, got, wire, hashed, want)
+			t.Errorf("%v of %.20q: got %q, %q, %v; want %q, %q, %v", r, bare, w, h, got, wire, hashed, want)
 		}
 	}
 	long := func(n int) string { return strings.Repeat("k", n) }
@@ -183,7 +183,7 @@ func TestRulesCheck(t *testing.T) {
 	f := func(r Rules, want Trouble) {
 		t.Helper()
 		if got := r.Check(); got != want {
-			t.Errorf("%v: %v; want %v", r, got, want)
+			t.Errorf("%v: got %v, want %v", r, got, want)
 		}
 	}
 	f(Rules{}, OK)
@@ -197,14 +197,14 @@ func TestRulesCheck(t *testing.T) {
 func TestEscapes(t *testing.T) {
 	for i, name := range Escapes() {
 		if e, ok := ParseEscape(name); !ok || e != Escape(i) || e.String() != name {
-			t.Errorf("%s is %v, %v", name, e, ok)
+			t.Errorf("ParseEscape(%q) = %v, %v", name, e, ok)
 		}
 	}
 	if e, ok := ParseEscape(""); !ok || e != None {
-		t.Errorf("nothing is %v, %v", e, ok)
+		t.Errorf("ParseEscape(\"\") = %v, %v", e, ok)
 	}
 	if _, ok := ParseEscape("nginx"); ok {
-		t.Error("nginx is taken")
+		t.Error("nginx was accepted as an escape")
 	}
 }
 

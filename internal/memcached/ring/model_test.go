@@ -26,18 +26,17 @@ func TestContinuum(t *testing.T) {
 		for _, h := range rapid.SliceOf(value).Draw(t, "hashes") {
 			up := Ring{method: upward, continuum: continuum{points: points}}
 			if got, want := int(c.points[c.up(h)].server), linearSearch(&up, h); got != want {
-				t.Fatalf("up from %d is point %d, not %d", h, got, want)
+				t.Fatalf("up from %d: got point %d, want %d", h, got, want)
 			}
 			down := Ring{method: downward, continuum: continuum{points: points}}
 			if got, want := int(c.points[c.down(h)].server), linearSearch(&down, h); got != want {
-				t.Fatalf("down from %d is point %d, not %d", h, got, want)
+				t.Fatalf("down from %d: got point %d, want %d", h, got, want)
 			}
 		}
 	})
 }
 
-// stable are the distributions that a server's labels alone decide, and that
-// give each as many points however many servers there are.
+// stable returns the distributions in which the points of a server depend on its label only.
 func stable() []Config {
 	return []Config{
 		{Name: "cmf-ketama", Points: 150},
@@ -63,17 +62,17 @@ func TestMinimalMovement(t *testing.T) {
 		for _, key := range rapid.SliceOf(rapid.StringN(1, 60, 250)).Draw(t, "keys") {
 			label := serverOf(t, c, key)
 			if other := serverOf(t, mixed, key); other != label {
-				t.Fatalf("%q is on %s, and in another order on %s", key, label, other)
+				t.Fatalf("%q is on %s, with another order of servers on %s", key, label, other)
 			}
 			left := serverOf(t, fewer, key)
 			if label != c.Servers[n-1].Label && left != label {
-				t.Fatalf("%q went from %s to %s when %s left", key, label, left, c.Servers[n-1].Label)
+				t.Fatalf("%q moved from %s to %s when %s was removed", key, label, left, c.Servers[n-1].Label)
 			}
 		}
 	})
 }
 
-// serverOf is the label of the server that holds key.
+// serverOf returns the label of key's server.
 func serverOf(t *rapid.T, c Config, key string) string {
 	r, err := New(c)
 	if err != nil {
@@ -82,8 +81,8 @@ func serverOf(t *rapid.T, c Config, key string) string {
 	return c.Servers[r.Find([]byte(key))].Label
 }
 
-// TestWeights holds that a server listed with a weight has the slots of one
-// that is listed as often.
+// TestWeights checks that a server with a weight has the same slots as one that is listed that
+// many times.
 func TestWeights(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"crc-buckets", "pecl-standard", "twemproxy-modula"}).Draw(t, "distribution")
@@ -104,13 +103,13 @@ func TestWeights(t *testing.T) {
 		}
 		key := []byte(rapid.String().Draw(t, "key"))
 		if got, want := a.Find(key), owner[b.Find(key)]; got != want {
-			t.Fatalf("%q is on %d, not on %d", key, got, want)
+			t.Fatalf("%q: got server %d, want %d", key, got, want)
 		}
 	})
 }
 
-// TestFractionsOfWhole holds the buckets that are made for fractions to slots
-// where weights are whole after all.
+// TestFractionsOfWhole checks that the buckets for fractional weights equal the slots if the
+// weights are whole.
 func TestFractionsOfWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.IntRange(1, 300), 1, 20).Draw(t, "weights")
@@ -125,14 +124,14 @@ func TestFractionsOfWhole(t *testing.T) {
 		ends := rangeEnds(floats)
 		for b := range want {
 			if got := bucketServer(ends, b, total); got != want[b] {
-				t.Fatalf("bucket %d of %v is %d's, not %d's", b, weights, got, want[b])
+				t.Fatalf("bucket %d of %v: got server %d, want %d", b, weights, got, want[b])
 			}
 		}
 	})
 }
 
-// TestEscapeOfPlain holds that keys without anything to escape are found the
-// same with and without escapes.
+// TestEscapeOfPlain checks that escapes do not change the server of a key that has nothing to
+// escape.
 func TestEscapeOfPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(allConfigs()).Draw(t, "distribution")
@@ -147,12 +146,12 @@ func TestEscapeOfPlain(t *testing.T) {
 		}
 		key := []byte(rapid.StringMatching(`[^\x00- %]*`).Draw(t, "key"))
 		if a, b := raw.Find(key), escaped.Find(key); a != b {
-			t.Fatalf("%q is on %d, and escaped on %d", key, a, b)
+			t.Fatalf("%q is on server %d, with escapes on %d", key, a, b)
 		}
 		key = append(key, ' ')
 		plain := strings.ReplaceAll(string(key), " ", "%20")
 		if a, b := raw.Find([]byte(plain)), escaped.Find(key); a != b {
-			t.Fatalf("%q is on %d, and %q escaped on %d", plain, a, key, b)
+			t.Fatalf("%q is on server %d, and %q with escapes on %d", plain, a, key, b)
 		}
 	})
 }

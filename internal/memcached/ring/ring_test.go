@@ -14,8 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// allConfigs is a configuration of each distribution and choice of hash, for three
-// servers.
+// allConfigs returns a configuration of each distribution and hash, for three servers.
 func allConfigs() []Config {
 	var all []Config
 	for _, name := range Names() {
@@ -37,9 +36,8 @@ func allConfigs() []Config {
 
 func (c Config) test() string { return c.Name + "/" + c.Hash }
 
-// TestAllDistributions holds Explain and FindUp to Find, and each distribution to using
-// all of its servers; with other hashes than the default clients themselves
-// may not.
+// TestAllDistributions compares Explain and FindUp with Find, and checks that each
+// distribution uses all servers. With other hashes than the default, some clients do not.
 func TestAllDistributions(t *testing.T) {
 	keys := keys(t)
 	for _, c := range allConfigs() {
@@ -50,35 +48,34 @@ func TestAllDistributions(t *testing.T) {
 				s := r.Find(key)
 				share[s]++
 				if p := r.Explain(key); p.Server != s {
-					t.Fatalf("%q is on %d, and explained as on %d", key, s, p.Server)
+					t.Fatalf("%q: Find returned %d, Explain %d", key, s, p.Server)
 				}
 				if up := r.FindUp(key, func(int) bool { return true }); up != s {
-					t.Fatalf("%q is on %d, and with all servers up on %d", key, s, up)
+					t.Fatalf("%q: Find returned %d, FindUp with all servers up %d", key, s, up)
 				}
 			}
 			if c.Hash == "" && slices.Min(share) < len(keys)/10 {
-				t.Errorf("shares are %v", share)
+				t.Errorf("the servers have %v keys, want at least a tenth each", share)
 			}
 		})
 	}
 }
 
-// TestOneServer holds that a single server has all keys, whatever its share of
-// the ring.
+// TestOneServer checks that a single server has all keys.
 func TestOneServer(t *testing.T) {
 	for _, c := range allConfigs() {
 		c.Servers = c.Servers[:1]
 		r := newRing(t, c)
 		for _, key := range []string{"", "a", "b%20c"} {
 			if s, p := r.Find([]byte(key)), r.Explain([]byte(key)); s != 0 || p.Server != 0 {
-				t.Errorf("%s: %q is on %d, explained as %d", c.test(), key, s, p.Server)
+				t.Errorf("%s: %q: Find returned %d, Explain %d, want 0", c.test(), key, s, p.Server)
 			}
 		}
 	}
 }
 
-// TestFindAllocates holds look-ups to no allocation, also where the hashed text
-// has to be put together first.
+// TestFindAllocates checks that look-ups allocate nothing, also if the hashed text has to be
+// built.
 func TestFindAllocates(t *testing.T) {
 	if race.Enabled {
 		t.Log("allocations are counted without the race detector")
@@ -112,10 +109,10 @@ func TestNeighbours(t *testing.T) {
 	f := func(h uint32, up, down uint16) {
 		t.Helper()
 		if got := c.points[c.up(h)].server; got != up {
-			t.Errorf("up from %d is server %d, not %d", h, got, up)
+			t.Errorf("up from %d: got server %d, want %d", h, got, up)
 		}
 		if got := c.points[c.down(h)].server; got != down {
-			t.Errorf("down from %d is server %d, not %d", h, got, down)
+			t.Errorf("down from %d: got server %d, want %d", h, got, down)
 		}
 	}
 	f(0, 0, 2)
@@ -129,8 +126,8 @@ func TestNeighbours(t *testing.T) {
 	f(1<<32-1, 0, 2)
 }
 
-// TestTies looks at servers that are so many that some have the same point:
-// the first of them has it, but the last in spymemcached's ring.
+// TestTies checks points that several servers have, among many servers: the first server gets
+// them, in spymemcached's ring the last one.
 func TestTies(t *testing.T) {
 	ketama, spy := Config{Name: "libmemcached-ketama"}, Config{Name: "spymemcached"}
 	owners := map[uint32][]int{}
@@ -154,19 +151,19 @@ func TestTies(t *testing.T) {
 		}
 		ties++
 		if got := int(first.continuum.points[first.continuum.up(value)].server); got != servers[0] {
-			t.Errorf("libmemcached: point %d of %v is %d's", value, servers, got)
+			t.Errorf("libmemcached: point %d of the servers %v: got %d, want the first", value, servers, got)
 		}
 		if got := int(last.continuum.points[last.continuum.up(value)].server); got != servers[len(servers)-1] {
-			t.Errorf("spymemcached: point %d of %v is %d's", value, servers, got)
+			t.Errorf("spymemcached: point %d of the servers %v: got %d, want the last", value, servers, got)
 		}
 	}
 	if ties == 0 {
-		t.Error("there is no tie among these labels")
+		t.Error("no two servers have the same point")
 	}
 }
 
-// TestCMFLegacy holds the ring of old versions to its definition: points are
-// counted, not chained.
+// TestCMFLegacy compares the ring of old versions with its definition: points are counted, not
+// chained.
 func TestCMFLegacy(t *testing.T) {
 	r := newRing(t, Config{Name: "cmf-ketama-legacy", Points: 3, Servers: []Server{{"a:1", 1}, {"unix:/s", 0.5}}})
 	var want []point
@@ -178,32 +175,32 @@ func TestCMFLegacy(t *testing.T) {
 	f(1, "/s\x00\x01\x00\x00\x00")
 	slices.SortFunc(want, func(a, b point) int { return int(int64(a.value) - int64(b.value)) })
 	if got := r.continuum.points; !slices.Equal(got, want) {
-		t.Errorf("points %v, not %v", got, want)
+		t.Errorf("got the points %v, want %v", got, want)
 	}
 }
 
-// TestSpyStyle holds libmemcached's imitation of spymemcached to its labels.
+// TestSpyStyle checks the labels in libmemcached's imitation of spymemcached.
 func TestSpyStyle(t *testing.T) {
 	r := newRing(t, Config{Name: "libmemcached-ketama-spy", Hash: "md5", Servers: []Server{{"a", 1}, {"b:11211", 1}}})
 	if got := len(r.continuum.points); got != 200 {
-		t.Fatalf("%d points", got)
+		t.Fatalf("%d points, want 200", got)
 	}
 	for s, text := range []string{"/a:11211-99", "/b:11211-0"} {
 		digest := md5.Sum([]byte(text))
 		value := binary.LittleEndian.Uint32(digest[:])
 		if p := (point{value, uint16(s)}); !slices.Contains(r.continuum.points, p) {
-			t.Errorf("%s makes no point", text)
+			t.Errorf("%s has no point", text)
 		}
 	}
 }
 
-// TestRepetitions holds rounding to single precision where exact arithmetic
-// gives one more.
+// TestRepetitions checks the rounding to single precision, also for weights for which exact
+// arithmetic results in one more.
 func TestRepetitions(t *testing.T) {
 	f := func(weight, total float32, servers, want int) {
 		t.Helper()
 		if got := repetitions(weight, total, servers); got != want {
-			t.Errorf("%v of %v, %d servers: %d digests, not %d", weight, total, servers, got, want)
+			t.Errorf("%v of %v, %d servers: got %d digests, want %d", weight, total, servers, got, want)
 		}
 	}
 	for _, n := range []int{25, 47, 50, 55, 61, 71, 94, 100} {
@@ -218,8 +215,8 @@ func TestRepetitions(t *testing.T) {
 	f(3, 6, 3, 60)
 }
 
-// TestPECL holds each of the 1024 buckets to the ring below it, with enough
-// points for the buckets' places to matter.
+// TestPECL compares each of the 1024 buckets with the underlying ring, which has many more
+// points than buckets.
 func TestPECL(t *testing.T) {
 	c := Config{Name: "pecl-consistent"}
 	var points []point
@@ -235,17 +232,17 @@ func TestPECL(t *testing.T) {
 	}
 	r := newRing(t, c)
 	if len(r.slots) != 1024 {
-		t.Fatalf("%d buckets", len(r.slots))
+		t.Fatalf("%d buckets, want 1024", len(r.slots))
 	}
 	below := Ring{continuum: continuum{points: points}}
 	for b, got := range r.slots {
 		if want := linearSearch(&below, uint32(b)*4194303); int(got) != want {
-			t.Errorf("bucket %d is %d's, not %d's", b, got, want)
+			t.Errorf("bucket %d: got server %d, want %d", b, got, want)
 		}
 	}
 }
 
-// TestDalliShares holds shares of points to be rounded down.
+// TestDalliShares checks that shares of points are rounded down.
 func TestDalliShares(t *testing.T) {
 	c, err := parseConfig("dalli", "a:1*3 b:1*1 c:1*4 d:1*1 e:1*5")
 	if err != nil {
@@ -256,7 +253,7 @@ func TestDalliShares(t *testing.T) {
 		got[p.server]++
 	}
 	if want := []int{171, 57, 228, 57, 285}; !slices.Equal(got, want) {
-		t.Errorf("points %v, not %v", got, want)
+		t.Errorf("got the points %v, want %v", got, want)
 	}
 }
 
@@ -274,7 +271,7 @@ func TestSpymemcachedWeights(t *testing.T) {
 			got[p.server]++
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: points %v, not %v", servers, got, want)
+			t.Errorf("%s: got the points %v, want %v", servers, got, want)
 		}
 	}
 	f("1.0.0.1:1*1 1.0.0.2:1*1", 160, 160)
@@ -282,12 +279,12 @@ func TestSpymemcachedWeights(t *testing.T) {
 	f("1.0.0.1:1*4 1.0.0.2:1*8 1.0.0.3:1*5 1.0.0.4:1*1 1.0.0.5:1*7", 124, 252, 160, 28, 224)
 }
 
-// TestRendezvousTie gives two servers the same score for every key.
+// TestRendezvousTie checks the choice between two servers with the same score.
 func TestRendezvousTie(t *testing.T) {
 	for _, nodes := range [][]node{{{label: "a"}, {label: "b"}}, {{label: "b"}, {label: "a"}}} {
 		r := Ring{method: rendezvous, servers: 2, nodes: nodes}
 		if got := nodes[r.Find([]byte("k"))].label; got != "b" {
-			t.Errorf("%s won", got)
+			t.Errorf("got server %s, want b", got)
 		}
 	}
 }
@@ -299,17 +296,17 @@ func TestHashEnds(t *testing.T) {
 		n++
 	}
 	if got := fnvMiddleOrOne.sum(fmt.Append(nil, n)); got != 1 {
-		t.Errorf("the middle of FNV-1a of %d is 0, and taken for %d", n, got)
+		t.Errorf("the middle of FNV-1a of %d is 0: got the hash %d, want 1", n, got)
 	}
 	if got := crc15OrOne.sum([]byte("edge::3586")); got != 1 {
-		t.Errorf("a CRC of 0 is taken for %d", got)
+		t.Errorf("a CRC of 0: got the hash %d, want 1", got)
 	}
 	long := []byte(strings.Repeat("k", 257))
 	if a, b := crcHead.sum(long), crcHead.sum(long[:256]); a != b {
-		t.Errorf("the byte behind 256 counts: %d and %d", a, b)
+		t.Errorf("the hash depends on byte 257: %d and %d", a, b)
 	}
 	if crcHead.sum(long) == crcHead.sum(long[:255]) {
-		t.Error("byte 256 does not count")
+		t.Error("the hash does not depend on byte 256")
 	}
 }
 
@@ -322,7 +319,7 @@ func TestFractions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := newRing(t, c).slots; !slices.Equal(got, want) {
-			t.Errorf("%s: buckets %v, not %v", servers, got, want)
+			t.Errorf("%s: got the buckets %v, want %v", servers, got, want)
 		}
 	}
 	f("a*1 b*2", 0, 1, 1)
@@ -340,7 +337,7 @@ func TestText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := newRing(t, c).text.of([]byte(key), nil); string(got) != want {
-			t.Errorf("%s: of %q is hashed %q, not %q", parameters, key, got, want)
+			t.Errorf("%s: the hashed text of %q is %q, want %q", parameters, key, got, want)
 		}
 	}
 	f("crc-buckets", "a b%", "a b%")
@@ -367,7 +364,7 @@ func TestLabels(t *testing.T) {
 	f := func(label func(string) (string, error), given, want string) {
 		t.Helper()
 		if got, err := label(given); err != nil || got != want {
-			t.Errorf("%s is %q (%v), not %q", given, got, err, want)
+			t.Errorf("the label of %s is %q (%v), want %q", given, got, err, want)
 		}
 	}
 	f(cmfLabel, "a:1", "a\x001")
@@ -415,7 +412,7 @@ func TestRehash(t *testing.T) {
 		return false
 	})
 	if none != -1 || !slices.Equal(got, want) {
-		t.Errorf("%d after %v, not -1 after %v", none, got, want)
+		t.Errorf("got %d after the servers %v, want -1 after %v", none, got, want)
 	}
 	c.Rehash = false
 	got = nil
@@ -423,11 +420,11 @@ func TestRehash(t *testing.T) {
 		got = append(got, server)
 		return false
 	}); none != -1 || !slices.Equal(got, want[:1]) {
-		t.Errorf("without rehash: %d after %v", none, got)
+		t.Errorf("without rehash: got %d after the servers %v, want -1 after the first", none, got)
 	}
 }
 
-// TestNewRefuses gives each thing that New refuses, and why.
+// TestNewRefuses checks the errors of New.
 func TestNewRefuses(t *testing.T) {
 	f := func(parameters, servers, want string) {
 		t.Helper()
@@ -436,7 +433,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s for %s: %v, which does not say %q", parameters, servers, err, want)
+			t.Errorf("%s for %s: got the error %v, want %q", parameters, servers, err, want)
 		}
 	}
 	f("ketama", "a*1", `unknown distribution "ketama"; there are cmf-ketama, `)
@@ -475,7 +472,8 @@ func TestNewRefuses(t *testing.T) {
 	f("rendezvous-pymemcache", "a:1*1 a:1*1", "the same on the ring")
 }
 
-// TestMistakesHaveAField checks the fields by which a configuration finds the line.
+// TestMistakesHaveAField checks the field of each error, with which a configuration finds its
+// line.
 func TestMistakesHaveAField(t *testing.T) {
 	f := func(parameters, servers string, field Field, server int) {
 		t.Helper()
@@ -486,7 +484,7 @@ func TestMistakesHaveAField(t *testing.T) {
 		_, err = New(c)
 		m, ok := errors.AsType[*Mistake](err)
 		if !ok || m.Field != field || m.Server != server || m.Distribution != c.Name {
-			t.Errorf("%s for %s: %#v, not field %d of server %d", parameters, servers, err, field, server)
+			t.Errorf("%s for %s: got %#v, want field %d of server %d", parameters, servers, err, field, server)
 		}
 	}
 	f("ketama", "a*1", FieldName, -1)
@@ -501,7 +499,7 @@ func TestMistakesHaveAField(t *testing.T) {
 	f("spymemcached", "127.0.0.1:1*1 b:2*1", FieldLabel, 1)
 }
 
-// TestNames holds the two lists to each other.
+// TestNames checks the lists of distributions and hashes.
 func TestNames(t *testing.T) {
 	if got := Hashes("pecl-consistent"); !slices.Equal(got, []string{"crc32", "fnv"}) {
 		t.Errorf("hashes of pecl-consistent: %v", got)
@@ -519,12 +517,12 @@ func TestNames(t *testing.T) {
 		seen[name] = true
 	}
 	if r := newRing(t, allConfigs()[0]); r.Name() != Names()[0] {
-		t.Errorf("a ring of %s says that it is %s", Names()[0], r.Name())
+		t.Errorf("a ring of %s has the name %s", Names()[0], r.Name())
 	}
 }
 
-// FuzzFind holds look-ups to a search that looks at every point, and the
-// checksum to the standard library's.
+// FuzzFind compares look-ups with a linear search, and the checksum with the standard
+// library's.
 func FuzzFind(f *testing.F) {
 	var rings []*Ring
 	for _, c := range allConfigs() {
@@ -542,29 +540,28 @@ func FuzzFind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key []byte, hash uint32) {
 		before := bytes.Clone(key)
 		if got, want := checksum(key), crc32.ChecksumIEEE(key); got != want {
-			t.Errorf("checksum %08x, not %08x", got, want)
+			t.Errorf("got the checksum %08x, want %08x", got, want)
 		}
 		for _, r := range rings {
 			h := r.hash.sum(key)
 			if got, want := r.Find(key), linearSearch(r, h); got != want {
-				t.Errorf("%s: %q with hash %d is on %d, found on %d", r.name, key, h, want, got)
+				t.Errorf("%s: %q with the hash %d: got server %d, want %d", r.name, key, h, got, want)
 			}
 			i := r.continuum.up(hash)
 			if r.method == downward {
 				i = r.continuum.down(hash)
 			}
 			if got, want := int(r.continuum.points[i].server), linearSearch(r, hash); got != want {
-				t.Errorf("%s: hash %d is %d's, found on %d", r.name, hash, want, got)
+				t.Errorf("%s: hash %d: got server %d, want %d", r.name, hash, got, want)
 			}
 		}
 		if !bytes.Equal(key, before) {
-			t.Errorf("%q became %q", before, key)
+			t.Errorf("the key %q was changed to %q", before, key)
 		}
 	})
 }
 
-// linearSearch looks at every point of the ring, in no order: going round from h,
-// which is the nearest?
+// linearSearch returns the server of the point that is nearest to h in the ring's direction.
 func linearSearch(r *Ring, h uint32) int {
 	nearest, server := uint32(0), -1
 	for _, p := range r.continuum.points {

@@ -44,7 +44,7 @@ func paragraphs(t testing.TB, name string) [][]string {
 	return all
 }
 
-// keys are the keys of all vectors, in order.
+// keys returns the keys of all vectors, in order.
 func keys(t testing.TB) [][]byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/keys.txt")
@@ -63,7 +63,7 @@ type setup struct {
 	name   string
 	config Config
 	fields map[string]string // lines that begin with a word
-	assign string            // the line that is none of them
+	assign string            // the line without a space: the server of each key
 }
 
 func setups(t testing.TB, name string) []setup {
@@ -140,12 +140,12 @@ func newRing(t testing.TB, c Config) *Ring {
 	return r
 }
 
-// TestClients holds every key of every set-up to the server that the client
-// itself chose.
+// TestClients compares the server of every key in every set-up with the choice of the real
+// client.
 func TestClients(t *testing.T) {
 	keys := keys(t)
 	if len(keys) != 2014 {
-		t.Fatalf("there are %d keys", len(keys))
+		t.Fatalf("%d keys, want 2014", len(keys))
 	}
 	checked := 0
 	for _, s := range setups(t, "clients.txt") {
@@ -154,15 +154,15 @@ func TestClients(t *testing.T) {
 		})
 	}
 	if checked != 201939 {
-		t.Errorf("%d assignments were checked", checked)
+		t.Errorf("%d assignments were checked, want 201939", checked)
 	}
 }
 
-// check holds all keys of s to their servers and returns how many there are.
+// check compares the servers of all keys of s, and returns the number of keys that have one.
 func (s *setup) check(t *testing.T, keys [][]byte) (checked int) {
 	r := newRing(t, s.config)
 	if len(s.assign) != len(keys) {
-		t.Fatalf("%d assignments", len(s.assign))
+		t.Fatalf("%d assignments, want %d", len(s.assign), len(keys))
 	}
 	wrong := 0
 	for i, key := range keys {
@@ -172,7 +172,7 @@ func (s *setup) check(t *testing.T, keys [][]byte) (checked int) {
 		}
 		if got, ok := s.finds(r, key, want); !ok {
 			if wrong++; wrong <= 3 {
-				t.Errorf("%q is on %d, not on %d", key, want, got)
+				t.Errorf("%q: got server %d, want %d", key, got, want)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (s *setup) finds(r *Ring, key []byte, want int) (got int, ok bool) {
 func TestHashes(t *testing.T) {
 	lines := paragraphs(t, "hashes.txt")[0]
 	if len(lines) != 88 {
-		t.Fatalf("there are %d lines", len(lines))
+		t.Fatalf("%d lines, want 88", len(lines))
 	}
 	for _, line := range lines {
 		words := strings.SplitN(line, " ", 3)
@@ -217,7 +217,7 @@ func TestHashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strconv.FormatUint(uint64(h.sum([]byte(key))), 10); got != words[1] {
-			t.Errorf("%s of %q is %s, not %s", words[0], key, words[1], got)
+			t.Errorf("%s of %q: got %s, want %s", words[0], key, got, words[1])
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestHashes(t *testing.T) {
 func TestRings(t *testing.T) {
 	all := setups(t, "rings.txt")
 	if len(all) != 11 {
-		t.Fatalf("there are %d rings", len(all))
+		t.Fatalf("%d rings, want 11", len(all))
 	}
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestRings(t *testing.T) {
 			f := func(name, got string) {
 				t.Helper()
 				if got != s.fields[name] {
-					t.Errorf("%s %s, not %s", name, s.fields[name], got)
+					t.Errorf("%s: got %s, want %s", name, got, s.fields[name])
 				}
 			}
 			f("points", fmt.Sprintf("%d crc32 %d", len(points), crc32.ChecksumIEEE(bytes)))

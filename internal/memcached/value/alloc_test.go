@@ -6,8 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// A hit allocates nothing for inspecting any value or reading a plain one. Decoders are
-// taken from pools.
+// Inspecting a value and reading a plain one allocate nothing. Decoders are pooled.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return

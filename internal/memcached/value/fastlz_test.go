@@ -46,7 +46,7 @@ func (b *block) copy(length, distance int) {
 	}
 }
 
-// draw adds an instruction.
+// draw adds a random instruction.
 func (b *block) draw(t *rapid.T) {
 	if len(b.out) == 0 || rapid.Bool().Draw(t, "literals") {
 		b.literals(rapid.SliceOfN(rapid.Byte(), 1, 32).Draw(t, "text"))
@@ -60,8 +60,8 @@ func (b *block) draw(t *rapid.T) {
 	b.copy(length, rapid.IntRange(1, min(len(b.out), farthest)).Draw(t, "distance"))
 }
 
-// Any instructions of a block decode to their result, behind the previous contents of the
-// buffer; a block of another length is an error.
+// The result of a block's instructions is appended to the buffer. A result of another length is
+// an error.
 func TestFastLZ(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := block{level: rapid.IntRange(1, 2).Draw(t, "level")}
@@ -70,11 +70,11 @@ func TestFastLZ(t *testing.T) {
 		}
 		got, err := appendFastLZ([]byte("before"), b.in, len(b.out))
 		if err != nil || !bytes.Equal(got, append([]byte("before"), b.out...)) {
-			t.Fatalf("%d bytes became %d, %v; want %d", len(b.in), len(got), err, len(b.out))
+			t.Fatalf("%d bytes were decoded to %d, %v; want %d", len(b.in), len(got), err, len(b.out))
 		}
 		for _, wrong := range []int{len(b.out) - 1, len(b.out) + 1} {
 			if _, err := appendFastLZ(nil, b.in, wrong); err == nil {
-				t.Fatalf("%d bytes are taken for %d", len(b.out), wrong)
+				t.Fatalf("a block of %d bytes was accepted as one of %d", len(b.out), wrong)
 			}
 		}
 	})
@@ -84,7 +84,7 @@ func TestFastLZRefused(t *testing.T) {
 	f := func(in string, size int) {
 		t.Helper()
 		if got, err := appendFastLZ([]byte("before"), []byte(in), size); err == nil {
-			t.Fatalf("%q is taken for %q", in, got)
+			t.Fatalf("%q was decoded to %q, want an error", in, got)
 		}
 	}
 	f("", 0)

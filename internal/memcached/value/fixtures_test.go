@@ -28,8 +28,8 @@ func shortText() string {
 	return b.String()
 }
 
-// longText is that of php-fastlz2.bin: it has a repetition farther away than level 1
-// can refer, and a run of one pattern.
+// longText is that of php-fastlz2.bin: it has a repetition at a distance that level 1 can't
+// encode, and a run of one pattern.
 func longText() string {
 	var b strings.Builder
 	x := int64(12345)

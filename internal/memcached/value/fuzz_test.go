@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzValue reads items with every profile. None may exceed the limit, and the gzip form
-// must decode to the plain one.
+// FuzzValue reads arbitrary items with every profile. No text may exceed the limit, and the
+// gzip form must decode to the plain text.
 func FuzzValue(f *testing.F) {
 	for _, data := range []string{
 		"", "text", "1", ".5", gzipped(long), zlibbed(long), zstded(long), php(len(long), zlibbed(long)), php(len(long), zstded(long)),
@@ -31,20 +31,21 @@ func FuzzValue(f *testing.F) {
 		plain, err := v.AppendPlain([]byte("before"), bound)
 		plain, found := bytes.CutPrefix(plain, []byte("before"))
 		if !found || int64(len(plain)) > bound || err != nil && len(plain) > 0 {
-			t.Fatalf("%v, %#x: %d bytes for %d, of %d, %v", profile, flags, len(plain), len(data), bound, err)
+			t.Fatalf("%v, %#x: %d bytes from %d with the limit %d, %v", profile, flags, len(plain), len(data), bound, err)
 		}
 		if err == nil && v.Length >= 0 && int64(len(plain)) != v.Length {
-			t.Fatalf("%v, %#x: %d bytes, not %d", profile, flags, len(plain), v.Length)
+			t.Fatalf("%v, %#x: got %d bytes, want %d", profile, flags, len(plain), v.Length)
 		}
 		if err == nil {
 			sameAsGzip(t, &v, plain)
 		}
 		if !bytes.Equal(data, kept) {
-			t.Fatal("the item was written to")
+			t.Fatal("the item was changed")
 		}
 	})
 }
 
+// sameAsGzip checks that the gzip form of v decodes to plain.
 func sameAsGzip(t *testing.T, v *Value, plain []byte) {
 	packed, ok := v.AppendGzip(nil)
 	if ok != (v.Coding == Gzip || v.Coding == Zlib) {
@@ -58,6 +59,6 @@ func sameAsGzip(t *testing.T, v *Value, plain []byte) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
-		t.Fatalf("%v as gzip is %d bytes, %v; not %d", v.Coding, len(got), err, len(plain))
+		t.Fatalf("%v as gzip decodes to %d bytes, %v; want %d", v.Coding, len(got), err, len(plain))
 	}
 }

@@ -56,7 +56,7 @@ func profile(t testing.TB, name string) Profile {
 	return p
 }
 
-// Every profile's values that can be sent, with their coding and the text that is sent.
+// TestServable checks the coding and the text of values that can be sent, in every profile.
 func TestServable(t *testing.T) {
 	f := func(name string, flags uint32, data string, coding Coding, want string) {
 		t.Helper()
@@ -85,7 +85,7 @@ func TestServable(t *testing.T) {
 	f("raw", 0, "x^2 + y^2 = z^2, of which all know", Identity, "x^2 + y^2 = z^2, of which all know")
 	f("raw", 0, "x^2 + y^2", Identity, "x^2 + y^2")
 	f("raw", 0, "x\u0681", Identity, "x\u0681")
-	for at := range 4 { // where the part that is looked at ends within a letter, and where it does not
+	for at := range 4 { // the inspected part ends within a letter, or between two
 		s := "x^2, which is long enough" + strings.Repeat(".", at) + "数字数字"
 		f("raw", 0, s, Identity, s)
 	}
@@ -162,7 +162,7 @@ func TestServable(t *testing.T) {
 	f("spymemcached", 0x800, "bytes", Identity, "bytes")
 }
 
-// Values that Inspect refuses.
+// TestRefused checks values that Inspect refuses.
 func TestRefused(t *testing.T) {
 	f := func(name string, flags uint32, data string, want Reason) {
 		t.Helper()
@@ -220,7 +220,7 @@ func TestRefused(t *testing.T) {
 	f("spymemcached", 0x202, gzipped("1"), Unknown)
 }
 
-// Values that only decoding shows to be wrong.
+// TestUndecodable checks values whose errors are detected only by decoding them.
 func TestUndecodable(t *testing.T) {
 	f := func(name string, flags uint32, data string, limit int64, want error) {
 		t.Helper()
@@ -271,14 +271,14 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// A value that Inspect has not seen may be cut anywhere.
+// A value that was cut anywhere and was not inspected is an error, or empty.
 func TestCutAnywhere(t *testing.T) {
 	f := func(coding Coding, packed string) {
 		t.Helper()
 		for n := range len(packed) {
 			v := Value{Body: []byte(packed[:n]), Coding: coding, Length: -1}
 			if got, err := v.AppendPlain(nil, limit); err == nil && len(got) > 0 {
-				t.Fatalf("%v: %d of %d bytes are taken for %q", coding, n, len(packed), got)
+				t.Fatalf("%v: %d of %d bytes were decoded to %q, want an error", coding, n, len(packed), got)
 			}
 			if _, ok := v.AppendGzip(nil); ok && coding != Gzip {
 				t.Fatalf("%v: %d of %d bytes are framed as gzip", coding, n, len(packed))
@@ -291,7 +291,7 @@ func TestCutAnywhere(t *testing.T) {
 	f(FastLZ, stored(t, "php-fastlz1.bin")[phpPrefix:])
 }
 
-// A value that becomes far more than it is has been made to.
+// An excessive expansion is an error.
 func TestRatio(t *testing.T) {
 	f := func(text string, want error) {
 		t.Helper()
@@ -302,10 +302,10 @@ func TestRatio(t *testing.T) {
 				t.Fatal(reason)
 			}
 			if _, err := v.AppendPlain(nil, limit); !errors.Is(err, want) {
-				t.Errorf("%v: %d bytes for %d: %v, want %v", v.Coding, size, len(packed), err, want)
+				t.Errorf("%v: %d bytes from %d: got %v, want %v", v.Coding, size, len(packed), err, want)
 			}
 			if _, ok := v.AppendGzip(nil); v.Coding == Zlib && ok != (want == nil) {
-				t.Errorf("zlib: %d bytes for %d: framed as gzip: %v", size, len(packed), ok)
+				t.Errorf("zlib: %d bytes from %d: framed as gzip: %v", size, len(packed), ok)
 			}
 		}
 	}
@@ -328,7 +328,7 @@ func TestAppendGzip(t *testing.T) {
 		}
 		got, ok := v.AppendGzip([]byte("before"))
 		if ok != want {
-			t.Fatalf("%s, %#x: %v", name, flags, ok)
+			t.Fatalf("%s, %#x: has a gzip form: %v, want %v", name, flags, ok, want)
 		}
 		if !ok {
 			if string(got) != "before" {
@@ -359,10 +359,10 @@ func TestProfiles(t *testing.T) {
 	for _, name := range Profiles() {
 		p := profile(t, name)
 		if !slices.Contains(names[p], name) {
-			t.Errorf("%s is %v", name, p)
+			t.Errorf("Parse(%q) = %v", name, p)
 		}
 		if v, reason := p.Inspect(p.Flags(), []byte("text")); reason != OK || string(v.Body) != "text" {
-			t.Errorf("%s does not read what it writes: %v", name, reason)
+			t.Errorf("%s can't read a value with its own flags: %v", name, reason)
 		}
 	}
 	if len(names) != len(layouts) {
@@ -376,10 +376,10 @@ func TestProfiles(t *testing.T) {
 func TestReasons(t *testing.T) {
 	for r, want := range []string{"ok", "serialised", "corrupt", "too-large", "unknown-flags"} {
 		if got := Reason(r).String(); got != want {
-			t.Errorf("%d is %q", r, got)
+			t.Errorf("Reason(%d) is %q, want %q", r, got, want)
 		}
 	}
 	if ReasonOf(nil) != OK || ReasonOf(ErrCorrupt) != Corrupt || ReasonOf(ErrTooLarge) != TooLarge {
-		t.Error("errors have other reasons")
+		t.Error("ReasonOf returned another reason")
 	}
 }

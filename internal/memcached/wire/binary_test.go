@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// frame is a binary command or reply with a magic, opcode, status or bucket, opaque and CAS
-// number, extras, key and value.
+// frame returns a binary command or reply. In a command, status is the bucket.
 func frame(magic, opcode byte, status uint16, opaque uint32, cas uint64, extras, key, value string) string {
 	b := binary.BigEndian.AppendUint16([]byte{magic, opcode}, uint16(len(key)))
 	b = append(b, byte(len(extras)), 0)
@@ -30,7 +29,7 @@ func TestBinary(t *testing.T) {
 			c.Key = []byte("some:key")
 		}
 		if err := w.Binary(&c, 0x01020304); err != nil || string(w.Bytes()) != want {
-			t.Errorf("%q (%v), want\n%q", w.Bytes(), err, want)
+			t.Errorf("got %q (%v), want\n%q", w.Bytes(), err, want)
 		}
 		before := string(w.Bytes())
 		for _, key := range []string{"", "a\r\nflush_all", "a b", strings.Repeat("k", 251)} {
@@ -63,7 +62,7 @@ func TestBinaryFails(t *testing.T) {
 		var w Writer
 		c.Key = []byte("k")
 		if err := w.Binary(&c, 1); !errors.Is(err, want) || len(w.buf) != 0 {
-			t.Errorf("%d: %v, %q", c.Op, err, w.Bytes())
+			t.Errorf("%d: got %v and wrote %q, want %v", c.Op, err, w.Bytes(), want)
 		}
 	}
 	f(Command{Op: MetaGet}, errOp)
@@ -87,7 +86,7 @@ func TestParseBinary(t *testing.T) {
 		want.opcode, want.Status, want.Opaque, want.CAS, want.HasCAS = opcode, status, 9, 7, true
 		want.Key, want.Size = []byte(key), int64(len(value))
 		if err != nil || !got.ParseBinary(head) || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-			t.Errorf("%d, %d is %v\n%+v, want\n%+v", opcode, status, err, got, want)
+			t.Errorf("%d, %d: got %v,\n%+v, want\n%+v", opcode, status, err, got, want)
 		}
 	}
 	const get, set, add, del, noop, version, stat, login = 0x0c, 1, 2, 4, 0x0a, 0x0b, 0x10, 0x21
@@ -123,7 +122,7 @@ func TestParseBinaryFails(t *testing.T) {
 		t.Helper()
 		var got Reply
 		if got.ParseBinary([]byte(head)) {
-			t.Errorf("%q is %+v", head, got)
+			t.Errorf("%q was parsed as %+v, want an error", head, got)
 		}
 	}
 	good := frame(0x81, 0x0c, 0, 1, 1, "\x00\x00\x00\x05", "key", "")
@@ -191,7 +190,7 @@ func TestHead(t *testing.T) {
 		for _, piece := range []int{1, 2, 3, 5, 7, 23, 24, 25, 31, 4000, 100_000} {
 			got, err := replies([]byte(in), func() int { return piece })
 			if fmt.Sprintf("%.99q", got) != fmt.Sprintf("%.99q", want) || !errors.Is(err, fault) {
-				t.Errorf("%.60q in pieces of %d: %.99q, %v", in, piece, got, err)
+				t.Errorf("%.60q in pieces of %d: got %.99q, %v; want %.99q, %v", in, piece, got, err, want, fault)
 			}
 		}
 	}
@@ -211,30 +210,30 @@ func TestHead(t *testing.T) {
 	f(hit[:8]+"\xff\xff\xff\xff"+hit[12:], ErrGarbled)                     // 4 GiB
 }
 
-// TestBodyDirectly reads a large body into its own memory, and the following bytes into the
-// buffer.
+// TestBodyDirectly checks that a large body is read into the given memory, and the following
+// bytes into the buffer.
 func TestBodyDirectly(t *testing.T) {
 	d := NewReader(0)
 	memory := make([]byte, 0, 100_000)
 	d.BeginBody(memory, 100_000)
 	room := d.Room()
 	if len(room) != 100_000 || &room[0] != &memory[:1][0] {
-		t.Fatalf("there is room for %d bytes, elsewhere", len(room))
+		t.Fatalf("Room has %d bytes, or is not the given memory", len(room))
 	}
 	d.Filled(copy(room, bytes.Repeat([]byte("x"), 100_000)))
 	value, whole, err := d.Data()
 	if !whole || err != nil || len(value) != 100_000 || &value[0] != &memory[:1][0] {
 		t.Errorf("%d bytes, whole %t, %v", len(value), whole, err)
 	}
-	d.Begin(memory, 3) // which is one with CRLF again
+	d.Begin(memory, 3) // a value that CRLF follows
 	d.Filled(copy(d.Room(), "abc"))
 	if _, whole, err := d.Data(); whole || err != nil {
 		t.Errorf("whole %t without CRLF, %v", whole, err)
 	}
 }
 
-// FuzzBinaryCommands writes any two commands and parses them as a server does, which must
-// find these two and no others.
+// FuzzBinaryCommands writes two arbitrary commands and parses them as a server does: the result
+// must be these commands.
 func FuzzBinaryCommands(f *testing.F) {
 	f.Add([]byte("a"), []byte("b"), []byte("value"), uint8(2), uint8(0))
 	f.Add([]byte("a\x80\x01"), []byte("b c"), []byte("\x80\x08"), uint8(3), uint8(5))
@@ -267,7 +266,7 @@ func FuzzBinaryCommands(f *testing.F) {
 		for in := w.Bytes(); len(in) > 0; {
 			key, extras, size := lengths(in)
 			if in[0] != 0x80 || len(in) < headSize+size {
-				t.Fatalf("%q is no command", in)
+				t.Fatalf("%q is not a command", in)
 			}
 			body := in[headSize+extras : headSize+size]
 			got = append(got, fmt.Sprintf("%d %d %q %q", in[1], binary.BigEndian.Uint32(in[12:]), body[:key], body[key:]))
@@ -279,8 +278,8 @@ func FuzzBinaryCommands(f *testing.F) {
 	})
 }
 
-// FuzzBinaryReader reads any stream in any pieces: the pieces make no difference, and the
-// bytes read are those of the stream.
+// FuzzBinaryReader reads arbitrary streams in arbitrary pieces: the result must not depend on
+// the pieces, and must be the beginning of the stream.
 func FuzzBinaryReader(f *testing.F) {
 	hit := frame(0x81, 0x0c, 0, 1, 1, "\x00\x00\x00\x05", "key", "value")
 	f.Add([]byte(hit+hit+frame(0x81, 0x0c, 1, 2, 0, "", "other", "")), uint64(1))
@@ -292,7 +291,7 @@ func FuzzBinaryReader(f *testing.F) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		pieces, err := replies(b, func() int { return 1 + random.IntN(9) })
 		if fmt.Sprintf("%q", whole) != fmt.Sprintf("%q", pieces) || !errors.Is(err, fault) {
-			t.Errorf("%q gives\n%q, %v, in pieces\n%q, %v", b, whole, fault, pieces, err)
+			t.Errorf("%q is read as\n%q, %v, in pieces as\n%q, %v", b, whole, fault, pieces, err)
 		}
 		if !bytes.HasPrefix(b, []byte(strings.Join(whole, ""))) {
 			t.Errorf("%q is read as %q", b, whole)

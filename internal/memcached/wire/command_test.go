@@ -12,7 +12,7 @@ func TestCheckKey(t *testing.T) {
 	f := func(key string, ok bool) {
 		t.Helper()
 		if err := CheckKey([]byte(key)); (err == nil) != ok {
-			t.Errorf("%q: %v", key, err)
+			t.Errorf("%q: got the error %v, want success: %v", key, err, ok)
 		}
 	}
 	f("a", true)
@@ -36,9 +36,9 @@ func TestCommand(t *testing.T) {
 		var w Writer
 		c.Key = []byte("some:key")
 		if err := w.Command(&c); err != nil || string(w.Bytes()) != newlines.Replace(want) {
-			t.Errorf("%q (%v), want %q", w.Bytes(), err, want)
+			t.Errorf("got %q (%v), want %q", w.Bytes(), err, want)
 		}
-		// An invalid key leaves no trace, except in commands without a key.
+		// A command with an invalid key is not written. Some commands have no key.
 		c.Key = []byte("a\r\nflush_all")
 		before := string(w.Bytes())
 		if err := w.Command(&c); c.Op < Probe && (!errors.Is(err, ErrKey) || string(w.Bytes()) != before) {
@@ -59,25 +59,25 @@ func TestCommand(t *testing.T) {
 	f(Command{Op: Settings}, `stats settings\r\n`)
 	var w Writer
 	if err := w.Command(&Command{Op: 200}); err == nil {
-		t.Error("there is a command 200")
+		t.Error("an unknown command was written")
 	}
 }
 
 var newlines = strings.NewReplacer(`\r`, "\r", `\n`, "\n")
 
-// TestLines joins keys to lines.
+// TestLines checks which gets are joined on one line.
 func TestLines(t *testing.T) {
 	var w Writer
 	get := func(key string, wantOpens bool, wantErr error) {
 		t.Helper()
 		if opens, err := w.Get([]byte(key)); opens != wantOpens || !errors.Is(err, wantErr) {
-			t.Errorf("%q: opens %t, %v", key, opens, err)
+			t.Errorf("%q: got opens %t, %v; want %t, %v", key, opens, err, wantOpens, wantErr)
 		}
 	}
 	want := func(text string) {
 		t.Helper()
 		if string(w.Bytes()) != text {
-			t.Errorf("%q, want %q", w.Bytes(), text)
+			t.Errorf("got %q, want %q", w.Bytes(), text)
 		}
 		w.Reset()
 	}
@@ -101,12 +101,12 @@ func TestLines(t *testing.T) {
 	w.buf = make([]byte, maxKept+1)
 	w.Reset()
 	if cap(w.buf) != 0 {
-		t.Errorf("a buffer of %d bytes is kept", cap(w.buf))
+		t.Errorf("a buffer of %d bytes is kept, want it dropped", cap(w.buf))
 	}
 }
 
-// FuzzCommands writes commands with any key and value and parses them as a server does,
-// which must find these and no others.
+// FuzzCommands writes commands with arbitrary keys and values and parses them as a server does:
+// the result must be these commands.
 func FuzzCommands(f *testing.F) {
 	f.Add([]byte("a"), []byte("b"), []byte("value"), uint8(2), uint8(0))
 	f.Add([]byte("a\r\nset evil 0 0 4\r\npwnd"), []byte("b c"), []byte("\r\nflush_all\r\n"), uint8(3), uint8(5))

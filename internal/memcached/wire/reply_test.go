@@ -14,7 +14,7 @@ func TestParse(t *testing.T) {
 		t.Helper()
 		var got Reply
 		if !got.Parse([]byte(line)) || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-			t.Errorf("%s is\n%+v, want\n%+v", line, got, want)
+			t.Errorf("%s was parsed as\n%+v, want\n%+v", line, got, want)
 		}
 	}
 	k := []byte("key")
@@ -49,7 +49,7 @@ func TestParseFails(t *testing.T) {
 		t.Helper()
 		var got Reply
 		if got.Parse([]byte(line)) {
-			t.Errorf("%q is %+v", line, got)
+			t.Errorf("%q was parsed as %+v, want an error", line, got)
 		}
 	}
 	for _, line := range strings.Split(`
@@ -144,7 +144,7 @@ func TestReader(t *testing.T) {
 		for piece := range 20 {
 			got, err := stream([]byte(in), func() int { return piece })
 			if fmt.Sprintf("%.99q", got) != fmt.Sprintf("%.99q", want) || !errors.Is(err, fault) {
-				t.Errorf("%.60q in pieces of %d: %.99q, %v", in, piece, got, err)
+				t.Errorf("%.60q in pieces of %d: got %.99q, %v; want %.99q, %v", in, piece, got, err, want, fault)
 			}
 		}
 	}
@@ -163,18 +163,18 @@ func TestReader(t *testing.T) {
 	f(strings.Repeat("x", maxLine-1)+"\r\n", ErrGarbled)
 }
 
-// TestReaderDirectly reads a large value into its own memory.
+// TestReaderDirectly checks that a large value is read into the given memory.
 func TestReaderDirectly(t *testing.T) {
 	d := NewReader(0)
 	memory := make([]byte, 0, 100_000)
 	d.Begin(memory, 100_000)
 	room := d.Room()
 	if len(room) != 100_000 || &room[0] != &memory[:1][0] {
-		t.Fatalf("there is room for %d bytes, elsewhere", len(room))
+		t.Fatalf("Room has %d bytes, or is not the given memory", len(room))
 	}
 	d.Filled(copy(room, bytes.Repeat([]byte("x"), 99_000)))
 	if room = d.Room(); &room[0] == &memory[:99_001][99_000] {
-		t.Error("the last bytes do not come through the buffer, and with them not what follows")
+		t.Error("the last bytes are not read through the buffer, which would receive the next reply too")
 	}
 	d.Filled(copy(room, strings.Repeat("y", 1000)+"\r\nEND\r\n"))
 	value, whole, err := d.Data()
@@ -186,8 +186,8 @@ func TestReaderDirectly(t *testing.T) {
 	}
 }
 
-// FuzzReader reads any stream in any pieces: the pieces make no difference, and the bytes
-// read are those of the stream.
+// FuzzReader reads arbitrary streams in arbitrary pieces: the result must not depend on the
+// pieces, and must be the beginning of the stream.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("VALUE k 0 5\r\nEND\r\n\r\nEND\r\n"), uint64(1))
 	f.Add([]byte("VA 3 kkey f3 t-1 c7 W\r\nabc\r\nEN\r\nHD\r\n"), uint64(2))
@@ -198,7 +198,7 @@ func FuzzReader(f *testing.F) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		pieces, err := stream(b, func() int { return 1 + random.IntN(9) })
 		if fmt.Sprintf("%q", whole) != fmt.Sprintf("%q", pieces) || !errors.Is(err, fault) {
-			t.Errorf("%q gives\n%q, %v, in pieces\n%q, %v", b, whole, fault, pieces, err)
+			t.Errorf("%q is read as\n%q, %v, in pieces as\n%q, %v", b, whole, fault, pieces, err)
 		}
 		again := ""
 		for _, s := range whole {
