@@ -23,7 +23,7 @@ func TestAwaitAnswer(t *testing.T) {
 	roots.AddCert(donor.Certificate())
 	gone := errors.New("gone")
 
-	f := func(name string, secure, await bool, end func(conn net.Conn, leave func()), status int, forgone bool) {
+	f := func(name string, secure, await bool, end func(conn net.Conn, leave func()), status int, aborted bool) {
 		t.Helper()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -68,8 +68,8 @@ func TestAwaitAnswer(t *testing.T) {
 			t.Errorf("%s: %v", name, fault)
 		default:
 			wantKind(t, fault, Canceled, true)
-			if !errors.Is(fault, gone) || fault.Aborted != forgone {
-				t.Errorf("%s: %v, forgone %t; want %t", name, fault, fault.Aborted, forgone)
+			if !errors.Is(fault, gone) || fault.Aborted != aborted {
+				t.Errorf("%s: %v, forgone %t; want %t", name, fault, fault.Aborted, aborted)
 			}
 		}
 		(<-raw).Close()

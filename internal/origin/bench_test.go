@@ -11,9 +11,9 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// newAnswerer makes an HTTP server that costs next to nothing: it answers each read that
+// newMinimalServer makes an HTTP server that costs next to nothing: it answers each read that
 // ends a request with the same bytes.
-func newAnswerer(b testing.TB, body []byte) (url string) {
+func newMinimalServer(b testing.TB, body []byte) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -64,7 +64,7 @@ func BenchmarkDo(b *testing.B) {
 }
 
 func benchmarkDo(b *testing.B, cfg Config, parallel bool) {
-	cfg.URL = newAnswerer(b, benchBody)
+	cfg.URL = newMinimalServer(b, benchBody)
 	c, err := New(cfg)
 	if err != nil {
 		b.Fatal(err)
@@ -84,7 +84,7 @@ func BenchmarkBareClient(b *testing.B) {
 }
 
 func benchmarkBare(b *testing.B, parallel bool) {
-	url := newAnswerer(b, benchBody)
+	url := newMinimalServer(b, benchBody)
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	run(b, parallel, func() error {

@@ -145,10 +145,10 @@ func TestOpenBreakerEndsRetries(t *testing.T) {
 	})
 }
 
-// TestFewConnectWhileNoneCan lets connections hang. Once the breaker is open only as many
+// TestConnectsWithOpenBreaker lets connections hang. Once the breaker is open only as many
 // requests as there may be probes wait for one; the others end at once. When one could be
 // made, all may connect.
-func TestFewConnectWhileNoneCan(t *testing.T) {
+func TestConnectsWithOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}
 		c := s.client(t, Config{Timeout: time.Second, Retry: Retry{Attempts: 1}, Breaker: Breaker{MinRequests: 4, Delay: time.Hour, Probes: 2}})

@@ -15,7 +15,7 @@ import (
 func TestUnsolicitedData(t *testing.T) {
 	f := func(name string, do func(conn net.Conn)) {
 		t.Run(name, func(t *testing.T) {
-			o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", stays)
+			o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", keepsOpen)
 			c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})
 			for range 3 {
 				resp, err := c.Do(t.Context(), post("b", false))

@@ -26,8 +26,8 @@ func TestBudgetBoundsRetries(t *testing.T) {
 			}
 		}
 		// The bucket was full with 7+0.1*100; the first deposit finds no room.
-		if got, most := c.State().Retries, uint64(17+99); got != most && got != most+1 {
-			t.Errorf("%d retries for 1000 requests; want %d", got, most)
+		if got, want := c.State().Retries, uint64(17+99); got != want && got != want+1 {
+			t.Errorf("%d retries for 1000 requests; want %d", got, want)
 		}
 		if c.metrics.spent.Value() == 0 {
 			t.Error("no refused retry was counted")
@@ -55,7 +55,7 @@ func TestBudgetSpent(t *testing.T) {
 	})
 }
 
-func TestBackoffStaysInBounds(t *testing.T) {
+func TestBackoffIsBounded(t *testing.T) {
 	r := Retry{Base: 10 * time.Millisecond, Cap: 55 * time.Millisecond}
 	for n, ceiling := range map[int]time.Duration{1: 10, 2: 20, 3: 40, 4: 55, 5: 55, 40: 55, 70: 55} {
 		ceiling *= time.Millisecond
@@ -79,7 +79,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				s := &faulty{script: []step{parked(release)}}
+				s := &faulty{script: []step{answerAfter(release)}}
 				c := s.client(t, Config{Concurrency: cfg, Retry: Retry{Attempts: 1}})
 				var wg sync.WaitGroup
 				var mu sync.Mutex
@@ -118,7 +118,7 @@ func TestConcurrencyLimit(t *testing.T) {
 func TestQueuedRequestsProceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := &faulty{script: []step{parked(release)}}
+		s := &faulty{script: []step{answerAfter(release)}}
 		c := s.client(t, Config{Concurrency: Concurrency{Min: 1, Initial: 1, Max: 1, Queue: 4, MaxWait: time.Minute}, Timeout: time.Minute})
 		var wg sync.WaitGroup
 		for range 3 {
@@ -148,7 +148,7 @@ func TestQueuedRequestsProceed(t *testing.T) {
 // the origin takes, and then answers ten times as slowly.
 func TestLimitFallsWhenAnswersSlowDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fast := lag(20*time.Millisecond, reply(200, "{}"))
+		fast := delayed(20*time.Millisecond, reply(200, "{}"))
 		s := &faulty{script: []step{fast}}
 		c := s.client(t, Config{Concurrency: Concurrency{Min: 4, Initial: 64, Max: 512}})
 		load := func(d time.Duration) {
@@ -168,7 +168,7 @@ func TestLimitFallsWhenAnswersSlowDown(t *testing.T) {
 		if before < 64 {
 			t.Errorf("limit %d after healthy load; want no less than the initial 64", before)
 		}
-		s.set(lag(200*time.Millisecond, reply(200, "{}")))
+		s.set(delayed(200*time.Millisecond, reply(200, "{}")))
 		load(20 * time.Second)
 		if after := c.State().Limit; after >= before {
 			t.Errorf("limit %d after answers slowed down, %d before", after, before)

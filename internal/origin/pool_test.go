@@ -25,7 +25,7 @@ import (
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := &faulty{script: []step{parked(release)}}
+		s := &faulty{script: []step{answerAfter(release)}}
 		c := s.client(t, Config{MaxIdleConns: 3, IdleTimeout: 10 * time.Second})
 		kept := func(want int) {
 			t.Helper()
@@ -78,13 +78,13 @@ func TestIdleConnections(t *testing.T) {
 	})
 }
 
-// choked is a connection that breaks after so many bytes written.
-type choked struct {
+// breakingConn is a connection that breaks after so many bytes written.
+type breakingConn struct {
 	net.Conn
 	left *int
 }
 
-func (c choked) Write(b []byte) (int, error) {
+func (c breakingConn) Write(b []byte) (int, error) {
 	if len(b) <= *c.left {
 		return c.Conn.Write(b)
 	}
@@ -93,9 +93,9 @@ func (c choked) Write(b []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
 }
 
-// TestReachedFromTheFirstByte breaks a connection, new or idle, while the request is
+// TestReachedAfterFirstByte breaks a connection, new or idle, while the request is
 // written: once a byte is sent, a write may have been executed.
-func TestReachedFromTheFirstByte(t *testing.T) {
+func TestReachedAfterFirstByte(t *testing.T) {
 	f := func(name string, bytes int, repeatable bool, check func(*testing.T, *faulty, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestReachedFromTheFirstByte(t *testing.T) {
 					conn, err := s.dial(ctx, network, addr)
 					if first {
 						first = false
-						return choked{conn, &room}, err
+						return breakingConn{conn, &room}, err
 					}
 					return conn, err
 				}
@@ -134,14 +134,14 @@ func TestReachedFromTheFirstByte(t *testing.T) {
 	})
 }
 
-// stuffed is a connection that takes so many bytes and no more, but can be read.
-type stuffed struct {
+// limitedConn is a connection that takes so many bytes and no more, but can be read.
+type limitedConn struct {
 	net.Conn
-	takes int
+	accepts int
 }
 
-func (c stuffed) Write(b []byte) (int, error) {
-	n, _ := c.Conn.Write(b[:min(len(b), c.takes)])
+func (c limitedConn) Write(b []byte) (int, error) {
+	n, _ := c.Conn.Write(b[:min(len(b), c.accepts)])
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
@@ -157,7 +157,7 @@ func TestAnsweredEarly(t *testing.T) {
 				c := s.client(t, Config{})
 				c.pool.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					conn, err := s.dial(ctx, network, addr)
-					return stuffed{conn, 1000}, err
+					return limitedConn{conn, 1000}, err
 				}
 				resp, err := c.Do(t.Context(), post(string(make([]byte, 100_000)), false))
 				check(t, resp, err)
@@ -220,7 +220,7 @@ func TestReachedOverTLS(t *testing.T) {
 			conn, err := plain(ctx, network, addr)
 			if first && err == nil {
 				first = false
-				return choked{conn, &room}, nil
+				return breakingConn{conn, &room}, nil
 			}
 			return conn, err
 		}
@@ -289,11 +289,11 @@ func TestUnsolicitedOverTLS(t *testing.T) {
 								return
 							}
 							io.Copy(io.Discard, r.Body)
-							cork.holds = true
+							cork.buffering = true
 							answer(conn)
 							raw.SetWriteDeadline(time.Time{}) // CloseWrite lets it pass
-							raw.Write(cork.held)
-							cork.held, cork.holds = nil, false
+							raw.Write(cork.buffered)
+							cork.buffered, cork.buffering = nil, false
 						}
 					}()
 				}
@@ -324,15 +324,15 @@ func TestUnsolicitedOverTLS(t *testing.T) {
 // corked buffers writes, so that they are sent, and read, in one piece.
 type corked struct {
 	net.Conn
-	holds bool
-	held  []byte
+	buffering bool
+	buffered  []byte
 }
 
 func (c *corked) Write(b []byte) (int, error) {
-	if !c.holds {
+	if !c.buffering {
 		return c.Conn.Write(b)
 	}
-	c.held = append(c.held, b...)
+	c.buffered = append(c.buffered, b...)
 	return len(b), nil
 }
 
@@ -362,7 +362,7 @@ func TestCutOverTLS(t *testing.T) {
 // TestLateCancellation cancels requests around the moment of their answer. Other requests
 // are not affected.
 func TestLateCancellation(t *testing.T) {
-	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", stays)
+	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", keepsOpen)
 	c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})
 	go func() {
 		for range o.conns { // room for the next ones
@@ -390,13 +390,13 @@ func TestLateCancellation(t *testing.T) {
 	wg.Wait()
 }
 
-// lastWord cancels when an answer has arrived, before it is read.
-type lastWord struct {
+// cancelOnRead cancels when an answer has arrived, before it is read.
+type cancelOnRead struct {
 	net.Conn
 	cancel context.CancelFunc
 }
 
-func (c lastWord) Read(b []byte) (int, error) {
+func (c cancelOnRead) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.cancel()
 	return n, err
@@ -411,7 +411,7 @@ func TestCancelledWithAnswer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c.pool.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := s.dial(ctx, network, addr)
-			return lastWord{conn, cancel}, err
+			return cancelOnRead{conn, cancel}, err
 		}
 		resp, err := c.Do(ctx, post("b", false))
 		if err != nil || resp.Status != 200 || len(c.pool.idle) != 0 {
@@ -420,9 +420,9 @@ func TestCancelledWithAnswer(t *testing.T) {
 	})
 }
 
-// TestExchangeIsUsedAgain checks that no data of a failed request, or of an earlier answer,
+// TestExchangeIsReused checks that no data of a failed request, or of an earlier answer,
 // appears in the next.
-func TestExchangeIsUsedAgain(t *testing.T) {
+func TestExchangeIsReused(t *testing.T) {
 	x := exchanges.New().(*exchange)
 	receive := func(text string) (*Response, error) {
 		client, server := net.Pipe()
@@ -453,7 +453,7 @@ func TestDoAllocates(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
 	}
-	o := newAnswerer(t, benchBody)
+	o := newMinimalServer(t, benchBody)
 	c := socketClient(t, Config{URL: o})
 	r := post(string(benchBody), false)
 	ctx, cancel := context.WithCancel(t.Context())

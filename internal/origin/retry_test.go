@@ -76,14 +76,14 @@ func TestRetries(t *testing.T) {
 	f("announced too long", nil, []step{raw("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"), ok}, good(2, 2), fails(Garbage, true, 1, 1))
 	f("never answers", nil, []step{silent, ok}, good(2, 2), fails(Timeout, true, 1, 1))
 	f("slow body", nil, []step{drip(100, time.Second), ok}, good(2, 2), fails(Timeout, true, 1, 1))
-	f("lags within the timeout", nil, []step{lag(4*time.Second, ok)}, good(1, 1), good(1, 1))
+	f("lags within the timeout", nil, []step{delayed(4*time.Second, ok)}, good(1, 1), good(1, 1))
 }
 
-// TestLastAnswerComesWhole checks that the origin's last answer is returned byte for byte,
+// TestLastAnswerIsUnchanged checks that the origin's last answer is returned byte for byte,
 // with its headers and the total duration.
-func TestLastAnswerComesWhole(t *testing.T) {
+func TestLastAnswerIsUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &faulty{script: []step{lag(time.Second, reply(503, failed))}}
+		s := &faulty{script: []step{delayed(time.Second, reply(503, failed))}}
 		c := s.client(t, Config{Retry: Retry{Attempts: 4, Base: time.Nanosecond, Cap: time.Nanosecond}})
 		resp, err := c.Do(t.Context(), post("b", true))
 		if err != nil {
@@ -173,7 +173,7 @@ func TestDeadline(t *testing.T) {
 	})
 	// The pause, random within an hour, is longer than the rest of 2ms except with a
 	// probability of one in two million.
-	f("in a pause", []step{lag(time.Millisecond, reply(500, failed))}, 2*time.Millisecond, time.Millisecond, func(t *testing.T, resp *Response, err error) {
+	f("in a pause", []step{delayed(time.Millisecond, reply(500, failed))}, 2*time.Millisecond, time.Millisecond, func(t *testing.T, resp *Response, err error) {
 		if err != nil || resp.Attempts != 1 || resp.Class != Failed {
 			t.Errorf("got %+v, %v; want the failed answer of the one attempt", resp, err)
 		}

@@ -130,8 +130,8 @@ func raw(text string) step {
 	}
 }
 
-// lag waits before next.
-func lag(d time.Duration, next step) step {
+// delayed waits before next.
+func delayed(d time.Duration, next step) step {
 	return func(s *faulty, conn net.Conn, br *bufio.Reader) bool {
 		time.Sleep(d) // in the bubble's time
 		return next(s, conn, br)
@@ -171,8 +171,8 @@ func drip(n int, d time.Duration) step {
 	}
 }
 
-// parked executes the request and answers once go is closed.
-func parked(release <-chan struct{}) step {
+// answerAfter executes the request and answers once go is closed.
+func answerAfter(release <-chan struct{}) step {
 	return func(s *faulty, conn net.Conn, br *bufio.Reader) bool {
 		<-release
 		return reply(200, "{}")(s, conn, br)

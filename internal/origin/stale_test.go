@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 )
 
-// deaf is a connection that on command accepts no more data, like one whose peer is gone
+// brokenConn is a connection that on command accepts no more data, like one whose peer is gone
 // undetected.
-type deaf struct {
+type brokenConn struct {
 	net.Conn
 	gone *atomic.Bool
 }
 
-func (d deaf) Write(b []byte) (int, error) {
+func (d brokenConn) Write(b []byte) (int, error) {
 	if d.gone.Load() {
 		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 	}
@@ -39,7 +39,7 @@ func TestNothingWritten(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					return deaf{conn, &gone}, nil
+					return brokenConn{conn, &gone}, nil
 				}
 				if _, err := c.Do(t.Context(), post("first", false)); err != nil {
 					t.Fatal(err)

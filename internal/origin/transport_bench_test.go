@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// asked is a request with the fields of a browser's.
-func asked() *Outbound {
+// browserRequest is a request with the fields of a browser's.
+func browserRequest() *Outbound {
 	return &Outbound{Method: []byte("GET"), Target: []byte("/db/doc"), Host: []byte("example.test"), Header: http1.FieldsOf(
 		"User-Agent", "Mozilla/5.0", "Accept", "application/json", "Accept-Encoding", "gzip", "X-Forwarded-For", "192.0.2.1", "Via", "1.1 kasoku")}
 }
@@ -23,8 +23,8 @@ func TestExchangeAllocates(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
 	}
-	tr := transport(t, TransportConfig{URL: newAnswerer(t, []byte("\r\n\r\n"))})
-	q, buf := asked(), make([]byte, 4<<10)
+	tr := transport(t, TransportConfig{URL: newMinimalServer(t, []byte("\r\n\r\n"))})
+	q, buf := browserRequest(), make([]byte, 4<<10)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f := func(name string, ctx context.Context, want float64) {
@@ -59,14 +59,14 @@ func readAll(t testing.TB, tr *Transport, ctx context.Context, q *Outbound, buf 
 // BenchmarkExchange is the cost of an exchange with a body of 1,000 bytes on a kept
 // connection, to be compared with BenchmarkDo.
 func BenchmarkExchange(b *testing.B) {
-	tr, err := NewTransport(TransportConfig{URL: newAnswerer(b, []byte("\r\n\r\n"))})
+	tr, err := NewTransport(TransportConfig{URL: newMinimalServer(b, []byte("\r\n\r\n"))})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer tr.Close()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		q, buf := asked(), make([]byte, 4<<10)
+		q, buf := browserRequest(), make([]byte, 4<<10)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		for pb.Next() {

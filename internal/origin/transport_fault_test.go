@@ -87,9 +87,9 @@ func hold(_ *faulty, _ net.Conn, br *bufio.Reader) bool {
 	return false
 }
 
-// deafen reads nothing until the client ends the connection, which only a write
+// stopReading reads nothing until the client ends the connection, which only a write
 // notices: net.Pipe has no buffer.
-func deafen(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
+func stopReading(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
 	for {
 		if _, err := conn.Write(nil); err != nil {
 			return false
@@ -100,7 +100,7 @@ func deafen(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
 
 // TestTransportTimeouts waits for an origin that stops somewhere.
 func TestTransportTimeouts(t *testing.T) {
-	f := func(name string, next step, q func() *Outbound, least, most time.Duration) {
+	f := func(name string, next step, q func() *Outbound, shortest, longest time.Duration) {
 		bubble(t, name, func(t *testing.T) {
 			s := &faulty{script: []step{next}}
 			tr := s.transport(t, TransportConfig{HeadTimeout: 10 * time.Second, StallTimeout: 4 * time.Second, ExpectTimeout: 3 * time.Second})
@@ -112,8 +112,8 @@ func TestTransportTimeouts(t *testing.T) {
 				in.Close()
 			}
 			wantKind(t, err, Timeout, true)
-			if took := time.Since(start); took < least || took > most {
-				t.Errorf("took %s; want %s to %s", took, least, most)
+			if took := time.Since(start); took < shortest || took > longest {
+				t.Errorf("took %s; want %s to %s", took, shortest, longest)
 			}
 			if len(tr.pool.idle) != 0 {
 				t.Error("the connection was kept")
@@ -127,10 +127,10 @@ func TestTransportTimeouts(t *testing.T) {
 	f("no head", silent, asks, 10*time.Second, 10*time.Second)
 	f("no head after the body", silent, sends, 10*time.Second, 10*time.Second)
 	f("half a head", head("HTTP/1.1 200 OK\r\n", hold), asks, 10*time.Second, 10*time.Second)
-	f("interim answers only", lag(9*time.Second, head("HTTP/1.1 102 X\r\n\r\n", hold)), asks, 19*time.Second, 19*time.Second)
+	f("interim answers only", delayed(9*time.Second, head("HTTP/1.1 102 X\r\n\r\n", hold)), asks, 19*time.Second, 19*time.Second)
 	f("no body", head(ok200+"Content-Length: 5\r\n\r\n", hold), asks, 4*time.Second, 5*time.Second)
 	f("half a body", head(ok200+"Transfer-Encoding: chunked\r\n\r\n5\r\nhel", hold), asks, 4*time.Second, 5*time.Second)
-	f("takes no body", head("", deafen), sends, 14*time.Second, 15*time.Second) // then an answer is waited for
+	f("takes no body", head("", stopReading), sends, 14*time.Second, 15*time.Second) // then an answer is waited for
 	patient := func() *Outbound {
 		q := get("/")
 		q.HeadTimeout, q.StallTimeout = time.Hour, 2*time.Hour
@@ -141,9 +141,9 @@ func TestTransportTimeouts(t *testing.T) {
 	f("a body drips", drip(5, 5*time.Second+1), asks, 4*time.Second, 5*time.Second)
 }
 
-// TestSlowBodyIsNoStall reads a body that takes much longer than StallTimeout, but
+// TestSlowBodyIsNotStalled reads a body that takes much longer than StallTimeout, but
 // never stops for that long.
-func TestSlowBodyIsNoStall(t *testing.T) {
+func TestSlowBodyIsNotStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{drip(100, 3*time.Second)}}
 		tr := s.transport(t, TransportConfig{StallTimeout: 3*time.Second + 1})
@@ -195,7 +195,7 @@ func TestTransportInterrupted(t *testing.T) {
 	f("before the head", silent, asks, true)
 	f("within the body", head(ok200+"Content-Length: 5\r\n\r\nhel", hold), asks, true)
 	f("while the body is awaited", head("", hold), func() *Outbound { return upload("hello", -1) }, true)
-	f("while the body is sent", head("", deafen), func() *Outbound { return upload("hello", 10) }, true)
+	f("while the body is sent", head("", stopReading), func() *Outbound { return upload("hello", 10) }, true)
 	f("while it is asked whether the body is wanted", head("", hold), func() *Outbound {
 		q := upload("", 10)
 		q.Expect = true
@@ -244,7 +244,7 @@ func TestTransportAnsweredEarly(t *testing.T) {
 	f("refused, read on", "HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", hold, 413, "no")
 	f("refused, closed", "HTTP/1.1 413 X\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno", resetUnread, 413, "no")
 	f("refused without a body", "HTTP/1.1 413 X\r\nContent-Length: 0\r\n\r\n", hold, 413, "")
-	f("refused, nothing read", "HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", deafen, 413, "no")
+	f("refused, nothing read", "HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", stopReading, 413, "no")
 	f("done, rest of no use", "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok", hold, 200, "ok")
 }
 
@@ -335,7 +335,7 @@ func TestExpect(t *testing.T) {
 	f("twice wanted", takesBody(0, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"), 200, true, 0)
 	f("no word", takesBody(0, ""), 200, true, 3*time.Second)
 	f("refused", head("HTTP/1.1 401 X\r\nContent-Length: 0\r\n\r\n", hold), 401, false, 0)
-	f("refused late", lag(2*time.Second, head("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno", hold)), 417, false, 2*time.Second)
+	f("refused late", delayed(2*time.Second, head("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno", hold)), 417, false, 2*time.Second)
 }
 
 // TestBrokenBodies reads bodies that fail, end too early, or return nothing: the origin must

@@ -24,8 +24,8 @@ func transport(t *testing.T, cfg TransportConfig) *Transport {
 
 func get(target string) *Outbound { return &Outbound{Method: []byte("GET"), Target: []byte(target)} }
 
-// took is the result of an exchange that was read to its end.
-type took struct {
+// readResult is the result of an exchange that was read to its end.
+type readResult struct {
 	status  int
 	body    string
 	whole   bool
@@ -35,7 +35,7 @@ type took struct {
 }
 
 // take makes an exchange and reads it in pieces of several sizes.
-func take(t *testing.T, tr *Transport, q *Outbound) (r took) {
+func take(t *testing.T, tr *Transport, q *Outbound) (r readResult) {
 	t.Helper()
 	q.Interim = func(status int, _ http1.Fields) { r.interim = append(r.interim, status) }
 	in, f := tr.Exchange(t.Context(), q)
@@ -71,7 +71,7 @@ func take(t *testing.T, tr *Transport, q *Outbound) (r took) {
 type malformed struct {
 	name, text string
 	end        ending
-	want       took
+	want       readResult
 	kept       bool // the connection is good for more
 }
 
@@ -81,13 +81,13 @@ func malformedAnswers() []malformed {
 	big := strings.Repeat("0123456789", 40_000)
 	const chunked = ok200 + "Transfer-Encoding: chunked\r\n\r\n"
 	const length5 = "Content-Length: 5\r\n\r\nhello"
-	hello := took{status: 200, body: "hello", whole: true}
-	refused := took{fault: Garbage}
-	cutAfter := func(body string) took { return took{status: 200, body: body, fault: Reset} }
-	status := func(n int, body string) took { return took{status: n, body: body, whole: true} }
+	hello := readResult{status: 200, body: "hello", whole: true}
+	refused := readResult{fault: Garbage}
+	cutAfter := func(body string) readResult { return readResult{status: 200, body: body, fault: Reset} }
+	status := func(n int, body string) readResult { return readResult{status: n, body: body, whole: true} }
 	return []malformed{
-		{"length", ok200 + length5, stays, hello, true},
-		{"chunked", chunked + "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n", stays, hello, true},
+		{"length", ok200 + length5, keepsOpen, hello, true},
+		{"chunked", chunked + "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n", keepsOpen, hello, true},
 		{"until close, FIN", ok200 + "\r\nhello", fin, hello, false},
 		{"10 announced, 5 come", ok200 + "Content-Length: 10\r\n\r\nhello", fin, cutAfter("hello"), false},
 		{"10 announced, none come", ok200 + "Content-Length: 10\r\n\r\n", fin, cutAfter(""), false},
@@ -95,53 +95,53 @@ func malformedAnswers() []malformed {
 		{"cut in a chunk", chunked + "5\r\nhel", fin, cutAfter("hel"), false},
 		{"cut between chunks", chunked + "5\r\nhello\r\n", fin, cutAfter("hello"), false},
 		{"cut behind the last chunk", chunked + "5\r\nhello\r\n0\r\n", fin, cutAfter("hello"), false},
-		{"chunk size Z", chunked + "Z\r\nhello\r\n0\r\n\r\n", stays, took{status: 200, fault: Garbage}, false},
+		{"chunk size Z", chunked + "Z\r\nhello\r\n0\r\n\r\n", keepsOpen, readResult{status: 200, fault: Garbage}, false},
 		{"chunked, 200000 then cut", chunked + "61a80\r\n" + big[:200_000], fin, cutAfter(big[:200_000]), false},
-		{"chunked with trailer", chunked + "5\r\nhello\r\n0\r\nX: y\r\nContent-Length: 9\r\n\r\n", stays,
-			took{status: 200, body: "hello", whole: true, trailer: http1.FieldsOf("X", "y")}, true},
-		{"length too small", ok200 + "Content-Length: 5\r\n\r\nhelloworld", stays, hello, false},
-		{"length too small, another answer", ok200 + length5 + ok200 + "Content-Length: 4\r\n\r\nevil", stays, hello, false},
-		{"more behind the last chunk", chunked + "5\r\nhello\r\n0\r\n\r\nmore", stays, hello, false},
-		{"length and chunked", ok200 + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", stays, refused, false},
-		{"length twice", ok200 + "Content-Length: 5\r\n" + length5, stays, hello, true},
-		{"two lengths", ok200 + "Content-Length: 6\r\n" + length5, stays, refused, false},
-		{"length -5", ok200 + "Content-Length: -5\r\n\r\nhello", stays, refused, false},
-		{"length 5abc", ok200 + "Content-Length: 5abc\r\n\r\nhello", stays, refused, false},
-		{"gzip, chunked", ok200 + "Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", stays, refused, false},
+		{"chunked with trailer", chunked + "5\r\nhello\r\n0\r\nX: y\r\nContent-Length: 9\r\n\r\n", keepsOpen,
+			readResult{status: 200, body: "hello", whole: true, trailer: http1.FieldsOf("X", "y")}, true},
+		{"length too small", ok200 + "Content-Length: 5\r\n\r\nhelloworld", keepsOpen, hello, false},
+		{"length too small, another answer", ok200 + length5 + ok200 + "Content-Length: 4\r\n\r\nevil", keepsOpen, hello, false},
+		{"more behind the last chunk", chunked + "5\r\nhello\r\n0\r\n\r\nmore", keepsOpen, hello, false},
+		{"length and chunked", ok200 + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keepsOpen, refused, false},
+		{"length twice", ok200 + "Content-Length: 5\r\n" + length5, keepsOpen, hello, true},
+		{"two lengths", ok200 + "Content-Length: 6\r\n" + length5, keepsOpen, refused, false},
+		{"length -5", ok200 + "Content-Length: -5\r\n\r\nhello", keepsOpen, refused, false},
+		{"length 5abc", ok200 + "Content-Length: 5abc\r\n\r\nhello", keepsOpen, refused, false},
+		{"gzip, chunked", ok200 + "Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keepsOpen, refused, false},
 		{"unknown coding", ok200 + "Transfer-Encoding: foo\r\n\r\nhello", fin, hello, false},
 		{"unknown coding and length", ok200 + "Transfer-Encoding: foo\r\n" + length5, fin, refused, false},
-		{"chunked in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", stays, refused, false},
-		{"NUL", ok200 + "X: a\x00b\r\n" + length5, stays, refused, false},
-		{"bare CR", ok200 + "X: a\rb\r\n" + length5, stays, refused, false},
-		{"folded", ok200 + "X: a\r\n b\r\n" + length5, stays, refused, false},
-		{"blank before colon", ok200 + "Content-Length : 5\r\n\r\nhello", stays, hello, true},
-		{"no colon", ok200 + "X\r\n" + length5, stays, refused, false},
-		{"bad name", ok200 + "X(: y\r\n" + length5, stays, refused, false},
-		{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", stays, refused, false},
-		{"field of 8 KiB", ok200 + "X: " + strings.Repeat("v", 8<<10) + "\r\n" + length5, stays, hello, true},
-		{"field of 64 KiB", ok200 + "X: " + strings.Repeat("v", 64<<10) + "\r\n" + length5, stays, refused, false},
-		{"100 fields", ok200 + strings.Repeat("X: y\r\n", 100) + length5, stays, hello, true},
-		{"1000 fields", ok200 + strings.Repeat("X: y\r\n", 1000) + length5, stays, refused, false},
+		{"chunked in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keepsOpen, refused, false},
+		{"NUL", ok200 + "X: a\x00b\r\n" + length5, keepsOpen, refused, false},
+		{"bare CR", ok200 + "X: a\rb\r\n" + length5, keepsOpen, refused, false},
+		{"folded", ok200 + "X: a\r\n b\r\n" + length5, keepsOpen, refused, false},
+		{"blank before colon", ok200 + "Content-Length : 5\r\n\r\nhello", keepsOpen, hello, true},
+		{"no colon", ok200 + "X\r\n" + length5, keepsOpen, refused, false},
+		{"bad name", ok200 + "X(: y\r\n" + length5, keepsOpen, refused, false},
+		{"bare LF", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", keepsOpen, refused, false},
+		{"field of 8 KiB", ok200 + "X: " + strings.Repeat("v", 8<<10) + "\r\n" + length5, keepsOpen, hello, true},
+		{"field of 64 KiB", ok200 + "X: " + strings.Repeat("v", 64<<10) + "\r\n" + length5, keepsOpen, refused, false},
+		{"100 fields", ok200 + strings.Repeat("X: y\r\n", 100) + length5, keepsOpen, hello, true},
+		{"1000 fields", ok200 + strings.Repeat("X: y\r\n", 1000) + length5, keepsOpen, refused, false},
 		{"no status line", "hello", fin, refused, false},
-		{"nothing, FIN", "", fin, took{fault: Reset}, false},
-		{"nothing, RST", "", rst, took{fault: Reset}, false},
-		{"no reason", "HTTP/1.1 200\r\n" + length5, stays, hello, true},
-		{"status 99", "HTTP/1.1 99 X\r\n" + length5, stays, refused, false},
-		{"status 1000", "HTTP/1.1 1000 X\r\n" + length5, stays, refused, false},
-		{"status 600", "HTTP/1.1 600 X\r\n" + length5, stays, status(600, "hello"), true},
-		{"status abc", "HTTP/1.1 abc X\r\n" + length5, stays, refused, false},
-		{"HTTP/2.0", "HTTP/2.0 200 OK\r\n" + length5, stays, refused, false},
-		{"101 unasked", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", stays, refused, false},
-		{"100 first", "HTTP/1.1 100 Continue\r\n\r\n" + ok200 + length5, stays, hello, true},
-		{"103 first", "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok200 + length5, stays,
-			took{status: 200, body: "hello", whole: true, interim: []int{103}}, true},
-		{"50 times 102", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 50) + ok200 + length5, stays, refused, false},
-		{"204 with bytes", "HTTP/1.1 204 No Content\r\n\r\nhello", stays, status(204, ""), false},
-		{"204 with length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", stays, status(204, ""), false},
-		{"304 unasked", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", stays, status(304, ""), true},
-		{"206 unasked", "HTTP/1.1 206 Partial Content\r\n" + length5, stays, status(206, "hello"), true},
-		{"gzip announced, plain body", ok200 + "Content-Encoding: gzip\r\n" + length5, stays, hello, true},
-		{"HTTP/1.0 with length", "HTTP/1.0 200 OK\r\n" + length5, stays, hello, false},
+		{"nothing, FIN", "", fin, readResult{fault: Reset}, false},
+		{"nothing, RST", "", rst, readResult{fault: Reset}, false},
+		{"no reason", "HTTP/1.1 200\r\n" + length5, keepsOpen, hello, true},
+		{"status 99", "HTTP/1.1 99 X\r\n" + length5, keepsOpen, refused, false},
+		{"status 1000", "HTTP/1.1 1000 X\r\n" + length5, keepsOpen, refused, false},
+		{"status 600", "HTTP/1.1 600 X\r\n" + length5, keepsOpen, status(600, "hello"), true},
+		{"status abc", "HTTP/1.1 abc X\r\n" + length5, keepsOpen, refused, false},
+		{"HTTP/2.0", "HTTP/2.0 200 OK\r\n" + length5, keepsOpen, refused, false},
+		{"101 unasked", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", keepsOpen, refused, false},
+		{"100 first", "HTTP/1.1 100 Continue\r\n\r\n" + ok200 + length5, keepsOpen, hello, true},
+		{"103 first", "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok200 + length5, keepsOpen,
+			readResult{status: 200, body: "hello", whole: true, interim: []int{103}}, true},
+		{"50 times 102", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 50) + ok200 + length5, keepsOpen, refused, false},
+		{"204 with bytes", "HTTP/1.1 204 No Content\r\n\r\nhello", keepsOpen, status(204, ""), false},
+		{"204 with length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", keepsOpen, status(204, ""), false},
+		{"304 unasked", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", keepsOpen, status(304, ""), true},
+		{"206 unasked", "HTTP/1.1 206 Partial Content\r\n" + length5, keepsOpen, status(206, "hello"), true},
+		{"gzip announced, plain body", ok200 + "Content-Encoding: gzip\r\n" + length5, keepsOpen, hello, true},
+		{"HTTP/1.0 with length", "HTTP/1.0 200 OK\r\n" + length5, keepsOpen, hello, false},
 	}
 }
 
@@ -182,9 +182,9 @@ func TestUntilCloseReset(t *testing.T) {
 	}
 }
 
-// TestKnobs reads answers otherwise than by default.
-func TestKnobs(t *testing.T) {
-	f := func(cfg TransportConfig, text string, want took) {
+// TestAnswerOptions reads answers otherwise than by default.
+func TestAnswerOptions(t *testing.T) {
+	f := func(cfg TransportConfig, text string, want readResult) {
 		t.Helper()
 		cfg.URL = newRawOrigin(t, text, fin).url()
 		got := take(t, transport(t, cfg), get("/"))
@@ -192,7 +192,7 @@ func TestKnobs(t *testing.T) {
 			t.Errorf("%+v; want %+v", got, want)
 		}
 	}
-	hello, refused := took{status: 200, body: "hello", whole: true}, took{fault: Garbage}
+	hello, refused := readResult{status: 200, body: "hello", whole: true}, readResult{fault: Garbage}
 	f(TransportConfig{BothFramings: true}, ok200+"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", hello)
 	f(TransportConfig{MaxHead: 100}, ok200+"X: "+strings.Repeat("v", 100)+"\r\nContent-Length: 5\r\n\r\nhello", refused)
 }
@@ -201,7 +201,7 @@ func TestKnobs(t *testing.T) {
 func TestAnswersToHead(t *testing.T) {
 	f := func(fields string, length int64) {
 		t.Helper()
-		tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+fields+"\r\n", stays).url()})
+		tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+fields+"\r\n", keepsOpen).url()})
 		for range 2 {
 			in, f := tr.Exchange(t.Context(), &Outbound{Method: []byte("HEAD"), Target: []byte("/")})
 			if f != nil {
@@ -229,7 +229,7 @@ func TestTransportRefuses(t *testing.T) {
 			t.Errorf("%+v was accepted", cfg)
 		}
 	}
-	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"Content-Length: 0\r\n\r\n", stays).url()})
+	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"Content-Length: 0\r\n\r\n", keepsOpen).url()})
 	for _, q := range []*Outbound{
 		{Method: []byte("G T"), Target: []byte("/")},
 		{Method: []byte("GET"), Target: []byte("/a b")},
@@ -250,7 +250,7 @@ func TestTransportRefuses(t *testing.T) {
 func TestClosedUnread(t *testing.T) {
 	f := func(text string, kept bool) {
 		t.Helper()
-		tr := transport(t, TransportConfig{URL: newRawOrigin(t, text, stays).url()})
+		tr := transport(t, TransportConfig{URL: newRawOrigin(t, text, keepsOpen).url()})
 		for range 2 {
 			in, f := tr.Exchange(t.Context(), get("/"))
 			if f != nil {
@@ -279,7 +279,7 @@ func TestClosedUnread(t *testing.T) {
 // TestUnsolicitedWhileIdle sends an unsolicited answer on an idle connection: the next
 // request uses another one.
 func TestUnsolicitedWhileIdle(t *testing.T) {
-	o := newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", stays)
+	o := newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", keepsOpen)
 	tr := transport(t, TransportConfig{URL: o.url()})
 	for range 3 {
 		if got := take(t, tr, get("/")); got.body != "hello" || !got.whole {

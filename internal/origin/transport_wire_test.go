@@ -155,7 +155,7 @@ func TestEchoes(t *testing.T) {
 // not be treated as the next answer.
 func TestSurplusInTheKernel(t *testing.T) {
 	big := strings.Repeat("0123456789", 10_000)
-	o := newRawOrigin(t, ok200+"Content-Length: 100000\r\n\r\n"+big+ok200+"Content-Length: 4\r\n\r\nevil", stays)
+	o := newRawOrigin(t, ok200+"Content-Length: 100000\r\n\r\n"+big+ok200+"Content-Length: 4\r\n\r\nevil", keepsOpen)
 	tr := transport(t, TransportConfig{URL: o.url()})
 	for range 3 {
 		if got := take(t, tr, get("/")); got.status != 200 || got.body != big {
@@ -216,7 +216,7 @@ func TestUpgrade(t *testing.T) {
 
 // TestUpgradeRefused gets an ordinary answer to a request for another protocol.
 func TestUpgradeRefused(t *testing.T) {
-	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", stays).url()})
+	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", keepsOpen).url()})
 	q := get("/")
 	q.Upgrade, q.Header = true, http1.FieldsOf("Upgrade", "x")
 	in, f := tr.Exchange(t.Context(), q)
