@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// newAnswerer makes a server that answers each read with the same bytes.
-func newAnswerer(t testing.TB) (url string) {
+// newMinimalServer makes a server that answers each read with the same bytes.
+func newMinimalServer(t testing.TB) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestDoAllocates(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
 	}
-	url := newAnswerer(t)
+	url := newMinimalServer(t)
 	buf := make([]byte, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -72,7 +72,7 @@ func do(t testing.TB, g *Group, ctx context.Context, q *origin.Outbound, choice 
 // BenchmarkDo is the cost of a request through a group of three, to be compared with
 // origin's BenchmarkExchange.
 func BenchmarkDo(b *testing.B) {
-	url := newAnswerer(b)
+	url := newMinimalServer(b)
 	for _, algorithm := range Algorithms {
 		b.Run(algorithm, func(b *testing.B) {
 			g, err := New(Config{Algorithm: algorithm, Members: []Member{{Name: "a", URL: url}, {Name: "b", URL: url}, {Name: "c", URL: url}}})

@@ -10,25 +10,25 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestSoleMemberIsAlwaysAsked lets the only member fail, first some requests and then all
+// TestSoleMemberIsAlwaysTried lets the only member fail, first some requests and then all
 // connections: a request is never refused because of other requests.
-func TestSoleMemberIsAlwaysAsked(t *testing.T) {
+func TestSoleMemberIsAlwaysTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 1), newJournal()
-		g := w.group(t, Config{Breaker: origin.Breaker{MinRequests: 4, Delay: time.Second, Probes: 2}, OnStateChange: j.moved})
+		g := w.group(t, Config{Breaker: origin.Breaker{MinRequests: 4, Delay: time.Second, Probes: 2}, OnStateChange: j.record})
 		for _, mode := range []string{"reset", "garbage"} {
 			w.node("a").set(mode)
-			if got := several(t, g, 20, nil); got != strings.Repeat(mode, 20) || states(g) != "u" {
+			if got := askSeveral(t, g, 20, nil); got != strings.Repeat(mode, 20) || states(g) != "u" {
 				t.Errorf("got %s, %s", got, states(g))
 			}
 		}
 		w.node("a").kill()
 		time.Sleep(time.Minute) // the answers are forgotten
-		if got := several(t, g, 6, nil); got != strings.Repeat("dial", 6) || g.Members()[0].State != "broken" {
+		if got := askSeveral(t, g, 6, nil); got != strings.Repeat("dial", 6) || g.Members()[0].State != "broken" {
 			t.Errorf("got %s, %+v", got, g.Members())
 		}
 		w.node("a").set("500") // an answer is one
-		if got := several(t, g, 10, nil); got != strings.Repeat("a", 10) || states(g) != "u" {
+		if got := askSeveral(t, g, 10, nil); got != strings.Repeat("a", 10) || states(g) != "u" {
 			t.Errorf("got %s, %+v", got, g.Members())
 		}
 		j.want(t, "a up>broken at 60", "a broken>up at 60")
@@ -45,22 +45,22 @@ func TestOpenBreakers(t *testing.T) {
 			Ejection: Ejection{Disabled: true},
 		})
 		w.node("a").set("refuse")
-		several(t, g, 10, nil)
+		askSeveral(t, g, 10, nil)
 		w.node("a").set("ok")
-		if got := several(t, g, 10, nil); got != strings.Repeat("b", 10) {
+		if got := askSeveral(t, g, 10, nil); got != strings.Repeat("b", 10) {
 			t.Errorf("got %s; want no request sent to a", got)
 		}
 		w.node("b").kill()
-		if got := several(t, g, 2, nil); got != "aa" {
+		if got := askSeveral(t, g, 2, nil); got != "aa" {
 			t.Errorf("got %s; want a asked when b refuses", got)
 		}
 		w.node("a").kill()
-		several(t, g, 20, nil)
+		askSeveral(t, g, 20, nil)
 		if got := []string{g.Members()[0].State, g.Members()[1].State}; !slices.Equal(got, []string{"broken", "broken"}) {
 			t.Fatal(got)
 		}
 		w.node("b").set("ok")
-		if got := several(t, g, 4, nil); got != "bbbb" {
+		if got := askSeveral(t, g, 4, nil); got != "bbbb" {
 			t.Errorf("got %s; want b", got)
 		}
 	})
@@ -75,7 +75,7 @@ func TestBadRequestsDontEjectAll(t *testing.T) {
 				w.node(name).set(mode)
 			}
 			g := w.group(t, Config{Ejection: Ejection{MaxShare: 1}})
-			several(t, g, 50, nil)
+			askSeveral(t, g, 50, nil)
 			if n := strings.Count(states(g), "u"); n != 1 {
 				t.Errorf("%s; want one member left", states(g))
 			}

@@ -15,15 +15,15 @@ import (
 func TestEjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 4), newJournal()
-		g := w.group(t, Config{OnStateChange: j.moved, Ejection: Ejection{Time: 10 * time.Second, MaxTime: 25 * time.Second}})
+		g := w.group(t, Config{OnStateChange: j.record, Ejection: Ejection{Time: 10 * time.Second, MaxTime: 25 * time.Second}})
 		fail := func(name string) {
 			t.Helper()
 			w.node(name).set("503")
-			several(t, g, 6, &Choice{Prefer: []int{int(name[0] - 'a')}})
+			askSeveral(t, g, 6, &Choice{Prefer: []int{int(name[0] - 'a')}})
 			w.node(name).set("ok")
 		}
 		fail("b")
-		if states(g) != "ueuu" || strings.Contains(several(t, g, 6, nil), "b") {
+		if states(g) != "ueuu" || strings.Contains(askSeveral(t, g, 6, nil), "b") {
 			t.Errorf("%s after five failures", states(g))
 		}
 		if s := g.Members()[1]; s.Why != "status 503" || time.Until(s.Until) != 10*time.Second {
@@ -85,7 +85,7 @@ func TestFailuresThatEject(t *testing.T) {
 			w := newNetwork(t, 2)
 			w.node("a").set(mode)
 			g := w.group(t, Config{Ejection: e})
-			several(t, g, 5, &Choice{Prefer: []int{0}, Attempts: 1})
+			askSeveral(t, g, 5, &Choice{Prefer: []int{0}, Attempts: 1})
 			if got := states(g); got != want {
 				t.Errorf("%s; want %s", got, want)
 			}
@@ -102,15 +102,15 @@ func TestFailuresThatEject(t *testing.T) {
 }
 
 // Failures of a member that is not there, and of one that is.
-const isAway, isIll = true, false
+const isUnreachable, isReachable = true, false
 
-// TestEndedByChecks ejects member a for failures of some kind, after which each check, one
+// TestEjectionEndedByChecks ejects member a for failures of some kind, after which each check, one
 // per second, succeeds. Two successes end the ejection of a member that was unreachable.
-func TestEndedByChecks(t *testing.T) {
+func TestEjectionEndedByChecks(t *testing.T) {
 	f := func(name string, modes []string, back string) {
 		bubble(t, name, func(t *testing.T) {
 			w, j := newNetwork(t, 2), newJournal()
-			cfg := Config{OnStateChange: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 3, Threshold: 2}}
+			cfg := Config{OnStateChange: j.record, Check: Check{Path: "/up", Interval: time.Second, Window: 3, Threshold: 2}}
 			cfg.Breaker.Disabled = true
 			g := w.group(t, cfg)
 			synctest.Wait() // the first check
@@ -126,7 +126,7 @@ func TestEndedByChecks(t *testing.T) {
 			}
 			time.Sleep(11 * time.Second)
 			j.want(t, "a up>ejected at 0", "a ejected>up at "+back)
-			if got := several(t, g, 2, nil); states(g) != "uu" || strings.Count(got, "a") != 1 {
+			if got := askSeveral(t, g, 2, nil); states(g) != "uu" || strings.Count(got, "a") != 1 {
 				t.Errorf("%s, got %s", states(g), got)
 			}
 		})
@@ -143,14 +143,14 @@ func TestEndedByChecks(t *testing.T) {
 	f("one 500 among resets, every other time", []string{"reset", "ok", "500", "ok"}, "10")
 }
 
-// TestEndedByTime checks a member that remains unreachable: its ejection ends by time.
-func TestEndedByTime(t *testing.T) {
+// TestEjectionEndedByTime checks a member that remains unreachable: its ejection ends by time.
+func TestEjectionEndedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 2), newJournal()
-		g := w.group(t, Config{OnStateChange: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 20, Threshold: 1}})
+		g := w.group(t, Config{OnStateChange: j.record, Check: Check{Path: "/up", Interval: time.Second, Window: 20, Threshold: 1}})
 		synctest.Wait()
 		w.node("a").kill()
-		several(t, g, 5, &Choice{Prefer: []int{0}})
+		askSeveral(t, g, 5, &Choice{Prefer: []int{0}})
 		time.Sleep(11 * time.Second)
 		j.want(t, "a up>ejected at 0", "a ejected>up at 10")
 	})
@@ -161,47 +161,47 @@ func TestEndedByTime(t *testing.T) {
 func TestRecordCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()
-		g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}, OnStateChange: j.moved})
+		g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}, OnStateChange: j.record})
 		m, check := g.table.Load().members[0], Check{Window: 3, Threshold: 2}
-		fail := func(n int, away bool) {
+		fail := func(n int, unreachable bool) {
 			for range n {
-				m.recordFailure(time.Now(), "test", away)
+				m.recordFailure(time.Now(), "test", unreachable)
 			}
 		}
-		prove := func(what string, number int, good bool, want string) {
+		record := func(what string, number int, good bool, want string) {
 			t.Helper()
 			if m.recordCheck(check, number, good, time.Now()); states(g) != want {
 				t.Errorf("%s: %s; want %s", what, states(g), want)
 			}
 		}
 		early := m.ejections()
-		fail(5, isAway)
-		prove("begun before", early, true, "eu")
+		fail(5, isUnreachable)
+		record("begun before", early, true, "eu")
 		now := m.ejections()
-		prove("one", now, true, "eu")
-		prove("failed", now, false, "eu")
-		prove("one", now, true, "eu")
-		fail(10, isIll) // late: they have no effect, now or later
-		prove("two in a row", now, true, "uu")
+		record("one", now, true, "eu")
+		record("failed", now, false, "eu")
+		record("one", now, true, "eu")
+		fail(10, isReachable) // late: they have no effect, now or later
+		record("two in a row", now, true, "uu")
 		if until := g.Members()[0].Until; !until.IsZero() {
 			t.Errorf("until %s", until)
 		}
-		fail(4, isIll)
+		fail(4, isReachable)
 		if states(g) != "uu" {
 			t.Error("what came late is counted")
 		}
 		m.recordSuccess(time.Now())
-		fail(5, isAway) // the second ejection in a short time: twice as many checks
+		fail(5, isUnreachable) // the second ejection in a short time: twice as many checks
 		now = m.ejections()
 		for range 3 {
-			prove("too few", now, true, "eu")
+			record("too few", now, true, "eu")
 		}
-		prove("four", now, true, "uu")
+		record("four", now, true, "uu")
 		time.Sleep(20 * time.Second) // both are forgiven
-		fail(5, isAway)
+		fail(5, isUnreachable)
 		now = m.ejections()
-		prove("one", now, true, "eu")
-		prove("two", now, true, "uu")
+		record("one", now, true, "eu")
+		record("two", now, true, "uu")
 		j.want(t, "a up>ejected at 0", "a ejected>up at 0", "a up>ejected at 0", "a ejected>up at 0", "a up>ejected at 20", "a ejected>up at 20")
 	})
 }
@@ -213,14 +213,14 @@ func TestLateTimer(t *testing.T) {
 	m := g.table.Load().members[0]
 	for range 2 {
 		for range 5 {
-			m.recordFailure(time.Now(), "test", isAway)
+			m.recordFailure(time.Now(), "test", isUnreachable)
 		}
 		for range 2 {
 			m.recordCheck(Check{Window: 3, Threshold: 1}, m.ejections(), true, time.Now())
 		}
 	}
 	for range 5 {
-		m.recordFailure(time.Now(), "test", isAway)
+		m.recordFailure(time.Now(), "test", isUnreachable)
 	}
 	if m.expire(m.ejections() - 1); states(g) != "eu" {
 		t.Error("the timer of an earlier ejection ended this one")
@@ -238,22 +238,22 @@ const (
 	modelThreshold = 2
 )
 
-// stand is the state of a member's ejections by the rules.
-type stand struct {
-	row        []bool // failures in a row, and whether the member was unreachable
-	number     int    // ejections
-	count      int
-	until, end time.Time
-	away       bool
-	good       int // checks in a row
-	begun      int // number when the present check began
+// ejectionState is the state of a member's ejections by the rules.
+type ejectionState struct {
+	row         []bool // failures in a row, and whether the member was unreachable
+	number      int    // ejections
+	count       int
+	until, end  time.Time
+	unreachable bool
+	good        int // checks in a row
+	begun       int // number when the present check began
 }
 
-func (s *stand) ejected() bool { return time.Now().Before(s.until) }
+func (s *ejectionState) ejected() bool { return time.Now().Before(s.until) }
 
-// fails records a failure. room means that the member may be ejected.
-func (s *stand) fails(away, room bool) {
-	s.row = append(s.row, away)
+// recordFailure records a failure. room means that the member may be ejected.
+func (s *ejectionState) recordFailure(unreachable, room bool) {
+	s.row = append(s.row, unreachable)
 	if s.ejected() || len(s.row) < modelRow || !room {
 		return
 	}
@@ -263,66 +263,66 @@ func (s *stand) fails(away, room bool) {
 	s.count++
 	s.number++
 	s.until = time.Now().Add(min(time.Duration(s.count)*modelTime, modelMaxTime))
-	s.end, s.away, s.good, s.row = s.until, !slices.Contains(s.row, isIll), 0, nil
+	s.end, s.unreachable, s.good, s.row = s.until, !slices.Contains(s.row, isReachable), 0, nil
 }
 
-// checked takes the result of the present check in.
-func (s *stand) checked(good bool) {
+// recordCheck takes the result of the present check in.
+func (s *ejectionState) recordCheck(good bool) {
 	if !good {
 		s.good = 0
 	} else if s.begun == s.number {
 		s.good++
 	}
-	if s.ejected() && s.away && s.good >= modelThreshold*s.count {
+	if s.ejected() && s.unreachable && s.good >= modelThreshold*s.count {
 		s.until, s.end, s.row = time.Now(), time.Now(), nil
 	}
 }
 
 // eject adds actions that may eject members and end ejections.
-func (m *modelled) eject(actions map[string]func(*rapid.T), member *rapid.Generator[int]) {
+func (m *model) eject(actions map[string]func(*rapid.T), member *rapid.Generator[int]) {
 	members := m.g.table.Load().members
 	actions["fail"] = func(t *rapid.T) {
-		i, away := member.Draw(t, "member"), rapid.Bool().Draw(t, "away")
+		i, unreachable := member.Draw(t, "member"), rapid.Bool().Draw(t, "away")
 		for range rapid.IntRange(1, modelRow).Draw(t, "times") {
-			m.stands[i].fails(away, m.room())
-			members[i].recordFailure(time.Now(), "test", away)
+			m.ejectionStates[i].recordFailure(unreachable, m.room())
+			members[i].recordFailure(time.Now(), "test", unreachable)
 		}
 	}
 	actions["succeed"] = func(t *rapid.T) {
 		i := member.Draw(t, "member")
-		m.stands[i].row = nil
+		m.ejectionStates[i].row = nil
 		members[i].recordSuccess(time.Now())
 	}
 	actions["begin a check"] = func(t *rapid.T) {
 		i := member.Draw(t, "member")
-		m.stands[i].begun = m.stands[i].number
-		if got := members[i].ejections(); got != m.stands[i].number {
-			t.Fatalf("%d ejections of member %d; want %d", got, i, m.stands[i].number)
+		m.ejectionStates[i].begun = m.ejectionStates[i].number
+		if got := members[i].ejections(); got != m.ejectionStates[i].number {
+			t.Fatalf("%d ejections of member %d; want %d", got, i, m.ejectionStates[i].number)
 		}
 	}
 	actions["end a check"] = func(t *rapid.T) {
 		i, good := member.Draw(t, "member"), rapid.IntRange(0, 3).Draw(t, "bad") > 0
 		for range rapid.IntRange(1, 2*modelThreshold).Draw(t, "times") {
-			m.stands[i].checked(good)
-			members[i].recordCheck(Check{Threshold: modelThreshold}, m.stands[i].begun, good, time.Now())
+			m.ejectionStates[i].recordCheck(good)
+			members[i].recordCheck(Check{Threshold: modelThreshold}, m.ejectionStates[i].begun, good, time.Now())
 		}
 	}
 }
 
 // room reports whether one more member may be ejected.
-func (m *modelled) room() bool {
+func (m *model) room() bool {
 	ejected := 0
-	for i := range m.stands {
-		if m.stands[i].ejected() {
+	for i := range m.ejectionStates {
+		if m.ejectionStates[i].ejected() {
 			ejected++
 		}
 	}
-	most := len(m.stands) / 2
-	return ejected < most
+	maxEjected := len(m.ejectionStates) / 2
+	return ejected < maxEjected
 }
 
 // checkAnnounced compares the last reported state of each member's ejections with the rules.
-func (m *modelled) checkAnnounced(t *rapid.T) {
+func (m *model) checkAnnounced(t *rapid.T) {
 	synctest.Wait() // ejections that end at this moment are reported
 	last := map[string]bool{}
 	m.journal.mu.Lock()
@@ -333,8 +333,8 @@ func (m *modelled) checkAnnounced(t *rapid.T) {
 			last[name] = strings.HasPrefix(what, "up>ejected")
 		}
 	}
-	for i := range m.stands {
-		if got, want := last[fmt.Sprint(i)], m.stands[i].ejected(); got != want {
+	for i := range m.ejectionStates {
+		if got, want := last[fmt.Sprint(i)], m.ejectionStates[i].ejected(); got != want {
 			t.Fatalf("member %d was told to be ejected: %t; want %t", i, got, want)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// station is a server on a real socket whose faults the test controls.
-type station struct {
+// faultServer is a server on a real socket whose faults the test controls.
+type faultServer struct {
 	name     string
 	listener net.Listener
 	mode     atomic.Pointer[string]
@@ -23,12 +23,12 @@ type station struct {
 	open map[net.Conn]bool
 }
 
-func newStation(t *testing.T, name string, executed *sync.Map) *station {
+func newFaultServer(t *testing.T, name string, executed *sync.Map) *faultServer {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &station{name: name, listener: l, executed: executed, open: map[net.Conn]bool{}}
+	s := &faultServer{name: name, listener: l, executed: executed, open: map[net.Conn]bool{}}
 	s.set("ok")
 	t.Cleanup(func() {
 		l.Close()
@@ -53,17 +53,17 @@ func newStation(t *testing.T, name string, executed *sync.Map) *station {
 	return s
 }
 
-func (s *station) is(mode string) bool { return *s.mode.Load() == mode }
+func (s *faultServer) is(mode string) bool { return *s.mode.Load() == mode }
 
 // set changes the mode; "dead" resets all connections too.
-func (s *station) set(mode string) {
+func (s *faultServer) set(mode string) {
 	s.mode.Store(&mode)
 	if mode == "dead" {
 		s.killAll()
 	}
 }
 
-func (s *station) killAll() {
+func (s *faultServer) killAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.open {
@@ -73,7 +73,7 @@ func (s *station) killAll() {
 	clear(s.open)
 }
 
-func (s *station) kill(c net.Conn) {
+func (s *faultServer) kill(c net.Conn) {
 	c.(*net.TCPConn).SetLinger(0)
 	c.Close()
 	s.mu.Lock()
@@ -81,7 +81,7 @@ func (s *station) kill(c net.Conn) {
 	delete(s.open, c)
 }
 
-func (s *station) serve(conn net.Conn) {
+func (s *faultServer) serve(conn net.Conn) {
 	defer s.kill(conn)
 	for br := bufio.NewReader(conn); ; {
 		r, err := http.ReadRequest(br)
@@ -119,10 +119,10 @@ func TestFaultsUnderLoad(t *testing.T) {
 			t.Run(mode+", "+algorithm, func(t *testing.T) {
 				var executed sync.Map
 				var cfg Config
-				var stations []*station
+				var faultServers []*faultServer
 				for _, name := range []string{"a", "b", "c"} {
-					s := newStation(t, name, &executed)
-					stations = append(stations, s)
+					s := newFaultServer(t, name, &executed)
+					faultServers = append(faultServers, s)
 					cfg.Members = append(cfg.Members, Member{Name: name, URL: "http://" + s.listener.Addr().String()})
 				}
 				cfg.Algorithm = algorithm
@@ -137,9 +137,9 @@ func TestFaultsUnderLoad(t *testing.T) {
 							n := number.Add(1)
 							switch n {
 							case workers * requests / 4:
-								stations[1].set(mode)
+								faultServers[1].set(mode)
 							case workers * requests * 3 / 4:
-								stations[1].set("ok")
+								faultServers[1].set("ok")
 							}
 							q, path := get(), fmt.Sprintf("/%d", n)
 							if n%3 == 0 {

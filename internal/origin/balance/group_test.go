@@ -56,8 +56,8 @@ func ask(t *testing.T, g *Group, q *origin.Outbound, choice *Choice) string {
 	return string(body)
 }
 
-// several makes requests one after the other.
-func several(t *testing.T, g *Group, n int, choice *Choice) string {
+// askSeveral makes requests one after the other.
+func askSeveral(t *testing.T, g *Group, n int, choice *Choice) string {
 	t.Helper()
 	var all strings.Builder
 	for range n {
@@ -69,14 +69,14 @@ func several(t *testing.T, g *Group, n int, choice *Choice) string {
 func TestRoundRobin(t *testing.T) {
 	members := servers(t, answers("a"), answers("b"), answers("c"))
 	g := group(t, Config{Members: members})
-	if got := several(t, g, 6, nil); got != "abcabc" {
+	if got := askSeveral(t, g, 6, nil); got != "abcabc" {
 		t.Errorf("got %s", got)
 	}
 	members[0].Weight = 2
 	if err := g.Reconfigure(Config{Name: "test", Members: members}); err != nil {
 		t.Fatal(err)
 	}
-	if got := several(t, g, 8, nil); got != "abcaabca" {
+	if got := askSeveral(t, g, 8, nil); got != "abcaabca" {
 		t.Errorf("by weight: %s", got)
 	}
 }

@@ -20,7 +20,7 @@ type journal struct {
 
 func newJournal() *journal { return &journal{start: time.Now()} }
 
-func (j *journal) moved(member, from, to, _ string) {
+func (j *journal) record(member, from, to, _ string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, fmt.Sprintf("%s %s>%s at %.0f", member, from, to, time.Since(j.start).Seconds()))
@@ -49,7 +49,7 @@ func TestChecks(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			w, j := newNetwork(t, 2), newJournal()
 			c.Path, c.Interval, c.Timeout = "/up", 10*time.Second, time.Second
-			g := w.group(t, Config{Check: c, OnStateChange: j.moved})
+			g := w.group(t, Config{Check: c, OnStateChange: j.record})
 			// Checks are 9 to 11 seconds apart, the first at once. In a window of 5, the
 			// third failure takes the member down, and the third success brings it up.
 			synctest.Wait()
@@ -61,7 +61,7 @@ func TestChecks(t *testing.T) {
 				t.Errorf("%s after one failed check, of %q", states(g), w.node("b").all())
 			}
 			time.Sleep(25 * time.Second)
-			if states(g) != "ud" || several(t, g, 4, nil) != "aaaa" {
+			if states(g) != "ud" || askSeveral(t, g, 4, nil) != "aaaa" {
 				t.Errorf("%s after three failed checks", states(g))
 			}
 			if why := g.Members()[1].Why; !strings.HasPrefix(why, "check: ") {
@@ -162,9 +162,9 @@ type unequal []int
 
 func (unequal) Judge(string, int, []byte) (string, error) { return "", nil }
 
-// TestPanic gives requests to members that are not well when none is, but not to
+// TestPanicMode gives requests to members that are not well when none is, but not to
 // drained ones.
-func TestPanic(t *testing.T) {
+func TestPanicMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 3)
 		g := w.group(t, Config{Check: Check{Path: "/up", Window: 1, Threshold: 1}})
@@ -173,7 +173,7 @@ func TestPanic(t *testing.T) {
 			x.set("503")
 		}
 		time.Sleep(6 * time.Second)
-		if got := several(t, g, 4, nil); states(g) != "ddd" && got != "abab" {
+		if got := askSeveral(t, g, 4, nil); states(g) != "ddd" && got != "abab" {
 			t.Errorf("%s, got %s", states(g), got)
 		}
 		if n := g.metrics.panics.Value(); n != 4 {
@@ -181,7 +181,7 @@ func TestPanic(t *testing.T) {
 		}
 		w.node("b").set("ok")
 		time.Sleep(6 * time.Second)
-		if got := several(t, g, 4, nil); states(g) != "dud" && got != "bbbb" {
+		if got := askSeveral(t, g, 4, nil); states(g) != "dud" && got != "bbbb" {
 			t.Errorf("%s, got %s", states(g), got)
 		}
 	})
@@ -192,7 +192,7 @@ func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
 		g := w.group(t, Config{SlowStart: time.Minute})
-		share := func() int { return strings.Count(several(t, g, 110, nil), "b") }
+		share := func() int { return strings.Count(askSeveral(t, g, 110, nil), "b") }
 		if got := share(); got != 55 {
 			t.Errorf("%d of 110 at the start", got)
 		}
@@ -231,14 +231,14 @@ func TestCheckEnds(t *testing.T) {
 // down while it is still made.
 func TestChecksThatFailAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nobody := newNetwork(t, 1)
-		nobody.node("a").set("refuse")
+		refusing := newNetwork(t, 1)
+		refusing.node("a").set("refuse")
 		cfg := Config{Check: Check{Path: "/up", Interval: time.Second, Timeout: time.Second, Window: 1, Threshold: 1}}
 		const members = 500
 		for i := range members {
 			cfg.Members = append(cfg.Members, Member{Name: strconv.Itoa(i), URL: "http://a"})
 		}
-		g := nobody.group(t, cfg)
+		g := refusing.group(t, cfg)
 		synctest.Wait()
 		if got := states(g); got != strings.Repeat("d", members) {
 			t.Errorf("%s", got)

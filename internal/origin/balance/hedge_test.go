@@ -134,10 +134,10 @@ func TestQuantile(t *testing.T) {
 func TestEwma(t *testing.T) {
 	var e ewma
 	now := time.Unix(1000, 0)
-	want := func(what string, least, most time.Duration) {
+	want := func(what string, shortest, longest time.Duration) {
 		t.Helper()
-		if got := time.Duration(e.at(now) * 1e9); got < least || got > most {
-			t.Errorf("%s: %s; want %s to %s", what, got, least, most)
+		if got := time.Duration(e.at(now) * 1e9); got < shortest || got > longest {
+			t.Errorf("%s: %s; want %s to %s", what, got, shortest, longest)
 		}
 	}
 	want("nothing", minLatency, minLatency)
@@ -156,8 +156,8 @@ func TestEwma(t *testing.T) {
 	want("long ago", minLatency, minLatency)
 }
 
-// TestP2CAvoidsTheSlow gives a member that is slow fewer requests, and tries it again.
-func TestP2CAvoidsTheSlow(t *testing.T) {
+// TestP2CAvoidsSlowMember gives a member that is slow fewer requests, and tries it again.
+func TestP2CAvoidsSlowMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 3)
 		for _, x := range w.nodes {
@@ -165,13 +165,13 @@ func TestP2CAvoidsTheSlow(t *testing.T) {
 		}
 		w.node("a").set("slow 100ms")
 		g := w.group(t, Config{Algorithm: P2C})
-		got := several(t, g, 300, nil)
+		got := askSeveral(t, g, 300, nil)
 		if n := strings.Count(got, "a"); n < 1 || n > 30 {
 			t.Errorf("the slow one got %d of 300", n)
 		}
 		w.node("a").set("slow 10ms")
 		time.Sleep(time.Minute)
-		if n := strings.Count(several(t, g, 300, nil), "a"); n < 20 {
+		if n := strings.Count(askSeveral(t, g, 300, nil), "a"); n < 20 {
 			t.Errorf("it got %d of 300 when it was well again", n)
 		}
 	})

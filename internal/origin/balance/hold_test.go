@@ -11,29 +11,29 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// room counts held bytes, up to a bound.
-type room struct{ held, most, bound atomic.Int64 }
+// heldMemory counts held bytes, up to a bound.
+type heldMemory struct{ held, peak, limit atomic.Int64 }
 
-func (r *room) Take(n int64) bool {
-	if r.held.Load()+n > r.bound.Load() {
+func (r *heldMemory) Take(n int64) bool {
+	if r.held.Load()+n > r.limit.Load() {
 		return false
 	}
-	r.most.Store(max(r.most.Load(), r.held.Add(n)))
+	r.peak.Store(max(r.peak.Load(), r.held.Add(n)))
 	return true
 }
 
-func (r *room) Release(n int64) { r.held.Add(-n) }
+func (r *heldMemory) Release(n int64) { r.held.Add(-n) }
 
 // TestHold retries at another member if an answer breaks off while it is held, and checks
 // that its memory is released.
 func TestHold(t *testing.T) {
-	f := func(name, first string, q *origin.Outbound, h origin.Hold, bound int64, want string, took time.Duration) {
+	f := func(name, first string, q *origin.Outbound, h origin.Hold, limit int64, want string, took time.Duration) {
 		t.Helper()
 		bubble(t, name, func(t *testing.T) {
 			w := newNetwork(t, 2)
 			w.node("a").set(first)
-			r := &room{}
-			r.bound.Store(bound)
+			r := &heldMemory{}
+			r.limit.Store(limit)
 			h.Memory = r
 			start := time.Now()
 			in, fault := w.group(t, Config{}).Do(t.Context(), q, &Choice{Prefer: []int{0}, Hold: h})
@@ -80,8 +80,8 @@ func TestHoldReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 1)
 		w.node("a").set("chunks 0s 3000")
-		r := &room{}
-		r.bound.Store(1 << 20)
+		r := &heldMemory{}
+		r.limit.Store(1 << 20)
 		in, fault := w.group(t, Config{}).Do(t.Context(), get(), &Choice{Hold: origin.Hold{Bytes: 1 << 20, Time: time.Second, Memory: r}})
 		if fault != nil {
 			t.Fatal(fault)

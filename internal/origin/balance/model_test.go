@@ -10,20 +10,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelled is a group with a simple model of its members.
-type modelled struct {
-	g       *Group
-	weights []float64
-	drained []bool
-	down    []bool
-	stands  []stand
-	journal *journal
+// model is a group with a simple model of its members.
+type model struct {
+	g              *Group
+	weights        []float64
+	drained        []bool
+	down           []bool
+	ejectionStates []ejectionState
+	journal        *journal
 }
 
-func newModelled(t *rapid.T) *modelled {
-	m := &modelled{journal: newJournal()}
+func newModel(t *rapid.T) *model {
+	m := &model{journal: newJournal()}
 	cfg := Config{
-		Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm"), OnStateChange: m.journal.moved,
+		Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm"), OnStateChange: m.journal.record,
 		Ejection: Ejection{Consecutive: modelRow, MinRequests: 1 << 20, Time: modelTime, MaxTime: modelMaxTime},
 	}
 	for i := range rapid.IntRange(1, 10).Draw(t, "members") {
@@ -32,7 +32,7 @@ func newModelled(t *rapid.T) *modelled {
 		m.weights = append(m.weights, w)
 	}
 	n := len(m.weights)
-	m.drained, m.down, m.stands = make([]bool, n), make([]bool, n), make([]stand, n)
+	m.drained, m.down, m.ejectionStates = make([]bool, n), make([]bool, n), make([]ejectionState, n)
 	var err error
 	if m.g, err = New(cfg); err != nil {
 		t.Fatal(err)
@@ -41,10 +41,10 @@ func newModelled(t *rapid.T) *modelled {
 }
 
 // may are the members that a request may go to, by the letter of the rules.
-func (m *modelled) may(choice *Choice, tried []int) (may []int) {
+func (m *model) candidates(choice *Choice, tried []int) (candidates []int) {
 	allowed := func(i int) bool { return choice.Allow == nil || choice.Allow(i) }
 	well := func(i int) bool {
-		return allowed(i) && !m.drained[i] && !m.down[i] && !m.stands[i].ejected()
+		return allowed(i) && !m.drained[i] && !m.down[i] && !m.ejectionStates[i].ejected()
 	}
 	panics := true
 	for i := range m.weights {
@@ -52,24 +52,24 @@ func (m *modelled) may(choice *Choice, tried []int) (may []int) {
 	}
 	for i := range m.weights {
 		if (well(i) || panics && allowed(i) && !m.drained[i]) && !slices.Contains(tried, i) {
-			may = append(may, i)
+			candidates = append(candidates, i)
 		}
 	}
-	return may
+	return candidates
 }
 
-func (m *modelled) pick(choice *Choice, tried []int) int {
+func (m *model) pick(choice *Choice, tried []int) int {
 	r := request{g: m.g, t: m.g.table.Load(), choice: choice, tried: tried}
 	return r.pick(time.Now())
 }
 
-// TestChoosing draws events of members and requests, and compares with the rules: which
+// TestPickModel draws events of members and requests, and compares with the rules: which
 // members are allowed, which of them the algorithm chooses, and that weights are obeyed
 // while nothing changes.
-func TestChoosing(t *testing.T) {
+func TestPickModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
-			m := newModelled(t)
+			m := newModel(t)
 			defer m.g.Close()
 			member := rapid.IntRange(0, len(m.weights)-1)
 			actions := map[string]func(*rapid.T){
@@ -99,44 +99,44 @@ func TestChoosing(t *testing.T) {
 			}
 			m.eject(actions, member)
 			t.Repeat(actions)
-			m.obeysWeights(t)
+			m.checkWeights(t)
 		})
 	})
 }
 
 // checkOnce makes one choice.
-func (m *modelled) ask(t *rapid.T, member *rapid.Generator[int]) {
+func (m *model) ask(t *rapid.T, member *rapid.Generator[int]) {
 	choice := &Choice{Prefer: rapid.SliceOfN(member, 0, 2).Draw(t, "prefer"), Key: []byte(rapid.StringN(0, 5, -1).Draw(t, "key"))}
 	if rapid.Bool().Draw(t, "some") {
 		forbidden := rapid.SliceOfN(member, 0, 3).Draw(t, "forbidden")
 		choice.Allow = func(i int) bool { return !slices.Contains(forbidden, i) }
 	}
 	tried := rapid.SliceOfNDistinct(member, 0, len(m.weights)-1, rapid.ID[int]).Draw(t, "tried")
-	may := m.may(choice, tried)
+	candidates := m.candidates(choice, tried)
 	got := m.pick(choice, tried)
-	if len(may) == 0 {
+	if len(candidates) == 0 {
 		if got != -1 {
 			t.Fatalf("%d of none", got)
 		}
 		return
 	}
-	if !slices.Contains(may, got) {
-		t.Fatalf("%d of %v", got, may)
+	if !slices.Contains(candidates, got) {
+		t.Fatalf("%d of %v", got, candidates)
 	}
 	for _, i := range choice.Prefer {
-		if slices.Contains(may, i) {
+		if slices.Contains(candidates, i) {
 			if got != i {
-				t.Fatalf("%d of %v, preferring %v", got, may, choice.Prefer)
+				t.Fatalf("%d of %v, preferring %v", got, candidates, choice.Prefer)
 			}
 			return
 		}
 	}
-	m.byRule(t, choice, may, got)
+	m.checkRule(t, choice, candidates, got)
 }
 
-// byRule checks that the algorithm chooses the right one of the allowed members, where the
+// checkRule checks that the algorithm chooses the right one of the allowed members, where the
 // choice is not random.
-func (m *modelled) byRule(t *rapid.T, choice *Choice, may []int, got int) {
+func (m *model) checkRule(t *rapid.T, choice *Choice, candidates []int, got int) {
 	members := m.g.table.Load().members
 	better := func(i int) bool { return false }
 	switch m.g.table.Load().cfg.Algorithm {
@@ -151,21 +151,21 @@ func (m *modelled) byRule(t *rapid.T, choice *Choice, may []int, got int) {
 			}
 		}
 	}
-	if i := slices.IndexFunc(may, better); i >= 0 {
-		t.Fatalf("%d, but %d is better", got, may[i])
+	if i := slices.IndexFunc(candidates, better); i >= 0 {
+		t.Fatalf("%d, but %d is better", got, candidates[i])
 	}
 }
 
-// obeysWeights makes many choices while nothing changes. With round robin, each member
+// checkWeights makes many choices while nothing changes. With round robin, each member
 // receives its share within two requests, which are its earlier credit.
-func (m *modelled) obeysWeights(t *rapid.T) {
+func (m *model) checkWeights(t *rapid.T) {
 	if m.g.table.Load().cfg.Algorithm != RoundRobin {
 		return
 	}
 	choice := &Choice{}
-	may := m.may(choice, nil)
+	candidates := m.candidates(choice, nil)
 	total := 0.0
-	for _, i := range may {
+	for _, i := range candidates {
 		total += m.weights[i]
 	}
 	const rounds = 200
@@ -173,7 +173,7 @@ func (m *modelled) obeysWeights(t *rapid.T) {
 	for range rounds {
 		got[m.pick(choice, nil)]++
 	}
-	for _, i := range may {
+	for _, i := range candidates {
 		if want := rounds * m.weights[i] / total; math.Abs(got[i]-want) > 2 {
 			t.Fatalf("member %d got %v of %d requests; want %v", i, got[i], rounds, want)
 		}

@@ -28,9 +28,9 @@ func TestReconfigure(t *testing.T) {
 		all := w.members()
 		cfg := Config{Name: "test", Members: all[:3], Metrics: reg, Transport: origin.TransportConfig{Dialer: w}}
 		g := w.group(t, cfg)
-		several(t, g, 6, nil)
+		askSeveral(t, g, 6, nil)
 		w.node("a").set("500")
-		several(t, g, 5, &Choice{Prefer: []int{0}})
+		askSeveral(t, g, 5, &Choice{Prefer: []int{0}})
 		g.Drain("b")
 		if states(g) != "edu" {
 			t.Fatal(states(g))
@@ -40,7 +40,7 @@ func TestReconfigure(t *testing.T) {
 		if err := g.Reconfigure(cfg); err != nil {
 			t.Fatal(err)
 		}
-		if got := several(t, g, 3, nil); states(g) != "ude" || got != "ddd" {
+		if got := askSeveral(t, g, 3, nil); states(g) != "ude" || got != "ddd" {
 			t.Errorf("%s, got %s", states(g), got)
 		}
 		scrape := series(reg)
@@ -82,9 +82,9 @@ func TestReconfigure(t *testing.T) {
 	})
 }
 
-// TestReconfigureWithin changes the members while a request is under way, which ends
+// TestReconfigureDuringRequest changes the members while a request is under way, which ends
 // as if nothing had happened.
-func TestReconfigureWithin(t *testing.T) {
+func TestReconfigureDuringRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
 		cfg := Config{Name: "test", Members: w.members(), Transport: origin.TransportConfig{Dialer: w}}
@@ -100,7 +100,7 @@ func TestReconfigureWithin(t *testing.T) {
 		if s := <-got; s != "a" {
 			t.Errorf("got %s", s)
 		}
-		if s := several(t, g, 3, nil); s != "bbb" {
+		if s := askSeveral(t, g, 3, nil); s != "bbb" {
 			t.Errorf("got %s", s)
 		}
 	})
@@ -141,9 +141,9 @@ func TestRefusedConfigurations(t *testing.T) {
 	}
 }
 
-// TestFewKeysMove compares the mapping of keys before and after a member is added, removed
+// TestMinimalMovement compares the mapping of keys before and after a member is added, removed
 // or changes its weight.
-func TestFewKeysMove(t *testing.T) {
+func TestMinimalMovement(t *testing.T) {
 	const keys = 20_000
 	owners := func(members []Member) []string {
 		g := group(t, Config{Members: members, Algorithm: ConsistentHash})
@@ -168,13 +168,13 @@ func TestFewKeysMove(t *testing.T) {
 			t.Errorf("%s has %d of %d keys", name, n, keys)
 		}
 	}
-	moved := func(after []string, may func(from, to string) bool) (n int) {
+	moved := func(after []string, allowed func(from, to string) bool) (n int) {
 		t.Helper()
 		for i := range after {
 			if after[i] == before[i] {
 				continue
 			}
-			if n++; !may(before[i], after[i]) {
+			if n++; !allowed(before[i], after[i]) {
 				t.Fatalf("key %d moved from %s to %s", i, before[i], after[i])
 			}
 		}
@@ -211,7 +211,7 @@ func TestNames(t *testing.T) {
 			t.Helper()
 			at := -2
 			c.Names, c.Member = names, &at
-			if got := several(t, g, 3, &c); got != want || at != member {
+			if got := askSeveral(t, g, 3, &c); got != want || at != member {
 				t.Errorf("%s, and told of %d; want %s, %d", got, at, want, member)
 			}
 		}

@@ -151,13 +151,13 @@ func TestNoMemberLeft(t *testing.T) {
 			t.Errorf("%v from member %d", f, member)
 		}
 		g.Drain("a")
-		if got := several(t, g, 3, nil); got != "bbb" {
+		if got := askSeveral(t, g, 3, nil); got != "bbb" {
 			t.Errorf("with a drained: %s", got)
 		}
 		if g.Drain("b"); ask(t, g, get(), nil) != "breaker-open" || g.Drain("c") {
 			t.Error("drained members were asked")
 		}
-		if g.Undrain("a"); several(t, g, 3, nil) != "aaa" {
+		if g.Undrain("a"); askSeveral(t, g, 3, nil) != "aaa" {
 			t.Error("a does not answer")
 		}
 	})
@@ -173,7 +173,7 @@ func TestChoice(t *testing.T) {
 		}
 		f := func(c Choice, want string) {
 			t.Helper()
-			if got := several(t, g, 4, &c); got != want {
+			if got := askSeveral(t, g, 4, &c); got != want {
 				t.Errorf("got %s; want %s", got, want)
 			}
 		}
