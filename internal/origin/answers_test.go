@@ -10,16 +10,17 @@ import (
 	"testing"
 )
 
-// rawOrigin is a server on a real socket. It sends the same bytes for every
-// request and then closes, in order or with a reset, or keeps the connection.
+// rawOrigin is a server on a real socket. It sends the same bytes for every request. Then it
+// closes the connection, resets it, or keeps it open.
 type rawOrigin struct {
 	listener net.Listener
 	text     string
 	end      ending
 	conns    chan net.Conn // the open ones; closed after the listener
-	wrote    chan struct{} // has one for each text that is written whole, up to 16
+	wrote    chan struct{} // gets a value for each text that was written, up to 16
 }
 
+// ending is what a rawOrigin does with the connection after an answer.
 type ending int
 
 const (
@@ -79,8 +80,8 @@ func (o *rawOrigin) serve(conn net.Conn) {
 	}
 }
 
-// TestAnswers sends every kind of faulty answer. Complete answers are returned; truncated or
-// ambiguous ones are never treated as an answer.
+// TestAnswers checks answers with every kind of fault. Complete answers are returned, truncated
+// or ambiguous ones are faults.
 func TestAnswers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	big := strings.Repeat("0123456789", 40_000)
@@ -89,7 +90,7 @@ func TestAnswers(t *testing.T) {
 		resp, err := c.Do(t.Context(), post("b", false))
 		return c, resp, err
 	}
-	// good is for accepted answers; kept means that their connection is kept, too.
+	// good checks an accepted answer, and whether its connection is kept.
 	good := func(name, text string, end ending, status int, body string, kept bool) {
 		t.Run(name, func(t *testing.T) {
 			c, resp, err := ask(t, text, end)
@@ -176,7 +177,7 @@ func TestAnswers(t *testing.T) {
 	bad("only interim", "HTTP/1.1 100 Continue\r\n\r\n", fin, Reset)
 }
 
-// TestBodyLimits bounds bodies of every framing.
+// TestBodyLimits checks the limit of bodies in every framing.
 func TestBodyLimits(t *testing.T) {
 	f := func(text string, fits bool) {
 		t.Helper()
@@ -188,7 +189,7 @@ func TestBodyLimits(t *testing.T) {
 		if !fits {
 			wantFault(t, err, Garbage, true, 1)
 			if !strings.Contains(err.Error(), "longer than the 5 bytes allowed") {
-				t.Errorf("%q: %v does not say what was too long", text, err)
+				t.Errorf("%q: the error is %v, want one with the limit", text, err)
 			}
 		}
 	}
@@ -198,7 +199,7 @@ func TestBodyLimits(t *testing.T) {
 	}
 }
 
-// TestHead checks that the body announced in the answer to HEAD is not awaited.
+// TestHead checks that an answer to HEAD has no body, whatever its length.
 func TestHead(t *testing.T) {
 	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", keepsOpen)
 	c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestAwaitAnswer breaks off a request's body and lets the origin, which is notified, end
-// the exchange. Nothing waits for the head's timeout.
+// TestAwaitAnswer checks an exchange whose request body breaks off: the origin sees the end of
+// the body and answers or ends the exchange. Nothing waits for the head's timeout.
 func TestAwaitAnswer(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -65,11 +65,11 @@ func TestAwaitAnswer(t *testing.T) {
 			}
 			in.Close()
 		case status != 0:
-			t.Errorf("%s: %v", name, fault)
+			t.Errorf("%s: got the fault %v, want the status %d", name, fault, status)
 		default:
 			wantKind(t, fault, Canceled, true)
 			if !errors.Is(fault, gone) || fault.Aborted != aborted {
-				t.Errorf("%s: %v, forgone %t; want %t", name, fault, fault.Aborted, aborted)
+				t.Errorf("%s: got %v, aborted %t; want %t", name, fault, fault.Aborted, aborted)
 			}
 		}
 		(<-raw).Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// newMinimalServer makes an HTTP server that costs next to nothing: it answers each read that
-// ends a request with the same bytes.
+// newMinimalServer starts an HTTP server with minimal costs: it answers each read that ends a
+// request with the same bytes.
 func newMinimalServer(b testing.TB, body []byte) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,8 +53,8 @@ func newMinimalServer(b testing.TB, body []byte) (url string) {
 
 var benchBody = []byte(`{"TableName":"orders","Item":{"id":{"S":"1234567890"},"v":{"N":"42"},"text":{"S":"the quick brown fox"}}}`)
 
-// BenchmarkDo is the cost of a request on a kept connection, to be compared with
-// BenchmarkBareClient, which does the same through http.Client alone.
+// BenchmarkDo measures a request on an idle connection, for comparison with
+// BenchmarkBareClient, which uses only http.Client.
 func BenchmarkDo(b *testing.B) {
 	b.Run("serial", func(b *testing.B) { benchmarkDo(b, Config{}, false) })
 	b.Run("serial-bare-policies", func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 // errRefused is the error of dials to a faulty server.
 var errRefused = errors.New("connection refused")
 
-// refuse has the next n connections refused.
+// refuse makes the next n dials fail.
 func (s *faulty) refuse(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,8 +32,8 @@ func (s *faulty) asked() int {
 	return s.dialed
 }
 
-// TestBreakerCycle passes through all states with an origin that fails and recovers. It is
-// the only origin, so no request is refused.
+// TestBreakerCycle checks all states with an origin that fails and recovers. As it is the only
+// origin, no request is refused.
 func TestBreakerCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}
@@ -52,7 +52,7 @@ func TestBreakerCycle(t *testing.T) {
 				}
 			}
 			if got := c.State().Breaker; got != state {
-				t.Fatalf("breaker is %s; want %s", got, state)
+				t.Fatalf("the breaker is %s, want %s", got, state)
 			}
 		}
 		ask(9, "closed", Dial)
@@ -61,7 +61,7 @@ func TestBreakerCycle(t *testing.T) {
 		ask(1, "open", Dial)
 		time.Sleep(800 * time.Millisecond)
 		if got := c.State().Breaker; got != "open" {
-			t.Errorf("breaker is %s less than its delay after the last failure", got)
+			t.Errorf("the breaker is %s before its delay after the last failure, want open", got)
 		}
 		time.Sleep(300 * time.Millisecond)
 		if got := c.State().Breaker; got != "half-open" {
@@ -69,9 +69,9 @@ func TestBreakerCycle(t *testing.T) {
 		}
 		ask(1, "open", Dial) // the probe fails
 		if n := s.asked(); n != 12 {
-			t.Errorf("%d connections were tried; want one for each request", n)
+			t.Errorf("%d connections were attempted, want one for each request", n)
 		}
-		ask(1, "open") // the origin is back
+		ask(1, "open") // the origin has recovered
 		ask(1, "closed")
 		if n := c.metrics.opened.Value(); n != 2 {
 			t.Errorf("opened %d times; want 2", n)
@@ -115,7 +115,7 @@ func TestBreakerCounts(t *testing.T) {
 	f("failed", "closed", Config{}, different, reply(500, ""))
 	f("throttled", "closed", Config{}, different, reply(400, throttled))
 	f("refused", "closed", Config{}, different, reply(400, "no"))
-	t.Run("callers go away", func(t *testing.T) {
+	t.Run("callers cancel", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &faulty{script: []step{silent}}
 			c := s.client(t, Config{Retry: Retry{Attempts: 1}, Breaker: Breaker{MinRequests: 2}})
@@ -131,8 +131,8 @@ func TestBreakerCounts(t *testing.T) {
 	})
 }
 
-// TestOpenBreakerEndsRetries lets the fourth failed attempt open the breaker: that request
-// and all later ones are not repeated.
+// TestOpenBreakerEndsRetries checks that after the fourth failed attempt has opened the
+// breaker, that request and later ones are not retried.
 func TestOpenBreakerEndsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{}
@@ -145,19 +145,19 @@ func TestOpenBreakerEndsRetries(t *testing.T) {
 	})
 }
 
-// TestConnectsWithOpenBreaker lets connections hang. Once the breaker is open only as many
-// requests as there may be probes wait for one; the others end at once. When one could be
-// made, all may connect.
+// TestConnectsWithOpenBreaker checks dials that hang. While the breaker is open only as many
+// requests as there are probes wait for a connection, and the others fail at once. After a
+// connection was made, all requests may connect.
 func TestConnectsWithOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}
 		c := s.client(t, Config{Timeout: time.Second, Retry: Retry{Attempts: 1}, Breaker: Breaker{MinRequests: 4, Delay: time.Hour, Probes: 2}})
-		back := make(chan struct{})
+		recovered := make(chan struct{})
 		c.pool.dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
-			case <-back:
+			case <-recovered:
 				return s.dial(ctx, network, address)
 			}
 		}
@@ -182,15 +182,15 @@ func TestConnectsWithOpenBreaker(t *testing.T) {
 		}
 		all(10).Wait()
 		if c.State().Breaker != "open" || kinds[Timeout] != 10 {
-			t.Fatalf("breaker %s, %v", c.State().Breaker, kinds)
+			t.Fatalf("the breaker is %s, the faults are %v; want open, 10 timeouts", c.State().Breaker, kinds)
 		}
 		begin := time.Now()
 		waiting := all(10)
 		synctest.Wait()
 		if kinds[BreakerOpen] != 8 || time.Now() != begin {
-			t.Fatalf("%v; want 8 requests refused at once", kinds)
+			t.Fatalf("the faults are %v, want 8 requests refused at once", kinds)
 		}
-		close(back)
+		close(recovered)
 		waiting.Wait()
 		all(10).Wait()
 		if answered != 12 || c.State().Breaker != "closed" {
@@ -199,7 +199,7 @@ func TestConnectsWithOpenBreaker(t *testing.T) {
 	})
 }
 
-// newTestBreaker makes a breaker without a client.
+// newTestBreaker returns a breaker without a client.
 func newTestBreaker(cfg Breaker) *breaker {
 	return newBreaker(cfg, newMetrics(newRegistry(), "t").opened, nil)
 }
@@ -207,28 +207,28 @@ func newTestBreaker(cfg Breaker) *breaker {
 // TestBreakerOnChange checks that each change of state is reported once, and that the
 // breaker can be used during the report.
 func TestBreakerOnChange(t *testing.T) {
-	var moves []string
+	var changes []string
 	b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 1})
 	b.onChange = func(from, to string) {
-		moves = append(moves, from+" to "+to)
+		changes = append(changes, from+" to "+to)
 		b.stateAt(time.Unix(1000, 0))
 	}
 	now := time.Unix(1000, 0)
 	for _, v := range []verdict{healthy, unreachable, unreachable, healthy, healthy} {
 		p, ok := b.acquire(now)
 		if !ok {
-			t.Fatal("not admitted")
+			t.Fatal("the request was not admitted")
 		}
 		b.release(p, v, 0, now)
 		now = now.Add(2 * time.Second)
 	}
 	const want = "closed to open, open to half-open, half-open to open, open to half-open, half-open to closed"
-	if got := strings.Join(moves, ", "); got != want {
-		t.Errorf("moves: %s; want %s", got, want)
+	if got := strings.Join(changes, ", "); got != want {
+		t.Errorf("got the changes %s, want %s", got, want)
 	}
 }
 
-// TestBreakerProbes checks the bookkeeping of half-open directly.
+// TestBreakerProbes checks the accounting of probes in the state half-open.
 func TestBreakerProbes(t *testing.T) {
 	newOpen := func() (*breaker, time.Time, Permit) {
 		b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 2})
@@ -238,49 +238,49 @@ func TestBreakerProbes(t *testing.T) {
 		b.release(last, unreachable, 0, now)
 		return b, now.Add(2 * time.Second), late
 	}
-	t.Run("no more than asked for", func(t *testing.T) {
+	t.Run("no more than configured", func(t *testing.T) {
 		b, now, _ := newOpen()
 		for i, want := range []bool{true, true, false} {
 			if _, ok := b.acquire(now); ok != want {
-				t.Errorf("probe %d admitted: %t", i, ok)
+				t.Errorf("probe %d: admitted %t, want %t", i, ok, want)
 			}
 		}
 	})
-	t.Run("one without result gives its place back", func(t *testing.T) {
+	t.Run("an inconclusive probe frees its place", func(t *testing.T) {
 		b, now, _ := newOpen()
 		for range 10 {
 			p, ok := b.acquire(now)
 			if !ok {
-				t.Fatal("no place is left")
+				t.Fatal("no probe was admitted")
 			}
 			b.release(p, inconclusive, 0, now)
 		}
 		if b.stateAt(now) != halfOpen {
-			t.Errorf("breaker is %s", b.stateAt(now))
+			t.Errorf("the breaker is %s, want half-open", b.stateAt(now))
 		}
 	})
 	t.Run("requests without another origin take no place", func(t *testing.T) {
 		b, now, _ := newOpen()
-		var insisting []Permit
+		var forced []Permit
 		for range 10 {
-			insisting = append(insisting, b.force(now))
+			forced = append(forced, b.force(now))
 		}
-		for _, p := range insisting {
+		for _, p := range forced {
 			b.release(p, inconclusive, 0, now)
 		}
 		if b.probes != 0 {
-			t.Errorf("%d places are taken", b.probes)
+			t.Errorf("%d probes are counted, want 0", b.probes)
 		}
 		p := b.force(now)
 		b.release(p, unreachable, 0, now)
 		if b.stateAt(now) != open {
-			t.Errorf("breaker is %s after a failure", b.stateAt(now))
+			t.Errorf("the breaker is %s after a failure, want open", b.stateAt(now))
 		}
 		for range 2 {
 			b.release(b.force(now), healthy, 0, now)
 		}
 		if b.stateAt(now) != closed {
-			t.Errorf("breaker is %s after two successes", b.stateAt(now))
+			t.Errorf("the breaker is %s after two successes, want closed", b.stateAt(now))
 		}
 	})
 	t.Run("late results do not count", func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestBreakerProbes(t *testing.T) {
 		}
 		b.release(second, healthy, 0, now)
 		if b.stateAt(now) != closed {
-			t.Errorf("breaker is %s after both probes succeeded", b.stateAt(now))
+			t.Errorf("the breaker is %s after both probes succeeded, want closed", b.stateAt(now))
 		}
 	})
 	t.Run("old failures are forgotten", func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestBreakerProbes(t *testing.T) {
 			now = now.Add(400 * time.Millisecond)
 		}
 		if b.stateAt(now) != closed {
-			t.Error("opened though no second saw four failures")
+			t.Error("the breaker opened although no window had four failures")
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 )
 
+// quiet returns a logger that discards everything.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func TestConfigRefused(t *testing.T) {
@@ -18,7 +19,7 @@ func TestConfigRefused(t *testing.T) {
 		}
 		cfg.Name = "orders"
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "origin orders: ") {
-			t.Errorf("error %v; want it to name the origin and say %q", err, want)
+			t.Errorf("got the error %v, want one with the origin's name and %q", err, want)
 		}
 	}
 	f("scheme", Config{URL: "ftp://host"})
@@ -36,7 +37,7 @@ func TestConfigRefused(t *testing.T) {
 	f("min <= initial", Config{Concurrency: Concurrency{Initial: 5000}})
 }
 
-// TestConfigDefaults checks that a bound alone moves the defaults next to it.
+// TestConfigDefaults checks that a configured limit changes the defaults of the others.
 func TestConfigDefaults(t *testing.T) {
 	f := func(cfg Concurrency, minimum, initial, maximum int) {
 		t.Helper()
@@ -45,7 +46,7 @@ func TestConfigDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := c.cfg.Concurrency; got.Min != minimum || got.Initial != initial || got.Max != maximum {
-			t.Errorf("%+v becomes %+v", cfg, got)
+			t.Errorf("%+v: got %+v, want %d, %d, %d", cfg, got, minimum, initial, maximum)
 		}
 	}
 	f(Concurrency{}, 32, 128, 1024)
@@ -56,12 +57,12 @@ func TestConfigDefaults(t *testing.T) {
 func TestClassifyStatus(t *testing.T) {
 	for status, want := range map[int]Class{200: Good, 304: Good, 400: Refused, 429: Throttled, 500: Failed, 502: Failed, 503: Failed} {
 		if got := ClassifyStatus(status, nil, nil); got != want {
-			t.Errorf("%d is %s; want %s", status, got, want)
+			t.Errorf("%d: got %s, want %s", status, got, want)
 		}
 	}
 }
 
-// TestAddress checks the dialled address, Host and the name required in the certificate.
+// TestAddress checks the dialed address, Host and the name required in the certificate.
 func TestAddress(t *testing.T) {
 	f := func(url, dialled, server, host, prefix string) {
 		t.Helper()

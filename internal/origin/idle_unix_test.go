@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestUnsolicitedData sends bytes, or closes, over an idle connection: the next request uses
-// another connection, and is an ordinary attempt.
+// TestUnsolicitedData checks that after bytes or an end on an idle connection the next request
+// uses another connection, as an ordinary attempt.
 func TestUnsolicitedData(t *testing.T) {
 	f := func(name string, do func(conn net.Conn)) {
 		t.Run(name, func(t *testing.T) {

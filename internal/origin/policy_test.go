@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// TestBudgetBoundsRetries lets a thousand reads fail at one moment: the number of retries is
-// exactly the saved budget plus the requests' shares.
+// TestBudgetBoundsRetries checks that if a thousand reads fail at one time, the number of
+// retries is the saved budget plus the requests' shares.
 func TestBudgetBoundsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(500, failed)}}
@@ -27,10 +27,10 @@ func TestBudgetBoundsRetries(t *testing.T) {
 		}
 		// The bucket was full with 7+0.1*100; the first deposit finds no room.
 		if got, want := c.State().Retries, uint64(17+99); got != want && got != want+1 {
-			t.Errorf("%d retries for 1000 requests; want %d", got, want)
+			t.Errorf("%d retries for 1000 requests, want %d", got, want)
 		}
 		if c.metrics.spent.Value() == 0 {
-			t.Error("no refused retry was counted")
+			t.Error("no retry was counted as refused")
 		}
 		before := c.State().Retries
 		time.Sleep(time.Second) // in the bubble's time
@@ -50,7 +50,7 @@ func TestBudgetSpent(t *testing.T) {
 		_, err := c.Do(t.Context(), post("b", true))
 		wantFault(t, err, Reset, true, 1)
 		if f := faultOf(t, err); !f.BudgetSpent || !strings.Contains(f.Error(), "retry budget spent") {
-			t.Errorf("fault %v does not say that the budget is spent", f)
+			t.Errorf("the fault %v does not report the spent budget", f)
 		}
 	})
 }
@@ -67,13 +67,13 @@ func TestBackoffIsBounded(t *testing.T) {
 			}
 			longest = max(longest, d)
 		}
-		if longest < ceiling*3/4 { // 0.75^1000 of all runs
+		if longest < ceiling*3/4 { // happens in 0.75^1000 of all runs
 			t.Errorf("longest of 1000 pauses %d is %s; want nearly %s", n, longest, ceiling)
 		}
 	}
 }
 
-// TestConcurrencyLimit fills the places, then the queue.
+// TestConcurrencyLimit sends more requests than the limit and the queue allow.
 func TestConcurrencyLimit(t *testing.T) {
 	f := func(name string, cfg Concurrency, requests, overloaded int) {
 		t.Run(name, func(t *testing.T) {
@@ -94,9 +94,9 @@ func TestConcurrencyLimit(t *testing.T) {
 					})
 					synctest.Wait()
 				}
-				time.Sleep(3 * time.Second) // in the bubble's time: beyond the queue's patience
+				time.Sleep(3 * time.Second) // in the bubble's time: longer than MaxWait
 				if st := c.State(); st.InFlight != 2 || st.Queued != 0 || st.Limit != 2 {
-					t.Errorf("state %+v; want 2 under way, none queued, limit 2", st)
+					t.Errorf("the state is %+v, want 2 in flight, none queued, limit 2", st)
 				}
 				close(release)
 				wg.Wait()
@@ -113,8 +113,8 @@ func TestConcurrencyLimit(t *testing.T) {
 	f("queue runs out of patience", Concurrency{Min: 2, Initial: 2, Max: 2, Queue: 1, MaxWait: time.Second}, 4, 2)
 }
 
-// TestQueuedRequestsProceed checks that a released place is used, and that a caller that
-// gives up is removed from the queue.
+// TestQueuedRequestsProceed checks that a queued request follows a completed one, and that a
+// canceled one is removed from the queue.
 func TestQueuedRequestsProceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -144,8 +144,8 @@ func TestQueuedRequestsProceed(t *testing.T) {
 	})
 }
 
-// TestLimitFallsWhenAnswersSlowDown drives the adaptive limiter through load that
-// the origin takes, and then answers ten times as slowly.
+// TestLimitFallsWhenAnswersSlowDown checks the adaptive limiter with an origin that answers
+// fast, and then ten times as slowly.
 func TestLimitFallsWhenAnswersSlowDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fast := delayed(20*time.Millisecond, reply(200, "{}"))
@@ -176,8 +176,8 @@ func TestLimitFallsWhenAnswersSlowDown(t *testing.T) {
 	})
 }
 
-// TestPoliciesAllocateLittle keeps the policies' share of a request to the
-// limiter's one permit.
+// TestPoliciesAllocateLittle checks that the policies allocate only the limiter's permit for a
+// request.
 func TestPoliciesAllocateLittle(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates
@@ -196,6 +196,6 @@ func TestPoliciesAllocateLittle(t *testing.T) {
 		c.metrics.duration.Observe(time.Millisecond)
 	})
 	if n > 1 {
-		t.Errorf("%v allocations a request; want the limiter's permit only", n)
+		t.Errorf("a request allocates %v times, want once for the limiter's permit", n)
 	}
 }

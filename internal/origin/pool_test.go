@@ -48,7 +48,7 @@ func TestIdleConnections(t *testing.T) {
 		wg.Wait()
 		kept(3)
 		s.set(reply(200, "{}"))
-		for range 4 { // always the same one
+		for range 4 { // on the same connection
 			time.Sleep(4 * time.Second) // in the bubble's time
 			if _, err := c.Do(t.Context(), post("b", false)); err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestIdleConnections(t *testing.T) {
 	})
 }
 
-// breakingConn is a connection that breaks after so many bytes written.
+// breakingConn is a connection that breaks after left bytes were written.
 type breakingConn struct {
 	net.Conn
 	left *int
@@ -93,8 +93,8 @@ func (c breakingConn) Write(b []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
 }
 
-// TestReachedAfterFirstByte breaks a connection, new or idle, while the request is
-// written: once a byte is sent, a write may have been executed.
+// TestReachedAfterFirstByte checks connections, new or idle, that break while the request is
+// written: once a byte was sent, a write may have been executed.
 func TestReachedAfterFirstByte(t *testing.T) {
 	f := func(name string, bytes int, repeatable bool, check func(*testing.T, *faulty, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestReachedAfterFirstByte(t *testing.T) {
 	}
 	f("no byte", 0, false, func(t *testing.T, s *faulty, resp *Response, err error) {
 		if err != nil || resp.Attempts != 1 || s.count() != 2 {
-			t.Errorf("%+v, %v; executed %d", resp, err, s.count())
+			t.Errorf("got %+v, %v; %d requests were executed", resp, err, s.count())
 		}
 	})
 	f("one byte, write", 1, false, func(t *testing.T, s *faulty, resp *Response, err error) {
@@ -129,12 +129,12 @@ func TestReachedAfterFirstByte(t *testing.T) {
 	})
 	f("one byte, read", 1, true, func(t *testing.T, s *faulty, resp *Response, err error) {
 		if err != nil || resp.Attempts != 2 || s.count() != 2 {
-			t.Errorf("%+v, %v; executed %d", resp, err, s.count())
+			t.Errorf("got %+v, %v; %d requests were executed", resp, err, s.count())
 		}
 	})
 }
 
-// limitedConn is a connection that takes so many bytes and no more, but can be read.
+// limitedConn is a connection that accepts a number of bytes and no more, but can be read.
 type limitedConn struct {
 	net.Conn
 	accepts int
@@ -145,7 +145,7 @@ func (c limitedConn) Write(b []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// TestAnsweredEarly lets an origin refuse a body without having read it.
+// TestAnsweredEarly checks an origin that refuses a body before it has read it.
 func TestAnsweredEarly(t *testing.T) {
 	f := func(name string, answer string, check func(*testing.T, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -175,12 +175,12 @@ func TestAnsweredEarly(t *testing.T) {
 	f("half an answer", "HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nn", func(t *testing.T, resp *Response, err error) {
 		wantFault(t, err, Reset, true, 1)
 		if !errors.Is(err, syscall.EPIPE) {
-			t.Errorf("cause %v; want what broke first", err)
+			t.Errorf("the cause is %v, want the error of the write", err)
 		}
 	})
 }
 
-// TestLargeBodies go out whole, over sockets with and without TLS.
+// TestLargeBodies checks that large bodies are sent completely, with and without TLS.
 func TestLargeBodies(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -206,7 +206,7 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
-// TestReachedOverTLS breaks the socket below TLS within a record: crypto/tls then reports
+// TestReachedOverTLS checks sockets that break within a TLS record: crypto/tls then reports
 // that nothing was written.
 func TestReachedOverTLS(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
@@ -237,8 +237,8 @@ func TestReachedOverTLS(t *testing.T) {
 	}
 }
 
-// TestKeptConnectionReset lets an origin take a second request on a connection and
-// reset it without a word.
+// TestKeptConnectionReset checks an origin that reads a second request on a connection and then
+// closes it without an answer.
 func TestKeptConnectionReset(t *testing.T) {
 	for _, repeatable := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -260,8 +260,8 @@ func TestKeptConnectionReset(t *testing.T) {
 	}
 }
 
-// TestUnsolicitedOverTLS sends bytes, or closes, after an answer, so that TLS has buffered
-// them before the next request.
+// TestUnsolicitedOverTLS checks bytes or an end right after an answer, which TLS has buffered
+// before the next request.
 func TestUnsolicitedOverTLS(t *testing.T) {
 	f := func(name string, answer func(conn *tls.Conn)) {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestUnsolicitedOverTLS(t *testing.T) {
 							io.Copy(io.Discard, r.Body)
 							cork.buffering = true
 							answer(conn)
-							raw.SetWriteDeadline(time.Time{}) // CloseWrite lets it pass
+							raw.SetWriteDeadline(time.Time{}) // CloseWrite has set it
 							raw.Write(cork.buffered)
 							cork.buffered, cork.buffering = nil, false
 						}
@@ -336,8 +336,8 @@ func (c *corked) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCutOverTLS ends a connection without TLS's closing alert, as a third party could: a
-// body that ends with the connection is then incomplete.
+// TestCutOverTLS checks a connection that ends without TLS's closing alert, as a third party
+// could cause: a body that ends with the connection is then incomplete.
 func TestCutOverTLS(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -355,7 +355,7 @@ func TestCutOverTLS(t *testing.T) {
 	_, err := c.Do(t.Context(), post("b", false))
 	wantFault(t, err, Reset, true, 1)
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("cause %v", err)
+		t.Errorf("the cause is %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }
 
@@ -365,7 +365,7 @@ func TestLateCancellation(t *testing.T) {
 	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", keepsOpen)
 	c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})
 	go func() {
-		for range o.conns { // room for the next ones
+		for range o.conns { // makes room for the next ones
 		}
 	}()
 	defer o.listener.Close()
@@ -390,7 +390,7 @@ func TestLateCancellation(t *testing.T) {
 	wg.Wait()
 }
 
-// cancelOnRead cancels when an answer has arrived, before it is read.
+// cancelOnRead is a connection that cancels the request when an answer arrives.
 type cancelOnRead struct {
 	net.Conn
 	cancel context.CancelFunc
@@ -402,8 +402,8 @@ func (c cancelOnRead) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestCancelledWithAnswer uses the answer, but does not keep the connection, whose deadline
-// may be changed by the cancellation at any later time.
+// TestCancelledWithAnswer checks that an answer that arrives with the cancellation is used, but
+// its connection is not kept: the cancellation may change its deadline at any later time.
 func TestCancelledWithAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}
@@ -415,7 +415,7 @@ func TestCancelledWithAnswer(t *testing.T) {
 		}
 		resp, err := c.Do(ctx, post("b", false))
 		if err != nil || resp.Status != 200 || len(c.pool.idle) != 0 {
-			t.Errorf("%+v, %v, %d connections kept", resp, err, len(c.pool.idle))
+			t.Errorf("got %+v, %v, %d connections kept; want the answer and none", resp, err, len(c.pool.idle))
 		}
 	})
 }
@@ -437,14 +437,14 @@ func TestExchangeIsReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := receive("HTTP/1.1 500 X\r\nB: second\r\nConnection: close\r\nConte"); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error %v for half a head", err)
+		t.Errorf("half a head: got the error %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 	third, err := receive("HTTP/1.1 404 Y\r\nC: third\r\nD: 4\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nbye\r\n0\r\n\r\n")
 	if err != nil || third.Status != 404 || len(third.Header) != 3 || string(third.Header.Get("C")) != "third" || string(third.Body) != "bye" || x.response.Close {
 		t.Errorf("got %+v, %v", third, err)
 	}
 	if first.Status != 200 || len(first.Header) != 2 || string(first.Header.Get("A")) != "first" || string(first.Body) != "hello" {
-		t.Errorf("the first answer has become %+v", first)
+		t.Errorf("the first answer was changed to %+v", first)
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	failed    = `{"__type":"x#InternalServerError"}`
 )
 
-// TestRetries scripts the origin's behaviour and the expected number of attempts. Each case
-// runs as a read (r) and as a write (w).
+// TestRetries checks the number of attempts for each behavior of the origin. Each case runs as
+// a read and as a write.
 func TestRetries(t *testing.T) {
 	ok := reply(200, "{}")
 	type want struct {
@@ -46,7 +46,7 @@ func TestRetries(t *testing.T) {
 						t.Fatalf("got %+v, %v; want class %s after %d attempts", resp, err, w.class, w.attempts)
 					}
 					if s.count() != w.executed {
-						t.Errorf("the origin executed %d times; want %d", s.count(), w.executed)
+						t.Errorf("the origin executed %d requests, want %d", s.count(), w.executed)
 					}
 				})
 			})
@@ -96,20 +96,20 @@ func TestLastAnswerIsUnchanged(t *testing.T) {
 			t.Errorf("%d attempts in %s; want 4 in 4s", resp.Attempts, resp.Duration)
 		}
 		if len(resp.Body) != cap(resp.Body) {
-			t.Errorf("the body has room for %d bytes beyond its %d", cap(resp.Body)-len(resp.Body), len(resp.Body))
+			t.Errorf("the body has a capacity of %d for %d bytes", cap(resp.Body), len(resp.Body))
 		}
 	})
 }
 
-// TestPreparedEachTime checks that every attempt is signed anew, on headers that
-// the attempt before has not touched.
+// TestPreparedEachTime checks that every attempt is signed, on headers that the previous
+// attempt has not changed.
 func TestPreparedEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(400, throttled)}}
 		prepared := 0
 		c := s.client(t, Config{Prepare: func(_ context.Context, r *http1.Request, body []byte) error {
 			if string(body) != "the body" || string(r.Get("Host")) != "origin.test" || string(r.Get("Content-Length")) != "8" {
-				t.Errorf("prepare sees %q, fields %q", body, r.Fields)
+				t.Errorf("Prepare got the body %q, the fields %q", body, r.Fields)
 			}
 			prepared++
 			r.Fields = append(r.Fields, http1.FieldsOf("Authorization", string(rune('0'+prepared)))...)
@@ -146,8 +146,8 @@ func TestUnprepared(t *testing.T) {
 	})
 }
 
-// TestDeadline checks that no attempt and no pause exceeds the caller's deadline, and
-// that no time is spent on a pause that would.
+// TestDeadline checks that no attempt exceeds the caller's deadline, and that a retry whose
+// pause would exceed it is not made.
 func TestDeadline(t *testing.T) {
 	f := func(name string, script []step, within time.Duration, took time.Duration, check func(*testing.T, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestCallerCancels cancels while the origin works, and in a pause.
+// TestCallerCancels cancels during an attempt, and in a pause.
 func TestCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{silent}}
@@ -206,8 +206,8 @@ func TestCallerCancels(t *testing.T) {
 	})
 }
 
-// TestClosedIdleConnection checks that an idle connection closed by the origin costs no
-// attempt and, for a write, no uncertainty.
+// TestClosedIdleConnection checks that an idle connection that the origin has closed does not
+// count as an attempt and does not make a write's outcome unknown.
 func TestClosedIdleConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reply(200, "{}")}}
@@ -226,8 +226,8 @@ func TestClosedIdleConnection(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreKept checks that answers of every shape leave their connection
-// to the next request.
+// TestConnectionsAreKept checks that the next request uses the connection, after answers of
+// every kind.
 func TestConnectionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chunked := func(s *faulty, conn net.Conn, br *bufio.Reader) bool {

@@ -17,12 +17,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// step is the faulty server's behaviour for one request. br has the request, of which only
-// the first byte is certain to have arrived. It reports whether the connection remains open.
+// step is the faulty server's behavior for one request. br has the request, of which only the
+// first byte is certain to have arrived. It reports whether the connection remains open.
 type step func(s *faulty, conn net.Conn, br *bufio.Reader) bool
 
-// faulty is a server in memory that follows a script: one step for each request,
-// the last for all that follow. It runs within a synctest bubble.
+// faulty is a server in memory that follows a script: one step for each request, the last step
+// for all further ones. It runs within a synctest bubble.
 type faulty struct {
 	mu       sync.Mutex
 	script   []step
@@ -77,7 +77,7 @@ func (s *faulty) set(script ...step) {
 	s.script = script
 }
 
-// read takes the request in whole and remembers it as executed.
+// read reads the whole request and records it as executed.
 func (s *faulty) read(br *bufio.Reader) bool {
 	r, err := http.ReadRequest(br)
 	if err != nil {
@@ -120,7 +120,7 @@ func reply(status int, body string) step {
 	}
 }
 
-// readRaw reads the request, sends text and closes.
+// raw reads the request, sends text and closes.
 func raw(text string) step {
 	return func(s *faulty, conn net.Conn, br *bufio.Reader) bool {
 		if s.read(br) {
@@ -147,7 +147,7 @@ func reset(s *faulty, _ net.Conn, br *bufio.Reader) bool {
 	return false
 }
 
-// unanswered executes the request and never answers.
+// silent executes the request and never answers.
 func silent(s *faulty, _ net.Conn, br *bufio.Reader) bool {
 	s.read(br)
 	br.Peek(1) // returns when the client hangs up
@@ -171,7 +171,7 @@ func drip(n int, d time.Duration) step {
 	}
 }
 
-// answerAfter executes the request and answers once go is closed.
+// answerAfter executes the request and answers when release is closed.
 func answerAfter(release <-chan struct{}) step {
 	return func(s *faulty, conn net.Conn, br *bufio.Reader) bool {
 		<-release
@@ -194,7 +194,7 @@ func classify(status int, _ http1.Fields, body []byte) Class {
 	return Good
 }
 
-// client makes a client of s, closed at the end of the test.
+// client returns a client of s that is closed at the end of the test.
 func (s *faulty) client(t *testing.T, cfg Config) *Client {
 	t.Helper()
 	cfg.Name, cfg.URL = "test", "http://origin.test"
@@ -224,7 +224,7 @@ func faultOf(t *testing.T, err error) *Fault {
 	t.Helper()
 	var f *Fault
 	if !errors.As(err, &f) {
-		t.Fatalf("error %v (%T); want a fault", err, err)
+		t.Fatalf("got the error %v (%T), want a fault", err, err)
 	}
 	return f
 }
@@ -233,6 +233,6 @@ func faultOf(t *testing.T, err error) *Fault {
 func wantFault(t *testing.T, err error, kind FaultKind, reached bool, attempts int) {
 	t.Helper()
 	if f := faultOf(t, err); f.Kind != kind || f.Reached != reached || f.Attempts != attempts {
-		t.Fatalf("fault %v; want %s, reached %t, %d attempts", f, kind, reached, attempts)
+		t.Fatalf("got the fault %v, want %s, reached %t, %d attempts", f, kind, reached, attempts)
 	}
 }

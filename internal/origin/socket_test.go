@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// socketClient makes a client for real sockets.
+// socketClient returns a client for real sockets.
 func socketClient(t *testing.T, cfg Config) *Client {
 	t.Helper()
 	cfg.Name = "test"
@@ -33,18 +33,18 @@ func TestClosedPort(t *testing.T) {
 	_, err = c.Do(t.Context(), post("b", false))
 	wantFault(t, err, Dial, false, 2)
 	if !strings.Contains(err.Error(), "origin test: dial after 2 attempts (not executed)") {
-		t.Errorf("error %q does not say who failed, how and how often", err)
+		t.Errorf("the error is %q, want the origin, the kind and the number of attempts", err)
 	}
 }
 
-// TestTLS checks that an unknown certificate counts as never reached, and that a
-// known one is used without HTTP/2.
+// TestTLS checks that an origin with an unknown certificate counts as not reached, and that
+// HTTP/2 is not used.
 func TestTLS(t *testing.T) {
 	asked := 0
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
 		if r.ProtoMajor != 1 {
-			t.Errorf("asked by %s", r.Proto)
+			t.Errorf("the request is %s, want HTTP/1", r.Proto)
 		}
 		io.WriteString(w, "{}")
 	}))
@@ -61,11 +61,11 @@ func TestTLS(t *testing.T) {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 	if asked != 1 {
-		t.Errorf("the origin was asked %d times; want 1", asked)
+		t.Errorf("the origin got %d requests, want 1", asked)
 	}
 }
 
-// TestResetBySocket lets the kernel send RST after the request was read.
+// TestResetBySocket checks a connection that is reset after the request was read.
 func TestResetBySocket(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -111,7 +111,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	wantFault(t, err, Unprepared, false, 0)
 }
 
-// TestMetrics reads the series as a scraper would.
+// TestMetrics checks a scrape of the series.
 func TestMetrics(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -135,10 +135,10 @@ func TestMetrics(t *testing.T) {
 		`kasoku_origin_request_duration_seconds_count{service="test"} 1`,
 	} {
 		if !strings.Contains(rec.Body.String(), want+"\n") {
-			t.Errorf("no line %s", want)
+			t.Errorf("the scrape has no line %s", want)
 		}
 	}
 	if s := c.State(); s.Requests != 1 || s.Attempts != 3 || s.Retries != 2 || s.Breaker != "closed" || s.Budget < 20 {
-		t.Errorf("state %+v", s)
+		t.Errorf("the state is %+v", s)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// brokenConn is a connection that on command accepts no more data, like one whose peer is gone
-// undetected.
+// brokenConn is a connection that accepts no more data once gone is set, as if its peer was
+// lost.
 type brokenConn struct {
 	net.Conn
 	gone *atomic.Bool
@@ -23,9 +23,8 @@ func (d brokenConn) Write(b []byte) (int, error) {
 	return d.Conn.Write(b)
 }
 
-// TestNothingWritten sends a write over an idle connection that accepts nothing. The
-// transport uses a new connection; if that fails too, the origin was not reached, although
-// the head had been composed for the first.
+// TestNothingWritten sends a write over an idle connection that accepts nothing. The transport
+// uses a new connection. If that fails too, the origin was not reached.
 func TestNothingWritten(t *testing.T) {
 	f := func(name string, second error, check func(*testing.T, *faulty, *Response, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +51,7 @@ func TestNothingWritten(t *testing.T) {
 	}
 	f("another connection serves", nil, func(t *testing.T, s *faulty, resp *Response, err error) {
 		if err != nil || resp.Attempts != 1 || s.count() != 2 || s.dialed != 2 {
-			t.Errorf("%+v, %v; executed %d, dialed %d", resp, err, s.count(), s.dialed)
+			t.Errorf("got %+v, %v; %d executed, %d dialed; want 2, 2", resp, err, s.count(), s.dialed)
 		}
 	})
 	f("there is no other", syscall.ECONNREFUSED, func(t *testing.T, s *faulty, resp *Response, err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// browserRequest is a request with the fields of a browser's.
+// browserRequest returns a request with the fields of a browser.
 func browserRequest() *Outbound {
 	return &Outbound{Method: []byte("GET"), Target: []byte("/db/doc"), Host: []byte("example.test"), Header: http1.FieldsOf(
 		"User-Agent", "Mozilla/5.0", "Accept", "application/json", "Accept-Encoding", "gzip", "X-Forwarded-For", "192.0.2.1", "Via", "1.1 kasoku")}
@@ -37,6 +37,7 @@ func TestExchangeAllocates(t *testing.T) {
 	f("to be cancelled", ctx, 5)
 }
 
+// readAll makes an exchange and reads its body of 1,000 bytes.
 func readAll(t testing.TB, tr *Transport, ctx context.Context, q *Outbound, buf []byte) {
 	in, f := tr.Exchange(ctx, q)
 	if f != nil {
@@ -56,8 +57,8 @@ func readAll(t testing.TB, tr *Transport, ctx context.Context, q *Outbound, buf 
 	in.Close()
 }
 
-// BenchmarkExchange is the cost of an exchange with a body of 1,000 bytes on a kept
-// connection, to be compared with BenchmarkDo.
+// BenchmarkExchange measures an exchange with a body of 1,000 bytes on an idle connection, for
+// comparison with BenchmarkDo.
 func BenchmarkExchange(b *testing.B) {
 	tr, err := NewTransport(TransportConfig{URL: newMinimalServer(b, []byte("\r\n\r\n"))})
 	if err != nil {
@@ -75,8 +76,7 @@ func BenchmarkExchange(b *testing.B) {
 	})
 }
 
-// scripted is a connection that takes everything and gives bytes in pieces of one
-// size.
+// scripted is a connection that accepts everything, and whose reads return pieces of one size.
 type scripted struct {
 	net.Conn
 	bytes.Reader
@@ -86,8 +86,8 @@ type scripted struct {
 func (s *scripted) Write(b []byte) (int, error) { return len(b), nil }
 func (s *scripted) Read(b []byte) (int, error)  { return s.Reader.Read(b[:min(len(b), s.piece)]) }
 
-// FuzzExchange checks that no bytes from an origin make the transport panic, and that their
-// meaning does not depend on how they arrive and are read: the whole body or none.
+// FuzzExchange checks that no bytes from an origin make the transport panic, and that the
+// result does not depend on how they arrive and are read.
 func FuzzExchange(f *testing.F) {
 	for _, row := range malformedAnswers() {
 		if len(row.text) < 1000 {

@@ -17,7 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// transport makes a transport to s, closed at the end of the test.
+// transport returns a transport to s that is closed at the end of the test.
 func (s *faulty) transport(t *testing.T, cfg TransportConfig) *Transport {
 	t.Helper()
 	cfg.URL = "http://origin.test"
@@ -31,7 +31,7 @@ func (s *faulty) transport(t *testing.T, cfg TransportConfig) *Transport {
 	return tr
 }
 
-// bubble runs f within a synctest bubble, which no goroutine may outlive.
+// bubble runs f within a synctest bubble, and fails if a goroutine is still running after f.
 func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
@@ -40,11 +40,11 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 func wantKind(t *testing.T, err error, kind FaultKind, reached bool) {
 	t.Helper()
 	if f := faultOf(t, err); f.Kind != kind || f.Reached != reached || f.Origin != "m" {
-		t.Errorf("fault %v; want %s, reached %t", f, kind, reached)
+		t.Errorf("got the fault %v, want %s, reached %t", f, kind, reached)
 	}
 }
 
-// requestSent makes an exchange and reads its answer for nothing.
+// sent makes an exchange, discards its answer, and returns the error.
 func sent(tr *Transport, ctx context.Context, q *Outbound) error {
 	in, f := tr.Exchange(ctx, q)
 	if f != nil {
@@ -55,7 +55,7 @@ func sent(tr *Transport, ctx context.Context, q *Outbound) error {
 	return err
 }
 
-// quietBody is a body that gives nothing until it is stopped.
+// quietBody is a body that returns nothing until it is stopped.
 type quietBody struct{ stopped chan struct{} }
 
 func (b quietBody) Read([]byte) (int, error) {
@@ -63,14 +63,14 @@ func (b quietBody) Read([]byte) (int, error) {
 	return 0, errors.New("stopped")
 }
 
-// upload is a request with a body that gives text and then nothing.
+// upload returns a request with a body of text and then silence.
 func upload(text string, length int64) *Outbound {
 	b := quietBody{make(chan struct{})}
 	return &Outbound{Method: []byte("POST"), Target: []byte("/"), Body: io.MultiReader(strings.NewReader(text), b), Length: length,
 		Stop: func() { close(b.stopped) }}
 }
 
-// head takes in the head of a request and answers with text.
+// head reads the head of a request and answers with text.
 func head(text string, then step) step {
 	return func(s *faulty, conn net.Conn, br *bufio.Reader) bool {
 		if _, err := http.ReadRequest(br); err != nil {
@@ -81,14 +81,14 @@ func head(text string, then step) step {
 	}
 }
 
-// hold keeps the connection until the client ends it.
+// hold keeps the connection open until the client closes it.
 func hold(_ *faulty, _ net.Conn, br *bufio.Reader) bool {
 	io.Copy(io.Discard, br)
 	return false
 }
 
-// stopReading reads nothing until the client ends the connection, which only a write
-// notices: net.Pipe has no buffer.
+// stopReading reads nothing until the client closes the connection, which only a write detects,
+// as net.Pipe has no buffer.
 func stopReading(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
 	for {
 		if _, err := conn.Write(nil); err != nil {
@@ -98,7 +98,7 @@ func stopReading(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
 	}
 }
 
-// TestTransportTimeouts waits for an origin that stops somewhere.
+// TestTransportTimeouts checks the timeouts for an origin that stops at any point.
 func TestTransportTimeouts(t *testing.T) {
 	f := func(name string, next step, q func() *Outbound, shortest, longest time.Duration) {
 		bubble(t, name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestTransportTimeouts(t *testing.T) {
 			}
 			wantKind(t, err, Timeout, true)
 			if took := time.Since(start); took < shortest || took > longest {
-				t.Errorf("took %s; want %s to %s", took, shortest, longest)
+				t.Errorf("the timeout was after %s, want %s to %s", took, shortest, longest)
 			}
 			if len(tr.pool.idle) != 0 {
 				t.Error("the connection was kept")
@@ -141,20 +141,20 @@ func TestTransportTimeouts(t *testing.T) {
 	f("a body drips", drip(5, 5*time.Second+1), asks, 4*time.Second, 5*time.Second)
 }
 
-// TestSlowBodyIsNotStalled reads a body that takes much longer than StallTimeout, but
-// never stops for that long.
+// TestSlowBodyIsNotStalled checks a body that takes much longer than StallTimeout, but never
+// pauses for that long.
 func TestSlowBodyIsNotStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{drip(100, 3*time.Second)}}
 		tr := s.transport(t, TransportConfig{StallTimeout: 3*time.Second + 1})
 		if got := take(t, tr, get("/")); len(got.body) != 100 || !got.whole {
-			t.Errorf("%d bytes, whole %t", len(got.body), got.whole)
+			t.Errorf("got %d bytes, whole %t; want 100, true", len(got.body), got.whole)
 		}
 	})
 }
 
-// TestTransportInterrupted ends the context at every point of an exchange, by hand
-// and by its deadline.
+// TestTransportInterrupted ends the context at every point of an exchange, by cancellation and
+// by its deadline.
 func TestTransportInterrupted(t *testing.T) {
 	f := func(name string, next step, q func() *Outbound, reached bool) {
 		for _, deadline := range []bool{false, true} {
@@ -185,7 +185,7 @@ func TestTransportInterrupted(t *testing.T) {
 				}
 				wantKind(t, err, want, reached)
 				if ctx.Err() == nil || time.Since(start) != time.Second || !errors.Is(err, ctx.Err()) {
-					t.Errorf("%v after %s", err, time.Since(start))
+					t.Errorf("got %v after %s, want the context's error after 1s", err, time.Since(start))
 				}
 			})
 		}
@@ -204,7 +204,7 @@ func TestTransportInterrupted(t *testing.T) {
 	f("with an answer under way too", head(ok200+"Content-Length: 5\r\n\r\nhel", hold), func() *Outbound { return upload("hello", -1) }, true)
 }
 
-// TestContextDone sends nothing.
+// TestContextDone checks that a request with an ended context is not sent.
 func TestContextDone(t *testing.T) {
 	s := &faulty{script: []step{reply(200, "{}")}}
 	tr := s.transport(t, TransportConfig{})
@@ -213,11 +213,11 @@ func TestContextDone(t *testing.T) {
 	_, f := tr.Exchange(ctx, get("/"))
 	wantKind(t, f, Canceled, false)
 	if s.dialed != 0 {
-		t.Error("it was dialled")
+		t.Error("the origin was dialed")
 	}
 }
 
-// TestRefusedDial checks the reason for the failed connection.
+// TestRefusedDial checks the cause and the attempts of a failed dial.
 func TestRefusedDial(t *testing.T) {
 	refused := errors.New("refused")
 	s := &faulty{script: []step{reply(200, "{}")}, dials: []error{refused}}
@@ -225,19 +225,19 @@ func TestRefusedDial(t *testing.T) {
 	_, f := tr.Exchange(t.Context(), get("/"))
 	wantKind(t, f, Dial, false)
 	if !errors.Is(f, refused) || f.Attempts != 1 {
-		t.Errorf("fault %v", f)
+		t.Errorf("got %v after %d attempts, want %v after 1", f, f.Attempts, refused)
 	}
 }
 
-// TestTransportAnsweredEarly gives answers while a body is still being sent.
+// TestTransportAnsweredEarly checks answers that arrive while a body is still being sent.
 func TestTransportAnsweredEarly(t *testing.T) {
 	f := func(name, answer string, then step, status int, body string) {
 		bubble(t, name, func(t *testing.T) {
 			s := &faulty{script: []step{head(answer, then)}}
 			tr := s.transport(t, TransportConfig{})
-			got := take(t, tr, upload("hello", -1)) // stopped, or it would not return
+			got := take(t, tr, upload("hello", -1)) // returns because the body is stopped
 			if got.status != status || got.body != body || !got.whole || len(tr.pool.idle) != 0 {
-				t.Errorf("%+v, %d connections kept", got, len(tr.pool.idle))
+				t.Errorf("got %+v, %d connections kept; want %d %q and none", got, len(tr.pool.idle), status, body)
 			}
 		})
 	}
@@ -248,8 +248,8 @@ func TestTransportAnsweredEarly(t *testing.T) {
 	f("done, rest of no use", "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok", hold, 200, "ok")
 }
 
-// TestBothWays answers while the request's body is sent: the next piece is sent when the
-// previous one was returned.
+// TestBothWays checks an origin that answers while the request's body is sent: the next piece
+// is sent after the previous one was received.
 func TestBothWays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{func(_ *faulty, conn net.Conn, br *bufio.Reader) bool {
@@ -280,12 +280,12 @@ func TestBothWays(t *testing.T) {
 		for i := range 10 {
 			fmt.Fprint(pw, i)
 			if n, err := in.Read(p); err != nil || string(p[:n]) != fmt.Sprint(i) {
-				t.Fatalf("%q, %v", p[:n], err)
+				t.Fatalf("got %q, %v; want %d", p[:n], err, i)
 			}
 		}
 		pw.Close()
 		if n, err := in.Read(p); n != 0 || err != io.EOF || len(tr.pool.idle) != 1 {
-			t.Errorf("%d bytes, %v, %d connections kept", n, err, len(tr.pool.idle))
+			t.Errorf("got %d bytes, %v, %d connections kept; want the end and 1", n, err, len(tr.pool.idle))
 		}
 	})
 }
@@ -320,10 +320,10 @@ func TestExpect(t *testing.T) {
 			start := time.Now()
 			got := take(t, tr, &Outbound{Method: []byte("PUT"), Target: []byte("/"), Body: body, Length: 5, Expect: true})
 			if got.status != status || !got.whole || (body.Len() == 0) != read || time.Since(start) != took {
-				t.Errorf("%+v, %d bytes of the body not read, after %s", got, body.Len(), time.Since(start))
+				t.Errorf("got %+v after %s, %d bytes of the body not read; want %d after %s", got, time.Since(start), body.Len(), status, took)
 			}
 			if kept := len(tr.pool.idle) == 1; kept != read {
-				t.Errorf("connection kept: %t", kept)
+				t.Errorf("connection kept: %t, want %t", kept, read)
 			}
 			if read && (s.executed[0] != "hello" || s.headers[0].Get("Expect") != "100-continue") {
 				t.Errorf("executed %q with %v", s.executed, s.headers)
@@ -338,8 +338,8 @@ func TestExpect(t *testing.T) {
 	f("refused late", delayed(2*time.Second, head("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno", hold)), 417, false, 2*time.Second)
 }
 
-// TestBrokenBodies reads bodies that fail, end too early, or return nothing: the origin must
-// not treat the received part as complete.
+// TestBrokenBodies checks request bodies that fail, end too early, or return nothing: the
+// origin must not treat the received part as complete.
 func TestBrokenBodies(t *testing.T) {
 	gone := errors.New("gone")
 	f := func(name string, body io.Reader, length int64, cause error) {
@@ -349,7 +349,7 @@ func TestBrokenBodies(t *testing.T) {
 			err := sent(tr, t.Context(), &Outbound{Method: []byte("PUT"), Target: []byte("/"), Body: body, Length: length, Repeatable: true})
 			wantKind(t, err, Canceled, true)
 			if !errors.Is(err, cause) || s.count() != 0 || len(tr.pool.idle) != 0 {
-				t.Errorf("%v; executed %d", err, s.count())
+				t.Errorf("got %v, want %v; %d requests were executed", err, cause, s.count())
 			}
 		})
 	}
@@ -360,13 +360,13 @@ func TestBrokenBodies(t *testing.T) {
 	f("nothing ever", &failingReader{nil}, -1, io.ErrNoProgress)
 }
 
-// failingReader gives nothing but an error, or not even that.
+// failingReader returns an error, or no bytes and no error.
 type failingReader struct{ err error }
 
 func (r *failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestKeptConnectionDies closes an idle connection as the next request is sent: the request
-// is repeated once, on a new connection, if that is safe.
+// TestKeptConnectionDies checks an idle connection that ends when the next request is sent: the
+// request is repeated once, on a new connection, if that is safe.
 func TestKeptConnectionDies(t *testing.T) {
 	f := func(name string, q Outbound, after step, executed int, check func(*testing.T, error)) {
 		bubble(t, name, func(t *testing.T) {
@@ -378,7 +378,7 @@ func TestKeptConnectionDies(t *testing.T) {
 			q.Target = []byte("/")
 			check(t, sent(tr, t.Context(), &q))
 			if s.count() != executed {
-				t.Errorf("executed %q; want %d", s.executed, executed)
+				t.Errorf("the requests %q were executed, want %d", s.executed, executed)
 			}
 		})
 	}
@@ -403,19 +403,19 @@ func TestKeptConnectionDies(t *testing.T) {
 	f("an interim answer came", Outbound{Method: []byte("GET")}, raw("HTTP/1.1 103 X\r\n\r\n"), 2, lost)
 }
 
-// TestNewConnectionDies is the origin's answer, however safe a repetition.
+// TestNewConnectionDies checks that a request on a new connection is not repeated.
 func TestNewConnectionDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reset, reply(200, "{}")}}
 		tr := s.transport(t, TransportConfig{})
 		wantKind(t, sent(tr, t.Context(), get("/")), Reset, true)
 		if s.count() != 1 {
-			t.Errorf("executed %d times", s.count())
+			t.Errorf("executed %d times, want once", s.count())
 		}
 	})
 }
 
-// TestInterimFields checks that fields are passed on unchanged.
+// TestInterimFields checks that the fields of interim answers are forwarded unchanged.
 func TestInterimFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{head("HTTP/1.1 103 X\r\nLink: a\r\nLink: b\r\n\r\n", reply200)}}
@@ -426,7 +426,7 @@ func TestInterimFields(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d %s", status, h))
 		}
 		if err := sent(tr, t.Context(), q); err != nil || len(got) != 1 || got[0] != "103 [{Link a} {Link b}]" {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("got %q, %v", got, err)
 		}
 	})
 }
@@ -451,10 +451,10 @@ func TestOnEnd(t *testing.T) {
 			in.Close()
 			in.Close()
 			if len(got) != 1 || !errors.Is(got[0], want) {
-				t.Errorf("told %v; want %v", got, want)
+				t.Errorf("OnEnd got %v, want %v once", got, want)
 			}
 			if n, err := in.Read(make([]byte, 1)); n != 0 || err == nil {
-				t.Errorf("%d bytes, %v after the end", n, err)
+				t.Errorf("Read after the end returned %d bytes, %v", n, err)
 			}
 		})
 	}
@@ -467,7 +467,7 @@ func TestOnEnd(t *testing.T) {
 	f("cut", raw(ok200+"Content-Length: 5\r\n\r\nhel"), all, io.ErrUnexpectedEOF)
 }
 
-// TestKeepAlive uses a connection no longer than the origin keeps it.
+// TestKeepAlive checks that a connection is not used after the origin's Keep-Alive timeout.
 func TestKeepAlive(t *testing.T) {
 	f := func(field string, pause time.Duration, kept bool) {
 		t.Helper()
@@ -481,7 +481,7 @@ func TestKeepAlive(t *testing.T) {
 				time.Sleep(pause)
 			}
 			if (s.dialed == 1) != kept {
-				t.Errorf("%q, %s: %d connections", field, pause, s.dialed)
+				t.Errorf("%q, a pause of %s: %d connections, want the first one kept: %t", field, pause, s.dialed, kept)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// transport makes a transport of the test's, closed at its end.
+// transport returns a transport that is closed at the end of the test.
 func transport(t *testing.T, cfg TransportConfig) *Transport {
 	t.Helper()
 	cfg.Name, cfg.Member = "test", "m"
@@ -41,7 +41,7 @@ func take(t *testing.T, tr *Transport, q *Outbound) (r readResult) {
 	in, f := tr.Exchange(t.Context(), q)
 	if f != nil {
 		if f.Origin != "m" || f.Attempts == 0 || f.Err == nil {
-			t.Errorf("fault %+v does not say enough", f)
+			t.Errorf("the fault %+v lacks the origin, the attempts or the cause", f)
 		}
 		r.fault = f.Kind
 		return r
@@ -67,12 +67,12 @@ func take(t *testing.T, tr *Transport, q *Outbound) (r readResult) {
 	}
 }
 
-// malformed are the answers that an origin may get wrong, or that look as if it had.
+// malformed is an answer that is malformed or unusual.
 type malformed struct {
 	name, text string
 	end        ending
 	want       readResult
-	kept       bool // the connection is good for more
+	kept       bool // the connection can be used again
 }
 
 const ok200 = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\n"
@@ -89,19 +89,19 @@ func malformedAnswers() []malformed {
 		{"length", ok200 + length5, keepsOpen, hello, true},
 		{"chunked", chunked + "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n", keepsOpen, hello, true},
 		{"until close, FIN", ok200 + "\r\nhello", fin, hello, false},
-		{"10 announced, 5 come", ok200 + "Content-Length: 10\r\n\r\nhello", fin, cutAfter("hello"), false},
-		{"10 announced, none come", ok200 + "Content-Length: 10\r\n\r\n", fin, cutAfter(""), false},
-		{"400000 announced, 200000 come", ok200 + "Content-Length: 400000\r\n\r\n" + big[:200_000], fin, cutAfter(big[:200_000]), false},
+		{"10 announced, 5 sent", ok200 + "Content-Length: 10\r\n\r\nhello", fin, cutAfter("hello"), false},
+		{"10 announced, none sent", ok200 + "Content-Length: 10\r\n\r\n", fin, cutAfter(""), false},
+		{"400000 announced, 200000 sent", ok200 + "Content-Length: 400000\r\n\r\n" + big[:200_000], fin, cutAfter(big[:200_000]), false},
 		{"cut in a chunk", chunked + "5\r\nhel", fin, cutAfter("hel"), false},
 		{"cut between chunks", chunked + "5\r\nhello\r\n", fin, cutAfter("hello"), false},
-		{"cut behind the last chunk", chunked + "5\r\nhello\r\n0\r\n", fin, cutAfter("hello"), false},
+		{"cut after the last chunk", chunked + "5\r\nhello\r\n0\r\n", fin, cutAfter("hello"), false},
 		{"chunk size Z", chunked + "Z\r\nhello\r\n0\r\n\r\n", keepsOpen, readResult{status: 200, fault: Garbage}, false},
 		{"chunked, 200000 then cut", chunked + "61a80\r\n" + big[:200_000], fin, cutAfter(big[:200_000]), false},
 		{"chunked with trailer", chunked + "5\r\nhello\r\n0\r\nX: y\r\nContent-Length: 9\r\n\r\n", keepsOpen,
 			readResult{status: 200, body: "hello", whole: true, trailer: http1.FieldsOf("X", "y")}, true},
 		{"length too small", ok200 + "Content-Length: 5\r\n\r\nhelloworld", keepsOpen, hello, false},
 		{"length too small, another answer", ok200 + length5 + ok200 + "Content-Length: 4\r\n\r\nevil", keepsOpen, hello, false},
-		{"more behind the last chunk", chunked + "5\r\nhello\r\n0\r\n\r\nmore", keepsOpen, hello, false},
+		{"more after the last chunk", chunked + "5\r\nhello\r\n0\r\n\r\nmore", keepsOpen, hello, false},
 		{"length and chunked", ok200 + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", keepsOpen, refused, false},
 		{"length twice", ok200 + "Content-Length: 5\r\n" + length5, keepsOpen, hello, true},
 		{"two lengths", ok200 + "Content-Length: 6\r\n" + length5, keepsOpen, refused, false},
@@ -145,7 +145,7 @@ func malformedAnswers() []malformed {
 	}
 }
 
-// TestMalformedAnswers makes two requests for each: no data of the first answer may appear
+// TestMalformedAnswers makes two requests for each answer: no data of the first one may appear
 // in the second.
 func TestMalformedAnswers(t *testing.T) {
 	for _, row := range malformedAnswers() {
@@ -155,14 +155,14 @@ func TestMalformedAnswers(t *testing.T) {
 				got := take(t, tr, get("/"))
 				want := row.want
 				if got.status != want.status || got.body != want.body || got.whole != want.whole || got.fault != want.fault {
-					t.Fatalf("status %d, %d bytes, whole %t, %s; want %d, %d, %t, %s",
+					t.Fatalf("got the status %d, %d bytes, whole %t, %s; want %d, %d, %t, %s",
 						got.status, len(got.body), got.whole, got.fault, want.status, len(want.body), want.whole, want.fault)
 				}
 				if len(got.trailer) != len(want.trailer) || string(got.trailer.Get("X")) != string(want.trailer.Get("X")) {
-					t.Errorf("trailer %q", got.trailer)
+					t.Errorf("got the trailer %q, want %q", got.trailer, want.trailer)
 				}
 				if len(want.interim) > 0 && (len(got.interim) != len(want.interim) || got.interim[0] != want.interim[0]) {
-					t.Errorf("interim answers %d", got.interim)
+					t.Errorf("got the interim answers %d, want %d", got.interim, want.interim)
 				}
 				if kept := len(tr.pool.idle) == 1; kept != row.kept {
 					t.Errorf("connection kept: %t; want %t", kept, row.kept)
@@ -172,8 +172,8 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
-// TestUntilCloseReset resets the connection within a body that ends with the connection: the
-// body is incomplete.
+// TestUntilCloseReset checks that a body until the end of the connection is incomplete if the
+// connection is reset.
 func TestUntilCloseReset(t *testing.T) {
 	big := strings.Repeat("0123456789", 40_000)
 	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"\r\n"+big, rst).url()})
@@ -182,14 +182,14 @@ func TestUntilCloseReset(t *testing.T) {
 	}
 }
 
-// TestAnswerOptions reads answers otherwise than by default.
+// TestAnswerOptions checks the options for accepting answers.
 func TestAnswerOptions(t *testing.T) {
 	f := func(cfg TransportConfig, text string, want readResult) {
 		t.Helper()
 		cfg.URL = newRawOrigin(t, text, fin).url()
 		got := take(t, transport(t, cfg), get("/"))
 		if got.status != want.status || got.body != want.body || got.whole != want.whole || got.fault != want.fault {
-			t.Errorf("%+v; want %+v", got, want)
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
 	hello, refused := readResult{status: 200, body: "hello", whole: true}, readResult{fault: Garbage}
@@ -197,7 +197,7 @@ func TestAnswerOptions(t *testing.T) {
 	f(TransportConfig{MaxHead: 100}, ok200+"X: "+strings.Repeat("v", 100)+"\r\nContent-Length: 5\r\n\r\nhello", refused)
 }
 
-// TestAnswersToHead has no body, but the length that was announced for one.
+// TestAnswersToHead checks that an answer to HEAD has no body, but the announced length.
 func TestAnswersToHead(t *testing.T) {
 	f := func(fields string, length int64) {
 		t.Helper()
@@ -208,7 +208,7 @@ func TestAnswersToHead(t *testing.T) {
 				t.Fatal(f)
 			}
 			if n, err := in.Read(make([]byte, 1)); in.Length != length || n != 0 || err != io.EOF {
-				t.Errorf("%q: length %d, read %d, %v", fields, in.Length, n, err)
+				t.Errorf("%q: got the length %d, read %d bytes, %v; want the length %d", fields, in.Length, n, err, length)
 			}
 			in.Close()
 		}
@@ -237,7 +237,7 @@ func TestTransportRefuses(t *testing.T) {
 		{Method: []byte("GET"), Target: []byte("/"), Host: []byte("h\r\nX: y")},
 	} {
 		if _, f := tr.Exchange(t.Context(), q); f == nil || f.Kind != Unprepared || f.Reached {
-			t.Errorf("%s %s: %v", q.Method, q.Target, f)
+			t.Errorf("%s %s: got %v, want it refused", q.Method, q.Target, f)
 		}
 	}
 	if got := take(t, tr, get("/")); got.status != http.StatusOK {
@@ -245,8 +245,8 @@ func TestTransportRefuses(t *testing.T) {
 	}
 }
 
-// TestClosedUnread keeps a connection whose answer was not read if all of it had arrived
-// with the head.
+// TestClosedUnread checks that the connection of an answer that was not read is kept if all of
+// the answer had arrived with the head.
 func TestClosedUnread(t *testing.T) {
 	f := func(text string, kept bool) {
 		t.Helper()
@@ -258,10 +258,10 @@ func TestClosedUnread(t *testing.T) {
 			}
 			in.Close()
 			if _, err := in.Read(make([]byte, 1)); err == nil {
-				t.Error("something can be read")
+				t.Error("Read succeeded after Close")
 			}
 			if (len(tr.pool.idle) == 1) != kept {
-				t.Errorf("%.100q: connection kept: %t", text, !kept)
+				t.Errorf("%.100q: connection kept: %t, want %t", text, !kept, kept)
 			}
 		}
 	}
@@ -276,8 +276,8 @@ func TestClosedUnread(t *testing.T) {
 	f(ok200+"\r\nhello", false)
 }
 
-// TestUnsolicitedWhileIdle sends an unsolicited answer on an idle connection: the next
-// request uses another one.
+// TestUnsolicitedWhileIdle checks that after an unsolicited answer on an idle connection the
+// next request uses another one.
 func TestUnsolicitedWhileIdle(t *testing.T) {
 	o := newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", keepsOpen)
 	tr := transport(t, TransportConfig{URL: o.url()})

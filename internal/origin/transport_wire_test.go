@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// onWire makes an exchange with a server that records its input until the request is over,
-// answers and closes.
+// onWire makes an exchange with a server that answers and closes, and returns the bytes of the
+// request.
 func onWire(t *testing.T, cfg TransportConfig, q *Outbound) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,8 +95,7 @@ func TestOutboundOnTheWire(t *testing.T) {
 		"POST / HTTP/1.1\r\nHost: ADDR\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\nY: a  Z: b\r\n\r\n")
 }
 
-// echo answers with the body it gets, its length known or not as the request's, and
-// with its trailer.
+// echo answers with the request's body and trailer, and with a length if the request has one.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -113,8 +112,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestEchoes sends bodies of all sizes over every kind of connection and expects them
-// back, one connection being enough.
+// TestEchoes sends bodies of all sizes over one connection of every kind to an echo server.
 func TestEchoes(t *testing.T) {
 	plain, secure := httptest.NewServer(http.HandlerFunc(echo)), httptest.NewTLSServer(http.HandlerFunc(echo))
 	defer plain.Close()
@@ -151,8 +149,8 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
-// TestSurplusInTheKernel sends more data after a large body than is read with it: it must
-// not be treated as the next answer.
+// TestSurplusInTheKernel checks that data after a large body, which is not read with it, is not
+// treated as the next answer.
 func TestSurplusInTheKernel(t *testing.T) {
 	big := strings.Repeat("0123456789", 10_000)
 	o := newRawOrigin(t, ok200+"Content-Length: 100000\r\n\r\n"+big+ok200+"Content-Length: 4\r\n\r\nevil", keepsOpen)
@@ -165,7 +163,8 @@ func TestSurplusInTheKernel(t *testing.T) {
 	}
 }
 
-// TestUpgrade switches protocols and continues, with bytes that arrived with the head.
+// TestUpgrade checks a connection after a switch of protocols, whose first bytes arrived with
+// the head.
 func TestUpgrade(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -198,7 +197,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("%+v", in)
 	}
 	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("a body of %d, %v", n, err)
+		t.Errorf("a 101 has a body of %d bytes, %v", n, err)
 	}
 	ended := 0
 	in.OnEnd(func(err error) { ended++ })
@@ -210,11 +209,11 @@ func TestUpgrade(t *testing.T) {
 	conn.Close()
 	conn.Close()
 	if ended != 1 || len(tr.pool.idle) != 0 || in.Conn() != nil {
-		t.Errorf("ended %d times, %d connections kept", ended, len(tr.pool.idle))
+		t.Errorf("OnEnd was called %d times, %d connections are kept; want 1, 0", ended, len(tr.pool.idle))
 	}
 }
 
-// TestUpgradeRefused gets an ordinary answer to a request for another protocol.
+// TestUpgradeRefused checks an ordinary answer to a request for another protocol.
 func TestUpgradeRefused(t *testing.T) {
 	tr := transport(t, TransportConfig{URL: newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", keepsOpen).url()})
 	q := get("/")
@@ -225,6 +224,6 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 	body, err := io.ReadAll(in)
 	if in.Conn() != nil || string(body) != "hello" || err != nil || len(tr.pool.idle) != 1 {
-		t.Errorf("%q, %v, %d kept", body, err, len(tr.pool.idle))
+		t.Errorf("got %q, %v, %d connections kept", body, err, len(tr.pool.idle))
 	}
 }
