@@ -39,11 +39,11 @@ func newMinimalServer(t testing.TB) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestDoAllocates limits a request's allocations to the exchange's (5), its state, and its
-// report at the end.
+// TestDoAllocates checks that a request costs 7 allocations: the exchange's 5, its state, and
+// the report at its end.
 func TestDoAllocates(t *testing.T) {
 	if race.Enabled {
-		return // the detector allocates
+		return // the race detector allocates
 	}
 	url := newMinimalServer(t)
 	buf := make([]byte, 100)
@@ -53,7 +53,7 @@ func TestDoAllocates(t *testing.T) {
 		g := group(t, Config{Algorithm: algorithm, Members: []Member{{Name: "a", URL: url}, {Name: "b", URL: url}, {Name: "c", URL: url}}})
 		q, choice := get(), &Choice{Key: []byte("key")}
 		if n := testing.AllocsPerRun(200, func() { do(t, g, ctx, q, choice, buf) }); n > 7 {
-			t.Errorf("%s: %v allocations; want 7", algorithm, n)
+			t.Errorf("%s: got %v allocations, want 7", algorithm, n)
 		}
 	}
 }
@@ -69,8 +69,8 @@ func do(t testing.TB, g *Group, ctx context.Context, q *origin.Outbound, choice 
 	in.Close()
 }
 
-// BenchmarkDo is the cost of a request through a group of three, to be compared with
-// origin's BenchmarkExchange.
+// BenchmarkDo measures a request through a group of three members. Compare it with origin's
+// BenchmarkExchange.
 func BenchmarkDo(b *testing.B) {
 	url := newMinimalServer(b)
 	for _, algorithm := range Algorithms {

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestSoleMemberIsAlwaysTried lets the only member fail, first some requests and then all
-// connections: a request is never refused because of other requests.
+// TestSoleMemberIsAlwaysTried makes the only member fail some requests, and then refuse all
+// connections. A request is never refused because of other requests.
 func TestSoleMemberIsAlwaysTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 1), newJournal()
@@ -23,11 +23,11 @@ func TestSoleMemberIsAlwaysTried(t *testing.T) {
 			}
 		}
 		w.node("a").kill()
-		time.Sleep(time.Minute) // the answers are forgotten
+		time.Sleep(time.Minute) // the group forgets the answers
 		if got := askSeveral(t, g, 6, nil); got != strings.Repeat("dial", 6) || g.Members()[0].State != "broken" {
 			t.Errorf("got %s, %+v", got, g.Members())
 		}
-		w.node("a").set("500") // an answer is one
+		w.node("a").set("500") // even a 500 is an answer
 		if got := askSeveral(t, g, 10, nil); got != strings.Repeat("a", 10) || states(g) != "u" {
 			t.Errorf("got %s, %+v", got, g.Members())
 		}
@@ -35,8 +35,8 @@ func TestSoleMemberIsAlwaysTried(t *testing.T) {
 	})
 }
 
-// TestOpenBreakers lets both members refuse connections. An open breaker keeps requests away
-// as long as the other member's is closed; when both are open, both members are tried.
+// TestOpenBreakers makes both members refuse connections. An open breaker stops requests while
+// the other member's is closed. When both are open, both members are tried.
 func TestOpenBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -48,11 +48,11 @@ func TestOpenBreakers(t *testing.T) {
 		askSeveral(t, g, 10, nil)
 		w.node("a").set("ok")
 		if got := askSeveral(t, g, 10, nil); got != strings.Repeat("b", 10) {
-			t.Errorf("got %s; want no request sent to a", got)
+			t.Errorf("got %s, want no request sent to a", got)
 		}
 		w.node("b").kill()
 		if got := askSeveral(t, g, 2, nil); got != "aa" {
-			t.Errorf("got %s; want a asked when b refuses", got)
+			t.Errorf("got %s, want a request sent to a when b refuses", got)
 		}
 		w.node("a").kill()
 		askSeveral(t, g, 20, nil)
@@ -61,12 +61,13 @@ func TestOpenBreakers(t *testing.T) {
 		}
 		w.node("b").set("ok")
 		if got := askSeveral(t, g, 4, nil); got != "bbbb" {
-			t.Errorf("got %s; want b", got)
+			t.Errorf("got %s, want b", got)
 		}
 	})
 }
 
-// TestBadRequestsDontEjectAll lets requests fail at every member.
+// TestBadRequestsDontEjectAll makes requests that fail at every member, and checks that one
+// member remains.
 func TestBadRequestsDontEjectAll(t *testing.T) {
 	for _, mode := range []string{"reset", "garbage", "500"} {
 		bubble(t, mode, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestBadRequestsDontEjectAll(t *testing.T) {
 			g := w.group(t, Config{Ejection: Ejection{MaxShare: 1}})
 			askSeveral(t, g, 50, nil)
 			if n := strings.Count(states(g), "u"); n != 1 {
-				t.Errorf("%s; want one member left", states(g))
+				t.Errorf("states %s, want one member up", states(g))
 			}
 		})
 	}

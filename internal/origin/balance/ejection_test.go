@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEjection ejects a member for ever longer, forgives, and never ejects too many.
+// TestEjection ejects a member several times: each ejection is longer than the one before,
+// unless a long time has passed. No more than half of the members are ejected.
 func TestEjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 4), newJournal()
@@ -24,7 +25,7 @@ func TestEjection(t *testing.T) {
 		}
 		fail("b")
 		if states(g) != "ueuu" || strings.Contains(askSeveral(t, g, 6, nil), "b") {
-			t.Errorf("%s after five failures", states(g))
+			t.Errorf("states %s after five failures", states(g))
 		}
 		if s := g.Members()[1]; s.Why != "status 503" || time.Until(s.Until) != 10*time.Second {
 			t.Errorf("%+v", s)
@@ -37,24 +38,24 @@ func TestEjection(t *testing.T) {
 		fail("b") // for 25 seconds, not 30
 		time.Sleep(25*time.Second + 30*time.Second)
 		synctest.Wait()
-		fail("b") // all is forgiven but one
+		fail("b") // all earlier ejections but one are forgotten
 		time.Sleep(time.Second)
 		fail("c")
 		time.Sleep(time.Second)
-		fail("d") // a half is ejected already
+		fail("d") // half of the members are ejected already
 		if states(g) != "ueeu" || g.Members()[3].Why != "" {
-			t.Errorf("%s; want two ejected", states(g))
+			t.Errorf("states %s, want two ejected", states(g))
 		}
 		j.want(t, "b up>ejected at 0", "b ejected>up at 10", "b up>ejected at 10", "b ejected>up at 30", "b up>ejected at 30", "b ejected>up at 55",
 			"b up>ejected at 85", "c up>ejected at 86")
 		if until := g.Members()[1].Until; until.Sub(j.start) != 95*time.Second {
-			t.Errorf("until %s", until.Sub(j.start))
+			t.Errorf("ejected until %s, want 95s", until.Sub(j.start))
 		}
 	})
 }
 
-// TestEjectionByRate ejects a member that fails every other time, and none that fails
-// less often or seldom.
+// TestEjectionByRate ejects a member that fails every other request, and none that fails
+// fewer.
 func TestEjectionByRate(t *testing.T) {
 	f := func(name string, pattern string, pause time.Duration, want string) {
 		bubble(t, name, func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestEjectionByRate(t *testing.T) {
 				time.Sleep(pause)
 			}
 			if got := states(g); got != want {
-				t.Errorf("%s; want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
@@ -77,8 +78,8 @@ func TestEjectionByRate(t *testing.T) {
 	f("four in a row", "xxxx........................", time.Millisecond, "uu")
 }
 
-// TestFailuresThatEject counts faults and the configured statuses, and ignores the client's
-// own errors.
+// TestFailuresThatEject checks that faults and the configured statuses count as failures, and
+// that the client's own errors don't.
 func TestFailuresThatEject(t *testing.T) {
 	f := func(name, mode string, e Ejection, want string) {
 		bubble(t, name, func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestFailuresThatEject(t *testing.T) {
 			g := w.group(t, Config{Ejection: e})
 			askSeveral(t, g, 5, &Choice{Prefer: []int{0}, Attempts: 1})
 			if got := states(g); got != want {
-				t.Errorf("%s; want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
@@ -101,11 +102,11 @@ func TestFailuresThatEject(t *testing.T) {
 	f("disabled", "500", Ejection{Disabled: true}, "uu")
 }
 
-// Failures of a member that is not there, and of one that is.
+// Whether a failing member was reachable.
 const isUnreachable, isReachable = true, false
 
-// TestEjectionEndedByChecks ejects member a for failures of some kind, after which each check, one
-// per second, succeeds. Two successes end the ejection of a member that was unreachable.
+// TestEjectionEndedByChecks ejects member a for failures of some kind. After that, each check,
+// one per second, succeeds. Two successes end the ejection of a member that was unreachable.
 func TestEjectionEndedByChecks(t *testing.T) {
 	f := func(name string, modes []string, back string) {
 		bubble(t, name, func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestEjectionEndedByChecks(t *testing.T) {
 			time.Sleep(11 * time.Second)
 			j.want(t, "a up>ejected at 0", "a ejected>up at "+back)
 			if got := askSeveral(t, g, 2, nil); states(g) != "uu" || strings.Count(got, "a") != 1 {
-				t.Errorf("%s, got %s", states(g), got)
+				t.Errorf("states %s, got %s", states(g), got)
 			}
 		})
 	}
@@ -143,7 +144,8 @@ func TestEjectionEndedByChecks(t *testing.T) {
 	f("one 500 among resets, every other time", []string{"reset", "ok", "500", "ok"}, "10")
 }
 
-// TestEjectionEndedByTime checks a member that remains unreachable: its ejection ends by time.
+// TestEjectionEndedByTime checks that the ejection of a member that remains unreachable ends
+// after its time.
 func TestEjectionEndedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 2), newJournal()
@@ -156,7 +158,7 @@ func TestEjectionEndedByTime(t *testing.T) {
 	})
 }
 
-// TestRecordCheck passes results of checks to a member, which may have begun before the
+// TestRecordCheck passes results of checks to a member. Some of the checks began before the
 // ejection.
 func TestRecordCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +173,7 @@ func TestRecordCheck(t *testing.T) {
 		record := func(what string, number int, good bool, want string) {
 			t.Helper()
 			if m.recordCheck(check, number, good, time.Now()); states(g) != want {
-				t.Errorf("%s: %s; want %s", what, states(g), want)
+				t.Errorf("%s: states %s, want %s", what, states(g), want)
 			}
 		}
 		early := m.ejections()
@@ -181,14 +183,14 @@ func TestRecordCheck(t *testing.T) {
 		record("one", now, true, "eu")
 		record("failed", now, false, "eu")
 		record("one", now, true, "eu")
-		fail(10, isReachable) // late: they have no effect, now or later
+		fail(10, isReachable) // failures of an ejected member: they have no effect, now or later
 		record("two in a row", now, true, "uu")
 		if until := g.Members()[0].Until; !until.IsZero() {
-			t.Errorf("until %s", until)
+			t.Errorf("ejected until %s, want no time", until)
 		}
 		fail(4, isReachable)
 		if states(g) != "uu" {
-			t.Error("what came late is counted")
+			t.Error("failures during the ejection were counted")
 		}
 		m.recordSuccess(time.Now())
 		fail(5, isUnreachable) // the second ejection in a short time: twice as many checks
@@ -197,7 +199,7 @@ func TestRecordCheck(t *testing.T) {
 			record("too few", now, true, "eu")
 		}
 		record("four", now, true, "uu")
-		time.Sleep(20 * time.Second) // both are forgiven
+		time.Sleep(20 * time.Second) // both ejections are forgotten
 		fail(5, isUnreachable)
 		now = m.ejections()
 		record("one", now, true, "eu")
@@ -206,8 +208,8 @@ func TestRecordCheck(t *testing.T) {
 	})
 }
 
-// TestLateTimer lets the timer of an ejection fire after checks have ended it and another
-// ejection has begun: it changes nothing.
+// TestLateTimer fires the timer of an ejection after checks have ended it and another ejection
+// has begun. It changes nothing.
 func TestLateTimer(t *testing.T) {
 	g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}})
 	m := g.table.Load().members[0]
@@ -226,11 +228,11 @@ func TestLateTimer(t *testing.T) {
 		t.Error("the timer of an earlier ejection ended this one")
 	}
 	if m.expire(m.ejections()); states(g) != "uu" {
-		t.Error("its own did not")
+		t.Error("the timer of this ejection did not end it")
 	}
 }
 
-// The rules that the model of ejections has.
+// The rules of the model of ejections.
 const (
 	modelRow       = 2
 	modelTime      = 5 * time.Second
@@ -240,18 +242,18 @@ const (
 
 // ejectionState is the state of a member's ejections by the rules.
 type ejectionState struct {
-	row         []bool // failures in a row, and whether the member was unreachable
+	row         []bool // for each failure in a row, whether the member was unreachable
 	number      int    // ejections
 	count       int
 	until, end  time.Time
 	unreachable bool
-	good        int // checks in a row
+	good        int // good checks in a row
 	begun       int // number when the present check began
 }
 
 func (s *ejectionState) ejected() bool { return time.Now().Before(s.until) }
 
-// recordFailure records a failure. room means that the member may be ejected.
+// recordFailure records a failure. With room, the member may be ejected.
 func (s *ejectionState) recordFailure(unreachable, room bool) {
 	s.row = append(s.row, unreachable)
 	if s.ejected() || len(s.row) < modelRow || !room {
@@ -266,7 +268,7 @@ func (s *ejectionState) recordFailure(unreachable, room bool) {
 	s.end, s.unreachable, s.good, s.row = s.until, !slices.Contains(s.row, isReachable), 0, nil
 }
 
-// recordCheck takes the result of the present check in.
+// recordCheck records the result of the present check.
 func (s *ejectionState) recordCheck(good bool) {
 	if !good {
 		s.good = 0
@@ -282,7 +284,7 @@ func (s *ejectionState) recordCheck(good bool) {
 func (m *model) eject(actions map[string]func(*rapid.T), member *rapid.Generator[int]) {
 	members := m.g.table.Load().members
 	actions["fail"] = func(t *rapid.T) {
-		i, unreachable := member.Draw(t, "member"), rapid.Bool().Draw(t, "away")
+		i, unreachable := member.Draw(t, "member"), rapid.Bool().Draw(t, "unreachable")
 		for range rapid.IntRange(1, modelRow).Draw(t, "times") {
 			m.ejectionStates[i].recordFailure(unreachable, m.room())
 			members[i].recordFailure(time.Now(), "test", unreachable)
@@ -297,7 +299,7 @@ func (m *model) eject(actions map[string]func(*rapid.T), member *rapid.Generator
 		i := member.Draw(t, "member")
 		m.ejectionStates[i].begun = m.ejectionStates[i].number
 		if got := members[i].ejections(); got != m.ejectionStates[i].number {
-			t.Fatalf("%d ejections of member %d; want %d", got, i, m.ejectionStates[i].number)
+			t.Fatalf("got %d ejections of member %d, want %d", got, i, m.ejectionStates[i].number)
 		}
 	}
 	actions["end a check"] = func(t *rapid.T) {
@@ -309,7 +311,7 @@ func (m *model) eject(actions map[string]func(*rapid.T), member *rapid.Generator
 	}
 }
 
-// room reports whether one more member may be ejected.
+// room reports whether another member may be ejected.
 func (m *model) room() bool {
 	ejected := 0
 	for i := range m.ejectionStates {
@@ -335,7 +337,7 @@ func (m *model) checkAnnounced(t *rapid.T) {
 	}
 	for i := range m.ejectionStates {
 		if got, want := last[fmt.Sprint(i)], m.ejectionStates[i].ejected(); got != want {
-			t.Fatalf("member %d was told to be ejected: %t; want %t", i, got, want)
+			t.Fatalf("member %d: reported as ejected: got %t, want %t", i, got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type faultServer struct {
 	name     string
 	listener net.Listener
 	mode     atomic.Pointer[string]
-	executed *sync.Map // ids of writes -> times, of all stations
+	executed *sync.Map // id of a write -> how often it was executed, for all servers
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -103,15 +103,15 @@ func (s *faultServer) serve(conn net.Conn) {
 		case "reset", "dead":
 			return
 		case "stall":
-			br.Peek(1) // until the client gives up
+			br.Peek(1) // returns when the client gives up
 			return
 		}
 		fmt.Fprintf(conn, "HTTP/1.1 %s X\r\nContent-Length: %d\r\n\r\n%s", status, len(s.name), s.name)
 	}
 }
 
-// TestFaultsUnderLoad lets one of three members fail in every way and recover while requests
-// continue. No read fails, and no write is executed twice.
+// TestFaultsUnderLoad makes one of three members fail in every way and recover, under load. No
+// read fails, and no write is executed twice.
 func TestFaultsUnderLoad(t *testing.T) {
 	const workers, requests = 8, 60
 	for _, mode := range []string{"dead", "reset", "garbage", "500", "503", "stall"} {

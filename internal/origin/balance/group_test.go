@@ -22,12 +22,12 @@ func servers(t *testing.T, handlers ...http.HandlerFunc) []Member {
 	return members
 }
 
-// answers answers with a text.
+// answers returns a handler that answers with text.
 func answers(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
-// group makes a group of the test's, closed at its end.
+// group makes a group and closes it at the end of the test.
 func group(t *testing.T, cfg Config) *Group {
 	t.Helper()
 	cfg.Name = "test"
@@ -41,7 +41,7 @@ func group(t *testing.T, cfg Config) *Group {
 
 func get() *origin.Outbound { return &origin.Outbound{Method: []byte("GET"), Target: []byte("/")} }
 
-// checkOnce makes a request and returns the answer's body, or the kind of the fault.
+// ask makes a request and returns the answer's body, or the kind of the fault.
 func ask(t *testing.T, g *Group, q *origin.Outbound, choice *Choice) string {
 	t.Helper()
 	in, f := g.Do(t.Context(), q, choice)
@@ -56,7 +56,7 @@ func ask(t *testing.T, g *Group, q *origin.Outbound, choice *Choice) string {
 	return string(body)
 }
 
-// askSeveral makes requests one after the other.
+// askSeveral makes n requests one after the other and returns their results together.
 func askSeveral(t *testing.T, g *Group, n int, choice *Choice) string {
 	t.Helper()
 	var all strings.Builder
@@ -77,6 +77,6 @@ func TestRoundRobin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := askSeveral(t, g, 8, nil); got != "abcaabca" {
-		t.Errorf("by weight: %s", got)
+		t.Errorf("by weight: got %s", got)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestFailedChecksEndWaits has a member fall silent with a request, and its checks fail.
+// TestFailedChecksEndWaits makes a member stop answering during a request. Its checks fail too,
+// which ends the wait for the answer.
 func TestFailedChecksEndWaits(t *testing.T) {
 	f := func(name string, q *origin.Outbound, cfg Config, dead, want string, took time.Duration) {
 		bubble(t, name, func(t *testing.T) {
@@ -26,22 +27,23 @@ func TestFailedChecksEndWaits(t *testing.T) {
 			start := time.Now()
 			got := ask(t, g, q, &Choice{Prefer: []int{0}})
 			if waited := time.Since(start); got != want || waited > took || waited < took/2 {
-				t.Errorf("%s after %s; want %s after about %s", got, waited, want, took)
+				t.Errorf("got %s after %s, want %s after about %s", got, waited, want, took)
 			}
 		})
 	}
 	checked := Config{Check: Check{Interval: 10 * time.Second}}
 	once := checked
 	once.Retry.Attempts = 1
-	const head = time.Minute // the transport's own patience
+	const head = time.Minute // the transport's own time limit
 	f("another answers", get(), checked, "a", "b", 12*time.Second)
 	f("no checks", get(), Config{}, "a", "b", head)
 	f("a write is executed once", post("x"), checked, "a", "timeout", head)
 	f("one attempt", get(), once, "a", "timeout", head)
-	f("nobody else is well", get(), checked, "ab", "timeout", 2*head)
+	f("no other member is healthy", get(), checked, "ab", "timeout", 2*head)
 }
 
-// TestAnswersOutliveTheirMember reads a body that arrives while its member's checks fail.
+// TestAnswersOutliveTheirMember reads a body to its end although its member's checks fail
+// meanwhile.
 func TestAnswersOutliveTheirMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -55,10 +57,10 @@ func TestAnswersOutliveTheirMember(t *testing.T) {
 		w.node("a").set("stall")
 		time.Sleep(20 * time.Second)
 		if states(g) != "du" {
-			t.Fatalf("%s: the member is not found dead", states(g))
+			t.Fatalf("got states %s, want du", states(g))
 		}
 		if body, err := io.ReadAll(in); string(body) != "a" || err != nil {
-			t.Errorf("%q, %v", body, err)
+			t.Errorf("got body %q, error %v; want \"a\"", body, err)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// journal records the state changes of a group's members, with the second of each.
+// journal records the state changes of a group's members, and the second of each change.
 type journal struct {
 	mu    sync.Mutex
 	start time.Time
@@ -31,11 +31,11 @@ func (j *journal) want(t *testing.T, lines ...string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !slices.Equal(j.lines, lines) {
-		t.Errorf("told\n%s\nwant\n%s", strings.Join(j.lines, "\n"), strings.Join(lines, "\n"))
+		t.Errorf("got state changes\n%s\nwant\n%s", strings.Join(j.lines, "\n"), strings.Join(lines, "\n"))
 	}
 }
 
-// states are the members' states, by their first letters.
+// states returns the first letters of the members' states.
 func states(g *Group) (s string) {
 	for _, m := range g.Members() {
 		s += m.State[:1]
@@ -43,29 +43,30 @@ func states(g *Group) (s string) {
 	return s
 }
 
-// TestChecks fails checks until a member is down, and lets it recover.
+// TestChecks makes checks fail until a member is down, and then lets it recover.
 func TestChecks(t *testing.T) {
 	f := func(name, mode string, c Check) {
 		bubble(t, name, func(t *testing.T) {
 			w, j := newNetwork(t, 2), newJournal()
 			c.Path, c.Interval, c.Timeout = "/up", 10*time.Second, time.Second
 			g := w.group(t, Config{Check: c, OnStateChange: j.record})
-			// Checks are 9 to 11 seconds apart, the first at once. In a window of 5, the
-			// third failure takes the member down, and the third success brings it up.
+			// The first check is at once, and the others are 9 to 11 seconds apart. In a
+			// window of 5, the third failure makes the member down, and the third success
+			// makes it up again.
 			synctest.Wait()
 			if w.node("b").set(mode); mode == "refuse" {
 				w.node("b").kill()
 			}
 			time.Sleep(15 * time.Second)
 			if states(g) != "uu" || w.node("b").all()[0] != "GET /up" {
-				t.Errorf("%s after one failed check, of %q", states(g), w.node("b").all())
+				t.Errorf("states %s after one failed check; requests %q", states(g), w.node("b").all())
 			}
 			time.Sleep(25 * time.Second)
 			if states(g) != "ud" || askSeveral(t, g, 4, nil) != "aaaa" {
-				t.Errorf("%s after three failed checks", states(g))
+				t.Errorf("states %s after three failed checks", states(g))
 			}
 			if why := g.Members()[1].Why; !strings.HasPrefix(why, "check: ") {
-				t.Errorf("why %q", why)
+				t.Errorf("got reason %q, want one that begins with \"check: \"", why)
 			}
 			w.node("b").set("ok")
 			time.Sleep(9 * time.Second)
@@ -74,12 +75,12 @@ func TestChecks(t *testing.T) {
 			}
 			time.Sleep(30 * time.Second)
 			if states(g) != "uu" {
-				t.Errorf("%s after three good checks", states(g))
+				t.Errorf("states %s after three good checks", states(g))
 			}
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			if len(j.lines) != 2 || !strings.HasPrefix(j.lines[0], "b up>down") || !strings.HasPrefix(j.lines[1], "b down>up") {
-				t.Errorf("told %q", j.lines)
+				t.Errorf("got state changes %q, want down and up", j.lines)
 			}
 		})
 	}
@@ -93,7 +94,7 @@ func TestChecks(t *testing.T) {
 	f("body cut", "cut", Check{})
 }
 
-// TestCheckBody wants a text in the answer, and a status that is no success.
+// TestCheckBody checks for a text in the answer, and for a status that is no success.
 func TestCheckBody(t *testing.T) {
 	f := func(name, mode string, c Check, want string) {
 		bubble(t, name, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestCheckBody(t *testing.T) {
 			g := w.group(t, Config{Check: c})
 			synctest.Wait()
 			if got := states(g); got != want {
-				t.Errorf("%s; want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
@@ -113,7 +114,7 @@ func TestCheckBody(t *testing.T) {
 	f("200 is not", "ok", Check{Status: 503}, "d")
 }
 
-// second is a judge that requests another target, which decides.
+// second is a judge that requests a second target. The answer to it decides.
 type second struct{ status int }
 
 func (j second) Judge(target string, status int, body []byte) (string, error) {
@@ -126,8 +127,8 @@ func (j second) Judge(target string, status int, body []byte) (string, error) {
 	return "", nil
 }
 
-// TestCheckJudge lets a judge request a second target, also after a change of the
-// configuration.
+// TestCheckJudge checks members with a judge that requests a second target, also after a
+// change of the configuration.
 func TestCheckJudge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 1)
@@ -135,7 +136,7 @@ func TestCheckJudge(t *testing.T) {
 		g := w.group(t, c)
 		synctest.Wait()
 		if got := strings.Join(w.node("a").all(), ", "); states(g) != "u" || got != "GET /up, GET /second" {
-			t.Errorf("%s after %s", states(g), got)
+			t.Errorf("states %s after %s", states(g), got)
 		}
 		c.Transport.Dialer = w
 		reconfigure := func(want string) {
@@ -145,7 +146,7 @@ func TestCheckJudge(t *testing.T) {
 			}
 			synctest.Wait()
 			if got := states(g) + fmt.Sprint(len(w.node("a").all())); got != want {
-				t.Errorf("%s; want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		}
 		reconfigure("u2")
@@ -153,7 +154,7 @@ func TestCheckJudge(t *testing.T) {
 		reconfigure("d4")
 		c.Check.Judge = unequal{}
 		if err := g.Reconfigure(c); err == nil {
-			t.Error("a judge that can't be compared was taken")
+			t.Error("a judge that can't be compared was accepted")
 		}
 	})
 }
@@ -162,8 +163,8 @@ type unequal []int
 
 func (unequal) Judge(string, int, []byte) (string, error) { return "", nil }
 
-// TestPanicMode gives requests to members that are not well when none is, but not to
-// drained ones.
+// TestPanicMode checks that unhealthy members receive requests when no member is healthy, and
+// that drained members don't.
 func TestPanicMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 3)
@@ -174,27 +175,28 @@ func TestPanicMode(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		if got := askSeveral(t, g, 4, nil); states(g) != "ddd" && got != "abab" {
-			t.Errorf("%s, got %s", states(g), got)
+			t.Errorf("states %s, got %s", states(g), got)
 		}
 		if n := g.metrics.panics.Value(); n != 4 {
-			t.Errorf("%d panics", n)
+			t.Errorf("got %d panics", n)
 		}
 		w.node("b").set("ok")
 		time.Sleep(6 * time.Second)
 		if got := askSeveral(t, g, 4, nil); states(g) != "dud" && got != "bbbb" {
-			t.Errorf("%s, got %s", states(g), got)
+			t.Errorf("states %s, got %s", states(g), got)
 		}
 	})
 }
 
-// TestSlowStart gives a recovered member a tenth of its weight at first, then more and more.
+// TestSlowStart checks that a recovered member has a tenth of its weight at first, then more
+// and more.
 func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
 		g := w.group(t, Config{SlowStart: time.Minute})
 		share := func() int { return strings.Count(askSeveral(t, g, 110, nil), "b") }
 		if got := share(); got != 55 {
-			t.Errorf("%d of 110 at the start", got)
+			t.Errorf("got %d of 110 requests at the start", got)
 		}
 		g.Drain("b")
 		time.Sleep(time.Hour)
@@ -205,7 +207,7 @@ func TestSlowStart(t *testing.T) {
 		}{{0, 10}, {30 * time.Second, 37}, {30 * time.Second, 55}} {
 			time.Sleep(step.after)
 			if got := share(); got < step.want-1 || got > step.want+1 {
-				t.Errorf("%d of 110 after %s more; want %d", got, step.after, step.want)
+				t.Errorf("got %d of 110 requests after %s more, want %d", got, step.after, step.want)
 			}
 		}
 	})
@@ -222,13 +224,13 @@ func TestCheckEnds(t *testing.T) {
 		g.Close()
 		g.Close()
 		if err := g.Reconfigure(Config{Name: "test", Members: w.members()}); err == nil {
-			t.Error("a closed group was configured")
+			t.Error("a closed group accepted a configuration")
 		}
 	})
 }
 
-// TestChecksThatFailAtOnce makes a group of so many members that the first are found
-// down while it is still made.
+// TestChecksThatFailAtOnce makes a group of so many members that the first are down before
+// all are made.
 func TestChecksThatFailAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := newNetwork(t, 1)

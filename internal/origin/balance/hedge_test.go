@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestHedge tries a second member when the first one takes long.
+// TestHedge checks that a second member is tried when the first one takes long.
 func TestHedge(t *testing.T) {
 	f := func(name string, modes []string, cfg Config, q *origin.Outbound, want string, took time.Duration, asked int) {
 		bubble(t, name, func(t *testing.T) {
@@ -25,18 +25,18 @@ func TestHedge(t *testing.T) {
 			member := -2
 			got := ask(t, g, q, &Choice{Member: &member})
 			if got != want || time.Since(start) != took {
-				t.Errorf("got %s after %s; want %s after %s", got, time.Since(start), want, took)
+				t.Errorf("got %s after %s, want %s after %s", got, time.Since(start), want, took)
 			}
 			synctest.Wait()
 			for _, x := range w.nodes {
 				n += x.count()
 			}
 			if n != asked || len(want) == 1 && member != int(want[0]-'a') {
-				t.Errorf("%d requests, answered by %d; want %d", n, member, asked)
+				t.Errorf("got %d requests, answered by member %d; want %d requests", n, member, asked)
 			}
 			for i, s := range g.Members() {
 				if s.InFlight != 0 {
-					t.Errorf("%d exchanges with member %d left", s.InFlight, i)
+					t.Errorf("%d exchanges with member %d are still open", s.InFlight, i)
 				}
 			}
 		})
@@ -59,7 +59,7 @@ func TestHedge(t *testing.T) {
 	f("alone", []string{"slow 1s"}, Config{}, get(), "a", time.Second, 1)
 }
 
-// TestHedgeBudget lets hedges use the retry budget up.
+// TestHedgeBudget checks that hedges use up the retry budget.
 func TestHedgeBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -70,12 +70,13 @@ func TestHedgeBudget(t *testing.T) {
 			got += ask(t, g, get(), &Choice{Prefer: []int{0}})
 		}
 		if got != "bbbbaaaaaa" || g.metrics.hedges.Value() != 4 || g.metrics.spent.Value() != 6 {
-			t.Errorf("%s, %d hedges", got, g.metrics.hedges.Value())
+			t.Errorf("got %s, %d hedges", got, g.metrics.hedges.Value())
 		}
 	})
 }
 
-// TestHedgeByMeasuredDelay waits for the measured quantile, once it is available.
+// TestHedgeByMeasuredDelay checks that a hedge waits for the measured quantile, once it is
+// available.
 func TestHedgeByMeasuredDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -96,14 +97,14 @@ func TestHedgeByMeasuredDelay(t *testing.T) {
 		if took := time.Since(start); took < 50*time.Millisecond || took > 65*time.Millisecond {
 			t.Errorf("waited for %s", took)
 		}
-		time.Sleep(time.Minute) // all is forgotten
+		time.Sleep(time.Minute) // the measured times are forgotten
 		if got := ask(t, g, get(), first); got != "a" {
-			t.Errorf("got %s without experience", got)
+			t.Errorf("got %s without measured times", got)
 		}
 	})
 }
 
-// TestQuantile compares with the observed values.
+// TestQuantile compares quantiles with the observed values.
 func TestQuantile(t *testing.T) {
 	var q quantile
 	now := time.Unix(1000, 0)
@@ -114,14 +115,14 @@ func TestQuantile(t *testing.T) {
 		got, ok := q.at(p, now)
 		want := time.Duration(p*1000) * time.Millisecond
 		if !ok || got < want || got > want*5/4 {
-			t.Errorf("quantile %v is %s; want %s, and at most a quarter more", p, got, want)
+			t.Errorf("quantile %v: got %s, want %s to a quarter more", p, got, want)
 		}
 	}
 	if _, ok := q.at(0.5, now.Add(19*time.Second)); !ok {
-		t.Error("forgotten within 20 seconds")
+		t.Error("the values were forgotten within 20 seconds")
 	}
 	if _, ok := q.at(0.5, now.Add(41*time.Second)); ok {
-		t.Error("known after 40 seconds")
+		t.Error("the values were kept for 40 seconds")
 	}
 	for b := bucket(4); b < 61*4; b++ {
 		if bucket(upper(b)) != b+1 || bucket(upper(b)-1) != b {
@@ -130,14 +131,15 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// TestEwma takes a longer time at once, a shorter one slowly, and forgets.
+// TestEwma checks that the average follows a longer time at once and a shorter one slowly, and
+// is forgotten after a while.
 func TestEwma(t *testing.T) {
 	var e ewma
 	now := time.Unix(1000, 0)
 	want := func(what string, shortest, longest time.Duration) {
 		t.Helper()
 		if got := time.Duration(e.at(now) * 1e9); got < shortest || got > longest {
-			t.Errorf("%s: %s; want %s to %s", what, got, shortest, longest)
+			t.Errorf("%s: got %s, want %s to %s", what, got, shortest, longest)
 		}
 	}
 	want("nothing", minLatency, minLatency)
@@ -156,7 +158,8 @@ func TestEwma(t *testing.T) {
 	want("long ago", minLatency, minLatency)
 }
 
-// TestP2CAvoidsSlowMember gives a member that is slow fewer requests, and tries it again.
+// TestP2CAvoidsSlowMember checks that a slow member receives fewer requests, and more when it
+// is fast again.
 func TestP2CAvoidsSlowMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 3)
@@ -167,12 +170,12 @@ func TestP2CAvoidsSlowMember(t *testing.T) {
 		g := w.group(t, Config{Algorithm: P2C})
 		got := askSeveral(t, g, 300, nil)
 		if n := strings.Count(got, "a"); n < 1 || n > 30 {
-			t.Errorf("the slow one got %d of 300", n)
+			t.Errorf("the slow member got %d of 300 requests", n)
 		}
 		w.node("a").set("slow 10ms")
 		time.Sleep(time.Minute)
 		if n := strings.Count(askSeveral(t, g, 300, nil), "a"); n < 20 {
-			t.Errorf("it got %d of 300 when it was well again", n)
+			t.Errorf("the member got %d of 300 requests when it was fast again", n)
 		}
 	})
 }

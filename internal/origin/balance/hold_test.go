@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// heldMemory counts held bytes, up to a bound.
+// heldMemory is a Memory with a limit that counts the held bytes.
 type heldMemory struct{ held, peak, limit atomic.Int64 }
 
 func (r *heldMemory) Take(n int64) bool {
@@ -24,8 +24,8 @@ func (r *heldMemory) Take(n int64) bool {
 
 func (r *heldMemory) Release(n int64) { r.held.Add(-n) }
 
-// TestHold retries at another member if an answer breaks off while it is held, and checks
-// that its memory is released.
+// TestHold checks that a request is retried at another member if the answer is truncated while
+// it is held, and that its memory is released.
 func TestHold(t *testing.T) {
 	f := func(name, first string, q *origin.Outbound, h origin.Hold, limit int64, want string, took time.Duration) {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestHold(t *testing.T) {
 				t.Fatal(fault)
 			}
 			if got := time.Since(start); got != took {
-				t.Errorf("answered after %s; want %s", got, took)
+				t.Errorf("answered after %s, want %s", got, took)
 			}
 			body, err := io.ReadAll(in)
 			got := string(body)
@@ -52,7 +52,7 @@ func TestHold(t *testing.T) {
 				got = got[:4] + strings.Repeat("+", len(got)/1000)
 			}
 			if got != want {
-				t.Errorf("%q; want %q", got, want)
+				t.Errorf("got %q, want %q", got, want)
 			}
 			in.Close()
 			synctest.Wait()
@@ -75,7 +75,7 @@ func TestHold(t *testing.T) {
 	f("slow, and cut", "chunks 3s 3000 cut", get(), origin.Hold{Bytes: 1 << 20, Time: time.Second}, 1<<20, "xxxx+++", time.Second)
 }
 
-// TestHoldReleased gives back the memory of an answer that is not read.
+// TestHoldReleased checks that closing an answer releases the memory of its unread bytes.
 func TestHoldReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 1)
@@ -87,7 +87,7 @@ func TestHoldReleased(t *testing.T) {
 			t.Fatal(fault)
 		}
 		if r.held.Load() < 3000 {
-			t.Errorf("%d bytes are held", r.held.Load())
+			t.Errorf("%d bytes are held, want at least 3000", r.held.Load())
 		}
 		if _, err := in.Read(make([]byte, 10)); err != nil {
 			t.Error(err)

@@ -40,7 +40,7 @@ func newModel(t *rapid.T) *model {
 	return m
 }
 
-// may are the members that a request may go to, by the letter of the rules.
+// candidates returns the members that may receive a request according to the rules.
 func (m *model) candidates(choice *Choice, tried []int) (candidates []int) {
 	allowed := func(i int) bool { return choice.Allow == nil || choice.Allow(i) }
 	well := func(i int) bool {
@@ -63,9 +63,9 @@ func (m *model) pick(choice *Choice, tried []int) int {
 	return r.pick(time.Now())
 }
 
-// TestPickModel draws events of members and requests, and compares with the rules: which
-// members are allowed, which of them the algorithm chooses, and that weights are obeyed
-// while nothing changes.
+// TestPickModel makes random events and requests, and compares with the rules: which members
+// are allowed, which of them the algorithm chooses, and that weights are obeyed while nothing
+// changes.
 func TestPickModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
@@ -94,7 +94,7 @@ func TestPickModel(t *testing.T) {
 				"load": func(t *rapid.T) {
 					m.g.table.Load().members[member.Draw(t, "member")].inflight.Store(int64(rapid.IntRange(0, 3).Draw(t, "requests")))
 				},
-				"ask": func(t *rapid.T) { m.ask(t, member) },
+				"ask": func(t *rapid.T) { m.checkOnce(t, member) },
 				"":    func(t *rapid.T) { m.checkAnnounced(t) },
 			}
 			m.eject(actions, member)
@@ -104,10 +104,10 @@ func TestPickModel(t *testing.T) {
 	})
 }
 
-// checkOnce makes one choice.
-func (m *model) ask(t *rapid.T, member *rapid.Generator[int]) {
+// checkOnce makes a random choice and compares it with the rules.
+func (m *model) checkOnce(t *rapid.T, member *rapid.Generator[int]) {
 	choice := &Choice{Prefer: rapid.SliceOfN(member, 0, 2).Draw(t, "prefer"), Key: []byte(rapid.StringN(0, 5, -1).Draw(t, "key"))}
-	if rapid.Bool().Draw(t, "some") {
+	if rapid.Bool().Draw(t, "some forbidden") {
 		forbidden := rapid.SliceOfN(member, 0, 3).Draw(t, "forbidden")
 		choice.Allow = func(i int) bool { return !slices.Contains(forbidden, i) }
 	}
@@ -116,17 +116,17 @@ func (m *model) ask(t *rapid.T, member *rapid.Generator[int]) {
 	got := m.pick(choice, tried)
 	if len(candidates) == 0 {
 		if got != -1 {
-			t.Fatalf("%d of none", got)
+			t.Fatalf("got member %d, want none", got)
 		}
 		return
 	}
 	if !slices.Contains(candidates, got) {
-		t.Fatalf("%d of %v", got, candidates)
+		t.Fatalf("got member %d, want one of %v", got, candidates)
 	}
 	for _, i := range choice.Prefer {
 		if slices.Contains(candidates, i) {
 			if got != i {
-				t.Fatalf("%d of %v, preferring %v", got, candidates, choice.Prefer)
+				t.Fatalf("got member %d of %v, preferring %v", got, candidates, choice.Prefer)
 			}
 			return
 		}
@@ -134,8 +134,8 @@ func (m *model) ask(t *rapid.T, member *rapid.Generator[int]) {
 	m.checkRule(t, choice, candidates, got)
 }
 
-// checkRule checks that the algorithm chooses the right one of the allowed members, where the
-// choice is not random.
+// checkRule checks that the algorithm has chosen the right one of the allowed members, where
+// the choice is not random.
 func (m *model) checkRule(t *rapid.T, choice *Choice, candidates []int, got int) {
 	members := m.g.table.Load().members
 	better := func(i int) bool { return false }
@@ -152,12 +152,12 @@ func (m *model) checkRule(t *rapid.T, choice *Choice, candidates []int, got int)
 		}
 	}
 	if i := slices.IndexFunc(candidates, better); i >= 0 {
-		t.Fatalf("%d, but %d is better", got, candidates[i])
+		t.Fatalf("got member %d, but member %d is better", got, candidates[i])
 	}
 }
 
 // checkWeights makes many choices while nothing changes. With round robin, each member
-// receives its share within two requests, which are its earlier credit.
+// receives its share, plus or minus two requests for its earlier credit.
 func (m *model) checkWeights(t *rapid.T) {
 	if m.g.table.Load().cfg.Algorithm != RoundRobin {
 		return
@@ -175,12 +175,12 @@ func (m *model) checkWeights(t *rapid.T) {
 	}
 	for _, i := range candidates {
 		if want := rounds * m.weights[i] / total; math.Abs(got[i]-want) > 2 {
-			t.Fatalf("member %d got %v of %d requests; want %v", i, got[i], rounds, want)
+			t.Fatalf("member %d got %v of %d requests, want %v", i, got[i], rounds, want)
 		}
 	}
 }
 
-// TestDrawnByWeight gives each member as much of [0, 1) as its weight.
+// TestDrawnByWeight checks that each member has a part of [0, 1) in proportion to its weight.
 func TestDrawnByWeight(t *testing.T) {
 	const n = 8000
 	members := []Member{{Name: "a", URL: "http://a", Weight: 1}, {Name: "b", URL: "http://b", Weight: 2}, {Name: "c", URL: "http://c", Weight: 5}}
@@ -193,7 +193,7 @@ func TestDrawnByWeight(t *testing.T) {
 			got[r.draw((float64(i)+0.5)/n, []int{0, 1, 2}, not, time.Now())]++
 		}
 		if got != want {
-			t.Errorf("without %d: %d; want %d", not, got, want)
+			t.Errorf("without %d: got %d, want %d", not, got, want)
 		}
 	}
 	f(-1, [3]int{1000, 2000, 5000})

@@ -16,8 +16,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// network is a number of nodes in memory, named a, b and so on, for tests within a
-// synctest bubble.
+// network is a network in memory for tests within a synctest bubble. Its nodes are named a, b
+// and so on.
 type network struct {
 	nodes   map[string]*node // by address
 	serving sync.WaitGroup
@@ -92,7 +92,7 @@ func (w *network) DialContext(ctx context.Context, _, address string) (net.Conn,
 	return client, nil
 }
 
-// listener gives the dialled connections to a node's server.
+// listener passes the dialled connections to a node's server.
 type listener struct{ *node }
 
 func (l listener) Accept() (net.Conn, error) {
@@ -215,7 +215,7 @@ func (x *node) chunks(w http.ResponseWriter, how string) {
 	}
 }
 
-// hijack sends text in place of an answer and closes.
+// hijack sends text in place of an answer and closes the connection.
 func (x *node) hijack(w http.ResponseWriter, text string) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {

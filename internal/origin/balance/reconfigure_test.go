@@ -21,7 +21,7 @@ func series(r *telemetry.Registry) string {
 	return rec.Body.String()
 }
 
-// TestReconfigure keeps unchanged members with all their state.
+// TestReconfigure checks that unchanged members keep all their state.
 func TestReconfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, reg := newNetwork(t, 4), telemetry.NewRegistry()
@@ -41,7 +41,7 @@ func TestReconfigure(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := askSeveral(t, g, 3, nil); states(g) != "ude" || got != "ddd" {
-			t.Errorf("%s, got %s", states(g), got)
+			t.Errorf("states %s, got %s", states(g), got)
 		}
 		scrape := series(reg)
 		for _, want := range []string{
@@ -57,7 +57,7 @@ func TestReconfigure(t *testing.T) {
 			}
 		}
 		if strings.Contains(scrape, `member="c"`) {
-			t.Error("series of a member that is gone")
+			t.Error("series of a removed member")
 		}
 		synctest.Wait()
 		if !slices.Contains(w.node("d").all(), "GET /up") {
@@ -68,22 +68,21 @@ func TestReconfigure(t *testing.T) {
 		bad.Members = []Member{{Name: "d", URL: "http://other"}, {Name: "x", URL: "ftp://x"}}
 		w.node("d").kill()
 		if err := g.Reconfigure(bad); err == nil {
-			t.Error("a bad URL was taken")
+			t.Error("a bad URL was accepted")
 		}
 		g.Drain("d")
 		if s := series(reg); !strings.Contains(s, `kasoku_upstream_available{member="d",service="test"} 0`) || strings.Contains(s, `available{member="x"`) {
-			t.Error("series of members that were refused")
+			t.Error("series of members of a refused configuration")
 		}
 		// Another URL or transport makes another member.
 		cfg.Transport.MaxIdleConns = 7
 		if err := g.Reconfigure(cfg); err != nil || states(g) != "uuu" {
-			t.Errorf("%v, %s", err, states(g))
+			t.Errorf("got error %v, states %s", err, states(g))
 		}
 	})
 }
 
-// TestReconfigureDuringRequest changes the members while a request is under way, which ends
-// as if nothing had happened.
+// TestReconfigureDuringRequest changes the members during a request, which is not disturbed.
 func TestReconfigureDuringRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -106,7 +105,7 @@ func TestReconfigureDuringRequest(t *testing.T) {
 	})
 }
 
-// TestRefusedConfigurations change nothing.
+// TestRefusedConfigurations checks that a refused configuration changes nothing.
 func TestRefusedConfigurations(t *testing.T) {
 	members := []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}
 	g := group(t, Config{Members: members})
@@ -114,10 +113,10 @@ func TestRefusedConfigurations(t *testing.T) {
 		t.Helper()
 		cfg.Name = "test"
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("New: %v; want %q", err, want)
+			t.Errorf("New: got error %v, want %q", err, want)
 		}
 		if err := g.Reconfigure(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Reconfigure: %v; want %q", err, want)
+			t.Errorf("Reconfigure: got error %v, want %q", err, want)
 		}
 	}
 	f(Config{}, "no members")
@@ -181,7 +180,7 @@ func TestMinimalMovement(t *testing.T) {
 		return n
 	}
 	if n := moved(owners(members[:9]), func(from, _ string) bool { return from == "j" }); n != share["j"] {
-		t.Errorf("%d keys moved from j, which had %d", n, share["j"])
+		t.Errorf("%d keys moved from j, want its %d", n, share["j"])
 	}
 	more := append(slices.Clone(members), Member{Name: "k", URL: "http://x"})
 	if n := moved(owners(more), func(_, to string) bool { return to == "k" }); n < keys/11*9/10 || n > keys/11*11/10 {
@@ -194,12 +193,12 @@ func TestMinimalMovement(t *testing.T) {
 	}
 	slices.Reverse(members)
 	if n := moved(owners(members), func(_, _ string) bool { return false }); n != 0 {
-		t.Error("the order counts")
+		t.Error("keys moved when the order of the members changed")
 	}
 }
 
-// TestNames keeps to the members that a choice means when they have got other indexes
-// since it was made.
+// TestNames checks that a choice means the same members when their indexes have changed since
+// it was made.
 func TestNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 4)
@@ -212,7 +211,7 @@ func TestNames(t *testing.T) {
 			at := -2
 			c.Names, c.Member = names, &at
 			if got := askSeveral(t, g, 3, &c); got != want || at != member {
-				t.Errorf("%s, and told of %d; want %s, %d", got, at, want, member)
+				t.Errorf("got %s, member %d; want %s, member %d", got, at, want, member)
 			}
 		}
 		only := func(i int) func(int) bool { return func(at int) bool { return at == i } }
@@ -234,7 +233,7 @@ func TestNames(t *testing.T) {
 		at := 0
 		_, fault := g.Do(t.Context(), &origin.Outbound{Method: []byte("GET"), Target: []byte("/")}, &Choice{Names: names, Allow: only(2), Member: &at})
 		if fault == nil || !errors.Is(fault.Err, ErrNone) || at != -1 {
-			t.Errorf("who is gone was asked: %v, told of %d", fault, at)
+			t.Errorf("with only a removed member allowed: got fault %v, member %d", fault, at)
 		}
 	})
 }

@@ -17,8 +17,8 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// TestRetryAtAnotherMember sends a request to member a, which fails in some way, and checks
-// which member answers.
+// TestRetryAtAnotherMember checks which member answers when member a is tried first and fails
+// in some way.
 func TestRetryAtAnotherMember(t *testing.T) {
 	f := func(name, mode string, q func() *origin.Outbound, cfg Config, want string, counts ...int) {
 		bubble(t, name, func(t *testing.T) {
@@ -28,15 +28,15 @@ func TestRetryAtAnotherMember(t *testing.T) {
 			g := w.group(t, cfg)
 			member := -2
 			if got := ask(t, g, q(), &Choice{Member: &member}); got != want {
-				t.Errorf("got %s; want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 			for i, n := range counts {
 				if x := w.node(string(rune('a' + i))); x.count() != n {
-					t.Errorf("%s was asked %d times; want %d", x.name, x.count(), n)
+					t.Errorf("%s got %d requests, want %d", x.name, x.count(), n)
 				}
 			}
 			if len(want) == 1 && member != int(want[0]-'a') {
-				t.Errorf("member %d answered", member)
+				t.Errorf("got an answer from member %d", member)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestRetryAtAnotherMember(t *testing.T) {
 	f("refused, streamed", "refuse", streamed, Config{}, "b", 0, 1, 0)
 	f("unreachable, write", "unreachable", write, Config{}, "b", 0, 1, 0)
 	f("refused, one attempt", "refuse", read, Config{Retry: Retry{Attempts: 1}}, "dial", 0, 0, 0)
-	// It may have been executed: only idempotent requests are retried.
+	// The request may have been executed: only idempotent requests are retried.
 	f("reset, read", "reset", read, Config{}, "b", 1, 1, 0)
 	f("reset, read that writes", "reset", once, Config{}, "reset", 1, 0, 0)
 	f("reset, write", "reset", write, Config{}, "reset", 1, 0, 0)
@@ -77,7 +77,7 @@ func TestRetryAtAnotherMember(t *testing.T) {
 	f("503, read that writes", "503", once, again, "a", 1, 0, 0)
 	f("503, write", "503", write, again, "a", 1, 0, 0)
 	f("500, not named", "500", read, again, "a", 1, 0, 0)
-	// A body that breaks off is the caller's business: bytes of it are under way.
+	// A truncated body is passed on: the caller already has bytes of it.
 	f("cut, read", "cut", read, Config{}, "origin a: reset after 1 attempts (may have been executed): unexpected EOF", 1, 0, 0)
 }
 
@@ -94,13 +94,13 @@ func TestLastFault(t *testing.T) {
 			in, fault := g.Do(t.Context(), q, nil)
 			if fault != nil {
 				if fault.Kind.String() != want || fault.Reached != reached || fault.Attempts != attempts {
-					t.Errorf("%v; want %s, reached %t, %d attempts", fault, want, reached, attempts)
+					t.Errorf("got fault %v, want %s, reached %t, %d attempts", fault, want, reached, attempts)
 				}
 				return
 			}
 			defer in.Close()
 			if body, err := io.ReadAll(in); string(body) != want || err != nil || in.Status != attempts {
-				t.Errorf("status %d, %q, %v; want %d, %q", in.Status, body, err, attempts, want)
+				t.Errorf("got status %d, body %q, error %v; want status %d, body %q", in.Status, body, err, attempts, want)
 			}
 		})
 	}
@@ -112,8 +112,8 @@ func TestLastFault(t *testing.T) {
 	f("refused, then reset, write", [3]string{"refuse", "reset", "ok"}, post("x"), "reset", true, 2)
 }
 
-// TestRetryBudget lets timeouts and answers use the budget up, but no broken
-// connections.
+// TestRetryBudget checks that retries after timeouts and answers use up the budget, and that
+// those after broken connections don't.
 func TestRetryBudget(t *testing.T) {
 	f := func(name, mode string, cfg Config, good int) {
 		bubble(t, name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRetryBudget(t *testing.T) {
 				}
 			}
 			if n != good || g.metrics.spent.Value() != uint64(20-good) || g.metrics.retries.Value() != uint64(good) {
-				t.Errorf("%d answered by b, %d not for want of budget, %d retries; want %d", n, g.metrics.spent.Value(), g.metrics.retries.Value(), good)
+				t.Errorf("got %d answered by b, %d without budget, %d retries; want %d answers", n, g.metrics.spent.Value(), g.metrics.retries.Value(), good)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestRetryBudget(t *testing.T) {
 	f("status", "503", Config{Retry: Retry{Statuses: []int{503}}}, 4)
 }
 
-// TestNoMemberLeft checks the fault if there is no member.
+// TestNoMemberLeft checks the fault of a request that no member may receive.
 func TestNoMemberLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
@@ -148,22 +148,22 @@ func TestNoMemberLeft(t *testing.T) {
 		member := 7
 		in, f := g.Do(t.Context(), get(), &Choice{Allow: func(int) bool { return false }, Member: &member})
 		if in != nil || f.Kind != origin.BreakerOpen || !errors.Is(f, ErrNone) || f.Reached || member != -1 {
-			t.Errorf("%v from member %d", f, member)
+			t.Errorf("got fault %v, member %d", f, member)
 		}
 		g.Drain("a")
 		if got := askSeveral(t, g, 3, nil); got != "bbb" {
-			t.Errorf("with a drained: %s", got)
+			t.Errorf("with a drained: got %s", got)
 		}
 		if g.Drain("b"); ask(t, g, get(), nil) != "breaker-open" || g.Drain("c") {
-			t.Error("drained members were asked")
+			t.Error("drained members got requests")
 		}
 		if g.Undrain("a"); askSeveral(t, g, 3, nil) != "aaa" {
-			t.Error("a does not answer")
+			t.Error("a does not answer after Undrain")
 		}
 	})
 }
 
-// TestChoice allows and prefers members.
+// TestChoice makes requests that allow or prefer some members.
 func TestChoice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 3)
@@ -174,7 +174,7 @@ func TestChoice(t *testing.T) {
 		f := func(c Choice, want string) {
 			t.Helper()
 			if got := askSeveral(t, g, 4, &c); got != want {
-				t.Errorf("got %s; want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		}
 		f(Choice{Prefer: []int{2, 0}}, "cccc")
@@ -186,8 +186,8 @@ func TestChoice(t *testing.T) {
 	})
 }
 
-// TestExcludedMemberWhenOthersAreUnreachable tries an ejected member when the last healthy
-// one can't be reached: it may have recovered. An answer, even a failure, is returned.
+// TestExcludedMemberWhenOthersAreUnreachable checks that an ejected member is tried when the
+// last healthy one can't be reached. It may have recovered. Any answer is returned.
 func TestExcludedMemberWhenOthersAreUnreachable(t *testing.T) {
 	f := func(mode string, want string) {
 		bubble(t, mode, func(t *testing.T) {
@@ -200,10 +200,10 @@ func TestExcludedMemberWhenOthersAreUnreachable(t *testing.T) {
 				w.node("b").kill()
 			}
 			if got := ask(t, g, get(), nil); states(g)[:1] != "e" || got != want {
-				t.Errorf("%s, got %s; want %s", states(g), got, want)
+				t.Errorf("states %s, got %s, want %s", states(g), got, want)
 			}
 			if got := ask(t, g, post("x"), nil); mode == "refuse" && got != want {
-				t.Errorf("a write: got %s; want %s", got, want)
+				t.Errorf("a write: got %s, want %s", got, want)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// pair is a TLS configuration as it is made from files.
-func pair(t *testing.T, cert, key []byte) *tls.Config {
+// tlsConfig makes a TLS configuration as if from files.
+func tlsConfig(t *testing.T, cert, key []byte) *tls.Config {
 	t.Helper()
 	c, err := tls.X509KeyPair(cert, key)
 	if err != nil {
@@ -24,8 +24,8 @@ func pair(t *testing.T, cert, key []byte) *tls.Config {
 	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{c}, ServerName: "a", NextProtos: []string{"http/1.1"}}
 }
 
-// other gives a field a value that it does not have in pair's.
-func other(t *testing.T, field reflect.Value) {
+// setOther sets a field to a value that it does not have in a result of tlsConfig.
+func setOther(t *testing.T, field reflect.Value) {
 	t.Helper()
 	switch field.Kind() {
 	case reflect.Func:
@@ -60,11 +60,11 @@ func other(t *testing.T, field reflect.Value) {
 	}
 }
 
-// Configurations made from the same files are the same, and whatever else may be set in
-// one makes another.
+// TestSameTLS checks that configurations made from the same files are the same, and that a
+// difference in any other field makes them different.
 func TestSameTLS(t *testing.T) {
 	cert, key := certs.SelfSigned(t, 1)
-	one := pair(t, cert, key)
+	one := tlsConfig(t, cert, key)
 	f := func(name string, a, b *tls.Config, want bool) {
 		t.Helper()
 		if got := SameTLS(a, b); got != want {
@@ -73,30 +73,30 @@ func TestSameTLS(t *testing.T) {
 	}
 	f("neither", nil, nil, true)
 	f("one", one, nil, false)
-	f("made again", one, pair(t, cert, key), true)
+	f("made again", one, tlsConfig(t, cert, key), true)
 	newer, newKey := certs.SelfSigned(t, 2)
-	f("another certificate", one, pair(t, newer, newKey), false)
+	f("another certificate", one, tlsConfig(t, newer, newKey), false)
 	for i := range reflect.TypeFor[tls.Config]().NumField() {
 		if sf := reflect.TypeFor[tls.Config]().Field(i); sf.IsExported() {
-			changed := pair(t, cert, key)
-			other(t, reflect.ValueOf(changed).Elem().Field(i))
+			changed := tlsConfig(t, cert, key)
+			setOther(t, reflect.ValueOf(changed).Elem().Field(i))
 			f(sf.Name, one, changed, false)
 		}
 	}
 	session := tls.NewLRUClientSessionCache(1)
-	a, b := pair(t, cert, key), pair(t, cert, key)
+	a, b := tlsConfig(t, cert, key), tlsConfig(t, cert, key)
 	a.ClientSessionCache, b.ClientSessionCache = session, session
 	f("the same cache", a, b, true)
 	a.KeyLogWriter, b.KeyLogWriter = new(bytes.Buffer), new(bytes.Buffer)
 	f("equal writers", a, b, false)
 }
 
-// A configuration that is read again keeps its members, and one with another certificate
-// makes new ones.
+// TestReconfigureWithTLS checks that members are kept when the same configuration is read
+// again, and replaced when their certificate differs.
 func TestReconfigureWithTLS(t *testing.T) {
 	cert, key := certs.SelfSigned(t, 1)
-	cfg := Config{Name: "test", Members: []Member{{Name: "a", URL: "https://a"}, {Name: "b", URL: "https://b", TLS: pair(t, cert, key)}},
-		Transport: origin.TransportConfig{TLS: pair(t, cert, key)}}
+	cfg := Config{Name: "test", Members: []Member{{Name: "a", URL: "https://a"}, {Name: "b", URL: "https://b", TLS: tlsConfig(t, cert, key)}},
+		Transport: origin.TransportConfig{TLS: tlsConfig(t, cert, key)}}
 	g := group(t, cfg)
 	g.Drain("a")
 	g.Drain("b")
@@ -104,11 +104,11 @@ func TestReconfigureWithTLS(t *testing.T) {
 		t.Helper()
 		change()
 		if err := g.Reconfigure(cfg); err != nil || states(g) != want {
-			t.Errorf("%s, %v; want %s", states(g), err, want)
+			t.Errorf("got states %s, error %v; want %s", states(g), err, want)
 		}
 	}
-	again("dd", func() { cfg.Members[1].TLS, cfg.Transport.TLS = pair(t, cert, key), pair(t, cert, key) })
+	again("dd", func() { cfg.Members[1].TLS, cfg.Transport.TLS = tlsConfig(t, cert, key), tlsConfig(t, cert, key) })
 	newer, newKey := certs.SelfSigned(t, 2)
-	again("du", func() { cfg.Members[1].TLS = pair(t, newer, newKey) })
+	again("du", func() { cfg.Members[1].TLS = tlsConfig(t, newer, newKey) })
 	again("uu", func() { cfg.Transport.TLS = nil })
 }
