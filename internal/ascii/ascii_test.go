@@ -63,7 +63,7 @@ func TestContainsFold(t *testing.T) {
 func TestTrim(t *testing.T) {
 	for _, s := range []string{"", " ", "\t \t", "a", " a\t", "a b", "\ta b  ", "\na\r"} {
 		if got, want := string(Trim([]byte(s))), strings.Trim(s, " \t"); got != want {
-			t.Errorf("%q: %q, want %q", s, got, want)
+			t.Errorf("%q: got %q, want %q", s, got, want)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestAppendEscaped(t *testing.T) {
 		c := byte(i)
 		want := strings.ReplaceAll(url.QueryEscape(string([]byte{c})), "+", "%20")
 		if got := string(AppendEscaped(nil, c)); got != want {
-			t.Errorf("%q: %s, want %s", c, got, want)
+			t.Errorf("%q: got %s, want %s", c, got, want)
 		}
 	}
 }

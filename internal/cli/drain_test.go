@@ -59,7 +59,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", part, page)
 		}
 	}
-	command(codeInput, "nobody could answer", "site", "--origin", other.URL)
+	command(codeInput, "all other origins are drained already", "site", "--origin", other.URL)
 	command(codeInput, "there is no origin", "site", "--origin", "http://other")
 	command(codeInput, "there is no service", "shop", "--origin", slow.URL)
 	command(codeUsage, "--undo", "site", "--origin", slow.URL, "--undo", "--wait", "1s")

@@ -201,7 +201,7 @@ func TestH2Cut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix("hello", string(b)) {
-			t.Errorf("%s: %q, %v; want an error", path, b, err)
+			t.Errorf("%s: got %q, %v; want an error", path, b, err)
 		}
 		_ = resp.Body.Close()
 	}
@@ -250,7 +250,7 @@ func TestH2Silent(t *testing.T) {
 	defer end.Close()
 	resp, err := cl.Post(url, "", silent)
 	if err != nil || resp.StatusCode != http.StatusRequestTimeout {
-		t.Fatalf("%v, %v; want 408", resp, err)
+		t.Fatalf("got %v, %v; want 408", resp, err)
 	}
 	_ = resp.Body.Close()
 	var refused *http1.Error

@@ -139,7 +139,7 @@ func TestH2Malformed(t *testing.T) {
 			got = malformed
 		}
 		if got != want && want != cut {
-			t.Errorf("streaming %v, %q, body %q: %s; want %s", streaming, fields, body, got, want)
+			t.Errorf("streaming %v, %q, body %q: got %s; want %s", streaming, fields, body, got, want)
 		}
 		select {
 		case b := <-answered:
@@ -209,7 +209,7 @@ func TestH2RapidReset(t *testing.T) {
 			}
 		}
 		if got := await(t, ended, "end of the connection"); got != "goaway ENHANCE_YOUR_CALM" {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s", name, got)
 		}
 		limit := resetBurst + ahead + int(resetPerSecond*time.Since(begin).Seconds()) + 1
 		if n := len(reached); n == 0 || n > limit {

@@ -43,7 +43,7 @@ func TestHosts(t *testing.T) {
 	f := func(want int, request string) {
 		t.Helper()
 		if got := once(t, s, request); got != want {
-			t.Errorf("%q: %d; want %d", request, got, want)
+			t.Errorf("%q: got %d; want %d", request, got, want)
 		}
 	}
 	for _, h := range goodHosts {

@@ -166,7 +166,7 @@ func TestBodyErrors(t *testing.T) {
 		}
 		a := c.read("POST")
 		if a.StatusCode != status || !a.Close || a.Header.Get("X-Mine") != "" {
-			t.Errorf("%.60q: %d, close %v, %q; want %d", sent, a.StatusCode, a.Close, a.Header, status)
+			t.Errorf("%.60q: got %d, close %v, %q; want %d", sent, a.StatusCode, a.Close, a.Header, status)
 		}
 		c.ended()
 		err := await(t, errs, "error")

@@ -113,7 +113,7 @@ func TestLoanOfStream(t *testing.T) {
 	for range 2 {
 		c.send(get)
 		if a := c.read("GET"); a.text != "hello" {
-			t.Errorf("%q", a.text)
+			t.Errorf("got %q", a.text)
 		}
 		l.awaitReturned(t)
 	}

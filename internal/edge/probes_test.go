@@ -273,7 +273,7 @@ func TestProbesUnread(t *testing.T) {
 				t.Errorf("a hidden request was executed: %q", got)
 			}
 			if after := strings.Contains(got, "GET /after a"); after != p.keepsOpen && p.want[0] != 100 {
-				t.Errorf("the next request was executed: %v, want %v", after, p.keepsOpen)
+				t.Errorf("the next request was executed: got %v, want %v", after, p.keepsOpen)
 			}
 			if n := strings.Count(got, "HTTP/1.1 "); n > len(p.want)+1 {
 				t.Errorf("%d answers: %q", n, got)

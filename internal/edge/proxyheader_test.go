@@ -199,14 +199,14 @@ func TestProxyProtocolOverTLS(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			if b, err := io.ReadAll(resp.Body); err != nil || string(b) != client || resp.ProtoMajor != 2 {
-				t.Errorf("%q over %s: %q, %v; want %q", header, resp.Proto, b, err, client)
+				t.Errorf("%q over %s: got %q, %v; want %q", header, resp.Proto, b, err, client)
 			}
 			return
 		}
 		c = newClient(t, tc)
 		c.send(get)
 		if a := c.read("GET"); a.text != client {
-			t.Errorf("%q: %q; want %q", header, a.text, client)
+			t.Errorf("%q: got %q; want %q", header, a.text, client)
 		}
 	}
 	const line = "PROXY TCP4 192.0.2.1 127.0.0.1 12345 80\r\n"
@@ -224,7 +224,7 @@ func TestProxyHeaderTimeout(t *testing.T) {
 		return func() {
 			t.Helper()
 			if b, err := c.r.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("%q, %v; want the connection closed", b, err)
+				t.Errorf("got %q, %v; want the connection closed", b, err)
 			}
 		}
 	}

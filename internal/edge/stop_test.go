@@ -79,7 +79,7 @@ func TestShutdownHard(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: %v; want the context's error", err)
+		t.Errorf("Shutdown: got %v; want the context's error", err)
 	}
 	if len(log.news) == 0 {
 		t.Error("the cut request was not logged before Shutdown returned")
@@ -171,12 +171,12 @@ func TestDeadline(t *testing.T) {
 	}
 	start := time.Now()
 	if d := Detached(t.Context(), http1.Request{}, nil, start).Deadline().Sub(start); d != defaultRequestTimeout {
-		t.Errorf("detached: %v; want the default", d)
+		t.Errorf("detached: got %v; want the default", d)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), start.Add(time.Minute))
 	defer cancel()
 	if d := Detached(ctx, http1.Request{}, nil, start).Deadline().Sub(start); d != time.Minute {
-		t.Errorf("detached: %v; want its context's", d)
+		t.Errorf("detached: got %v; want its context's", d)
 	}
 }
 

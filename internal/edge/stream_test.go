@@ -197,7 +197,7 @@ func TestStreamToOldClients(t *testing.T) {
 	c.send("POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello")
 	if b, err := io.ReadAll(c.r); err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 200 OK\r\n") ||
 		!strings.Contains(string(b), "\r\nConnection: close\r\n") || !strings.HasSuffix(string(b), "\r\n\r\nPOST /\nhello") {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("got %q, error %v", b, err)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestInterim(t *testing.T) {
 		c.send(request)
 		got := make([]byte, len(want))
 		if _, err := io.ReadFull(c.r, got); err != nil || string(got) != want {
-			t.Errorf("before the answer: %q, %v; want %q", got, err, want)
+			t.Errorf("before the answer: got %q, %v; want %q", got, err, want)
 		}
 	}
 	const hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
@@ -262,7 +262,7 @@ func TestUpgrade(t *testing.T) {
 	c.send("and late")
 	got := make([]byte, len("early and late"))
 	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != "early and late" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, error %v", got, err)
 	}
 	_ = c.Conn.Close()
 	if r := log.next(t); r.Status != 101 || r.BytesIn != len(request)+len(got) || r.BytesOut <= len(got) {
@@ -299,7 +299,7 @@ func TestUpgradeAndStop(t *testing.T) {
 	c.send("still here")
 	got := make([]byte, len("still here"))
 	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != "still here" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, error %v", got, err)
 	}
 	if s.Open() != 1 {
 		t.Errorf("%d connections open", s.Open())
@@ -327,7 +327,7 @@ func TestUpgradeHalfClosed(t *testing.T) {
 			t.Error(err)
 		}
 		if b, err := io.ReadAll(nc); err != nil || string(b) != "hello" {
-			t.Errorf("%q, %v", b, err)
+			t.Errorf("got %q, error %v", b, err)
 		}
 	})
 	c := dial(t, s)
@@ -336,14 +336,14 @@ func TestUpgradeHalfClosed(t *testing.T) {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	if b, err := io.ReadAll(c.r); err != nil || string(b) != "bye" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("got %q, error %v", b, err)
 	}
 	c.send("lo")
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.r.ReadByte(); err != io.EOF {
-		t.Errorf("%v; want the end", err)
+		t.Errorf("got %v; want the end", err)
 	}
 }
 

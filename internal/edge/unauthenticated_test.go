@@ -73,7 +73,7 @@ func TestH2UnauthenticatedIdle(t *testing.T) {
 			ask(w)
 			begin := time.Now()
 			if got := w.outcome(0); got != "closed" {
-				t.Errorf("%s: %s", what, got)
+				t.Errorf("%s: got %s", what, got)
 			}
 			if took := time.Since(begin); took != want+grace {
 				t.Errorf("%s: ended after %v; want %v", what, took, want+grace)
@@ -84,7 +84,7 @@ func TestH2UnauthenticatedIdle(t *testing.T) {
 		return func(w *wire) {
 			w.check(w.headers(1, true, ":path: "+path))
 			if got := w.outcome(1); got != "200" {
-				t.Errorf("%s: %s", path, got)
+				t.Errorf("%s: got %s", path, got)
 			}
 		}
 	}

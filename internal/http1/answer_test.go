@@ -92,10 +92,10 @@ func TestParseResponseRefuses(t *testing.T) {
 		var r, slow Response
 		n, err := ParseAnswer([]byte(head), &AnswerLimits{}, &r)
 		if e, ok := err.(*Error); !ok || n != 0 || e.Reason != want.Reason || e.Status != 502 {
-			t.Errorf("%.80q: %d, %v; want %v as 502", head, n, err, want)
+			t.Errorf("%.80q: got %d, %v; want %v as 502", head, n, err, want)
 		}
 		if _, err := feedAnswer([]byte(head), &slow); err == nil || err.Error() != want.Error() {
-			t.Errorf("%.80q byte by byte: %v; want %v", head, err, want)
+			t.Errorf("%.80q byte by byte: got %v; want %v", head, err, want)
 		}
 	}
 	const ok = "HTTP/1.1 200 OK\r\n"
@@ -238,7 +238,7 @@ func TestAppendRequest(t *testing.T) {
 		t.Helper()
 		got, err := AppendRequest([]byte("x"), &Request{Method: []byte(method), Target: []byte(target), Fields: fields})
 		if err != wantErr || err == nil && string(got) != "x"+want {
-			t.Errorf("%s %s %q: %q, %v; want %q, %v", method, target, fields, got, err, want, wantErr)
+			t.Errorf("%s %s %q: got %q, %v; want %q, %v", method, target, fields, got, err, want, wantErr)
 		}
 	}
 	f("GET", "/a%2fb?c", FieldsOf("Host", "h", "X", "", "x", "y z"), "GET /a%2fb?c HTTP/1.1\r\nHost: h\r\nX: \r\nx: y z\r\n\r\n", nil)

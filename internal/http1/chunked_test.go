@@ -88,7 +88,7 @@ func TestChunkedTrailer(t *testing.T) {
 			got += string(f.Name) + "=" + string(f.Value) + ";"
 		}
 		if !done || string(body) != "abcde" || got != want {
-			t.Errorf("%q: %t, %q, %q; want %q", trailer, done, body, got, want)
+			t.Errorf("%q: got %t, %q, %q; want %q", trailer, done, body, got, want)
 		}
 		return c.Trailer()
 	}
@@ -104,7 +104,7 @@ func TestInTrailer(t *testing.T) {
 	f := func(name string, want bool) {
 		t.Helper()
 		if got := InTrailer([]byte(name)); got != want {
-			t.Errorf("%s is allowed in a trailer: %v, want %v", name, got, want)
+			t.Errorf("%s is allowed in a trailer: got %v, want %v", name, got, want)
 		}
 	}
 	for _, name := range notInTrailer {

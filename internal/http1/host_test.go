@@ -20,10 +20,10 @@ func TestIPv6AsNetip(t *testing.T) {
 		}
 		a, err := netip.ParseAddr(text)
 		if got, want := isIPv6([]byte(text)), err == nil && a.Is6(); got != want {
-			t.Errorf("%q: %v; want %v", text, got, want)
+			t.Errorf("%q: got %v; want %v", text, got, want)
 		}
 		if got, want := isIPv4([]byte(text)), err == nil && a.Is4(); got != want {
-			t.Errorf("%q as IPv4: %v; want %v", text, got, want)
+			t.Errorf("%q as IPv4: got %v; want %v", text, got, want)
 		}
 	})
 }

@@ -68,7 +68,7 @@ func TestParseRequestTargets(t *testing.T) {
 		var r Request
 		_, err := ParseRequest([]byte("GET "+target+" HTTP/1.1\r\nHost: h\r\n\r\n"), &Limits{}, &r)
 		if got := statusOf(err); got != want {
-			t.Errorf("%s: %d; want %d", target, got, want)
+			t.Errorf("%s: got %d; want %d", target, got, want)
 		}
 	}
 	f("/a/../b", 0)
@@ -102,7 +102,7 @@ func TestParseRequestHosts(t *testing.T) {
 		var r Request
 		_, err := ParseRequest([]byte("GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"), &Limits{}, &r)
 		if got := statusOf(err); got != want {
-			t.Errorf("%s: %d; want %d", host, got, want)
+			t.Errorf("%s: got %d; want %d", host, got, want)
 		}
 	}
 	f("a.example", 0)

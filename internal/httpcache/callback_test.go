@@ -326,7 +326,7 @@ func TestCallbackExplained(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%s: %s; want %s", path, got, want)
+			t.Errorf("%s: got %s; want %s", path, got, want)
 		}
 	}
 	f("/a?callback=g&_=1", "hit http://site/a wrapped", nil)

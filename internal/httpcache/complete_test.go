@@ -64,7 +64,7 @@ func TestCompletedHead(t *testing.T) {
 	g := s.ask("GET /a")
 	if g.get("X-A") != "new" || g.get("X-B") != "stays" || g.get("Content-Length") != "6" ||
 		!strings.HasPrefix(g.get("Cache-Status"), "kasoku; fwd=partial; stored") {
-		t.Errorf("%s", g)
+		t.Errorf("got %s", g)
 	}
 	if h := s.origin.requests()[1]; !strings.Contains(h, "If-Range: \"1\"\n") {
 		t.Errorf("the origin was asked\n%s", h)

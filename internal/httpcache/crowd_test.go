@@ -132,7 +132,7 @@ func TestOneRequestForEachVariant(t *testing.T) {
 		wg.Go(func() {
 			for _, g := range s.crowd(each, "GET /a", "Accept-Language: "+l) {
 				if g.status != 200 || g.body != l {
-					t.Errorf("%s: %s", l, g)
+					t.Errorf("%s: got %s", l, g)
 				}
 			}
 		})

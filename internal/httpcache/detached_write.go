@@ -28,7 +28,7 @@ func (o *detachedWrites) observe(r *telemetry.Registry, service string) {
 		"Writes of disconnected clients that were given up because there were too many: for a while, nothing that they may have changed is stored.", "service", service)
 }
 
-// take lets one more write continue, unless there are too many.
+// take counts one more write that continues, and reports whether there is room for it.
 func (o *detachedWrites) take() bool {
 	if o.count.Add(1) > maxDetached {
 		o.count.Add(-1)

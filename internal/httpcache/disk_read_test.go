@@ -261,7 +261,7 @@ func damageBody(t *testing.T, dir string, at int64) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "site", "*.body"))
 	if err != nil || len(names) != 1 {
-		t.Fatalf("%q, %v", names, err)
+		t.Fatalf("got %q, error %v", names, err)
 	}
 	f, err := os.OpenFile(names[0], os.O_RDWR, 0)
 	if err != nil {

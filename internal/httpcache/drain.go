@@ -58,7 +58,7 @@ func (s *Service) Drain(_ context.Context, r admin.DrainRequest) (admin.DrainRes
 	case r.Undo && set.cfg.Drained[m.URL]:
 		err = fmt.Errorf("%w: %s is drained by the configuration: take its key drain away and reload", admin.ErrInput, nameOf(m))
 	case !r.Undo && others == 0:
-		err = fmt.Errorf("%w: nobody could answer: all other origins are drained", admin.ErrInput)
+		err = fmt.Errorf("%w: all other origins are drained already", admin.ErrInput)
 	}
 	if err != nil {
 		return admin.DrainResult{}, err

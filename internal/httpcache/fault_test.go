@@ -84,7 +84,7 @@ func TestSilentOrigins(t *testing.T) {
 		}, func(c *Config) { change(&c.Group.Transport) })
 		defer close(gate)
 		if g := s.ask("GET /a"); g.status != status || g.body != body || g.cut != cut {
-			t.Errorf("%q: %s", response, g)
+			t.Errorf("%q: got %s", response, g)
 		}
 	}
 	const short = 20 * time.Millisecond
@@ -119,7 +119,7 @@ func TestAnotherOriginAnswers(t *testing.T) {
 	})
 	for range 4 {
 		if g := s.ask("GET /a", "Cache-Control: no-store, no-cache"); g.body != "well" {
-			t.Fatalf("%s", g)
+			t.Fatalf("got %s", g)
 		}
 	}
 	if n := len(s.origin.requests()); n == 0 {
@@ -139,7 +139,7 @@ func TestDrain(t *testing.T) {
 	})
 	for range 4 {
 		if g := s.ask("GET /a", "Cache-Control: no-store, no-cache"); g.body != "well" {
-			t.Fatalf("%s", g)
+			t.Fatalf("got %s", g)
 		}
 	}
 	cfg.Drained = nil

@@ -50,7 +50,7 @@ func TestMemoryOfSlowClients(t *testing.T) {
 	waitFor(t, func() bool { return inFlight() == 0 && s.space.Usage().Reserved == 0 && s.Stats().Running == 0 })
 	s.ask("GET /again")
 	if g := s.ask("GET /again"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
-		t.Errorf("after all clients have read: %s, want a hit", g.get("Cache-Status"))
+		t.Errorf("after all clients have read: got %s, want a hit", g.get("Cache-Status"))
 	}
 }
 

@@ -118,7 +118,7 @@ func TestResetIsNotEndOfBody(t *testing.T) {
 	g := c.head()
 	for want := "5\r\nhello\r\n"; want != ""; want = want[1:] {
 		if b, err := c.r.ReadByte(); err != nil || b != want[0] {
-			t.Fatalf("%q, %v; want %q", b, err, want)
+			t.Fatalf("got %q, %v; want %q", b, err, want)
 		}
 	}
 	close(taken)

@@ -70,7 +70,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 				var from, to int
 				fmt.Sscanf(rangeOf("\n"+asks[i]), "bytes=%d-%d", &from, &to)
 				if g := c.head(); c.rest(g, "GET").status != 206 || g.body != "0123456789"[from:to+1] {
-					t.Errorf("%s: %s", asks[i], g)
+					t.Errorf("%s: got %s", asks[i], g)
 				}
 			}
 			if n := len(s.origin.requests()); n != want {
@@ -95,7 +95,7 @@ func TestOtherPartThanRequested(t *testing.T) {
 	})
 	for range 2 {
 		if g := s.ask("GET /a", "Range: bytes=5-9"); g.status != 206 || g.body != "01234" || g.get("Content-Range") != "bytes 0-4/10" {
-			t.Errorf("%s", g)
+			t.Errorf("got %s", g)
 		}
 	}
 	if g := s.ask("GET /a", "Range: bytes=1-2"); g.body != "12" || len(s.origin.requests()) != 2 {
@@ -132,7 +132,7 @@ func TestPartIsNotUsedAsWhole(t *testing.T) {
 	asked := len(s.origin.requests())
 	for _, r := range []string{"0-1", "8-9", "1-1", "9-9"} {
 		if g := s.ask("GET /a", "Range: bytes="+r); g.status != 206 || !strings.Contains(g.get("Cache-Status"), "; hit") {
-			t.Errorf("%s: %s", r, g)
+			t.Errorf("%s: got %s", r, g)
 		}
 	}
 	if n := len(s.origin.requests()); n != asked {
@@ -168,7 +168,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 		}
 		for _, g := range []*got{part(), s.ask("GET /b")} {
 			if hit := strings.Contains(g.get("Cache-Status"), "; hit"); hit != kept {
-				t.Errorf("with a limit of %d bytes: %s, want a hit: %v", maxHeld, g.get("Cache-Status"), kept)
+				t.Errorf("with a limit of %d bytes: got %s, want a hit: %v", maxHeld, g.get("Cache-Status"), kept)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func TestUnsafeMethods(t *testing.T) {
 				s.ask("GET " + path)
 				now := len(s.origin.requests())
 				if want := strings.Contains(strings.Join(dropped, " "), path); (now > asked) != want {
-					t.Errorf("%s was dropped: %v; want %v", path, now > asked, want)
+					t.Errorf("%s was dropped: got %v; want %v", path, now > asked, want)
 				}
 				asked = now
 			}
@@ -106,7 +106,7 @@ func TestBodiesStreamBothWays(t *testing.T) {
 		t.Fatalf("the origin got %q", got)
 	}
 	if g := c.head(); g.status != 200 || c.read(8) != "3\r\none\r\n" {
-		t.Fatalf("%s", g)
+		t.Fatalf("got %s", g)
 	}
 	io.WriteString(c, "5\r\nthere\r\n")
 	if got := <-turn; got != "5\r\nthere\r\n" {
@@ -130,7 +130,7 @@ func TestTrailers(t *testing.T) {
 		t.Helper()
 		c, _ := s.begin(fields...)
 		if got := c.read(len(want)); got != want {
-			t.Fatalf("%q; want %q", got, want)
+			t.Fatalf("got %q; want %q", got, want)
 		}
 	}
 	f("5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", "TE: trailers")
@@ -154,7 +154,7 @@ func TestTrailersOfSharedAnswers(t *testing.T) {
 		leader: "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", with: "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", without: "5\r\nhello\r\n0\r\n\r\n",
 	} {
 		if got := c.read(len(want)); got != want {
-			t.Errorf("%q; want %q", got, want)
+			t.Errorf("got %q; want %q", got, want)
 		}
 	}
 	if head := s.origin.requests()[0]; !strings.Contains(head, "TE: trailers\n") {
@@ -205,13 +205,13 @@ func TestUpgrade(t *testing.T) {
 	c.send("GET /a HTTP/1.1\nHost: site\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Key: y")
 	g := c.head()
 	if g.status != 101 || g.get("Upgrade") != "websocket" || g.get("Sec-WebSocket-Accept") != "x" || g.get("Connection") != "Upgrade" {
-		t.Fatalf("%s", g)
+		t.Fatalf("got %s", g)
 	}
 	if h := <-head; !strings.Contains(strings.ToLower(h), "upgrade: websocket\r\n") || !strings.Contains(h, "Sec-WebSocket-Key: y\r\n") {
 		t.Fatalf("the origin got\n%s", h)
 	}
 	if got := c.read(5); got != "ready" {
-		t.Fatalf("%q", got)
+		t.Fatalf("got %q", got)
 	}
 	for _, text := range []string{"ping", "pong"} {
 		io.WriteString(c, text)
@@ -231,7 +231,7 @@ func TestUpgradeRefused(t *testing.T) {
 	c := s.dial()
 	for range 2 {
 		if g := c.ask("GET /a", "Connection: Upgrade", "Upgrade: websocket"); g.status != 426 || g.body != "no" {
-			t.Fatalf("%s", g)
+			t.Fatalf("got %s", g)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func TestRefusals(t *testing.T) {
 		t.Helper()
 		g := s.ask(line, fields...)
 		if g.status != status || !strings.Contains(g.body, words) || g.get("X-Request-Id") == "" || g.get("Cache-Status") != "" {
-			t.Fatalf("%s %q: %s", line, fields, g)
+			t.Fatalf("%s %q: got %s", line, fields, g)
 		}
 	}
 	f(400, "Connection names", "GET /a", "Connection: close, Via")

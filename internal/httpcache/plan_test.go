@@ -21,7 +21,7 @@ import (
 // theTag is the tag of all answers of a planner.
 var theTag = cache.TagOf([]byte("planner"))
 
-// planOptions make answers without explicit freshness fresh forever.
+// planOptions make answers without explicit freshness fresh for a very long time.
 var planOptions = func() *policy.Options {
 	o := policy.Defaults()
 	o.DefaultTTL, o.IgnoreRequestDirectives = 1<<40, true
@@ -116,7 +116,7 @@ func (p *planner) expect(what, line string, status int, body, how string, fields
 	p.t.Helper()
 	g := p.ask(line, fields...)
 	if g.status != status || g.body != body || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; "+how) {
-		p.t.Errorf("%s: %s; want %d %q %s", what, g, status, body, how)
+		p.t.Errorf("%s: got %s; want %d %q %s", what, g, status, body, how)
 	}
 	return g
 }
@@ -221,7 +221,7 @@ func TestPlanUnrequested304(t *testing.T) {
 	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
 	p.move()
 	if g := p.ask("GET /"); g.status != 502 {
-		t.Errorf("%s", g)
+		t.Errorf("got %s", g)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestPlanPost(t *testing.T) {
 		c.send("POST /q HTTP/1.1\nHost: site\nContent-Length: 2\nIf-None-Match: *\n\n{}")
 		g := c.rest(c.head(), "POST")
 		if g.status != 200 || g.body != "POST{}" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; "+how) {
-			t.Errorf("answer %d: %s; want %s", i, g, how)
+			t.Errorf("answer %d: got %s; want %s", i, g, how)
 		}
 	}
 	p.asked("in all", 1)
@@ -303,7 +303,7 @@ func TestPlanCut(t *testing.T) {
 		a.conn.Close()
 	})
 	if g := p.ask("GET /"); g.status != 502 {
-		t.Errorf("%s", g)
+		t.Errorf("got %s", g)
 	}
 	if p.stored() != nil {
 		t.Error("the body is stored")
@@ -352,7 +352,7 @@ func TestPlanSince(t *testing.T) {
 	close(release)
 	for range 2 {
 		if g := <-answers; g.status != 200 || g.body != "hello" {
-			t.Errorf("%s", g)
+			t.Errorf("got %s", g)
 		}
 	}
 }
@@ -377,7 +377,7 @@ func TestPlanStarterOnly(t *testing.T) {
 			close(release)
 			for range 2 {
 				if g := <-answers; g.status != 200 || g.body != "hello" {
-					t.Errorf("%s", g)
+					t.Errorf("got %s", g)
 				}
 			}
 			p.asked("for two clients", requests)

@@ -18,7 +18,7 @@ func TestStoredResponseAnswers(t *testing.T) {
 		t.Helper()
 		g := s.ask(line, fields...)
 		if g.status != status || g.body != body || g.cut || g.get("Age") == "" && status != 416 || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit; ttl=") {
-			t.Fatalf("%s %q: %s", line, fields, g)
+			t.Fatalf("%s %q: got %s", line, fields, g)
 		}
 		for _, w := range want {
 			if !strings.Contains(written(g.fields), w+"\n") {
@@ -49,7 +49,7 @@ func TestStoredResponseAnswers(t *testing.T) {
 	want := strings.ReplaceAll("--B\r\nContent-Type: text/plain\r\nContent-Range: bytes 0-1/10\r\n\r\n01\r\n"+
 		"--B\r\nContent-Type: text/plain\r\nContent-Range: bytes 8-9/10\r\n\r\n89\r\n--B--\r\n", "B", boundary)
 	if g.status != 206 || kind != "multipart/byteranges" || g.body != want || g.cut {
-		t.Errorf("several ranges: %s; want the body %q", g, want)
+		t.Errorf("several ranges: got %s; want the body %q", g, want)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestOriginFails(t *testing.T) {
 			}
 			for range 2 {
 				if g := s.ask("GET /a"); g.status != status || g.body != body || !strings.HasPrefix(g.get("Cache-Status"), cache) {
-					t.Fatalf("%s", g)
+					t.Fatalf("got %s", g)
 				}
 			}
 			if g := s.ask("HEAD /a"); g.status != status {
@@ -166,7 +166,7 @@ func TestOnlyIfCached(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	g := s.ask("GET /a", "Cache-Control: only-if-cached")
 	if g.status != 504 || !strings.HasPrefix(g.body, "Gateway Timeout: nothing that is stored") || len(s.origin.requests()) != 0 {
-		t.Fatalf("%s", g)
+		t.Fatalf("got %s", g)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestClientDirectives(t *testing.T) {
 		s.ask("GET /a")
 		for range 2 {
 			if g := s.ask("GET /a", field); g.body != "hello" {
-				t.Fatalf("%s: %s", field, g)
+				t.Fatalf("%s: got %s", field, g)
 			}
 		}
 		if n := len(s.origin.requests()); n != requests {

@@ -211,7 +211,7 @@ func TestRememberedAnswer(t *testing.T) {
 	for i, how := range []string{"fwd=miss; detail=negative", "hit; detail=negative", "hit; detail=negative"} {
 		g := k.ask("GET /a")
 		if g.status != 404 || g.body != "none" || g.get("Cache-Status") != "kasoku; "+how {
-			t.Errorf("%d: %s", i, g)
+			t.Errorf("%d: got %s", i, g)
 		}
 		waitFor(t, func() bool { return k.Stats().Running == 0 })
 	}

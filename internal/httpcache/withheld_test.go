@@ -50,7 +50,7 @@ func TestCookieIsNotForWaiters(t *testing.T) {
 func (g *got) forAll(t *testing.T, how string) {
 	t.Helper()
 	if strings.Contains(written(g.fields), "alice") || g.get("X-Turn") != "" || g.get("X-All") != "yes" {
-		t.Errorf("%s: %s", how, g)
+		t.Errorf("%s: got %s", how, g)
 	}
 }
 

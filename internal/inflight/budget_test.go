@@ -76,7 +76,7 @@ func TestAwait(t *testing.T) {
 					refused = 1
 				}
 				if s.Waits != 1 || s.Waiting != 0 || s.Refused != refused {
-					t.Errorf("%+v", s)
+					t.Errorf("got %+v", s)
 				}
 			})
 		})
@@ -103,7 +103,7 @@ func TestAwaitBuffer(t *testing.T) {
 			t.Error("released bytes are not used")
 		}
 		if s := b.Stats(); s.Waits != 2 || s.Unbuffered != 1 || s.Refused != 0 || s.Held != 32*mib {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v", s)
 		}
 	})
 }
@@ -195,7 +195,7 @@ func TestCutBeyond(t *testing.T) {
 		b.Add(73 * mib)
 		time.Sleep(time.Minute)
 		if s := b.Stats(); s.Cut != 1 || s.Held != 71*mib {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v", s)
 		}
 	})
 }

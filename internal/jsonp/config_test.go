@@ -102,7 +102,7 @@ func TestDrops(t *testing.T) {
 		t.Helper()
 		for _, name := range names {
 			if filter.Drops([]byte(name)) != want {
-				t.Errorf("%s is dropped: %v, want %v", name, !want, want)
+				t.Errorf("%s is dropped: got %v, want %v", name, !want, want)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waitPending waits for patience; whether a connection can be accepted is not known.
+// waitPending waits for timeout; whether a connection can be accepted is not known.
 func waitPending(_ net.Listener, timeout time.Duration) (bool, error) {
 	time.Sleep(timeout)
 	return true, nil

@@ -15,7 +15,7 @@ func TestRateTable(t *testing.T) {
 	f := func(a, b string, same bool) {
 		t.Helper()
 		if got := table.of(netip.MustParseAddr(a), now) == table.of(netip.MustParseAddr(b), now); got != same {
-			t.Errorf("%s and %s share a limiter: %v, want %v", a, b, got, same)
+			t.Errorf("%s and %s share a limiter: got %v, want %v", a, b, got, same)
 		}
 	}
 	f("192.0.2.1", "192.0.2.1", true)

@@ -75,7 +75,7 @@ func (b *backed) listen() *backed {
 	return b
 }
 
-// notedFields are the fields that are recorded of requests to the fallback.
+// recordedFields are the fields that are recorded of requests to the fallback.
 var recordedFields = []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-None-Match", "X-A"}
 
 func (b *backed) answer(w http.ResponseWriter, r *http.Request) {

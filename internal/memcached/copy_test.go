@@ -169,7 +169,7 @@ func TestPurge(t *testing.T) {
 		t.Helper()
 		got, err := s.svc.Purge(context.Background(), r)
 		if text := got.Dropped; err == nil && text != want || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %s, %v; want %s", r, text, err, want)
+			t.Errorf("%+v: got %s, %v; want %s", r, text, err, want)
 		}
 	}
 	fill()

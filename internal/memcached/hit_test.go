@@ -318,7 +318,7 @@ func TestCallback(t *testing.T) {
 		}
 		s.wantAnswer("304\nETag: "+one, []string{"ETag"}, "GET /dotted?callback=one", "If-None-Match", one)
 		if got := tag("/dotted?callback=one", "If-None-Match", none); got != one+"\n" && got != one {
-			t.Errorf("%q", got)
+			t.Errorf("got %q", got)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestReport(t *testing.T) {
 	r := s.svc.Report()
 	if r.Type != "memcached" || len(r.Members) != 2 || r.Members[0].State != "up" || r.Members[0].Weight != 1 || r.Origin.Requests != 1 ||
 		r.Origin.URL != s.servers[0].Address()+" "+s.servers[1].Address() || len(r.Notes) != 0 || s.svc.Ready() != nil {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v", r)
 	}
 	down := s.server("a")
 	down.Stop()

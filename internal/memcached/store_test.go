@@ -82,7 +82,7 @@ func TestStored(t *testing.T) {
 	f("longer than it was said", chunked(long), value.Raw, "", "nothing", Oversized, small)
 	f("longer than memcached takes", chunked(strings.Repeat("x", 1<<20-1)), value.Raw, "", "nothing", Oversized)
 	f("nothing", always(200, ""), value.Raw, "", "", Kept)
-	f("somebody was quicker", always(200, "hello"), value.Raw, "theirs", "theirs", AlreadyThere)
+	f("another client stored first", always(200, "hello"), value.Raw, "theirs", "theirs", AlreadyThere)
 	f("and is replaced", always(200, "hello"), value.Raw, "theirs", "hello", Kept, replace)
 	f("cut", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "200")

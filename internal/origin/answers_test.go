@@ -98,7 +98,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("got %+v, %v", resp, err)
 			}
 			if got := len(c.pool.idle) == 1; got != kept {
-				t.Errorf("connection kept: %t; want %t", got, kept)
+				t.Errorf("connection kept: got %t; want %t", got, kept)
 			}
 		})
 	}

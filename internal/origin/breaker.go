@@ -102,14 +102,14 @@ func verdictOf(f *Fault) verdict {
 	return inconclusive
 }
 
-// permit allows one attempt.
+// A Permit allows one attempt.
 type Permit struct {
 	epoch uint64
 	probe bool // it holds one of the places of half-open
 }
 
-func newBreaker(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)) *breaker {
-	return &breaker{cfg: cfg, opened: opened, onChange: moved}
+func newBreaker(cfg Breaker, opened *telemetry.Counter, onChange func(from, to string)) *breaker {
+	return &breaker{cfg: cfg, opened: opened, onChange: onChange}
 }
 
 // unlock releases the lock and reports a change since state from.

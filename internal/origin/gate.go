@@ -11,11 +11,11 @@ import (
 type Gate struct{ breaker *breaker }
 
 // NewGate returns a closed breaker; zero fields of cfg have defaults. opened counts how
-// often it opens; moved, which may be nil, is called with the old and the new state:
+// often it opens; onChange, which may be nil, is called with the old and the new state:
 // "closed", "open" or "half-open".
-func NewGate(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)) *Gate {
+func NewGate(cfg Breaker, opened *telemetry.Counter, onChange func(from, to string)) *Gate {
 	cfg.fill()
-	return &Gate{newBreaker(cfg, opened, moved)}
+	return &Gate{newBreaker(cfg, opened, onChange)}
 }
 
 // Enter requests a permit for one exchange, which must end with Leave.

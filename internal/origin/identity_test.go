@@ -6,7 +6,7 @@ func TestIdentity(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if got := Identity(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 	f("https://dynamodb.eu-west-1.amazonaws.com", "https://dynamodb.eu-west-1.amazonaws.com:443")

@@ -110,7 +110,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		})
 	}
 	f("no queue", Concurrency{Min: 2, Initial: 2, Max: 2, Queue: -1}, 5, 3)
-	f("queue runs out of patience", Concurrency{Min: 2, Initial: 2, Max: 2, Queue: 1, MaxWait: time.Second}, 4, 2)
+	f("queue exceeds MaxWait", Concurrency{Min: 2, Initial: 2, Max: 2, Queue: 1, MaxWait: time.Second}, 4, 2)
 }
 
 // TestQueuedRequestsProceed checks that a queued request follows a completed one, and that a

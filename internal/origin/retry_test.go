@@ -242,7 +242,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		for i, want := range []string{"abcde", "", "abcde", "x", "y", ""} {
 			resp, err := c.Do(t.Context(), post("b", false))
 			if err != nil || string(resp.Body) != want || cap(resp.Body) > len(want) {
-				t.Fatalf("request %d: %+v, %v; want body %q", i, resp, err, want)
+				t.Fatalf("request %d: got %+v, %v; want body %q", i, resp, err, want)
 			}
 		}
 		if s.dialed != 1 {

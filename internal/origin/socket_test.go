@@ -98,7 +98,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		c := socketClient(t, Config{URL: srv.URL + prefix})
 		resp, err := c.Do(t.Context(), &Request{Method: "GET", Path: path, RawQuery: query})
 		if err != nil || resp.Status != http.StatusFound || string(resp.Header.Get("X-Target")) != want {
-			t.Errorf("%s %s?%s: %+v, %v; want target %s", prefix, path, query, resp, err, want)
+			t.Errorf("%s %s?%s: got %+v, %v; want target %s", prefix, path, query, resp, err, want)
 		}
 	}
 	f("", "/", "", "/")

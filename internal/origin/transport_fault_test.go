@@ -323,7 +323,7 @@ func TestExpect(t *testing.T) {
 				t.Errorf("got %+v after %s, %d bytes of the body not read; want %d after %s", got, time.Since(start), body.Len(), status, took)
 			}
 			if kept := len(tr.pool.idle) == 1; kept != read {
-				t.Errorf("connection kept: %t, want %t", kept, read)
+				t.Errorf("connection kept: got %t, want %t", kept, read)
 			}
 			if read && (s.executed[0] != "hello" || s.headers[0].Get("Expect") != "100-continue") {
 				t.Errorf("executed %q with %v", s.executed, s.headers)

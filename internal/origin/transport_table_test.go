@@ -165,7 +165,7 @@ func TestMalformedAnswers(t *testing.T) {
 					t.Errorf("got the interim answers %d, want %d", got.interim, want.interim)
 				}
 				if kept := len(tr.pool.idle) == 1; kept != row.kept {
-					t.Errorf("connection kept: %t; want %t", kept, row.kept)
+					t.Errorf("connection kept: got %t; want %t", kept, row.kept)
 				}
 			}
 		})
@@ -283,7 +283,7 @@ func TestUnsolicitedWhileIdle(t *testing.T) {
 	tr := transport(t, TransportConfig{URL: o.url()})
 	for range 3 {
 		if got := take(t, tr, get("/")); got.body != "hello" || !got.whole {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		conn := <-o.conns // a new one each time
 		defer conn.Close()

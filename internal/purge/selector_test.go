@@ -33,7 +33,7 @@ func TestSelector(t *testing.T) {
 	f := func(s Selector, words string, valid bool) {
 		t.Helper()
 		if s.String() != words || s.Valid() != valid {
-			t.Errorf("%#v: %q, %v; want %q, %v", s, s, s.Valid(), words, valid)
+			t.Errorf("%#v: got %q, %v; want %q, %v", s, s, s.Valid(), words, valid)
 		}
 	}
 	f(Selector{}, "everything", true)

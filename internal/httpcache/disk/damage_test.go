@@ -95,7 +95,7 @@ func TestDamagedBody(t *testing.T) {
 		}
 		file.Damaged()
 		if s := part.Stats(); s.Damaged != 1 || s.Files != 0 || len(m.Files()) != 0 {
-			t.Errorf("byte %d: %+v, files %q; want the body removed", at, s, m.Files())
+			t.Errorf("byte %d: got %+v, files %q; want the body removed", at, s, m.Files())
 		}
 	}
 	first, second, third, whole := [2]int64{0, 1}, [2]int64{65_536, 65_536}, [2]int64{damagedBody - 1, 1}, [2]int64{0, damagedBody}
@@ -130,7 +130,7 @@ func TestUnreadableBody(t *testing.T) {
 	m.Fail(nil)
 	f.Drop()
 	if _, err := read(f, 0, 4); !errors.Is(err, disk.ErrGone) {
-		t.Errorf("reading a dropped body: %v, want %v", err, disk.ErrGone)
+		t.Errorf("reading a dropped body: got %v, want %v", err, disk.ErrGone)
 	}
 }
 

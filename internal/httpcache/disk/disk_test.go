@@ -101,7 +101,7 @@ func TestReadWhileWritten(t *testing.T) {
 		t.Errorf("after Discard: %d bytes, %v", len(b), err)
 	}
 	if s := part.Stats(); s.Bytes != 0 || s.Files != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 }
 
@@ -131,13 +131,13 @@ func TestEviction(t *testing.T) {
 		t.Error("Gone does not agree with the eviction")
 	}
 	if _, err := write(part, long(40_000)); !errors.Is(err, disk.ErrFull) {
-		t.Errorf("a body that exceeds the size of the tier: %v, want %v", err, disk.ErrFull)
+		t.Errorf("a body that exceeds the size of the tier: got %v, want %v", err, disk.ErrFull)
 	}
 	if s := part.Stats(); s.Bytes > s.Size || s.Files != 4 || s.Evicted != 2 || s.Trouble != nil {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if _, err := part.Create(1<<20 + 1); !errors.Is(err, disk.ErrFull) {
-		t.Errorf("a body longer than MaxBody: %v, want %v", err, disk.ErrFull)
+		t.Errorf("a body longer than MaxBody: got %v, want %v", err, disk.ErrFull)
 	}
 	if n := len(named(m, ".body")); n != 4 {
 		t.Errorf("the directory has %d bodies, want 4", n)
@@ -189,13 +189,13 @@ func TestPauseAfterError(t *testing.T) {
 				}
 				m.Fail(nil)
 				if _, err := write(part, "x"); !errors.Is(err, disk.ErrPaused) {
-					t.Errorf("a second write at once: %v, want %v", err, disk.ErrPaused)
+					t.Errorf("a second write at once: got %v, want %v", err, disk.ErrPaused)
 				}
 				if got, err := read(old, 0, 6); got != "before" {
 					t.Errorf("reading the stored body: %q, %v", got, err)
 				}
 				if s := part.Stats(); s.Trouble == nil || s.Failed != 1 || s.Files != 1 {
-					t.Errorf("%+v", s)
+					t.Errorf("got %+v", s)
 				}
 				time.Sleep(10 * time.Second)
 				put(t, part, "new", "after")

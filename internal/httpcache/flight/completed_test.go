@@ -104,7 +104,7 @@ func TestContinuesForLateRequests(t *testing.T) {
 				leave()
 				synctest.Wait()
 				if err := o.ctx.Err(); (err == nil) != continues {
-					t.Fatalf("the flight continues: %v, want %v", err == nil, continues)
+					t.Fatalf("the flight continues: got %v, want %v", err == nil, continues)
 				}
 				if continues {
 					o.send("llo")

@@ -433,7 +433,7 @@ func TestAbandonedAreLimited(t *testing.T) {
 		f := func(i int, continues bool) {
 			t.Helper()
 			if o := abandon(i); (o.ctx.Err() == nil) != continues {
-				t.Errorf("flight %d continues: %v, want %v", i, !continues, continues)
+				t.Errorf("flight %d continues: got %v, want %v", i, !continues, continues)
 			}
 		}
 		f(1001, false)

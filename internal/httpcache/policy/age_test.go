@@ -85,7 +85,7 @@ func TestFailureWithinSeconds(t *testing.T) {
 		t.Helper()
 		d := AfterFailure(request("GET", pairs...), receivedLate(&o, cacheControl), Unmarked, failure, then+900_000+after, &o)
 		if d.Action != action {
-			t.Errorf("%s after %d µs, %q: %+v, want %d", cacheControl, after, pairs, d, action)
+			t.Errorf("%s after %d µs, %q: got %+v, want %d", cacheControl, after, pairs, d, action)
 		}
 	}
 	f(Use, Failed, 11_000_000, "max-age=1, stale-if-error=10")
@@ -105,10 +105,10 @@ func TestAgeWithinSeconds(t *testing.T) {
 		t.Helper()
 		now := then + 900_000 + after
 		if d := Decide(request("GET"), r, Unmarked, now, &o); d.Age != age || d.TTL != ttl || r.Age(now) != age || r.TTL(now) != ttl {
-			t.Errorf("after %d µs: %+v, want %d %d", after, d, age, ttl)
+			t.Errorf("after %d µs: got %+v, want %d %d", after, d, age, ttl)
 		}
 		if d := AfterFailure(request("GET"), r, Unmarked, Failed, now, &o); d.Age != age || d.TTL != ttl {
-			t.Errorf("after %d µs and a failure: %+v, want %d %d", after, d, age, ttl)
+			t.Errorf("after %d µs and a failure: got %+v, want %d %d", after, d, age, ttl)
 		}
 	}
 	f(-5_000_000, 0, 2)

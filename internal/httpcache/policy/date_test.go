@@ -20,7 +20,7 @@ func TestParseDate(t *testing.T) {
 	f := func(text string, want int64) {
 		t.Helper()
 		if got, ok := ParseDate([]byte(text), in2026); !ok || got != want {
-			t.Errorf("%q: %d, %t; want %d", text, got, ok, want)
+			t.Errorf("%q: got %d, %t; want %d", text, got, ok, want)
 		}
 	}
 	// RFC 9110, section 5.6.7: three forms of one time.
@@ -97,17 +97,17 @@ func TestDatesRoundTrip(t *testing.T) {
 		then := time.Unix(unix, 0).UTC()
 		text := string(AppendDate(nil, unix))
 		if want := then.Format("Mon, 02 Jan 2006 15:04:05 GMT"); text != want {
-			t.Fatalf("%d: %q, want %q", unix, text, want)
+			t.Fatalf("%d: got %q, want %q", unix, text, want)
 		}
 		for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.ANSIC} {
 			if got, ok := ParseDate([]byte(then.Format(layout)), in2026); !ok || got != unix {
-				t.Fatalf("%s: %d, %t; want %d", then.Format(layout), got, ok, unix)
+				t.Fatalf("%s: got %d, %t; want %d", then.Format(layout), got, ok, unix)
 			}
 		}
 		old := then.Format("Monday, 02-Jan-06 15:04:05 GMT")
 		want := oldDate(then)
 		if got, ok := ParseDate([]byte(old), in2026); ok != (want != nil) || ok && got != want.Unix() {
-			t.Fatalf("%s: %d, %t; want %v", old, got, ok, want)
+			t.Fatalf("%s: got %d, %t; want %v", old, got, ok, want)
 		}
 	})
 }

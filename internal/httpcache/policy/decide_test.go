@@ -95,7 +95,7 @@ func TestDecideMarks(t *testing.T) {
 		r := response(200, "Cache-Control", cacheControl)
 		d := decided(request("GET", pairs...), r, m, after, &o)
 		if d.Action != action || d.Reason != why || m != Unmarked && d.TTL > 0 {
-			t.Errorf("mark %d, %s after %d, %q: %+v, want %d %s", m, cacheControl, after, pairs, d, action, why)
+			t.Errorf("mark %d, %s after %d, %q: got %+v, want %d %s", m, cacheControl, after, pairs, d, action, why)
 		}
 	}
 	f(Validate, Invalidated, Invalid, 0, "max-age=60")
@@ -206,7 +206,7 @@ func TestAfterFailure(t *testing.T) {
 		r := response(200, "Cache-Control", cacheControl)
 		d := AfterFailure(request("GET", pairs...), r, Unmarked, failure, later(after), &o)
 		if d.Action != action || d.Reason != why || d.Age != after {
-			t.Errorf("%s after %d, %q: %+v, want %d %s", cacheControl, after, pairs, d, action, why)
+			t.Errorf("%s after %d, %q: got %+v, want %d %s", cacheControl, after, pairs, d, action, why)
 		}
 	}
 	// No answer at all: an hour, unless it is forbidden.

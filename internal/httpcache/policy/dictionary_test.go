@@ -130,7 +130,7 @@ func TestTargetList(t *testing.T) {
 			got = c.text()
 		}
 		if got != want {
-			t.Errorf("%q: %q, want %q", pairs, got, want)
+			t.Errorf("%q: got %q, want %q", pairs, got, want)
 		}
 	}
 	f("none")
@@ -148,7 +148,7 @@ func TestStringLists(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		if got := strings.Join(Groups(fieldsOf("Cache-Groups", text), "Cache-Groups"), "|"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 	f(`"a"`, "a")

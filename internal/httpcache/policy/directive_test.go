@@ -12,7 +12,7 @@ func TestSeconds(t *testing.T) {
 	f := func(text string, want int64) {
 		t.Helper()
 		if got, ok := seconds([]byte(text), false); !ok || got != want {
-			t.Errorf("%q: %d, %t; want %d", text, got, ok, want)
+			t.Errorf("%q: got %d, %t; want %d", text, got, ok, want)
 		}
 	}
 	f("0", 0)

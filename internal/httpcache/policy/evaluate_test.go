@@ -112,7 +112,7 @@ func TestEvaluate(t *testing.T) {
 	f := func(want, method string, pairs ...string) {
 		t.Helper()
 		if got := Evaluate(nil, request(method, pairs...), r, 100, then, &o).show(); got != want {
-			t.Errorf("%s %q: %s, want %s", method, pairs, got, want)
+			t.Errorf("%s %q: got %s, want %s", method, pairs, got, want)
 		}
 	}
 	f("200", "GET")
@@ -177,7 +177,7 @@ func TestRanges(t *testing.T) {
 			got = strings.TrimSpace(strings.TrimPrefix(Outcome{Spans: spans}.show(), "0"))
 		}
 		if got != want {
-			t.Errorf("%q: %q, want %q", value, got, want)
+			t.Errorf("%q: got %q, want %q", value, got, want)
 		}
 	}
 	f("bytes=0-0", "0-0")

@@ -139,7 +139,7 @@ func TestFromHead(t *testing.T) {
 	f := func(want HeadUpdate, status int, length int64, head, stored []string) {
 		t.Helper()
 		if got := FromHead(response(status, head...), length, response(200, stored...), 100); got != want {
-			t.Errorf("%d %q, length %d, of %q: %d, want %d", status, head, length, stored, got, want)
+			t.Errorf("%d %q, length %d, of %q: got %d, want %d", status, head, length, stored, got, want)
 		}
 	}
 	type l = []string

@@ -31,7 +31,7 @@ func FuzzCacheControl(f *testing.F) {
 			}
 			for _, fl := range flags {
 				if got := r.Directives.Has(fl.bit); got != second.hasDirective(fl.name) {
-					t.Errorf("%s: %t", fl.name, got)
+					t.Errorf("%s: got %t", fl.name, got)
 				}
 			}
 			if len(r.Hidden) != len(second.hidden()) {
@@ -56,7 +56,7 @@ func FuzzTargetedField(f *testing.F) {
 			second := rfcCache{policy: want}
 			for _, fl := range flags {
 				if got := c.flags.Has(fl.bit); ok && got != second.hasDirective(fl.name) {
-					t.Errorf("%s: %t", fl.name, got)
+					t.Errorf("%s: got %t", fl.name, got)
 				}
 			}
 			if n, _ := second.lifetimeOf("max-age"); ok && max(0, c.maxAge) != n {
@@ -102,7 +102,7 @@ func FuzzIfNoneMatch(f *testing.F) {
 				r := ParseResponse(200, answer, then, then, &o)
 				second := newRFCCache(o, "GET", messageOf(ask), 200, messageOf(answer), int64(then), int64(then), Unmarked)
 				if got, want := NotModified(&q, &r, then, &o), second.notModified(int64(then)); got != want {
-					t.Errorf("ETag %s: %t, want %t", tag, got, want)
+					t.Errorf("ETag %s: got %t, want %t", tag, got, want)
 				}
 			}
 		})

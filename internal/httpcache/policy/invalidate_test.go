@@ -29,7 +29,7 @@ func TestInvalidationTargets(t *testing.T) {
 	f := func(u URI, want string, pairs ...string) {
 		t.Helper()
 		if got := strings.Join(InvalidationTargets(u, fieldsOf(pairs...)), " "); got != want {
-			t.Errorf("%v %q: %q, want %q", u, pairs, got, want)
+			t.Errorf("%v %q: got %q, want %q", u, pairs, got, want)
 		}
 	}
 	u := URI{"http", "example.com", "/a/b?c"}

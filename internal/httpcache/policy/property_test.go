@@ -216,7 +216,7 @@ func TestRangesAsBytes(t *testing.T) {
 		out := Evaluate(nil, q, response(200), length, then, &o)
 		if !satisfiable {
 			if out.Status != 416 {
-				t.Fatalf("%q of %d: %s, want 416", specs, length, out.show())
+				t.Fatalf("%q of %d: got %s, want 416", specs, length, out.show())
 			}
 			return
 		}

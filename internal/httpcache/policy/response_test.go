@@ -244,7 +244,7 @@ func TestParts(t *testing.T) {
 	f := func(value string, want Part) {
 		t.Helper()
 		if got := response(206, "Content-Range", value).Part; got != want {
-			t.Errorf("%q: %v, want %v", value, got, want)
+			t.Errorf("%q: got %v, want %v", value, got, want)
 		}
 	}
 	f("bytes 0-9/10", Part{0, 9, 10})

@@ -80,7 +80,7 @@ func TestStorableCookies(t *testing.T) {
 		o := Defaults()
 		o.SetCookie = rule
 		if _, got := Storable(request("GET"), responseWith(&o, 200, append(pairs, "Set-Cookie", "a=b")...), &o); got != want {
-			t.Errorf("rule %d, %q: %s, want %s", rule, pairs, got, want)
+			t.Errorf("rule %d, %q: got %s, want %s", rule, pairs, got, want)
 		}
 	}
 	f(StoreCookies, Stored, "Cache-Control", "max-age=60")
@@ -109,7 +109,7 @@ func TestHeuristicAndCookie(t *testing.T) {
 		change(&o)
 		q, r := request("GET", "Cookie", "a=b"), responseWith(&o, 200, pairs...)
 		if _, got := Storable(q, r, &o); got != stored {
-			t.Errorf("%q: %s; want %s", pairs, got, stored)
+			t.Errorf("%q: got %s; want %s", pairs, got, stored)
 		}
 		if d := Decide(q, r, Unmarked, then, &o); d.Reason != used {
 			t.Errorf("%q: decided %s; want %s", pairs, d.Reason, used)
@@ -133,7 +133,7 @@ func TestStorableParts(t *testing.T) {
 		t.Helper()
 		r := response(status, "Cache-Control", "max-age=60", "Content-Range", contentRange)
 		if _, got := Storable(q, r, &o); got != want {
-			t.Errorf("%d %s: %s, want %s", status, contentRange, got, want)
+			t.Errorf("%d %s: got %s, want %s", status, contentRange, got, want)
 		}
 	}
 	ranged := request("GET", "Range", "bytes=0-4")

@@ -10,7 +10,7 @@ func TestSurrogateControl(t *testing.T) {
 			got = c.text()
 		}
 		if got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 	f("max-age=60", "max-age=60")
@@ -47,7 +47,7 @@ func TestSurrogateControlAsTarget(t *testing.T) {
 	f := func(want int64, pairs ...string) {
 		t.Helper()
 		if r := ParseResponse(200, fieldsOf(pairs...), then, then, &o); r.Lifetime != want {
-			t.Errorf("%q: %d, want %d", pairs, r.Lifetime, want)
+			t.Errorf("%q: got %d, want %d", pairs, r.Lifetime, want)
 		}
 	}
 	f(9, "Surrogate-Control", "max-age=9", "CDN-Cache-Control", "max-age=5", "Cache-Control", "max-age=1")
@@ -64,7 +64,7 @@ func FuzzSurrogateControl(f *testing.F) {
 			t.Errorf("%q is usable: %t, with the directives %q", value, ok, c.text())
 		}
 		if min(c.maxAge, c.sharedAge, c.swr, c.sie) < none {
-			t.Errorf("%q: %+v", value, c)
+			t.Errorf("%q: got %+v", value, c)
 		}
 	})
 }

@@ -71,7 +71,7 @@ func TestAppendEncodings(t *testing.T) {
 	f := func(want string, pairs ...string) {
 		t.Helper()
 		if got := string(AppendEncodings(nil, fieldsOf(pairs...), &o)); got != want {
-			t.Errorf("%q: %q, want %q", pairs, got, want)
+			t.Errorf("%q: got %q, want %q", pairs, got, want)
 		}
 	}
 	f("")

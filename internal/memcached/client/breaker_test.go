@@ -138,7 +138,7 @@ func TestSilentServer(t *testing.T) {
 				waited++
 			case Down:
 			default:
-				t.Errorf("%s", r)
+				t.Errorf("got %s", r)
 			}
 		}
 		// The first five take 1.7 s, then one is made every 750 ms.

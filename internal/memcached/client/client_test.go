@@ -43,7 +43,7 @@ func TestGet(t *testing.T) {
 				t.Errorf("get none: %s, %q", r, x.Value())
 			}
 			if c.Meta(0) != srv.meta {
-				t.Errorf("the client uses the meta protocol: %t, want %t", c.Meta(0), srv.meta)
+				t.Errorf("the client uses the meta protocol: got %t, want %t", c.Meta(0), srv.meta)
 			}
 		})
 	}

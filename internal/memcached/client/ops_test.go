@@ -124,7 +124,7 @@ func TestRefresh(t *testing.T) {
 	mark := func(cas uint64, want StoreResult) {
 		t.Helper()
 		if r := c.MarkStale(x, 0, []byte("k"), time.Minute, cas); r != want {
-			t.Errorf("mark: %s, want %s", r, want)
+			t.Errorf("mark: got %s, want %s", r, want)
 		}
 	}
 	mark(0, NotFound)
@@ -279,7 +279,7 @@ func TestConfig(t *testing.T) {
 			cfg.Servers = good
 		}
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", cfg, err, want)
+			t.Errorf("%+v: got %v, want %q", cfg, err, want)
 		}
 	}
 	f(Config{Servers: []Server{}}, "there must be a server")

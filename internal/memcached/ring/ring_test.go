@@ -565,12 +565,12 @@ func FuzzFind(f *testing.F) {
 func linearSearch(r *Ring, h uint32) int {
 	nearest, server := uint32(0), -1
 	for _, p := range r.continuum.points {
-		away := p.value - h
+		distance := p.value - h
 		if r.method == downward {
-			away = h - p.value
+			distance = h - p.value
 		}
-		if server < 0 || away < nearest {
-			nearest, server = away, int(p.server)
+		if server < 0 || distance < nearest {
+			nearest, server = distance, int(p.server)
 		}
 	}
 	return server

@@ -62,7 +62,7 @@ func TestServable(t *testing.T) {
 		t.Helper()
 		v, reason := profile(t, name).Inspect(flags, []byte(data))
 		if reason != OK || v.Coding != coding {
-			t.Fatalf("Inspect(%s, %#x): %v, %v; want %v", name, flags, reason, v.Coding, coding)
+			t.Fatalf("Inspect(%s, %#x): got %v, %v; want %v", name, flags, reason, v.Coding, coding)
 		}
 		if v.Length >= 0 && v.Length != int64(len(want)) {
 			t.Fatalf("%s, %#x: length %d, want %d", name, flags, v.Length, len(want))
@@ -72,7 +72,7 @@ func TestServable(t *testing.T) {
 		}
 		got, err := v.AppendPlain([]byte("before "), limit)
 		if err != nil || string(got) != "before "+want {
-			t.Fatalf("%s, %#x: %q, %v; want %q", name, flags, got, err, want)
+			t.Fatalf("%s, %#x: got %q, %v; want %q", name, flags, got, err, want)
 		}
 	}
 
@@ -167,7 +167,7 @@ func TestRefused(t *testing.T) {
 	f := func(name string, flags uint32, data string, want Reason) {
 		t.Helper()
 		if _, got := profile(t, name).Inspect(flags, []byte(data)); got != want {
-			t.Fatalf("Inspect(%s, %#x, %q): %v, want %v", name, flags, data, got, want)
+			t.Fatalf("Inspect(%s, %#x, %q): got %v, want %v", name, flags, data, got, want)
 		}
 	}
 
@@ -230,7 +230,7 @@ func TestUndecodable(t *testing.T) {
 		}
 		got, err := v.AppendPlain([]byte("before"), limit)
 		if !errors.Is(err, want) || string(got) != "before" {
-			t.Fatalf("%s, %#x: %q, %v; want %v", name, flags, got, err, want)
+			t.Fatalf("%s, %#x: got %q, %v; want %v", name, flags, got, err, want)
 		}
 		if v.Coding == Zlib && limit > int64(len(long)) {
 			if _, ok := v.AppendGzip(nil); ok {

@@ -128,7 +128,7 @@ func TestParseBinaryFails(t *testing.T) {
 	good := frame(0x81, 0x0c, 0, 1, 1, "\x00\x00\x00\x05", "key", "")
 	var r Reply
 	if !r.ParseBinary([]byte(good)) || !r.Answers(Get) || r.Answers(Set) || r.Answers(MetaGet) {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v", r)
 	}
 	f("")
 	f(good[:23])

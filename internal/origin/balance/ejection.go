@@ -29,11 +29,11 @@ func (m *member) eject(cfg *Ejection, now time.Time, why string, unreachable boo
 	if r.closed {
 		return 0
 	}
-	forgiven := 0
+	forgotten := 0
 	if last.count > 0 {
-		forgiven = int(min(int64(now.Sub(last.end)/cfg.Time), int64(last.count)))
+		forgotten = int(min(int64(now.Sub(last.end)/cfg.Time), int64(last.count)))
 	}
-	count := last.count - forgiven + 1
+	count := last.count - forgotten + 1
 	length := min(time.Duration(count)*cfg.Time, cfg.MaxTime)
 	if !m.g.admitEjection(m, cfg, now, now.Add(length)) {
 		return 0

@@ -28,7 +28,7 @@ func TestEjection(t *testing.T) {
 			t.Errorf("states %s after five failures", states(g))
 		}
 		if s := g.Members()[1]; s.Why != "status 503" || time.Until(s.Until) != 10*time.Second {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v", s)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

@@ -243,7 +243,7 @@ func TestChecksThatFailAtOnce(t *testing.T) {
 		g := refusing.group(t, cfg)
 		synctest.Wait()
 		if got := states(g); got != strings.Repeat("d", members) {
-			t.Errorf("%s", got)
+			t.Errorf("got %s", got)
 		}
 	})
 }

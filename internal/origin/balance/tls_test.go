@@ -68,7 +68,7 @@ func TestSameTLS(t *testing.T) {
 	f := func(name string, a, b *tls.Config, want bool) {
 		t.Helper()
 		if got := SameTLS(a, b); got != want {
-			t.Errorf("%s: %t", name, got)
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 	f("neither", nil, nil, true)
