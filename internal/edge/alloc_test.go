@@ -12,13 +12,13 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// ready answers with a prepared reply, as a hit does.
-type ready struct {
+// preparedHandler answers with a prepared reply, as a hit does.
+type preparedHandler struct {
 	lines, body []byte
 	run         *pages.Run
 }
 
-func (r *ready) Serve(x *Exchange) {
+func (r *preparedHandler) Serve(x *Exchange) {
 	x.Reply.Status = http.StatusOK
 	x.Reply.Lines(r.lines)
 	x.Reply.Field("Cache-Status", "kasoku; hit")
@@ -29,8 +29,8 @@ func (r *ready) Serve(x *Exchange) {
 	}
 }
 
-func newReady(size int) *ready {
-	return &ready{lines: []byte("Content-Type: application/json\r\n"), body: []byte(strings.Repeat("b", size))}
+func newPreparedHandler(size int) *preparedHandler {
+	return &preparedHandler{lines: []byte("Content-Type: application/json\r\n"), body: []byte(strings.Repeat("b", size))}
 }
 
 // loop repeats a request without allocating.
@@ -77,7 +77,7 @@ func (l *loop) once() error {
 
 func TestHotPathAllocs(t *testing.T) {
 	cfg := Config{}
-	ask := func(r *ready, name, request string) {
+	ask := func(r *preparedHandler, name, request string) {
 		t.Helper()
 		cfg.Handler = r
 		l := newLoop(t, start(t, cfg), request)
@@ -92,7 +92,7 @@ func TestHotPathAllocs(t *testing.T) {
 	}
 	f := func(name, request string, size int) {
 		t.Helper()
-		ask(newReady(size), name, request)
+		ask(newPreparedHandler(size), name, request)
 	}
 	f("GET", get, 300)
 	f("POST", post(strings.Repeat("x", 500)), 300)
@@ -103,7 +103,7 @@ func TestHotPathAllocs(t *testing.T) {
 	f("GET, streaming", get, 300)
 	f("POST in one piece, streaming", post(strings.Repeat("x", 500)), 300)
 	f("large body out, streaming", get, 100000)
-	r := newReady(100000)
+	r := newPreparedHandler(100000)
 	r.run = pages.Join(r.body)
 	ask(r, "large body out from pages", get)
 }
@@ -111,7 +111,7 @@ func TestHotPathAllocs(t *testing.T) {
 func BenchmarkExchange(b *testing.B) {
 	f := func(name, request string, size int) {
 		b.Run(name, func(b *testing.B) {
-			l := newLoop(b, start(b, Config{Handler: newReady(size)}), request)
+			l := newLoop(b, start(b, Config{Handler: newPreparedHandler(size)}), request)
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := l.once(); err != nil {

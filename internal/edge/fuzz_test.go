@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// played is a connection whose client has sent in, of which each Read returns at most maxRead
-// bytes, and has then closed its side.
-type played struct {
+// replayConn is a connection whose client has sent in. Each Read returns at most maxRead of its
+// bytes, and the client has then closed its side.
+type replayConn struct {
 	net.Conn
 	in       []byte
 	maxRead  int
@@ -22,7 +22,7 @@ type played struct {
 	lingered bool
 }
 
-func (p *played) Read(b []byte) (int, error) {
+func (p *replayConn) Read(b []byte) (int, error) {
 	if len(p.in) == 0 {
 		return 0, io.EOF
 	}
@@ -31,13 +31,13 @@ func (p *played) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *played) Write(b []byte) (int, error)      { return p.out.Write(b) }
-func (p *played) CloseWrite() error                { p.lingered = true; return nil }
-func (p *played) Close() error                     { return nil }
-func (p *played) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
-func (p *played) SetDeadline(time.Time) error      { return nil }
-func (p *played) SetReadDeadline(time.Time) error  { return nil }
-func (p *played) SetWriteDeadline(time.Time) error { return nil }
+func (p *replayConn) Write(b []byte) (int, error)      { return p.out.Write(b) }
+func (p *replayConn) CloseWrite() error                { p.lingered = true; return nil }
+func (p *replayConn) Close() error                     { return nil }
+func (p *replayConn) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (p *replayConn) SetDeadline(time.Time) error      { return nil }
+func (p *replayConn) SetReadDeadline(time.Time) error  { return nil }
+func (p *replayConn) SetWriteDeadline(time.Time) error { return nil }
 
 // calls records the calls of a handler that reads bodies in pieces of a given size.
 type calls struct {
@@ -79,9 +79,9 @@ func (s *Server) play(input []byte, maxRead, read int) (l *calls, answers string
 }
 
 // playConn serves a connection on which the client sends input.
-func (s *Server) playConn(h Handler, input []byte, maxRead int) *played {
+func (s *Server) playConn(h Handler, input []byte, maxRead int) *replayConn {
 	s.SetHandler(h)
-	nc := &played{in: input, maxRead: maxRead}
+	nc := &replayConn{in: input, maxRead: maxRead}
 	c := newConn(s, nc)
 	s.conns.Track(&c.Conn)
 	c.Serve()

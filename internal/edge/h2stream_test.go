@@ -134,7 +134,7 @@ func TestH2Fields(t *testing.T) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || string(b) != "hello" || resp.Header.Get("Link") != "" || resp.Header.Get("Date") != "Sun, 06 Nov 1994 08:49:37 GMT" {
-		t.Errorf("%q, %v, %q", b, err, resp.Header)
+		t.Errorf("got %q, error %v, header %q", b, err, resp.Header)
 	}
 	if hints.Get("Link") != "</a>" {
 		t.Errorf("interim answer %q", hints)

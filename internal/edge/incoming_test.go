@@ -228,7 +228,7 @@ func TestSentTrailer(t *testing.T) {
 		for !strings.HasSuffix(string(b), "\r\n0\r\n"+want+"\r\n") {
 			d, err := c.r.ReadByte()
 			if err != nil {
-				t.Fatalf("%q: %q, %v", lines, b, err)
+				t.Fatalf("%q: got %q, error %v", lines, b, err)
 			}
 			b = append(b, d)
 		}

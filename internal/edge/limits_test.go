@@ -37,7 +37,7 @@ func TestDribble(t *testing.T) {
 		cfg.Limits = brief
 		dribble(t, dial(t, start(t, cfg)), begin)
 	}
-	whole, streams := Config{Handler: &echo{}}, Config{Handler: &reads{}, Streaming: true}
+	whole, streams := Config{Handler: &echo{}}, Config{Handler: &bodyCounter{}, Streaming: true}
 	f(whole, "GET / HTTP/1.1\r\nX-Slow: ")
 	f(whole, sized("Content-Length: 100000\r\n", ""))
 	f(streams, sized("Content-Length: 100000\r\n", ""))
@@ -156,7 +156,7 @@ func TestBodyTooLarge(t *testing.T) {
 		x.Reply.Body = []byte(`{"message":"too large"}`)
 	}}
 	bodyTooLarge(t, start(t, cfg))
-	cfg.Handler, cfg.Streaming = &reads{}, true
+	cfg.Handler, cfg.Streaming = &bodyCounter{}, true
 	bodyTooLarge(t, start(t, cfg))
 }
 

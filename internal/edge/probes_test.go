@@ -215,10 +215,10 @@ var messageProbes = []probe{
 	{name: "Max-Forwards: 0 OPTIONS", bytes: "OPTIONS / HTTP/1.1\r\n" + host + "Max-Forwards: 0\r\n\r\n", want: []int{200}, keepsOpen: true},
 }
 
-// reads is echo for a streaming server. It counts the requests whose body was whole.
-type reads struct{ echo }
+// bodyCounter is echo for a streaming server. It counts the requests whose body was whole.
+type bodyCounter struct{ echo }
 
-func (r *reads) Serve(x *Exchange) {
+func (r *bodyCounter) Serve(x *Exchange) {
 	body, err := io.ReadAll(x.BodyReader())
 	if err != nil {
 		x.Reply.Status = http.StatusTeapot // never seen: the server refuses the body
@@ -233,7 +233,7 @@ func (r *reads) Serve(x *Exchange) {
 func TestProbes(t *testing.T) {
 	for _, p := range slices.Concat(framingProbes, fieldProbes, chunkProbes, lineProbes, messageProbes) {
 		t.Run(p.name, func(t *testing.T) {
-			e, r := &echo{}, &reads{}
+			e, r := &echo{}, &bodyCounter{}
 			p.run(t, start(t, Config{Handler: e}), e)
 			p.run(t, start(t, Config{Handler: r, Streaming: true}), &r.echo)
 		})

@@ -95,18 +95,18 @@ func TestStreamIsNotRead(t *testing.T) {
 	}
 }
 
-// written is a connection that stores the bytes of each Write.
-type written struct {
+// recordingConn is a connection that stores the bytes of each Write.
+type recordingConn struct {
 	net.Conn
 	pieces []string
 }
 
-func (w *written) Write(b []byte) (int, error) {
+func (w *recordingConn) Write(b []byte) (int, error) {
 	w.pieces = append(w.pieces, string(b))
 	return len(b), nil
 }
 
-func (w *written) SetWriteDeadline(time.Time) error { return nil }
+func (w *recordingConn) SetWriteDeadline(time.Time) error { return nil }
 
 // TestFirstPieceIsSentWithHead checks that the head and the first piece of a streamed body are
 // sent with one write.
@@ -114,7 +114,7 @@ func TestFirstPieceIsSentWithHead(t *testing.T) {
 	s := start(t, Config{Handler: &echo{}, Streaming: true})
 	f := func(method string, length int64, first, want string) {
 		t.Helper()
-		nc := &written{}
+		nc := &recordingConn{}
 		c := &conn{srv: s}
 		c.NC, c.FD = nc, -1
 		x := acquireExchange(s, c)
@@ -154,7 +154,7 @@ func TestFirstPieceIsSentWithHead(t *testing.T) {
 // lockObserver is a connection that checks, while it is written to, whether a reader of the
 // body could send an interim answer.
 type lockObserver struct {
-	written
+	recordingConn
 	x    *Exchange
 	held bool
 }
@@ -165,7 +165,7 @@ func (o *lockObserver) Write(b []byte) (int, error) {
 	} else {
 		o.held = true
 	}
-	return o.written.Write(b)
+	return o.recordingConn.Write(b)
 }
 
 // TestFirstPieceDoesNotBlockReader checks that a reader of the body does not wait for the

@@ -257,7 +257,7 @@ func TestUpgrade(t *testing.T) {
 	c.send(request + "early ")
 	resp, err := http.ReadResponse(c.r, nil)
 	if err != nil || resp.StatusCode != 101 || resp.Header.Get("Upgrade") != "echo" || resp.Header.Get("Connection") != "Upgrade" {
-		t.Fatalf("%v, %v", resp, err)
+		t.Fatalf("got %v, error %v", resp, err)
 	}
 	c.send("and late")
 	got := make([]byte, len("early and late"))
@@ -289,7 +289,7 @@ func TestUpgradeAndStop(t *testing.T) {
 	c := dialTLS(t, s, &tls.Config{RootCAs: id.pool})
 	c.send(head("Connection: Upgrade\r\nUpgrade: echo\r\n"))
 	if resp, err := http.ReadResponse(c.r, nil); err != nil || resp.StatusCode != 101 {
-		t.Fatalf("%v, %v", resp, err)
+		t.Fatalf("got %v, error %v", resp, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -333,7 +333,7 @@ func TestUpgradeHalfClosed(t *testing.T) {
 	c := dial(t, s)
 	c.send("POST / HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: x\r\n\r\nhel")
 	if resp, err := http.ReadResponse(c.r, nil); err != nil || resp.StatusCode != 101 {
-		t.Fatalf("%v, %v", resp, err)
+		t.Fatalf("got %v, error %v", resp, err)
 	}
 	if b, err := io.ReadAll(c.r); err != nil || string(b) != "bye" {
 		t.Errorf("got %q, error %v", b, err)
@@ -366,7 +366,7 @@ func TestUpgradeRefused(t *testing.T) {
 			c.send(request)
 			resp, err := http.ReadResponse(c.r, nil)
 			if err != nil || resp.StatusCode != 200 {
-				t.Errorf("%q: %v, %v", request, resp, err)
+				t.Errorf("%q: got %v, error %v", request, resp, err)
 			}
 		}
 		f(get)

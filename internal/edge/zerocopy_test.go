@@ -13,19 +13,19 @@ import (
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// inPages answers with a text that is in pages, if the system supports them.
-type inPages struct {
+// pagedHandler answers with a text that is stored in pages, if the system supports them.
+type pagedHandler struct {
 	text string
 	run  *pages.Run
 }
 
-func newInPages(size int) *inPages {
-	p := &inPages{text: strings.Repeat("0123456789abcdef", size/16)}
+func newPagedHandler(size int) *pagedHandler {
+	p := &pagedHandler{text: strings.Repeat("0123456789abcdef", size/16)}
 	p.run = pages.Join([]byte(p.text))
 	return p
 }
 
-func (p *inPages) Serve(x *Exchange) {
+func (p *pagedHandler) Serve(x *Exchange) {
 	x.Reply.Status = http.StatusOK
 	if x.Reply.Body = []byte(p.text); p.run != nil {
 		x.Reply.Body, x.Reply.Pages = p.run.Bytes(), p.run
@@ -50,7 +50,7 @@ func (p *inPages) Serve(x *Exchange) {
 
 // checkAnswers sends requests over one connection, and compares their answers with the expected
 // ones.
-func (p *inPages) checkAnswers(t *testing.T, c *client) {
+func (p *pagedHandler) checkAnswers(t *testing.T, c *client) {
 	t.Helper()
 	f := func(request, method, want string) {
 		t.Helper()
@@ -74,7 +74,7 @@ func (p *inPages) checkAnswers(t *testing.T, c *client) {
 }
 
 func TestAnswerFromPages(t *testing.T) {
-	p := newInPages(3 << 20)
+	p := newPagedHandler(3 << 20)
 	for _, streaming := range []bool{false, true} {
 		cfg := Config{Handler: p, Streaming: streaming}
 		p.checkAnswers(t, dial(t, start(t, cfg)))
@@ -98,13 +98,13 @@ func TestAnswerFromPages(t *testing.T) {
 func TestPagesWithoutSystem(t *testing.T) {
 	sendPages = func(int, []byte, []byte) (int, error) { return 0, pages.ErrUnsupported }
 	t.Cleanup(func() { sendPages = pages.Send })
-	p := newInPages(3 << 20)
+	p := newPagedHandler(3 << 20)
 	p.checkAnswers(t, dial(t, start(t, Config{Handler: p})))
 }
 
 // TestPagesToSlowClient checks that a slow client gets whole answers.
 func TestPagesToSlowClient(t *testing.T) {
-	p := newInPages(9 << 20)
+	p := newPagedHandler(9 << 20)
 	log := newRecords()
 	c := dial(t, start(t, Config{Handler: p, Log: log}))
 	c.send(get + get)
@@ -128,7 +128,7 @@ func TestPagesToSlowClient(t *testing.T) {
 
 func TestPagesAreNotRead(t *testing.T) {
 	log := newRecords()
-	s := start(t, Config{Log: log, Limits: Limits{WriteTimeout: 50 * time.Millisecond}, Handler: newInPages(64 << 20)})
+	s := start(t, Config{Log: log, Limits: Limits{WriteTimeout: 50 * time.Millisecond}, Handler: newPagedHandler(64 << 20)})
 	c := dial(t, s)
 	c.send(get)
 	if r := log.next(t); r.BytesOut != 0 {
@@ -164,13 +164,13 @@ func TestWriteCopy(t *testing.T) {
 		text := []byte(strings.Repeat("a", length))
 		w := &resetWriter{}
 		if n, err := (&h2Stream{w: w, taken: length}).writeCopy(x, text); n != 0 || err == nil {
-			t.Fatalf("%d, %v", n, err)
+			t.Fatalf("got n %d, error %v", n, err)
 		}
 		clear(text)
 		discard := &h2Stream{w: discardWriter{}, taken: length}
 		for range 100 {
 			if n, err := discard.writeCopy(x, bytes.Repeat([]byte("b"), length)); n != length || err != nil {
-				t.Fatalf("%d, %v", n, err)
+				t.Fatalf("got n %d, error %v", n, err)
 			}
 		}
 		if string(w.given) != strings.Repeat("a", length) {

@@ -53,7 +53,7 @@ func TestChunkedReset(t *testing.T) {
 	for range 3 {
 		c.Reset(10)
 		if got, _, done, err := c.Decode(nil, []byte("2\r\nab\r\n0\r\nX: y\r\n\r\n")); !done || err != nil || string(got) != "ab" {
-			t.Fatalf("%q %v %v", got, done, err)
+			t.Fatalf("got %q, done %v, error %v", got, done, err)
 		}
 		c.Reset(10)
 		_, _, _, _ = c.Decode(nil, []byte("0\r\nhalf a trail"))
@@ -79,7 +79,7 @@ func TestChunkedTrailer(t *testing.T) {
 			piece := b[i:min(i+3, len(b))]
 			out, n, end, err := c.Decode(piece[:0], piece)
 			if err != nil || n != len(piece) {
-				t.Fatalf("%q: %d, %v", piece, n, err)
+				t.Fatalf("%q: got n %d, error %v", piece, n, err)
 			}
 			body, done = append(body, out...), end
 		}

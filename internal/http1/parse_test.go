@@ -39,7 +39,7 @@ func TestParseRequest(t *testing.T) {
 		var r Request
 		n, err := ParseRequest([]byte(head+"rest"), &Limits{}, &r)
 		if err != nil || n != len(head) {
-			t.Fatalf("%q: %d, %v", head, n, err)
+			t.Fatalf("%q: got n %d, error %v", head, n, err)
 		}
 		if got := r.dump(); got != want {
 			t.Errorf("%q:\n got %s\nwant %s", head, got, want)

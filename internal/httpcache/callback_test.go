@@ -52,7 +52,7 @@ func TestCallbackOnHitAndMiss(t *testing.T) {
 		t.Helper()
 		g := s.ask(line)
 		if g.status != 200 || g.body != want || !strings.Contains(g.get("Cache-Status"), status) {
-			t.Errorf("%s: %d %q, %s", line, g.status, g.body, g.get("Cache-Status"))
+			t.Errorf("%s: got %d %q, Cache-Status: %s", line, g.status, g.body, g.get("Cache-Status"))
 		}
 		if want := fmt.Sprint(len(want)); g.get("Content-Length") != want {
 			t.Errorf("%s: length %q; want %s", line, g.get("Content-Length"), want)
@@ -98,7 +98,7 @@ func TestCallbackNames(t *testing.T) {
 			g := s.ask(method + " /other" + query)
 			if g.status != 400 || g.get("Content-Type") != "application/json" || g.get("Cache-Status") != "kasoku; detail=local; jsonp=bad-name" ||
 				method == "GET" && g.body != jsonp.BadName.Info().Refusal {
-				t.Errorf("%s %s: %d %q, %s", method, query, g.status, g.body, g.get("Cache-Status"))
+				t.Errorf("%s %s: got %d %q, Cache-Status: %s", method, query, g.status, g.body, g.get("Cache-Status"))
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func TestWriterDisconnectsInBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var reads atomic.Int64
 			received := make(chan struct{}, 1)
-			s := siteBefore(t, newRawOrigin(t, &rawOrigin{whole: func(r *bufio.Reader, w io.Writer) {
+			s := newSiteWithOrigin(t, newRawOrigin(t, &rawOrigin{whole: func(r *bufio.Reader, w io.Writer) {
 				for {
 					line, err := r.ReadString('\n')
 					for first := line; err == nil; line, err = r.ReadString('\n') {

@@ -120,7 +120,7 @@ func TestFromDiskKeepsItsHead(t *testing.T) {
 	g := s.ask("GET /a", "Accept-Language: en")
 	var age int
 	if fmt.Sscan(g.get("Age"), &age); age < 30 || g.get("X-Own") != "" || g.get("X-All") != "yes" || len(g.body) != onDiskBody {
-		t.Errorf("%d: %s", g.status, written(g.fields))
+		t.Errorf("got status %d, fields %s", g.status, written(g.fields))
 	}
 	if g := s.ask("GET /a", "Accept-Language: de"); !strings.Contains(g.get("Cache-Status"), "fwd=vary-miss") {
 		t.Errorf("another variant: %s", g.get("Cache-Status"))
@@ -192,7 +192,7 @@ func TestDroppedAfterRestart(t *testing.T) {
 			s, _ = newDiskSite(t, dir, respondLong)
 			defer s.stop()
 			if g := s.ask("GET /a"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; "+status+"; ttl=") || len(g.body) != onDiskBody {
-				t.Errorf("%s", g.get("Cache-Status"))
+				t.Errorf("got Cache-Status: %s", g.get("Cache-Status"))
 			}
 		})
 	}
@@ -345,7 +345,7 @@ func heap() int64 {
 func (c *client) same(t *testing.T, block []byte, times int) {
 	t.Helper()
 	if g := c.head(); g.status != 200 || g.get("Content-Length") != fmt.Sprint(times*len(block)) {
-		t.Fatalf("%d, %s", g.status, written(g.fields))
+		t.Fatalf("got status %d, fields %s", g.status, written(g.fields))
 	}
 	buf := make([]byte, 1<<16)
 	for at := range times * len(block) / len(buf) {

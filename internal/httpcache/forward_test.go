@@ -16,7 +16,7 @@ func arrived(t *testing.T, client, head string) *edge.Exchange {
 	var r http1.Request
 	text := strings.ReplaceAll(head, "\n", "\r\n") + "\r\n\r\n"
 	if n, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil || n == 0 {
-		t.Fatalf("%q: %d, %v", text, n, err)
+		t.Fatalf("%q: got n %d, error %v", text, n, err)
 	}
 	x := edge.Detached(t.Context(), r, nil, time.Unix(0, 0))
 	x.Record.RequestID = []byte("r1")

@@ -33,16 +33,17 @@ type site struct {
 // change the service's configuration.
 func newSite(t testing.TB, script func(*asked), change ...func(*Config)) *site {
 	t.Helper()
-	return siteBefore(t, newRawOrigin(t, &rawOrigin{script: script}), change...)
+	return newSiteWithOrigin(t, newRawOrigin(t, &rawOrigin{script: script}), change...)
 }
 
 // newBareSite is newSite with an origin that gets whole connections.
 func newBareSite(t testing.TB, whole func(*bufio.Reader, io.Writer)) *site {
 	t.Helper()
-	return siteBefore(t, newRawOrigin(t, &rawOrigin{whole: whole}))
+	return newSiteWithOrigin(t, newRawOrigin(t, &rawOrigin{whole: whole}))
 }
 
-func siteBefore(t testing.TB, origin *rawOrigin, change ...func(*Config)) *site {
+// newSiteWithOrigin starts a site with the given origin.
+func newSiteWithOrigin(t testing.TB, origin *rawOrigin, change ...func(*Config)) *site {
 	t.Helper()
 	s := &site{t: t, origin: origin}
 	cfg := Config{

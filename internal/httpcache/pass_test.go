@@ -260,7 +260,7 @@ func TestServicePurges(t *testing.T) {
 		t.Helper()
 		result, err := s.Purge(t.Context(), r)
 		if err != nil || result.Dropped != dropped {
-			t.Fatalf("%+v: %q, %v", r, result.Dropped, err)
+			t.Fatalf("%+v: dropped %q, error %v", r, result.Dropped, err)
 		}
 		if got := path(); got != requests {
 			t.Fatalf("%+v: %s requests at the origin; want %s", r, got, requests)

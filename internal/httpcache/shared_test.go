@@ -102,7 +102,8 @@ func (k *keyedSite) keepBody(status int, b *store.Body) {
 	k.bodies = append(k.bodies, fmt.Sprint(status)+" "+text(&store.Object{Body: b}))
 }
 
-func (k *keyedSite) had() string {
+// keptBodies lists the bodies that were passed to keepBody.
+func (k *keyedSite) keptBodies() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return strings.Join(k.bodies, ", ")
@@ -138,8 +139,8 @@ func TestByKey(t *testing.T) {
 				t.Errorf("the origin got %d requests, want %d; %d clients shared an answer", n, requests, shared)
 			}
 			waitFor(t, func() bool { return k.Stats().Running == 0 })
-			if st := k.Stats(); st.Stored != 0 || k.had() != after {
-				t.Errorf("OnBody got %q, want %q; %+v", k.had(), after, st)
+			if st := k.Stats(); st.Stored != 0 || k.keptBodies() != after {
+				t.Errorf("OnBody got %q, want %q; %+v", k.keptBodies(), after, st)
 			}
 		})
 	}
@@ -244,7 +245,7 @@ func TestRefreshByKey(t *testing.T) {
 		}
 	}
 	close(gate)
-	waitFor(t, func() bool { return k.had() == "200 hello" })
+	waitFor(t, func() bool { return k.keptBodies() == "200 hello" })
 	heads := k.origin.requests()
 	if len(heads) != 1 || !strings.HasPrefix(heads[0], "GET /a?x=1 ") || strings.Contains(heads[0], "If-None-Match") || k.begun.Load() != 1 {
 		t.Errorf("%d refreshes were started, want 1; the origin got %q", k.begun.Load(), heads)
@@ -259,5 +260,5 @@ func TestRefreshThatIsCut(t *testing.T) {
 	})
 	k.refresh = true
 	k.ask("GET /a")
-	waitFor(t, func() bool { return k.had() == "nothing" })
+	waitFor(t, func() bool { return k.keptBodies() == "nothing" })
 }

@@ -106,12 +106,13 @@ func TestWithheldFromWaiters(t *testing.T) {
 
 // Of two clients that wait for the same validation, the 304's own fields are for the
 // first.
-func TestWithheldOfValidation(t *testing.T) {
-	t.Run("strip", func(t *testing.T) { withheldOfValidation(t, strip) })
-	t.Run("default", func(t *testing.T) { withheldOfValidation(t, asByDefault) })
+func TestWithheldAfterValidation(t *testing.T) {
+	t.Run("strip", func(t *testing.T) { checkWithheldAfterValidation(t, strip) })
+	t.Run("default", func(t *testing.T) { checkWithheldAfterValidation(t, asByDefault) })
 }
 
-func withheldOfValidation(t *testing.T, choice func(*Config)) {
+// checkWithheldAfterValidation runs TestWithheldAfterValidation with a configuration.
+func checkWithheldAfterValidation(t *testing.T, choice func(*Config)) {
 	received, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {

@@ -51,14 +51,14 @@ func inCoding(name, body string) string {
 	return b.String()
 }
 
-// shipment specifies how an origin sends a body.
-type shipment struct {
+// bodyPlan specifies how an origin sends a body.
+type bodyPlan struct {
 	body, coding string
 	pieces       []int // lengths of chunks; nil: it is sent at once with its length
 	fields       []string
 }
 
-func (p *shipment) send(a *asked) {
+func (p *bodyPlan) send(a *asked) {
 	if p.body == "" {
 		a.ok("", jsonType)
 		return
@@ -80,7 +80,7 @@ func (p *shipment) send(a *asked) {
 	a.raw("0\r\n\r\n")
 }
 
-func drawShipment(t *rapid.T) *shipment {
+func drawBodyPlan(t *rapid.T) *bodyPlan {
 	texts := []string{"x", "é", "\u2028", "\u2029", "\\u2028", "\xe2\x80", "\xe2", "{}", " "}
 	var b strings.Builder
 	b.WriteString(rapid.SampledFrom([]string{"", "\ufeff", " "}).Draw(t, "begin") + `["`)
@@ -90,7 +90,7 @@ func drawShipment(t *rapid.T) *shipment {
 		b.WriteString(strings.Repeat(rapid.SampledFrom([]string{"a", "bc"}).Draw(t, "fill"), rapid.IntRange(0, max(1, size/4)).Draw(t, "times")))
 	}
 	b.WriteString(`"]` + rapid.SampledFrom([]string{"", "\n", "\r\n \t"}).Draw(t, "end"))
-	p := &shipment{body: b.String(), coding: rapid.SampledFrom([]string{"", "", "gzip", "br", "zstd", "deflate", "raw"}).Draw(t, "coding")}
+	p := &bodyPlan{body: b.String(), coding: rapid.SampledFrom([]string{"", "", "gzip", "br", "zstd", "deflate", "raw"}).Draw(t, "coding")}
 	if rapid.Bool().Draw(t, "tagged") {
 		p.fields = []string{`ETag: "1"`}
 	}
@@ -105,7 +105,7 @@ func drawShipment(t *rapid.T) *shipment {
 // origin.
 func TestWrappedAnyWay(t *testing.T) {
 	var mu sync.Mutex
-	shipments := map[string]*shipment{}
+	shipments := map[string]*bodyPlan{}
 	s := newSite(t, func(a *asked) {
 		mu.Lock()
 		p := shipments[strings.Fields(a.head)[1]]
@@ -114,7 +114,7 @@ func TestWrappedAnyWay(t *testing.T) {
 	}, withJSONP(), func(c *Config) { c.Codings, c.MaxObject = coding.Names, 8<<20 })
 	n, test := 0, t
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawShipment(t)
+		p := drawBodyPlan(t)
 		n++
 		path := fmt.Sprintf("/%d", n)
 		mu.Lock()
@@ -255,7 +255,7 @@ func TestEncodedOrigin(t *testing.T) {
 		for range 2 {
 			g := s.ask("GET "+path+"?callback=f", "Accept-Encoding: gzip")
 			if g.status != status || body != "" && g.body != body || !strings.HasSuffix(g.get("Cache-Status"), why) || g.status == 200 && path != "/html" && g.get("Content-Encoding")+g.get("Content-Digest")+g.get("Content-MD5") != "" {
-				t.Errorf("%s: %d %q, %s", path, g.status, g.body, written(g.fields))
+				t.Errorf("%s: got %d %q, fields %s", path, g.status, g.body, written(g.fields))
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func TestHotPathAllocs(t *testing.T) {
 		}
 		s.start()
 		if got := s.ask(nil, what, fields...); !strings.HasPrefix(got, want) {
-			t.Fatalf("%s: %.100s", name, got)
+			t.Fatalf("%s: got %.100s", name, got)
 		}
 		x := request(what, fields...)
 		if n := testing.AllocsPerRun(200, func() { serveAgain(s, x) }); n != 0 && !race.Enabled {

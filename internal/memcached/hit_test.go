@@ -181,7 +181,7 @@ func TestCodings(t *testing.T) {
 			s.svc.Serve(x)
 			defer x.Reply.Reset()
 			if x.Reply.Status != 200 {
-				t.Errorf("%s: %d", k, x.Reply.Status)
+				t.Errorf("%s: got status %d", k, x.Reply.Status)
 			}
 			for line := range strings.Lines(string(x.Reply.Head())) {
 				name, v, _ := strings.Cut(strings.TrimSpace(line), ": ")

@@ -244,7 +244,7 @@ func TestExplainDoesNotRenew(t *testing.T) {
 	for range 2 {
 		e, err := b.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/a?k=1"})
 		if err != nil || e.Decision != "hit-stale" {
-			t.Errorf("%+v, %v", e, err)
+			t.Errorf("got %+v, error %v", e, err)
 		}
 	}
 	v.set("new")

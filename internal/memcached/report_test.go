@@ -87,11 +87,11 @@ func TestReport(t *testing.T) {
 	await.Until(t, func() bool { return len(s.svc.Report().Notes) == 1 })
 	r = s.svc.Report()
 	if !strings.Contains(r.Notes[0], down.Address()+" is down") || s.svc.Ready() != nil {
-		t.Errorf("%+v, %v", r.Notes, s.svc.Ready())
+		t.Errorf("got notes %+v, Ready() = %v", r.Notes, s.svc.Ready())
 	}
 	for _, m := range r.Members {
 		if (m.State == "down") != (m.Origin == down.Address()) {
-			t.Errorf("%+v", m)
+			t.Errorf("got %+v", m)
 		}
 	}
 	for _, m := range s.servers {

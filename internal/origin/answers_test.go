@@ -184,7 +184,7 @@ func TestBodyLimits(t *testing.T) {
 		o := newRawOrigin(t, text, fin)
 		resp, err := socketClient(t, Config{URL: o.url(), MaxBody: 5, Retry: Retry{Attempts: 1}}).Do(t.Context(), post("b", false))
 		if fits && (err != nil || string(resp.Body) != "hello") {
-			t.Errorf("%q: %+v, %v", text, resp, err)
+			t.Errorf("%q: got %+v, error %v", text, resp, err)
 		}
 		if !fits {
 			wantFault(t, err, Garbage, true, 1)

@@ -194,7 +194,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	conn := in.Conn()
 	if in.Status != 101 || string(in.Header.Get("Upgrade")) != "x" || conn == nil {
-		t.Fatalf("%+v", in)
+		t.Fatalf("got %+v", in)
 	}
 	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("a 101 has a body of %d bytes, %v", n, err)

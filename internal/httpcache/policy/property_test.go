@@ -84,7 +84,7 @@ func (d draws) response() http1.Fields {
 	add(15, "CDN-Cache-Control", func() string { return d.directives(responseDirectives) })
 	add(25, "Expires", func() string { return d.date("expires", in2026) })
 	add(50, "Date", func() string { return d.date("date", in2026) })
-	add(30, "Last-Modified", func() string { return d.date("modified", in2026-d.of2("long ago", 0, 100)) })
+	add(30, "Last-Modified", func() string { return d.date("modified", in2026-d.either("long ago", 0, 100)) })
 	add(20, "Age", func() string { return d.number() + d.of("more", "", "", ", 9", ",") })
 	add(40, "ETag", func() string { return d.of("tag", `"a"`, `W/"a"`, `"b"`, "a", "", `"a b"`) })
 	add(15, "Vary", func() string { return d.of("vary", "Foo", "*", "foo, *", ", *", "", "Foo,,Bar") })
@@ -93,7 +93,8 @@ func (d draws) response() http1.Fields {
 	return h
 }
 
-func (d draws) of2(label string, a, b int64) int64 {
+// either draws one of two numbers.
+func (d draws) either(label string, a, b int64) int64 {
 	return rapid.SampledFrom([]int64{a, b}).Draw(d.T, label)
 }
 
@@ -134,9 +135,9 @@ func TestAsTheRFCsRead(t *testing.T) {
 		now := received + perSecond*rapid.SampledFrom([]Moment{-1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 15, 20, 100, 3600, 3610}).Draw(t, "later") +
 			rapid.SampledFrom([]Moment{-1, 0, 0, 1, 700_000}).Draw(t, "and a bit")
 		o := Defaults()
-		o.DefaultTTL = d.of2("default", 0, 5)
-		o.StaleWhileRevalidate = d.of2("while", 0, 5)
-		o.StaleIfError = d.of2("if error", 0, 5)
+		o.DefaultTTL = d.either("default", 0, 5)
+		o.StaleWhileRevalidate = d.either("while", 0, 5)
+		o.StaleIfError = d.either("if error", 0, 5)
 
 		var q Request
 		ParseRequest(&q, []byte(method), ask, &o)

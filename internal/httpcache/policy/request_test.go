@@ -77,7 +77,7 @@ func TestParseRequest(t *testing.T) {
 func TestRequestValues(t *testing.T) {
 	q := request("GET", "range", "bytes=0-1", "IF-RANGE", `"a"`, "If-Modified-Since", "x")
 	if string(q.Range) != "bytes=0-1" || string(q.IfRange) != `"a"` || string(q.IfModifiedSince) != "x" {
-		t.Errorf("%q %q %q", q.Range, q.IfRange, q.IfModifiedSince)
+		t.Errorf("got Range %q, If-Range %q, If-Modified-Since %q", q.Range, q.IfRange, q.IfModifiedSince)
 	}
 	q = request("GET", "Range", "bytes=0-1", "Range", "bytes=2-3", "Range", "bytes=4-5")
 	if q.Range != nil || !q.Traits.Has(HasRange) {

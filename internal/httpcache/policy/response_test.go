@@ -187,7 +187,7 @@ func TestResponseFacts(t *testing.T) {
 		t.Errorf("Vary %q %t, hidden %q", r.Vary, r.VaryAll, r.Hidden)
 	}
 	if !r.SetCookie || string(r.Language) != "de" || r.Part != (Part{2, 5, 10}) {
-		t.Errorf("%t %q %v", r.SetCookie, r.Language, r.Part)
+		t.Errorf("got SetCookie %t, Language %q, Part %v", r.SetCookie, r.Language, r.Part)
 	}
 	if r := response(200, "Content-Range", "bytes 2-5/10"); r.Part.Known() {
 		t.Error("a 200 is no part")

@@ -211,7 +211,7 @@ func TestTransports(t *testing.T) {
 		t.Helper()
 		c := newClient(t, Config{Servers: []Server{server}})
 		if r, v := get(c, "k"); r != Hit || v != "one" {
-			t.Errorf("%s: %s %q: %s", name, r, v, c.State()[0].Trouble)
+			t.Errorf("%s: got %s %q, trouble %q", name, r, v, c.State()[0].Trouble)
 		}
 	}
 	srv := &fake{meta: true}
@@ -247,7 +247,7 @@ func TestLogin(t *testing.T) {
 		c := newClient(t, Config{Protocol: p, Auth: auth, Breaker: Breaker{Failures: 1, RetryEvery: time.Hour},
 			Log: slog.New(slog.NewTextHandler(&log, nil))}, address)
 		if r, _ := get(c, "k"); r != want || !strings.Contains(c.State()[0].Trouble, trouble) {
-			t.Errorf("%v: %s: %s", auth, r, c.State()[0].Trouble)
+			t.Errorf("%v: got %s, trouble %q", auth, r, c.State()[0].Trouble)
 		}
 		c.Close()
 		if !strings.Contains(log.String(), trouble) || strings.Contains(log.String(), "0ther") || (trouble == "") != (log.Len() == 0) {

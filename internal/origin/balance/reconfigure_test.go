@@ -136,7 +136,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		t.Error("the name was changed")
 	}
 	if len(g.Members()) != 2 || states(g) != "uu" {
-		t.Errorf("%+v", g.Members())
+		t.Errorf("got members %+v", g.Members())
 	}
 }
 
