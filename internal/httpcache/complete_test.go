@@ -42,7 +42,7 @@ func TestPartIsCompleted(t *testing.T) {
 	f("another length", begin, partial+"ETag: \"1\"\nContent-Range: bytes 4-8/9\nContent-Length: 5\n\nxxxxx", "whole", 3)
 	f("less", begin, partial+"ETag: \"1\"\nContent-Range: bytes 4-5/10\nContent-Length: 2\n\nxx", "whole", 3)
 	f("private", begin, "HTTP/1.1 206 Partial Content\nCache-Control: private\nETag: \"1\"\nContent-Range: bytes 4-9/10\nContent-Length: 6\n\nxxxxxx", "whole", 3)
-	f("nothing there", begin, "HTTP/1.1 416 Range Not Satisfiable\nContent-Range: bytes */3\nContent-Length: 0\n\n", "whole", 3)
+	f("unsatisfiable", begin, "HTTP/1.1 416 Range Not Satisfiable\nContent-Range: bytes */3\nContent-Length: 0\n\n", "whole", 3)
 	f("no tag", "Content-Range: bytes 0-3/10\nContent-Length: 4\n\n0123", partial+"Content-Range: bytes 4-9/10\nContent-Length: 6\n\n456789", "whole", 2)
 	f("no tag, loosely", "Content-Range: bytes 0-3/10\nContent-Length: 4\n\n0123",
 		partial+"Content-Range: bytes 4-9/10\nContent-Length: 6\n\n456789", "0123456789", 2, loose)

@@ -241,7 +241,7 @@ func TestPlanNotStored(t *testing.T) {
 	f("not admitted", "detail=unsound", func(p *planner) {
 		p.admits = func(_ int, f http1.Fields) Admission { return Admission{Fields: f} }
 	})
-	f("beside a write", "detail=unsettled", func(p *planner) {
+	f("during a write", "detail=unsettled", func(p *planner) {
 		w := p.space.Cache().Begin([]cache.Tag{theTag}, nil)
 		p.t.Cleanup(func() { w.Commit(cache.Change{}) })
 	})

@@ -138,7 +138,7 @@ func TestOneRequestForAllCookies(t *testing.T) {
 			}
 		})
 	}
-	f("taken off", "Accept-Encoding, Cookie, Authorization", func(l *Location) { l.Public = true })
+	f("removed fields", "Accept-Encoding, Cookie, Authorization", func(l *Location) { l.Public = true })
 	f("in the key", "Accept-Encoding, Cookie, X-A", func(l *Location) {
 		l.Public, l.Key = true, "${arg.k}${cookie.a}${header.x-a}"
 	})
@@ -169,7 +169,7 @@ func TestSharing(t *testing.T) {
 	header := minute(func(l *Location) { l.Key = "${arg.k}${header.X-A:-}" })
 	ok := script(200)
 	f("plain", all, ok, nil, "fwd=miss; stored", "hello", "")
-	f("whatever it says of freshness", all, script(200, "Cache-Control", "no-cache, max-age=0", "Expires", "0"), nil, "fwd=miss; stored", "hello", "")
+	f("with any freshness", all, script(200, "Cache-Control", "no-cache, max-age=0", "Expires", "0"), nil, "fwd=miss; stored", "hello", "")
 	f("range", all, ok, []string{"Range", "bytes=0-1", "If-Range", `"1"`}, "fwd=miss; stored", "hello", "")
 	f("reload", all, ok, []string{"Cache-Control", "no-cache"}, "fwd=miss; stored", "hello", "")
 	f("no store", unstored, ok, nil, "fwd=miss; detail=store-off", "nothing", "")
@@ -181,7 +181,7 @@ func TestSharing(t *testing.T) {
 	f("vary on all", all, script(200, "Vary", "*"), nil, "fwd=miss; detail=vary-star", "nothing", "")
 	f("vary on codings", all, script(200, "Vary", "accept-encoding"), []string{"Accept-Encoding", "gzip"}, "fwd=miss; stored", "hello", "")
 	f("vary on the key", header, script(200, "Vary", "X-A"), nil, "fwd=miss; stored", "hello", "")
-	f("vary on what is taken off", public, script(200, "Vary", "Cookie"), nil, "fwd=miss; stored", "hello", "")
+	f("vary on a removed field", public, script(200, "Vary", "Cookie"), nil, "fwd=miss; stored", "hello", "")
 	f("404", all, script(404), nil, "fwd=miss; detail=negative", "nothing", "")
 	f("500", all, script(500), nil, "fwd=miss; detail=status", "nothing", "")
 	f("203", all, script(203), nil, "fwd=miss; detail=status", "nothing", "")

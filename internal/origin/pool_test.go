@@ -311,7 +311,7 @@ func TestUnsolicitedOverTLS(t *testing.T) {
 	}
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 	f("nothing", func(conn *tls.Conn) { io.WriteString(conn, ok) })
-	f("an answer too many", func(conn *tls.Conn) {
+	f("one answer too many", func(conn *tls.Conn) {
 		io.WriteString(conn, ok)
 		io.WriteString(conn, "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n")
 	})

@@ -165,7 +165,7 @@ func TestDeadline(t *testing.T) {
 			})
 		})
 	}
-	f("in an attempt", []step{silent}, time.Second, time.Second, func(t *testing.T, _ *Response, err error) {
+	f("during an attempt", []step{silent}, time.Second, time.Second, func(t *testing.T, _ *Response, err error) {
 		wantFault(t, err, Timeout, true, 1)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("cause %v", errors.Unwrap(err))
@@ -173,7 +173,7 @@ func TestDeadline(t *testing.T) {
 	})
 	// The pause, random within an hour, is longer than the rest of 2ms except with a
 	// probability of one in two million.
-	f("in a pause", []step{delayed(time.Millisecond, reply(500, failed))}, 2*time.Millisecond, time.Millisecond, func(t *testing.T, resp *Response, err error) {
+	f("between attempts", []step{delayed(time.Millisecond, reply(500, failed))}, 2*time.Millisecond, time.Millisecond, func(t *testing.T, resp *Response, err error) {
 		if err != nil || resp.Attempts != 1 || resp.Class != Failed {
 			t.Errorf("got %+v, %v; want the failed answer of the one attempt", resp, err)
 		}

@@ -54,7 +54,7 @@ func TestNothingWritten(t *testing.T) {
 			t.Errorf("got %+v, %v; %d executed, %d dialed; want 2, 2", resp, err, s.count(), s.dialed)
 		}
 	})
-	f("there is no other", syscall.ECONNREFUSED, func(t *testing.T, s *faulty, resp *Response, err error) {
+	f("no other connection", syscall.ECONNREFUSED, func(t *testing.T, s *faulty, resp *Response, err error) {
 		wantFault(t, err, Dial, false, 1)
 	})
 }

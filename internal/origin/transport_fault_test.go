@@ -130,7 +130,7 @@ func TestTransportTimeouts(t *testing.T) {
 	f("interim answers only", delayed(9*time.Second, head("HTTP/1.1 102 X\r\n\r\n", hold)), asks, 19*time.Second, 19*time.Second)
 	f("no body", head(ok200+"Content-Length: 5\r\n\r\n", hold), asks, 4*time.Second, 5*time.Second)
 	f("half a body", head(ok200+"Transfer-Encoding: chunked\r\n\r\n5\r\nhel", hold), asks, 4*time.Second, 5*time.Second)
-	f("takes no body", head("", stopReading), sends, 14*time.Second, 15*time.Second) // then an answer is waited for
+	f("does not read the body", head("", stopReading), sends, 14*time.Second, 15*time.Second) // then an answer is waited for
 	patient := func() *Outbound {
 		q := get("/")
 		q.HeadTimeout, q.StallTimeout = time.Hour, 2*time.Hour
@@ -138,7 +138,7 @@ func TestTransportTimeouts(t *testing.T) {
 	}
 	f("no head, for longer", silent, patient, time.Hour, time.Hour)
 	f("no body, for longer", head(ok200+"Content-Length: 5\r\n\r\n", hold), patient, 2*time.Hour, 150*time.Minute)
-	f("a body drips", drip(5, 5*time.Second+1), asks, 4*time.Second, 5*time.Second)
+	f("a body in slow bytes", drip(5, 5*time.Second+1), asks, 4*time.Second, 5*time.Second)
 }
 
 // TestSlowBodyIsNotStalled checks a body that takes much longer than StallTimeout, but never
@@ -245,7 +245,7 @@ func TestTransportAnsweredEarly(t *testing.T) {
 	f("refused, closed", "HTTP/1.1 413 X\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno", resetUnread, 413, "no")
 	f("refused without a body", "HTTP/1.1 413 X\r\nContent-Length: 0\r\n\r\n", hold, 413, "")
 	f("refused, nothing read", "HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", stopReading, 413, "no")
-	f("done, rest of no use", "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok", hold, 200, "ok")
+	f("answered, rest not needed", "HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok", hold, 200, "ok")
 }
 
 // TestBothWays checks an origin that answers while the request's body is sent: the next piece
@@ -332,8 +332,8 @@ func TestExpect(t *testing.T) {
 	}
 	f("wanted", takesBody(time.Second, "HTTP/1.1 100 Continue\r\n\r\n"), 200, true, time.Second)
 	f("wanted after another interim answer", takesBody(time.Second, "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"), 200, true, time.Second)
-	f("twice wanted", takesBody(0, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"), 200, true, 0)
-	f("no word", takesBody(0, ""), 200, true, 3*time.Second)
+	f("wanted twice", takesBody(0, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"), 200, true, 0)
+	f("no interim answer", takesBody(0, ""), 200, true, 3*time.Second)
 	f("refused", head("HTTP/1.1 401 X\r\nContent-Length: 0\r\n\r\n", hold), 401, false, 0)
 	f("refused late", delayed(2*time.Second, head("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno", hold)), 417, false, 2*time.Second)
 }
@@ -357,7 +357,7 @@ func TestBrokenBodies(t *testing.T) {
 	f("length, fails", failing(), 5, gone)
 	f("chunked, fails", failing(), -1, gone)
 	f("length, too short", strings.NewReader("hel"), 5, io.ErrUnexpectedEOF)
-	f("nothing ever", &failingReader{nil}, -1, io.ErrNoProgress)
+	f("never any bytes", &failingReader{nil}, -1, io.ErrNoProgress)
 }
 
 // failingReader returns an error, or no bytes and no error.
@@ -396,11 +396,11 @@ func TestKeptConnectionDies(t *testing.T) {
 	f("GET", Outbound{Method: []byte("GET")}, reset, 3, good)
 	f("HEAD", Outbound{Method: []byte("HEAD")}, reset, 3, good)
 	f("POST", Outbound{Method: []byte("POST")}, reset, 2, lost)
-	f("POST said to be repeatable", Outbound{Method: []byte("POST"), Repeatable: true, Content: []byte("hello")}, reset, 3, good)
-	f("body that is gone", Outbound{Method: []byte("PUT"), Repeatable: true, Body: strings.NewReader("hello"), Length: 5}, reset, 2, lost)
-	f("body that can be had again", Outbound{Method: []byte("PUT"), Repeatable: true, Rewind: rewind, Length: 5}, reset, 3, good)
-	f("some of the answer came", Outbound{Method: []byte("GET")}, raw("HTTP/1.1 2"), 2, lost)
-	f("an interim answer came", Outbound{Method: []byte("GET")}, raw("HTTP/1.1 103 X\r\n\r\n"), 2, lost)
+	f("POST marked as repeatable", Outbound{Method: []byte("POST"), Repeatable: true, Content: []byte("hello")}, reset, 3, good)
+	f("body that can't be sent again", Outbound{Method: []byte("PUT"), Repeatable: true, Body: strings.NewReader("hello"), Length: 5}, reset, 2, lost)
+	f("body that can be sent again", Outbound{Method: []byte("PUT"), Repeatable: true, Rewind: rewind, Length: 5}, reset, 3, good)
+	f("part of the answer was received", Outbound{Method: []byte("GET")}, raw("HTTP/1.1 2"), 2, lost)
+	f("an interim answer was received", Outbound{Method: []byte("GET")}, raw("HTTP/1.1 103 X\r\n\r\n"), 2, lost)
 }
 
 // TestNewConnectionDies checks that a request on a new connection is not repeated.

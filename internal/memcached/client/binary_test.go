@@ -163,7 +163,7 @@ func TestBinaryFrames(t *testing.T) {
 		})
 	}
 	f("in order", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), deleted), "hit one", "hit two", "stored")
-	f("a reply too many", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), hit(4, "b", "two")), "hit one", "hit two", "garbled")
+	f("one reply too many", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), hit(4, "b", "two")), "hit one", "hit two", "garbled")
 	f("refused delete", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, noMemory, 5, 0, nil, "", "")), "hit one", "hit two", "refused")
 	f("a delete's reply of another kind", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, 3, 5, 0, nil, "", "")), "hit one", "hit two", "garbled")
 	f("a delete that gets another command's reply", sendBinary(hit(3, "a", "one"), hit(4, "b", "two"), reply(opSet, notFound, 5, 0, nil, "", "")),

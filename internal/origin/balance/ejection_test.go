@@ -73,7 +73,7 @@ func TestEjectionByRate(t *testing.T) {
 	}
 	f("half", "x.", time.Millisecond, "eu")
 	f("a third", "x..", time.Millisecond, "uu")
-	f("half, but seldom", "x.", 600*time.Millisecond, "uu")
+	f("half, but few requests", "x.", 600*time.Millisecond, "uu")
 	f("five in a row", "xxxxx.......................", time.Millisecond, "eu")
 	f("four in a row", "xxxx........................", time.Millisecond, "uu")
 }

@@ -111,7 +111,7 @@ func TestCheckBody(t *testing.T) {
 	f("has the text", "ok", Check{Body: "a"}, "u")
 	f("has another", "ok", Check{Body: "b"}, "d")
 	f("503 is good", "503", Check{Status: 503}, "u")
-	f("200 is not", "ok", Check{Status: 503}, "d")
+	f("200 is bad", "ok", Check{Status: 503}, "d")
 }
 
 // second is a judge that requests a second target. The answer to it decides.

@@ -53,7 +53,7 @@ func TestRetryAtAnotherMember(t *testing.T) {
 		return q
 	}
 	again := Config{Retry: Retry{Statuses: []int{503}}}
-	f("all well", "ok", read, Config{}, "a", 1, 0, 0)
+	f("all healthy", "ok", read, Config{}, "a", 1, 0, 0)
 	// Nothing was received: any request may be retried.
 	f("refused, read", "refuse", read, Config{}, "b", 0, 1, 0)
 	f("refused, write", "refuse", write, Config{}, "b", 0, 1, 0)
@@ -66,7 +66,7 @@ func TestRetryAtAnotherMember(t *testing.T) {
 	f("reset, write", "reset", write, Config{}, "reset", 1, 0, 0)
 	f("reset, repeatable write", "reset", safe, Config{}, "b", 1, 1, 0)
 	f("reset, streamed", "reset", streamed, Config{}, "reset", 1, 0, 0)
-	f("reset, body can be had again", "reset", rewound, Config{}, "b", 1, 1, 0)
+	f("reset, body can be sent again", "reset", rewound, Config{}, "b", 1, 1, 0)
 	f("garbage, read", "garbage", read, Config{}, "b", 1, 1, 0)
 	f("garbage, write", "garbage", write, Config{}, "garbage", 1, 0, 0)
 	f("stall, read", "stall", read, Config{}, "b", 1, 1, 0)
