@@ -247,7 +247,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	f(400, "Connection names", "GET /a", "Connection: close, Via")
-	f(508, "come back", "GET /a", "Via: 1.1 "+s.id)
+	f(508, "has looped", "GET /a", "Via: 1.1 "+s.id)
 	if n := len(s.origin.requests()); n != 0 {
 		t.Errorf("the origin got %d requests", n)
 	}

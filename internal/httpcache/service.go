@@ -201,7 +201,7 @@ func (c *call) checkConnection() bool {
 		c.reject(400, "Connection names a field that does not concern the connection alone, or too many")
 		return false
 	case isLoop(fields, c.svc.id):
-		c.reject(508, "the request has come back to where it was")
+		c.reject(508, "the request has looped: its Via names this server")
 		return false
 	}
 	return true
