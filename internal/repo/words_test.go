@@ -43,7 +43,7 @@ func words(alternatives string) *regexp.Regexp {
 var quoted = regexp.MustCompile("(?s)\"[^\"\n]*\"|`[^`]*`")
 
 // TestPlainWords checks the comments of Go files and the pages of the documentation for
-// banned words, and the declarations for names of the form mostX.
+// banned words. TestPlainNames checks names.
 func TestPlainWords(t *testing.T) {
 	report := func(file string, line int, text, instead string) {
 		t.Errorf("%s:%d: %q: write %s", file, line, text, instead)
@@ -57,12 +57,6 @@ func TestPlainWords(t *testing.T) {
 				}
 			}
 		}
-		ast.Inspect(s.ast, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && oldMaxName.MatchString(id.Name) && declared(id) {
-				report(s.path, s.line(id.Pos()), id.Name, "max")
-			}
-			return true
-		})
 	}
 	documents(t, func(page, text string) {
 		for i, line := range strings.Split(prose(text), "\n") {
@@ -74,12 +68,6 @@ func TestPlainWords(t *testing.T) {
 		}
 	})
 }
-
-var oldMaxName = regexp.MustCompile(`^[mM]ost[A-Z]`)
-
-// declared reports whether id names a constant, variable, type or function of its own
-// package rather than a use of one.
-func declared(id *ast.Ident) bool { return id.Obj != nil && id.Obj.Pos() == id.Pos() }
 
 // blank returns spaces in place of s, and keeps its line breaks.
 func blank(s string) string {
