@@ -31,7 +31,7 @@ func TestUnauthenticatedIdle(t *testing.T) {
 			}
 		})
 	}
-	staysOpen := func(what string, change func(*Config), ask func(c *client)) {
+	remainsOpen := func(what string, change func(*Config), ask func(c *client)) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, change)
@@ -48,7 +48,7 @@ func TestUnauthenticatedIdle(t *testing.T) {
 	open := func(*Config) {}
 	echo := func(c *client) { c.expect(askEcho+"4101", "804101") }
 	ends("open, no request", open, nil)
-	staysOpen("open, a request", open, echo)
+	remainsOpen("open, a request", open, echo)
 	ends("no proof", withKeys(t), nil)
 	ends("a request without proof", withKeys(t), func(c *client) {
 		c.expectError(askEcho+"4101", "requires authentication", unauthenticated...)
@@ -57,8 +57,8 @@ func TestUnauthenticatedIdle(t *testing.T) {
 	})
 	ends("a wrong secret", withKeys(t), func(c *client) { c.send(authorizeCall("FULL", "two", time.Now())); synctest.Wait() })
 	ends("an unknown key", withKeys(t), func(c *client) { c.send(authorizeCall("OTHER", "one", time.Now())); synctest.Wait() })
-	staysOpen("a proof", withKeys(t), func(c *client) { c.send(authorizeCall("FULL", "one", time.Now())) })
-	staysOpen("a request with a proof", withKeys(t), func(c *client) { c.expect(authorizeCall("FULL", "one", time.Now())+askEcho+"4101", "804101") })
+	remainsOpen("a proof", withKeys(t), func(c *client) { c.send(authorizeCall("FULL", "one", time.Now())) })
+	remainsOpen("a request with a proof", withKeys(t), func(c *client) { c.expect(authorizeCall("FULL", "one", time.Now())+askEcho+"4101", "804101") })
 }
 
 // TestUnauthenticatedReset checks that the connection of version 2 of the Go client, which
