@@ -59,11 +59,12 @@ vuln: ## known vulnerabilities of the dependencies, if their database can be rea
 	@scripts/vuln.sh
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
-# With the race detector each program exits after 50 ms instead of a second. go vet runs in
-# lint.
+# With the race detector each program exits after 50 ms instead of a second. Allocations are
+# measured without it. go vet runs in lint.
 test-unit:
 	@scripts/setup-go.sh
 	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -vet=off -race ./...
+	scripts/allocs.sh
 
 # All packages use one build of Kasoku.
 test-integration: tools

@@ -372,6 +372,15 @@ func text(h []porcupine.Operation) string {
 	return b.String()
 }
 
+// defaultOps returns the number of operations of TestHistory: fewer with the race detector,
+// which slows each of them.
+func defaultOps() int {
+	if race.Enabled {
+		return 120_000
+	}
+	return 800_000
+}
+
 // TestHistory checks that reads, through the cache and directly, that are concurrent with
 // writes, transactions, lost writes and purges return what they would without a cache. If the
 // cache is built with the tag kasokubroken it ignores its fence, and the check must find a
@@ -380,10 +389,7 @@ func TestHistory(t *testing.T) {
 	const perRound = 360
 	ops, seed := *historyOps, *historySeed
 	if ops == 0 {
-		ops = 800_000
-		if race.Enabled {
-			ops = 120_000
-		}
+		ops = defaultOps()
 	}
 	if seed == 0 {
 		seed = rand.Uint64() >> 1
