@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -9,16 +10,20 @@ import (
 	"testing"
 )
 
-// modes calls f for the directory and each file in it.
+// modes calls f for the directory and each file in it. A file that an open store removes
+// meanwhile is skipped.
 func modes(t *testing.T, dir string, f func(name string, mode fs.FileMode)) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
+		var info fs.FileInfo
 		if err == nil {
+			info, err = entry.Info()
+		}
+		switch {
+		case err == nil:
 			f(name, info.Mode())
+		case errors.Is(err, fs.ErrNotExist):
+			err = nil
 		}
 		return err
 	})
