@@ -32,12 +32,19 @@ type Away struct {
 // View is the membership of a cluster: one item at the origin, changed by conditional writes
 // and read with strongly consistent reads.
 type View struct {
-	Rev       uint64 // advanced by each write of the item; 0 if there is no item
-	Epoch     uint64 // advanced when the members change
+	Rev       uint64   // advanced by each write of the item; 0 if there is no item
+	Creator   Instance // the member that created the item, to detect a replaced one
+	Epoch     uint64   // advanced when the members change
 	Members   []Member
 	Suspended []Suspension
 	Away      []Away
+	// Clean is set while there are no members if the last one has left with no write in flight
+	// and no quarantine.
+	Clean bool
 }
+
+// maxAway is the number of Away that a view keeps.
+const maxAway = 16
 
 // Find returns the member with the number, or nil.
 func (v *View) Find(i Instance) *Member {
@@ -51,6 +58,23 @@ func (v *View) Find(i Instance) *Member {
 // IsSuspended reports whether any member has suspended i.
 func (v *View) IsSuspended(i Instance) bool {
 	return slices.ContainsFunc(v.Suspended, func(s Suspension) bool { return s.Of == i })
+}
+
+// has reports whether the suspension is in the view.
+func (v *View) has(s Suspension) bool { return slices.Contains(v.Suspended, s) }
+
+// remove takes a member out, and the suspensions by it and of it.
+func (v *View) remove(i Instance, wall int64, reason string) {
+	at := slices.IndexFunc(v.Members, func(m Member) bool { return m.Instance == i })
+	if at < 0 {
+		return
+	}
+	node := v.Members[at].Node
+	v.Away = slices.DeleteFunc(v.Away, func(a Away) bool { return a.Node == node })
+	v.Away = append(v.Away, Away{Node: node, Since: wall, Reason: reason})
+	v.Away = v.Away[max(0, len(v.Away)-maxAway):]
+	v.Members = slices.Delete(v.Members, at, at+1)
+	v.Suspended = slices.DeleteFunc(v.Suspended, func(s Suspension) bool { return s.By == i || s.Of == i })
 }
 
 // clone returns a copy whose slices may be changed.

@@ -1,0 +1,251 @@
+package protocol
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// world is a simulated cluster before one origin: nodes with clocks, caches and clients, a
+// network, and the store of the view. All that happens is an event at a time, and all chance
+// is taken from the seed, so that a run can be repeated exactly.
+type world struct {
+	rng    *rand.Rand
+	cfg    Config
+	chaos  chaos
+	now    Time
+	number uint64 // of the newest event
+	queue  []event
+	nodes  []*simNode
+	names  int
+	next   Instance
+	cut    map[[2]int]bool // direction of the network that loses everything
+
+	view   View // the item
+	absent bool // the item's table can't be reached
+
+	versions []applied // of all writes, in the order of the origin
+	current  [simTags]int
+	acked    [simTags]int // by tag: the newest acknowledged version
+	seen     [simTags]int // by tag: the newest version that a strongly consistent read returned
+
+	trace   func(format string, args ...any) // nil for none
+	problem string
+	counts  struct{ hits, acks, refusals, unknown, puts int }
+}
+
+// The tags of the simulation. An indexed write changes the item, and the query, which is
+// known only from the origin's answer.
+const (
+	itemA = iota
+	itemB
+	query
+	simTags
+)
+
+type applied struct {
+	at      Time
+	tag     int
+	version int
+}
+
+// chaos is what happens in a run, as probabilities and intervals.
+type chaos struct {
+	nodes     int
+	length    Time
+	ops       Time // mean interval of a client's operations
+	faults    Time // mean interval of faults; 0 for none
+	loss, dup float64
+	slow      float64 // messages that take long
+	drift     float64
+	kinds     []string
+}
+
+// event is something that happens at a node, or in the world if node is nil.
+type event struct {
+	at     Time
+	number uint64
+	node   *simNode
+	life   int
+	do     func()
+}
+
+// simConfig has the proportions of the real delays, but is faster.
+func simConfig() Config {
+	return Config{
+		Lease: 300 * Millisecond, Wait: 330 * Millisecond, Quarantine: 300 * Millisecond, Reach: 500 * Millisecond,
+		Settle: 200 * Millisecond, Suspect: 60 * Millisecond, Silent: 200 * Millisecond, Resend: 15 * Millisecond,
+		Beat: 60 * Millisecond, Renew: 90 * Millisecond, Hold: 300 * Millisecond,
+	}
+}
+
+func newWorld(seed uint64, c chaos) *world {
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), cfg: simConfig(), chaos: c, cut: map[[2]int]bool{}}
+	for range c.nodes {
+		w.addNode()
+	}
+	return w
+}
+
+func (w *world) logf(format string, args ...any) {
+	if w.trace != nil {
+		w.trace("%8.3f  "+format, append([]any{float64(w.now) / float64(Second)}, args...)...)
+	}
+}
+
+func (w *world) fail(format string, args ...any) {
+	if w.problem == "" {
+		w.problem = fmt.Sprintf("at %.3f s: ", float64(w.now)/float64(Second)) + fmt.Sprintf(format, args...)
+		w.logf("FAILED: %s", w.problem)
+	}
+}
+
+// after schedules do at a node, unless the node's process has ended by then.
+func (w *world) after(d Time, n *simNode, do func()) {
+	w.number++
+	e := event{at: w.now + max(0, d), number: w.number, node: n, do: do}
+	if n != nil {
+		e.life = n.life
+	}
+	w.queue = append(w.queue, e)
+	for i := len(w.queue) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !w.queue[i].before(&w.queue[up]) {
+			break
+		}
+		w.queue[i], w.queue[up] = w.queue[up], w.queue[i]
+		i = up
+	}
+}
+
+func (e *event) before(o *event) bool {
+	return e.at < o.at || e.at == o.at && e.number < o.number
+}
+
+func (w *world) pop() event {
+	top := w.queue[0]
+	last := len(w.queue) - 1
+	w.queue[0] = w.queue[last]
+	w.queue[last] = event{}
+	w.queue = w.queue[:last]
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < last; c++ {
+			if w.queue[c].before(&w.queue[least]) {
+				least = c
+			}
+		}
+		if least == i {
+			return top
+		}
+		w.queue[i], w.queue[least] = w.queue[least], w.queue[i]
+		i = least
+	}
+}
+
+// run runs the events until a time, or until a promise is broken.
+func (w *world) run(until Time) {
+	for len(w.queue) > 0 && w.queue[0].at <= until && w.problem == "" {
+		e := w.pop()
+		w.now = e.at
+		if n := e.node; n != nil {
+			if !n.alive || n.life != e.life {
+				continue
+			}
+			if w.now < n.pausedUntil {
+				w.after(n.pausedUntil-w.now, n, e.do)
+				continue
+			}
+		}
+		e.do()
+		w.check()
+	}
+	w.now = max(w.now, until)
+}
+
+// between returns a random time.
+func (w *world) between(a, b Time) Time { return a + Time(w.rng.Int64N(int64(b-a)+1)) }
+
+// about returns a random time with a mean.
+func (w *world) about(mean Time) Time { return Time(w.rng.ExpFloat64() * float64(mean)) }
+
+func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
+
+// check compares what the nodes would serve now with the origin: an answer older than a
+// strongly consistent read's, which may happen at any time, would go back in time.
+func (w *world) check() {
+	for _, n := range w.nodes {
+		if !n.alive || w.now < n.pausedUntil || n.local() >= n.lease {
+			continue
+		}
+		for tag, e := range n.entries {
+			if !e.stored {
+				continue
+			}
+			least := w.current[tag]
+			if tag == query {
+				least = w.acked[query]
+			}
+			if e.version < least {
+				w.fail("node %s serves version %d of tag %d; the origin has %d", n.name, e.version, tag, least)
+			}
+		}
+	}
+}
+
+// apply is the execution of a write by the origin.
+func (w *world) apply(tag int, indexed bool) int {
+	version := len(w.versions) + 1
+	w.versions = append(w.versions, applied{w.now, tag, version})
+	w.current[tag] = version
+	if indexed {
+		w.current[query] = version
+	}
+	w.logf("origin: version %d of tag %d", version, tag)
+	return version
+}
+
+// value is a read at the origin: of a replica that lags, unless it is strong.
+func (w *world) value(tag int, strong bool) int {
+	if strong || w.chance(0.5) {
+		return w.current[tag]
+	}
+	horizon := w.now - w.cfg.Settle*9/10
+	value := w.current[tag]
+	for i := len(w.versions) - 1; i >= 0; i-- {
+		v := w.versions[i]
+		if v.at < horizon {
+			break
+		}
+		if v.tag == tag || tag == query {
+			// The replica may not have this version yet.
+			value = w.before(tag, i)
+		}
+	}
+	return value
+}
+
+// before returns the version of tag before the i-th write.
+func (w *world) before(tag, i int) int {
+	for i--; i >= 0; i-- {
+		if w.versions[i].tag == tag || tag == query {
+			return w.versions[i].version
+		}
+	}
+	return 0
+}
+
+// deliver sends a message over the network.
+func (w *world) deliver(from, to *simNode, m *Message) {
+	if w.cut[[2]int{from.place, to.place}] || w.chance(w.chaos.loss) {
+		return
+	}
+	delay := w.between(50_000, 2*Millisecond)
+	if w.chance(w.chaos.slow) {
+		delay = w.between(2*Millisecond, 150*Millisecond)
+	}
+	sender := from.machine.Self()
+	w.after(delay, to, func() { to.machine.Receive(to.local(), sender, m) })
+	if w.chance(w.chaos.dup) {
+		w.after(delay+w.between(0, 200*Millisecond), to, func() { to.machine.Receive(to.local(), sender, m) })
+	}
+}
