@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,7 +108,7 @@ func simulate(seed uint64, trace func(string, ...any)) *world {
 	w.run(800*Millisecond + c.length)
 	w.recover()
 	w.chaos.ops = 30 * Millisecond
-	w.run(w.now + 3500*Millisecond)
+	w.run(w.now + 2*Second)
 	w.settled()
 	return w
 }
@@ -135,6 +136,7 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	var next atomic.Uint64
 	next.Store(*simFirst)
 	var wg sync.WaitGroup

@@ -190,7 +190,7 @@ func (m *Machine) expel(now Time) {
 
 // fail delays the next attempt to join.
 func (m *Machine) fail(now Time) {
-	delay := min(100*Millisecond<<min(m.join.failures, 10), 10*Second)
+	delay := min(m.cfg.Beat<<min(m.join.failures, 10), 50*m.cfg.Beat)
 	m.join.failures++
 	m.retry = now + delay
 }

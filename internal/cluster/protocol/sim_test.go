@@ -13,8 +13,10 @@ type world struct {
 	cfg    Config
 	chaos  chaos
 	now    Time
-	number uint64 // of the newest event
-	queue  []event
+	number uint64  // of the newest event
+	events []event // those in queue, and free ones
+	free   []int32
+	queue  []int32 // a heap
 	nodes  []*simNode
 	names  int
 	next   Instance
@@ -60,7 +62,8 @@ type chaos struct {
 	kinds     []string
 }
 
-// event is something that happens at a node, or in the world if node is nil.
+// event is something that happens at a node, or in the world if node is nil. The queue holds
+// places in events, so that sorting it moves no pointers.
 type event struct {
 	at     Time
 	number uint64
@@ -106,10 +109,18 @@ func (w *world) after(d Time, n *simNode, do func()) {
 	if n != nil {
 		e.life = n.life
 	}
-	w.queue = append(w.queue, e)
+	var at int32
+	if last := len(w.free) - 1; last >= 0 {
+		at, w.free = w.free[last], w.free[:last]
+	} else {
+		at = int32(len(w.events))
+		w.events = append(w.events, event{})
+	}
+	w.events[at] = e
+	w.queue = append(w.queue, at)
 	for i := len(w.queue) - 1; i > 0; {
 		up := (i - 1) / 2
-		if !w.queue[i].before(&w.queue[up]) {
+		if !w.before(i, up) {
 			break
 		}
 		w.queue[i], w.queue[up] = w.queue[up], w.queue[i]
@@ -117,20 +128,25 @@ func (w *world) after(d Time, n *simNode, do func()) {
 	}
 }
 
-func (e *event) before(o *event) bool {
-	return e.at < o.at || e.at == o.at && e.number < o.number
+// before reports whether the event at place i of the heap is due before the one at j.
+func (w *world) before(i, j int) bool {
+	a, b := &w.events[w.queue[i]], &w.events[w.queue[j]]
+	return a.at < b.at || a.at == b.at && a.number < b.number
 }
 
+// pop removes the next event.
 func (w *world) pop() event {
-	top := w.queue[0]
+	at := w.queue[0]
+	top := w.events[at]
+	w.events[at].do = nil
+	w.free = append(w.free, at)
 	last := len(w.queue) - 1
 	w.queue[0] = w.queue[last]
-	w.queue[last] = event{}
 	w.queue = w.queue[:last]
 	for i := 0; ; {
 		least := i
 		for c := 2*i + 1; c <= 2*i+2 && c < last; c++ {
-			if w.queue[c].before(&w.queue[least]) {
+			if w.before(c, least) {
 				least = c
 			}
 		}
@@ -144,7 +160,7 @@ func (w *world) pop() event {
 
 // run runs the events until a time, or until a promise is broken.
 func (w *world) run(until Time) {
-	for len(w.queue) > 0 && w.queue[0].at <= until && w.problem == "" {
+	for len(w.queue) > 0 && w.events[w.queue[0]].at <= until && w.problem == "" {
 		e := w.pop()
 		w.now = e.at
 		if n := e.node; n != nil {
@@ -218,14 +234,14 @@ func (w *world) value(tag int, strong bool) int {
 		}
 		if v.tag == tag || tag == query {
 			// The replica may not have this version yet.
-			value = w.before(tag, i)
+			value = w.earlier(tag, i)
 		}
 	}
 	return value
 }
 
-// before returns the version of tag before the i-th write.
-func (w *world) before(tag, i int) int {
+// earlier returns the version of tag before the i-th write.
+func (w *world) earlier(tag, i int) int {
 	for i--; i >= 0; i-- {
 		if w.versions[i].tag == tag || tag == query {
 			return w.versions[i].version
