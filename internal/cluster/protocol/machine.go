@@ -67,7 +67,7 @@ type Host interface {
 	Allowed(seq uint64)
 	// Extended reports that the further tags of a write are fenced on all members.
 	Extended(seq uint64)
-	// Failed reports that a write that was neither allowed nor extended never will be.
+	// Failed reports that a write will not be allowed, or that its further tags were not fenced.
 	Failed(seq uint64, err error)
 
 	// Fence makes everything under tags unreachable and keeps it so, for a member's write. It
