@@ -230,6 +230,9 @@ func (m *Machine) Wrote(now Time, err error) {
 	m.pending = View{}
 	if err == nil {
 		m.count(&v)
+		if m.others != 0 {
+			m.host.Send(0, &Message{Kind: Newer, Epoch: v.Epoch, View: &v})
+		}
 		m.accept(now, v)
 	} else if !errors.Is(err, ErrConflict) {
 		m.retry = max(m.retry, now+100*Millisecond)

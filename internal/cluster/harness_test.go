@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// network connects the nodes of a test. It delivers each frame in a goroutine, unless its
+// receiver or its sender is cut off.
+type network struct {
+	mu   sync.Mutex
+	ends map[uint64]*end
+	cut  map[string]bool // by node
+}
+
+// end is one node's Transport.
+type end struct {
+	net     *network
+	node    string
+	self    uint64
+	receive func([]byte)
+}
+
+func newNetwork() *network { return &network{ends: map[uint64]*end{}, cut: map[string]bool{}} }
+
+func (e *end) Listen(self uint64, receive func([]byte), _ func(context.Context, []byte) []byte) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	delete(e.net.ends, e.self)
+	e.self, e.receive = self, receive
+	e.net.ends[self] = e
+	return nil
+}
+
+func (e *end) Broadcast(frame []byte) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	for _, to := range e.net.ends {
+		e.deliver(to, frame)
+	}
+	return nil
+}
+
+func (e *end) Send(to uint64, frame []byte) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	e.deliver(e.net.ends[to], frame)
+	return nil
+}
+
+func (e *end) deliver(to *end, frame []byte) {
+	if to == nil || to == e || e.net.cut[e.node] || e.net.cut[to.node] {
+		return
+	}
+	frame, receive := slices.Clone(frame), to.receive
+	go receive(frame)
+}
+
+func (n *network) isolate(node string, cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut[node] = cut
+}
+
+// memory is the Store of a test.
+type memory struct {
+	mu     sync.Mutex
+	view   protocol.View
+	failed error
+}
+
+func (s *memory) Read(context.Context) (protocol.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view, s.failed
+}
+
+func (s *memory) Write(_ context.Context, expect uint64, v protocol.View) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed != nil:
+		return s.failed
+	case s.view.Rev != expect:
+		return fmt.Errorf("rev %d: %w", s.view.Rev, protocol.ErrConflict)
+	}
+	s.view = v
+	return nil
+}
+
+func (s *memory) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+}
+
+// lab is a cluster in a synctest bubble.
+type lab struct {
+	t     *testing.T
+	net   *network
+	store *memory
+}
+
+func newLab(t *testing.T) *lab { return &lab{t, newNetwork(), &memory{}} }
+
+// member is a node of a lab with its cache.
+type member struct {
+	*Node
+	cache   *cache.Cache
+	space   *cache.Space
+	applied chan string
+}
+
+func (l *lab) start(name string, change ...func(*Config)) *member {
+	l.t.Helper()
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	space, err := c.NewSpace(0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	m := &member{cache: c, space: space, applied: make(chan string, 10)}
+	cfg := Config{
+		Self: protocol.Member{Node: name, Address: name + ":7400"}, Fresh: true, Cache: c, Store: l.store,
+		Transport: &end{net: l.net, node: name}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Registry: telemetry.NewRegistry(), Apply: func(p []byte) { m.applied <- string(p) },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	m.Node = New(cfg)
+	m.Start()
+	l.t.Cleanup(func() {
+		m.Close()
+		c.Close()
+	})
+	return m
+}
+
+// cluster starts nodes and waits until they serve.
+func (l *lab) cluster(names ...string) []*member {
+	l.t.Helper()
+	var all []*member
+	for _, name := range names {
+		all = append(all, l.start(name))
+	}
+	for _, m := range all {
+		l.serving(m)
+	}
+	return all
+}
+
+// serving waits until m serves.
+func (l *lab) serving(m *member) {
+	l.t.Helper()
+	for range 1000 {
+		if m.Ready() == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	l.t.Fatalf("%s does not serve: %v", m.cfg.Self.Node, m.Ready())
+}
+
+var item = cache.TagOf([]byte("item"))
+
+// put stores a value under the tag item.
+func (m *member) put(t *testing.T, value string) {
+	t.Helper()
+	st := m.cache.Note(item)
+	if _, stored := m.space.Store(st, []byte("key"), &cache.Filling{Payload: []byte(value), TTL: time.Hour}); !stored {
+		t.Errorf("%s does not store %q", m.cfg.Self.Node, value)
+	}
+}
+
+// get returns the value that a look-up finds, "" for none.
+func (m *member) get() string {
+	e, _ := m.space.Peek([]byte("key"), m.cache.Now())
+	if e == nil {
+		return ""
+	}
+	return string(e.Payload())
+}

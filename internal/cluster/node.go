@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Store keeps the view of the cluster at the origin. [view.Store] implements it.
+type Store interface {
+	// Read returns the view by a strongly consistent read, the zero View if there is none.
+	Read(ctx context.Context) (protocol.View, error)
+	// Write replaces the view on condition that its Rev is expect. It returns an error that
+	// wraps protocol.ErrConflict if it is not; after any other error the outcome is unknown.
+	Write(ctx context.Context, expect uint64, v protocol.View) error
+}
+
+// Transport sends frames to other nodes. They may be lost, duplicated or delayed.
+// [nats.Transport] implements it.
+type Transport interface {
+	// Listen receives under an instance number from now on, in the place of a former one.
+	Listen(self uint64, receive func(frame []byte), answer func(ctx context.Context, request []byte) []byte) error
+	// Broadcast sends a frame to all nodes.
+	Broadcast(frame []byte) error
+	// Send sends a frame to one node.
+	Send(to uint64, frame []byte) error
+}
+
+// Config describes a node.
+type Config struct {
+	// Self has the node's name, addresses and services.
+	Self protocol.Member
+	// Delays are those of the protocol; the ones that are 0 have defaults.
+	Delays protocol.Config
+	// PassIsolated lets writes through that other members can't be informed of.
+	PassIsolated bool
+	// Fresh is set if this process has created the table of the view.
+	Fresh     bool
+	Cache     *cache.Cache
+	Store     Store
+	Transport Transport
+	// Apply carries out a payload that another member has given to Node.Carry.
+	Apply    func(payload []byte)
+	Log      *slog.Logger
+	Registry *telemetry.Registry
+}
+
+// Node is a process in a cluster.
+type Node struct {
+	cfg   Config
+	cache *cache.Cache
+	log   *slog.Logger
+	ctx   context.Context // of reads and writes of the view
+	stop  context.CancelFunc
+	wake  chan struct{} // runs the loop before its time
+	ended chan struct{} // closed when the loop has ended
+	out   outbox
+
+	mu      sync.Mutex
+	machine *protocol.Machine
+	rounds  map[uint64]*round // own writes that wait or are in flight, by number
+	opening *round            // its number is being assigned
+	holds   map[holdKey]*cache.Hold
+	state   string        // as last logged
+	left    chan struct{} // closed when the protocol has ended
+	hasLeft bool
+
+	times times
+}
+
+// holdKey names a write of another member.
+type holdKey struct {
+	owner protocol.Instance
+	seq   uint64
+}
+
+// viewTimeout limits a read or a write of the view.
+const viewTimeout = 2 * time.Second
+
+// New returns a node. It serves nothing before Start has been called and it has joined.
+func New(cfg Config) *Node {
+	n := &Node{
+		cfg: cfg, cache: cfg.Cache, log: cfg.Log, wake: make(chan struct{}, 1), ended: make(chan struct{}), left: make(chan struct{}),
+		rounds: make(map[uint64]*round), holds: make(map[holdKey]*cache.Hold),
+	}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.out.transport = cfg.Transport
+	n.machine = protocol.New(cfg.Delays, cfg.Self, cfg.Fresh, n)
+	n.observe(cfg.Registry)
+	n.cache.SetLease(0)
+	n.cache.SetCoordinator(n)
+	return n
+}
+
+// Start begins to join the cluster.
+func (n *Node) Start() { go n.loop() }
+
+// now returns the time on the cache's clock, which is the protocol's.
+func (n *Node) now() protocol.Time { return protocol.Time(n.cache.Now()) }
+
+// do calls f with the state locked, and then sends what it has decided to send.
+func (n *Node) do(f func(now protocol.Time)) {
+	n.mu.Lock()
+	f(n.now())
+	n.mu.Unlock()
+	n.out.flush()
+}
+
+// loop calls Tick until the protocol has ended.
+func (n *Node) loop() {
+	defer close(n.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-n.wake:
+		case <-n.left:
+			return
+		case <-n.ctx.Done():
+			return
+		}
+		var next time.Duration
+		n.do(func(now protocol.Time) {
+			n.machine.Tick(now)
+			next = time.Duration(n.machine.Next(now) - now)
+		})
+		n.times.tick(n.cache.Serves(n.cache.Now()))
+		timer.Reset(next)
+	}
+}
+
+// receive handles a frame of another node.
+func (n *Node) receive(frame []byte) {
+	n.do(func(now protocol.Time) {
+		err := protocol.Parse(frame, func(from protocol.Instance, m *protocol.Message) { n.machine.Receive(now, from, m) })
+		if err != nil {
+			n.log.Warn("a message of another node is invalid", slog.Any("error", err))
+		}
+	})
+}
+
+// Leave ends the membership, and waits for that. No writes may be in flight.
+func (n *Node) Leave(ctx context.Context) error {
+	n.do(n.machine.Leave)
+	select {
+	case <-n.left:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("leaving the cluster: %w", context.Cause(ctx))
+	}
+}
+
+// Close ends the node without a word to the others, which then take it out. After Leave it
+// only frees its resources.
+func (n *Node) Close() {
+	n.stop()
+	<-n.ended
+	n.cache.SetLease(0)
+}
