@@ -91,7 +91,7 @@ func (s *memory) Write(_ context.Context, expect uint64, v protocol.View) error 
 	switch {
 	case s.failed != nil:
 		return s.failed
-	case s.view.Rev != expect:
+	case s.view.Rev != expect || expect > 0 && s.view.Creator != v.Creator:
 		return fmt.Errorf("rev %d: %w", s.view.Rev, protocol.ErrConflict)
 	}
 	s.view = v

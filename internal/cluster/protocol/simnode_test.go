@@ -122,7 +122,7 @@ func (n *simNode) WriteView(v View) {
 		}
 	}
 	write := func() error {
-		if w.view.Rev != v.Rev-1 {
+		if w.view.Rev != v.Rev-1 || w.view.Rev > 0 && w.view.Creator != v.Creator {
 			return ErrConflict
 		}
 		w.view = v

@@ -29,6 +29,8 @@ func decode(cluster string, raw json.RawMessage) (v protocol.View, write string,
 		return protocol.View{}, "", fmt.Errorf("it belongs to the cluster %q", name)
 	}
 	v.Rev, v.Epoch = d.number(root, "rev"), d.number(root, "epoch")
+	v.Creator = d.instance(root, "creator")
+	field(&d, root, "clean", "BOOL", false, &v.Clean)
 	write = d.optionalText(root, "write")
 	for i, entry := range d.list(root, "members", true) {
 		v.Members = append(v.Members, d.member(entry, fmt.Sprintf("members[%d]", i)))

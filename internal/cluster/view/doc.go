@@ -4,7 +4,7 @@
 // # Reads and writes
 //
 // Read is a strongly consistent GetItem. Write is a PutItem with a condition: the stored
-// revision is the one that the caller has read and changed. So of several members that write
+// revision is the one that the caller has read and changed, of an item with the same creator. So of several members that write
 // at once one succeeds, and the others receive ErrConflict, read and decide again. After any
 // other error the outcome of a write is unknown: it may take effect later, but only while
 // the revision is still the same.
@@ -17,11 +17,13 @@
 //	cluster    S    "production"
 //	format     N    1
 //	rev        N    18
+//	creator    S    the instance that created the item
 //	epoch      N    7
 //	write      S    a random text that identifies the write, for retries
 //	members    L    of M: instance, node, address, zone, joining, joined, dax, services
 //	suspended  L    of M: by, of
 //	away       L    of M: node, since, reason
+//	clean      BOOL the last member left with nothing in flight
 //
 // An instance is written as 16 hexadecimal digits, because some tools round long numbers, and
 // a time in the form of RFC 3339. Empty values are left out. Attributes that Read does not

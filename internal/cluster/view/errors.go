@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
 )
 
 // ErrConflict is returned by Write if the stored revision is not the expected one.
-var ErrConflict = errors.New("cluster view: the stored revision is not the expected one")
+var ErrConflict = fmt.Errorf("cluster view: the stored revision is not the expected one: %w", protocol.ErrConflict)
 
 // Codes of DynamoDB's errors.
 const (

@@ -22,5 +22,5 @@ func ExampleStore_Write() {
 	// Output:
 	// 0 0 <nil>
 	// <nil>
-	// cluster view: the stored revision is not the expected one
+	// cluster view: the stored revision is not the expected one: the view was changed by another node
 }

@@ -62,10 +62,12 @@ func encode(cluster, write string, v *protocol.View) (item, error) {
 		m.set("reason", a.Reason)
 		away = append(away, object(m))
 	}
-	return item{
-		"cluster": text(cluster), "format": number(itemFormat), "rev": number(v.Rev), "epoch": number(v.Epoch), "write": text(write),
-		"members": list(members), "suspended": list(suspended), "away": list(away),
-	}, nil
+	to := item{
+		"cluster": text(cluster), "format": number(itemFormat), "rev": number(v.Rev), "creator": hex(v.Creator), "epoch": number(v.Epoch),
+		"write": text(write), "members": list(members), "suspended": list(suspended), "away": list(away),
+	}
+	to.setIf(v.Clean, "clean", item{"BOOL": true})
+	return to, nil
 }
 
 func encodeMember(m *protocol.Member) item {

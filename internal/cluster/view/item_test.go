@@ -18,7 +18,7 @@ import (
 func sample() protocol.View {
 	const a, b = 0xab, 0xfedcba9876543210
 	return protocol.View{
-		Rev: math.MaxUint64, Epoch: 7,
+		Rev: math.MaxUint64, Creator: a, Epoch: 7, Clean: true,
 		Members: []protocol.Member{
 			{
 				Instance: a, Node: "a", Address: "10.0.0.1:7946", Zone: "eu-central-1a",
@@ -97,7 +97,7 @@ func TestItem(t *testing.T) {
 
 func TestItemOfEmptyView(t *testing.T) {
 	v := protocol.View{Rev: 1}
-	want := `{"away":{"L":[]},"cluster":{"S":"production"},"epoch":{"N":"0"},"format":{"N":"1"},"members":{"L":[]},"rev":{"N":"1"},"suspended":{"L":[]},"write":{"S":"W"}}`
+	want := `{"away":{"L":[]},"cluster":{"S":"production"},"creator":{"S":"0000000000000000"},"epoch":{"N":"0"},"format":{"N":"1"},"members":{"L":[]},"rev":{"N":"1"},"suspended":{"L":[]},"write":{"S":"W"}}`
 	got := mustEncode(t, v)
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -124,7 +124,7 @@ func TestDecodeIgnores(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", add, got, err)
 		}
 	}
-	least := `{"cluster":{"S":"production"},"format":{"N":"1"},"rev":{"N":"1"},"epoch":{"N":"0"},"members":{"L":[]}}`
+	least := `{"cluster":{"S":"production"},"format":{"N":"1"},"rev":{"N":"1"},"creator":{"S":"0000000000000000"},"epoch":{"N":"0"},"members":{"L":[]}}`
 	if v, _, err := decode("production", json.RawMessage(least)); err != nil || !reflect.DeepEqual(v, protocol.View{Rev: 1}) {
 		t.Errorf("got %+v, %v", v, err)
 	}
@@ -224,7 +224,7 @@ func TestCheck(t *testing.T) {
 // FuzzDecode checks that every item that can be read can be written, and is the same view.
 func FuzzDecode(f *testing.F) {
 	f.Add(golden(f, "view.json"))
-	f.Add(`{"cluster":{"S":"production"},"format":{"N":"1"},"rev":{"N":"1"},"epoch":{"N":"0"},"members":{"L":[]}}`)
+	f.Add(`{"cluster":{"S":"production"},"format":{"N":"1"},"rev":{"N":"1"},"creator":{"S":"0000000000000000"},"epoch":{"N":"0"},"members":{"L":[]}}`)
 	f.Add(`{"cluster":{"S":"production"},"format":{"N":"2"}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		v, _, err := decode("production", json.RawMessage(text))

@@ -73,7 +73,8 @@ func (s *Store) Read(ctx context.Context) (protocol.View, error) {
 }
 
 // Write replaces the view whose revision is expect, or creates the item if expect is 0.
-// v.Rev must be expect+1. It returns ErrConflict if the stored revision is another one. After
+// v.Rev must be expect+1. It returns ErrConflict if the stored revision or creator is another
+// one. After
 // any other error the outcome is unknown, and the write may still take effect later.
 func (s *Store) Write(ctx context.Context, expect uint64, v protocol.View) error {
 	if v.Rev != expect+1 {
@@ -92,9 +93,9 @@ func (s *Store) Write(ctx context.Context, expect uint64, v protocol.View) error
 		request["ConditionExpression"] = "attribute_not_exists(#cluster)"
 		request["ExpressionAttributeNames"] = item{"#cluster": "cluster"}
 	} else {
-		request["ConditionExpression"] = "#rev = :rev"
-		request["ExpressionAttributeNames"] = item{"#rev": "rev"}
-		request["ExpressionAttributeValues"] = item{":rev": number(expect)}
+		request["ConditionExpression"] = "#rev = :rev AND #creator = :creator"
+		request["ExpressionAttributeNames"] = item{"#rev": "rev", "#creator": "creator"}
+		request["ExpressionAttributeValues"] = item{":rev": number(expect), ":creator": hex(v.Creator)}
 	}
 	answer, err := s.call(ctx, "PutItem", request)
 	if !hasCode(err, conditionFailed) {

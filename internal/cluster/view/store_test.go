@@ -62,7 +62,7 @@ func newStore(call view.Caller) *view.Store {
 
 // members returns a view of the revision with members of the given names.
 func members(rev uint64, names ...string) protocol.View {
-	v := protocol.View{Rev: rev, Epoch: rev / 2}
+	v := protocol.View{Rev: rev, Creator: 7, Epoch: rev / 2}
 	for i, name := range names {
 		v.Members = append(v.Members, protocol.Member{Instance: protocol.Instance(i + 1), Node: name, Address: name + ":1"})
 	}
@@ -93,6 +93,9 @@ func TestReadAndWrite(t *testing.T) {
 		write(1, members(2, "a", "b"), nil)
 		write(1, members(2, "a", "c"), view.ErrConflict)
 		write(7, members(8, "a"), view.ErrConflict)
+		replaced := members(3, "a")
+		replaced.Creator = 8
+		write(2, replaced, view.ErrConflict)
 		expect(members(2, "a", "b"))
 
 		// A number keeps its digits.
@@ -241,7 +244,8 @@ func TestRequests(t *testing.T) {
 	for expect, want := range map[uint64]string{
 		0: `{"ConditionExpression":"attribute_not_exists(#cluster)","ExpressionAttributeNames":{"#cluster":"cluster"},` +
 			`"ReturnValuesOnConditionCheckFailure":"ALL_OLD","TableName":"kasoku-cluster"}`,
-		41: `{"ConditionExpression":"#rev = :rev","ExpressionAttributeNames":{"#rev":"rev"},"ExpressionAttributeValues":{":rev":{"N":"41"}},` +
+		41: `{"ConditionExpression":"#rev = :rev AND #creator = :creator","ExpressionAttributeNames":{"#creator":"creator","#rev":"rev"},` +
+			`"ExpressionAttributeValues":{":creator":{"S":"0000000000000007"},":rev":{"N":"41"}},` +
 			`"ReturnValuesOnConditionCheckFailure":"ALL_OLD","TableName":"kasoku-cluster"}`,
 	} {
 		if err := s.Write(t.Context(), expect, members(expect+1, "a")); err != nil {

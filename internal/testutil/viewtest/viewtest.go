@@ -200,7 +200,7 @@ func (o *Origin) deliver() {
 
 // put executes a write. The caller holds mu.
 func (o *Origin) put(r request) (status int, answer []byte) {
-	var stored, next struct{ Cluster, Rev attribute }
+	var stored, next struct{ Cluster, Rev, Creator attribute }
 	if json.Unmarshal(r.Item, &next) != nil || next.Cluster.S == "" {
 		return failure(400, "ValidationException")
 	}
@@ -212,8 +212,8 @@ func (o *Origin) put(r request) (status int, answer []byte) {
 	switch r.ConditionExpression {
 	case "attribute_not_exists(#cluster)":
 		ok = !exists
-	case "#rev = :rev":
-		ok = exists && stored.Rev.N == r.ExpressionAttributeValues[":rev"].N
+	case "#rev = :rev AND #creator = :creator":
+		ok = exists && stored.Rev.N == r.ExpressionAttributeValues[":rev"].N && stored.Creator.S == r.ExpressionAttributeValues[":creator"].S
 	default:
 		return failure(400, "ValidationException")
 	}
