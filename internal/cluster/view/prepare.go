@@ -50,6 +50,9 @@ func (s *Store) Prepare(ctx context.Context) error {
 	return s.accept(d)
 }
 
+// Created reports whether Prepare has created the table, so that it never had a view.
+func (s *Store) Created() bool { return s.created.Load() }
+
 // describe returns the table's description.
 func (s *Store) describe(ctx context.Context) (*description, error) {
 	answer, err := s.call(ctx, "DescribeTable", item{"TableName": s.cfg.Table})
@@ -74,6 +77,7 @@ func (s *Store) create(ctx context.Context) error {
 	var e *Error
 	switch {
 	case err == nil:
+		s.created.Store(true)
 		s.log.Info("created the table of the cluster's view", slog.String("table", s.cfg.Table))
 		return nil
 	case hasCode(err, inUse):

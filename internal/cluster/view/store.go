@@ -37,6 +37,7 @@ type Store struct {
 	log      *slog.Logger
 	newWrite func() string          // returns a random text
 	arn      atomic.Pointer[string] // the table's, after Prepare
+	created  atomic.Bool            // by Prepare
 }
 
 // New returns the store of the view of cfg.Cluster. It sends nothing.
