@@ -84,6 +84,11 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 		c.Close()
 		return nil, err
 	}
+	if err := n.startCluster(cfg); err != nil {
+		n.closeDisk()
+		c.Close()
+		return nil, err
+	}
 	if err := n.apply(cfg); err != nil {
 		n.closeDisk()
 		c.Close()

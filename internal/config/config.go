@@ -35,6 +35,8 @@ type Config struct {
 	Cache Cache `yaml:"cache"`
 	// Destination of the record of each request.
 	AccessLog AccessLog `yaml:"access_log"`
+	// The cluster that this Kasoku is a node of. Left out: it is alone before its origins.
+	Cluster *Cluster `yaml:"cluster"`
 	// The accelerated services: a mapping from a name of your choice to a service. The name
 	// appears in metrics, in the log and in commands: letters, digits, `-` and `_`.
 	Services []Service `yaml:"services,keyed" required:"there is nothing to serve without one"`

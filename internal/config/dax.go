@@ -14,7 +14,8 @@ type DAX struct {
 	// balancer that forwards connections. At most one address of IPv4 and one of IPv6. A
 	// name is looked up at the start and on SIGHUP. The default port is that of listen.
 	Advertise []Advertised `yaml:"advertise,many"`
-	// Availability zone of this node, as reported to clients.
+	// Availability zone of this node, as reported to clients. In a cluster, the default is
+	// that of the section cluster, if it has one.
 	Zone string `yaml:"zone" default:"kasoku-1a"`
 	// Directory for the numbered lists of attribute names. Clients keep the numbers while
 	// they run, so the directory must survive a restart of Kasoku. Several services may

@@ -467,7 +467,7 @@ func wants(t reflect.Type) string {
 		return "a length of time"
 	case Size:
 		return "a size"
-	case Address, Advertised:
+	case Address, Advertised, NodeAddress:
 		return "an address"
 	case URL, Upstream:
 		return "a URL"

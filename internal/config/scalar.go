@@ -182,18 +182,26 @@ func sameHost(a, b string) bool {
 type Advertised string
 
 func (a *Advertised) set(text string) error {
+	if err := reachable(text, "10.0.0.5:8111, dax.example.com or [2001:db8::5]:8111", "clients"); err != nil {
+		return err
+	}
+	*a = Advertised(text)
+	return nil
+}
+
+// reachable returns an error, with examples, for a text that is no address to connect to.
+func reachable(text, examples, clients string) error {
 	host, port, ok := Advertised(text).split()
 	switch {
-	case !ok || host == "" || strings.ContainsAny(host, "/ \t:") && !isIP(host):
-		return fmt.Errorf("is nothing to connect to; write host:port or a host alone, for instance 10.0.0.5:8111, dax.example.com or [2001:db8::5]:8111")
+	case !ok || strings.Trim(host, "0123456789") == "" || strings.ContainsAny(host, "/ \t:") && !isIP(host):
+		return fmt.Errorf("is nothing to connect to; write host:port or a host alone, for instance %s", examples)
 	case unspecified(host):
-		return fmt.Errorf("means every address, and clients need one that they can reach")
+		return fmt.Errorf("means every address, and %s need one that they can reach", clients)
 	case port != "":
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
 			return fmt.Errorf("has no port from 1 to 65535 after the colon")
 		}
 	}
-	*a = Advertised(text)
 	return nil
 }
 

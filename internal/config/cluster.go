@@ -1,0 +1,146 @@
+package config
+
+import (
+	"cmp"
+	"net"
+	"slices"
+)
+
+// Cluster joins this Kasoku, as a node, with others before the same origin: no read through
+// any of them is older than the last acknowledged write through another one. All nodes have
+// the same services. Nodes that are on one machine need different values for node and for
+// all addresses; the others can share one file, in which `${NODE}` is replaced by an
+// environment variable. A change of this section takes effect at a restart: a reload with
+// one is refused.
+type Cluster struct {
+	// Name of the cluster, equal on all nodes: up to 40 of lower-case letters, digits and
+	// `-`. Nodes of other names are refused.
+	Name string `yaml:"name" required:"nodes of one name form a cluster"`
+	// Name of this node, unique within the cluster: letters, digits, `.`, `_` and `-`. Left
+	// out: the host's name.
+	Node string `yaml:"node"`
+	// Address that the other nodes connect to, as `host:port`. Addresses off loopback need
+	// tls.
+	Listen Address `yaml:"listen" default:"127.0.0.1:7400"`
+	// Address at which the other nodes reach this one, if it is not that of listen: behind
+	// published ports of containers, or if listen is every interface. The default port is
+	// that of listen.
+	Advertise NodeAddress `yaml:"advertise"`
+	// Addresses of some other nodes, as `host:port` or names; one that is up suffices, and
+	// that of this node may be among them. All addresses of a name are tried, for example
+	// of a headless service in Kubernetes. The default port is that of listen. Left out: no
+	// other node is contacted, as for the first node of a cluster.
+	Join []NodeAddress `yaml:"join"`
+	// Availability zone of this node, shown by `kasoku cluster`. It is also the default of
+	// the zone in a service's dax.
+	Zone string `yaml:"zone"`
+	// Mutual TLS between nodes. Required unless all addresses of the section are on
+	// loopback.
+	TLS *ClusterTLS `yaml:"tls"`
+	// How long a node serves from its cache after the last proof that it is a member, which
+	// it reads from the view in the background. When a node stops without leaving, writes
+	// through the others wait for somewhat longer than this time. Lower values shorten that
+	// wait and cause more reads of the view. All nodes need the same value.
+	Lease Duration `yaml:"lease" default:"1500ms" min:"500ms" max:"10s"`
+	// Place of the view, the list of members.
+	View ClusterView `yaml:"view"`
+	// Treatment of writes while this node has no lease, for example because the origin does
+	// not answer: `refuse` answers with an error that clients retry; `pass` forwards them to
+	// the origin, and other nodes may serve the old values until their TTL.
+	IsolatedWrites string `yaml:"isolated_writes" default:"refuse" enum:"refuse|pass"`
+
+	host string // the host's name, if node is left out
+}
+
+// ClusterTLS is the mutual authentication and encryption of connections between nodes.
+type ClusterTLS struct {
+	// PEM file with this node's certificate, for both directions, followed by its chain.
+	Cert string `yaml:"cert" required:"nodes check the certificates of each other"`
+	// PEM file with the certificate's private key.
+	Key string `yaml:"key" required:"it proves that the certificate is ours"`
+	// PEM file with the authorities for the certificates of nodes. Every certificate of
+	// these authorities is accepted as that of a node, so use an authority of your own.
+	CA string `yaml:"ca" required:"nodes of any other authority are refused"`
+}
+
+// ClusterView is the item that lists the members of the cluster. It is changed by
+// conditional writes, so the members need no majority to decide on a change.
+type ClusterView struct {
+	// DynamoDB table of the item. It is created if it is missing, with the partition key
+	// `cluster` of type text. Several clusters may share it.
+	Table string `yaml:"table" default:"kasoku-cluster"`
+	// Name of the service of type dynamodb whose origin has the table. Left out: the only
+	// service of that type.
+	Service string `yaml:"service"`
+}
+
+// NodeName returns the name of this node: the configured one, else the host's.
+func (c *Cluster) NodeName() string { return cmp.Or(c.Node, c.host) }
+
+// Advertised returns the host and port at which other nodes reach this one. The port is 0 if
+// it is chosen only at the start.
+func (c *Cluster) Advertised() string {
+	return cmp.Or(c.Advertise, NodeAddress(c.Listen)).withPort(c.port())
+}
+
+// Joins returns the addresses of join with their ports.
+func (c *Cluster) Joins() []string {
+	list := make([]string, len(c.Join))
+	for i, a := range c.Join {
+		list[i] = a.withPort(c.port())
+	}
+	return list
+}
+
+// port returns the port of listen.
+func (c *Cluster) port() string {
+	_, port, err := net.SplitHostPort(string(c.Listen))
+	if err != nil {
+		return ""
+	}
+	return port
+}
+
+// ViewService returns the service whose origin holds the view of the cluster. It is nil
+// without a cluster.
+func (c *Config) ViewService() *Service {
+	if c.Cluster == nil {
+		return nil
+	}
+	if c.Cluster.View.Service != "" {
+		return c.Service(c.Cluster.View.Service)
+	}
+	i := slices.IndexFunc(c.Services, func(s Service) bool { return s.DynamoDB != nil })
+	if i < 0 {
+		return nil
+	}
+	return &c.Services[i]
+}
+
+// NodeAddress is an address of a node for other nodes to connect to: host:port, or a host
+// alone if the port is implied.
+type NodeAddress string
+
+func (a *NodeAddress) set(text string) error {
+	if err := reachable(text, "10.0.0.5:7400, node-a.example or [2001:db8::5]:7400", "other nodes"); err != nil {
+		return err
+	}
+	*a = NodeAddress(text)
+	return nil
+}
+
+func (a NodeAddress) String() string { return string(a) }
+
+func (a NodeAddress) split() (host, port string, ok bool) { return Advertised(a).split() }
+
+// loopback reports whether only this machine has the address.
+func (a NodeAddress) loopback() bool {
+	host, _, _ := a.split()
+	return Address(net.JoinHostPort(host, "0")).Loopback()
+}
+
+// withPort returns the address with a port: its own, else the given one.
+func (a NodeAddress) withPort(port string) string {
+	host, own, _ := a.split()
+	return net.JoinHostPort(host, cmp.Or(own, port))
+}
