@@ -29,6 +29,7 @@ func (k *checker) check() {
 	c := k.config
 	k.admin(&c.Admin)
 	k.accessLog(&c.AccessLog)
+	k.cluster()
 	for i := range c.Services {
 		k.service(&c.Services[i])
 	}
@@ -352,6 +353,9 @@ func (k *checker) listeners() {
 		addr Address
 	}
 	list := []listener{{"admin.listen", k.config.Admin.Listen}}
+	if c := k.config.Cluster; c != nil {
+		list = append(list, listener{"cluster.listen", c.Listen})
+	}
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
 		list = append(list, listener{join("services", s.Name) + ".listen", s.Listen})

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -23,6 +24,11 @@ func (k *checker) dax(path string, s *Service) {
 		k.failf(at, "clients of DAX show no certificate, so none could connect; give dax a tls of its own without client_ca")
 	}
 	k.advertise(path+".advertise", d)
+	if _, given := k.places[path+".zone"]; given && k.config.Cluster != nil && k.config.Cluster.Zone != "" && d.Zone != k.config.Cluster.Zone {
+		k.failf(path+".zone", "%q is not the zone of this node, %q in cluster.zone; leave one of them out", d.Zone, k.config.Cluster.Zone)
+	} else if !given && k.config.Cluster != nil {
+		d.Zone = cmp.Or(k.config.Cluster.Zone, d.Zone)
+	}
 	if !zoneName.MatchString(d.Zone) {
 		k.failf(path+".zone", "%q is no zone: up to 64 letters, digits, -, _ and .", d.Zone)
 	}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	clusterName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+	nodeName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	tableName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+)
+
+func (k *checker) cluster() {
+	c := k.config.Cluster
+	if c == nil {
+		return
+	}
+	if _, given := k.places["cluster.name"]; given && !clusterName.MatchString(c.Name) {
+		k.failf("cluster.name", "%q is no name for a cluster: up to 40 of lower-case letters, digits and -", c.Name)
+	}
+	k.nodeName(c)
+	k.clusterListen(c)
+	k.clusterTLS(c)
+	if c.Zone != "" && !zoneName.MatchString(c.Zone) {
+		k.failf("cluster.zone", "%q is no zone: up to 64 letters, digits, -, _ and .", c.Zone)
+	}
+	k.clusterView(&c.View)
+	for i := range k.config.Services {
+		s := &k.config.Services[i]
+		if s.DynamoDB != nil && s.DynamoDB.Origin.Embedded() != "" {
+			k.failf(join("services", s.Name)+".origin", "an embedded store is inside one process, so the nodes of a cluster can't share it; "+
+				"run it as a Kasoku of its own, without a cluster, and write the URL of that")
+		}
+	}
+}
+
+func (k *checker) nodeName(c *Cluster) {
+	if _, given := k.places["cluster.node"]; given {
+		if !nodeName.MatchString(c.Node) {
+			k.failf("cluster.node", "%q is no name for a node: up to 64 letters, digits, ., _ and -", c.Node)
+		}
+		return
+	}
+	host, err := os.Hostname()
+	switch {
+	case err != nil:
+		k.failf("cluster", `lacks "node": the host's name can't be read: %v`, err)
+	case !nodeName.MatchString(host):
+		k.failf("cluster", `lacks "node": the host's name, %q, is no name for a node: up to 64 letters, digits, ., _ and -`, host)
+	default:
+		c.host = host
+	}
+}
+
+func (k *checker) clusterListen(c *Cluster) {
+	host, port, err := net.SplitHostPort(string(c.Listen))
+	_, advertised := k.places["cluster.advertise"]
+	switch {
+	case strings.HasPrefix(string(c.Listen), "unix:"):
+		k.failf("cluster.listen", "%s is a Unix socket, and nodes connect by TCP", c.Listen)
+		return
+	case err != nil:
+		return // already reported
+	case advertised && c.Advertise == "":
+		return // already reported
+	case anyHost(host) && !advertised:
+		k.failf("cluster", `lacks "advertise": listen is every address, %s, and the other nodes need one that they can reach`, c.Listen)
+		return
+	}
+	for i, a := range c.Join {
+		if _, own, ok := a.split(); ok && own == "" && port == "0" {
+			k.failf(fmt.Sprintf("cluster.join[%d]", i), "%s needs a port after a colon: that of listen is chosen only at the start", a)
+		}
+	}
+	far := slices.IndexFunc(c.Join, func(a NodeAddress) bool { return a != "" && !a.loopback() })
+	if far < 0 || !NodeAddress(c.Advertised()).loopback() {
+		return
+	}
+	at := "cluster"
+	if _, given := k.places["cluster.listen"]; given {
+		at = "cluster.listen"
+	}
+	if advertised {
+		at = "cluster.advertise"
+	}
+	k.failf(at, "the nodes to join, for example %s, are not on this machine and can't connect to %s; write an address that they can reach", c.Join[far], c.Advertised())
+}
+
+// clusterTLS checks the files, and reports the first address that needs them.
+func (k *checker) clusterTLS(c *Cluster) {
+	if t := c.TLS; t != nil {
+		if t.Cert != "" && t.Key != "" { // else already reported
+			k.clientTLS("cluster.tls", "", t.Cert, t.Key)
+		}
+		k.authorities("cluster.tls.ca", t.CA)
+		return
+	}
+	const need = "%s is not on loopback, so tls with cert, key and ca is needed: nodes prove to each other that they belong to the cluster"
+	if c.Listen != "" && !c.Listen.Loopback() {
+		k.failf("cluster.listen", need, c.Listen)
+		return
+	}
+	if c.Advertise != "" && !c.Advertise.loopback() {
+		k.failf("cluster.advertise", need, c.Advertise)
+		return
+	}
+	for i, a := range c.Join {
+		if a != "" && !a.loopback() {
+			k.failf(fmt.Sprintf("cluster.join[%d]", i), need, a)
+			return
+		}
+	}
+}
+
+func (k *checker) clusterView(v *ClusterView) {
+	if !tableName.MatchString(v.Table) {
+		k.failf("cluster.view.table", "%q is no name for a table: 3 to 255 letters, digits, _ . and -", v.Table)
+	}
+	var names []string
+	for i := range k.config.Services {
+		if s := &k.config.Services[i]; s.DynamoDB != nil {
+			names = append(names, s.Name)
+		}
+	}
+	at := "cluster.view.service"
+	_, given := k.places[at]
+	switch {
+	case len(names) == 0:
+		k.failf("cluster", "a cluster needs a service of type dynamodb, whose origin holds the list of members")
+	case given && !slices.Contains(names, v.Service):
+		k.failf(at, "there is no service %q of type dynamodb%s; there are: %s", v.Service, meant(v.Service, names), strings.Join(names, ", "))
+	case !given && len(names) > 1:
+		k.failf("cluster", `lacks "view.service": the list of members is at the origin of one service of type dynamodb; there are: %s`, strings.Join(names, ", "))
+	}
+}
