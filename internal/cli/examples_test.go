@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,8 +31,12 @@ func TestExamplesRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := load(file, &Environment{Lookup: os.LookupEnv}); err != nil {
+			cfg, err := load(file, &Environment{Lookup: os.LookupEnv})
+			if err != nil {
 				t.Fatal(err)
+			}
+			if cfg.Cluster != nil {
+				return // TestClusterExample
 			}
 			text = portOf.ReplaceAll(text, []byte("$1:0"))
 			if !strings.Contains(string(text), "admin:") {
@@ -39,6 +44,42 @@ func TestExamplesRun(t *testing.T) {
 			}
 			runOnce(t, text)
 		})
+	}
+}
+
+// TestClusterExample reads the example of a cluster as each of its nodes, which differ in their
+// names and addresses only.
+func TestClusterExample(t *testing.T) {
+	const file = "../../examples/cluster.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^# +NODE=(\w+) N=(\d) kasoku serve `).FindAllStringSubmatch(string(text), -1)
+	if len(commands) != 3 {
+		t.Fatalf("got %d commands, want 3", len(commands))
+	}
+	var joins []string
+	var addresses []string
+	for _, m := range commands {
+		t.Setenv("NODE", m[1])
+		t.Setenv("N", m[2])
+		cfg, err := load(file, &Environment{Lookup: os.LookupEnv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cfg.Cluster.NodeName(); got != m[1] {
+			t.Errorf("the node is %s, want %s", got, m[1])
+		}
+		joins = cfg.Cluster.Joins()
+		addresses = append(addresses, cfg.Cluster.Advertised())
+		services := cfg.Services[0].Listen
+		if want := "127.0.0.1:800" + m[2]; string(services) != want || string(cfg.Admin.Listen) != "127.0.0.1:909"+m[2] {
+			t.Errorf("node %s listens on %s and %s", m[1], services, cfg.Admin.Listen)
+		}
+	}
+	if !slices.Equal(joins, addresses) {
+		t.Errorf("nodes join %q, and their addresses are %q", joins, addresses)
 	}
 }
 
