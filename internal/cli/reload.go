@@ -81,6 +81,9 @@ func (n *Node) apply(cfg *config.Config) error {
 
 // prepare prepares new settings of running services last, because they take effect at once.
 func (c *change) prepare() error {
+	if err := c.cluster(); err != nil {
+		return err
+	}
 	if err := c.accessLog(); err != nil {
 		return err
 	}

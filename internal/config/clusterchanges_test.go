@@ -1,0 +1,46 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestClusterChanges(t *testing.T) {
+	dir := directory(t)
+	parse := func(text string) *Config {
+		t.Helper()
+		c, err := Parse(filepath.Join(dir, "k.yaml"), []byte(text), environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const usual = "cluster: {name: a}\n" + clustered
+	for name, c := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"none":              {usual, usual, nil},
+		"no cluster":        {clustered, clustered, nil},
+		"another setting":   {usual, "cache: {memory: 2MiB}\n" + strings.Replace(usual, "8000", "8009", 1), nil},
+		"added":             {clustered, usual, []string{"cluster"}},
+		"removed":           {usual, clustered, []string{"cluster"}},
+		"default given":     {usual, "cluster: {name: a, lease: 1.5s, view: {table: kasoku-cluster, service: orders}}\n" + clustered, nil},
+		"several":           {usual, "cluster: {name: b, node: n, listen: \"127.0.0.1:1\", lease: 1s, isolated_writes: pass, join: [localhost]}\n" + clustered, []string{"cluster.name", "cluster.node", "cluster.listen", "cluster.join", "cluster.lease", "cluster.isolated_writes"}},
+		"advertise, zone":   {usual, "cluster: {name: a, advertise: localhost, zone: z}\n" + clustered, []string{"cluster.advertise", "cluster.zone"}},
+		"table":             {usual, "cluster: {name: a, view: {table: other}}\n" + clustered, []string{"cluster.view"}},
+		"TLS added":         {usual, "cluster: {name: a, tls: {cert: cert.pem, key: key.pem, ca: cert.pem}}\n" + clustered, []string{"cluster.tls"}},
+		"TLS, another path": {"cluster: {name: a, tls: {cert: cert.pem, key: key.pem, ca: cert.pem}}\n" + clustered, "cluster: {name: a, tls: {cert: ./cert.pem, key: " + dir + "/key.pem, ca: cert.pem}}\n" + clustered, nil},
+		"another origin":    {usual, strings.Replace(usual, "8001", "8009", 1), []string{"cluster.view.service"}},
+		"another region":    {usual, strings.Replace(usual, "local,", "eu-west-1,", 1), []string{"cluster.view.service"}},
+		"another service":   {"cluster: {name: a, view: {service: orders}}\n" + clustered + second, "cluster: {name: a, view: {service: users}}\n" + clustered + second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ClusterChanges(parse(c.before), parse(c.after)); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
