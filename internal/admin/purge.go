@@ -58,6 +58,12 @@ func (r PurgeRequest) MarshalJSON() ([]byte, error) {
 type PurgeResult struct {
 	Dropped string `json:"dropped"` // "everything of table orders"
 	Tags    int    `json:"tags"`    // generations moved
+	// Nodes are the members of the cluster that have dropped the selection, in order of
+	// their names. It is empty without a cluster.
+	Nodes []string `json:"nodes,omitempty"`
+	// Away are nodes that left the cluster lately, or were taken out because they did not
+	// answer. Each drops all entries before it serves again.
+	Away []string `json:"away,omitempty"`
 }
 
 func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +85,11 @@ func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, "purge", err)
 		return
 	}
-	s.log.Info("purged", "service", req.Service, "dropped", result.Dropped, "by", r.RemoteAddr)
+	log := s.log
+	if len(result.Nodes) > 0 {
+		log = log.With("nodes", result.Nodes, "away", result.Away)
+	}
+	log.Info("purged", "service", req.Service, "dropped", result.Dropped, "by", r.RemoteAddr)
 	answer(w, http.StatusOK, result)
 }
 

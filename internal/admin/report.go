@@ -18,6 +18,7 @@ type ReportJSON struct {
 	Started   time.Time          `json:"started"`
 	Uptime    float64            `json:"uptime_seconds"`
 	Draining  bool               `json:"draining"`
+	Cluster   *ClusterStatus     `json:"cluster,omitempty"` // nil if this process is in none
 	Services  []ServiceJSON      `json:"services"`
 	AccessLog telemetry.LogStats `json:"access_log"`
 	Config    ConfigStatus       `json:"config"`
@@ -44,6 +45,9 @@ func (o *Overview) JSON() ReportJSON {
 	j := ReportJSON{
 		Version: o.Version, Started: o.Started, Uptime: o.Now.Sub(o.Started).Seconds(), Draining: o.Draining,
 		Services: []ServiceJSON{}, AccessLog: o.AccessLog, Config: o.Config,
+	}
+	if o.Cluster != nil {
+		j.Cluster = status(o.Cluster)
 	}
 	for _, m := range o.Services {
 		s := ServiceJSON{
@@ -93,6 +97,10 @@ func (o *Overview) Text() []byte {
 		fmt.Fprintf(&b, "\n  waits for a restart: %s", p)
 	}
 	accessLog(&b, &o.AccessLog)
+	if j.Cluster != nil {
+		b.WriteByte('\n')
+		j.Cluster.WriteTable(&b, o.Now)
+	}
 	table(&b, "SERVICE\tTYPE\tLISTEN\tTLS\tCONNS\tHIT%\tSTATE", j.Services, func(s *ServiceJSON) string {
 		row := join(s.Name, s.Type, s.Listen, yes(s.TLS), strconv.Itoa(s.Connections), percent(s.HitRatio), state(s))
 		if d := s.DAX; d != nil {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type Overview struct {
 	Now       time.Time
 	Draining  bool // shutting down; requests in flight are completed
 	Services  []Mounted
+	Cluster   Cluster // nil if this process is in none
 	AccessLog telemetry.LogStats
 	Config    ConfigStatus
 }
@@ -55,16 +57,18 @@ func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprint(w, `kasoku
 
-GET  /metrics           for Prometheus
-GET  /healthz           200 while the process lives
-GET  /readyz            200 while requests can be answered
-GET  /api/v1/report     one page about everything; ?format=json
-GET  /api/v1/services   the services
-GET  /api/v1/config     the configuration that runs, and the last reload
-POST /api/v1/explain    how a request would be answered
-POST /api/v1/purge      drop entries from the cache
-POST /api/v1/drain      let an origin have no new requests, or have them again
-GET  /api/v1/ring       which memcached server has a key; ?service=NAME&key=KEY
+GET  /metrics               for Prometheus
+GET  /healthz               200 while the process lives
+GET  /readyz                200 while requests can be answered
+GET  /api/v1/report         one page about everything; ?format=json
+GET  /api/v1/services       the services
+GET  /api/v1/config         the configuration that runs, and the last reload
+POST /api/v1/explain        how a request would be answered
+POST /api/v1/purge          drop entries from the cache
+POST /api/v1/drain          let an origin have no new requests, or have them again
+GET  /api/v1/ring           which memcached server has a key; ?service=NAME&key=KEY
+GET  /api/v1/cluster        the members of the cluster
+POST /api/v1/cluster/evict  take a node out of the cluster
 `)
 }
 
@@ -73,8 +77,8 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ready answers 200 if every listener is up, the process is not stopping, and at least one
-// service is ready. The outage of one origin does not make a node unready: other services
+// ready answers 200 if every listener is up, the process is not stopping, at least one
+// service is ready, and in a cluster this node serves. The outage of one origin does not make a node unready: other services
 // and everything cached are still served.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	o := s.overview()
@@ -88,6 +92,14 @@ func readiness(o *Overview) (lines []string, status int) {
 	status = http.StatusOK
 	if o.Draining {
 		return []string{"not ready: stopping"}, http.StatusServiceUnavailable
+	}
+	if o.Cluster != nil {
+		st := o.Cluster.Status()
+		trouble := st.State.trouble()
+		if trouble != "" {
+			status = http.StatusServiceUnavailable
+		}
+		lines = append(lines, fmt.Sprintf("node %s of cluster %s: %s", st.Node, st.Name, cmp.Or(trouble, string(st.State))))
 	}
 	able := 0
 	for _, m := range o.Services {
@@ -154,6 +166,9 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.failed(w, "explain", err)
 		return
+	}
+	if c := s.overview().Cluster; c != nil {
+		e.Steps = append([]Step{status(c).step()}, e.Steps...)
 	}
 	answer(w, http.StatusOK, e)
 }

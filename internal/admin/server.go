@@ -119,6 +119,8 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
 		{"POST", "/api/v1/drain", http.HandlerFunc(s.drain)},
 		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
+		{"GET", "/api/v1/cluster", http.HandlerFunc(s.cluster)},
+		{"POST", "/api/v1/cluster/evict", http.HandlerFunc(s.evict)},
 	} {
 		mux.Handle(route.method+" "+route.path, route.handler)
 		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {

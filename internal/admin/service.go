@@ -1,6 +1,7 @@
 // Package admin is the administrative interface of a running Kasoku: metrics, health, a
-// report for bug reports, explanations and purges. It uses net/http on its own listener and
-// depends on services only through the interface [Service].
+// report for bug reports, explanations, purges, and the members of the cluster. It uses
+// net/http on its own listener and depends on services and on the cluster only through the
+// interfaces [Service] and [Cluster].
 //
 // Every client that can send requests to it can drop the cache and see the names of tables.
 // So it listens on loopback or requires a token, and it refuses requests from web pages that

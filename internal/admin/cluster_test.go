@@ -1,0 +1,164 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeCluster is a cluster whose status is set by the test.
+type fakeCluster struct {
+	status  ClusterStatus
+	evicted []string
+	fail    error
+}
+
+func (f *fakeCluster) Status() ClusterStatus { return f.status }
+
+func (f *fakeCluster) Evict(_ context.Context, node string) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	f.evicted = append(f.evicted, node)
+	return nil
+}
+
+func exampleCluster() *fakeCluster {
+	start := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	return &fakeCluster{status: ClusterStatus{
+		Name: "shop", Node: "a", Instance: "00000000000000a1", Epoch: 7, Rev: 12, State: NodeServing, LeaseMS: 1234,
+		Members: []ClusterMember{
+			{Node: "a", Address: "10.0.0.1:7400", Zone: "eu-west-1a", State: NodeServing, Self: true, Instance: "00000000000000a1", Joined: start},
+			{Node: "b", Address: "10.0.0.2:7400", Zone: "eu-west-1b", State: NodeSuspended, Instance: "00000000000000b1", AckMS: 0.417, SilentMS: 812, Joined: start.Add(time.Minute)},
+			{Node: "c", Address: "10.0.0.3:7400", State: NodeJoining, Instance: "00000000000000c1"},
+		},
+		Away: []AwayNode{{Node: "d", Since: start.Add(time.Hour), Reason: "stopped"}},
+	}}
+}
+
+func TestClusterRoutes(t *testing.T) {
+	o, orders := example()
+	base := start(t, o, "")
+	f := func(method, path, body string, status int, want string) string {
+		t.Helper()
+		got, text := send(t, method, base+path, body, nil)
+		if got != status || !strings.Contains(text, want) {
+			t.Fatalf("%s %s: %d %s; want %d with %s", method, path, got, text, status, want)
+		}
+		return text
+	}
+	const explain = `{"service":"orders","headers":{"X-Amz-Target":"T"},"body":{}}`
+	const none = "this Kasoku is in no cluster: its configuration has no section cluster"
+	f("GET", "/api/v1/cluster", "", 404, none)
+	f("POST", "/api/v1/cluster/evict", `{"node":"b"}`, 404, none)
+	if text := f("POST", "/api/v1/explain", explain, 200, `"what": "body"`); strings.Contains(text, `"node"`) {
+		t.Errorf("the explanation names a node without a cluster: %s", text)
+	}
+	if text := f("GET", "/api/v1/report?format=json", "", 200, ""); strings.Contains(text, `"cluster"`) {
+		t.Errorf("the report has a cluster: %s", text)
+	}
+	if text := f("POST", "/api/v1/purge", `{"service":"orders","table":"t"}`, 200, ""); strings.Contains(text, "nodes") {
+		t.Errorf("the purge was on nodes: %s", text)
+	}
+
+	c := exampleCluster()
+	o.Cluster = c
+	text := f("GET", "/api/v1/cluster", "", 200, `"lease_ms": 1234`)
+	var got ClusterStatus
+	if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, c.status) {
+		t.Errorf("got %v, %v\nwant %v", got, err, c.status)
+	}
+	f("POST", "/api/v1/cluster", "{}", 405, "takes GET")
+	f("GET", "/api/v1/cluster/evict", "", 405, "takes POST")
+	f("POST", "/api/v1/cluster/evict", `{"node":"b"}`, 200, `"evicted": "b"`)
+	f("POST", "/api/v1/cluster/evict", `{"node":""}`, 400, "give the name of a node")
+	f("POST", "/api/v1/cluster/evict", `{}`, 400, "give the name of a node")
+	f("POST", "/api/v1/cluster/evict", `{"name":"b"}`, 400, "unknown field")
+	c.fail = fmt.Errorf("%w: there is no other member x", ErrInput)
+	f("POST", "/api/v1/cluster/evict", `{"node":"x"}`, 400, "no other member x")
+	c.fail = errors.New("the origin does not answer")
+	f("POST", "/api/v1/cluster/evict", `{"node":"b"}`, 500, "does not answer")
+	if want := []string{"b"}; !slices.Equal(c.evicted, want) {
+		t.Errorf("evicted %q, want %q", c.evicted, want)
+	}
+
+	f("GET", "/api/v1/report?format=json", "", 200, `"instance": "00000000000000a1"`)
+	orders.nodes = []string{"a", "b"}
+	f("POST", "/api/v1/purge", `{"service":"orders","table":"t"}`, 200, `"nodes": [`)
+
+	var e Explanation
+	if err := json.Unmarshal([]byte(f("POST", "/api/v1/explain", explain, 200, "")), &e); err != nil {
+		t.Fatal(err)
+	}
+	if want := (Step{"node", "a", "serving in cluster shop"}); len(e.Steps) != 2 || e.Steps[0] != want || e.Steps[1].What != "body" {
+		t.Errorf("the steps are %v; want %v first", e.Steps, want)
+	}
+	c.status.State = NodeIsolated
+	f("POST", "/api/v1/explain", explain, 200, "isolated in cluster shop; without a lease reads are forwarded")
+
+	c.status.Members, c.status.Away = nil, nil
+	f("GET", "/api/v1/cluster", "", 200, `"members": [],`)
+	f("GET", "/api/v1/cluster", "", 200, `"away": []`)
+}
+
+func TestClusterReadiness(t *testing.T) {
+	for state, want := range map[NodeState]string{
+		NodeServing:   "ready\nnode a of cluster shop: serving\n",
+		NodeSuspended: "ready\nnode a of cluster shop: suspended\n",
+		NodeJoining:   "not ready\nnode a of cluster shop: joining the cluster\n",
+		NodeIsolated:  "not ready\nnode a of cluster shop: isolated: it has no proof that it is a member\n",
+		NodeLeaving:   "not ready\nnode a of cluster shop: leaving the cluster\n",
+		"":            "not ready\nnode a of cluster shop: in the unknown state \"\"\n",
+	} {
+		o, _ := example()
+		c := exampleCluster()
+		c.status.State = state
+		o.Cluster = c
+		want += "orders: ready\nusers: the origin's breaker is open"
+		status := 200
+		if strings.HasPrefix(want, "not") {
+			status = 503
+		}
+		lines, got := readiness(o)
+		if text := strings.Join(lines, "\n"); got != status || text != want {
+			t.Errorf("%s: got %d\n%s\nwant %d\n%s", state, got, text, status, want)
+		}
+	}
+}
+
+func TestClusterReport(t *testing.T) {
+	for name, change := range map[string]func(*ClusterStatus){
+		"report_cluster.txt": func(*ClusterStatus) {},
+		"report_isolated.txt": func(st *ClusterStatus) {
+			st.State, st.LeaseMS, st.Away = NodeIsolated, 0, nil
+			st.Members[1].AckMS, st.Members[1].SilentMS = 12.6, 65_000
+		},
+	} {
+		file := "testdata/" + name
+		o, _ := example()
+		o.Services = nil
+		c := exampleCluster()
+		change(&c.status)
+		o.Cluster = c
+		got := string(o.Text())
+		if *rewrite {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s: got the page\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
