@@ -1,11 +1,20 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/config"
 )
 
@@ -75,5 +84,98 @@ func TestReloadOfCluster(t *testing.T) {
 	}
 	if got := r.ServiceAddr("orders"); got != before {
 		t.Errorf("the refused file has moved the listener to %s", got)
+	}
+}
+
+// fakeCluster is a cluster of the node a with one other member, b.
+type fakeCluster struct{ evicted []string }
+
+func (f *fakeCluster) Status() admin.ClusterStatus {
+	return admin.ClusterStatus{
+		Name: "shop", Node: "a", Instance: "a1", Epoch: 3, Rev: 5, State: admin.NodeServing, LeaseMS: 900,
+		Members: []admin.ClusterMember{
+			{Node: "a", Address: "10.0.0.1:7400", State: admin.NodeServing, Self: true, Instance: "a1", Joined: time.Unix(0, 0)},
+			{Node: "b", Address: "10.0.0.2:7400", Zone: "z", State: admin.NodeJoining, Instance: "b1", AckMS: 1.5, SilentMS: 20, Joined: time.Unix(60, 0)},
+		},
+		Away: []admin.AwayNode{{Node: "c", Since: time.Now(), Reason: "did not answer"}},
+	}
+}
+
+func (f *fakeCluster) Evict(_ context.Context, node string) error {
+	if node != "b" {
+		return fmt.Errorf("%w: there is no other member %s", admin.ErrInput, node)
+	}
+	f.evicted = append(f.evicted, node)
+	return nil
+}
+
+// TestClusterCommand runs the command with a node in a cluster, and with one that is alone.
+func TestClusterCommand(t *testing.T) {
+	r := run(t, head+`  orders: {type: dynamodb, listen: "127.0.0.1:0", origin: "http://127.0.0.1:1", region: local, auth: {mode: none}}`+"\n")
+	f := func(wantCode int, want string, args ...string) {
+		t.Helper()
+		code, out, errs := command(t, append(args, "--admin", "http://"+r.AdminAddr().String()))
+		if code != wantCode || !strings.Contains(out+errs, want) {
+			t.Errorf("%q: %d %q %q; want %d and %q", args, code, out, errs, wantCode, want)
+		}
+	}
+	f(codeInput, "with status 404: this Kasoku is in no cluster", "cluster")
+	f(codeInput, "with status 404: this Kasoku is in no cluster", "cluster", "evict", "b")
+
+	fake := &fakeCluster{}
+	r.mu.Lock()
+	r.cluster = fake
+	r.mu.Unlock()
+	const table = `cluster shop, node a: serving, epoch 3, revision 5
+NODE      ADDRESS        ZONE  STATE    LEASE  ACK     SILENT  JOINED
+a (this)  10.0.0.1:7400  -     serving  900ms  -       -       1970-01-01 00:00:00
+b         10.0.0.2:7400  z     joining  -      1.50ms  20ms    1970-01-01 00:01:00
+
+AWAY  FOR  REASON
+c     0s   did not answer
+`
+	f(codeOK, table, "cluster")
+	f(codeOK, table, "cluster", "members")
+	f(codeOK, `"state":"serving","lease_ms":900,"members":[{"node":"a",`, "cluster", "--json")
+	f(codeOK, "b is no longer a member\n", "cluster", "evict", "b")
+	f(codeOK, `{"evicted":"b"}`, "cluster", "evict", "b", "--json")
+	f(codeInput, "with status 400: bad request: there is no other member x", "cluster", "evict", "x")
+	f(codeUsage, "give the name of a node", "cluster", "evict", "")
+	f(codeUsage, "give the name of a node", "cluster", "evict")
+	f(codeUsage, "unexpected argument brew", "cluster", "brew")
+	if want := []string{"b", "b"}; !slices.Equal(fake.evicted, want) {
+		t.Errorf("evicted %q, want %q", fake.evicted, want)
+	}
+
+	f(codeOK, "GetItem t: miss\n  node       a  serving in cluster shop\n  operation  GetItem\n", "explain", "GetItem", "t", "id=1")
+	if page := r.page("/readyz"); !strings.Contains(page, "node a of cluster shop: serving\n") {
+		t.Errorf("/readyz is %s", page)
+	}
+}
+
+// TestPurgePrintsNodes answers a purge as a node of a cluster would.
+func TestPurgePrintsNodes(t *testing.T) {
+	for _, c := range []struct {
+		result admin.PurgeResult
+		want   string
+	}{
+		{admin.PurgeResult{Dropped: "everything"}, "orders: dropped everything\n"},
+		{admin.PurgeResult{Dropped: "everything", Nodes: []string{"a", "b"}}, "orders: dropped everything, on a, b\n"},
+		{admin.PurgeResult{Dropped: "everything", Nodes: []string{"a"}, Away: []string{"b", "c"}},
+			"orders: dropped everything, on a\norders: not on b, c: a node that is away drops its whole cache before it serves again\n"},
+	} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			json.NewEncoder(w).Encode(c.result)
+		}))
+		code, out, errs := command(t, []string{"purge", "--admin", api.URL, "--service", "orders"})
+		if code != codeOK || out != c.want {
+			t.Errorf("%d %q %q; want %q", code, out, errs, c.want)
+		}
+		_, out, _ = command(t, []string{"purge", "--admin", api.URL, "--service", "orders", "--json"})
+		var got admin.PurgeResult
+		if err := json.Unmarshal([]byte(out), &got); err != nil || !reflect.DeepEqual(got, c.result) {
+			t.Errorf("got %s, want %v", out, c.result)
+		}
+		api.Close()
 	}
 }

@@ -53,6 +53,9 @@ func levels(app *kong.Application) (list []level) {
 			}
 		}
 		flags := slices.Clone(n.Flags)
+		if n.DefaultCmd != nil {
+			flags = append(flags, n.DefaultCmd.Flags...)
+		}
 		if !slices.Contains(flags, app.HelpFlag) {
 			flags = append(flags, app.HelpFlag)
 		}

@@ -53,6 +53,7 @@ type Node struct {
 	mounts   []*mount // the slice is replaced as a whole
 	status   admin.ConfigStatus
 	draining bool
+	cluster  admin.Cluster // nil if this node is in none
 }
 
 // mount is a running service. Reloads change its fields with Node.changing held and, if
@@ -132,7 +133,7 @@ func (n *Node) overview() admin.Overview {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	o.Draining = n.draining
+	o.Draining, o.Cluster = n.draining, n.cluster
 	for _, m := range n.mounts {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,

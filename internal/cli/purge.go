@@ -70,7 +70,14 @@ func (c *purgeCommand) Run(env *Environment) error {
 	if c.JSON {
 		return json.NewEncoder(env.Stdout).Encode(result)
 	}
-	fmt.Fprintf(env.Stdout, "%s: dropped %s\n", c.Service, result.Dropped)
+	fmt.Fprintf(env.Stdout, "%s: dropped %s", c.Service, result.Dropped)
+	if len(result.Nodes) > 0 {
+		fmt.Fprintf(env.Stdout, ", on %s", strings.Join(result.Nodes, ", "))
+	}
+	fmt.Fprintln(env.Stdout)
+	if len(result.Away) > 0 {
+		fmt.Fprintf(env.Stdout, "%s: not on %s: a node that is away drops its whole cache before it serves again\n", c.Service, strings.Join(result.Away, ", "))
+	}
 	return nil
 }
 
