@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,7 +18,9 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
 	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
 const someCluster = `admin: {listen: 127.0.0.1:0}
@@ -84,6 +89,141 @@ func TestReloadOfCluster(t *testing.T) {
 	}
 	if got := r.ServiceAddr("orders"); got != before {
 		t.Errorf("the refused file has moved the listener to %s", got)
+	}
+}
+
+func TestClusterMember(t *testing.T) {
+	const service = `type: dynamodb, listen: "127.0.0.1:0", origin: "http://127.0.0.1:1", region: local, auth: {mode: none, insecure: true}`
+	for name, c := range map[string]struct {
+		cluster, dax string
+		bound        net.Addr
+		want         []string
+	}{
+		"listen":              {`listen: "127.0.0.1:7400"`, `"10.0.0.9:8111"`, nil, []string{"10.0.0.9:8111"}},
+		"chosen port":         {`listen: "127.0.0.1:7400"`, `"127.0.0.1:0"`, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}, []string{"127.0.0.1:4711"}},
+		"every address":       {`listen: "127.0.0.1:7400", advertise: localhost`, `":8111"`, nil, []string{"localhost:8111"}},
+		"every address, open": {`listen: "127.0.0.1:7400"`, `":8111"`, &net.TCPAddr{IP: net.IPv6zero, Port: 8111}, []string{"127.0.0.1:8111"}},
+		"advertise":           {`listen: "127.0.0.1:7400"`, `{listen: ":8111", advertise: [10.0.0.9, "[fd00::1]:80"]}`, nil, []string{"10.0.0.9:8111", "[fd00::1]:80"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := parsed(t, "cluster: {name: shop, node: a, zone: z, "+c.cluster+"}\nservices:\n  orders: {"+service+", dax: "+c.dax+"}\n"+
+				"  site: {type: http, listen: \"127.0.0.1:0\", origins: [\"http://127.0.0.1:3000\"]}\n")
+			got, err := clusterMember(t.Context(), cfg, func(service string) net.Addr {
+				if service != "orders" {
+					t.Errorf("asked for the address of %s", service)
+				}
+				return c.bound
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := protocol.Member{
+				Node: "a", Address: "127.0.0.1:7400", Zone: "z", DAX: map[string][]string{"orders": c.want},
+				Services: map[string]string{"orders": serviceDigest(&cfg.Services[0]), "site": serviceDigest(&cfg.Services[1])},
+			}
+			if name == "every address" {
+				want.Address = "localhost:7400"
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestServiceDigest changes a service: its digest depends on the type and on the origins only.
+func TestServiceDigest(t *testing.T) {
+	digest := func(service string) string {
+		t.Helper()
+		cfg := parsed(t, "services:\n  s: {listen: \"127.0.0.1:0\", "+service+"}\n")
+		return serviceDigest(&cfg.Services[0])
+	}
+	const orders = `type: dynamodb, origin: "http://127.0.0.1:1", region: local, auth: {mode: none}`
+	if digest(orders) != digest(orders+", item_ttl: 1m, limits: {connections: 7}") {
+		t.Error("settings of one node change the digest")
+	}
+	seen := map[string]string{}
+	for _, service := range []string{
+		orders,
+		strings.Replace(orders, "1:1", "1:2", 1),
+		strings.Replace(orders, "local", "eu-west-1", 1),
+		`type: http, origins: ["http://127.0.0.1:1"]`,
+		`type: http, origins: ["http://127.0.0.1:1", "http://127.0.0.1:2"]`,
+		`type: couchdb, nodes: ["http://127.0.0.1:1"]`,
+		`type: memcached, servers: ["127.0.0.1:1"], locations: [{path: /, key: k}]`,
+	} {
+		d := digest(service)
+		if other, taken := seen[d]; taken || len(d) != 16 {
+			t.Errorf("%s has the digest %q, as %s", service, d, other)
+		}
+		seen[d] = service
+	}
+}
+
+func TestClusterTLS(t *testing.T) {
+	dir := t.TempDir()
+	for serial, name := range map[int64]string{1: "own", 2: "other"} {
+		cert, key := certs.SelfSigned(t, serial)
+		for file, content := range map[string][]byte{name + ".pem": cert, name + ".key": key} {
+			if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	node := func(cert, ca string) *tls.Config {
+		t.Helper()
+		_, services, _ := strings.Cut(someCluster, "services:")
+		text := fmt.Sprintf("cluster: {name: shop, tls: {cert: %s.pem, key: %[1]s.key, ca: %s.pem}}\nservices:", cert, ca) + services
+		cfg, err := config.Parse(filepath.Join(dir, "k.yaml"), []byte(text), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secure, err := clusterTLS(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secure
+	}
+	without := node("own", "own")
+	without.Certificates = nil
+	for name, c := range map[string]struct {
+		client *tls.Config
+		want   string // part of an error of either side
+	}{
+		"member":                        {node("own", "own"), ""},
+		"no certificate":                {without, "client didn't provide a certificate"},
+		"certificate of another":        {node("other", "own"), "unknown authority"},
+		"client with another authority": {node("own", "other"), "unknown authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := tls.Listen("tcp", "127.0.0.1:0", node("own", "own"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			accepted := make(chan error, 1)
+			go func() {
+				conn, err := ln.Accept()
+				if err == nil {
+					err = conn.(*tls.Conn).HandshakeContext(t.Context())
+					conn.Close()
+				}
+				accepted <- err
+			}()
+			client := c.client.Clone()
+			client.ServerName = "localhost"
+			conn, err := tls.Dial("tcp", ln.Addr().String(), client)
+			if err == nil {
+				defer conn.Close()
+			}
+			both := fmt.Sprint(err, <-accepted)
+			if c.want == "" && both != "<nil> <nil>" || !strings.Contains(both, c.want) {
+				t.Errorf("got %s, want %q", both, c.want)
+			}
+		})
+	}
+	if secure, err := clusterTLS(parsed(t, someCluster)); secure != nil || err != nil {
+		t.Errorf("without TLS: got %v, %v", secure, err)
 	}
 }
 

@@ -33,9 +33,6 @@ func (n *couchService) reconfigure(_ *config.Config, s *config.Service) error {
 func (n *couchService) handler(*config.Service) edge.Handler        { return n.Service }
 func (n *couchService) inForce(*config.Service) edge.Handler        { return n.Service }
 func (n *couchService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, n.proxied) }
-func (n *couchService) origins(s *config.Service) string {
-	return strings.Join(nodeURLs(s.CouchDB), " ")
-}
 
 func (n *couchService) pending(_ *config.Config, s *config.Service, path string) []string {
 	return pendingProxy(path, n.proxied, s.CouchDB.ProxyProtocol)

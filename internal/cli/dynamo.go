@@ -93,8 +93,6 @@ func (d *dynamoService) inForce(s *config.Service) edge.Handler {
 
 func (d *dynamoService) listener(_ *config.Service, ec *edge.Config) { ec.RateLimited = d.RateLimited }
 
-func (d *dynamoService) origins(s *config.Service) string { return string(s.DynamoDB.Origin) }
-
 func (d *dynamoService) pending(c *config.Config, s *config.Service, path string) []string {
 	if s.DynamoDB.Origin.Embedded() != "" && d.node.stores.differs(storeConfig(c, s.DynamoDB)) {
 		return []string{path + ".origin"}

@@ -40,14 +40,6 @@ func (w *httpService) inForce(*config.Service) edge.Handler { return w.Service }
 
 func (w *httpService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, w.proxied) }
 
-func (w *httpService) origins(s *config.Service) string {
-	var urls []string
-	for _, o := range s.HTTP.Origins {
-		urls = append(urls, o.URL.String())
-	}
-	return strings.Join(urls, " ")
-}
-
 func (w *httpService) pending(_ *config.Config, s *config.Service, path string) []string {
 	return pendingProxy(path, w.proxied, s.HTTP.ProxyProtocol)
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/admin"
@@ -70,14 +69,6 @@ func (v *memcachedService) listener(_ *config.Service, ec *edge.Config) { setStr
 func (v *memcachedService) inForce(s *config.Service) edge.Handler {
 	v.setRing(s)
 	return v.Service
-}
-
-func (v *memcachedService) origins(s *config.Service) string {
-	var addresses []string
-	for i := range s.Memcached.Servers {
-		addresses = append(addresses, s.Memcached.Servers[i].Address.String())
-	}
-	return strings.Join(addresses, " ")
 }
 
 func (v *memcachedService) pending(_ *config.Config, s *config.Service, path string) []string {

@@ -279,7 +279,7 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 		server.SetLog(n.accessLogs.current())
 		go n.serve(s.Name, server, accepting)
 		n.log.Info("serving", "service", s.Name, "type", s.Type, "listen", server.Addr().String(),
-			"tls", m.certs != nil, "origin", m.service.origins(s))
+			"tls", m.certs != nil, "origin", strings.Join(originNames(s), " "))
 	})
 	return nil
 }

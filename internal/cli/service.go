@@ -27,12 +27,29 @@ type service interface {
 	inForce(s *config.Service) edge.Handler
 	// listener sets the listener options that are specific to this type of service.
 	listener(s *config.Service, ec *edge.Config)
-	// origins returns the names of the service's origins for the log.
-	origins(s *config.Service) string
 	// pending lists the keys of s, prefixed with path, whose new values need a restart.
 	pending(c *config.Config, s *config.Service, path string) []string
 	// Close releases all resources.
 	Close()
+}
+
+// originNames returns the addresses of the service's origins.
+func originNames(s *config.Service) (names []string) {
+	switch {
+	case s.DynamoDB != nil:
+		return []string{s.DynamoDB.Origin.String()}
+	case s.CouchDB != nil:
+		return nodeURLs(s.CouchDB)
+	case s.HTTP != nil:
+		for _, o := range s.HTTP.Origins {
+			names = append(names, o.URL.String())
+		}
+	case s.Memcached != nil:
+		for i := range s.Memcached.Servers {
+			names = append(names, s.Memcached.Servers[i].Address.String())
+		}
+	}
+	return names
 }
 
 // newService makes the service that s configures.
