@@ -116,12 +116,13 @@ func newLab(t *testing.T) *lab { return &lab{t, newNetwork(), &memory{}} }
 // member is a node of a lab with its cache.
 type member struct {
 	*Node
+	name    string
 	cache   *cache.Cache
 	space   *cache.Space
 	applied chan string
 }
 
-func (l *lab) start(name string, change ...func(*Config)) *member {
+func (l *lab) start(name string, change ...func(*Config, *protocol.Member)) *member {
 	l.t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -131,17 +132,18 @@ func (l *lab) start(name string, change ...func(*Config)) *member {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	m := &member{cache: c, space: space, applied: make(chan string, 10)}
+	m := &member{name: name, cache: c, space: space, applied: make(chan string, 10)}
+	self := protocol.Member{Node: name, Address: name + ":7400"}
 	cfg := Config{
-		Self: protocol.Member{Node: name, Address: name + ":7400"}, Fresh: true, Cache: c, Store: l.store,
+		Cache: c, Store: l.store,
 		Transport: &end{net: l.net, node: name}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Registry: telemetry.NewRegistry(), Apply: func(p []byte) { m.applied <- string(p) },
 	}
 	for _, f := range change {
-		f(&cfg)
+		f(&cfg, &self)
 	}
 	m.Node = New(cfg)
-	m.Start()
+	m.Start(self, true)
 	l.t.Cleanup(func() {
 		m.Close()
 		c.Close()
@@ -171,7 +173,7 @@ func (l *lab) serving(m *member) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	l.t.Fatalf("%s does not serve: %v", m.cfg.Self.Node, m.Ready())
+	l.t.Fatalf("%s does not serve: %v", m.name, m.Ready())
 }
 
 var item = cache.TagOf([]byte("item"))
@@ -181,7 +183,7 @@ func (m *member) put(t *testing.T, value string) {
 	t.Helper()
 	st := m.cache.Note(item)
 	if _, stored := m.space.Store(st, []byte("key"), &cache.Filling{Payload: []byte(value), TTL: time.Hour}); !stored {
-		t.Errorf("%s does not store %q", m.cfg.Self.Node, value)
+		t.Errorf("%s does not store %q", m.name, value)
 	}
 }
 

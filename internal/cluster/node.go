@@ -34,17 +34,13 @@ type Transport interface {
 
 // Config describes a node.
 type Config struct {
-	// Self has the node's name, addresses and services.
-	Self protocol.Member
 	// Delays are those of the protocol; the ones that are 0 have defaults.
 	Delays protocol.Config
 	// PassIsolated lets writes through that other members can't be informed of.
 	PassIsolated bool
-	// Fresh is set if this process has created the table of the view.
-	Fresh     bool
-	Cache     *cache.Cache
-	Store     Store
-	Transport Transport
+	Cache        *cache.Cache
+	Store        Store
+	Transport    Transport
 	// Apply carries out a payload that another member has given to Node.Carry.
 	Apply    func(payload []byte)
 	Log      *slog.Logger
@@ -67,7 +63,8 @@ type Node struct {
 	rounds  map[uint64]*round // own writes that wait or are in flight, by number
 	opening *round            // its number is being assigned
 	holds   map[holdKey]*cache.Hold
-	state   string        // as last logged
+	state   string // as last logged
+	started bool
 	left    chan struct{} // closed when the protocol has ended
 	hasLeft bool
 
@@ -91,15 +88,22 @@ func New(cfg Config) *Node {
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.out.transport = cfg.Transport
-	n.machine = protocol.New(cfg.Delays, cfg.Self, cfg.Fresh, n)
+	n.machine = protocol.New(cfg.Delays, n)
 	n.observe(cfg.Registry)
 	n.cache.SetLease(0)
 	n.cache.SetCoordinator(n)
 	return n
 }
 
-// Start begins to join the cluster.
-func (n *Node) Start() { go n.loop() }
+// Start begins to join the cluster. self has the node's name, addresses and services. fresh
+// is set if this process has created the table of the view.
+func (n *Node) Start(self protocol.Member, fresh bool) {
+	n.mu.Lock()
+	n.started = true
+	n.machine.Start(self, fresh)
+	n.mu.Unlock()
+	go n.loop()
+}
 
 // now returns the time on the cache's clock, which is the protocol's.
 func (n *Node) now() protocol.Time { return protocol.Time(n.cache.Now()) }
@@ -148,7 +152,7 @@ func (n *Node) receive(frame []byte) {
 
 // Leave ends the membership, and waits for that. No writes may be in flight.
 func (n *Node) Leave(ctx context.Context) error {
-	n.do(n.machine.Leave)
+	n.do(func(now protocol.Time) { n.machine.Leave(now) })
 	select {
 	case <-n.left:
 		return nil
@@ -161,6 +165,11 @@ func (n *Node) Leave(ctx context.Context) error {
 // only frees its resources.
 func (n *Node) Close() {
 	n.stop()
-	<-n.ended
+	n.mu.Lock()
+	started := n.started
+	n.mu.Unlock()
+	if started {
+		<-n.ended
+	}
 	n.cache.SetLease(0)
 }

@@ -25,10 +25,10 @@ func TestWrite(t *testing.T) {
 		}
 		for _, m := range nodes {
 			if v := m.get(); v != "" {
-				t.Errorf("%s serves %q during the write", m.cfg.Self.Node, v)
+				t.Errorf("%s serves %q during the write", m.name, v)
 			}
 			if m.cache.Note(item).Settled {
-				t.Errorf("%s stores fills during the write", m.cfg.Self.Node)
+				t.Errorf("%s stores fills during the write", m.name)
 			}
 		}
 		if !w.Sendable() {
@@ -80,13 +80,13 @@ func TestUnknown(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, m := range nodes {
 			if m.cache.Note(item).Settled {
-				t.Errorf("%s has no quarantine", m.cfg.Self.Node)
+				t.Errorf("%s has no quarantine", m.name)
 			}
 		}
 		time.Sleep(31 * time.Second)
 		for _, m := range nodes {
 			if !m.cache.Note(item).Settled {
-				t.Errorf("%s has a quarantine without end", m.cfg.Self.Node)
+				t.Errorf("%s has a quarantine without end", m.name)
 			}
 		}
 	})
@@ -183,7 +183,7 @@ func TestPassIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		l.store.fail(errors.New("unavailable"))
-		m := l.start("a", func(c *Config) { c.PassIsolated = true })
+		m := l.start("a", func(c *Config, _ *protocol.Member) { c.PassIsolated = true })
 		time.Sleep(5 * time.Second)
 		w, err := m.cache.Begin(t.Context(), []cache.Tag{item}, nil)
 		if err != nil {
@@ -228,10 +228,10 @@ func TestCarry(t *testing.T) {
 			select {
 			case p := <-m.applied:
 				if p != "purge" {
-					t.Errorf("%s carries out %q", m.cfg.Self.Node, p)
+					t.Errorf("%s carries out %q", m.name, p)
 				}
 			default:
-				t.Errorf("%s has not carried it out", m.cfg.Self.Node)
+				t.Errorf("%s has not carried it out", m.name)
 			}
 		}
 		if len(nodes[0].applied) > 0 {
@@ -270,8 +270,8 @@ func TestLeave(t *testing.T) {
 func TestDisagreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		with := func(digest string) func(*Config) {
-			return func(c *Config) { c.Self.Services = map[string]string{"orders": digest} }
+		with := func(digest string) func(*Config, *protocol.Member) {
+			return func(_ *Config, self *protocol.Member) { self.Services = map[string]string{"orders": digest} }
 		}
 		l.serving(l.start("a", with("1")))
 		b := l.start("b", with("2"))

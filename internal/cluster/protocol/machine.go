@@ -204,16 +204,18 @@ type Stats struct {
 	Quarantine uint64 // writes that ended as unknown, or whose coordinator was taken out
 }
 
-// New returns a machine that is out of the view. It joins at the next Tick. self has the
-// node's name and addresses; its Instance is set by each attempt to join. fresh reports
-// whether this node has created the table of the view, so that nothing can be in flight from
-// an earlier cluster.
-func New(cfg Config, self Member, fresh bool, host Host) *Machine {
+// New returns a machine that is out of the view and refuses writes.
+func New(cfg Config, host Host) *Machine {
 	return &Machine{
-		cfg: cfg.WithDefaults(), host: host, self: self, join: joining{fresh: fresh},
+		cfg: cfg.WithDefaults(), host: host,
 		peers: map[Instance]*peer{}, writes: map[uint64]*write{}, held: map[heldKey]*held{},
 	}
 }
+
+// Start makes the machine join at the next Tick. self has the node's name and addresses; its
+// Instance is set by each attempt to join. fresh reports whether this node has created the
+// table of the view, so that nothing can be in flight from an earlier cluster.
+func (m *Machine) Start(self Member, fresh bool) { m.self, m.join.fresh = self, fresh }
 
 // Mode returns the state of the membership.
 func (m *Machine) Mode() Mode { return m.mode }

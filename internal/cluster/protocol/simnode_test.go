@@ -69,7 +69,8 @@ func (n *simNode) start() {
 	n.lease, n.cold, n.settle = 0, 0, 0
 	n.tags, n.entries = [simTags]simTag{}, [simTags]simEntry{}
 	n.holds, n.ops = map[heldKey]map[int]bool{}, map[uint64]*simWrite{}
-	n.machine = New(w.cfg, Member{Node: n.name}, false, n)
+	n.machine = New(w.cfg, n)
+	n.machine.Start(Member{Node: n.name}, false)
 	n.tick()
 	w.after(w.about(w.chaos.ops), n, n.operate)
 	w.logf("%s starts", n.name)
