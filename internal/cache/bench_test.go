@@ -90,7 +90,7 @@ func BenchmarkWrite(b *testing.B) {
 		Filling: Filling{Payload: make([]byte, 300), TTL: time.Hour}}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if c.Begin(item, table).Commit(ch) != 1 {
+		if commit(begin(c, item, table), ch) != 1 {
 			b.Fatal("not stored")
 		}
 	}

@@ -48,7 +48,7 @@ func TestAllocationBudgets(t *testing.T) {
 	// The entry and its bytes. A replacement reuses the node.
 	wantAllocs(t, "store", 2, func() { s.Store(st, key, &f) })
 	// The Write and its marks.
-	wantAllocs(t, "write", 2, func() { c.Begin(x, nil).Commit(Change{}) })
+	wantAllocs(t, "write", 2, func() { commit(begin(c, x, nil), Change{}) })
 }
 
 // heap returns the bytes of live objects.

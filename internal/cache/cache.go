@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -53,10 +54,12 @@ type Cache struct {
 	shared      *store
 	memoryMu    sync.Mutex // guards the division of the shared memory
 	closed      bool       // guarded by memoryMu
+	capped      []*store   // of spaces with a cap; guarded by memoryMu
 	spaces      atomic.Uint32
 	seed        maphash.Seed
 	stats       counters
 	budget      *inflight.Budget
+	membership
 }
 
 // New returns an empty cache.
@@ -84,6 +87,8 @@ func New(cfg Config) (*Cache, error) {
 		return nil, err
 	}
 	c.budget.Follow(c.makeRoom)
+	c.lease.Store(math.MaxInt64)
+	c.strongUntil.Store(c.settle) // writes before the start are unknown
 	return c, nil
 }
 

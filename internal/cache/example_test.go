@@ -33,9 +33,14 @@ func Example() {
 	_, found, _ := s.Lookup(key, c.Now())
 	fmt.Println("fresh:", found == cache.Fresh)
 
-	w := c.Begin(tags, nil)
+	w, err := c.Begin(context.Background(), tags, nil)
+	if err != nil {
+		panic(err) // only with a coordinator: the write must not be sent
+	}
 	// Here the write is sent to the origin.
-	w.Commit(cache.Change{Cause: cache.ByWrite, Tags: tags})
+	if _, err := w.Commit(context.Background(), cache.Change{Cause: cache.ByWrite, Tags: tags}); err != nil {
+		panic(err)
+	}
 	_, found, _ = s.Lookup(key, c.Now())
 	fmt.Println("invalidated:", found == cache.Invalidated)
 	// Output:

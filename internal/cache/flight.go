@@ -68,7 +68,7 @@ func (fs *flights) init() {
 //
 // A caller never receives an answer that was read before a write that had ended when Fill
 // was called. It joins a running fill only if no write has touched the tags since that fill
-// began. If a write was in flight when the fill began, the caller waits for the next fill.
+// began and this node has a lease. If a write was in flight when the fill began, the caller waits for the next fill.
 // If a write has happened since, a new fill replaces the running one.
 func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
 	f, how := s.join(key, tags, fill, false)
@@ -108,9 +108,9 @@ func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flig
 	shard := &s.flights[s.hash(key)%flightShards]
 	shard.Lock()
 	defer shard.Unlock()
-	f := shard.byKey[string(key)]
+	f, now := shard.byKey[string(key)], s.cache.Now()
 	if f == nil && !refresh {
-		if e, found := s.find(key, s.cache.Now()); found == Fresh {
+		if e, found := s.find(key, now); found == Fresh {
 			s.cache.stats.coalesced.Add(1)
 			return nil, joinResult{entry: e}
 		}
@@ -118,7 +118,7 @@ func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flig
 	switch {
 	case f != nil && refresh:
 		return f, joinResult{joined: true}
-	case f == nil || f.stamp.Settled && !s.cache.Current(&f.stamp):
+	case f == nil || f.stamp.Settled && !(s.cache.Serves(now) && s.cache.Current(&f.stamp)):
 		f = newFlight(shard, key, tags, fill)
 		s.launch(f)
 		return f, joinResult{}

@@ -244,9 +244,9 @@ func TestOvertakenFillIsServedNotStored(t *testing.T) {
 			})
 		})
 	}
-	f("a write", func(c *Cache) { c.Begin(tags("item x"), nil).Commit(Change{}) })
-	f("a write in flight", func(c *Cache) { c.Begin(tags("item x"), nil) })
-	f("a write with an unknown outcome", func(c *Cache) { c.Begin(tags("item x"), nil).Unknown() })
+	f("a write", func(c *Cache) { commit(begin(c, tags("item x"), nil), Change{}) })
+	f("a write in flight", func(c *Cache) { begin(c, tags("item x"), nil) })
+	f("a write with an unknown outcome", func(c *Cache) { begin(c, tags("item x"), nil).Unknown() })
 	f("a purge", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("item x")}) })
 }
 
@@ -260,7 +260,7 @@ func TestReaderAfterWriteStartsAnotherFill(t *testing.T) {
 		o := newOrigin()
 		r1 := read(background, s, "x", o.fill, "item x")
 		first := o.next(t)
-		c.Begin(tags("item x"), nil).Commit(Change{})
+		commit(begin(c, tags("item x"), nil), Change{})
 		r2 := read(background, s, "x", o.fill, "item x")
 		second := o.next(t)
 		if !second.stamp.Strong {
@@ -305,7 +305,7 @@ func TestOvertakenFillEndsLast(t *testing.T) {
 func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
-		w := c.Begin(tags("item x"), nil)
+		w := begin(c, tags("item x"), nil)
 		r1 := read(background, s, "x", o.fill, "item x")
 		first := o.next(t)
 		if first.stamp.Settled || !first.stamp.Strong {
@@ -321,7 +321,7 @@ func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 		}
 		r2.wantWaiting(t)
 		r4 := read(background, s, "x", o.fill, "item x")
-		w.Commit(Change{})
+		commit(w, Change{})
 		r5 := read(background, s, "x", o.fill, "item x") // the second fill began during the write: r5 does not join it either
 		second.answer <- "2"
 		r2.want(t, "2", false, false)
@@ -346,12 +346,12 @@ func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 // A queued fill starts when the one before it has failed, and when it panicked.
 func TestQueuedFillFollowsFailedOne(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		w := c.Begin(tags("item x"), nil)
+		w := begin(c, tags("item x"), nil)
 		o := newOrigin()
 		r1 := read(background, s, "x", o.fill, "item x")
 		first := o.next(t)
 		r2 := read(background, s, "x", o.fill, "item x")
-		w.Commit(Change{})
+		commit(w, Change{})
 		close(first.answer)
 		r1.wait(t)
 		if !errors.Is(r1.err, ErrFillPanicked) {
@@ -384,7 +384,7 @@ func TestRefresh(t *testing.T) {
 func TestRefreshBesideFillInFlightDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
-		c.Begin(tags("item x"), nil)
+		begin(c, tags("item x"), nil)
 		r := read(background, s, "x", o.fill, "item x")
 		call := o.next(t)
 		s.Refresh([]byte("x"), tags("item x"), o.fill)
@@ -404,7 +404,7 @@ func TestRefreshOvertaken(t *testing.T) {
 		o := newOrigin()
 		s.Refresh([]byte("x"), tags("item x"), o.fill)
 		call := o.next(t)
-		c.Begin(tags("item x"), nil).Commit(put(s, "x", "3", "item x"))
+		commit(begin(c, tags("item x"), nil), put(s, "x", "3", "item x"))
 		call.answer <- "2"
 		wantNoFlights(t, s)
 		wantFound(t, s, "x", Fresh, "3")
@@ -454,7 +454,7 @@ func TestFillKeepsItsOwnKeyAndTags(t *testing.T) {
 func TestTooManyTags(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
-		c.Begin(tags("a"), nil) // the second caller would queue
+		begin(c, tags("a"), nil) // the second caller would queue
 		r := read(background, s, "x", o.fill, "a")
 		call := o.next(t)
 		panicked := func() (p bool) {

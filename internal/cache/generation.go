@@ -29,13 +29,13 @@ func generationAt(now int64) uint64 {
 func ahead(gen, present uint64) bool { return gen > present|(1<<sequenceBits-1) }
 
 // bump moves the generation forward by one or to floor, the larger of them, and returns the
-// new value.
-func (s *slot) bump(floor uint64) (next uint64) {
+// old and the new value.
+func (s *slot) bump(floor uint64) (old, next uint64) {
 	for {
-		old := s.gen.Load()
+		old = s.gen.Load()
 		next = max(old+1, floor)
 		if s.gen.CompareAndSwap(old, next) {
-			return next
+			return old, next
 		}
 	}
 }
@@ -46,24 +46,23 @@ type Stamp struct {
 	gens  [MaxTags]uint64
 	slots [MaxTags]uint32
 	n     uint8
-	// Settled is false if a write of one of the tags is in flight or in quarantine. The
-	// answer of such a fill is not stored or shared.
+	// Settled is false if a write of one of the tags is in flight or in quarantine, or if
+	// this node has no lease. The answer of such a fill is not stored or shared.
 	Settled bool
 	// Strong requests a strongly consistent read: a write of one of the tags is in flight or
-	// ended less than Config.Settle ago, so a replica may be behind. If the origin can't
-	// answer strongly, the answer must not be stored.
+	// ended less than Config.Settle ago, so a replica may be behind, or such a write may have
+	// been missed. If the origin can't answer strongly, the answer must not be stored.
 	Strong bool
+	era    uint32
 }
 
 // Note records the generations of tags, at most MaxTags, before the origin is queried.
 func (c *Cache) Note(tags ...Tag) Stamp {
+	era := c.era.Load() // before the rest: what is recorded while Empty runs belongs to the old era
 	now := c.Now()
-	st := Stamp{n: uint8(len(tags)), Settled: true}
+	st := Stamp{n: uint8(len(tags)), Settled: c.stores(now), era: era}
+	st.Strong = !st.Settled || now < c.strongUntil.Load()
 	present, lately := generationAt(now), generationAt(max(0, now-c.settle))
-	if now < c.settle {
-		// Writes before the start are unknown.
-		st.Strong = true
-	}
 	for i, t := range tags {
 		index := c.index(t)
 		s := &c.slots[index]
@@ -80,11 +79,15 @@ func (c *Cache) Note(tags ...Tag) Stamp {
 	return st
 }
 
+// Unfenced returns a settled stamp without tags, for a value that has fences of its own. It
+// is only outdated by Empty.
+func (c *Cache) Unfenced() Stamp { return Stamp{Settled: true, era: c.era.Load()} }
+
 // Age returns the time since the latest move of one of the stamp's tags, rounded down to
-// milliseconds. If none was moved it returns the age of the cache, because writes before its
-// start are unknown.
+// milliseconds. If none was moved it returns the time since the cache was created or
+// emptied, because earlier writes are unknown.
 func (c *Cache) Age(st *Stamp) time.Duration {
-	var latest uint64
+	latest := generationAt(c.emptied.Load())
 	for _, gen := range st.gens[:st.n] {
 		latest = max(latest, gen)
 	}
@@ -97,7 +100,7 @@ func (c *Cache) Age(st *Stamp) time.Duration {
 // value: everything stored or read before becomes unreachable, and the answer itself may be
 // stored unless another write happens.
 func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
-	if st.n != 1 || !st.Settled {
+	if st.n != 1 || !st.Settled || st.era != c.era.Load() {
 		return st, false
 	}
 	gen := max(st.gens[0]+1, generationAt(c.Now()))
@@ -110,8 +113,11 @@ func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
 	return st, true
 }
 
-// Current reports whether none of the stamp's generations has moved.
-func (c *Cache) Current(st *Stamp) bool { return c.unmoved(&st.slots, &st.gens, st.n) }
+// Current reports whether none of the stamp's generations has moved, and the cache was not
+// emptied.
+func (c *Cache) Current(st *Stamp) bool {
+	return st.era == c.era.Load() && c.unmoved(&st.slots, &st.gens, st.n)
+}
 
 // unmoved reports whether the first n slots still have these generations.
 func (c *Cache) unmoved(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) bool {

@@ -22,14 +22,14 @@ func TestNote(t *testing.T) {
 			})
 		})
 	}
-	write := func(c *Cache) { c.Begin(tags("item x"), nil).Commit(Change{}) }
+	write := func(c *Cache) { commit(begin(c, tags("item x"), nil), Change{}) }
 	f("quiet", func(c *Cache) {}, true, false)
-	f("another tag written", func(c *Cache) { c.Begin(tags("item y"), nil) }, true, false)
-	f("only watched", func(c *Cache) { c.Begin(nil, tags("item x")) }, true, false)
-	f("write in flight", func(c *Cache) { c.Begin(tags("item x"), nil) }, false, true)
+	f("another tag written", func(c *Cache) { begin(c, tags("item y"), nil) }, true, false)
+	f("only watched", func(c *Cache) { begin(c, nil, tags("item x")) }, true, false)
+	f("write in flight", func(c *Cache) { begin(c, tags("item x"), nil) }, false, true)
 	// The origin may have applied it by now, and a replica not.
 	f("write in flight for longer than settle", func(c *Cache) {
-		c.Begin(tags("item x"), nil)
+		begin(c, tags("item x"), nil)
 		pass(2 * time.Duration(c.settle))
 	}, false, true)
 	f("written", write, true, true)
@@ -43,15 +43,15 @@ func TestNote(t *testing.T) {
 	}, true, true)
 	// Settle counts from the write's end: the origin may have applied it then.
 	f("begun long ago, ended lately", func(c *Cache) {
-		w := c.Begin(tags("item x"), nil)
+		w := begin(c, tags("item x"), nil)
 		pass(2 * time.Duration(c.settle))
-		w.Commit(Change{})
+		commit(w, Change{})
 		pass(time.Duration(c.settle) - time.Millisecond)
 	}, true, true)
 	f("one of two writes has ended", func(c *Cache) {
-		w := c.Begin(tags("item x"), nil)
-		c.Begin(tags("item x"), nil)
-		w.Commit(Change{})
+		w := begin(c, tags("item x"), nil)
+		begin(c, tags("item x"), nil)
+		commit(w, Change{})
 	}, false, true)
 	f("purged", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("table")}) }, true, true)
 }
@@ -69,16 +69,16 @@ func TestAge(t *testing.T) {
 		f("nothing was moved since the start", time.Duration(c.Now()))
 		pass(time.Second)
 		f("a second later", time.Duration(c.Now()))
-		w := c.Begin(tags("item x"), nil)
+		w := begin(c, tags("item x"), nil)
 		pass(time.Second)
-		w.Commit(Change{})
+		commit(w, Change{})
 		f("just written", 0)
 		pass(3 * time.Second)
 		f("written three seconds ago", 3*time.Second)
 		c.Apply(Change{Tags: tags("table")})
 		pass(time.Second)
 		f("the latest of two", time.Second)
-		c.Begin(tags("item x"), nil).Unknown()
+		begin(c, tags("item x"), nil).Unknown()
 		f("in quarantine", 0)
 	})
 }
@@ -134,7 +134,7 @@ func TestBumpGrows(t *testing.T) {
 	last := s.gen.Load()
 	f := func(floor, want uint64) {
 		t.Helper()
-		got := s.bump(floor)
+		_, got := s.bump(floor)
 		if got != want || got <= last || got != s.gen.Load() {
 			t.Fatalf("bump(%#x) = %#x after %#x; want %#x", floor, got, last, want)
 		}
@@ -210,9 +210,9 @@ func TestOneGeneration(t *testing.T) {
 		c, s := open(t, Config{Generations: 1})
 		keep(t, s, "x", "1", "item x", "table")
 		wantFound(t, s, "x", Fresh, "1")
-		w := c.Begin(tags("item y"), tags("table"))
+		w := begin(c, tags("item y"), tags("table"))
 		wantFound(t, s, "x", Invalidated, "")
-		if n := w.Commit(put(s, "y", "2", "item y", "table")); n != 1 {
+		if n := commit(w, put(s, "y", "2", "item y", "table")); n != 1 {
 			t.Fatalf("%d puts stored; want 1", n)
 		}
 		wantFound(t, s, "y", Fresh, "2")
@@ -226,7 +226,7 @@ func TestBroadTagsShareNoCounterWithOthers(t *testing.T) {
 	f := value("1")
 	s.Store(c.Note(table), []byte("x"), &f)
 	for i := range 1000 {
-		c.Begin([]Tag{TagOf(fmt.Append(nil, i))}, nil).Commit(Change{})
+		commit(begin(c, []Tag{TagOf(fmt.Append(nil, i))}, nil), Change{})
 	}
 	wantFound(t, s, "x", Fresh, "1")
 	c.Apply(Change{Tags: []Tag{other, TagOf([]byte("table"))}})

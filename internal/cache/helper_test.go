@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -43,4 +44,22 @@ func tags(names ...string) []Tag {
 		out[i] = TagOf([]byte(n))
 	}
 	return out
+}
+
+// begin begins a write that is not refused.
+func begin(c *Cache, tags, watch []Tag) *Write {
+	w, err := c.Begin(context.Background(), tags, watch)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}
+
+// commit ends a write that all other members have fenced.
+func commit(w *Write, ch Change) (stored int) {
+	stored, err := w.Commit(context.Background(), ch)
+	if err != nil {
+		panic(err)
+	}
+	return stored
 }

@@ -3,8 +3,11 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -18,6 +21,10 @@ import (
 type model struct {
 	now     time.Duration
 	settle  time.Duration
+	lease   time.Duration // its end
+	strong  time.Duration // fills are strong until then
+	cold    time.Duration // nothing is stored until then
+	emptied int           // the event at which the cache was emptied
 	tags    map[string]*modelTag
 	entries map[string]modelEntry
 	events  int // so far, to order them
@@ -42,9 +49,10 @@ type modelEntry struct {
 	fresh, stale time.Duration
 }
 
-// modelWrite is a write in flight, with the write that it models.
+// modelWrite is a write in flight, with the write or the hold that it models.
 type modelWrite struct {
 	real       *Write
+	held       *Hold
 	tags       []string
 	watch      []string
 	begun      int
@@ -75,8 +83,12 @@ func (m *model) movedSince(event int, names []string) bool {
 	})
 }
 
+// stores reports whether answers of fills and writes that begin now may be stored.
+func (m *model) stores() bool { return m.now < m.lease && m.now >= m.cold }
+
 func (m *model) note(names []string) (settled, strong bool) {
-	settled, strong = true, m.now < m.settle
+	settled = m.stores()
+	strong = !settled || m.now < m.settle || m.now < m.strong
 	for _, name := range names {
 		t := m.tags[name]
 		if len(t.open) > 0 || t.quarantine >= m.now && t.quarantine > 0 {
@@ -103,6 +115,8 @@ func (m *model) store(key, value string, names []string, read int, ttl, stale ti
 func (m *model) lookup(key string) (string, Found) {
 	e, ok := m.entries[key]
 	switch {
+	case m.now >= m.lease:
+		return "", Unleased
 	case !ok:
 		return "", Absent
 	case m.movedSince(e.read, e.tags):
@@ -121,9 +135,15 @@ func (m *model) begin(w *modelWrite) {
 	w.begun = m.events
 	for _, name := range slices.Concat(w.tags, w.watch) {
 		t := m.tags[name]
-		w.overlapped[name] = len(t.open) > 0 || t.quarantine >= m.now && t.quarantine > 0
+		w.overlapped[name] = len(t.open) > 0 || t.quarantine >= m.now && t.quarantine > 0 || !m.stores()
 	}
-	for _, name := range w.tags {
+	m.open(w, w.tags)
+	w.begun = m.events
+}
+
+// open adds w to the writes in flight of tags.
+func (m *model) open(w *modelWrite, names []string) {
+	for _, name := range names {
 		t := m.tags[name]
 		for _, other := range t.open {
 			other.overlapped[name] = true
@@ -131,14 +151,13 @@ func (m *model) begin(w *modelWrite) {
 		t.open = append(t.open, w)
 		m.move(name, 0)
 	}
-	w.begun = m.events
 }
 
 // end returns the tags of the write that allow a put.
 func (m *model) end(w *modelWrite, more []string, quarantine time.Duration) (alone map[string]bool) {
 	alone = make(map[string]bool)
 	for _, name := range slices.Concat(w.tags, w.watch) {
-		alone[name] = !w.overlapped[name] && !m.movedSince(w.begun, []string{name})
+		alone[name] = !w.overlapped[name] && !m.movedSince(w.begun, []string{name}) && m.emptied < w.begun
 	}
 	for _, name := range more {
 		if !slices.Contains(w.tags, name) {
@@ -161,7 +180,9 @@ type machine struct {
 	s      *Space
 	fills  []*modelFill
 	writes []*modelWrite
+	holds  []*modelWrite
 	seen   []*Entry // entries returned by look-ups
+	alone  *alone   // the coordinator; nil without one
 	serial int
 }
 
@@ -178,6 +199,29 @@ func (m *machine) fresh() (value string, ttl, stale time.Duration) {
 	m.serial++
 	return fmt.Sprint(m.serial), 20 * time.Second, 5 * time.Second
 }
+
+// alone is the coordinator of the only member of a cluster.
+type alone struct{ refuse bool }
+
+var errAlone = errors.New("the coordinator refuses")
+
+func (a *alone) Begin(context.Context, []Tag) (Round, error) {
+	if a.refuse {
+		return nil, errAlone
+	}
+	return a, nil
+}
+
+func (a *alone) Extend(context.Context, []Tag) error {
+	if a.refuse {
+		return errAlone
+	}
+	return nil
+}
+
+func (*alone) Sendable() bool { return true }
+func (*alone) Commit()        {}
+func (*alone) Unknown([]Tag)  {}
 
 // take removes one of list, or skips the action if there is none.
 func take[T any](t *rapid.T, list *[]T) T {
@@ -212,7 +256,7 @@ func (m *machine) Store(t *rapid.T) {
 	f := take(t, &m.fills)
 	v, ttl, stale := m.fresh()
 	_, stored := m.s.Store(f.stamp, []byte(f.key), &Filling{Payload: []byte(v), TTL: ttl, Stale: stale})
-	want := f.settled && !m.movedSince(f.read, f.tags)
+	want := f.settled && !m.movedSince(f.read, f.tags) && m.emptied <= f.read
 	if stored != want {
 		t.Fatalf("stored %v; want %v", stored, want)
 	}
@@ -228,21 +272,118 @@ func (m *machine) Begin(t *rapid.T) {
 			w.watch = append(w.watch, name)
 		}
 	}
-	w.real = m.c.Begin(tags(w.tags...), tags(w.watch...))
 	m.begin(w)
+	if m.refuses(t) {
+		if _, err := m.c.Begin(context.Background(), tags(w.tags...), tags(w.watch...)); !errors.Is(err, errAlone) {
+			t.Fatalf("refused by the coordinator: got error %v", err)
+		}
+		m.end(w, nil, 0)
+		return
+	}
+	w.real = begin(m.c, tags(w.tags...), tags(w.watch...))
 	m.writes = append(m.writes, w)
+}
+
+// refuses makes the coordinator refuse the next call, or not, and reports it.
+func (m *machine) refuses(t *rapid.T) bool {
+	if m.alone == nil {
+		return false
+	}
+	m.alone.refuse = rapid.IntRange(0, 3).Draw(t, "refuse") == 0
+	return m.alone.refuse
+}
+
+// Hold begins a write of another member.
+func (m *machine) Hold(t *rapid.T) {
+	w := &modelWrite{tags: someTags(t, "tags", 1), overlapped: make(map[string]bool)}
+	w.held = m.c.Hold(tags(w.tags...))
+	m.open(w, w.tags)
+	m.holds = append(m.holds, w)
+}
+
+// ExtendHold adds tags to a write of another member.
+func (m *machine) ExtendHold(t *rapid.T) {
+	w := take(t, &m.holds)
+	m.holds = append(m.holds, w)
+	more := someTags(t, "more", 0)
+	w.held.Extend(tags(more...))
+	more = slices.DeleteFunc(more, func(name string) bool { return slices.Contains(w.tags, name) })
+	m.open(w, more)
+	w.tags = append(w.tags, more...)
+}
+
+// Release ends a write of another member.
+func (m *machine) Release(t *rapid.T) {
+	w := take(t, &m.holds)
+	w.held.Release()
+	m.end(w, nil, 0)
+}
+
+// QuarantineHold ends a write of another member whose outcome is unknown.
+func (m *machine) QuarantineHold(t *rapid.T) {
+	w, more := take(t, &m.holds), someTags(t, "more", 0)
+	w.held.Quarantine(time.Minute, tags(more...)...)
+	m.end(w, more, time.Minute)
+}
+
+func (m *machine) Quarantine(t *rapid.T) {
+	of := someTags(t, "tags", 1)
+	m.c.Quarantine(time.Second, tags(of...)...)
+	for _, name := range of {
+		m.move(name, time.Second)
+	}
+}
+
+func (m *machine) Lease(t *rapid.T) {
+	d := rapid.SampledFrom([]time.Duration{-1, 0, 1, time.Second, 10 * time.Second, time.Hour, time.Hour}).Draw(t, "lease")
+	m.lease = m.now + d
+	m.c.SetLease(int64(m.lease))
+}
+
+func (m *machine) Empty(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "rarely") > 0 {
+		t.Skip("not now")
+	}
+	m.c.Empty()
+	m.events++
+	m.emptied = m.events
+	clear(m.entries)
+	if n := m.s.Usage().Entries; n != 0 {
+		t.Fatalf("%d entries after Empty, want none", n)
+	}
+}
+
+func (m *machine) SettleUntil(t *rapid.T) {
+	d := time.Duration(rapid.IntRange(-2, 20).Draw(t, "seconds")) * time.Second
+	m.c.SettleUntil(int64(m.now + d))
+	m.strong = max(m.strong, m.now+d)
+}
+
+func (m *machine) ColdUntil(t *rapid.T) {
+	d := time.Duration(rapid.IntRange(-2, 3).Draw(t, "seconds")) * time.Second
+	m.c.ColdUntil(int64(m.now + d))
+	m.cold = max(m.cold, m.now+d)
+	m.strong = max(m.strong, m.now+d+m.settle)
 }
 
 func (m *machine) Commit(t *rapid.T) {
 	w := take(t, &m.writes)
 	key, of, found := rapid.SampledFrom(modelKeys).Draw(t, "key"), someTags(t, "put", 0), someTags(t, "found", 0)
 	v, ttl, stale := m.fresh()
+	further := slices.ContainsFunc(found, func(name string) bool { return !slices.Contains(w.tags, name) })
+	if m.refuses(t) && further && w.real.round != nil {
+		m.end(w, found, time.Duration(m.c.quarantine))
+		if _, err := w.real.Commit(context.Background(), Change{Tags: tags(found...)}); !errors.Is(err, errAlone) {
+			t.Fatalf("refused by the coordinator: got error %v", err)
+		}
+		return
+	}
 	alone := m.end(w, found, 0)
 	want := 0
 	if len(of) > 0 && !slices.ContainsFunc(of, func(name string) bool { return !alone[name] }) {
 		want = 1
 	}
-	got := w.real.Commit(Change{Tags: tags(found...), Puts: []Put{{
+	got := commit(w.real, Change{Tags: tags(found...), Puts: []Put{{
 		Space: m.s, Key: []byte(key), Tags: tags(of...), Filling: Filling{Payload: []byte(v), TTL: ttl, Stale: stale},
 	}}})
 	if got != want {
@@ -328,8 +469,12 @@ func TestModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := &machine{
-				model: &model{settle: time.Duration(c.settle), tags: make(map[string]*modelTag), entries: make(map[string]modelEntry)},
+				model: &model{settle: time.Duration(c.settle), lease: math.MaxInt64, tags: make(map[string]*modelTag), entries: make(map[string]modelEntry)},
 				c:     c, s: s,
+			}
+			if rapid.Bool().Draw(t, "coordinated") {
+				m.alone = &alone{}
+				c.SetCoordinator(m.alone)
 			}
 			for _, name := range modelTags {
 				m.tags[name] = &modelTag{}

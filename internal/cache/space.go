@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -45,6 +46,7 @@ func (c *Cache) NewSpace(cap int64) (*Space, error) {
 	}
 	c.shared.memory -= cap
 	c.shared.resize()
+	c.capped = append(c.capped, own)
 	s.store, s.own = own, true
 	return s, nil
 }
@@ -59,6 +61,7 @@ func (s *Space) Close() {
 	s.closed = true
 	s.cache.shared.memory += s.store.memory
 	s.cache.shared.resize()
+	s.cache.capped = slices.DeleteFunc(s.cache.capped, func(o *store) bool { return o == s.store })
 	s.store.close()
 }
 
@@ -94,11 +97,16 @@ const (
 	Stale                    // past its freshness, within its stale time; no write since
 	Expired                  // past its stale time
 	Invalidated              // a write, a purge or a feed has moved one of its tags
+	Unleased                 // this node has no lease of its cluster: nothing may be served
 )
 
-// hash returns the store's key of an entry, which differs between spaces.
-func (s *Space) hash(key []byte) uint64 {
-	return maphash.Bytes(s.cache.seed, key) + uint64(s.id)*0x9e3779b97f4a7c15
+// hash returns the store's key of an entry, which differs between spaces and between eras.
+func (s *Space) hash(key []byte) uint64 { return s.hashIn(s.cache.era.Load(), key) }
+
+// hashIn is hash for an era that the caller has recorded. The factors are odd, so that no
+// two eras of a space share a hash of the same key.
+func (s *Space) hashIn(era uint32, key []byte) uint64 {
+	return maphash.Bytes(s.cache.seed, key) + uint64(s.id)*0x9e3779b97f4a7c15 + uint64(era)*0xd6e8feb86659fd93
 }
 
 // Lookup returns the entry under key. now is the time on the cache's clock. refresh is true
@@ -113,6 +121,9 @@ func (s *Space) Peek(key []byte, now int64) (*Entry, Found) { return s.find(key,
 
 // find is Lookup without the count of hits.
 func (s *Space) find(key []byte, now int64) (*Entry, Found) {
+	if !s.cache.Serves(now) {
+		return nil, Unleased
+	}
 	e, ok := s.store.otter.GetIfPresent(s.hash(key))
 	switch {
 	case !ok || e.space != s.id || e.key() != string(key):
@@ -145,8 +156,8 @@ type Filling struct {
 	Weight int64
 }
 
-// Store stores f under key if no tag has moved since st was recorded. It returns the entry
-// in any case, for the waiters.
+// Store stores f under key if no tag has moved since st was recorded, and the cache was not
+// emptied. It returns the entry in any case, for the waiters.
 func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) {
 	e = s.newEntry(st, key, f)
 	switch {
@@ -156,7 +167,7 @@ func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) 
 	case !s.cache.Current(&st):
 		s.cache.stats.overtaken.Add(1)
 	default:
-		s.store.otter.Set(s.hash(key), e)
+		s.store.otter.Set(s.hashIn(st.era, key), e) // unreachable if the era has moved just now
 		s.cache.stats.stored.Add(1)
 		return e, true
 	}

@@ -337,6 +337,6 @@ func TestClosedCacheIsHarmless(t *testing.T) {
 	wantFound(t, s, "x", Absent, "")
 	f := value("2")
 	s.Store(c.Note(), []byte("x"), &f)
-	c.Begin(tags("item x"), nil).Commit(put(s, "x", "3", "item x"))
+	commit(begin(c, tags("item x"), nil), put(s, "x", "3", "item x"))
 	c.Close()
 }

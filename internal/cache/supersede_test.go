@@ -25,9 +25,9 @@ func TestSupersede(t *testing.T) {
 		})
 	}
 	f("quiet", func(*Cache) {}, true)
-	f("another tag written", func(c *Cache) { c.Begin(tags("item y"), nil).Commit(Change{}) }, true)
-	f("written", func(c *Cache) { c.Begin(tags("item x"), nil).Commit(Change{}) }, false)
-	f("write in flight", func(c *Cache) { c.Begin(tags("item x"), nil) }, false)
+	f("another tag written", func(c *Cache) { commit(begin(c, tags("item y"), nil), Change{}) }, true)
+	f("written", func(c *Cache) { commit(begin(c, tags("item x"), nil), Change{}) }, false)
+	f("write in flight", func(c *Cache) { begin(c, tags("item x"), nil) }, false)
 	f("purged", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("item x")}) }, false)
 }
 
@@ -36,7 +36,7 @@ func TestSupersedeRefuses(t *testing.T) {
 		if _, ok := c.Supersede(c.Note(tags("item x", "item y")...)); ok {
 			t.Error("a stamp of two tags was superseded")
 		}
-		c.Begin(tags("item x"), nil)
+		begin(c, tags("item x"), nil)
 		if _, ok := c.Supersede(c.Note(tags("item x")...)); ok {
 			t.Error("a stamp noted during a write was superseded")
 		}

@@ -27,7 +27,7 @@ func TestLargeTableIsOutsideOfHeap(t *testing.T) {
 			if gen, writers := s.gen.Load(), s.writers.Load(); gen != 0 || writers != 0 {
 				t.Errorf("slot %d begins with generation %d and %d writers, want 0 and 0", i, gen, writers)
 			}
-			if next := s.bump(7); next != 7 || s.gen.Load() != 7 {
+			if _, next := s.bump(7); next != 7 || s.gen.Load() != 7 {
 				t.Errorf("slot %d: got generation %d, want 7", i, s.gen.Load())
 			}
 		}

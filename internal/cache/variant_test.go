@@ -40,7 +40,7 @@ func TestAttach(t *testing.T) {
 		})
 	}
 	f("at once", func(*Cache, *Space) {}, true)
-	f("written", func(c *Cache, _ *Space) { c.Begin(tags("item x"), nil).Commit(Change{}) }, false)
+	f("written", func(c *Cache, _ *Space) { commit(begin(c, tags("item x"), nil), Change{}) }, false)
 	f("purged", func(c *Cache, _ *Space) { c.Apply(Change{Cause: ByPurge, Tags: tags("table")}) }, false)
 	f("replaced", func(c *Cache, s *Space) {
 		other := value("newer")
@@ -71,11 +71,11 @@ func TestAttachRefused(t *testing.T) {
 		t.Error("attached to a dropped entry")
 	}
 	last, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
-	w := c.Begin(tags("item x"), nil)
+	w := begin(c, tags("item x"), nil)
 	if s.Attach(last, []byte("variant")) || last.Variant() != nil {
 		t.Error("attached during a write")
 	}
-	w.Commit(Change{})
+	commit(w, Change{})
 	if s.Attach(last, []byte("variant")) {
 		t.Error("attached after a write")
 	}
@@ -113,8 +113,8 @@ func TestAttachConcurrently(t *testing.T) {
 	writers.Go(func() {
 		for n := uint64(1); n <= 1000; n++ {
 			before := attached.Load()
-			w := c.Begin(all, nil)
-			w.Commit(Change{Puts: []Put{{Space: s, Key: key, Tags: all, Filling: value(fmt.Sprint(n))}}})
+			w := begin(c, all, nil)
+			commit(w, Change{Puts: []Put{{Space: s, Key: key, Tags: all, Filling: value(fmt.Sprint(n))}}})
 			written.Store(n)
 			for n%2 == 0 && attached.Load() == before {
 				runtime.Gosched() // half of the payloads get a variant

@@ -14,10 +14,10 @@ func TestWriteInvalidatesDependentEntries(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "x", "1", "item x", "table")
 		keep(t, s, "y", "1", "item y", "table")
-		w := c.Begin(tags("item x"), tags("table"))
+		w := begin(c, tags("item x"), tags("table"))
 		wantFound(t, s, "x", Invalidated, "")
 		wantFound(t, s, "y", Fresh, "1")
-		w.Commit(Change{})
+		commit(w, Change{})
 		wantFound(t, s, "x", Invalidated, "")
 		wantFound(t, s, "y", Fresh, "1")
 	})
@@ -25,8 +25,8 @@ func TestWriteInvalidatesDependentEntries(t *testing.T) {
 
 func TestCommitStoresItsPuts(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		w := c.Begin(tags("item x", "partition"), tags("table"))
-		if n := w.Commit(put(s, "x", "2", "item x", "table")); n != 1 {
+		w := begin(c, tags("item x", "partition"), tags("table"))
+		if n := commit(w, put(s, "x", "2", "item x", "table")); n != 1 {
 			t.Fatalf("%d puts stored; want 1", n)
 		}
 		wantFound(t, s, "x", Fresh, "2")
@@ -38,10 +38,10 @@ func TestCommitStoresItsPuts(t *testing.T) {
 // A service may name the write's own tags in its Change again.
 func TestCommitStoresItsPutsUnderTagsNamedTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		w := c.Begin(tags("item x"), nil)
+		w := begin(c, tags("item x"), nil)
 		ch := put(s, "x", "2", "item x")
 		ch.Tags = tags("item x", "index")
-		if n := w.Commit(ch); n != 1 {
+		if n := commit(w, ch); n != 1 {
 			t.Fatalf("%d puts stored; want 1", n)
 		}
 		wantFound(t, s, "x", Fresh, "2")
@@ -52,9 +52,9 @@ func TestCommitStoresItsPutsUnderTagsNamedTwice(t *testing.T) {
 // flight is unreachable once Commit has returned.
 func TestCommitMovesTagsFoundInTheAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		w := c.Begin(tags("item x"), nil)
+		w := begin(c, tags("item x"), nil)
 		keep(t, s, "q", "old", "index")
-		w.Commit(Change{Tags: tags("index")})
+		commit(w, Change{Tags: tags("index")})
 		wantFound(t, s, "q", Invalidated, "")
 		if st := c.Note(tags("index")...); !st.Strong {
 			t.Fatal("a tag that a write moved last is not filled strongly")
@@ -63,13 +63,13 @@ func TestCommitMovesTagsFoundInTheAnswer(t *testing.T) {
 }
 
 func TestPutsThatAreRefused(t *testing.T) {
-	f := func(name string, begin, watch []string, put ...string) {
+	f := func(name string, moved, watch []string, put ...string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *Cache, s *Space) {
-				w := c.Begin(tags(begin...), tags(watch...))
+				w := begin(c, tags(moved...), tags(watch...))
 				p := Put{Space: s, Key: []byte("x"), Tags: tags(put...), Filling: value("2")}
-				if n := w.Commit(Change{Puts: []Put{p}}); n != 0 {
+				if n := commit(w, Change{Puts: []Put{p}}); n != 0 {
 					t.Fatalf("%d puts stored; want none", n)
 				}
 				wantFound(t, s, "x", Absent, "")
@@ -96,44 +96,44 @@ func TestOverlappingWritesLeaveNoEntry(t *testing.T) {
 	}
 	x := tags("item x")
 	f("the first ends first", func(c *Cache, s *Space) int {
-		w1, w2 := c.Begin(x, nil), c.Begin(x, nil)
-		return w1.Commit(put(s, "x", "1", "item x")) + w2.Commit(put(s, "x", "2", "item x"))
+		w1, w2 := begin(c, x, nil), begin(c, x, nil)
+		return commit(w1, put(s, "x", "1", "item x")) + commit(w2, put(s, "x", "2", "item x"))
 	})
 	f("the second ends first", func(c *Cache, s *Space) int {
-		w1, w2 := c.Begin(x, nil), c.Begin(x, nil)
-		return w2.Commit(put(s, "x", "2", "item x")) + w1.Commit(put(s, "x", "1", "item x"))
+		w1, w2 := begin(c, x, nil), begin(c, x, nil)
+		return commit(w2, put(s, "x", "2", "item x")) + commit(w1, put(s, "x", "1", "item x"))
 	})
 	f("a chain of three", func(c *Cache, s *Space) int {
-		w1, w2 := c.Begin(x, nil), c.Begin(x, nil)
-		n := w1.Commit(put(s, "x", "1", "item x"))
-		w3 := c.Begin(x, nil)
-		n += w2.Commit(put(s, "x", "2", "item x"))
-		return n + w3.Commit(put(s, "x", "3", "item x"))
+		w1, w2 := begin(c, x, nil), begin(c, x, nil)
+		n := commit(w1, put(s, "x", "1", "item x"))
+		w3 := begin(c, x, nil)
+		n += commit(w2, put(s, "x", "2", "item x"))
+		return n + commit(w3, put(s, "x", "3", "item x"))
 	})
 	// W2 counts itself in and moves the generation between the two steps of W1's
 	// Begin: W1 saw a count of one and its own generation, yet it is not alone.
 	f("the second begins within the first's Begin", func(c *Cache, s *Space) int {
-		w1 := c.Begin(x, nil)
+		w1 := begin(c, x, nil)
 		c.slots[c.index(x[0])].writers.Add(1)
-		return w1.Commit(put(s, "x", "1", "item x"))
+		return commit(w1, put(s, "x", "1", "item x"))
 	})
 	f("the other is unknown", func(c *Cache, s *Space) int {
-		w1, w2 := c.Begin(x, nil), c.Begin(x, nil)
+		w1, w2 := begin(c, x, nil), begin(c, x, nil)
 		w2.Unknown()
-		return w1.Commit(put(s, "x", "1", "item x"))
+		return commit(w1, put(s, "x", "1", "item x"))
 	})
 	f("a change by the origin's feed in between", func(c *Cache, s *Space) int {
-		w := c.Begin(x, nil)
+		w := begin(c, x, nil)
 		c.Apply(Change{Cause: ByTable, Tags: x})
-		return w.Commit(put(s, "x", "1", "item x"))
+		return commit(w, put(s, "x", "1", "item x"))
 	})
 }
 
 func TestWritesAfterEachOtherStoreTheirPuts(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		for _, v := range []string{"1", "2", "3"} {
-			w := c.Begin(tags("item x"), nil)
-			if n := w.Commit(put(s, "x", v, "item x")); n != 1 {
+			w := begin(c, tags("item x"), nil)
+			if n := commit(w, put(s, "x", v, "item x")); n != 1 {
 				t.Fatalf("write of %s stored %d puts; want 1", v, n)
 			}
 			wantFound(t, s, "x", Fresh, v)
@@ -148,10 +148,10 @@ func TestWritesAfterEachOtherStoreTheirPuts(t *testing.T) {
 //	W2:                begin, settle, put
 func TestLatePutDoesNotReturn(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		w1 := c.Begin(tags("item x"), nil)
+		w1 := begin(c, tags("item x"), nil)
 		w1.release(generationAt(c.Now()))
-		w2 := c.Begin(tags("item x"), nil)
-		w2.Commit(put(s, "x", "2", "item x"))
+		w2 := begin(c, tags("item x"), nil)
+		commit(w2, put(s, "x", "2", "item x"))
 		late := put(s, "x", "1", "item x")
 		if w1.put(&late.Puts[0]) {
 			t.Fatal("the put of the older write was stored")
@@ -168,25 +168,25 @@ func TestWatchedTagFencesPut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *Cache, s *Space) {
 				other := before(c)
-				w := c.Begin(tags("item x"), tags("table"))
+				w := begin(c, tags("item x"), tags("table"))
 				between(c)
-				if n := w.Commit(put(s, "x", "1", "item x", "table")); n != want {
+				if n := commit(w, put(s, "x", "1", "item x", "table")); n != want {
 					t.Fatalf("%d puts stored; want %d", n, want)
 				}
 				if other != nil {
-					other.Commit(Change{})
+					commit(other, Change{})
 				}
 			})
 		})
 	}
 	none := func(c *Cache) *Write { return nil }
-	begin := func(c *Cache) *Write { return c.Begin(tags("table"), nil) }
+	beginTable := func(c *Cache) *Write { return begin(c, tags("table"), nil) }
 	f("quiet", 1, none, none)
-	f("moved before", 1, func(c *Cache) *Write { begin(c).Commit(Change{}); return nil }, none)
+	f("moved before", 1, func(c *Cache) *Write { commit(beginTable(c), Change{}); return nil }, none)
 	f("moved between", 0, none, func(c *Cache) *Write { c.Apply(Change{Tags: tags("table")}); return nil })
-	f("write in flight since before", 0, begin, none)
-	f("write in flight since between", 0, none, begin)
-	f("in quarantine", 0, func(c *Cache) *Write { begin(c).Unknown(); return nil }, none)
+	f("write in flight since before", 0, beginTable, none)
+	f("write in flight since between", 0, none, beginTable)
+	f("in quarantine", 0, func(c *Cache) *Write { beginTable(c).Unknown(); return nil }, none)
 }
 
 func TestUnknownOutcomeQuarantines(t *testing.T) {
@@ -194,7 +194,7 @@ func TestUnknownOutcomeQuarantines(t *testing.T) {
 		keep(t, s, "x", "1", "item x")
 		keep(t, s, "q", "1", "index")
 		pass(time.Second + 500*time.Microsecond) // not at the start of a millisecond
-		c.Begin(tags("item x"), nil).Unknown(tags("index")...)
+		begin(c, tags("item x"), nil).Unknown(tags("index")...)
 		wantFound(t, s, "x", Invalidated, "")
 		wantFound(t, s, "q", Invalidated, "")
 		settled := func(want bool) {
@@ -235,15 +235,15 @@ func TestUnknownOutcomeQuarantines(t *testing.T) {
 // So W2's value may not be the last, though W2 ends after the quarantine.
 func TestWriteBegunInQuarantineStoresNoPut(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		c.Begin(tags("item x"), nil).Unknown()
+		begin(c, tags("item x"), nil).Unknown()
 		pass(time.Duration(c.quarantine) - time.Second)
-		w2 := c.Begin(tags("item x"), nil)
+		w2 := begin(c, tags("item x"), nil)
 		pass(2 * time.Second)
-		if n := w2.Commit(put(s, "x", "2", "item x")); n != 0 {
+		if n := commit(w2, put(s, "x", "2", "item x")); n != 0 {
 			t.Fatalf("%d puts stored; want none", n)
 		}
-		w3 := c.Begin(tags("item x"), nil)
-		if n := w3.Commit(put(s, "x", "3", "item x")); n != 1 {
+		w3 := begin(c, tags("item x"), nil)
+		if n := commit(w3, put(s, "x", "3", "item x")); n != 1 {
 			t.Fatalf("after the quarantine %d puts stored; want 1", n)
 		}
 	})
@@ -252,9 +252,9 @@ func TestWriteBegunInQuarantineStoresNoPut(t *testing.T) {
 // Writes and Changes within a quarantine must not end it.
 func TestQuarantineOutlivesLaterWrites(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		c.Begin(tags("item x"), nil).Unknown()
+		begin(c, tags("item x"), nil).Unknown()
 		pass(time.Second)
-		if n := c.Begin(tags("item x"), nil).Commit(put(s, "x", "2", "item x")); n != 0 {
+		if n := commit(begin(c, tags("item x"), nil), put(s, "x", "2", "item x")); n != 0 {
 			t.Fatalf("%d puts stored in quarantine", n)
 		}
 		c.Apply(Change{Cause: ByTable, Tags: tags("item x")})
@@ -269,17 +269,17 @@ func TestQuarantineOutlivesLaterWrites(t *testing.T) {
 // second end does not reduce the count of writes in flight.
 func TestWriteEndsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
-		w := c.Begin(tags("item x"), nil)
-		w.Commit(put(s, "x", "1", "item x"))
+		w := begin(c, tags("item x"), nil)
+		commit(w, put(s, "x", "1", "item x"))
 		w.Unknown()
-		w.Commit(put(s, "x", "2", "item x"))
+		commit(w, put(s, "x", "2", "item x"))
 		wantFound(t, s, "x", Fresh, "1")
-		w2 := c.Begin(tags("item x"), nil)
+		w2 := begin(c, tags("item x"), nil)
 		if st := c.Note(tags("item x")...); st.Settled {
 			t.Fatal("a stamp beside a write in flight is settled after another write has ended twice")
 		}
 		w2.Unknown()
-		w2.Commit(Change{})
+		commit(w2, Change{})
 		if got := c.slots[c.index(tags("item x")[0])].writers.Load(); got != 0 {
 			t.Fatalf("%d writes in flight; want none", got)
 		}
@@ -298,13 +298,13 @@ func TestTagsOfOneWriteShareCounters(t *testing.T) {
 		if c.index(a) != c.index(b) || c.index(a) != c.index(d) {
 			t.Fatal("the tags do not share a counter")
 		}
-		w := c.Begin([]Tag{a, b, a}, []Tag{d, d})
+		w := begin(c, []Tag{a, b, a}, []Tag{d, d})
 		slot := &c.slots[c.index(a)]
 		if got := slot.writers.Load(); got != 1 {
 			t.Fatalf("the write is counted %d times", got)
 		}
 		p := Put{Space: s, Key: []byte("x"), Tags: []Tag{a, b, d}, Filling: value("1")}
-		if n := w.Commit(Change{Tags: []Tag{b}, Puts: []Put{p}}); n != 1 {
+		if n := commit(w, Change{Tags: []Tag{b}, Puts: []Put{p}}); n != 1 {
 			t.Fatalf("%d puts stored; want 1", n)
 		}
 		if got := slot.writers.Load(); got != 0 {
@@ -351,9 +351,9 @@ func TestMovedTakesPrecedenceOverWatched(t *testing.T) {
 			}
 		}
 	}
-	w := c.Begin(all, all)
+	w := begin(c, all, all)
 	counted(1)
-	w.Commit(Change{})
+	commit(w, Change{})
 	counted(0)
 }
 
@@ -381,13 +381,13 @@ func TestNoteMissesNoWriteInFlight(t *testing.T) {
 		})
 	}
 	for range 100_000 {
-		w := c.Begin(x, nil)
+		w := begin(c, x, nil)
 		inFlight.Store(true)
 		for range 100 {
 			inFlight.Load()
 		}
 		inFlight.Store(false)
-		w.Commit(Change{})
+		commit(w, Change{})
 	}
 	stop.Store(true)
 	readers.Wait()

@@ -50,7 +50,9 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 		return admin.PurgeResult{}, fmt.Errorf("%w: %s names no database", admin.ErrInput, url)
 	}
 	tag, what := s.purgeTag(&rt)
-	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{tag}})
+	if err := s.cache.Invalidate(ctx, cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{tag}}); err != nil {
+		return admin.PurgeResult{}, fmt.Errorf("the other nodes may not have dropped %s: %w", what, err)
+	}
 	return admin.PurgeResult{Dropped: what, Tags: 1}, nil
 }
 

@@ -3,6 +3,7 @@ package couch
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/cache"
@@ -48,7 +49,11 @@ func (c *call) write() {
 		db.BeginWrite()
 		defer db.EndWrite()
 	}
-	w.write = c.svc.cache.Begin(c.writeTags(), nil)
+	var err error
+	if w.write, err = c.svc.cache.Begin(c.x.Context(), c.writeTags(), nil); err != nil {
+		c.refuseWrite(err)
+		return
+	}
 	defer w.write.Unknown()
 	c.handedOver = true
 	ask := w.ask
@@ -91,7 +96,7 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 // finish ends the write according to its result. The client is answered after that.
 func (w *writing) finish(s httpcache.WriteOutcome) {
 	if s.Fault != nil && !w.securityTaken && (s.Fault.Aborted || !s.Fault.Reached) {
-		w.write.Commit(cache.Change{}) // the node did not get the whole request
+		w.commit(cache.Change{}) // the node did not get the whole request
 		return
 	}
 	stored, ok := w.outcome(&s)
@@ -106,7 +111,25 @@ func (w *writing) finish(s httpcache.WriteOutcome) {
 	if len(stored) > 0 {
 		change.Tags = append(change.Tags, w.svc.tagger.Results(w.name))
 	}
-	w.write.Commit(change)
+	w.commit(change)
+}
+
+// commit ends a write with a known outcome.
+func (w *writing) commit(change cache.Change) {
+	if _, err := w.write.Commit(w.x.Context(), change); err != nil {
+		w.svc.log.Warn("a write may not be visible on other nodes", slog.Any("error", err))
+	}
+}
+
+// refuseWrite answers a write that was not sent, because the other members of the cluster
+// have not fenced it.
+func (c *call) refuseWrite(err error) {
+	r := &c.x.Reply
+	r.Status = http.StatusServiceUnavailable
+	r.Field("Content-Type", "application/json")
+	r.FieldUint("Retry-After", 1)
+	r.Build(append(r.Buf, `{"error":"service_unavailable","reason":"This node is not in contact with its cluster."}`+"\n"...))
+	c.x.Record.Error = err.Error()
 }
 
 // publish records the result wherever the next request may need it. The configuration may

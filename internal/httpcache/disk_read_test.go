@@ -211,7 +211,13 @@ func TestDroppedAfterRestart(t *testing.T) {
 	f("soft tag", drop(store.Purge{Selector: purge.By(purge.Tag, "a"), Soft: true}), "fwd=stale; detail=soft-purged; stored")
 	f("soft all", drop(store.Purge{Soft: true}), "fwd=stale; detail=soft-purged; stored")
 	f("POST", func(s *site) { s.ask("POST /a", "Content-Length: 0") }, "fwd=uri-miss; stored")
-	f("unknown outcome", func(s *site) { s.store.Begin([]byte("http://site/a")).Unknown() }, "fwd=uri-miss; stored")
+	f("unknown outcome", func(s *site) {
+		w, err := s.store.Begin(s.t.Context(), []byte("http://site/a"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		w.Unknown()
+	}, "fwd=uri-miss; stored")
 	f("PURGE", func(s *site) {
 		cfg := s.settings.Load().cfg
 		cfg.Purgers = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

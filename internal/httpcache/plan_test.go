@@ -242,8 +242,11 @@ func TestPlanNotStored(t *testing.T) {
 		p.admits = func(_ int, f http1.Fields) Admission { return Admission{Fields: f} }
 	})
 	f("during a write", "detail=unsettled", func(p *planner) {
-		w := p.space.Cache().Begin([]cache.Tag{theTag}, nil)
-		p.t.Cleanup(func() { w.Commit(cache.Change{}) })
+		w, err := p.space.Cache().Begin(p.t.Context(), []cache.Tag{theTag}, nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.t.Cleanup(func() { w.Unknown() })
 	})
 	f("unsound", "stored", func(p *planner) { p.sound = func(*store.Body) bool { return false } })
 }

@@ -25,7 +25,9 @@ func (c *call) write() {
 			c.svc.store.Invalidate(c.key)
 		case f.Reached:
 			// It may still be executed: nothing of the URL is stored until that is over.
-			c.svc.store.Begin(c.key).Unknown()
+			if w, err := c.svc.store.Begin(t.ctx, c.key); err == nil {
+				w.Unknown()
+			}
 		}
 		c.answerFault(f)
 		return

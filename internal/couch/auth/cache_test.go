@@ -134,7 +134,7 @@ func TestWrites(t *testing.T) {
 		keep(ann, "db")
 		keep(bob, "other")
 		r := api.Classify([]byte(method), nil, []byte(path), nil)
-		c.Begin(g.AppendWrites(nil, &r, bob), nil).Commit(cache.Change{})
+		write(t, c, g.AppendWrites(nil, &r, bob))
 		for i, id := range []Identity{bob, ann, bob} {
 			name := []string{"db", "db", "other"}[i]
 			if got, _ := g.Lookup(id, []byte(name), c.Now()); got != want[i] {
@@ -151,6 +151,17 @@ func TestWrites(t *testing.T) {
 	f("PUT", "/_node/_local/_config/admins/x", Unknown, Unknown, Unknown)
 }
 
+// write makes a write of tags.
+func write(t *testing.T, c *cache.Cache, tags []cache.Tag) {
+	w, err := c.Begin(t.Context(), tags, nil)
+	if err == nil {
+		_, err = w.Commit(t.Context(), cache.Change{})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDecisionOvertakenByWrite checks that a decision is not cached if _security is written
 // meanwhile.
 func TestDecisionOvertakenByWrite(t *testing.T) {
@@ -158,7 +169,7 @@ func TestDecisionOvertakenByWrite(t *testing.T) {
 	defer c.Close()
 	security := api.Classify([]byte("PUT"), nil, []byte("/db/_security"), nil)
 	_, err := g.Decide(t.Context(), bob, db, func(context.Context, bool) (int, error) {
-		c.Begin(g.AppendWrites(nil, &security, ann), nil).Commit(cache.Change{})
+		write(t, c, g.AppendWrites(nil, &security, ann))
 		return 200, nil
 	})
 	if err != nil {

@@ -138,8 +138,13 @@ func (s *scene) expectCurrent(id string, want NodeSet) {
 
 // write writes a document through Kasoku.
 func (s *scene) write(node int, id, rev string) {
-	w := s.cache.Begin(s.tags(id)[1:], nil)
+	w, err := s.cache.Begin(s.Context(), s.tags(id)[1:], nil)
+	if err != nil {
+		s.Fatal(err)
+	}
 	s.nodes[node].put(id, rev)
 	s.db.Wrote(node, []byte(id), []byte(rev), s.cache.Now())
-	w.Commit(cache.Change{})
+	if _, err := w.Commit(s.Context(), cache.Change{}); err != nil {
+		s.Fatal(err)
+	}
 }

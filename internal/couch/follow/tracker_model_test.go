@@ -176,7 +176,11 @@ func (m *model) BeginWrite(t *rapid.T) {
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "id")
 	tags := []cache.Tag{tagger.Document(modelDB, []byte(id)), tagger.Results(modelDB)}
-	m.writings = append(m.writings, &modelWrite{id: id, fence: m.cache.Begin(tags, nil)})
+	w, err := m.cache.Begin(t.Context(), tags, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.writings = append(m.writings, &modelWrite{id: id, fence: w})
 }
 
 func (m *model) ApplyWrite(t *rapid.T) {
@@ -195,8 +199,14 @@ func (m *model) EndWrite(t *rapid.T) {
 		m.db.wrote(home[w.id], []byte(w.id), rev(w.gen), m.now)
 		m.acked[w.id] = max(m.acked[w.id], w.gen)
 	} // else it was refused
-	w.fence.Commit(cache.Change{})
+	w.commit(t)
 	m.writings = slices.Delete(m.writings, i, i+1)
+}
+
+func (w *modelWrite) commit(t *rapid.T) {
+	if _, err := w.fence.Commit(t.Context(), cache.Change{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (m *model) Replicate(t *rapid.T) {
@@ -384,7 +394,7 @@ func (r *modelRead) atLeast(t *rapid.T, what string, least docs) {
 // settle lets everything in transit arrive.
 func (m *model) settle(t *rapid.T) {
 	for len(m.writings) > 0 {
-		m.writings[0].fence.Commit(cache.Change{})
+		m.writings[0].commit(t)
 		if w := m.writings[0]; w.gen != 0 {
 			m.acked[w.id] = max(m.acked[w.id], w.gen)
 		}

@@ -66,16 +66,24 @@ func (g *group) committedChange() cache.Change {
 // writeGroup forwards the request and invalidates the cache.
 func (c *call) writeGroup(g *group) {
 	g.watch = append(g.watch, c.set.tag)
-	cw := c.svc.cache.Begin(g.tags, g.watch)
+	ctx, cancel := c.writeDeadline()
+	defer cancel()
+	cw := c.beginWrite(ctx, telemetry.Write, g.tags, g.watch)
+	if cw == nil {
+		return
+	}
 	defer cw.Unknown(g.uncertainTags...)
-	resp, err := c.forwardWrite(c.x.Body)
-	switch {
-	case objectOutcomeUnknown(resp, err):
+	resp, err := c.forwardWrite(ctx, cw, c.x.Body)
+	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(g.uncertainTags...)
-	case err != nil || resp.Class != origin.Good:
-		cw.Commit(cache.Change{})
-	default:
-		cw.Commit(g.committedChange())
+	} else {
+		ch := cache.Change{}
+		if err == nil && resp.Class == origin.Good {
+			ch = g.committedChange()
+		}
+		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
+			return
+		}
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)

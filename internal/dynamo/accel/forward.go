@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -56,8 +57,9 @@ func (s *settings) readOrigin(ctx context.Context, operation string, body []byte
 }
 
 // forward sends the client's request with the given body. The response may be built in buf.
-func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (*origin.Response, error) {
-	if !repeatable {
+// cw is nil for a read, which may be repeated.
+func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (*origin.Response, error) {
+	if cw != nil {
 		c.writeSent = true
 	}
 	to := c.set.origin
@@ -67,7 +69,7 @@ func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (
 	start := time.Now()
 	resp, err := to.Do(ctx, &origin.Request{
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
-		Header: c.forwardedHeader(), Body: body, Repeatable: repeatable, Buf: buf,
+		Header: c.forwardedHeader(), Body: body, Repeatable: cw == nil, Buf: buf,
 	})
 	c.x.Record.Origin += time.Since(start)
 	return resp, err

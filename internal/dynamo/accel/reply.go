@@ -161,6 +161,7 @@ const (
 	reasonFault          = "fault"
 	reasonMalformed      = "malformed"
 	reasonOriginSilent   = "origin-silent"
+	reasonIsolated       = "isolated"
 	reasonNotFound       = "not-found"
 	reasonHealth         = "health"
 	reasonPreflight      = "preflight"
@@ -197,6 +198,26 @@ func (c *call) failOrigin(err error, d telemetry.Decision) {
 	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ, message))
 	c.status(d, nil, false)
 	c.x.Record.Reason, c.x.Record.Error = reasonOriginSilent, err.Error()
+}
+
+// failIsolated answers a write that was not sent, because the other members of the cluster
+// have not fenced it. SDKs retry a 503, on another node if they have several.
+func (c *call) failIsolated(err error, d telemetry.Decision) {
+	const typ = "ServiceUnavailable"
+	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ,
+		"This node is not in contact with its cluster. The write was not executed; retry it."))
+	c.status(d, nil, false)
+	c.x.Record.Reason, c.x.Record.Error = reasonIsolated, err.Error()
+}
+
+// failUncertain answers a write that the origin has executed, and that other members of the
+// cluster may not have fenced.
+func (c *call) failUncertain(err error, d telemetry.Decision) {
+	const typ = "InternalServerError"
+	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ,
+		"This node has lost contact with its cluster; reads may not show the write for a while."))
+	c.status(d, nil, false)
+	c.x.Record.Reason, c.x.Record.Error = reasonIsolated, err.Error()
 }
 
 // notFound sends DynamoDB's page for requests outside its API.

@@ -333,9 +333,9 @@ func (c *call) forwardRead(body []byte) (*origin.Response, error) {
 	defer cancel()
 	reply := &c.x.Reply
 	if !c.set.cfg.Local {
-		return c.forward(ctx, body, nil, true)
+		return c.forward(ctx, body, nil, nil)
 	}
-	resp, err := c.forward(ctx, body, reply.Buf, true)
+	resp, err := c.forward(ctx, body, reply.Buf, nil)
 	if err == nil {
 		reply.Build(resp.Body)
 	}
@@ -348,13 +348,18 @@ func (c *call) passWrite(d telemetry.Decision, tags ...cache.Tag) {
 }
 
 func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cache.Tag) {
-	cw := c.svc.cache.Begin(tags, nil)
+	ctx, cancel := c.writeDeadline()
+	defer cancel()
+	cw := c.beginWrite(ctx, d, tags, nil)
+	if cw == nil {
+		return
+	}
 	defer cw.Unknown()
-	resp, err := c.forwardWrite(c.x.Body)
+	resp, err := c.forwardWrite(ctx, cw, c.x.Body)
 	if outcomeUnknown(resp, err) {
 		cw.Unknown()
-	} else {
-		cw.Commit(cache.Change{Cause: cause})
+	} else if !c.commitWrite(ctx, cw, cache.Change{Cause: cause}, d) {
+		return
 	}
 	if err != nil {
 		c.failOrigin(err, d)
@@ -363,18 +368,42 @@ func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cach
 	c.relay(resp, d)
 }
 
-// forwardWrite forwards a write. It continues after the client disconnects, because the
-// outcome should be known if possible. Only the request timeout and the client's own
-// deadline end it; its outcome is then unknown.
-func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
-	if c.set.cfg.Local {
-		return c.forward(context.Background(), body, nil, false)
+// writeDeadline returns the context of a write. It continues after the client disconnects,
+// because the outcome should be known if possible. Only the request timeout and the client's
+// own deadline end it; its outcome is then unknown.
+func (c *call) writeDeadline() (context.Context, context.CancelFunc) {
+	if c.set.cfg.Local && !c.svc.cache.Coordinated() {
+		return context.Background(), func() {}
 	}
-	whole, cancel := context.WithDeadline(context.Background(), c.x.Deadline())
-	defer cancel()
+	whole, cancelWhole := context.WithDeadline(context.Background(), c.x.Deadline())
 	ctx, cancel := c.until(whole)
-	defer cancel()
-	return c.forward(ctx, body, nil, false)
+	return ctx, func() { cancel(); cancelWhole() }
+}
+
+// beginWrite declares a write in the cache, before it is forwarded. It returns nil if it has
+// answered with an error: the write must not be forwarded.
+func (c *call) beginWrite(ctx context.Context, d telemetry.Decision, tags, watch []cache.Tag) *cache.Write {
+	cw, err := c.svc.cache.Begin(ctx, tags, watch)
+	if err != nil {
+		c.failIsolated(err, d)
+		return nil
+	}
+	return cw
+}
+
+// commitWrite ends a write with a known outcome. It reports false if it has answered with an
+// error: another member of the cluster may still serve what was cached before.
+func (c *call) commitWrite(ctx context.Context, cw *cache.Write, ch cache.Change, d telemetry.Decision) bool {
+	if _, err := cw.Commit(ctx, ch); err != nil {
+		c.failUncertain(err, d)
+		return false
+	}
+	return true
+}
+
+// forwardWrite forwards a write within ctx, which writeDeadline has returned.
+func (c *call) forwardWrite(ctx context.Context, cw *cache.Write, body []byte) (*origin.Response, error) {
+	return c.forward(ctx, body, nil, cw)
 }
 
 // breakerChanged logs a state change of the origin's circuit breaker.

@@ -27,24 +27,19 @@ func (c *call) tableOperation() {
 	if !c.authorizeAll(c.op.Access) {
 		return
 	}
-	var tags []cache.Tag
+	var tags, schemas []cache.Tag
 	names, ok := c.tableNames()
 	for _, n := range names {
 		t := newTableTags(c.set.tag, string(n))
-		tags = append(tags, t.table, t.writes)
+		tags, schemas = append(tags, t.table, t.writes), append(schemas, t.schema)
 	}
 	if !ok || len(names) == 0 && c.op.Tables != wire.Account {
 		tags = []cache.Tag{c.set.tag}
 	}
-	c.passWriteAs(telemetry.Pass, cache.ByTable, tags...)
-	var schemas []cache.Tag
-	for _, n := range names {
-		schemas = append(schemas, newTableTags(c.set.tag, string(n)).schema)
-	}
 	if !ok || len(names) == 0 {
 		schemas = []cache.Tag{schemasTag(c.set.tag)}
 	}
-	c.svc.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: schemas})
+	c.passWriteAs(telemetry.Pass, cache.ByTable, append(tags, schemas...)...)
 }
 
 // authorizeAll checks the permission for every table in the request. It reports false if it
@@ -172,8 +167,9 @@ func (c *call) passCBOR(operation string) {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	c.passWrite(telemetry.Write, c.set.tag)
+	tags := []cache.Tag{c.set.tag}
 	if unknown || c.op.Access == wire.Admin {
-		c.svc.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{schemasTag(c.set.tag)}})
+		tags = append(tags, schemasTag(c.set.tag))
 	}
+	c.passWrite(telemetry.Write, tags...)
 }

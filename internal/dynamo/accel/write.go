@@ -195,16 +195,25 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 	t := w.t
 	tags := []cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes}
 	watch := []cache.Tag{t.purgeTag(w.key.hash()), t.tags.table, t.tags.origin}
-	cw := c.svc.cache.Begin(tags, watch)
+	ctx, cancel := c.writeDeadline()
+	defer cancel()
+	cw := c.beginWrite(ctx, telemetry.Write, tags, watch)
+	if cw == nil {
+		return
+	}
 	unsure := t.allIndexTags()
 	defer cw.Unknown(unsure...)
-	resp, err := c.forwardWrite(body)
+	resp, err := c.forwardWrite(ctx, cw, body)
 	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(unsure...)
-	} else if err != nil || resp.Class != origin.Good {
-		cw.Commit(cache.Change{})
 	} else {
-		c.commit(cw, w, resp)
+		ch := cache.Change{}
+		if err == nil && resp.Class == origin.Good {
+			ch = c.committedChange(w, resp)
+		}
+		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
+			return
+		}
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)
@@ -243,15 +252,14 @@ func (t *table) allIndexTags() (tags []cache.Tag) {
 	return tags
 }
 
-// commit applies a successful write to the cache.
-func (c *call) commit(cw *cache.Write, w *itemWrite, resp *origin.Response) {
+// committedChange returns the effect of a successful write on the cache.
+func (c *call) committedChange(w *itemWrite, resp *origin.Response) cache.Change {
 	t := w.t
 	ch := cache.Change{Cause: cache.ByWrite}
 	if !c.svc.isCurrent(t) {
 		// The table was described again in the meantime: its indexes may have changed.
 		ch.Tags = append(ch.Tags, t.tags.table)
-		cw.Commit(ch)
-		return
+		return ch
 	}
 	old, new := w.images(resp.Body)
 	effect := change{t: t, key: w.keyJSON, old: old, new: new, update: w.kind == wire.UpdateItem}
@@ -262,7 +270,7 @@ func (c *call) commit(cw *cache.Write, w *itemWrite, resp *origin.Response) {
 	if f, ok := c.svc.writtenFilling(w, new); ok {
 		ch.Puts = []cache.Put{{Space: c.svc.space, Key: t.cacheKey(w.key), Tags: t.itemTags(w.key), Filling: f}}
 	}
-	cw.Commit(ch)
+	return ch
 }
 
 // targets returns the targets of the update. It is never nil, because nil means not

@@ -201,7 +201,7 @@ func (m *diskModel) Write(t *rapid.T) {
 	unknown := rapid.Bool().Draw(t, "unknown")
 	m.step(t, func() {
 		if unknown {
-			m.s.Begin(get(url).Key).Commit(cache.Change{})
+			writeKey(t, m.s.Store, get(url).Key)
 		} else {
 			m.s.Invalidate(get(url).Key)
 		}

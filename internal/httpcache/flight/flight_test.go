@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
@@ -549,7 +548,7 @@ func TestOvertakenFlight(t *testing.T) {
 		}
 	}
 	f("write", func(s *engine) { s.Invalidate(get(url).Key) }, false)
-	f("strict write", func(s *engine) { s.Begin(get(url).Key).Commit(cache.Change{}) }, false)
+	f("strict write", func(s *engine) { writeKey(t, s.Store, get(url).Key) }, false)
 	for _, p := range []store.Purge{
 		{Selector: purge.By(purge.URL, url)},
 		{Selector: purge.By(purge.Prefix, "/a")},
@@ -568,7 +567,7 @@ func TestOvertakenFlight(t *testing.T) {
 func TestFlightDuringWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
-		w := s.Begin(get(url).Key)
+		w := beginKey(t, s.Store, get(url).Key)
 		get1 := func() string { return fetch(t, s, get(url), fillWith(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
 			t.Error("got another answer, or it was stored during the write")

@@ -164,3 +164,28 @@ func text(o *store.Object) string {
 	o.Body.WriteRange(&b, 0, o.Body.Len())
 	return b.String()
 }
+
+// failer is a test, or a run of rapid.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Context() context.Context
+}
+
+// beginKey begins a write of a URL.
+func beginKey(t failer, s *store.Store, key []byte) *cache.Write {
+	t.Helper()
+	w, err := s.Begin(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// writeKey makes a write of a URL that succeeds.
+func writeKey(t failer, s *store.Store, key []byte) {
+	t.Helper()
+	if _, err := beginKey(t, s, key).Commit(t.Context(), cache.Change{}); err != nil {
+		t.Fatal(err)
+	}
+}

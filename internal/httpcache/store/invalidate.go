@@ -1,6 +1,10 @@
 package store
 
-import "github.com/kasoku/kasoku/internal/cache"
+import (
+	"context"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
 
 // Invalidate invalidates all variants under keys, and fills in progress, as the success of
 // an unsafe method does. It is called before the client is answered.
@@ -11,11 +15,11 @@ func (s *Store) Invalidate(keys ...[]byte) {
 
 // Begin declares a write of keys before the origin is asked: stored responses are invalid
 // from now on, and responses read before the end of the write are not stored. It must be
-// ended with the Write's Commit or Unknown.
-func (s *Store) Begin(keys ...[]byte) *cache.Write {
-	w := s.space.Cache().Begin(urlTags(keys), nil)
+// ended with the Write's Commit or Unknown. After an error the write must not be sent.
+func (s *Store) Begin(ctx context.Context, keys ...[]byte) (*cache.Write, error) {
+	w, err := s.space.Cache().Begin(ctx, urlTags(keys), nil)
 	_ = s.applyToDisk(keys...) // the tier logs it
-	return w
+	return w, err
 }
 
 func urlTags(keys [][]byte) []cache.Tag {
