@@ -38,6 +38,26 @@
 //	A: strong read: 2, done
 //	B:                        lookup hits x=1, stored after begin: A then B moves back in time
 //
+// # Several caches
+//
+// Other processes may write to the same origin through caches of their own. Package cluster
+// then sets a Coordinator, which makes a round for each write:
+//
+//  1. Begin fences the tags in this cache, and the Coordinator does so in all others: there
+//     the write is a Hold. If one of them is out of reach, Begin returns an error, and the
+//     write must not be sent.
+//  2. The write is sent to the origin, if this node has a lease just before (Write.Sendable).
+//  3. Commit fences the tags that only the answer has shown in all caches. Then it ends the
+//     write here, and Round.Commit ends it elsewhere, after the client was answered.
+//  4. Or Unknown quarantines the tags everywhere.
+//
+// Invalidate is such a round for a change that has no request of its own, such as a purge.
+//
+// A cache that other members cannot reach would not fence. So each has a lease (SetLease):
+// without one it finds and stores nothing, and the others wait for its end before they write
+// without this cache. A cache that was left out of writes begins a new era (Empty), and
+// entries of older ones are unreachable.
+//
 // # Two ways to fill
 //
 // Space.Fill runs a fill whose answer is small and complete before anything is served, such
