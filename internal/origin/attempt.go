@@ -31,7 +31,7 @@ func (o *outcome) reached() bool {
 // mayRepeat reports whether another attempt is useful and safe.
 func (o *outcome) mayRepeat(r *Request) bool {
 	if o.fault != nil {
-		return o.fault.Kind != Canceled && (r.Repeatable || !o.fault.Reached)
+		return o.fault.Kind != Canceled && o.fault.Kind != Withheld && (r.Repeatable || !o.fault.Reached)
 	}
 	switch o.response.Class {
 	case Throttled:
@@ -99,7 +99,7 @@ func (c *Client) execute(ctx context.Context, r *Request) outcome {
 	now := time.Now()
 	permit := c.breaker.force(now) // there is no other origin
 	var o outcome
-	o.response, o.fault = c.send(ctx, x, attemptDeadline(ctx, now, c.cfg.Timeout))
+	o.response, o.fault = c.send(ctx, x, r.Guard, attemptDeadline(ctx, now, c.cfg.Timeout))
 	o.started = o.fault == nil || o.fault.Kind != BreakerOpen
 	v, request := verdictOf(o.fault), uint64(0)
 	if v == unanswered {
@@ -145,14 +145,14 @@ func attemptDeadline(ctx context.Context, now time.Time, timeout time.Duration) 
 
 // send makes the exchange. If an idle connection turns out to be closed before a byte of the
 // request was sent, send uses another one instead of failing.
-func (c *Client) send(ctx context.Context, x *exchange, deadline time.Time) (*Response, *Fault) {
+func (c *Client) send(ctx context.Context, x *exchange, guard func() bool, deadline time.Time) (*Response, *Fault) {
 	for {
 		conn, err := c.pool.get(ctx, deadline)
 		if err != nil {
 			return nil, newFault(ctx, Dial, false, err)
 		}
 		used := conn.used
-		resp, left, err := x.roundTrip(ctx, c.pool, conn, c.cfg.MaxBody)
+		resp, left, err := x.roundTrip(ctx, c.pool, conn, guard, c.cfg.MaxBody)
 		if err == nil {
 			resp.Class = c.cfg.Classify(resp.Status, resp.Header, resp.Body)
 			return resp, nil
@@ -170,6 +170,9 @@ func newFault(ctx context.Context, kind FaultKind, reached bool, err error) *Fau
 	var refused *http1.Error
 	end := ctx.Err()
 	switch {
+	case errors.Is(err, errWithheld):
+		f.Kind = Withheld
+		return f
 	case end != nil:
 		f.Kind = endKind(end)
 	case errors.Is(err, errConnectLimit):

@@ -109,6 +109,21 @@ func (c *conn) send(head, body []byte) (left bool, err error) {
 	return n > 0 || c.meter != nil && c.meter.written > before, err
 }
 
+// sendGuarded is send if guard, which may be nil, allows it. It returns errWithheld if guard
+// does not, or, with last, does not any more once everything was sent.
+func (c *conn) sendGuarded(head, body []byte, guard func() bool, last bool) (left bool, err error) {
+	if guard == nil {
+		return c.send(head, body)
+	}
+	if !guard() {
+		return false, errWithheld
+	}
+	if left, err = c.send(head, body); err == nil && last && !guard() {
+		err = errWithheld
+	}
+	return left, err
+}
+
 // truncated reports whether an ended TLS connection had no closing alert, so that a third
 // party may have ended it.
 func (c *conn) truncated() bool { return c.meter != nil && c.meter.ended }

@@ -113,13 +113,13 @@ func (x *exchange) serialise(body []byte) (err error) {
 
 // roundTrip makes the exchange over a connection and then returns it to the pool or closes
 // it. left reports whether the origin may have received any of the request.
-func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, maxBody int64) (resp *Response, left bool, err error) {
+func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, guard func() bool, maxBody int64) (resp *Response, left bool, err error) {
 	free := func() bool { return true }
 	if ctx.Done() != nil {
 		free = context.AfterFunc(ctx, c.interrupt)
 	}
-	left, sendErr := c.send(x.out, x.rest)
-	if sendErr == nil || left && !isTimeout(sendErr) {
+	left, sendErr := c.sendGuarded(x.out, x.rest, guard, true)
+	if sendErr == nil || left && !isTimeout(sendErr) && sendErr != errWithheld {
 		// A request that was not sent completely may nevertheless be answered.
 		resp, err = x.receive(c, maxBody)
 	}

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -26,12 +27,15 @@ const (
 	Canceled
 	// Unprepared means that Prepare failed, so that nothing was sent.
 	Unprepared
+	// Withheld means that the request's Guard forbade to send it, or reported right after
+	// it was sent that it should not have been.
+	Withheld
 
 	kinds // number of kinds
 )
 
 var kindNames = [kinds]string{Dial: "dial", Timeout: "timeout", Reset: "reset", Garbage: "garbage",
-	BreakerOpen: "breaker-open", Overload: "overload", Canceled: "canceled", Unprepared: "unprepared"}
+	BreakerOpen: "breaker-open", Overload: "overload", Canceled: "canceled", Unprepared: "unprepared", Withheld: "withheld"}
 
 func (k FaultKind) String() string {
 	if k < kinds {
@@ -39,6 +43,9 @@ func (k FaultKind) String() string {
 	}
 	return "fault-" + strconv.Itoa(int(k))
 }
+
+// errWithheld is the cause of a fault of kind Withheld.
+var errWithheld = errors.New("the request's guard does not allow it")
 
 // Fault is the error of Do: there is no complete answer.
 type Fault struct {

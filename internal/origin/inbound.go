@@ -73,7 +73,7 @@ func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 	if in.ctx.Done() != nil {
 		in.free = context.AfterFunc(in.ctx, in.c.interrupt)
 	}
-	left, err = in.c.send(in.x.out, in.x.rest)
+	left, err = in.c.sendGuarded(in.x.out, in.x.rest, q.Guard, s == nil)
 	if err != nil {
 		return left, fmt.Errorf("send the request: %w", err)
 	}
@@ -310,6 +310,8 @@ func (in *Inbound) end(err error) {
 	}
 	switch {
 	case whole, err == ErrClosed:
+	case in.sender != nil && in.sender.err == errWithheld:
+		in.err = in.fault(newFault(in.ctx, Withheld, true, errWithheld))
 	case bodyErr != nil:
 		in.err = in.fault(&Fault{Kind: Canceled, Aborted: in.sender.aborted(err), Err: fmt.Errorf("read the request's body: %w", bodyErr)})
 	default:

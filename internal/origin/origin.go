@@ -157,6 +157,12 @@ type Request struct {
 	// Repeatable allows to send the request again even if the origin may have executed it: a
 	// read, or an idempotent write.
 	Repeatable bool
+	// Guard reports whether the request may be sent now. It is called directly before each
+	// attempt writes its first byte, and again after it has written the last one, because
+	// this process may have been stopped in between. The result is a Fault of kind Withheld,
+	// Reached in the second case, and no further attempt. Nil: the request may be sent. An
+	// origin in this process ignores it.
+	Guard func() bool
 	// Buf is memory of length 0 that an origin in this process may use for the answer's
 	// body. A Client ignores it.
 	Buf []byte

@@ -47,6 +47,10 @@ type Outbound struct {
 	// is nil or returns false, the exchange ends at once and the outcome is unknown.
 	AwaitAnswer func() bool
 
+	// Guard reports whether the request may be sent now, as that of a Request. For a
+	// streamed body it is called before each piece too, by the goroutine that sends it.
+	Guard func() bool
+
 	// HeadTimeout and StallTimeout replace the Transport's, for requests that take longer
 	// than others, such as feeds. 0 means the Transport's.
 	HeadTimeout, StallTimeout time.Duration

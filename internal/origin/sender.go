@@ -24,6 +24,7 @@ type sender struct {
 	trailer     func() http1.Fields
 	stop        func()      // may be nil
 	awaitAnswer func() bool // may be nil
+	guard       func() bool // may be nil
 
 	// proceed is closed when the origin requests the body; nil without Expect.
 	proceed    chan struct{}
@@ -54,9 +55,9 @@ func newSender(in *Inbound, q *Outbound) *sender {
 		if len(q.Content) <= maxJoinedWrite {
 			return nil
 		}
-		return ready(&sender{in: in, body: bytes.NewReader(q.Content), length: int64(len(q.Content))})
+		return ready(&sender{in: in, body: bytes.NewReader(q.Content), length: int64(len(q.Content)), guard: q.Guard})
 	}
-	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop, awaitAnswer: q.AwaitAnswer}
+	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop, awaitAnswer: q.AwaitAnswer, guard: q.Guard}
 	if q.Expect {
 		s.proceed = make(chan struct{})
 	}
@@ -74,6 +75,13 @@ func (s *sender) run() {
 		s.err = s.pump()
 	} else {
 		s.err = errUnsent
+	}
+	if s.err == nil && s.forbidden() {
+		s.err = errWithheld
+	}
+	if s.err == errWithheld { // the outcome is unknown, and an answer is not waited for
+		s.in.requestFailed.Store(true)
+		s.in.c.interrupt()
 	}
 	s.in.requestSent()
 }
@@ -210,8 +218,14 @@ func (s *sender) finishChunks(b []byte) error {
 	return s.write(append(b, "\r\n"...))
 }
 
+// forbidden reports whether the guard does not allow to send.
+func (s *sender) forbidden() bool { return s.guard != nil && !s.guard() }
+
 // write writes b within stallTime, or a quarter more.
 func (s *sender) write(b []byte) error {
+	if s.forbidden() {
+		return errWithheld
+	}
 	stall := s.in.stallTime
 	if now := time.Now(); s.deadline.Sub(now) < stall {
 		s.deadline = now.Add(stall + stall/4)

@@ -156,7 +156,7 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 	}
 	in = &Inbound{t: t, ctx: ctx, c: c, x: x, headTime: head, stallTime: cmp.Or(q.StallTimeout, t.cfg.StallTimeout)}
 	left, err := in.sendRequest(q)
-	if err == nil || left && !isTimeout(err) {
+	if err == nil || left && !isTimeout(err) && !errors.Is(err, errWithheld) {
 		// A request that was not sent completely may nevertheless be answered.
 		if e := in.readHead(q); e == nil || err == nil {
 			err = e

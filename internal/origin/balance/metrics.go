@@ -32,7 +32,7 @@ type memberMetrics struct {
 }
 
 // faults are the fault kinds of a Transport.
-var faults = [...]origin.FaultKind{origin.Dial, origin.Timeout, origin.Reset, origin.Garbage, origin.Canceled, origin.Unprepared}
+var faults = [...]origin.FaultKind{origin.Dial, origin.Timeout, origin.Reset, origin.Garbage, origin.Canceled, origin.Unprepared, origin.Withheld}
 
 func newMemberMetrics(r *telemetry.Registry, service, member string) memberMetrics {
 	labels := []string{"service", service, "member", member}

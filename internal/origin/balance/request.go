@@ -137,7 +137,7 @@ func (r *request) shouldRetry() bool {
 		return false
 	case r.in != nil:
 		return r.retryStatus(r.in) && r.mayRepeat()
-	case r.f.Kind == origin.Canceled || r.f.Kind == origin.Unprepared:
+	case r.f.Kind == origin.Canceled || r.f.Kind == origin.Unprepared || r.f.Kind == origin.Withheld:
 		return false
 	}
 	return !r.reached || r.mayRepeat()
