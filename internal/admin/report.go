@@ -73,7 +73,7 @@ func (o *Overview) JSON() ReportJSON {
 func hitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
 	hits := counts[telemetry.Hit] + counts[telemetry.HitNegative] + counts[telemetry.HitStale]
 	reads := hits + counts[telemetry.Miss] + counts[telemetry.MissExpired] + counts[telemetry.MissInvalidated] +
-		counts[telemetry.MissVary] + counts[telemetry.Revalidated] + counts[telemetry.Coalesced] + counts[telemetry.Partial]
+		counts[telemetry.MissIsolated] + counts[telemetry.MissVary] + counts[telemetry.Revalidated] + counts[telemetry.Coalesced] + counts[telemetry.Partial]
 	if reads == 0 {
 		return 0, false
 	}

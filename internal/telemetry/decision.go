@@ -13,6 +13,7 @@ const (
 	Miss                              // nothing cached; filled
 	MissExpired                       // an expired entry
 	MissInvalidated                   // an entry invalidated by a write
+	MissIsolated                      // nothing stored may be served, since the node has no lease of its cluster
 	MissVary                          // entries only for other values of the varying fields
 	Revalidated                       // a stale entry that the origin confirmed
 	Coalesced                         // waited for another request's fill
@@ -43,6 +44,7 @@ var Decisions = []DecisionInfo{
 	{Miss, "miss", "fwd=miss", "Nothing was cached; the request was sent to the origin. Many of these with a full cache: give it more memory."},
 	{MissExpired, "miss-expired", "fwd=stale", "An entry was there, but its time was over. Many of these: a longer TTL, or refresh_ahead, would save them."},
 	{MissInvalidated, "miss-invalidated", "fwd=miss; detail=invalidated", "A cached entry was invalidated by a write. Normal for data that is written often; for queries it shows how many of them a write affects."},
+	{MissIsolated, "miss-isolated", "fwd=miss; detail=isolated", "This node is not in contact with its cluster and may serve nothing that it has stored; the request was sent to the origin. Look at the state of the cluster."},
 	{MissVary, "miss-vary", "fwd=vary-miss", "Responses were stored, but only for other values of the fields in Vary. Many of these: let the origin name fewer fields in Vary."},
 	{Revalidated, "revalidated", "fwd=stale; fwd-status=304", "A stored response was past its freshness, and the origin confirmed it without sending it again. Many of these: a longer max-age would avoid these requests."},
 	{Coalesced, "coalesced", "fwd=miss; collapsed", "Waited for the fill of another request for the same thing: one read at the origin served both."},

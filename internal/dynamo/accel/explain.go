@@ -197,6 +197,8 @@ func (e *explanation) query() {
 	}
 }
 
+const isolated = "this node is not in contact with its cluster, so that nothing stored may be served"
+
 const canonical = "canonical: other spellings of the same request have the same key"
 
 // tags adds the generations of tags, which are described by names.
@@ -226,10 +228,14 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 		e.step("entry", "invalidated", "one of its tags has been invalidated since it was filled")
 	case cache.Expired, cache.Stale:
 		e.step("entry", "expired", "its lifetime has passed")
+	case cache.Unleased:
+		e.step("entry", "not served", isolated)
 	default:
 		e.step("entry", "none", "never filled, or evicted")
 	}
 	switch {
+	case found == cache.Unleased:
+		e.step("fill", "strongly consistent, not kept", "other nodes may write without this one")
 	case !st.Settled:
 		e.step("fill", "not kept", "a write of one of the tags is in flight or in quarantine")
 	case st.Strong && e.lags:

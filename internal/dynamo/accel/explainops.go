@@ -49,6 +49,8 @@ func (e *explanation) batchPart(p *batchPart) (missing int) {
 		switch {
 		case p.read.strong:
 			note = "a strongly consistent read"
+		case found == cache.Unleased:
+			note = isolated
 		case found == cache.Fresh && entry.Kind() == kindAbsent:
 			note = "in memory: no such item"
 		case found == cache.Fresh:

@@ -59,8 +59,9 @@ func (s *settings) readOrigin(ctx context.Context, operation string, body []byte
 // forward sends the client's request with the given body. The response may be built in buf.
 // cw is nil for a read, which may be repeated.
 func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (*origin.Response, error) {
+	var guard func() bool
 	if cw != nil {
-		c.writeSent = true
+		c.writeSent, guard = true, cw.Guard()
 	}
 	to := c.set.origin
 	if c.op.Name == "SearchVectors" {
@@ -69,7 +70,7 @@ func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (
 	start := time.Now()
 	resp, err := to.Do(ctx, &origin.Request{
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
-		Header: c.forwardedHeader(), Body: body, Repeatable: cw == nil, Buf: buf,
+		Header: c.forwardedHeader(), Body: body, Repeatable: cw == nil, Guard: guard, Buf: buf,
 	})
 	c.x.Record.Origin += time.Since(start)
 	return resp, err

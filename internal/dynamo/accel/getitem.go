@@ -237,6 +237,8 @@ func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 		return telemetry.MissExpired
 	case found == cache.Invalidated:
 		return telemetry.MissInvalidated
+	case found == cache.Unleased:
+		return telemetry.MissIsolated
 	}
 	return telemetry.Miss
 }

@@ -184,8 +184,12 @@ func refusalReason(typ string) string {
 // executed is a 500, as in DynamoDB, because the client can't determine the outcome.
 // Anything else is a 503. SDKs retry both.
 func (c *call) failOrigin(err error, d telemetry.Decision) {
-	c.svc.failures.Log(c.svc.log, err, slog.String("operation", c.op.Name), slog.String("request_id", string(c.x.Record.RequestID)))
 	var f *origin.Fault
+	if errors.As(err, &f) && f.Kind == origin.Withheld && !f.Reached {
+		c.failIsolated(err, d)
+		return
+	}
+	c.svc.failures.Log(c.svc.log, err, slog.String("operation", c.op.Name), slog.String("request_id", string(c.x.Record.RequestID)))
 	typ, message := "ServiceUnavailable", "The origin can't be reached at the moment."
 	switch {
 	case c.writeSent && mayHaveExecuted(err):

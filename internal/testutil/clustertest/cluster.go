@@ -1,0 +1,138 @@
+// Package clustertest connects caches in one process for tests, as a cluster connects those of
+// several processes.
+package clustertest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// Cluster is the coordinator of its caches. Its messages arrive at once.
+type Cluster struct {
+	all []*cache.Cache
+
+	mu      sync.Mutex
+	refuse  error    // of Begin
+	further error    // of Extend
+	sends   int      // calls of Sendable that return true; negative: all
+	rounds  []string // how each round ended
+}
+
+// Connect makes one cluster of caches.
+func Connect(all ...*cache.Cache) *Cluster {
+	cl := &Cluster{all: all, sends: -1}
+	for _, c := range all {
+		c.SetCoordinator(member{cl, c})
+	}
+	return cl
+}
+
+// Refuse lets all further rounds fail with err, if it is not nil.
+func (cl *Cluster) Refuse(err error) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.refuse = err
+}
+
+// RefuseFurther lets all further tags be refused with err, if it is not nil.
+func (cl *Cluster) RefuseFurther(err error) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.further = err
+}
+
+// Sendable lets the next n checks of the lease succeed and further ones fail. A negative n lets all
+// succeed.
+func (cl *Cluster) Sendable(n int) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.sends = n
+}
+
+// Rounds returns how the rounds since the last call have ended: "commit" or "unknown", or "refused".
+func (cl *Cluster) Rounds() []string {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	all := cl.rounds
+	cl.rounds = nil
+	return all
+}
+
+func (cl *Cluster) ended(how string) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.rounds = append(cl.rounds, how)
+}
+
+// member is the coordinator of one cache.
+type member struct {
+	*Cluster
+	own *cache.Cache
+}
+
+// round is a write in flight.
+type round struct {
+	cl   *Cluster
+	held []*cache.Hold
+}
+
+func (m member) Begin(ctx context.Context, tags []cache.Tag) (cache.Round, error) {
+	m.mu.Lock()
+	err := m.refuse
+	m.mu.Unlock()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		m.ended("refused")
+		return nil, err
+	}
+	r := &round{cl: m.Cluster}
+	for _, c := range m.all {
+		if c != m.own {
+			r.held = append(r.held, c.Hold(slices.Clone(tags)))
+		}
+	}
+	return r, nil
+}
+
+func (r *round) Sendable() bool {
+	r.cl.mu.Lock()
+	defer r.cl.mu.Unlock()
+	if r.cl.sends > 0 {
+		r.cl.sends--
+		return true
+	}
+	return r.cl.sends < 0
+}
+
+func (r *round) Extend(_ context.Context, tags []cache.Tag) error {
+	r.cl.mu.Lock()
+	err := r.cl.further
+	r.cl.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, h := range r.held {
+		h.Extend(tags)
+	}
+	return nil
+}
+
+func (r *round) Commit() {
+	for _, h := range r.held {
+		h.Release()
+	}
+	r.cl.ended("commit")
+}
+
+func (r *round) Unknown(tags []cache.Tag) {
+	for _, h := range r.held {
+		h.Quarantine(30*time.Second, tags...)
+	}
+	r.cl.ended("unknown")
+}
