@@ -57,8 +57,10 @@ type ClusterStatus struct {
 	Rev      uint64    `json:"rev"`      // advanced by each write of the list of members
 	State    NodeState `json:"state"`
 	// LeaseMS is the time until this node's lease ends, in milliseconds; 0 without a lease.
-	LeaseMS int64           `json:"lease_ms"`
-	Members []ClusterMember `json:"members"`
+	LeaseMS int64 `json:"lease_ms"`
+	// Obstacle is why the node can't join.
+	Obstacle string          `json:"obstacle,omitempty"`
+	Members  []ClusterMember `json:"members"`
 	// Away are nodes that left or were taken out lately.
 	Away []AwayNode `json:"away"`
 }
@@ -143,10 +145,19 @@ func (s *Server) evict(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, EvictResult{Evicted: req.Node})
 }
 
+// trouble returns why the node does not serve, or "" if it does.
+func (st *ClusterStatus) trouble() string {
+	if why := st.State.trouble(); why != "" && st.Obstacle != "" {
+		return "can't join: " + st.Obstacle
+	} else {
+		return why
+	}
+}
+
 // step returns the step of an explanation that names the node.
 func (st *ClusterStatus) step() Step {
 	note := fmt.Sprintf("%s in cluster %s", st.State, st.Name)
-	if st.State.trouble() != "" {
+	if st.trouble() != "" {
 		note += "; without a lease reads are forwarded to the origin and nothing is stored"
 	}
 	return Step{What: "node", Value: st.Node, Note: note}
@@ -156,6 +167,9 @@ func (st *ClusterStatus) step() Step {
 // away. now is the present time.
 func (st *ClusterStatus) WriteTable(out io.Writer, now time.Time) {
 	fmt.Fprintf(out, "cluster %s, node %s: %s, epoch %d, revision %d\n", st.Name, st.Node, st.State, st.Epoch, st.Rev)
+	if st.Obstacle != "" {
+		fmt.Fprintf(out, "it can't join: %s\n", st.Obstacle)
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NODE\tADDRESS\tZONE\tSTATE\tLEASE\tACK\tSILENT\tJOINED")
 	for _, m := range st.Members {

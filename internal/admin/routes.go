@@ -95,7 +95,7 @@ func readiness(o *Overview) (lines []string, status int) {
 	}
 	if o.Cluster != nil {
 		st := o.Cluster.Status()
-		trouble := st.State.trouble()
+		trouble := st.trouble()
 		if trouble != "" {
 			status = http.StatusServiceUnavailable
 		}

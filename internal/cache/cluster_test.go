@@ -142,6 +142,8 @@ type clusterNode struct {
 	n  *node
 }
 
+func (clusterNode) Broadcast(context.Context, []byte) error { return nil }
+
 func (k clusterNode) Begin(_ context.Context, tags []Tag) (Round, error) {
 	r := &clusterRound{cl: k.cl, by: k.n, tags: tags, held: make(map[*node]*Hold)}
 	k.cl.mu.Lock()

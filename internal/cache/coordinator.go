@@ -11,6 +11,8 @@ type Coordinator interface {
 	// Begin returns when every other member has fenced tags and keeps them so. After an
 	// error the write must not be sent. Errors wrap ErrIsolated or the context's cause.
 	Begin(ctx context.Context, tags []Tag) (Round, error)
+	// Broadcast returns when every other member has carried out message by Cache.Receive.
+	Broadcast(ctx context.Context, message []byte) error
 }
 
 // Round is a write as the Coordinator sees it. It ends with exactly one of Commit and

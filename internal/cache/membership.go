@@ -9,6 +9,7 @@ import (
 // cluster the lease never ends and the era never moves.
 type membership struct {
 	coordinator Coordinator
+	broadcasts  broadcasts
 	lease       atomic.Int64  // its end, on the cache's clock
 	era         atomic.Uint32 // moved by Empty
 	emptied     atomic.Int64  // the time of the last Empty

@@ -197,6 +197,8 @@ func (r *recorder) call(name string, do func([]Tag), of []Tag) {
 	}
 }
 
+func (*recorder) Broadcast(context.Context, []byte) error { return nil }
+
 func (r *recorder) Begin(_ context.Context, tags []Tag) (Round, error) {
 	r.call("begin", r.begins, tags)
 	return r, r.begin

@@ -205,6 +205,8 @@ type alone struct{ refuse bool }
 
 var errAlone = errors.New("the coordinator refuses")
 
+func (*alone) Broadcast(context.Context, []byte) error { return nil }
+
 func (a *alone) Begin(context.Context, []Tag) (Round, error) {
 	if a.refuse {
 		return nil, errAlone

@@ -16,24 +16,6 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// startCluster joins the cluster of cfg, if it has one. It is called before any service
-// accepts connections.
-func (n *Node) startCluster(cfg *config.Config) error {
-	if cfg.Cluster == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(n.hard, lookupTimeout)
-	defer cancel()
-	self, err := clusterMember(ctx, cfg, n.DAXAddr)
-	if err == nil {
-		_, err = clusterTLS(cfg)
-	}
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
-	}
-	return fmt.Errorf("cluster %s: node %s can't join, because this version can't run a cluster yet", cfg.Cluster.Name, self.Node)
-}
-
 // clusterTLS returns the configuration for connections of both directions between nodes: each
 // side needs a certificate of the cluster's authorities. It is nil without TLS.
 func clusterTLS(cfg *config.Config) (*tls.Config, error) {

@@ -33,7 +33,8 @@ type Node struct {
 	stdout     io.Writer
 	registry   *telemetry.Registry
 	cache      *cache.Cache
-	disk       *disk.Tier // nil if there is none
+	disk       *disk.Tier   // nil if there is none
+	cluster    *clusterNode // nil if this process is in none
 	stores     *stores
 	lists      *sharedDirs[*lists.Registry]
 	started    time.Time
@@ -53,7 +54,6 @@ type Node struct {
 	mounts   []*mount // the slice is replaced as a whole
 	status   admin.ConfigStatus
 	draining bool
-	cluster  admin.Cluster // nil if this node is in none
 }
 
 // mount is a running service. Reloads change its fields with Node.changing held and, if
@@ -91,9 +91,15 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 		return nil, err
 	}
 	if err := n.apply(cfg); err != nil {
+		if n.cluster != nil {
+			n.cluster.close()
+		}
 		n.closeDisk()
 		c.Close()
 		return nil, err
+	}
+	if n.cluster != nil {
+		n.cluster.join(cfg, n.DAXAddr)
 	}
 	n.pruneDisk()
 	n.observe()
@@ -133,7 +139,10 @@ func (n *Node) overview() admin.Overview {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	o.Draining, o.Cluster = n.draining, n.cluster
+	o.Draining = n.draining
+	if n.cluster != nil {
+		o.Cluster = n.cluster
+	}
 	for _, m := range n.mounts {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
@@ -181,6 +190,9 @@ func (n *Node) Stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	n.retirement.Wait()
+	if n.cluster != nil {
+		errs = append(errs, n.cluster.leave(ctx))
+	}
 	for _, m := range n.mounts {
 		m.service.Close()
 		m.space.Close()

@@ -58,6 +58,8 @@ func (e *end) Send(to uint64, frame []byte) error {
 	return nil
 }
 
+func (e *end) SetPeers([]string) {}
+
 func (e *end) deliver(to *end, frame []byte) {
 	if to == nil || to == e || e.net.cut[e.node] || e.net.cut[to.node] {
 		return
@@ -137,8 +139,9 @@ func (l *lab) start(name string, change ...func(*Config, *protocol.Member)) *mem
 	cfg := Config{
 		Cache: c, Store: l.store,
 		Transport: &end{net: l.net, node: name}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Registry: telemetry.NewRegistry(), Apply: func(p []byte) { m.applied <- string(p) },
+		Registry: telemetry.NewRegistry(),
 	}
+	c.OnBroadcast("site", func(p []byte) { m.applied <- string(p) })
 	for _, f := range change {
 		f(&cfg, &self)
 	}

@@ -88,7 +88,7 @@ func (n *Node) Quarantine(tags []uint64, d protocol.Time) {
 // Apply implements protocol.Host.
 func (n *Node) Apply(owner protocol.Instance, seq uint64, payload []byte) {
 	go func() {
-		n.cfg.Apply(payload)
+		n.cache.Receive(payload)
 		n.do(func(protocol.Time) { n.machine.Applied(owner, seq) })
 	}()
 }

@@ -30,6 +30,8 @@ type Transport interface {
 	Broadcast(frame []byte) error
 	// Send sends a frame to one node.
 	Send(to uint64, frame []byte) error
+	// SetPeers sets the addresses of all members.
+	SetPeers(addresses []string)
 }
 
 // Config describes a node.
@@ -41,10 +43,8 @@ type Config struct {
 	Cache        *cache.Cache
 	Store        Store
 	Transport    Transport
-	// Apply carries out a payload that another member has given to Node.Carry.
-	Apply    func(payload []byte)
-	Log      *slog.Logger
-	Registry *telemetry.Registry
+	Log          *slog.Logger
+	Registry     *telemetry.Registry
 }
 
 // Node is a process in a cluster.
@@ -58,15 +58,16 @@ type Node struct {
 	ended chan struct{} // closed when the loop has ended
 	out   outbox
 
-	mu      sync.Mutex
-	machine *protocol.Machine
-	rounds  map[uint64]*round // own writes that wait or are in flight, by number
-	opening *round            // its number is being assigned
-	holds   map[holdKey]*cache.Hold
-	state   string // as last logged
-	started bool
-	left    chan struct{} // closed when the protocol has ended
-	hasLeft bool
+	mu        sync.Mutex
+	machine   *protocol.Machine
+	rounds    map[uint64]*round // own writes that wait or are in flight, by number
+	opening   *round            // its number is being assigned
+	holds     map[holdKey]*cache.Hold
+	state     string // as last logged
+	connected uint64 // the epoch whose members' addresses the transport has
+	started   bool
+	left      chan struct{} // closed when the protocol has ended
+	hasLeft   bool
 
 	times times
 }
@@ -131,10 +132,20 @@ func (n *Node) loop() {
 			return
 		}
 		var next time.Duration
+		var peers []string
 		n.do(func(now protocol.Time) {
 			n.machine.Tick(now)
 			next = time.Duration(n.machine.Next(now) - now)
+			if v := n.machine.View(); v.Epoch != n.connected {
+				n.connected = v.Epoch
+				for _, m := range v.Members {
+					peers = append(peers, m.Address)
+				}
+			}
 		})
+		if peers != nil {
+			n.cfg.Transport.SetPeers(peers)
+		}
 		n.times.tick(n.cache.Serves(n.cache.Now()))
 		timer.Reset(next)
 	}

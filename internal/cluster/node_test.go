@@ -216,12 +216,12 @@ func TestAbandonedBegin(t *testing.T) {
 	})
 }
 
-// Carry returns when all other members have carried out the payload.
-func TestCarry(t *testing.T) {
+// Broadcast returns when all other members have carried out the payload.
+func TestBroadcast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		nodes := l.cluster("a", "b", "c")
-		if err := nodes[0].Carry(t.Context(), []byte("purge")); err != nil {
+		if err := nodes[0].cache.Broadcast(t.Context(), "site", []byte("purge")); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range nodes[1:] {

@@ -126,12 +126,14 @@ func (passed) Extend(context.Context, []cache.Tag) error { return nil }
 func (passed) Commit()                                   {}
 func (passed) Unknown([]cache.Tag)                       {}
 
-// Carry carries out a payload on all other members. It returns when all have done so.
-func (n *Node) Carry(ctx context.Context, payload []byte) error {
-	r, err := n.begin(ctx, nil, payload)
-	if err != nil {
-		return err
+// Broadcast implements cache.Coordinator.
+func (n *Node) Broadcast(ctx context.Context, message []byte) error {
+	r, err := n.begin(ctx, nil, message)
+	if errors.Is(err, protocol.ErrIsolated) && n.cfg.PassIsolated {
+		return nil
 	}
-	r.Commit()
-	return nil
+	if err == nil {
+		r.Commit()
+	}
+	return err
 }

@@ -64,10 +64,11 @@ func (n *Node) Ready() error {
 	return fmt.Errorf("the node is not in its cluster: it is %s", s.State())
 }
 
-// Evict takes a member out of the cluster at an operator's request.
-func (n *Node) Evict(node string) (err error) {
-	n.do(func(now protocol.Time) { err = n.machine.Evict(now, node) })
-	return err
+// Evict begins to take a member out of the cluster at an operator's request, and returns its
+// instance.
+func (n *Node) Evict(node string) (i protocol.Instance, err error) {
+	n.do(func(now protocol.Time) { i, err = n.machine.Evict(now, node) })
+	return i, err
 }
 
 // logState logs a change of the state or of the members. It is called with mu held.

@@ -357,17 +357,17 @@ func (m *Machine) lateBy(now, extra Time) map[Instance]string {
 	return late
 }
 
-// Evict takes a member out at an operator's request.
-func (m *Machine) Evict(now Time, node string) error {
-	for _, p := range m.peers {
+// Evict begins to take a member out at an operator's request, and returns its instance.
+func (m *Machine) Evict(now Time, node string) (Instance, error) {
+	for i, p := range m.peers {
 		if p.Node == node {
 			p.evict = true
 			m.change(now)
-			return nil
+			return i, nil
 		}
 	}
 	if node == m.self.Node {
-		return fmt.Errorf("%s is this node; stop it instead", node)
+		return 0, fmt.Errorf("%s is this node; stop it instead", node)
 	}
-	return fmt.Errorf("the cluster has no member %s", node)
+	return 0, fmt.Errorf("the cluster has no member %s", node)
 }

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cluster"
+	"github.com/kasoku/kasoku/internal/cluster/nats"
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
+	"github.com/kasoku/kasoku/internal/cluster/view"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/pause"
+)
+
+// clusterNode is this process as a node of its cluster.
+type clusterNode struct {
+	*cluster.Node
+	cfg       *config.Cluster
+	view      *view.Store
+	origin    *accel.Requester // for the view
+	transport *nats.Transport
+	log       *slog.Logger
+	ctx       context.Context // of join
+	cancel    context.CancelFunc
+	joining   sync.WaitGroup // of join
+}
+
+// startCluster makes this process a node of the cluster of cfg, if it has one. Until it has
+// joined, which join begins, it caches nothing and refuses writes.
+func (n *Node) startCluster(cfg *config.Config) error {
+	if cfg.Cluster == nil {
+		return nil
+	}
+	c, err := n.newClusterNode(cfg)
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
+	}
+	n.cluster = c
+	return nil
+}
+
+func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
+	c = &clusterNode{cfg: cfg.Cluster, log: n.log.With(slog.String("cluster", cfg.Cluster.Name))}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	secure, err := clusterTLS(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ac, err := n.accelConfig(cfg, cfg.ViewService())
+	if err != nil {
+		return nil, err
+	}
+	if c.origin, err = accel.NewRequester(ac); err != nil {
+		return nil, err
+	}
+	c.view = view.New(view.Config{Cluster: c.cfg.Name, Table: c.cfg.View.Table, Call: c.origin.Call, Log: c.log})
+	c.transport, err = nats.Start(nats.Config{
+		Cluster: c.cfg.Name, Name: c.cfg.NodeName(), Listen: string(c.cfg.Listen), Advertise: c.cfg.Advertised(),
+		Join: c.cfg.Joins(), TLS: secure, Log: c.log,
+	})
+	if err != nil {
+		c.origin.Close()
+		return nil, err
+	}
+	c.Node = cluster.New(cluster.Config{
+		Delays: clusterDelays(cfg), PassIsolated: c.cfg.IsolatedWrites == "pass", Cache: n.cache, Store: c.view,
+		Transport: c.transport, Log: c.log, Registry: n.registry,
+	})
+	return c, nil
+}
+
+// clusterDelays returns the delays of the protocol that follow from the configuration.
+func clusterDelays(cfg *config.Config) protocol.Config {
+	settle, quarantine := settleTimes(cfg)
+	var longest time.Duration
+	for i := range cfg.Services {
+		longest = max(longest, cfg.Services[i].Limits.RequestTimeout.Std(), cfg.Services[i].OriginTimeout.Std())
+	}
+	return protocol.Config{
+		Lease: protocol.Time(cfg.Cluster.Lease.Std()), Settle: protocol.Time(settle), Quarantine: protocol.Time(quarantine),
+		Reach: protocol.Time(longest + quarantine),
+	}
+}
+
+// prepareInterval is the time between two attempts to prepare the table of the view.
+const prepareInterval = time.Second
+
+// join joins the cluster in the background. It is called once the listeners are open. bound
+// returns the address of a service's listener for DAX clients.
+func (c *clusterNode) join(cfg *config.Config, bound func(service string) net.Addr) {
+	c.joining.Go(func() {
+		var self protocol.Member
+		ready := c.until("the addresses of this node can't be found", func() (err error) {
+			if self, err = clusterMember(c.ctx, cfg, bound); err == nil {
+				self.Address, err = c.address(self.Address)
+			}
+			return err
+		}) && c.until("the table of the cluster's members is not ready; nothing is cached and writes are refused", func() error {
+			return c.view.Prepare(c.ctx)
+		})
+		if ready {
+			c.Start(self, c.view.Created())
+		}
+	})
+}
+
+// until calls f until it returns no error, and logs each different one. It returns false if
+// the node is stopped before that.
+func (c *clusterNode) until(trouble string, f func() error) bool {
+	for last := ""; ; {
+		err := f()
+		if err == nil || c.ctx.Err() != nil {
+			return err == nil
+		}
+		if text := err.Error(); text != last {
+			c.log.Error(trouble, slog.Any("error", err))
+			last = text
+		}
+		if !pause.For(c.ctx, prepareInterval) {
+			return false
+		}
+	}
+}
+
+// address returns an address of this node with the port that was chosen at the start.
+func (c *clusterNode) address(configured string) (string, error) {
+	host, port, err := net.SplitHostPort(configured)
+	if err != nil || port != "0" {
+		return configured, err
+	}
+	_, port, err = net.SplitHostPort(c.transport.Addr().String())
+	return net.JoinHostPort(host, port), err
+}
+
+// leaveTimeout limits how long a node that stops waits until it is out of its cluster.
+const leaveTimeout = 5 * time.Second
+
+// leave takes this node out of its cluster. No requests may be in flight.
+func (c *clusterNode) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	c.cancel()
+	c.joining.Wait()
+	err := c.Leave(ctx)
+	c.close()
+	return err
+}
+
+// close ends the node without leaving.
+func (c *clusterNode) close() {
+	c.cancel()
+	c.joining.Wait()
+	c.Node.Close()
+	c.transport.Close()
+	c.origin.Close()
+}
+
+// Status implements admin.Cluster.
+func (c *clusterNode) Status() admin.ClusterStatus {
+	s := c.Node.Status()
+	out := admin.ClusterStatus{
+		Name: c.cfg.Name, Node: c.cfg.NodeName(), Instance: instanceText(s.Instance), Epoch: s.View.Epoch, Rev: s.View.Rev,
+		State: nodeState(&s), LeaseMS: s.Lease.Milliseconds(), Obstacle: s.Obstacle,
+	}
+	peers := make(map[protocol.Instance]*protocol.Peer, len(s.Peers))
+	for i := range s.Peers {
+		peers[s.Peers[i].Instance] = &s.Peers[i]
+	}
+	for _, m := range s.View.Members {
+		o := admin.ClusterMember{
+			Node: m.Node, Address: m.Address, Zone: m.Zone, State: admin.NodeServing, Self: m.Instance == s.Instance,
+			Instance: instanceText(m.Instance), Joined: time.UnixMilli(m.Joined),
+		}
+		switch {
+		case m.Joining:
+			o.State = admin.NodeJoining
+		case s.View.IsSuspended(m.Instance):
+			o.State = admin.NodeSuspended
+		}
+		if o.Self {
+			o.State = out.State
+		}
+		if p := peers[m.Instance]; p != nil {
+			o.AckMS = float64(p.Ack) / float64(protocol.Millisecond)
+			o.SilentMS = int64(p.Silence / protocol.Millisecond)
+		}
+		out.Members = append(out.Members, o)
+	}
+	for _, a := range s.View.Away {
+		out.Away = append(out.Away, admin.AwayNode{Node: a.Node, Since: time.UnixMilli(a.Since), Reason: a.Reason})
+	}
+	return out
+}
+
+func instanceText(i protocol.Instance) string { return strconv.FormatUint(uint64(i), 16) }
+
+// nodeState returns the state of this node. A suspended node without a lease is isolated.
+func nodeState(s *cluster.Status) admin.NodeState {
+	switch {
+	case s.Mode == protocol.Leaving || s.Mode == protocol.Left:
+		return admin.NodeLeaving
+	case s.Serving && s.Suspended:
+		return admin.NodeSuspended
+	case s.Serving:
+		return admin.NodeServing
+	case s.Mode == protocol.Joining || s.Mode == protocol.Probing && s.Obstacle == "":
+		return admin.NodeJoining
+	}
+	return admin.NodeIsolated
+}
+
+// Evict implements admin.Cluster.
+func (c *clusterNode) Evict(ctx context.Context, node string) error {
+	instance, err := c.Node.Evict(node)
+	if err != nil {
+		return fmt.Errorf("%w: %w", admin.ErrInput, err)
+	}
+	for {
+		if s := c.Node.Status(); s.View.Find(instance) == nil {
+			return nil
+		}
+		if !pause.For(ctx, 20*time.Millisecond) {
+			return errors.New("the node is still a member")
+		}
+	}
+}
