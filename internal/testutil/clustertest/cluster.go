@@ -80,6 +80,24 @@ type round struct {
 	held []*cache.Hold
 }
 
+func (m member) Broadcast(ctx context.Context, message []byte) error {
+	m.mu.Lock()
+	err := m.refuse
+	m.mu.Unlock()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, c := range m.all {
+		if c != m.own {
+			c.Receive(message)
+		}
+	}
+	return nil
+}
+
 func (m member) Begin(ctx context.Context, tags []cache.Tag) (cache.Round, error) {
 	m.mu.Lock()
 	err := m.refuse
