@@ -43,7 +43,7 @@ func (n *Node) startCluster(cfg *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
 	}
-	n.cluster = c
+	n.member, n.cluster = c, c
 	return nil
 }
 

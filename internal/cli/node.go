@@ -33,8 +33,9 @@ type Node struct {
 	stdout     io.Writer
 	registry   *telemetry.Registry
 	cache      *cache.Cache
-	disk       *disk.Tier   // nil if there is none
-	cluster    *clusterNode // nil if this process is in none
+	disk       *disk.Tier    // nil if there is none
+	member     *clusterNode  // nil if this process is in no cluster
+	cluster    admin.Cluster // member, or nil
 	stores     *stores
 	lists      *sharedDirs[*lists.Registry]
 	started    time.Time
@@ -91,15 +92,15 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 		return nil, err
 	}
 	if err := n.apply(cfg); err != nil {
-		if n.cluster != nil {
-			n.cluster.close()
+		if n.member != nil {
+			n.member.close()
 		}
 		n.closeDisk()
 		c.Close()
 		return nil, err
 	}
-	if n.cluster != nil {
-		n.cluster.join(cfg, n.DAXAddr)
+	if n.member != nil {
+		n.member.join(cfg, n.DAXAddr)
 	}
 	n.pruneDisk()
 	n.observe()
@@ -139,10 +140,7 @@ func (n *Node) overview() admin.Overview {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	o.Draining = n.draining
-	if n.cluster != nil {
-		o.Cluster = n.cluster
-	}
+	o.Draining, o.Cluster = n.draining, n.cluster
 	for _, m := range n.mounts {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
@@ -190,8 +188,8 @@ func (n *Node) Stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	n.retirement.Wait()
-	if n.cluster != nil {
-		errs = append(errs, n.cluster.leave(ctx))
+	if n.member != nil {
+		errs = append(errs, n.member.leave(ctx))
 	}
 	for _, m := range n.mounts {
 		m.service.Close()
