@@ -73,6 +73,7 @@ VARIABLES
              \*   joining  members that do not serve yet
              \*   marks    pairs <<n, m>>: n has suspended m, and will take it out
              \*   lost     the item does not exist: it was lost
+             \*   clean    the last member has left, and nothing was in flight
              \* and, for the bound "marks", the pairs that were cleared
   \* the writes, as their coordinators have them; see NewWrite
   writes,
@@ -85,7 +86,7 @@ VARIABLES
   wait,      \* wait[n][m]: time until n may take m out of the view;
              \* wait[n][n]: time until n may serve, having joined
   adopted,   \* joining: the members that have handed over their books
-  sponsored, \* joining: a serving member was among them
+  sponsored, \* joining: a serving member was among them, or the view was clean
   books,     \* joining: books that are on their way to the node
   cache,     \* tag -> version or None
   pending,   \* only with "note" off: an answer under way that no fence reaches
@@ -175,6 +176,17 @@ Adopt(n, e) ==
   /\ writes' = [w \in W |->
        IF writes[w].by = n THEN Restart(w, epoch[n], e) ELSE writes[w]]
 
+\* The writes when the membership of n ends. A request that was sent may still be
+\* answered; the epoch 0 shows that the write belongs to a former membership.
+Abandoned(n) == [w \in W |->
+  CASE writes[w].by # n -> writes[w]
+    [] writes[w].state = "inv" ->
+         End(writes[w], IF writes[w].request > 0 THEN "unknown" ELSE "dead")
+    [] writes[w].state = "ready" /\ On("lease at send") -> End(writes[w], "dead")
+    [] writes[w].state = "more" -> End(writes[w], "unknown")
+    [] writes[w].state \in {"ready", "sent"} -> [writes[w] EXCEPT !.epoch = 0]
+    [] OTHER -> writes[w]]
+
 \* n finds that it is not a member any more.
 Expel(n) ==
   /\ mode'  = [mode EXCEPT ![n] = "out"]
@@ -188,15 +200,7 @@ Expel(n) ==
   /\ quar'  = [quar EXCEPT ![n] = NoQuarantine]
   /\ recent' = [recent EXCEPT ![n] = {}]
   /\ pending' = [pending EXCEPT ![n] = None]
-  /\ writes' = [w \in W |->
-       CASE writes[w].by # n -> writes[w]
-         [] writes[w].state = "inv" ->
-              End(writes[w], IF writes[w].request > 0 THEN "unknown" ELSE "dead")
-         [] writes[w].state = "ready" /\ On("lease at send") -> End(writes[w], "dead")
-         [] writes[w].state = "more" -> End(writes[w], "unknown")
-         [] writes[w].state \in {"ready", "sent"} ->
-              [writes[w] EXCEPT !.epoch = 0]               \* the lease was lost
-         [] OTHER -> writes[w]]
+  /\ writes' = Abandoned(n)
 
 -----------------------------------------------------------------------------
 (* Actions: writes (rules 2, 5, 8) *)
@@ -310,13 +314,13 @@ Apply(w) ==
 Answer(w) ==
   LET n == writes[w].by  further == FurtherTags(w) # {} /\ On("wait for further tags") IN
   /\ writes[w].state = "sent" /\ writes[w].version # None /\ mode[n] # "down"
-  /\ CASE further /\ mode[n] = "in" ->
+  /\ CASE further /\ mode[n] = "in" /\ writes[w].epoch # 0 ->
             /\ writes' = [writes EXCEPT ![w].state = "more", ![w].epoch = epoch[n],
                                         ![w].acks = {}]
             /\ cache' = [cache EXCEPT ![n] = Fenced(n, FurtherTags(w))]
             /\ open' = [open EXCEPT ![n] = @ \cup {<<w, t>> : t \in FurtherTags(w)}]
             /\ UNCHANGED recent
-       [] \/ further /\ mode[n] # "in"
+       [] \/ further /\ (mode[n] # "in" \/ writes[w].epoch = 0)
           \/ ~On("answer without lease") /\ (lease[n] = 0 \/ writes[w].epoch = 0) ->
             /\ writes' = [writes EXCEPT ![w] = End(@, "unknown")]
             /\ open' = [open EXCEPT ![n] = {p \in @ : p[1] # w}]
@@ -485,36 +489,32 @@ Evict(n, m) ==
   /\ UNCHANGED <<origin, lag, mode, lease, proof, adopted, sponsored, books, cache,
                  pending, recent>>
 
-\* n enters the view. If the item was lost, n creates it. Members of the lost
-\* one may serve until their leases end, so that n waits before it serves; and
-\* so does a node that joins while no member serves: the item may be new.
+\* n enters the view. If the item was lost, n creates it.
 Join(n) ==
   /\ Newest < MaxEpoch /\ mode[n] = "out" /\ n \notin Members
   /\ views' = Append(views, Members \cup {n})
-  /\ item' = [item EXCEPT !.joining = @ \cup {n}, !.lost = FALSE]
+  /\ item' = [item EXCEPT !.joining = @ \cup {n}, !.lost = FALSE, !.clean = FALSE]
   /\ epoch' = [epoch EXCEPT ![n] = Newest + 1]
   /\ mode' = [mode EXCEPT ![n] = IF On("adoption") THEN "joining" ELSE "in"]
-  /\ wait' = [wait EXCEPT ![n][n] =
-       IF \/ item.lost /\ On("creator waits")
-          \/ Members # {} /\ Members \subseteq item.joining /\ On("second joiner waits")
-       THEN Wait ELSE 0]
+  /\ wait' = [wait EXCEPT ![n][n] = Wait]
+  /\ sponsored' = [sponsored EXCEPT ![n] = item.clean]
   \* its own writes that may still be executed at the origin
   /\ open' = [open EXCEPT ![n] = {<<w, "item">> : w \in
                 {v \in W : writes[v].by = n /\ writes[v].state = "sent"}}]
-  /\ UNCHANGED <<origin, lag, writes, lease, proof, adopted, sponsored, books, cache,
-                 pending, quar, recent>>
+  /\ UNCHANGED <<origin, lag, writes, lease, proof, adopted, books, cache, pending,
+                 quar, recent>>
 
-\* n receives the books of m. The writes of members that n has seen leave the
-\* view since the books were sent are in quarantine, like any of theirs.
+\* n receives the books of a member, unless they are of an older view than its own.
 Receive(n, a, q) ==
-  LET late == IF On("late books") THEN Dropped(a.open, a.epoch, epoch[n]) ELSE {}
+  LET late == a.epoch < epoch[n] /\ On("late books")
       Q(t) == IF On("hand-over of quarantine") THEN a.quar[t] ELSE 0
-      D(t) == IF \E p \in late : p[2] = t THEN QuarRemoved ELSE 0
   IN
+  IF late THEN open' = q.open /\ quar' = q.quar /\ UNCHANGED <<adopted, sponsored>>
+  ELSE
   /\ adopted'   = [adopted EXCEPT ![n] = @ \cup {a.from}]
   /\ sponsored' = [sponsored EXCEPT ![n] = @ \/ a.serving]
-  /\ open' = [q.open EXCEPT ![n] = IF On("hand-over") THEN @ \cup (a.open \ late) ELSE @]
-  /\ quar' = [q.quar EXCEPT ![n] = [t \in Tags |-> Max(@[t], Max(Q(t), D(t)))]]
+  /\ open' = [q.open EXCEPT ![n] = IF On("hand-over") THEN @ \cup a.open ELSE @]
+  /\ quar' = [q.quar EXCEPT ![n] = [t \in Tags |-> Max(@[t], Q(t))]]
 
 \* m adopts the view with n and hands over its books, after adoption.
 HandOver(m, n) ==
@@ -528,7 +528,11 @@ HandOver(m, n) ==
          after == [open |-> [open EXCEPT ![m] = @ \ drop],
                    quar |-> [quar EXCEPT ![m] = QuarWith(m, drop)]]
          a     == [from |-> m, epoch |-> e, serving |-> mode[m] = "in",
-                   open |-> after.open[m], quar |-> after.quar[m]]
+                   quar |-> after.quar[m],
+                   \* without the writes of an earlier membership of m: they are in
+                   \* quarantine at other members, or the whole cluster is cold
+                   open |-> {p \in after.open[m] :
+                               writes[p[1]].by = m => writes[p[1]].epoch # 0}]
      IN
      /\ epoch' = [epoch EXCEPT ![m] = e]
      /\ writes' = [w \in W |->
@@ -551,11 +555,13 @@ GotBooks(n) ==
 \* All members have adopted a view with n: a conditional write takes n's mark
 \* as a joiner away, and n serves as soon as it has a proof. What it had cached
 \* before is out of reach, and it reads strongly for settle. If no serving
-\* member has handed over its books, nothing is kept for a while. One serving
-\* member would suffice (rule "all adopt" off): each round of the others needs
+\* member has handed over its books, the item may be a new one: members of the
+\* lost one may serve for another Wait, and n keeps nothing for another Reach. One
+\* serving member would suffice (rule "all adopt" off): each round of the others needs
 \* the acknowledgement of that one, which refuses the old epoch.
 JoinDone(n) ==
-  /\ mode[n] = "joining" /\ wait[n][n] = 0
+  /\ mode[n] = "joining"
+  /\ sponsored[n] \/ wait[n][n] = 0 \/ ~On("cold wait")
   /\ views[epoch[n]] \ {n} \subseteq adopted[n] \/ (sponsored[n] /\ ~On("all adopt"))
   /\ n \in Members \/ ~On("conditional join")
   /\ item' = [item EXCEPT !.joining = @ \ {n}]
@@ -587,17 +593,22 @@ Forget(n) ==
   /\ quar'  = [quar EXCEPT ![n] = NoQuarantine]
   /\ recent' = [recent EXCEPT ![n] = {}]
 
-\* Rule 7: n has ended its writes and serves nothing more; then it leaves.
+\* Rule 7: n serves nothing any more; then it leaves. The view is clean if nothing
+\* of the cluster is in flight after that.
 Leave(n) ==
-  /\ Leaves /\ Newest < MaxEpoch /\ mode[n] = "in" /\ epoch[n] = Newest /\ n \in Members
-  /\ \A w \in W : writes[w].by = n => writes[w].state \in Ended
+  /\ Leaves /\ Newest < MaxEpoch /\ mode[n] \in {"in", "joining"}
+  /\ epoch[n] = Newest /\ n \in Members
   /\ views' = Append(views, Members \ {n})
-  /\ item' = [item EXCEPT !.marks = MarksWithout(n)]
+  /\ item' = [item EXCEPT !.joining = @ \ {n}, !.marks = MarksWithout(n),
+       !.clean = /\ Members = {n}
+                 /\ \/ open[n] = {} /\ quar[n] = NoQuarantine
+                    \/ ~On("clean if quiet")
+                 /\ mode[n] = "in" \/ sponsored[n] \/ ~On("clean if served")]
   /\ IF On("leave serves nothing")
-     THEN mode' = [mode EXCEPT ![n] = "left"] /\ Forget(n)
-     ELSE UNCHANGED <<mode, epoch, lease, proof, wait, adopted, sponsored, books,
-                      cache, pending, open, quar, recent>>
-  /\ UNCHANGED <<origin, lag, writes>>
+     THEN mode' = [mode EXCEPT ![n] = "left"] /\ Forget(n) /\ writes' = Abandoned(n)
+     ELSE UNCHANGED <<mode, writes, epoch, lease, proof, wait, adopted, sponsored,
+                      books, cache, pending, open, quar, recent>>
+  /\ UNCHANGED <<origin, lag>>
 
 Crash(n) ==
   /\ Cardinality({m \in Node : mode[m] = "down"}) < MaxCrash
@@ -613,7 +624,7 @@ Crash(n) ==
 LoseItem ==
   /\ Loses /\ ~item.lost /\ Newest < MaxEpoch
   /\ views' = Append(views, {})
-  /\ item' = [item EXCEPT !.joining = {}, !.marks = {}, !.lost = TRUE]
+  /\ item' = [item EXCEPT !.joining = {}, !.marks = {}, !.clean = FALSE, !.lost = TRUE]
   /\ UNCHANGED <<origin, lag, writes, mode, epoch, lease, proof, wait, adopted,
                  sponsored, books, cache, pending, open, quar, recent>>
 
@@ -641,7 +652,8 @@ Init ==
   /\ Cardinality(M) = First
   /\ origin = 0 /\ lag = 0
   /\ views = <<M>>
-  /\ item = [joining |-> {}, marks |-> {}, cleared |-> {}, lost |-> FALSE]
+  /\ item = [joining |-> {}, marks |-> {}, cleared |-> {}, lost |-> FALSE,
+             clean |-> FALSE]
   /\ writes = [w \in W |-> NewWrite]
   /\ mode = [n \in Node |-> IF n \in M THEN "in" ELSE "out"]
   /\ epoch = [n \in Node |-> IF n \in M THEN 1 ELSE 0]
