@@ -30,12 +30,13 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 		return
 	}
 	m.reading = false
+	sent := m.readAt // accept may begin another read
 	if err != nil {
 		m.again = false // at the next Tick that is due
 		return
 	}
 	if v.Rev < m.view.Rev || v.Creator != m.view.Creator && m.view.Rev != 0 {
-		if m.readAt >= m.seen {
+		if sent >= m.seen {
 			// The item was deleted, or replaced by a copy from before.
 			m.view = View{Epoch: m.view.Epoch}
 			if m.member() {
@@ -45,22 +46,21 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 		return
 	}
 	m.accept(now, v)
-	m.prove(now, &v)
+	m.prove(now, sent, &v)
 	m.change(now)
 	if m.again {
 		m.read(now)
 	}
 }
 
-// prove renews the lease if a read of the view allows that. The lease counts from before the
-// read was sent.
-func (m *Machine) prove(now Time, v *View) {
+// prove renews the lease if a read of the view, which was sent at a time, allows that.
+func (m *Machine) prove(now, sent Time, v *View) {
 	self := v.Find(m.self.Instance)
 	if m.mode != In || self == nil || self.Joining || v.IsSuspended(self.Instance) || v.Rev != m.view.Rev || now < m.join.serveFrom {
 		return
 	}
 	had := m.Serves(now)
-	m.lease = max(m.lease, m.readAt+m.cfg.Lease)
+	m.lease = max(m.lease, sent+m.cfg.Lease)
 	if m.Serves(now) {
 		m.host.Lease(m.lease)
 		if !had {

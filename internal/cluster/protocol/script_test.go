@@ -1,0 +1,144 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// script is a machine with a host that records what the machine does. Tests are the network,
+// the origin and the clock.
+type script struct {
+	*Machine
+	t    *testing.T
+	now  Time
+	log  []string // since the last expect
+	next Instance
+	view View // that was written last
+}
+
+var errTimeout = errors.New("timeout")
+
+func newScript(t *testing.T, fresh bool) *script {
+	s := &script{t: t}
+	s.Machine = New(Config{}, Member{Node: "self"}, fresh, s)
+	return s
+}
+
+func (s *script) record(format string, args ...any) {
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+// expect compares what the machine has done since the last call.
+func (s *script) expect(want ...string) {
+	s.t.Helper()
+	if !slices.Equal(s.log, want) {
+		s.t.Fatalf("at %d ms:\n got %q\nwant %q", s.now/Millisecond, s.log, want)
+	}
+	s.log = nil
+}
+
+// skip forgets what the machine has done since the last expect.
+func (s *script) skip() { s.log = nil }
+
+func (s *script) wait(d Time) { s.now += d }
+
+func (s *script) viewed(v View) { s.Viewed(s.now, v.clone(), nil) }
+
+// join makes the machine a serving member of a view with others, whose books are empty.
+func (s *script) join(others ...Member) {
+	s.t.Helper()
+	view := View{}
+	if len(others) > 0 {
+		view = View{Rev: 1, Creator: others[0].Instance, Epoch: 1, Members: others}
+	}
+	s.Tick(s.now)
+	s.viewed(view)
+	for _, o := range others {
+		s.Receive(s.now, o.Instance, &Message{Kind: Probed, Epoch: view.Epoch, Serving: true})
+	}
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	for _, o := range others {
+		s.Receive(s.now, o.Instance, &Message{Kind: Books, Epoch: s.view.Epoch, Serving: true, Books: &Book{}})
+	}
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	if !s.Serves(s.now) {
+		s.t.Fatalf("it does not serve: %s, %q", s.Mode(), s.log)
+	}
+	s.log = nil
+}
+
+// others returns serving members.
+func others(instances ...Instance) (out []Member) {
+	for _, i := range instances {
+		out = append(out, Member{Instance: i, Node: fmt.Sprintf("n%d", i)})
+	}
+	return out
+}
+
+func (s *script) Send(to Instance, m *Message) {
+	name := [...]string{"", "inv", "ack", "val", "unknown", "done", "open", "probe", "probed", "join", "books", "newer"}[m.Kind]
+	switch m.Kind {
+	case Inv, Unknown:
+		s.record("%s %d to %d: %d", name, m.Seq, to, m.Tags)
+	case Open:
+		s.record("%s %d to %d: %d", name, m.Seq, to, m.Seqs)
+	case Books:
+		s.record("%s to %d: %v", name, to, *m.Books)
+	default:
+		s.record("%s %d to %d", name, m.Seq, to)
+	}
+}
+func (s *script) ReadView() { s.record("read") }
+func (s *script) WriteView(v View) {
+	s.view = v.clone()
+	s.record("write%s", describe(&v))
+}
+func (s *script) Allowed(seq uint64)           { s.record("allowed %d", seq) }
+func (s *script) Extended(seq uint64)          { s.record("extended %d", seq) }
+func (s *script) Failed(seq uint64, err error) { s.record("failed %d: %v", seq, err) }
+func (s *script) Fence(owner Instance, seq uint64, tags []uint64) {
+	s.record("fence %d of %d: %d", seq, owner, tags)
+}
+func (s *script) Release(owner Instance, seq uint64) { s.record("release %d of %d", seq, owner) }
+func (s *script) ReleaseIn(owner Instance, seq uint64, d Time) {
+	s.record("release %d of %d in %d ms", seq, owner, d/Millisecond)
+}
+func (s *script) Quarantine(tags []uint64, d Time) {
+	s.record("quarantine %d for %d ms", tags, d/Millisecond)
+}
+func (s *script) Apply(owner Instance, seq uint64, payload []byte) {
+	s.record("apply %s, %d of %d", payload, seq, owner)
+}
+func (s *script) Lease(until Time)  { s.record("lease until %d ms", until/Millisecond) }
+func (s *script) Empty()            { s.record("empty") }
+func (s *script) Cold(until Time)   { s.record("cold until %d ms", until/Millisecond) }
+func (s *script) Settle(until Time) { s.record("settle until %d ms", until/Millisecond) }
+func (s *script) Changed()          {}
+func (s *script) Wall() int64       { return int64(s.now / Millisecond) }
+func (s *script) Instance() Instance {
+	s.next++
+	return 100 + s.next
+}
+
+// TestLeaseCountsFromTheRead shows the node as a serving member in the answer to a read that
+// took long, because the answer to its own write was lost.
+func TestLeaseCountsFromTheRead(t *testing.T) {
+	s := newScript(t, true)
+	s.Tick(s.now)
+	s.expect("read")
+	s.viewed(View{})
+	s.expect("write self/101(joining)")
+	s.Wrote(s.now, nil)
+	s.expect("read", "write self/101")
+	s.viewed(View{Rev: 1, Creator: 101, Epoch: 1, Members: []Member{{Instance: 101, Node: "self", Joining: true}}})
+	s.wait(10 * Millisecond)
+	s.Wrote(s.now, errTimeout)
+	s.expect("read")
+	s.wait(Second)
+	s.viewed(s.view)
+	s.expect("empty", "settle until 6010 ms", "read", "lease until 1510 ms")
+}
