@@ -75,7 +75,6 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 	}
 	m.obstruct("")
 	m.join.clean = m.view.Rev == 0 && m.join.fresh || m.view.Rev != 0 && len(m.view.Members) == 0 && m.view.Clean
-	m.join.created = m.view.Rev == 0 && !m.join.clean
 	v = m.view.clone()
 	if v.Rev == 0 {
 		v.Creator = m.self.Instance
@@ -125,9 +124,10 @@ func (m *Machine) takeOver(now Time, p *peer, msg *Message) {
 }
 
 // planServing returns the view without this node's mark as a joining member, once all members
-// have handed over their books.
-func (m *Machine) planServing() (v View, due bool) {
-	if m.mode != Joining {
+// have handed over their books. If none of them serves, the item may be a new one, and members
+// of the lost one may serve for another Wait.
+func (m *Machine) planServing(now Time) (v View, due bool) {
+	if m.mode != Joining || !m.join.handed && !m.join.clean && now < m.join.serveFrom {
 		return v, false
 	}
 	for _, p := range m.peers {
@@ -143,7 +143,7 @@ func (m *Machine) planServing() (v View, due bool) {
 // beginServing is called when the view has this node as a serving member. The node serves
 // from its next proof on.
 func (m *Machine) beginServing(now Time) {
-	m.mode = In
+	m.mode, m.join.served = In, true
 	m.join.failures = 0
 	m.host.Empty()
 	m.host.Settle(now + m.cfg.Settle)
@@ -181,7 +181,8 @@ func (m *Machine) planLeave(now Time) (v View, due bool) {
 	v = m.view.clone()
 	v.remove(m.self.Instance, m.host.Wall(), "left")
 	v.Epoch++
-	v.Clean = len(v.Members) == 0 && len(m.writes)+len(m.held)+len(m.quar) == 0 && m.cold <= now
+	v.Clean = len(v.Members) == 0 && (m.join.served || m.join.clean) &&
+		len(m.writes)+len(m.held)+len(m.quar) == 0 && m.cold <= now
 	return v, true
 }
 

@@ -162,14 +162,14 @@ type Machine struct {
 
 // joining is the state of an attempt to join, and of the end of the membership.
 type joining struct {
-	fresh     bool              // nothing can be in flight from an earlier cluster if there is no item
+	fresh     bool              // nothing can be in flight from an earlier cluster: there was no item
 	began     Time              // when probing began
 	next      Time              // when messages are repeated
 	reached   map[Instance]bool // members that have answered a probe
 	clean     bool              // the view that was joined had no members, and nothing was in flight
-	created   bool              // this node has created the item
 	handed    bool              // a serving member has handed over its books
-	serveFrom Time              // no lease before
+	serveFrom Time              // it may serve then, without books of a serving member
+	served    bool              // it has been a serving member
 	failures  int               // attempts in a row that have failed
 	suspended Time              // since when this node is suspended by another one; 0 if it is not
 	leaving   Time              // when Leave was called

@@ -56,7 +56,7 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 // prove renews the lease if a read of the view, which was sent at a time, allows that.
 func (m *Machine) prove(now, sent Time, v *View) {
 	self := v.Find(m.self.Instance)
-	if m.mode != In || self == nil || self.Joining || v.IsSuspended(self.Instance) || v.Rev != m.view.Rev || now < m.join.serveFrom {
+	if m.mode != In || self == nil || self.Joining || v.IsSuspended(self.Instance) || v.Rev != m.view.Rev {
 		return
 	}
 	had := m.Serves(now)
@@ -77,13 +77,12 @@ func (m *Machine) accept(now Time, v View) {
 	}
 	epoch := m.view.Epoch
 	m.view, m.seen = v, now
+	m.join.fresh = false
 	self := v.Find(m.self.Instance)
 	switch {
 	case m.mode == Probing && self != nil:
 		m.mode, m.join.next = Joining, now
-		if m.join.created {
-			m.join.serveFrom = now + m.cfg.Wait
-		}
+		m.join.serveFrom = now + m.cfg.Wait
 		m.adopt(now)
 	case m.mode == Leaving && self == nil:
 		m.end()
@@ -207,7 +206,7 @@ func (m *Machine) change(now Time) {
 		v, due = m.planJoin(now)
 	case Joining, In:
 		if v, due = m.planEvictions(now); !due {
-			v, due = m.planServing()
+			v, due = m.planServing(now)
 		}
 	case Leaving:
 		v, due = m.planLeave(now)

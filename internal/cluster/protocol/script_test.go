@@ -142,3 +142,80 @@ func TestLeaseCountsFromTheRead(t *testing.T) {
 	s.viewed(s.view)
 	s.expect("empty", "settle until 6010 ms", "read", "lease until 1510 ms")
 }
+
+// TestJoinersOfANewItemWait joins the item that another node has created a moment ago: an
+// item before it may have been lost, and its members may still serve.
+func TestJoinersOfANewItemWait(t *testing.T) {
+	creator := Member{Instance: 1, Node: "n1", Joining: true}
+	s := newScript(t, false)
+	s.Tick(s.now)
+	s.viewed(View{Rev: 1, Creator: 1, Epoch: 1, Members: []Member{creator}})
+	s.Receive(s.now, 1, &Message{Kind: Probed, Epoch: 1})
+	s.expect("read", "write n1/1(joining) self/101(joining)")
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	s.skip()
+	s.Receive(s.now, 1, &Message{Kind: Books, Epoch: s.view.Epoch, Books: &Book{}})
+	s.expect()
+	wait := s.cfg.Wait
+	for s.now < wait-50*Millisecond {
+		s.wait(50 * Millisecond)
+		s.Receive(s.now, 1, &Message{Kind: Open, Epoch: s.view.Epoch})
+		s.Tick(s.now)
+		s.viewed(s.view)
+		if s.Mode() != Joining || s.Serves(s.now) {
+			t.Fatalf("%s after %d ms", s.Mode(), s.now/Millisecond)
+		}
+	}
+	s.wait(50 * Millisecond)
+	s.skip()
+	s.Tick(s.now)
+	if !slices.Contains(s.log, "write n1/1(joining) self/101") {
+		t.Errorf("it does not serve after %d ms: %q", s.now/Millisecond, s.log)
+	}
+}
+
+// TestFreshOnce loses the item that the node has created together with its table: the next
+// item that it creates is not the first one.
+func TestFreshOnce(t *testing.T) {
+	s := newScript(t, true)
+	s.join()
+	s.wait(Second)
+	s.Tick(s.now)
+	s.viewed(View{})
+	if s.Mode() != Out {
+		t.Fatalf("%s without an item", s.Mode())
+	}
+	s.wait(Second)
+	s.Tick(s.now)
+	s.viewed(View{})
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	if s.Mode() != Joining {
+		t.Errorf("%s at once, after an item was lost", s.Mode())
+	}
+	s.wait(s.cfg.Wait)
+	s.Tick(s.now)
+	s.skip()
+	s.Wrote(s.now, nil)
+	s.expect("empty", "settle until 8650 ms", "cold until 63650 ms")
+}
+
+// TestCleanNeedsService leaves a view before its node has served: whatever made the joining
+// node wait applies to the next one as well.
+func TestCleanNeedsService(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		s := newScript(t, false)
+		s.Tick(s.now)
+		s.viewed(View{Rev: 1, Creator: 1, Epoch: 1, Clean: clean})
+		s.Wrote(s.now, nil)
+		s.Leave(s.now)
+		if s.writing {
+			s.Wrote(s.now, ErrConflict)
+			s.viewed(View{Rev: 2, Creator: 1, Epoch: 2, Members: []Member{{Instance: 101, Node: "self", Joining: true}}})
+		}
+		if len(s.view.Members) != 0 || s.view.Clean != clean {
+			t.Errorf("it leaves a view with %d members, clean: %t; want none, %t", len(s.view.Members), s.view.Clean, clean)
+		}
+	}
+}
