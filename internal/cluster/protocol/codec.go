@@ -27,7 +27,7 @@ const (
 
 // The bits of a message's flags. A message has its parts in the order of their bits.
 const (
-	flagMore = 1 << iota
+	flagRound = 1 << iota
 	flagServing
 	flagTags
 	flagPayload
@@ -56,6 +56,9 @@ func AppendMessage(dst []byte, m *Message) []byte {
 	dst = binary.AppendUvarint(dst, flagsOf(m))
 	dst = binary.AppendUvarint(dst, m.Epoch)
 	dst = binary.AppendUvarint(dst, m.Seq)
+	if m.Round != 0 {
+		dst = binary.AppendUvarint(dst, m.Round)
+	}
 	if m.Tags != nil {
 		dst = appendTags(dst, m.Tags)
 	}
@@ -87,7 +90,7 @@ func flagsOf(m *Message) (flags uint64) {
 			flags |= flag
 		}
 	}
-	set(m.More, flagMore)
+	set(m.Round != 0, flagRound)
 	set(m.Serving, flagServing)
 	set(m.Tags != nil, flagTags)
 	set(m.Payload != nil, flagPayload)
@@ -340,7 +343,10 @@ func (d *decoder) message(m *Message) {
 	m.Seqs = nil
 	flags := d.uvarint()
 	m.Epoch, m.Seq = d.uvarint(), d.uvarint()
-	m.More, m.Serving = flags&flagMore != 0, flags&flagServing != 0
+	m.Serving = flags&flagServing != 0
+	if flags&flagRound != 0 {
+		m.Round = d.uvarint()
+	}
 	if flags&flagTags != 0 {
 		m.Tags = d.tags()
 	}

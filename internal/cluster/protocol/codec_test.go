@@ -40,9 +40,9 @@ func sampleBook() *Book {
 func samples() map[string]*Message {
 	return map[string]*Message{
 		"inv":     {Kind: Inv, Epoch: 9, Seq: 300, Tags: []uint64{1, 2}, Payload: []byte("purge")},
-		"more":    {Kind: Inv, Epoch: 9, Seq: 300, More: true, Tags: []uint64{math.MaxUint64}},
+		"more":    {Kind: Inv, Epoch: 9, Seq: 300, Round: 2, Tags: []uint64{math.MaxUint64}},
 		"empty":   {Kind: Inv, Epoch: 9, Seq: 300, Tags: []uint64{}, Payload: []byte{}},
-		"ack":     {Kind: Ack, Epoch: math.MaxUint64, Seq: math.MaxUint64, More: true},
+		"ack":     {Kind: Ack, Epoch: math.MaxUint64, Seq: math.MaxUint64, Round: 1},
 		"val":     {Kind: Val, Epoch: 9, Seq: 1},
 		"unknown": {Kind: Unknown, Epoch: 9, Seq: 1, Tags: []uint64{3}},
 		"done":    {Kind: Done, Epoch: 9, Seq: 1},
@@ -115,8 +115,8 @@ func TestRoundTrip(t *testing.T) {
 func TestGoldenFrames(t *testing.T) {
 	golden := map[string]string{
 		"inv":     "0000001c01" + "0c09ac02" + "02" + "0000000000000001" + "0000000000000002" + "05" + "7075726765",
-		"more":    "0000000e01" + "0509ac02" + "01" + "ffffffffffffffff",
-		"ack":     "0000001602" + "01" + "ffffffffffffffffff01" + "ffffffffffffffffff01",
+		"more":    "0000000f01" + "0509ac02" + "02" + "01" + "ffffffffffffffff",
+		"ack":     "0000001702" + "01" + "ffffffffffffffffff01" + "ffffffffffffffffff01" + "01",
 		"val":     "0000000403" + "000901",
 		"unknown": "0000000d04" + "040901" + "01" + "0000000000000003",
 		"open":    "0000001406" + "10098407" + "04" + "00" + "01" + "f303" + "8bfcffffffffffffff01",

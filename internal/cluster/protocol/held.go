@@ -44,7 +44,7 @@ func (m *Machine) invalidate(p *peer, msg *Message) {
 	h.add(msg.Tags)
 	m.host.Fence(p.Instance, msg.Seq, msg.Tags)
 	if h.applied {
-		m.host.Send(p.Instance, &Message{Kind: Ack, Epoch: m.view.Epoch, Seq: msg.Seq, More: msg.More})
+		m.host.Send(p.Instance, &Message{Kind: Ack, Epoch: m.view.Epoch, Seq: msg.Seq, Round: msg.Round})
 	}
 }
 

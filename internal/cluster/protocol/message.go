@@ -6,9 +6,9 @@ type Kind uint8
 // The kinds of messages.
 const (
 	// Inv asks the receiver to fence Tags for the sender's write Seq, and to apply Payload.
-	// With More, Tags are further ones of the same write.
+	// In further rounds of a write, Tags are the further ones of its answer.
 	Inv Kind = iota + 1
-	// Ack acknowledges an Inv of the same Seq, Epoch and More.
+	// Ack acknowledges an Inv of the same Seq, Epoch and Round.
 	Ack
 	// Val reports that the sender's write Seq is over.
 	Val
@@ -38,11 +38,11 @@ type Message struct {
 	Kind    Kind
 	Epoch   uint64 // the sender's
 	Seq     uint64
-	More    bool
+	Round   uint64 // of the write; the first is 0
 	Serving bool
 	Tags    []uint64
 	Payload []byte
-	Seqs    []uint64
+	Seqs    []uint64 // ascending
 	View    *View
 	Books   *Book
 }

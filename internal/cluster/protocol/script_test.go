@@ -219,3 +219,31 @@ func TestCleanNeedsService(t *testing.T) {
 		}
 	}
 }
+
+// TestRounds extends a write twice, and repeats the acknowledgements of earlier rounds.
+func TestRounds(t *testing.T) {
+	s := newScript(t, true)
+	s.join(others(1)...)
+	epoch := s.view.Epoch
+	ack := func(round uint64) {
+		s.Receive(s.now, 1, &Message{Kind: Ack, Epoch: epoch, Seq: 1, Round: round})
+	}
+	s.Begin(s.now, []uint64{4}, nil)
+	s.expect("inv 1 to 0: [4]")
+	ack(0)
+	s.expect("allowed 1")
+	s.Extend(s.now, 1, []uint64{5})
+	s.expect("inv 1 to 0: [5]")
+	ack(0)
+	s.expect()
+	ack(1)
+	s.expect("extended 1")
+	s.Extend(s.now, 1, []uint64{6})
+	s.expect("inv 1 to 0: [5 6]")
+	ack(1)
+	s.expect()
+	ack(2)
+	s.expect("extended 1")
+	s.Commit(1)
+	s.expect("val 1 to 0")
+}

@@ -23,6 +23,7 @@ type write struct {
 	tags     []uint64
 	further  []uint64 // of the answer
 	payload  []byte
+	round    uint64
 	acks     uint64 // slots of the members that have acknowledged the present round
 	complete bool   // all have, and the round waits for a lease
 	begun    Time   // of the present round, or of the wait
@@ -67,7 +68,7 @@ func (m *Machine) ask(now Time, w *write, state writeState) {
 // inv returns the message of the present round of w.
 func (m *Machine) inv(w *write) *Message {
 	if w.state == extending {
-		return &Message{Kind: Inv, Epoch: m.view.Epoch, Seq: w.seq, More: true, Tags: w.further}
+		return &Message{Kind: Inv, Epoch: m.view.Epoch, Seq: w.seq, Round: w.round, Tags: w.further}
 	}
 	return &Message{Kind: Inv, Epoch: m.view.Epoch, Seq: w.seq, Tags: w.tags, Payload: w.payload}
 }
@@ -94,11 +95,11 @@ func (m *Machine) check(now Time, w *write) {
 	m.host.Allowed(w.seq)
 }
 
-// acknowledged handles an Ack. An acknowledgement under an earlier epoch counts, because its
+// acknowledged handles an Ack of the present round. An acknowledgement under an earlier epoch counts, because its
 // sender has been a member ever since.
 func (m *Machine) acknowledged(now Time, p *peer, msg *Message) {
 	w := m.writes[msg.Seq]
-	if w == nil || w.state != asking && w.state != extending || (w.state == extending) != msg.More || w.acks&p.bit() != 0 {
+	if w == nil || w.state != asking && w.state != extending || w.round != msg.Round || w.acks&p.bit() != 0 {
 		return
 	}
 	w.acks |= p.bit()
@@ -114,6 +115,7 @@ func (m *Machine) Extend(now Time, seq uint64, tags []uint64) {
 		return
 	}
 	w.further = append(w.further, tags...)
+	w.round++
 	m.ask(now, w, extending)
 }
 
