@@ -177,6 +177,7 @@ func appendBook(dst []byte, b *Book) []byte {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(w.Owner))
 		dst = binary.AppendUvarint(dst, w.Seq)
 		dst = appendTags(dst, w.Tags)
+		dst = appendBool(dst, w.Payload)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(b.Quarantines)))
 	for _, q := range b.Quarantines {
@@ -433,9 +434,9 @@ func (d *decoder) member() Member {
 
 func (d *decoder) book() *Book {
 	b := &Book{Cold: d.span()}
-	b.Writes = make([]HeldWrite, d.count(maxWrites, 10))
+	b.Writes = make([]HeldWrite, d.count(maxWrites, 11))
 	for i := range b.Writes {
-		b.Writes[i] = HeldWrite{Owner: d.instance(), Seq: d.uvarint(), Tags: d.tags()}
+		b.Writes[i] = HeldWrite{Owner: d.instance(), Seq: d.uvarint(), Tags: d.tags(), Payload: d.bool()}
 	}
 	b.Quarantines = make([]Quarantine, d.count(maxTags, 2))
 	for i := range b.Quarantines {

@@ -69,9 +69,14 @@ func (m *Machine) Applied(owner Instance, seq uint64) {
 	}
 }
 
-// Purging reports whether a member's payload is being carried out somewhere: answers of
-// peers may be older than it.
+// Purging reports whether a payload is being carried out somewhere: answers of peers may be
+// older than it.
 func (m *Machine) Purging() bool {
+	for _, w := range m.writes {
+		if w.payload != nil {
+			return true
+		}
+	}
 	for _, h := range m.held {
 		if h.payload {
 			return true
@@ -167,10 +172,10 @@ func (m *Machine) pruneQuarantines(now Time) {
 func (m *Machine) book(now Time) *Book {
 	b := &Book{Cold: max(0, m.cold-now)}
 	for _, k := range m.heldBy(0) {
-		b.Writes = append(b.Writes, HeldWrite{k.owner, k.seq, m.held[k].tags})
+		b.Writes = append(b.Writes, HeldWrite{k.owner, k.seq, m.held[k].tags, m.held[k].payload})
 	}
 	for _, w := range m.writesBy(func(w *write) bool { return w.state != waiting && w.state != unknown }) {
-		b.Writes = append(b.Writes, HeldWrite{m.self.Instance, w.seq, slices.Concat(w.tags, w.further)})
+		b.Writes = append(b.Writes, HeldWrite{m.self.Instance, w.seq, slices.Concat(w.tags, w.further), w.payload != nil})
 	}
 	for _, q := range m.quar {
 		if left := q.until - now; left > 0 {
@@ -201,6 +206,7 @@ func (m *Machine) takeBook(now Time, b *Book) {
 			if m.held[k] == nil {
 				m.held[k] = &held{applied: true}
 			}
+			m.held[k].payload = m.held[k].payload || w.Payload // this node is empty when it serves
 			m.held[k].add(w.Tags)
 			m.host.Fence(w.Owner, w.Seq, w.Tags)
 		}

@@ -262,6 +262,9 @@ func (m *Machine) count(v *View) {
 // this is due.
 func (m *Machine) planEvictions(now Time) (v View, due bool) {
 	late := m.late(now)
+	if len(late) == 0 && len(m.view.Suspended) == 0 {
+		return v, false
+	}
 	v = m.view.clone()
 	epoch := v.Epoch
 	out := func(i Instance, reason string) {
@@ -336,7 +339,7 @@ func (m *Machine) still(now Time) map[Instance]string {
 func (m *Machine) lateBy(now, extra Time) map[Instance]string {
 	var late map[Instance]string
 	since := m.oldest(now)
-	for i, p := range m.peers {
+	for p := range m.members(m.others) {
 		var reason string
 		switch {
 		case p.evict:
@@ -351,7 +354,7 @@ func (m *Machine) lateBy(now, extra Time) map[Instance]string {
 		if late == nil {
 			late = map[Instance]string{}
 		}
-		late[i] = reason
+		late[p.Instance] = reason
 	}
 	return late
 }

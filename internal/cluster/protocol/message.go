@@ -57,9 +57,10 @@ type Book struct {
 
 // HeldWrite is an open write of a member.
 type HeldWrite struct {
-	Owner Instance
-	Seq   uint64
-	Tags  []uint64
+	Owner   Instance
+	Seq     uint64
+	Tags    []uint64
+	Payload bool // it carries a payload
 }
 
 // Quarantine is a set of tags under which nothing may be stored for a time.

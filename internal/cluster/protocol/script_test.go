@@ -247,3 +247,36 @@ func TestRounds(t *testing.T) {
 	s.Commit(1)
 	s.expect("val 1 to 0")
 }
+
+// TestPurging takes over a purge from a book, and begins one.
+func TestPurging(t *testing.T) {
+	s := newScript(t, false)
+	s.Tick(s.now)
+	s.viewed(View{Rev: 1, Creator: 1, Epoch: 1, Members: others(1, 2)})
+	for i := range Instance(2) {
+		s.Receive(s.now, 1+i, &Message{Kind: Probed, Epoch: 1, Serving: true})
+	}
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	epoch := s.view.Epoch
+	s.Receive(s.now, 1, &Message{Kind: Books, Epoch: epoch, Serving: true, Books: &Book{Writes: []HeldWrite{{2, 9, nil, true}}}})
+	s.Receive(s.now, 2, &Message{Kind: Inv, Epoch: epoch, Seq: 9, Payload: []byte("purge")})
+	s.Receive(s.now, 2, &Message{Kind: Books, Epoch: epoch, Serving: true, Books: &Book{}})
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	if !s.Serves(s.now) || !s.Purging() {
+		t.Errorf("serves: %t, purging: %t; want both", s.Serves(s.now), s.Purging())
+	}
+	s.Receive(s.now, 2, &Message{Kind: Val, Epoch: epoch, Seq: 9})
+	if s.Purging() {
+		t.Error("a member's purge is over; this node is purging")
+	}
+	s.Begin(s.now, nil, []byte("purge"))
+	if !s.Purging() {
+		t.Error("this node's purge is in flight; it is not purging")
+	}
+	s.Commit(1)
+	if s.Purging() {
+		t.Error("this node's purge is over; it is purging")
+	}
+}
