@@ -22,7 +22,8 @@ var errTimeout = errors.New("timeout")
 
 func newScript(t *testing.T, fresh bool) *script {
 	s := &script{t: t}
-	s.Machine = New(Config{}, Member{Node: "self"}, fresh, s)
+	s.Machine = New(Config{}, s)
+	s.Machine.Start(Member{Node: "self"}, fresh)
 	return s
 }
 
