@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -36,18 +35,6 @@ func parsed(t *testing.T, text string) *config.Config {
 		t.Fatal(err)
 	}
 	return cfg
-}
-
-// A configuration with a cluster must not run without one.
-func TestStartWithCluster(t *testing.T) {
-	n, err := start(parsed(t, someCluster), "k.yaml", os.Stdout, slog.New(slog.DiscardHandler))
-	if err == nil {
-		n.Stop(t.Context())
-		t.Fatal("it starts without its cluster")
-	}
-	if want := "cluster shop: node a can't join"; !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
 }
 
 // TestReloadOfCluster tries to change the cluster of a running node.
