@@ -21,6 +21,20 @@ type network struct {
 	mu   sync.Mutex
 	ends map[uint64]*end
 	cut  map[string]bool // by node
+	sent traffic
+}
+
+// traffic counts frames, and the bytes that their receivers have got.
+type traffic struct{ published, delivered, bytes int }
+
+func (a traffic) minus(b traffic) traffic {
+	return traffic{a.published - b.published, a.delivered - b.delivered, a.bytes - b.bytes}
+}
+
+func (n *network) counts() traffic {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sent
 }
 
 // end is one node's Transport.
@@ -45,6 +59,7 @@ func (e *end) Listen(self uint64, receive func([]byte), _ func(context.Context, 
 func (e *end) Broadcast(frame []byte) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
+	e.net.sent.published++
 	for _, to := range e.net.ends {
 		e.deliver(to, frame)
 	}
@@ -54,6 +69,7 @@ func (e *end) Broadcast(frame []byte) error {
 func (e *end) Send(to uint64, frame []byte) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
+	e.net.sent.published++
 	e.deliver(e.net.ends[to], frame)
 	return nil
 }
@@ -64,6 +80,8 @@ func (e *end) deliver(to *end, frame []byte) {
 	if to == nil || to == e || e.net.cut[e.node] || e.net.cut[to.node] {
 		return
 	}
+	e.net.sent.delivered++
+	e.net.sent.bytes += len(frame)
 	frame, receive := slices.Clone(frame), to.receive
 	go receive(frame)
 }
@@ -170,13 +188,21 @@ func (l *lab) cluster(names ...string) []*member {
 // serving waits until m serves.
 func (l *lab) serving(m *member) {
 	l.t.Helper()
-	for range 1000 {
-		if m.Ready() == nil {
+	l.until(func() bool { return m.Ready() == nil })
+}
+
+// until waits for a condition. In a bubble the time is the bubble's.
+func (l *lab) until(reached func() bool) {
+	l.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 3000 {
+		if reached() {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-tick.C
 	}
-	l.t.Fatalf("%s does not serve: %v", m.name, m.Ready())
+	l.t.Fatal("the condition is not true after half a minute")
 }
 
 var item = cache.TagOf([]byte("item"))

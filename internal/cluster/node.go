@@ -56,7 +56,8 @@ type Node struct {
 	stop  context.CancelFunc
 	wake  chan struct{} // runs the loop before its time
 	ended chan struct{} // closed when the loop has ended
-	out   outbox
+	out   *outbox
+	sent  chan struct{} // closed when the outbox has ended
 
 	mu        sync.Mutex
 	machine   *protocol.Machine
@@ -88,7 +89,11 @@ func New(cfg Config) *Node {
 		rounds: make(map[uint64]*round), holds: make(map[holdKey]*cache.Hold),
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	n.out.transport = cfg.Transport
+	n.out, n.sent = newOutbox(cfg.Transport), make(chan struct{})
+	go func() {
+		defer close(n.sent)
+		n.out.run(n.ctx.Done())
+	}()
 	n.machine = protocol.New(cfg.Delays, n)
 	n.observe(cfg.Registry)
 	n.cache.SetLease(0)
@@ -109,12 +114,11 @@ func (n *Node) Start(self protocol.Member, fresh bool) {
 // now returns the time on the cache's clock, which is the protocol's.
 func (n *Node) now() protocol.Time { return protocol.Time(n.cache.Now()) }
 
-// do calls f with the state locked, and then sends what it has decided to send.
+// do calls f with the state locked.
 func (n *Node) do(f func(now protocol.Time)) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	f(n.now())
-	n.mu.Unlock()
-	n.out.flush()
 }
 
 // loop calls Tick until the protocol has ended.
@@ -182,5 +186,6 @@ func (n *Node) Close() {
 	if started {
 		<-n.ended
 	}
+	<-n.sent
 	n.cache.SetLease(0)
 }

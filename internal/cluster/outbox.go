@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
 )
@@ -9,11 +11,17 @@ import (
 // maxFrame is the size from which a frame takes no further message.
 const maxFrame = 256 << 10
 
-// outbox collects messages. While one goroutine sends, all others only add to it: so the
-// messages of concurrent writes share frames, and their acknowledgements do.
+// linger is how long a frame waits that has no urgent message. The end of a write is not
+// urgent: until a member receives it, it only stores nothing under the write's tags.
+const linger = time.Millisecond
+
+// outbox collects messages and sends them from one goroutine. Other goroutines that are ready
+// to run add theirs before it sends: so the messages of concurrent writes share frames, and
+// their acknowledgements do.
 type outbox struct {
 	transport Transport
-	sending   sync.Mutex // held while frames are sent; acquired before mu
+	wake      chan struct{} // an urgent message was added
+	soon      chan struct{} // another one was
 
 	mu    sync.Mutex
 	queue []*frame                     // in the order of their first messages
@@ -27,55 +35,78 @@ type frame struct {
 	bytes []byte
 }
 
+func newOutbox(t Transport) *outbox {
+	return &outbox{
+		transport: t, wake: make(chan struct{}, 1), soon: make(chan struct{}, 1),
+		open: make(map[protocol.Instance]*frame),
+	}
+}
+
 // add adds a message.
 func (o *outbox) add(from, to protocol.Instance, m *protocol.Message) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	f := o.open[to]
 	if f == nil || len(f.bytes) >= maxFrame {
 		f = o.newFrame(from, to)
 	}
 	f.bytes = protocol.AppendMessage(f.bytes, m)
+	o.mu.Unlock()
+	signal := o.wake
+	if m.Kind == protocol.Val {
+		signal = o.soon
+	}
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
 }
 
-// newFrame adds an empty frame to the queue.
+// newFrame adds an empty frame to the queue. The caller holds mu.
 func (o *outbox) newFrame(from, to protocol.Instance) *frame {
 	f := &frame{}
 	if last := len(o.spare) - 1; last >= 0 {
 		f, o.spare = o.spare[last], o.spare[:last]
 	}
 	f.to, f.bytes = to, protocol.AppendHeader(f.bytes[:0], from)
-	if o.open == nil {
-		o.open = make(map[protocol.Instance]*frame)
-	}
 	o.open[to] = f
 	o.queue = append(o.queue, f)
 	return f
 }
 
-// flush sends everything that was added before the call, unless another goroutine is sending
-// and will.
-func (o *outbox) flush() {
-	for o.pending() && o.sending.TryLock() {
-		for f := o.take(); f != nil; f = o.take() {
-			// A frame that is lost is repeated by the protocol.
-			if f.to == 0 {
-				_ = o.transport.Broadcast(f.bytes)
-			} else {
-				_ = o.transport.Send(uint64(f.to), f.bytes)
+// run sends what is added until done is closed, and then what is left.
+func (o *outbox) run(done <-chan struct{}) {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	for {
+		select {
+		case <-o.wake:
+		case <-o.soon:
+			timer.Reset(linger)
+			select {
+			case <-o.wake:
+			case <-timer.C:
+			case <-done:
 			}
-			o.reuse(f)
+		case <-done:
+			o.send()
+			return
 		}
-		o.sending.Unlock()
+		runtime.Gosched()
+		o.send()
 	}
 }
 
-// pending reports whether there is a frame to send. It is checked again after sending is
-// unlocked: a frame may have been added after the last take.
-func (o *outbox) pending() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.queue) > 0
+// send sends all frames.
+func (o *outbox) send() {
+	for f := o.take(); f != nil; f = o.take() {
+		// A frame that is lost is repeated by the protocol.
+		if f.to == 0 {
+			_ = o.transport.Broadcast(f.bytes)
+		} else {
+			_ = o.transport.Send(uint64(f.to), f.bytes)
+		}
+		o.reuse(f)
+	}
 }
 
 // take removes the oldest frame.
