@@ -18,6 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/pause"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // clusterNode is this process as a node of its cluster.
@@ -74,7 +75,25 @@ func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
 		Delays: clusterDelays(cfg), PassIsolated: c.cfg.IsolatedWrites == "pass", Cache: n.cache, Store: c.view,
 		Transport: c.transport, Log: c.log, Registry: n.registry,
 	})
+	c.observe(n.registry)
 	return c, nil
+}
+
+// observe registers the metrics of the transport.
+func (c *clusterNode) observe(r *telemetry.Registry) {
+	count := func(name, help string, value func(s *nats.Stats) uint64, labels ...string) {
+		r.CounterFunc(name, help, func() float64 {
+			s := c.transport.Stats()
+			return float64(value(&s))
+		}, labels...)
+	}
+	const messages, bytes = "Packets exchanged with other nodes; one may have messages of many writes.", "Bytes of the packets exchanged with other nodes."
+	count("kasoku_cluster_packets_total", messages, func(s *nats.Stats) uint64 { return s.MessagesIn }, "direction", "in")
+	count("kasoku_cluster_packets_total", messages, func(s *nats.Stats) uint64 { return s.MessagesOut }, "direction", "out")
+	count("kasoku_cluster_bytes_total", bytes, func(s *nats.Stats) uint64 { return s.BytesIn }, "direction", "in")
+	count("kasoku_cluster_bytes_total", bytes, func(s *nats.Stats) uint64 { return s.BytesOut }, "direction", "out")
+	count("kasoku_cluster_dropped_total", "Packets of other nodes that were dropped because this node was too slow.", func(s *nats.Stats) uint64 { return s.Dropped })
+	r.Gauge("kasoku_cluster_routes", "Other nodes to which this node has a connection.", func() float64 { return float64(c.transport.Stats().Peers) })
 }
 
 // clusterDelays returns the delays of the protocol that follow from the configuration.

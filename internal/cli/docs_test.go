@@ -75,7 +75,7 @@ func fieldsTable() string {
 func runAll(t *testing.T) *running {
 	mc := memcachedtest.Start(t, true)
 	mc.Set("k", "{}", 0, 0)
-	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+daxOrders(t.TempDir(), "")+`
+	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\ncluster: {name: docs, node: a, listen: \"127.0.0.1:0\"}\n"+head+daxOrders(t.TempDir(), "")+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"], jsonp: {}}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}

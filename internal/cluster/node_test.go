@@ -122,7 +122,7 @@ func TestDeadMember(t *testing.T) {
 	})
 }
 
-// The last one of two members goes on alone.
+// The last one of two members continues alone.
 func TestLastMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)

@@ -64,7 +64,7 @@ func (n *Node) Failed(seq uint64, err error) { n.decide(seq, err, false) }
 
 // decide gives a round its result. It is called with mu held, and may be called by Begin
 // before that has returned the number.
-func (n *Node) decide(seq uint64, err error, goesOn bool) {
+func (n *Node) decide(seq uint64, err error, continues bool) {
 	r := n.rounds[seq]
 	if r == nil {
 		if r = n.opening; r == nil {
@@ -73,7 +73,7 @@ func (n *Node) decide(seq uint64, err error, goesOn bool) {
 		n.opening = nil
 		n.rounds[seq] = r
 	}
-	if !goesOn {
+	if !continues {
 		delete(n.rounds, seq)
 	}
 	select {
