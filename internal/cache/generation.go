@@ -113,6 +113,19 @@ func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
 	return st, true
 }
 
+// Emptied reports whether st is outdated by Empty alone: none of its generations has moved,
+// as far as this cache has heard.
+func (c *Cache) Emptied(st *Stamp) bool {
+	return st.era != c.era.Load() && c.unmoved(&st.slots, &st.gens, st.n)
+}
+
+// BeforeEmpty returns st as one that was noted before the cache was last emptied, for a value
+// from before this process.
+func (c *Cache) BeforeEmpty(st Stamp) Stamp {
+	st.era = c.era.Load() - 1
+	return st
+}
+
 // Current reports whether none of the stamp's generations has moved, and the cache was not
 // emptied.
 func (c *Cache) Current(st *Stamp) bool {

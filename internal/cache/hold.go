@@ -88,6 +88,13 @@ func (c *Cache) Quarantine(d time.Duration, tags ...Tag) {
 	c.stats.bumped.Add(uint64(len(tags)))
 }
 
+// QuarantineUnknown is Quarantine for a write of this cache that has no round, for
+// Config.Quarantine.
+func (c *Cache) QuarantineUnknown(tags ...Tag) {
+	c.Quarantine(time.Duration(c.quarantine), tags...)
+	c.stats.applied[ByUnknown].Add(1)
+}
+
 // quarantinedFor returns the generation of a quarantine of d. It is over in the millisecond
 // after its end.
 func (c *Cache) quarantinedFor(d time.Duration) uint64 {

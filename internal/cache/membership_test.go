@@ -141,6 +141,25 @@ func TestStoreBehindEmptyIsNotFound(t *testing.T) {
 	})
 }
 
+func TestEmptied(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		want := func(st Stamp, emptied, current bool) {
+			t.Helper()
+			if got := c.Emptied(&st); got != emptied || c.Current(&st) != current {
+				t.Errorf("emptied %v, current %v; want %v, %v", got, c.Current(&st), emptied, current)
+			}
+		}
+		st := c.Note(tags("item x")...)
+		want(st, false, true)
+		want(c.BeforeEmpty(st), true, false)
+		c.Empty()
+		want(st, true, false)
+		want(c.BeforeEmpty(c.Note(tags("item x")...)), true, false)
+		c.Hold(tags("item x")).Release()
+		want(st, false, false)
+	})
+}
+
 func TestAgeAfterEmpty(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		pass(time.Hour)

@@ -61,6 +61,7 @@ type progress struct {
 	reachedOrigin bool // a request that must not be repeated may have reached the origin
 	faulty        bool // the cache has panicked
 	admitted      bool // it is counted among the requests in flight
+	unconfirmed   bool // the object to validate must not be used if the origin fails
 	unreadable    int  // bodies that could not be read from disk
 }
 
@@ -166,6 +167,7 @@ func (c *call) parse() {
 	x.Record.KeyHash = max(1, xxhash.Sum64(c.key))
 	c.query.Reset()
 	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, c.opt
+	c.query.At = c.svc.space.Cache().At(x.Now())
 	c.query.OriginFields = c.choose
 }
 

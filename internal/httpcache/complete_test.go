@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestPurgedPartIsNotCompleted(t *testing.T) {
 		a.ok("whole")
 	})
 	s.ask("GET /a", "Range: bytes=0-3")
-	if err := s.store.Purge(store.Purge{Selector: purge.By(purge.Prefix, "http://site/")}); err != nil {
+	if err := s.store.Purge(context.Background(), store.Purge{Selector: purge.By(purge.Prefix, "http://site/")}); err != nil {
 		t.Fatal(err)
 	}
 	s.ask("GET /a")

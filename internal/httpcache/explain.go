@@ -34,7 +34,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	if err != nil {
 		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/path, or a path with a header Host", admin.ErrInput)
 	}
-	e := explanation{store: s.store, options: &set.options, now: clock()}
+	e := explanation{store: s.store, options: &set.options, now: clock(), at: s.space.Cache().Now()}
 	e.step("key", string(key), "scheme, host, path and query")
 	if e.callback(f, &set.cfg, &r, query, fields) {
 		return e.Explanation, nil
@@ -45,7 +45,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 
 // ExplainPlan reports how Read would answer a request with p now.
 func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *Plan) admin.Explanation {
-	e := explanation{store: s.store, options: p.Options, plan: p, now: clock()}
+	e := explanation{store: s.store, options: p.Options, plan: p, now: clock(), at: s.space.Cache().Now()}
 	cfg := &s.settings.Load().cfg
 	_, query, _ := strings.Cut(r.Path, "?")
 	if e.callback(cmp.Or(p.JSONP, cfg.JSONP), cfg, r, query, fields) {
@@ -73,6 +73,7 @@ type explanation struct {
 	options *policy.Options
 	plan    *Plan // nil for type http
 	now     policy.Moment
+	at      int64 // now on the cache's clock
 }
 
 func (e *explanation) step(what, value, note string) {
@@ -112,7 +113,7 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 		e.decide(policy.NotReading)
 		return
 	}
-	found := e.store.Find(&store.Query{Key: key, Fields: fields, Now: e.now, Options: e.options})
+	found := e.store.Find(&store.Query{Key: key, Fields: fields, Now: e.now, At: e.at, Options: e.options})
 	if found.Object == nil {
 		e.explainMiss(&req, &found)
 		return
@@ -128,7 +129,7 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 func (e *explanation) explainMiss(req *policy.Request, found *store.Found) {
 	e.step("stored", "nothing", map[store.Miss]string{
 		store.MissURI: "never fetched, not storable, or evicted", store.MissVary: "only variants for other requests are",
-		store.MissRemoved: "a write or a purge has put it out of reach",
+		store.MissRemoved: "a write or a purge has put it out of reach", store.MissIsolated: "this node is not in contact with its cluster",
 	}[found.Miss])
 	if found.Uncacheable {
 		e.step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")

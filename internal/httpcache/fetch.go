@@ -17,6 +17,9 @@ import (
 // fetch answers from the origin, by a flight that requests for the same answer share.
 func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 	if f := c.countRequest(); f != nil {
+		if c.progress.unconfirmed {
+			seen = nil
+		}
 		c.failed(seen, f)
 		return
 	}

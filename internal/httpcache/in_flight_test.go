@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -76,7 +77,7 @@ func TestStreamedAnswersHaveLoan(t *testing.T) {
 		wantPace(t, loan, 0)
 		if stored {
 			s.store.SetLimits(store.Limits{MaxObject: 8 << 20, MaxInFlight: 1})
-			if err := s.store.Purge(store.Purge{}); err != nil {
+			if err := s.store.Purge(context.Background(), store.Purge{}); err != nil {
 				t.Fatal(err)
 			}
 			s.store.Sweep()

@@ -27,6 +27,7 @@ type originFetch struct {
 	seen       *store.Object // the object to validate; nil if there is none
 	part       *store.Object // the part to complete; nil if there is none
 	background bool          // no client waits for it
+	confirm    bool          // seen must not be used unless the origin confirms it
 	fill       *Fill         // nil for type http, and with shared
 	shared     *Shared       // nil unless another service keeps the answer
 }
@@ -58,7 +59,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 	q := c.outbound(c.forOrigin())
 	client := q.Header.Clone()
 	f := &originFetch{
-		svc: c.svc, set: c.set, opt: c.opt, seen: seen, fill: c.fill(), shared: c.shared(),
+		svc: c.svc, set: c.set, opt: c.opt, seen: seen, confirm: c.progress.unconfirmed, fill: c.fill(), shared: c.shared(),
 		fetchRequest: fetchRequest{
 			key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...), target: append([]byte(nil), q.Target...),
 			header: policy.Unconditional(nil, client), client: client, wantTrailer: c.connection.trailers,
@@ -77,7 +78,7 @@ func (c *call) newFetch(seen *store.Object) *originFetch {
 
 // stale returns the object that may be used if the origin fails; nil if there is none.
 func (f *originFetch) stale() *store.Object {
-	if f == nil || f.fill != nil || f.shared != nil {
+	if f == nil || f.fill != nil || f.shared != nil || f.confirm {
 		return nil
 	}
 	return f.seen

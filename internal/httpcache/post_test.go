@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ func TestPostOvertaken(t *testing.T) {
 	var s *site
 	s = newSite(t, func(a *asked) {
 		if strings.HasPrefix(a.head, "POST ") {
-			s.store.Invalidate(store.AppendKey(nil, "http", []byte("site"), []byte("/a"), nil))
+			s.store.Invalidate(context.Background(), store.AppendKey(nil, "http", []byte("site"), []byte("/a"), nil))
 			a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /a\nContent-Length: 7\n\nwritten")
 			return
 		}

@@ -16,7 +16,7 @@ import (
 
 // Purge drops stored responses, or marks them as stale. When it has returned, no later
 // request gets an older response.
-func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	if r.ByTable() {
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name %s", admin.ErrInput, s.name, purge.List("a ", " or "))
 	}
@@ -30,8 +30,8 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	if r.Selector.Kind == purge.URL {
 		p.Selector.Text = bareURL(cfg.JSONP, r.Selector.Text)
 	}
-	err := s.store.Purge(p)
-	if errors.Is(err, store.ErrNotDurable) {
+	err := s.store.Purge(ctx, p)
+	if errors.Is(err, store.ErrNotDurable) || errors.Is(err, store.ErrNotEverywhere) {
 		return admin.PurgeResult{}, err
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *call) purge() {
 	client := c.x.Record.Client.Addr().Unmap()
 	for _, p := range c.set.cfg.Purgers {
 		if p.Contains(client) {
-			if err := c.svc.store.PurgeKey(c.key, false); err != nil {
+			if err := c.svc.store.PurgeKey(c.x.Context(), c.key, false); err != nil {
 				c.reject(http.StatusInternalServerError, err.Error())
 				return
 			}

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/store"
@@ -30,7 +31,7 @@ func TestPurgeOfRemovedTag(t *testing.T) {
 			c := s.dial()
 			c.send(line + " /a HTTP/1.1\nHost: site")
 			<-received
-			if err := s.store.Purge(store.Purge{Selector: purge.By(purge.Tag, "old")}); err != nil {
+			if err := s.store.Purge(context.Background(), store.Purge{Selector: purge.By(purge.Tag, "old")}); err != nil {
 				t.Fatal(err)
 			}
 			close(gate)

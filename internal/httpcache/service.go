@@ -243,6 +243,11 @@ func (c *call) read() {
 		c.refresh(o)
 		c.hit(o, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
 	case policy.Validate, policy.Forward:
+		if d.Reason == policy.Invalidated && found.Object == nil && c.req.Method == policy.GET {
+			if found.Object = c.svc.store.FindEmptied(&c.query); found.Object != nil {
+				d.Action, c.progress.unconfirmed = policy.Validate, true
+			}
+		}
 		c.askOrigin(found, d)
 	case policy.GatewayTimeout:
 		c.refuseOnlyIfCached(d.Reason)
@@ -264,8 +269,12 @@ func (c *call) decide(found *store.Found) policy.Decision {
 // decideMiss returns the decision when no stored response answers.
 func decideMiss(r *policy.Request, found *store.Found, o *policy.Options) policy.Decision {
 	d := policy.Absent(r, found.Miss == store.MissVary, o)
-	if found.Miss == store.MissRemoved && d.Reason == policy.URIMiss {
+	switch {
+	case d.Reason != policy.URIMiss:
+	case found.Miss == store.MissRemoved:
 		d.Reason = policy.Invalidated
+	case found.Miss == store.MissIsolated:
+		d.Reason = policy.Isolated
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"net/netip"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ func TestTrustedProxysSites(t *testing.T) {
 	if err != nil || e.Decision != "hit" {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
-	s.store.PurgeKey([]byte("http://site/a"), false)
+	s.store.PurgeKey(context.Background(), []byte("http://site/a"), false)
 	f("http://evil", 4, trusted, "\nX-Forwarded-Host: evil")
 }
 
@@ -118,7 +119,7 @@ func TestTrustedProxysForwarded(t *testing.T) {
 	if err != nil || e.Decision != "hit" {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
-	s.store.PurgeKey([]byte("http://site/a"), false)
+	s.store.PurgeKey(context.Background(), []byte("http://site/a"), false)
 	f("host=a", "host=a")
 }
 

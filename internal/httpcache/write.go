@@ -1,8 +1,10 @@
 package httpcache
 
 import (
+	"net/http"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
@@ -11,8 +13,18 @@ import (
 
 // write forwards a request that may change something, and invalidates the affected URLs
 // before the client is answered.
+//
+// In a cluster the other members invalidate too, before the client is answered. They do not
+// know of the write before, so a node without a lease must not send it: it could not report
+// its effect.
 func (c *call) write() {
+	cluster := c.svc.space.Cache()
+	if !cluster.Serves(cluster.Now()) {
+		c.refuseWrite(cache.ErrIsolated)
+		return
+	}
 	q := c.outbound(c.forOrigin())
+	q.Guard = cluster.Guard()
 	c.withBody(q)
 	t := c.svc.beginWrite(c.x)
 	defer t.end()
@@ -22,12 +34,13 @@ func (c *call) write() {
 	if f != nil {
 		switch {
 		case f.Aborted: // the origin may have begun it
-			c.svc.store.Invalidate(c.key)
+			_ = c.svc.store.Invalidate(t.ctx, c.key) // the client gets an error anyway
 		case f.Reached:
 			// It may still be executed: nothing of the URL is stored until that is over.
-			if w, err := c.svc.store.Begin(t.ctx, c.key); err == nil {
-				w.Unknown()
-			}
+			c.svc.store.Unknown(c.key)
+		case f.Kind == origin.Withheld:
+			c.refuseWrite(f)
+			return
 		}
 		c.answerFault(f)
 		return
@@ -35,10 +48,26 @@ func (c *call) write() {
 	defer in.Close()
 	alone := false
 	if policy.Invalidates(&c.req, in.Status) {
-		alone = c.svc.store.InvalidateSince(&at, c.invalidatedKeys(in.Header)...)
+		var err error
+		alone, err = c.svc.store.InvalidateSince(t.ctx, &at, c.invalidatedKeys(in.Header)...)
 		c.svc.store.InvalidateGroups(c.key, in.Header)
+		if err != nil {
+			c.refuse(http.StatusGatewayTimeout, "the origin has executed the request, but other nodes may serve old responses for a while")
+			c.count(policy.IsolatedWrite, nil)
+			c.x.Record.Error = err.Error()
+			return
+		}
 	}
 	c.relayWrite(in, at, asked, alone)
+}
+
+// refuseWrite answers a request that was not sent, since the node is not in contact with its
+// cluster.
+func (c *call) refuseWrite(err error) {
+	c.x.Reply.FieldUint("Retry-After", 1)
+	c.refuse(http.StatusServiceUnavailable, "this node is not in contact with its cluster; the request was not executed")
+	c.count(policy.IsolatedWrite, nil)
+	c.x.Record.Error = err.Error()
 }
 
 // relayWrite gives the client the answer to an unsafe method. It stores the answer to a POST

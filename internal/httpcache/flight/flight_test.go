@@ -458,7 +458,7 @@ func TestValidation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
 		old := fill(t, s, get(url), "body", "ETag", `"1"`, "X", "1")
-		s.Purge(store.Purge{Selector: purge.By(purge.URL, url), Soft: true})
+		s.Purge(context.Background(), store.Purge{Selector: purge.By(purge.URL, url), Soft: true})
 		if s.Find(get(url)).Object.Mark() != policy.Outdated {
 			t.Fatal("not outdated")
 		}
@@ -547,8 +547,8 @@ func TestOvertakenFlight(t *testing.T) {
 			})
 		}
 	}
-	f("write", func(s *engine) { s.Invalidate(get(url).Key) }, false)
-	f("strict write", func(s *engine) { writeKey(t, s.Store, get(url).Key) }, false)
+	f("write", func(s *engine) { s.Invalidate(context.Background(), get(url).Key) }, false)
+	f("strict write", func(s *engine) { writeKey(t, s, get(url).Key) }, false)
 	for _, p := range []store.Purge{
 		{Selector: purge.By(purge.URL, url)},
 		{Selector: purge.By(purge.Prefix, "/a")},
@@ -556,9 +556,9 @@ func TestOvertakenFlight(t *testing.T) {
 		{Selector: purge.By(purge.Tag, "t")},
 		{},
 	} {
-		f(p.String(), func(s *engine) { s.Purge(p) }, false)
+		f(p.String(), func(s *engine) { s.Purge(context.Background(), p) }, false)
 		p.Soft = true
-		f(p.String(), func(s *engine) { s.Purge(p) }, true)
+		f(p.String(), func(s *engine) { s.Purge(context.Background(), p) }, true)
 	}
 }
 
@@ -567,7 +567,7 @@ func TestOvertakenFlight(t *testing.T) {
 func TestFlightDuringWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
-		w := beginKey(t, s.Store, get(url).Key)
+		w := beginKey(t, s, get(url).Key)
 		get1 := func() string { return fetch(t, s, get(url), fillWith(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
 			t.Error("got another answer, or it was stored during the write")

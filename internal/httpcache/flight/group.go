@@ -227,6 +227,8 @@ func (g *Group) join(sh *shard, r *Request) *Waiter {
 // A flight that began during a write of the caller's tags is not shared.
 func (f *Flight) answers(r *Request) bool {
 	switch {
+	case !f.group.space.Cache().Serves(f.group.now()): // other members may have written unseen
+		return false
 	case f.part != nil && string(f.part) != string(r.Part):
 		return false
 	case f.fenced && (!f.fence.Stamp.Settled || f.began < r.Since):

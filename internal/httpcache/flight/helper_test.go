@@ -173,9 +173,9 @@ type failer interface {
 }
 
 // beginKey begins a write of a URL.
-func beginKey(t failer, s *store.Store, key []byte) *cache.Write {
+func beginKey(t failer, s *engine, key []byte) *cache.Write {
 	t.Helper()
-	w, err := s.Begin(t.Context(), key)
+	w, err := s.space.Cache().Begin(t.Context(), []cache.Tag{store.URLTag(key)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func beginKey(t failer, s *store.Store, key []byte) *cache.Write {
 }
 
 // writeKey makes a write of a URL that succeeds.
-func writeKey(t failer, s *store.Store, key []byte) {
+func writeKey(t failer, s *engine, key []byte) {
 	t.Helper()
 	if _, err := beginKey(t, s, key).Commit(t.Context(), cache.Change{}); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -196,7 +197,7 @@ func (m *purgeModel) Purge(t *rapid.T) {
 	}
 	p := rapid.SampledFrom(purges).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
-	if err := m.s.Purge(p); err != nil {
+	if err := m.s.Purge(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
 	m.events = append(m.events, modelPurge{Purge: p})
@@ -204,7 +205,7 @@ func (m *purgeModel) Purge(t *rapid.T) {
 
 func (m *purgeModel) Write(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
-	m.s.Invalidate(get(url).Key)
+	m.s.Invalidate(context.Background(), get(url).Key)
 	m.events = append(m.events, modelPurge{Purge: store.Purge{Selector: purge.By(purge.URL, url)}, write: true})
 }
 

@@ -62,12 +62,12 @@ func TestPurgedIsNotServed(t *testing.T) {
 		now := version.Add(1)
 		switch i % 7 {
 		case 5:
-			s.Invalidate(get(url).Key)
+			s.Invalidate(context.Background(), get(url).Key)
 		case 6:
-			s.Purge(store.Purge{Selector: purge.By(purge.Tag, "t")})
+			s.Purge(context.Background(), store.Purge{Selector: purge.By(purge.Tag, "t")})
 			s.Sweep()
 		default:
-			if err := s.Purge(kinds[i%7]); err != nil {
+			if err := s.Purge(context.Background(), kinds[i%7]); err != nil {
 				t.Error(err)
 			}
 		}

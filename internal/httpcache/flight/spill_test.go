@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -305,7 +306,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 	f("left", func(_ *sending, waiter *Waiter) { waiter.Leave() })
 	f("closed", func(b *sending, _ *Waiter) { b.s.Close() })
 	f("purged", func(b *sending, _ *Waiter) {
-		if err := b.s.Purge(store.Purge{}); err != nil {
+		if err := b.s.Purge(context.Background(), store.Purge{}); err != nil {
 			b.t.Error(err)
 		}
 		b.upTo(spilledBody)

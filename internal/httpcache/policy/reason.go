@@ -24,6 +24,7 @@ const (
 	Expired
 	SoftPurged
 	Invalidated
+	Isolated
 	ResponseNoCache
 	RequestNoCache
 	RequestMaxAge
@@ -36,6 +37,7 @@ const (
 	OriginFailed
 	OriginSilent
 	NoMemory
+	IsolatedWrite
 	BodyPassed
 	UpgradePassed
 	Unfollowed
@@ -112,6 +114,7 @@ var Reasons = []ReasonInfo{
 	{Expired, "stale", "fwd=stale", telemetry.MissExpired, "A stored response was past its freshness. Many of these: a longer max-age, or stale-while-revalidate, would save the wait."},
 	{SoftPurged, "soft-purged", "fwd=stale; detail=soft-purged", telemetry.MissExpired, "A stored response was made stale by a soft purge."},
 	{Invalidated, "invalidated", "fwd=stale; detail=invalidated", telemetry.MissInvalidated, "A stored response may be out of date since a request with an unsafe method (POST, PUT, DELETE, ...) for its URI succeeded, or was purged."},
+	{Isolated, "isolated", "fwd=miss; detail=isolated", telemetry.MissIsolated, "The node is not in contact with its cluster, so that nothing stored may be served. Writes get 503 with Retry-After. Look at the state of the cluster."},
 	{ResponseNoCache, "no-cache", "fwd=stale; detail=no-cache", telemetry.MissExpired, "The stored response has no-cache: it must be validated at the origin before every use."},
 	{RequestNoCache, "request-no-cache", "fwd=request; detail=no-cache", telemetry.BypassRequest, "The request has no-cache (or Pragma: no-cache, without any Cache-Control), as browsers do for a forced reload."},
 	{RequestMaxAge, "request-max-age", "fwd=request; detail=max-age", telemetry.BypassRequest, "The stored response was older than the client's max-age allows. With max-age=0 that is a browser's reload."},
@@ -124,6 +127,7 @@ var Reasons = []ReasonInfo{
 	{OriginFailed, "origin-error", "fwd=miss; detail=origin-error", telemetry.Miss, "The origin answered 500, 502, 503 or 504 and no stored response may replace it: the client received that answer."},
 	{OriginSilent, "origin-silent", "", telemetry.Local, "The origin did not answer and no stored response may replace it: 504 if there was a response to validate or after a timeout, 503 if no connection can be made at present or all origins are drained, otherwise 502."},
 	{NoMemory, "memory", "", telemetry.Local, "There was no memory for the request beside those in flight, although it waited and slow clients were cut: 503 with Retry-After. Many of these: an attack, or more memory is needed."},
+	{IsolatedWrite, "isolated-write", "", telemetry.Local, "The node is not in contact with its cluster: 503 with Retry-After if the request was not sent, or 504 if the origin has executed it and other nodes may not have heard of it."},
 	{BodyPassed, "read-with-body", "fwd=bypass; detail=body", telemetry.Pass, "A GET or HEAD with a body, whose meaning is defined by the origin alone."},
 	{UpgradePassed, "upgrade", "fwd=bypass; detail=upgrade", telemetry.Pass, "The client asked for another protocol on the connection, such as WebSocket."},
 	{Unfollowed, "unfollowed", "fwd=stale; detail=unfollowed", telemetry.MissExpired, "A response is stored, but an origin's feed has been silent, so that it may be outdated (type couchdb). Many of these: check the origins and the network in between."},

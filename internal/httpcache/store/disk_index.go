@@ -64,7 +64,7 @@ func (s *Store) OpenDisk(tier *disk.Tier, name string, o *policy.Options) error 
 }
 
 // add indexes a file that was found on disk. It refuses one that cannot be decoded, and
-// drops one whose URL is being written.
+// drops one whose URL is being written. In a cluster the origin must confirm it first.
 func (d *diskIndex) add(f *disk.Found, o *policy.Options) {
 	key := f.File.Key()
 	h, ok := decodeHead(f.Meta, o)
@@ -73,7 +73,12 @@ func (d *diskIndex) add(f *disk.Found, o *policy.Options) {
 		f.File.Refuse()
 		return
 	}
-	if !fence.Stamp.Settled {
+	switch c := d.store.space.Cache(); {
+	case c.Coordinated():
+		// Other members may have written while this process did not run.
+		fence.Stamp = c.BeforeEmpty(fence.Stamp)
+		fence.Stamp.Settled = true
+	case !fence.Stamp.Settled:
 		f.File.Drop()
 		return
 	}
@@ -343,7 +348,7 @@ var ErrNotDurable = errors.New("httpcache: purged responses on disk may be back 
 
 // applyTo drops o if it is invalid, or marks it.
 func (s *Store) applyTo(key []byte, o *Object) {
-	if !s.isCurrent(o) {
+	if !s.isCurrent(o) && !s.isEmptied(o) {
 		s.Drop(key, o)
 		return
 	}

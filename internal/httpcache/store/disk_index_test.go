@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,11 +46,11 @@ func TestEvictionDoesNotSync(t *testing.T) {
 			t.Error("the object was not evicted")
 		}
 		fill(t, s, get("http://h/c"), strings.Repeat("x", 100_000))
-		s.Invalidate(get("http://h/none").Key)
+		s.Invalidate(context.Background(), get("http://h/none").Key)
 		if syncs != 0 {
 			t.Errorf("%d syncs during an eviction, want 0", syncs)
 		}
-		if s.Invalidate(get("http://h/a").Key); syncs != 1 {
+		if s.Invalidate(context.Background(), get("http://h/a").Key); syncs != 1 {
 			t.Errorf("%d syncs after a write to an evicted URL, want 1", syncs)
 		}
 	})
@@ -74,7 +75,7 @@ func BenchmarkPurgeOnDisk(b *testing.B) {
 		s.Put(q.Key, NewObject(head(q, "Surrogate-Key", "some tags"), onDisk(f), at), nil)
 	}
 	for b.Loop() {
-		if err := s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")}); err != nil {
+		if err := s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/none")}); err != nil {
 			b.Fatal(err)
 		}
 	}

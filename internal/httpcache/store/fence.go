@@ -26,15 +26,3 @@ func (s *Store) Overtaken(at *Fence, key []byte, h *Head) bool {
 	v, _ := s.purges.since(at.purge, subject{key, h})
 	return v != untouched
 }
-
-// InvalidateSince invalidates keys, as Invalidate does. It reports whether nothing else has
-// invalidated the first of them since at was noted; then it also advances at past this
-// invalidation.
-func (s *Store) InvalidateSince(at *Fence, keys ...[]byte) (alone bool) {
-	if at.Stamp, alone = s.space.Cache().Supersede(at.Stamp); alone {
-		_ = s.applyToDisk(keys[0]) // the tier logs it
-		keys = keys[1:]
-	}
-	s.Invalidate(keys...)
-	return alone
-}

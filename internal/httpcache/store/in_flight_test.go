@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func TestInFlightAfterRemoval(t *testing.T) {
 	}
 	f(func(t *testing.T, s *Store, o *Object) { s.Drop(get(url).Key, o) })
 	f(func(t *testing.T, s *Store, o *Object) {
-		s.Purge(Purge{Selector: purge.By(purge.Prefix, "/")})
+		s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/")})
 		s.Find(get(url))
 	})
 	f(func(t *testing.T, s *Store, o *Object) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,7 +38,10 @@ func (p Purge) String() string {
 // returned, no look-up finds older ones, or it finds them stale; no fill that began before
 // is stored as new; and no request joins one. An error that is not about p means that
 // responses on disk may be back after a restart.
-func (s *Store) Purge(p Purge) error {
+//
+// In a cluster the purge of a URL, except a soft one, is made by all members; others are made
+// by this one alone.
+func (s *Store) Purge(ctx context.Context, p Purge) error {
 	if !p.Selector.Valid() {
 		return errSelector
 	}
@@ -47,7 +51,7 @@ func (s *Store) Purge(p Purge) error {
 		if err != nil {
 			return err
 		}
-		return s.PurgeKey(key, p.Soft)
+		return s.PurgeKey(ctx, key, p.Soft)
 	case purge.Prefix, purge.Pattern:
 		sc, err := parseScope(text, p.Selector.Kind == purge.Prefix)
 		if err != nil {
@@ -67,15 +71,22 @@ func (s *Store) Purge(p Purge) error {
 
 // PurgeKey purges one URL by its primary key. An error means that responses on disk may be
 // back after a restart.
-func (s *Store) PurgeKey(key []byte, soft bool) error {
+func (s *Store) PurgeKey(ctx context.Context, key []byte, soft bool) error {
 	s.stats.purges.Add(1)
 	if soft {
 		s.purges.addURL(key)
-	} else {
-		s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
+		return s.applyToDisk(key)
 	}
-	return s.applyToDisk(key)
+	err := s.space.Cache().Invalidate(ctx, cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrNotEverywhere, err)
+	}
+	return errors.Join(s.applyToDisk(key), err)
 }
+
+// ErrNotEverywhere means that a purge is in force at this member of the cluster, and may not
+// be at others.
+var ErrNotEverywhere = errors.New("httpcache: other nodes may not have made the purge")
 
 // purgeScope purges the responses that a scope matches.
 func (s *Store) purgeScope(sc scope, soft bool) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -137,7 +138,7 @@ func TestPurge(t *testing.T) {
 				fill(t, s, get(u), u, "Surrogate-Key", fmt.Sprintf("all n%d", i))
 			}
 			p.Soft = soft
-			if err := s.Purge(p); err != nil {
+			if err := s.Purge(context.Background(), p); err != nil {
 				t.Fatal(err)
 			}
 			for _, u := range urls {
@@ -175,7 +176,7 @@ func TestPurgeFailure(t *testing.T) {
 	s := open(t, Limits{})
 	f := func(p Purge) {
 		t.Helper()
-		if s.Purge(p) == nil {
+		if s.Purge(context.Background(), p) == nil {
 			t.Fatalf("%#v was accepted", p)
 		}
 		if st := s.Stats(); st.Purges != 0 || st.Generation != 0 {
@@ -196,7 +197,7 @@ func TestPurgeFailure(t *testing.T) {
 func TestPurgeKinds(t *testing.T) {
 	s := open(t, Limits{})
 	for _, k := range purge.Kinds() {
-		if err := s.Purge(Purge{Selector: purge.By(k, "http://h/")}); errors.Is(err, errKind) {
+		if err := s.Purge(context.Background(), Purge{Selector: purge.By(k, "http://h/")}); errors.Is(err, errKind) {
 			t.Error(err)
 		}
 	}
@@ -213,7 +214,7 @@ func TestFillAfterPurge(t *testing.T) {
 		for _, p.Soft = range []bool{false, true} {
 			s := open(t, Limits{})
 			fill(t, s, get("http://h/a"), "old", "Cache-Tag", "t")
-			if err := s.Purge(p); err != nil {
+			if err := s.Purge(context.Background(), p); err != nil {
 				t.Fatal(err)
 			}
 			fill(t, s, get("http://h/a"), "new", "Cache-Tag", "t")
@@ -234,11 +235,11 @@ func TestTooManyTags(t *testing.T) {
 	}
 	fill(t, s, get("http://h/a"), "a", "Surrogate-Key", strings.Join(tags, " "))
 	fill(t, s, get("http://h/b"), "b", "Surrogate-Key", strings.Join(tags[:maxTags], " "))
-	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/none")})
 	if s.Find(get("http://h/a")).Object == nil {
 		t.Error("a purge of another prefix removed the response")
 	}
-	s.Purge(Purge{Selector: purge.By(purge.Tag, "other")})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Tag, "other")})
 	if s.Find(get("http://h/a")).Object != nil {
 		t.Error("the response with too many tags was not removed by the purge of a tag")
 	}
@@ -275,15 +276,15 @@ func TestSamePurgeAgain(t *testing.T) {
 	s := open(t, Limits{})
 	for range 10 {
 		fill(t, s, get("http://h/a"), "a")
-		if err := s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a")}); err != nil {
+		if err := s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/a")}); err != nil {
 			t.Fatal(err)
 		}
 		if s.Find(get("http://h/a")).Object != nil {
 			t.Fatal("the response is found after its purge")
 		}
 	}
-	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a"), Soft: true})
-	s.Purge(Purge{Selector: purge.By(purge.Pattern, "/a")})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/a"), Soft: true})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Pattern, "/a")})
 	if n := s.Stats().Log; n != 3 {
 		t.Errorf("the log has %d purges, want 3", n)
 	}
@@ -295,8 +296,8 @@ func TestSweep(t *testing.T) {
 	fill(t, s, get("http://h/a"), "a")
 	fill(t, s, get("http://h/b"), "b")
 	soft := fill(t, s, get("http://h/c"), "c")
-	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/a")})
-	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/c"), Soft: true})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/a")})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/c"), Soft: true})
 	s.Sweep()
 	if st := s.Stats(); st.Log != 0 || st.Purged != 1 || st.Softened != 1 {
 		t.Errorf("after the sweep: %+v", st)
@@ -318,7 +319,7 @@ func TestPurgesStartSweep(t *testing.T) {
 	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), "a")
 	for i := range sweepAt {
-		if err := s.Purge(Purge{Selector: purge.By(purge.Prefix, fmt.Sprint("/x", i))}); err != nil {
+		if err := s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, fmt.Sprint("/x", i))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,6 +41,7 @@ type Query struct {
 	Key     []byte       // from AppendKey
 	Fields  http1.Fields // of the request
 	Now     policy.Moment
+	At      int64 // Now on the cache's clock, for the lease
 	Options *policy.Options
 	// OriginFields returns the fields of the request by which an origin selects among
 	// responses that vary by names. Nil means that they are Fields.

@@ -24,6 +24,7 @@ type Store struct {
 	index    *diskIndex // objects on disk; nil without a disk
 	inFlight BodiesInFlight
 
+	late     lateRounds
 	sweeping atomic.Bool
 	encoder  encoder
 }
@@ -62,9 +63,10 @@ type Miss uint8
 
 // The reasons.
 const (
-	MissURI     Miss = iota // nothing is stored under the key
-	MissVary                // only variants for other requests are stored
-	MissRemoved             // a write or a purge has invalidated it
+	MissURI      Miss = iota // nothing is stored under the key
+	MissVary                 // only variants for other requests are stored
+	MissRemoved              // a write or a purge has invalidated it
+	MissIsolated             // the node has no lease of its cluster: nothing may be served
 )
 
 // Found is the result of a look-up.
@@ -78,6 +80,9 @@ type Found struct {
 // Date. A part of a response (206) is returned only if the whole is not stored. It does not
 // allocate.
 func (s *Store) Find(q *Query) Found {
+	if !s.space.Cache().Serves(q.At) {
+		return Found{Miss: MissIsolated}
+	}
 	r := s.resource(q.Key)
 	if r == nil {
 		return Found{}
@@ -121,10 +126,26 @@ func (s *Store) FindInvalidated(q *Query) *Object {
 	return nil
 }
 
+// FindEmptied returns a stored response for q that must be validated before it is used, since
+// this node was left out of its cluster's writes: the cache was emptied after it was stored,
+// and the disk has kept it. It returns nil if there is none.
+func (s *Store) FindEmptied(q *Query) *Object {
+	r := s.index.resource(q.Key)
+	if r == nil || !s.space.Cache().Serves(q.At) {
+		return nil
+	}
+	for _, o := range r.variants {
+		if s.isEmptied(o) && !o.IsPart() && o.Head.usableWith(q.Options) && o.Head.Answers(q) && s.survivesPurges(q.Key, o) {
+			return o
+		}
+	}
+	return nil
+}
+
 // Parts calls yield with every stored part (206) of the response to q.
 func (s *Store) Parts(q *Query, yield func(*Object) bool) {
 	r := s.resource(q.Key)
-	if r == nil {
+	if r == nil || !s.space.Cache().Serves(q.At) {
 		return
 	}
 	for _, o := range r.variants {
@@ -152,7 +173,8 @@ func (s *Store) resource(key []byte) *Resource {
 }
 
 func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
-	e, found := s.space.Peek(key, 0)
+	// The lease does not matter here: Find and Parts ask for it.
+	e, found := s.space.Peek(key, math.MinInt64)
 	if found != cache.Fresh {
 		return nil, nil
 	}
@@ -164,6 +186,11 @@ func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
 // not dropped.
 func (s *Store) isCurrent(o *Object) bool {
 	return o.stamp.Settled && s.space.Cache().Current(&o.stamp) && !o.Body.gone()
+}
+
+// isEmptied reports whether o was current until the cache was emptied.
+func (s *Store) isEmptied(o *Object) bool {
+	return o.stamp.Settled && s.space.Cache().Emptied(&o.stamp) && !o.Body.gone()
 }
 
 // Valid reports whether no write and no purge has invalidated o.
@@ -211,7 +238,7 @@ func (s *Store) Put(key []byte, o, old *Object) bool {
 		return false
 	}
 	s.replace(key, func(r *Resource) *Resource {
-		return r.without(func(v *Object) bool { return v == old || !s.isCurrent(v) }).with(o)
+		return r.without(func(v *Object) bool { return v == old || !s.isCurrent(v) && !s.isEmptied(v) }).with(o)
 	})
 	if o.Body.gone() {
 		return false
@@ -284,7 +311,7 @@ func (s *Store) replaceUnsettled(key []byte, next func(*Resource) *Resource) (sh
 	switch {
 	case r.inMemory():
 		r.keep(&s.inFlight)
-		s.space.Store(cache.Stamp{Settled: true}, key, &cache.Filling{Value: r, Weight: r.weight(), TTL: math.MaxInt64})
+		s.space.Store(s.space.Cache().Unfenced(), key, &cache.Filling{Value: r, Weight: r.weight(), TTL: math.MaxInt64})
 	case e != nil:
 		s.space.Drop(key, e)
 	}

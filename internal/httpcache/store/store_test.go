@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -117,7 +118,7 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 	s := open(t, Limits{})
 	one, two := get("http://h/a", "A", "1"), get("http://h/a", "A", "2")
 	o := fill(t, s, one, "one", "Vary", "A")
-	s.Invalidate(one.Key)
+	s.Invalidate(context.Background(), one.Key)
 	fill(t, s, two, "two", "Vary", "A")
 	if f := wantFound(t, s, one, ""); f.Miss == MissURI {
 		t.Errorf("the kind of miss is %d", f.Miss)
@@ -144,7 +145,7 @@ func TestFindInvalidated(t *testing.T) {
 	if o := s.FindInvalidated(q); o != nil {
 		t.Errorf("got %q, which is valid", text(o))
 	}
-	s.Invalidate(q.Key)
+	s.Invalidate(context.Background(), q.Key)
 	if o := s.FindInvalidated(q); o == nil || text(o) != "one" {
 		t.Error("the invalidated object was not returned")
 	}
@@ -206,7 +207,7 @@ func TestUpdate(t *testing.T) {
 	if f := wantFound(t, s, q, "body"); f.Object != next {
 		t.Error("an update of a replaced object took effect")
 	}
-	s.Invalidate(q.Key)
+	s.Invalidate(context.Background(), q.Key)
 	s.Update(q.Key, next, head(q))
 	wantFound(t, s, q, "")
 }
@@ -276,8 +277,8 @@ func TestFindAllocates(t *testing.T) {
 	plain, varied := get("http://h/a"), get("http://h/b", "Accept-Encoding", "gzip, br", "Accept-Language", "de, en;q=0.5")
 	fill(t, s, plain, "a", "Surrogate-Key", "x y z")
 	fill(t, s, varied, "b", "Vary", "Accept-Encoding, Accept-Language")
-	s.Purge(Purge{Selector: purge.By(purge.Tag, "none")})
-	s.Purge(Purge{Selector: purge.By(purge.Prefix, "/none")})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Tag, "none")})
+	s.Purge(context.Background(), Purge{Selector: purge.By(purge.Prefix, "/none")})
 	for name, q := range map[string]*Query{
 		"hit": plain, "variant": varied, "miss": get("http://h/c"),
 		"vary miss": get("http://h/b", "Accept-Encoding", "zstd"),
