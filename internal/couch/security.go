@@ -311,7 +311,7 @@ func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbou
 	}
 	defer done()
 	setBody(q, w.body)
-	q.Repeatable, q.HeadTimeout, q.Interim = true, securityTime, nil
+	q.Repeatable, q.HeadTimeout, q.Interim, q.Guard = true, securityTime, nil, w.write.Guard()
 	var results []securityResult
 	order := w.writeOrder()
 	for len(order) > 0 && !w.securityTaken {

@@ -3,7 +3,6 @@ package couch
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/cache"
@@ -51,7 +50,8 @@ func (c *call) write() {
 	}
 	var err error
 	if w.write, err = c.svc.cache.Begin(c.x.Context(), c.writeTags(), nil); err != nil {
-		c.refuseWrite(err)
+		c.handedOver = true
+		c.svc.engine.RefuseWrite(c.x, notExecuted(err))
 		return
 	}
 	defer w.write.Unknown()
@@ -88,21 +88,26 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	setBody(q, w.body)
 	q.Repeatable, q.HeadTimeout = w.repeatable(), w.settings.cfg.headTimeout(&w.route)
 	q.Once = !q.Repeatable // a GET may run an update function
+	q.Guard = w.write.Guard()
 	choice := w.svc.security.choice(w.settings.fleet, w.name, w.writeOrder())
 	choice.Member = &w.member
 	return w.svc.engine.Ask(ctx, q, choice)
 }
 
-// finish ends the write according to its result. The client is answered after that.
-func (w *writing) finish(s httpcache.WriteOutcome) {
+// finish ends the write according to its result. The client is answered after that, with the
+// Refusal if there is one.
+func (w *writing) finish(s httpcache.WriteOutcome) *httpcache.Refusal {
 	if s.Fault != nil && !w.securityTaken && (s.Fault.Aborted || !s.Fault.Reached) {
-		w.commit(cache.Change{}) // the node did not get the whole request
-		return
+		// The node did not get the whole request.
+		if r := w.commit(cache.Change{}); r != nil || s.Fault.Kind != origin.Withheld {
+			return r
+		}
+		return notExecuted(s.Fault)
 	}
 	stored, ok := w.outcome(&s)
 	w.publish(&s, stored, ok)
 	if !ok && !isStored(&s) {
-		return // the deferred Unknown ends it
+		return nil // the deferred Unknown ends it
 	}
 	change := cache.Change{Cause: cache.ByWrite}
 	for _, rev := range stored {
@@ -111,25 +116,36 @@ func (w *writing) finish(s httpcache.WriteOutcome) {
 	if len(stored) > 0 {
 		change.Tags = append(change.Tags, w.svc.tagger.Results(w.name))
 	}
-	w.commit(change)
+	return w.commit(change)
 }
 
-// commit ends a write with a known outcome.
-func (w *writing) commit(change cache.Change) {
-	if _, err := w.write.Commit(w.x.Context(), change); err != nil {
-		w.svc.log.Warn("a write may not be visible on other nodes", slog.Any("error", err))
+// commit ends a write with a known outcome. The write may outlive its client, but not the
+// request timeout.
+func (w *writing) commit(change cache.Change) *httpcache.Refusal {
+	ctx := w.x.Lasting()
+	if until := w.x.Deadline(); w.svc.cache.Coordinated() && !until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
 	}
+	if _, err := w.write.Commit(ctx, change); err != nil {
+		return refusal(http.StatusInternalServerError, "internal_server_error",
+			"This instance has lost contact with its cluster; reads may not show the write for a while.", err)
+	}
+	return nil
 }
 
-// refuseWrite answers a write that was not sent, because the other members of the cluster
-// have not fenced it.
-func (c *call) refuseWrite(err error) {
-	r := &c.x.Reply
-	r.Status = http.StatusServiceUnavailable
-	r.Field("Content-Type", "application/json")
-	r.FieldUint("Retry-After", 1)
-	r.Build(append(r.Buf, `{"error":"service_unavailable","reason":"This node is not in contact with its cluster."}`+"\n"...))
-	c.x.Record.Error = err.Error()
+// notExecuted is the answer to a write that was not sent, because this node is not in contact
+// with its cluster.
+func notExecuted(err error) *httpcache.Refusal {
+	return refusal(http.StatusServiceUnavailable, "service_unavailable",
+		"This instance is not in contact with its cluster. The write was not executed.", err)
+}
+
+// refusal is an error in CouchDB's format.
+func refusal(status int, name, reason string, err error) *httpcache.Refusal {
+	return &httpcache.Refusal{Status: status, ContentType: "application/json", Err: err,
+		Body: `{"error":"` + name + `","reason":"` + reason + `"}` + "\n"}
 }
 
 // publish records the result wherever the next request may need it. The configuration may

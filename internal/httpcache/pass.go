@@ -88,8 +88,9 @@ func (c *call) pass(why policy.Reason) {
 	}
 	in, f := c.ask(ctx, q)
 	if f != nil {
-		c.finished(WriteOutcome{Fault: f})
-		c.answerFault(f)
+		if !c.finished(WriteOutcome{Fault: f}) {
+			c.answerFault(f)
+		}
 		return
 	}
 	defer in.Close()
@@ -266,6 +267,8 @@ func (c *call) faultStatus(f *origin.Fault) (status int, words string) {
 	switch {
 	case f.Kind == origin.Canceled && errors.Is(context.Cause(c.x.Context()), edge.ErrClientGone):
 		return statusClientGone, "the client went away"
+	case f.Kind == origin.Withheld:
+		return http.StatusGatewayTimeout, "this node has lost contact with its cluster; the request may have been executed"
 	case f.Kind == origin.Timeout:
 		return http.StatusGatewayTimeout, "the origin did not answer in time"
 	case f.Kind == origin.BreakerOpen || f.Kind == origin.Overload:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"net/http"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -112,9 +113,38 @@ type PassThrough struct {
 	// wrapped for a callback.
 	Live bool
 	// Finished, if not nil, is called with the outcome before the client is answered, once
-	// unless the request panics. With it, a request that was sent is completed even if its
-	// client disconnects.
-	Finished func(WriteOutcome)
+	// unless the request panics. If it returns a Refusal, the client gets that instead. With
+	// it, a request that was sent is completed even if its client disconnects.
+	Finished func(WriteOutcome) *Refusal
+}
+
+// Refusal is an error in the format of another service.
+type Refusal struct {
+	Status      int
+	ContentType string
+	Body        string
+	Err         error // for the access log
+}
+
+// RefuseWrite answers a write that the cluster does not allow, or whose effect it may not
+// show.
+func (s *Service) RefuseWrite(x *edge.Exchange, r *Refusal) {
+	c := s.startCall(x)
+	defer c.finish()
+	c.refuseAs(r)
+}
+
+// refuseAs answers with r.
+func (c *call) refuseAs(r *Refusal) {
+	reply := &c.x.Reply
+	reply.Status = r.Status
+	reply.Field("Content-Type", r.ContentType)
+	if r.Status == http.StatusServiceUnavailable {
+		reply.FieldUint("Retry-After", 1)
+	}
+	reply.Build(append(reply.Buf, r.Body...))
+	c.count(policy.IsolatedWrite, nil)
+	c.x.Record.Error = r.Err.Error()
 }
 
 // WriteOutcome is the outcome of a request.
@@ -242,11 +272,17 @@ func (c *call) sendsStoredDate() bool { return c.plan == nil }
 // wantsOutcome reports whether the pass-through has a Finished function.
 func (c *call) wantsOutcome() bool { return c.passThrough != nil && c.passThrough.Finished != nil }
 
-// finished calls the pass-through's Finished, if it has one.
-func (c *call) finished(s WriteOutcome) {
-	if c.wantsOutcome() {
-		c.passThrough.Finished(s)
+// finished calls the pass-through's Finished, if it has one. It reports whether it has
+// answered.
+func (c *call) finished(s WriteOutcome) bool {
+	if !c.wantsOutcome() {
+		return false
 	}
+	r := c.passThrough.Finished(s)
+	if r != nil {
+		c.refuseAs(r)
+	}
+	return r != nil
 }
 
 // maxOutcomeBody is the length of the longest body in a WriteOutcome.
@@ -260,7 +296,9 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	if whole {
 		s.Body = body
 	}
-	c.passThrough.Finished(s)
+	if c.finished(s) {
+		return
+	}
 	c.head(in, clock())
 	c.finishHead(status)
 	switch {

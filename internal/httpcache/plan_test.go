@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type planner struct {
 	admits         func(int, http1.Fields) Admission
 	sound          func(*store.Body) bool
 	settled        chan WriteOutcome
+	refusal        *Refusal // returned by Finished
 	passes         bool
 	fills          atomic.Int64
 }
@@ -56,7 +58,7 @@ func (p *planner) Serve(x *edge.Exchange) {
 	if p.passes {
 		passage := &PassThrough{Why: policy.ProtocolPassed}
 		if p.settled != nil {
-			passage.Finished = func(s WriteOutcome) { p.settled <- s }
+			passage.Finished = func(s WriteOutcome) *Refusal { p.settled <- s; return p.refusal }
 		}
 		p.Service.Pass(x, passage)
 		return
@@ -421,6 +423,9 @@ func TestPassThroughFinished(t *testing.T) {
 	f("/whole", "201 hello", 201)
 	f("/cut", "not whole", 502)
 	f("/none", "fault", 502)
+	p.refusal = &Refusal{Status: 500, ContentType: "application/json", Body: "{}", Err: errors.New("refused")}
+	f("/whole", "201 hello", 500)
+	f("/none", "fault", 500)
 }
 
 func TestPlannedHitAllocatesNothing(t *testing.T) {
