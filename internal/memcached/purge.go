@@ -16,7 +16,7 @@ import (
 // Purge drops copies in this process: all, or the copies of a key or of a URL. The value
 // of a key or a URL is also deleted from memcached. All other values there are the
 // application's and are not changed.
-func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	set := s.settings.Load()
 	kind, byKey := r.Selector.Kind, r.Key != nil
 	switch {
@@ -27,21 +27,23 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 		if err := json.Unmarshal(r.Key, &bare); err != nil {
 			return admin.PurgeResult{}, fmt.Errorf("%w: a key is a text without the namespace: %w", admin.ErrInput, err)
 		}
-		return s.purgeKey(set, []byte(bare))
+		return s.purgeKey(ctx, set, []byte(bare))
 	case kind == purge.URL:
 		bare, err := set.keyOf(r.Selector.Text)
 		if err != nil {
 			return admin.PurgeResult{}, err
 		}
-		return s.purgeKey(set, bare)
+		return s.purgeKey(ctx, set, bare)
 	}
-	s.forgetAll()
+	if err := s.forget(ctx, s.tags.all); err != nil {
+		return admin.PurgeResult{}, err
+	}
 	return admin.PurgeResult{Dropped: "all copies in this process; values in memcached are kept", Tags: 1}, nil
 }
 
 // purgeKey deletes the value of a bare key. It is deleted from memcached first, so that a
 // value fetched before is not kept as a copy.
-func (s *Service) purgeKey(set *settings, bare []byte) (admin.PurgeResult, error) {
+func (s *Service) purgeKey(ctx context.Context, set *settings, bare []byte) (admin.PurgeResult, error) {
 	wire, hashed, trouble := set.cfg.Rules.Wire(nil, bare)
 	if trouble != key.OK {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %q can be no key: %s", admin.ErrInput, bare, keyReasons[trouble].Info().Help)
@@ -53,7 +55,9 @@ func (s *Service) purgeKey(set *settings, bare []byte) (admin.PurgeResult, error
 		became = set.client.Delete(g, server, wire)
 		g.Release()
 	}
-	s.forget(wire)
+	if err := s.forget(ctx, s.tags.key(wire)); err != nil {
+		return admin.PurgeResult{}, err
+	}
 	what := fmt.Sprintf("key %s", wire)
 	switch became {
 	case client.Stored, client.NotFound:

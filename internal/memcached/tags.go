@@ -1,6 +1,11 @@
 package memcached
 
-import "github.com/kasoku/kasoku/internal/cache"
+import (
+	"context"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
 
 // tagger makes the cache tags of copies in this process.
 type tagger struct {
@@ -21,12 +26,15 @@ func (t *tagger) key(wire []byte) cache.Tag {
 	return cache.TagOf(append([]byte(t.prefix), wire...))
 }
 
-// forget invalidates the copies of the value under the key wire.
-func (s *Service) forget(wire []byte) {
-	s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{s.tags.key(wire)}})
+// forget invalidates the copies under tag at all members of a cluster.
+func (s *Service) forget(ctx context.Context, tag cache.Tag) error {
+	if err := s.space.Cache().Invalidate(ctx, cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{tag}}); err != nil {
+		return fmt.Errorf("other nodes may not have dropped their copies: %w", err)
+	}
+	return nil
 }
 
-// forgetAll invalidates all copies.
+// forgetAll invalidates all copies in this process.
 func (s *Service) forgetAll() {
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{s.tags.all}})
 }
