@@ -21,10 +21,7 @@ func TestDropped(t *testing.T) {
 	if err := b.own.SetPendingLimits(2, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, func() bool {
-		if err := a.Send(b.instance, []byte("frame")); err != nil {
-			t.Fatal(err)
-		}
+	deliver(t, func() error { return a.Send(b.instance, []byte("frame")) }, func() bool {
 		s := b.Stats()
 		return s.Dropped > 0 && s.SlowConsumers > 0
 	})
@@ -56,12 +53,7 @@ func TestStalledPeer(t *testing.T) {
 	reaches(t, a, b)
 	close(p.hang)
 	frame := make([]byte, 1<<20)
-	await.Until(t, func() bool {
-		if err := b.Send(0xa, frame); err != nil {
-			t.Fatal(err)
-		}
-		return b.Stats().Peers == 0
-	})
+	deliver(t, func() error { return b.Send(0xa, frame) }, func() bool { return b.Stats().Peers == 0 })
 	if s := b.Stats(); s.SlowConsumers == 0 {
 		t.Errorf("the route ended, and not by the limit on writes: %+v", s)
 	}

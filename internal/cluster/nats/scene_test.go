@@ -78,6 +78,18 @@ func (n *node) ask(t *testing.T, to uint64) string {
 	return string(reply)
 }
 
+// deliver sends a frame until it has arrived. A frame may be lost while routes begin or end,
+// for example when two nodes connect to each other at once.
+func deliver(t *testing.T, send func() error, arrived func() bool) {
+	t.Helper()
+	await.Until(t, func() bool {
+		if err := send(); err != nil {
+			t.Fatal(err)
+		}
+		return arrived()
+	})
+}
+
 // reaches waits until each node reaches all others.
 func reaches(t *testing.T, nodes ...*node) {
 	t.Helper()
