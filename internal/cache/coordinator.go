@@ -42,10 +42,18 @@ func (c *Cache) SetCoordinator(k Coordinator) { c.coordinator = k }
 // Coordinated reports whether the cache has a coordinator.
 func (c *Cache) Coordinated() bool { return c.coordinator != nil }
 
+// PassIsolated lets writes be sent without a lease: other members may then serve old answers.
+// It must be called before any request.
+func (c *Cache) PassIsolated() { c.passIsolated = true }
+
+// Sends reports whether a write that has no round may be sent at now, a time on the cache's
+// clock.
+func (c *Cache) Sends(now int64) bool { return c.passIsolated || c.Serves(now) }
+
 // Guard returns a function that reports whether this node has a lease now, for writes that
-// have no round before they are sent. It returns nil without a coordinator.
+// have no round before they are sent. It returns nil if they need none.
 func (c *Cache) Guard() func() bool {
-	if c.coordinator == nil {
+	if c.coordinator == nil || c.passIsolated {
 		return nil
 	}
 	return func() bool { return c.Serves(c.Now()) }

@@ -8,13 +8,14 @@ import (
 // membership is the state of a cache as one of several caches of a cluster. Without a
 // cluster the lease never ends and the era never moves.
 type membership struct {
-	coordinator Coordinator
-	broadcasts  broadcasts
-	lease       atomic.Int64  // its end, on the cache's clock
-	era         atomic.Uint32 // moved by Empty
-	emptied     atomic.Int64  // the time of the last Empty
-	strongUntil atomic.Int64  // fills are strong until then
-	coldUntil   atomic.Int64  // nothing is stored until then
+	coordinator  Coordinator
+	broadcasts   broadcasts
+	passIsolated bool          // writes are sent without a lease
+	lease        atomic.Int64  // its end, on the cache's clock
+	era          atomic.Uint32 // moved by Empty
+	emptied      atomic.Int64  // the time of the last Empty
+	strongUntil  atomic.Int64  // fills are strong until then
+	coldUntil    atomic.Int64  // nothing is stored until then
 }
 
 // SetLease sets the end of the lease, on the cache's clock. While a cache has no lease,

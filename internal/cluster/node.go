@@ -97,6 +97,9 @@ func New(cfg Config) *Node {
 	n.machine = protocol.New(cfg.Delays, n)
 	n.observe(cfg.Registry)
 	n.cache.SetLease(0)
+	if cfg.PassIsolated {
+		n.cache.PassIsolated()
+	}
 	n.cache.SetCoordinator(n)
 	return n
 }

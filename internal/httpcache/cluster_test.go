@@ -1,8 +1,10 @@
 package httpcache
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -98,6 +100,16 @@ func TestWriteWithoutCluster(t *testing.T) {
 	}
 	if n := writes.Load(); n != 1 {
 		t.Errorf("got %d writes, want none without a lease", n-1)
+	}
+}
+
+// With isolated_writes: pass, a node without a lease sends writes.
+func TestPassIsolatedWrite(t *testing.T) {
+	a, _, _ := newPair(t, func(a *asked) { a.ok("hello") })
+	a.space.Cache().PassIsolated()
+	a.space.Cache().SetLease(0)
+	if g := a.ask("POST /a", "Content-Length: 0"); g.status != 200 {
+		t.Errorf("got %d %s", g.status, g.body)
 	}
 }
 
@@ -219,4 +231,62 @@ func TestDiskInvalidatedAndEmptied(t *testing.T) {
 	f("purged after", func(s *site) { empty(s); purgeAll(s, purge.By(purge.URL, "http://site/a")) })
 	f("purged by tag after", func(s *site) { empty(s); purgeAll(s, purge.By(purge.Tag, "all")) })
 	f("purged by prefix after", func(s *site) { empty(s); purgeAll(s, purge.By(purge.Prefix, "/")) })
+}
+
+// A purge by any selector, and groups that an answer invalidates, reach the other nodes before
+// they are answered.
+func TestPurgesReachOtherNodes(t *testing.T) {
+	f := func(name string, purgeAt func(a *site), gone ...string) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			a, b, _ := newPair(t, func(a *asked) {
+				if strings.HasPrefix(a.head, "POST ") {
+					a.respond("HTTP/1.1 200 OK\nCache-Group-Invalidation: \"g\"\nContent-Length: 0\n\n")
+					return
+				}
+				a.respond("HTTP/1.1 200 OK\nCache-Control: max-age=60\nSurrogate-Key: tag" + strings.Fields(a.head)[1] + "\nCache-Groups: \"g\"\nContent-Length: 2\n\nhi")
+			})
+			urls := []string{"/a", "/ab", "/c"}
+			for _, url := range urls {
+				b.ask("GET " + url)
+				b.wantStatus("GET "+url, "kasoku; hit")
+			}
+			purgeAt(a)
+			for _, url := range urls {
+				want := "kasoku; hit"
+				if slices.Contains(gone, url) {
+					want = "fwd="
+				}
+				b.wantStatus("GET "+url, want)
+			}
+		})
+	}
+	by := func(kind purge.Kind, text string) func(*site) {
+		return func(a *site) {
+			a.t.Helper()
+			if _, err := a.Purge(a.t.Context(), admin.PurgeRequest{Selector: purge.By(kind, text)}); err != nil {
+				a.t.Error(err)
+			}
+		}
+	}
+	f("all", by(purge.All, ""), "/a", "/ab", "/c")
+	f("prefix", by(purge.Prefix, "/a"), "/a", "/ab")
+	f("pattern", by(purge.Pattern, "/*b"), "/ab")
+	f("tag", by(purge.Tag, "tag/c"), "/c")
+	f("group", func(a *site) { a.ask("POST /elsewhere", "Content-Length: 0") }, "/a", "/ab", "/c")
+}
+
+// A purge that the other nodes could not make is an error, though this node has made it.
+func TestPurgeWithoutCluster(t *testing.T) {
+	a, b, cl := newPair(t, func(a *asked) { a.ok("hello") })
+	a.ask("GET /a")
+	b.ask("GET /a")
+	cl.Refuse(cache.ErrIsolated)
+	for _, kind := range []purge.Selector{purge.By(purge.Prefix, "/"), purge.By(purge.URL, "http://site/a")} {
+		if _, err := a.Purge(t.Context(), admin.PurgeRequest{Selector: kind}); err == nil || errors.Is(err, admin.ErrInput) {
+			t.Errorf("%s: got %v", kind, err)
+		}
+	}
+	a.wantStatus("GET /a", "fwd=")
+	b.wantStatus("GET /a", "kasoku; hit")
 }

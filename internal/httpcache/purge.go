@@ -68,7 +68,7 @@ func (c *call) purge() {
 	client := c.x.Record.Client.Addr().Unmap()
 	for _, p := range c.set.cfg.Purgers {
 		if p.Contains(client) {
-			if err := c.svc.store.PurgeKey(c.x.Context(), c.key, false); err != nil {
+			if err := c.svc.store.PurgeKey(c.x.Context(), c.key); err != nil {
 				c.reject(http.StatusInternalServerError, err.Error())
 				return
 			}

@@ -117,6 +117,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	s.drains.apply(group, &cfg)
 	stored, flights := s.limits(&cfg)
 	s.store = store.New(space, stored)
+	s.store.Share(cfg.Name)
 	s.flights = flight.NewGroup(s.store, space, flights)
 	if cfg.Disk != nil {
 		if err := s.store.OpenDisk(cfg.Disk, cfg.Name, &cfg.Policy); err != nil {

@@ -77,7 +77,7 @@ func TestTrustedProxysSites(t *testing.T) {
 	if err != nil || e.Decision != "hit" {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
-	s.store.PurgeKey(context.Background(), []byte("http://site/a"), false)
+	s.store.PurgeKey(context.Background(), []byte("http://site/a"))
 	f("http://evil", 4, trusted, "\nX-Forwarded-Host: evil")
 }
 
@@ -119,7 +119,7 @@ func TestTrustedProxysForwarded(t *testing.T) {
 	if err != nil || e.Decision != "hit" {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
-	s.store.PurgeKey(context.Background(), []byte("http://site/a"), false)
+	s.store.PurgeKey(context.Background(), []byte("http://site/a"))
 	f("host=a", "host=a")
 }
 

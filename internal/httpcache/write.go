@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 // its effect.
 func (c *call) write() {
 	cluster := c.svc.space.Cache()
-	if !cluster.Serves(cluster.Now()) {
+	if !cluster.Sends(cluster.Now()) {
 		c.refuseWrite(cache.ErrIsolated)
 		return
 	}
@@ -50,7 +51,7 @@ func (c *call) write() {
 	if policy.Invalidates(&c.req, in.Status) {
 		var err error
 		alone, err = c.svc.store.InvalidateSince(t.ctx, &at, c.invalidatedKeys(in.Header)...)
-		c.svc.store.InvalidateGroups(c.key, in.Header)
+		err = errors.Join(err, c.svc.store.InvalidateGroups(t.ctx, c.key, in.Header))
 		if err != nil {
 			c.refuse(http.StatusGatewayTimeout, "the origin has executed the request, but other nodes may serve old responses for a while")
 			c.count(policy.IsolatedWrite, nil)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -34,13 +35,28 @@ func groupSlot(key []byte, group string) uint32 {
 }
 
 // InvalidateGroups invalidates the groups of key's origin that the answer to an unsafe
-// method names in Cache-Group-Invalidation.
-func (s *Store) InvalidateGroups(key []byte, answer http1.Fields) {
-	groups := policy.Groups(answer, "cache-group-invalidation")
-	for _, g := range groups {
-		s.purges.addSlot(&s.purges.hard, groupSlot(key, g))
+// method names in Cache-Group-Invalidation, at all members of a cluster. After an error other
+// members may serve old responses for a while; they get the invalidation later.
+func (s *Store) InvalidateGroups(ctx context.Context, key []byte, answer http1.Fields) error {
+	var slots []uint32
+	for _, g := range policy.Groups(answer, "cache-group-invalidation") {
+		slots = append(slots, groupSlot(key, g))
 	}
-	if len(groups) > 0 {
-		_ = s.applyToWholeDisk() // the tier logs it
+	if slots == nil {
+		return nil
 	}
+	s.invalidateSlots(slots)
+	err := s.broadcast(ctx, announcement{Slots: slots})
+	if err != nil {
+		s.late.addSlots(s, slots)
+	}
+	return err
+}
+
+// invalidateSlots invalidates groups on this member.
+func (s *Store) invalidateSlots(slots []uint32) {
+	for _, slot := range slots {
+		s.purges.addSlot(&s.purges.hard, slot%tagSlots)
+	}
+	_ = s.applyToWholeDisk() // the tier logs it
 }

@@ -14,6 +14,7 @@ import (
 type lateRounds struct {
 	mu      sync.Mutex
 	tags    map[cache.Tag]struct{}
+	slots   map[uint32]struct{} // of groups
 	running bool
 }
 
@@ -36,6 +37,19 @@ func (l *lateRounds) add(s *Store, tags []cache.Tag) {
 	for _, t := range tags {
 		l.tags[t] = struct{}{}
 	}
+	l.start(s)
+}
+
+// addSlots invalidates groups at all members, in the background, as soon as that is possible.
+func (l *lateRounds) addSlots(s *Store, slots []uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.restoreSlots(slots)
+	l.start(s)
+}
+
+// start starts run, unless it runs. The caller holds mu.
+func (l *lateRounds) start(s *Store) {
 	if !l.running && s.tasks.begin() {
 		l.running = true
 		go l.run(s)
@@ -46,11 +60,11 @@ func (l *lateRounds) run(s *Store) {
 	defer s.tasks.wg.Done()
 	wait := minLatePause
 	for {
-		tags := l.next()
-		if tags == nil {
+		tags, slots := l.next()
+		if tags == nil && slots == nil {
 			return
 		}
-		if l.send(s, tags) {
+		if (tags == nil || l.send(s, tags)) && (slots == nil || l.sendSlots(s, slots)) {
 			wait = minLatePause
 			continue
 		}
@@ -61,17 +75,50 @@ func (l *lateRounds) run(s *Store) {
 	}
 }
 
-// next returns some of the tags. It returns nil if there are none, and ends the run.
-func (l *lateRounds) next() (tags []cache.Tag) {
+// next returns some of the tags and slots. If there are none, it ends the run.
+func (l *lateRounds) next() (tags []cache.Tag, slots []uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for slot := range l.slots {
+		if slots = append(slots, slot); len(slots) == maxLateTags {
+			break
+		}
+	}
 	for t := range l.tags {
 		if tags = append(tags, t); len(tags) == maxLateTags {
 			break
 		}
 	}
-	l.running = tags != nil
-	return tags
+	l.running = tags != nil || slots != nil
+	return tags, slots
+}
+
+// sendSlots announces groups and reports whether that was possible.
+func (l *lateRounds) sendSlots(s *Store, slots []uint32) bool {
+	ctx, cancel := context.WithTimeout(s.tasks.ctx, lateRoundTimeout)
+	defer cancel()
+	l.mu.Lock()
+	for _, slot := range slots {
+		delete(l.slots, slot)
+	}
+	l.mu.Unlock()
+	err := s.broadcast(ctx, announcement{Slots: slots})
+	if err != nil {
+		l.mu.Lock()
+		l.restoreSlots(slots)
+		l.mu.Unlock()
+	}
+	return err == nil
+}
+
+// restoreSlots adds slots. The caller holds mu.
+func (l *lateRounds) restoreSlots(slots []uint32) {
+	if l.slots == nil {
+		l.slots = make(map[uint32]struct{})
+	}
+	for _, slot := range slots {
+		l.slots[slot] = struct{}{}
+	}
 }
 
 // send makes a round and reports whether it was possible.

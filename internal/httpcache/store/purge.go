@@ -39,9 +39,25 @@ func (p Purge) String() string {
 // is stored as new; and no request joins one. An error that is not about p means that
 // responses on disk may be back after a restart.
 //
-// In a cluster the purge of a URL, except a soft one, is made by all members; others are made
-// by this one alone.
+// In a cluster all members have made the purge when Purge returns, unless the error wraps
+// ErrNotEverywhere.
 func (s *Store) Purge(ctx context.Context, p Purge) error {
+	if p.Selector.Valid() && p.Selector.Kind == purge.URL && !p.Soft {
+		key, err := ParseURL(p.Selector.Text)
+		if err != nil {
+			return err
+		}
+		return s.PurgeKey(ctx, key)
+	}
+	err := s.purgeHere(p)
+	if err != nil && !errors.Is(err, ErrNotDurable) {
+		return err
+	}
+	return errors.Join(err, s.broadcast(ctx, announcement{Kind: p.Selector.Kind, Text: p.Selector.Text, Soft: p.Soft}))
+}
+
+// purgeHere makes a purge on this member alone.
+func (s *Store) purgeHere(p Purge) error {
 	if !p.Selector.Valid() {
 		return errSelector
 	}
@@ -51,7 +67,13 @@ func (s *Store) Purge(ctx context.Context, p Purge) error {
 		if err != nil {
 			return err
 		}
-		return s.PurgeKey(ctx, key, p.Soft)
+		s.stats.purges.Add(1)
+		if p.Soft {
+			s.purges.addURL(key)
+		} else {
+			s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
+		}
+		return s.applyToDisk(key)
 	case purge.Prefix, purge.Pattern:
 		sc, err := parseScope(text, p.Selector.Kind == purge.Prefix)
 		if err != nil {
@@ -70,13 +92,9 @@ func (s *Store) Purge(ctx context.Context, p Purge) error {
 }
 
 // PurgeKey purges one URL by its primary key. An error means that responses on disk may be
-// back after a restart.
-func (s *Store) PurgeKey(ctx context.Context, key []byte, soft bool) error {
+// back after a restart, or ErrNotEverywhere.
+func (s *Store) PurgeKey(ctx context.Context, key []byte) error {
 	s.stats.purges.Add(1)
-	if soft {
-		s.purges.addURL(key)
-		return s.applyToDisk(key)
-	}
 	err := s.space.Cache().Invalidate(ctx, cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotEverywhere, err)

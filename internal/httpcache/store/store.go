@@ -14,6 +14,7 @@ import (
 // Store holds the resources of one service. A look-up takes no lock. A change of a resource
 // is made under the lock of its key's shard.
 type Store struct {
+	name     string // for broadcasts; empty without Share
 	space    *cache.Space
 	purges   *purges
 	limits   atomic.Pointer[Limits]
@@ -53,6 +54,9 @@ func (s *Store) SetLimits(l Limits) {
 // Close waits for the store's goroutines and returns its memory to the space. Objects on
 // disk are kept. The store must not be used any more.
 func (s *Store) Close() {
+	if s.name != "" {
+		s.space.Cache().OnBroadcast(s.name, nil)
+	}
 	s.tasks.close()
 	s.inFlight.close()
 	s.index.close()
