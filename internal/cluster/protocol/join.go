@@ -108,7 +108,7 @@ func (m *Machine) obstruct(why string) {
 // handOver gives this node's books to a joining member whose view it has adopted.
 func (m *Machine) handOver(now Time, to Instance) {
 	if p := m.peers[to]; p != nil && m.member() {
-		m.host.Send(to, &Message{Kind: Books, Epoch: m.view.Epoch, Serving: m.mode != Joining, Books: m.book(now)})
+		m.host.Send(to, &Message{Kind: Books, Epoch: m.view.Epoch, Serving: m.join.served, Books: m.book(now)})
 	}
 }
 

@@ -59,11 +59,14 @@ type Host interface {
 	Send(to Instance, m *Message)
 	// ReadView starts a strongly consistent read of the view. Viewed has its answer.
 	ReadView()
-	// WriteView starts a write of the view on condition that its Rev is v.Rev-1. Wrote has
-	// its answer.
+	// WriteView starts a write of the view on condition that the item has the Rev v.Rev-1 and
+	// the Creator of v, or that there is no item if v.Rev is 1. Wrote has its answer. Without
+	// the Creator a node that was stopped could write over an item that replaced a lost one.
 	WriteView(v View)
 
-	// Allowed reports that the origin may be asked for a write.
+	// Allowed reports that the origin may be asked for a write. Just before it sends the
+	// request, the host checks that it has a lease, and that Empty was not called since the
+	// write began: it may be a member again under another number, without this write's fences.
 	Allowed(seq uint64)
 	// Extended reports that the further tags of a write are fenced on all members.
 	Extended(seq uint64)

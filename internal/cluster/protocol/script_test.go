@@ -88,7 +88,7 @@ func (s *script) Send(to Instance, m *Message) {
 	case Open:
 		s.record("%s %d to %d: %d", name, m.Seq, to, m.Seqs)
 	case Books:
-		s.record("%s to %d: %v", name, to, *m.Books)
+		s.record("%s to %d, serving: %t: %v", name, to, m.Serving, *m.Books)
 	default:
 		s.record("%s %d to %d", name, m.Seq, to)
 	}
@@ -279,5 +279,23 @@ func TestPurging(t *testing.T) {
 	s.Commit(1)
 	if s.Purging() {
 		t.Error("this node's purge is over; it is purging")
+	}
+}
+
+// TestBooksOfANodeThatLeaves asks a joining node for its books that is leaving again: it never
+// had a lease, so its books end no joiner's wait.
+func TestBooksOfANodeThatLeaves(t *testing.T) {
+	s := newScript(t, false)
+	s.Tick(s.now)
+	s.viewed(View{})
+	s.Wrote(s.now, nil)
+	s.viewed(s.view)
+	v := s.view.clone()
+	v.Rev, v.Epoch = v.Rev+1, v.Epoch+1
+	v.Members = append(v.Members, Member{Instance: 1, Node: "n1", Joining: true})
+	s.Leave(s.now)
+	s.Receive(s.now, 1, &Message{Kind: Join, Epoch: v.Epoch, View: &v})
+	if !slices.Contains(s.log, "books to 1, serving: false: {[] [] 0}") {
+		t.Errorf("got %q", s.log)
 	}
 }
