@@ -37,6 +37,7 @@ func (m *Machine) invalidate(p *peer, msg *Message) {
 		h = &held{applied: msg.Payload == nil, payload: msg.Payload != nil}
 		m.held[k] = h
 		if h.payload {
+			h.applied = off(ruleApplyFirst)
 			m.host.Apply(p.Instance, msg.Seq, msg.Payload)
 		}
 	}
@@ -88,6 +89,14 @@ func (m *Machine) Purging() bool {
 // release ends the fence of a write that is over.
 func (m *Machine) release(owner Instance, seq uint64) {
 	k := heldKey{owner, seq}
+	if off(ruleOwner) {
+		for _, any := range m.heldBy(0) {
+			if any.seq == seq {
+				k = any
+			}
+		}
+		owner = k.owner
+	}
 	if m.held[k] != nil {
 		delete(m.held, k)
 		m.host.Release(owner, seq)
@@ -100,7 +109,7 @@ func (m *Machine) releaseOthers(owner Instance, msg *Message) {
 		if k.seq > msg.Seq {
 			break
 		}
-		if _, open := slices.BinarySearch(msg.Seqs, k.seq); !open {
+		if _, open := slices.BinarySearch(msg.Seqs, k.seq); !open && !off(ruleOpenEnds) || off(ruleOpen) {
 			m.release(owner, k.seq)
 		}
 	}
@@ -135,8 +144,12 @@ func (m *Machine) sendOpen() {
 // unknownHere handles an Unknown.
 func (m *Machine) unknownHere(now Time, from Instance, msg *Message) {
 	k := heldKey{from, msg.Seq}
-	m.host.Quarantine(msg.Tags, m.cfg.Quarantine)
-	m.remember(now, msg.Tags, m.cfg.Quarantine)
+	if off(ruleUnknown) {
+		m.release(from, msg.Seq)
+	} else {
+		m.host.Quarantine(msg.Tags, m.cfg.Quarantine)
+		m.remember(now, msg.Tags, m.cfg.Quarantine)
+	}
 	if m.held[k] != nil {
 		delete(m.held, k)
 		m.host.ReleaseIn(from, msg.Seq, m.cfg.Quarantine)
@@ -148,6 +161,10 @@ func (m *Machine) unknownHere(now Time, from Instance, msg *Message) {
 // apply them.
 func (m *Machine) dropWritesOf(now Time, owner Instance) {
 	for _, k := range m.heldBy(owner) {
+		if off(ruleDropped) {
+			m.release(owner, k.seq)
+			continue
+		}
 		m.stats.Quarantine++
 		m.remember(now, m.held[k].tags, m.cfg.Reach)
 		m.host.ReleaseIn(owner, k.seq, m.cfg.Reach)
@@ -171,6 +188,9 @@ func (m *Machine) pruneQuarantines(now Time) {
 // book returns what a joining member needs.
 func (m *Machine) book(now Time) *Book {
 	b := &Book{Cold: max(0, m.cold-now)}
+	if off(ruleBookWrites) {
+		return b
+	}
 	for _, k := range m.heldBy(0) {
 		b.Writes = append(b.Writes, HeldWrite{k.owner, k.seq, m.held[k].tags, m.held[k].payload})
 	}
@@ -178,7 +198,7 @@ func (m *Machine) book(now Time) *Book {
 		b.Writes = append(b.Writes, HeldWrite{m.self.Instance, w.seq, slices.Concat(w.tags, w.further), w.payload != nil})
 	}
 	for _, q := range m.quar {
-		if left := q.until - now; left > 0 {
+		if left := q.until - now; left > 0 && !off(ruleBookQuarantines) {
 			b.Quarantines = append(b.Quarantines, Quarantine{q.tags, left})
 		}
 	}
@@ -206,7 +226,7 @@ func (m *Machine) takeBook(now Time, b *Book) {
 			if m.held[k] == nil {
 				m.held[k] = &held{applied: true}
 			}
-			m.held[k].payload = m.held[k].payload || w.Payload // this node is empty when it serves
+			m.held[k].payload = m.held[k].payload || w.Payload && !off(ruleBookPayload) // this node is empty when it serves
 			m.held[k].add(w.Tags)
 			m.host.Fence(w.Owner, w.Seq, w.Tags)
 		}

@@ -15,7 +15,9 @@ func (m *Machine) startProbe(now Time) {
 		return
 	}
 	m.mode = Probing
-	m.self.Instance = m.host.Instance()
+	if !off(ruleNewNumber) || m.self.Instance == 0 {
+		m.self.Instance = m.host.Instance()
+	}
 	m.join = joining{fresh: m.join.fresh, failures: m.join.failures, obstacle: m.join.obstacle, began: now, next: now, reached: map[Instance]bool{}}
 	m.readNow(now)
 	m.host.Changed()
@@ -127,7 +129,13 @@ func (m *Machine) takeOver(now Time, p *peer, msg *Message) {
 // have handed over their books. If none of them serves, the item may be a new one, and members
 // of the lost one may serve for another Wait.
 func (m *Machine) planServing(now Time) (v View, due bool) {
-	if m.mode != Joining || !m.join.handed && !m.join.clean && now < m.join.serveFrom {
+	if off(ruleBooks) && m.mode == Joining {
+		m.join.handed = true
+		v = m.view.clone()
+		v.Find(m.self.Instance).Joining = false
+		return v, true
+	}
+	if m.mode != Joining || !m.join.handed && !m.join.clean && now < m.join.serveFrom && !off(ruleNewItem) {
 		return v, false
 	}
 	for _, p := range m.peers {
@@ -145,9 +153,11 @@ func (m *Machine) planServing(now Time) (v View, due bool) {
 func (m *Machine) beginServing(now Time) {
 	m.mode, m.join.served = In, true
 	m.join.failures = 0
-	m.host.Empty()
-	m.host.Settle(now + m.cfg.Settle)
-	if !m.join.handed && !m.join.clean {
+	m.empty()
+	if !off(ruleSettle) {
+		m.host.Settle(now + m.cfg.Settle)
+	}
+	if !m.join.handed && !m.join.clean && !off(ruleCold) {
 		m.cold = max(m.cold, now+m.cfg.Reach)
 		m.host.Cold(m.cold)
 	}
@@ -175,14 +185,17 @@ func (m *Machine) planLeave(now Time) (v View, due bool) {
 	if len(m.writes) > 0 && now-m.join.leaving < leaveTimeout/2 {
 		return v, false
 	}
-	m.lease = 0
-	m.host.Lease(0)
+	if !off(ruleLeaving) {
+		m.lease = 0
+		m.host.Lease(0)
+	}
 	m.sendOpen() // ends the fences of writes whose Val was lost
 	v = m.view.clone()
 	v.remove(m.self.Instance, m.host.Wall(), "left")
 	v.Epoch++
-	v.Clean = len(v.Members) == 0 && (m.join.served || m.join.clean) &&
-		len(m.writes)+len(m.held)+len(m.quar) == 0 && m.cold <= now
+	quiet := len(m.writes)+len(m.held)+len(m.quar) == 0 && m.cold <= now
+	served := m.join.served || m.join.clean
+	v.Clean = len(v.Members) == 0 && (quiet || off(ruleCleanQuiet)) && (served || off(ruleCleanServed))
 	return v, true
 }
 

@@ -35,6 +35,9 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 		m.again = false // at the next Tick that is due
 		return
 	}
+	if off(ruleLost) && m.mode == In && v.Rev < m.view.Rev {
+		v = m.view
+	}
 	if v.Rev < m.view.Rev || v.Creator != m.view.Creator && m.view.Rev != 0 {
 		if sent >= m.seen {
 			// The item was deleted, or replaced by a copy from before.
@@ -56,8 +59,11 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 // prove renews the lease if a read of the view, which was sent at a time, allows that.
 func (m *Machine) prove(now, sent Time, v *View) {
 	self := v.Find(m.self.Instance)
-	if m.mode != In || self == nil || self.Joining || v.IsSuspended(self.Instance) || v.Rev != m.view.Rev {
+	if m.mode != In || self == nil || self.Joining || v.Rev != m.view.Rev || v.IsSuspended(self.Instance) && !off(ruleSuspendedProof) {
 		return
+	}
+	if off(ruleProofDate) {
+		sent = now
 	}
 	had := m.Serves(now)
 	m.lease = max(m.lease, sent+m.cfg.Lease)
@@ -77,7 +83,7 @@ func (m *Machine) accept(now Time, v View) {
 	}
 	epoch := m.view.Epoch
 	m.view, m.seen = v, now
-	m.join.fresh = false
+	m.join.fresh = m.join.fresh && off(ruleFreshOnce)
 	self := v.Find(m.self.Instance)
 	switch {
 	case m.mode == Probing && self != nil:
@@ -141,7 +147,9 @@ func (m *Machine) drop(now Time, p *peer) {
 	m.slots[p.slot] = nil
 	m.others &^= p.bit()
 	for _, w := range m.writes {
-		w.acks &^= p.bit()
+		if !off(ruleFormerAcks) {
+			w.acks &^= p.bit()
+		}
 	}
 	m.dropWritesOf(now, p.Instance)
 }
@@ -172,8 +180,11 @@ func (m *Machine) marks(now Time) {
 // expel ends the membership: the node was taken out, or the view is lost.
 func (m *Machine) expel(now Time) {
 	m.stats.Expelled++
-	m.mode, m.lease = Out, 0
-	m.host.Lease(0)
+	m.mode = Out
+	if !off(ruleExpelled) {
+		m.lease = 0
+		m.host.Lease(0)
+	}
 	m.abandon()
 	for _, k := range m.heldBy(0) {
 		m.host.Release(k.owner, k.seq)
@@ -182,9 +193,16 @@ func (m *Machine) expel(now Time) {
 	clear(m.peers)
 	m.slots, m.others = [maxMembers]*peer{}, 0
 	m.quar, m.cold = nil, 0
-	m.host.Empty()
+	m.empty()
 	m.fail(now)
 	m.host.Changed()
+}
+
+// empty drops all that the host has stored.
+func (m *Machine) empty() {
+	if !off(ruleEmpty) {
+		m.host.Empty()
+	}
 }
 
 // fail delays the next attempt to join.
@@ -283,7 +301,7 @@ func (m *Machine) planEvictions(now Time) (v View, due bool) {
 			out(o.Instance, reason)
 		case suspect && !marked && !m.left(o.Instance, late):
 			v.Suspended, due = append(v.Suspended, own), true
-		case suspect && marked && p.marked != 0 && now >= p.marked+m.cfg.Wait:
+		case suspect && marked && p.marked != 0 && (now >= p.marked+m.cfg.Wait || off(ruleMarkFirst)):
 			out(o.Instance, reason)
 		case !suspect && marked:
 			v.Suspended = slices.DeleteFunc(v.Suspended, func(s Suspension) bool { return s == own })

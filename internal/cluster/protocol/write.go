@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -75,12 +76,12 @@ func (m *Machine) inv(w *write) *Message {
 
 // check ends the round of w if all members have acknowledged and the node has a lease.
 func (m *Machine) check(now Time, w *write) {
-	if w.state != asking && w.state != extending || w.acks&m.others != m.others {
+	if w.state != asking && w.state != extending || !m.acknowledgedByAll(w) {
 		w.complete = false
 		return
 	}
 	w.complete = true
-	if m.mode != In && m.mode != Leaving || !m.Serves(now) {
+	if m.mode != In && m.mode != Leaving || !m.Serves(now) && !off(ruleLeaseAtRound) {
 		return // until the next proof
 	}
 	w.complete = false
@@ -95,11 +96,27 @@ func (m *Machine) check(now Time, w *write) {
 	m.host.Allowed(w.seq)
 }
 
+// acknowledgedByAll reports whether all members have acknowledged the present round of w.
+func (m *Machine) acknowledgedByAll(w *write) bool {
+	others := m.others
+	if off(ruleAllAcknowledge) && 2*bits.OnesCount64(w.acks&others) >= bits.OnesCount64(others) {
+		return true
+	}
+	if off(ruleJoinersAcknowledge) {
+		for p := range m.members(others) {
+			if p.Joining {
+				others &^= p.bit()
+			}
+		}
+	}
+	return w.acks&others == others
+}
+
 // acknowledged handles an Ack of the present round. An acknowledgement under an earlier epoch counts, because its
 // sender has been a member ever since.
 func (m *Machine) acknowledged(now Time, p *peer, msg *Message) {
 	w := m.writes[msg.Seq]
-	if w == nil || w.state != asking && w.state != extending || w.round != msg.Round || w.acks&p.bit() != 0 {
+	if w == nil || w.state != asking && w.state != extending || w.round != msg.Round && !off(ruleRounds) || w.acks&p.bit() != 0 {
 		return
 	}
 	w.acks |= p.bit()
@@ -117,6 +134,10 @@ func (m *Machine) Extend(now Time, seq uint64, tags []uint64) {
 	w.further = append(w.further, tags...)
 	w.round++
 	m.ask(now, w, extending)
+	if off(ruleExtend) && w.state == extending {
+		w.state = allowed
+		m.host.Extended(seq)
+	}
 }
 
 // Commit ends a write whose outcome is known, or that was not sent.
@@ -141,13 +162,21 @@ func (m *Machine) Unknown(now Time, seq uint64, tags []uint64) {
 	w.further = append(w.further, tags...)
 	m.stats.Quarantine++
 	m.remember(now, slices.Concat(w.tags, w.further), m.cfg.Quarantine)
-	if m.others == 0 {
+	if m.others == 0 || off(ruleUnknownOpen) {
 		delete(m.writes, seq)
+		m.sendUnknown(w)
 		return
 	}
 	w.state, w.acks, w.begun = unknown, 0, now
 	w.interval, w.resend = m.cfg.Resend, now+m.cfg.Resend
-	m.host.Send(0, m.unknownMessage(w))
+	m.sendUnknown(w)
+}
+
+// sendUnknown sends that the outcome of w is unknown.
+func (m *Machine) sendUnknown(w *write) {
+	if m.others != 0 {
+		m.host.Send(0, m.unknownMessage(w))
+	}
 }
 
 func (m *Machine) unknownMessage(w *write) *Message {
@@ -173,6 +202,9 @@ func (m *Machine) checkUnknown(w *write) {
 // resendWrites repeats the messages that were not acknowledged in time, and refuses writes
 // that have waited too long for a lease.
 func (m *Machine) resendWrites(now Time) {
+	if off(ruleResend) {
+		return
+	}
 	for _, w := range m.writesBy(func(w *write) bool {
 		return w.state == waiting && (m.mode != In || now >= w.begun+m.cfg.Hold) ||
 			w.state != waiting && w.state != allowed && now >= w.resend
@@ -248,6 +280,9 @@ func (m *Machine) leased(now Time) {
 
 // abandon ends all own writes, because the node is not a member any more.
 func (m *Machine) abandon() {
+	if off(ruleAbandon) {
+		return
+	}
 	all := m.writesBy(func(*write) bool { return true })
 	clear(m.writes)
 	for _, w := range all {
