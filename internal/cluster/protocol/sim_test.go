@@ -27,12 +27,21 @@ type world struct {
 
 	versions []applied // of all writes, in the order of the origin
 	current  [simTags]int
-	acked    [simTags]int // by tag: the newest acknowledged version
-	seen     [simTags]int // by tag: the newest version that a strongly consistent read returned
+	acked    [simTags]int  // by tag: the newest acknowledged version
+	purged   [simTags]Time // by tag: when the newest acknowledged purge began
 
 	trace   func(format string, args ...any) // nil for none
 	problem string
-	counts  struct{ hits, acks, refusals, unknown, puts int }
+	counts  simCounts
+}
+
+// simCounts counts what has happened.
+type simCounts struct{ hits, fills, peers, acks, purges, refusals, unknown, epochs int }
+
+func (c *simCounts) add(o simCounts) {
+	c.hits, c.fills, c.peers = c.hits+o.hits, c.fills+o.fills, c.peers+o.peers
+	c.acks, c.purges, c.refusals = c.acks+o.acks, c.purges+o.purges, c.refusals+o.refusals
+	c.unknown, c.epochs = c.unknown+o.unknown, c.epochs+o.epochs
 }
 
 // The tags of the simulation. An indexed write changes the item, and the query, which is
@@ -53,13 +62,21 @@ type applied struct {
 // chaos is what happens in a run, as probabilities and intervals.
 type chaos struct {
 	nodes     int
+	cold      bool // the nodes start without a sign that nothing is in flight
+	coded     bool // messages are sent as bytes
 	length    Time
-	ops       Time // mean interval of a client's operations
-	faults    Time // mean interval of faults; 0 for none
+	ops       Time    // mean interval of a client's operations; 0 for none
+	writes    float64 // part of the operations
+	purges    float64 // part of the writes
+	faults    Time    // mean interval of faults
+	kinds     []string
 	loss, dup float64
 	slow      float64 // messages that take long
+	lag       float64 // answers of the origin that take long
 	drift     float64
-	kinds     []string
+	late      float64 // requests of writes that are late
+	timeout   Time    // limit of a request to the origin
+	reach     Time    // limit of the lateness of a request; its timeout is included
 }
 
 // event is something that happens at a node, or in the world if node is nil. The queue holds
@@ -72,17 +89,17 @@ type event struct {
 	do     func()
 }
 
-// simConfig has the proportions of the real delays, but is faster.
-func simConfig() Config {
+// simConfig is like the real delays, but faster.
+func simConfig(c chaos) Config {
 	return Config{
-		Lease: 300 * Millisecond, Wait: 330 * Millisecond, Quarantine: 300 * Millisecond, Reach: 500 * Millisecond,
-		Settle: 200 * Millisecond, Suspect: 60 * Millisecond, Silent: 200 * Millisecond, Resend: 15 * Millisecond,
-		Beat: 60 * Millisecond, Renew: 90 * Millisecond, Hold: 300 * Millisecond,
+		Lease: 150 * Millisecond, Wait: 165 * Millisecond, Quarantine: (c.reach - c.timeout) * 11 / 10, Reach: c.reach * 11 / 10,
+		Settle: 60 * Millisecond, Suspect: 40 * Millisecond, Silent: 100 * Millisecond, Resend: 12 * Millisecond,
+		Beat: 40 * Millisecond, Renew: 50 * Millisecond, Hold: 100 * Millisecond,
 	}
 }
 
 func newWorld(seed uint64, c chaos) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), cfg: simConfig(), chaos: c, cut: map[[2]int]bool{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), cfg: simConfig(c), chaos: c, cut: map[[2]int]bool{}}
 	for range c.nodes {
 		w.addNode()
 	}
@@ -181,30 +198,50 @@ func (w *world) run(until Time) {
 // between returns a random time.
 func (w *world) between(a, b Time) Time { return a + Time(w.rng.Int64N(int64(b-a)+1)) }
 
+// moment returns a short time, or seldom a long one.
+func (w *world) moment(short, long Time, p float64) Time {
+	if w.chance(p) {
+		return w.between(0, long)
+	}
+	return w.between(0, short)
+}
+
 // about returns a random time with a mean.
 func (w *world) about(mean Time) Time { return Time(w.rng.ExpFloat64() * float64(mean)) }
 
-func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
 // check compares what the nodes would serve now with the origin: an answer older than a
-// strongly consistent read's, which may happen at any time, would go back in time.
+// strongly consistent read's, which may happen at any time, would go back in time. A fill
+// whose answer is on the way is served to all requests that join it.
 func (w *world) check() {
 	for _, n := range w.nodes {
-		if !n.alive || w.now < n.pausedUntil || n.local() >= n.lease {
+		if !n.alive || w.now < n.pausedUntil {
 			continue
 		}
-		for tag, e := range n.entries {
-			if !e.stored {
-				continue
+		serves := n.local() < n.lease
+		for tag := range simTags {
+			if e := &n.entries[tag]; e.stored && (serves || off(hostLeaseOnHit)) {
+				w.compare(n, tag, e)
 			}
-			least := w.current[tag]
-			if tag == query {
-				least = w.acked[query]
-			}
-			if e.version < least {
-				w.fail("node %s serves version %d of tag %d; the origin has %d", n.name, e.version, tag, least)
+			if f := n.fills[tag]; f != nil && f.entry.stored && (serves || off(hostLeaseOnJoin)) && n.joinable(f) {
+				w.compare(n, tag, &f.entry)
 			}
 		}
+	}
+}
+
+// compare checks an entry that a node would serve now.
+func (w *world) compare(n *simNode, tag int, e *simEntry) {
+	least := w.current[tag]
+	if tag == query {
+		least = w.acked[query]
+	}
+	if e.version < least {
+		w.fail("node %s serves version %d of tag %d; the origin has %d", n.name, e.version, tag, least)
+	}
+	if e.read < w.purged[tag] {
+		w.fail("node %s serves tag %d, read %d ms before it was purged", n.name, tag, (w.purged[tag]-e.read)/Millisecond)
 	}
 }
 
@@ -252,16 +289,33 @@ func (w *world) earlier(tag, i int) int {
 
 // deliver sends a message over the network.
 func (w *world) deliver(from, to *simNode, m *Message) {
-	if w.cut[[2]int{from.place, to.place}] || w.chance(w.chaos.loss) {
+	delay, ok := w.travel(from, to)
+	if !ok {
 		return
 	}
-	delay := w.between(50_000, 2*Millisecond)
-	if w.chance(w.chaos.slow) {
-		delay = w.between(2*Millisecond, 150*Millisecond)
-	}
 	sender := from.machine.Self()
-	w.after(delay, to, func() { to.machine.Receive(to.local(), sender, m) })
-	if w.chance(w.chaos.dup) {
-		w.after(delay+w.between(0, 200*Millisecond), to, func() { to.machine.Receive(to.local(), sender, m) })
+	receive := func() { to.machine.Receive(to.local(), sender, m) }
+	if w.chaos.coded {
+		frame := AppendMessage(AppendHeader(nil, sender), m)
+		receive = func() {
+			if err := Parse(frame, func(from Instance, m *Message) { to.machine.Receive(to.local(), from, m) }); err != nil {
+				w.fail("%v", err)
+			}
+		}
 	}
+	w.after(delay, to, receive)
+	if w.chance(w.chaos.dup) {
+		w.after(delay+w.between(0, 100*Millisecond), to, receive)
+	}
+}
+
+// travel returns how long a message takes, and whether it arrives.
+func (w *world) travel(from, to *simNode) (Time, bool) {
+	if len(w.cut) > 0 && w.cut[[2]int{from.place, to.place}] || w.chance(w.chaos.loss) {
+		return 0, false
+	}
+	if w.chance(w.chaos.slow) {
+		return w.between(Millisecond, 80*Millisecond), true
+	}
+	return w.between(50_000, Millisecond), true
 }

@@ -10,6 +10,7 @@ type simNode struct {
 	life        int // advanced by each restart
 	alive       bool
 	pausedUntil Time
+	blindUntil  Time    // it can't reach the view
 	rate        float64 // of its clock
 	offset      Time
 	machine     *Machine
@@ -21,7 +22,8 @@ type simNode struct {
 	era      int
 	tags     [simTags]simTag
 	entries  [simTags]simEntry
-	holds    map[heldKey]map[int]bool
+	fills    [simTags]*simFill // the newest ones that other requests may join
+	holds    map[heldKey]uint8 // sets of tags
 	ops      map[uint64]*simWrite
 }
 
@@ -36,6 +38,18 @@ type simTag struct {
 type simEntry struct {
 	stored  bool
 	version int
+	read    Time // when the origin was read, on the world's clock
+}
+
+// simFill is a fill that is in flight.
+type simFill struct {
+	tag        int
+	generation int
+	era        int
+	store      bool // its answer may be shared and stored
+	strong     bool
+	atOrigin   bool // the origin was asked
+	entry      simEntry
 }
 
 // simWrite is a client's write.
@@ -47,9 +61,30 @@ type simWrite struct {
 	era        int
 	generation int
 	version    int
+	begun      Time // on the world's clock
+	applied    Time // the same
 	sent       bool
 	ended      bool
 }
+
+// The rules of a host, which TestMutants turns off as well.
+const (
+	hostLeaseOnHit  rule = rulesEnd + iota // a hit needs a lease
+	hostLeaseOnJoin                        // a request joins a fill only with a lease
+	hostLeaseAtSend                        // the lease is checked again before the request is sent
+	hostSendEra                            // so is whether the node was taken out meanwhile
+	hostPeerLease                          // a peer answers only with a lease
+	hostNote                               // generations are noted before a fill asks
+	hostFillEra                            // a fill from before an Empty is not stored
+	hostPutEra                             // the same for a write
+	hostPutAlone                           // the entry of a write is stored only if no other overlapped
+	hostWriters                            // nothing is stored while a write is in flight
+	hostQuarantine                         // nothing is stored in quarantine
+	hostStrong                             // reads are strong for a time after a write
+	hostPurgePeers                         // no peer is asked during a purge
+	hostCreator                            // the view is written only over the item that was read
+	hostRulesEnd
+)
 
 func (w *world) addNode() *simNode {
 	n := &simNode{w: w, name: fmt.Sprintf("n%d", w.names), place: w.names}
@@ -63,16 +98,16 @@ func (w *world) addNode() *simNode {
 func (n *simNode) start() {
 	w := n.w
 	n.life++
-	n.alive, n.pausedUntil = true, 0
+	n.alive, n.pausedUntil, n.blindUntil = true, 0, 0
 	n.rate = 1 + (w.rng.Float64()*2-1)*w.chaos.drift
 	n.offset = w.between(0, 10*Second) - Time(float64(w.now)*n.rate)
 	n.lease, n.cold, n.settle = 0, 0, 0
-	n.tags, n.entries = [simTags]simTag{}, [simTags]simEntry{}
-	n.holds, n.ops = map[heldKey]map[int]bool{}, map[uint64]*simWrite{}
+	n.tags, n.entries, n.fills = [simTags]simTag{}, [simTags]simEntry{}, [simTags]*simFill{}
+	n.holds, n.ops = map[heldKey]uint8{}, map[uint64]*simWrite{}
 	n.machine = New(w.cfg, n)
-	n.machine.Start(Member{Node: n.name}, false)
+	n.machine.Start(Member{Node: n.name}, n.place == 0 && n.life == 1 && !w.chaos.cold)
 	n.tick()
-	w.after(w.about(w.chaos.ops), n, n.operate)
+	n.operate()
 	w.logf("%s starts", n.name)
 }
 
@@ -94,15 +129,18 @@ func (n *simNode) Send(to Instance, m *Message) {
 	}
 }
 
+// blind reports whether the node can't reach the view.
+func (n *simNode) blind() bool { return n.w.absent || n.w.now < n.blindUntil }
+
 func (n *simNode) ReadView() {
 	w, life := n.w, n.life
-	w.after(w.between(0, 3*Millisecond), nil, func() {
+	w.after(w.between(0, 2*Millisecond), nil, func() {
 		v, err := w.view, error(nil)
-		if w.absent {
+		if n.blind() {
 			err = fmt.Errorf("unavailable")
 		}
 		v = v.clone()
-		delay := w.between(0, 3*Millisecond)
+		delay := w.between(0, 2*Millisecond)
 		if w.chance(w.chaos.slow) {
 			delay = w.between(0, w.cfg.Lease)
 		}
@@ -118,23 +156,33 @@ func (n *simNode) WriteView(v View) {
 	v = v.clone()
 	life := n.life
 	answer := func(err error) {
+		if w.now < n.blindUntil {
+			err = fmt.Errorf("timeout")
+		}
+		delay := w.between(0, 2*Millisecond)
+		if w.chance(w.chaos.slow) {
+			delay = w.between(0, w.cfg.Lease)
+		}
 		if n.life == life {
-			w.after(w.between(0, 3*Millisecond), n, func() { n.machine.Wrote(n.local(), err) })
+			w.after(delay, n, func() { n.machine.Wrote(n.local(), err) })
 		}
 	}
 	write := func() error {
-		if w.view.Rev != v.Rev-1 || w.view.Rev > 0 && w.view.Creator != v.Creator {
+		if w.view.Rev != v.Rev-1 || v.Rev > 1 && w.view.Creator != v.Creator && !off(hostCreator) {
 			return ErrConflict
 		}
 		w.view = v
+		if n.machine.Mode() == Leaving && w.chance(0.2) {
+			n.blindUntil = w.now + w.cfg.Lease // and has left without an answer
+		}
 		w.logf("view %d of epoch %d by %s: %s", v.Rev, v.Epoch, n.name, describe(&v))
 		return nil
 	}
-	w.after(w.between(0, 3*Millisecond), nil, func() {
+	w.after(w.between(0, 2*Millisecond), nil, func() {
 		switch {
-		case w.absent && w.chance(0.5):
+		case n.blind() && w.chance(0.5):
 			answer(fmt.Errorf("unavailable"))
-		case w.absent:
+		case n.blind():
 			// It is executed later, and its answer is lost.
 			answer(fmt.Errorf("timeout"))
 			w.after(w.between(0, 50*Millisecond), nil, func() { _ = write() })
@@ -159,16 +207,15 @@ func describe(v *View) (s string) {
 
 func (n *simNode) Fence(owner Instance, seq uint64, tags []uint64) {
 	k := heldKey{owner, seq}
-	if n.holds[k] == nil {
-		n.holds[k] = map[int]bool{}
-	}
+	set := n.holds[k]
 	for _, t := range tags {
-		if !n.holds[k][int(t)] {
-			n.holds[k][int(t)] = true
+		if set&(1<<t) == 0 {
+			set |= 1 << t
 			n.tags[t].writers++
 		}
 		n.move(int(t))
 	}
+	n.holds[k] = set
 }
 
 func (n *simNode) Release(owner Instance, seq uint64) { n.release(owner, seq, 0) }
@@ -177,10 +224,12 @@ func (n *simNode) ReleaseIn(owner Instance, seq uint64, d Time) { n.release(owne
 
 func (n *simNode) release(owner Instance, seq uint64, d Time) {
 	k := heldKey{owner, seq}
-	for t := range n.holds[k] {
-		n.move(t)
-		n.quarantine(t, d)
-		n.tags[t].writers--
+	for t := range simTags {
+		if n.holds[k]&(1<<t) != 0 {
+			n.move(t)
+			n.quarantine(t, d)
+			n.tags[t].writers--
+		}
 	}
 	delete(n.holds, k)
 }
@@ -193,7 +242,7 @@ func (n *simNode) Quarantine(tags []uint64, d Time) {
 }
 
 func (n *simNode) quarantine(tag int, d Time) {
-	if d > 0 {
+	if d > 0 && !off(hostQuarantine) {
 		n.tags[tag].quarantined = max(n.tags[tag].quarantined, n.local()+d)
 	}
 }
@@ -206,7 +255,7 @@ func (n *simNode) move(tag int) {
 }
 
 func (n *simNode) Apply(owner Instance, seq uint64, payload []byte) {
-	n.w.after(n.w.between(0, Millisecond), n, func() {
+	n.w.after(n.w.moment(Millisecond, 100*Millisecond, n.w.chaos.slow), n, func() {
 		for _, t := range payload {
 			n.move(int(t))
 		}
@@ -237,18 +286,21 @@ func (n *simNode) Instance() Instance {
 
 func (n *simNode) operate() {
 	w := n.w
+	if w.chaos.ops == 0 {
+		return
+	}
 	w.after(w.about(w.chaos.ops), n, n.operate)
 	switch tag := w.rng.IntN(2); {
-	case w.chance(0.6):
+	case !w.chance(w.chaos.writes):
 		n.get(w.rng.IntN(simTags))
-	case w.chance(0.2):
+	case w.chance(w.chaos.purges):
 		n.begin(&simWrite{tag: tag, purge: true})
 	default:
-		n.begin(&simWrite{tag: tag, indexed: w.chance(0.4)})
+		n.begin(&simWrite{tag: tag, indexed: w.chance(0.3)})
 	}
 }
 
-// get reads a tag: a hit, or a fill.
+// get reads a tag: a hit, or a fill, by a peer if one has an entry.
 func (n *simNode) get(tag int) {
 	w, now := n.w, n.local()
 	serves := now < n.lease
@@ -256,44 +308,106 @@ func (n *simNode) get(tag int) {
 		w.counts.hits++
 		return // check has compared it
 	}
+	if f := n.fills[tag]; serves && f != nil && n.joinable(f) {
+		return // check compares its answer as well
+	}
 	t := &n.tags[tag]
-	settled := serves && t.writers == 0 && now >= t.quarantined && now >= n.cold
-	strong := !settled || now < max(t.written, t.quarantined)+w.cfg.Settle || now < n.settle
+	settled := serves && (t.writers == 0 || off(hostWriters)) && now >= t.quarantined && now >= n.cold
+	strong := !settled || (now < max(t.written, t.quarantined)+w.cfg.Settle || now < n.settle) && !off(hostStrong)
 	if tag == query && strong {
 		settled = false // the index has no strong reads
 	}
-	generation, era, life := t.generation, n.era, n.life
-	w.after(w.between(0, 5*Millisecond), nil, func() {
-		version := w.value(tag, strong)
-		if n.life != life {
+	f := &simFill{tag: tag, generation: t.generation, era: n.era, store: settled, strong: strong}
+	if settled {
+		n.fills[tag] = f
+		if o := w.nodes[w.rng.IntN(len(w.nodes))]; n.machine.peers[o.instance] != nil && (!n.machine.Purging() || off(hostPurgePeers)) {
+			n.askPeer(f, o)
 			return
 		}
-		w.after(w.between(0, 5*Millisecond), n, func() {
-			if settled && n.tags[tag].generation == generation && n.era == era {
-				n.entries[tag] = simEntry{true, version}
-			}
-		})
+	}
+	n.askOrigin(f)
+}
+
+// joinable reports whether the answer of a fill may be shared and stored.
+func (n *simNode) joinable(f *simFill) bool {
+	same := n.tags[f.tag].generation == f.generation && n.era == f.era || off(hostFillEra) && n.tags[f.tag].generation == f.generation
+	return f.store && same
+}
+
+// askPeer asks a member for its entry, and the origin if it has none, or is late.
+func (n *simNode) askPeer(f *simFill, o *simNode) {
+	w := n.w
+	w.after(5*Millisecond, n, func() { n.askOrigin(f) })
+	delay, ok := w.travel(n, o)
+	if !ok {
+		return
+	}
+	w.after(delay, o, func() {
+		e := o.entries[f.tag]
+		if o.local() >= o.lease && !off(hostPeerLease) || !e.stored {
+			return
+		}
+		if delay, ok := w.travel(o, n); ok {
+			w.after(delay, n, func() {
+				if !f.atOrigin {
+					f.atOrigin = true
+					w.counts.peers++
+					f.entry = e
+					if off(hostNote) {
+						f.generation = n.tags[f.tag].generation
+					}
+					n.store(f)
+				}
+			})
+		}
 	})
 }
 
-// begin begins a write: first the fence of this node.
+// askOrigin asks the origin, unless a peer has answered.
+func (n *simNode) askOrigin(f *simFill) {
+	if f.atOrigin {
+		return
+	}
+	f.atOrigin = true
+	w, life := n.w, n.life
+	w.after(w.between(0, 4*Millisecond), nil, func() {
+		f.entry = simEntry{true, w.value(f.tag, f.strong), w.now}
+		if n.life == life {
+			w.after(w.moment(2*Millisecond, 2*w.cfg.Lease, w.chaos.lag), n, func() { n.store(f) })
+		}
+	})
+}
+
+// store ends a fill.
+func (n *simNode) store(f *simFill) {
+	if n.joinable(f) {
+		n.entries[f.tag] = f.entry
+		n.w.counts.fills++
+	}
+	if n.fills[f.tag] == f {
+		n.fills[f.tag] = nil
+	}
+}
+
+// begin begins a write: first the fence of this node. A purge has no tags; it is carried out
+// here at once.
 func (n *simNode) begin(o *simWrite) {
 	now := n.local()
-	o.era = n.era
-	n.tags[o.tag].writers++
+	o.era, o.begun = n.era, n.w.now
 	n.move(o.tag)
 	o.generation = n.tags[o.tag].generation
 	if n.tags[o.tag].quarantined > now || n.cold > now {
 		o.generation = -1
 	}
-	var payload []byte
-	if o.purge {
-		payload = []byte{byte(o.tag)}
-	}
-	n.ops[n.machine.seq+1] = o
 	o.seq = n.machine.seq + 1
-	n.machine.Begin(now, []uint64{uint64(o.tag)}, payload)
-	n.w.after(700*Millisecond, n, func() { n.giveUp(o) })
+	n.ops[o.seq] = o
+	if o.purge {
+		n.machine.Begin(now, nil, []byte{byte(o.tag)})
+	} else {
+		n.tags[o.tag].writers++
+		n.machine.Begin(now, []uint64{uint64(o.tag)}, nil)
+	}
+	n.w.after(6*n.w.cfg.Lease, n, func() { n.giveUp(o) })
 }
 
 // giveUp ends a write whose client does not wait any longer.
@@ -312,7 +426,11 @@ func (n *simNode) giveUp(o *simWrite) {
 // Allowed sends the request, after the moment that a goroutine needs.
 func (n *simNode) Allowed(seq uint64) {
 	w, o := n.w, n.ops[seq]
-	w.after(w.between(0, Millisecond), n, func() { n.send(o) })
+	delay := w.moment(Millisecond, 5*w.cfg.Lease, w.chaos.slow)
+	if delay > Millisecond && w.chance(0.5) {
+		w.injectAt(n)
+	}
+	w.after(delay, n, func() { n.send(o) })
 }
 
 func (n *simNode) send(o *simWrite) {
@@ -320,7 +438,8 @@ func (n *simNode) send(o *simWrite) {
 	if o.ended {
 		return
 	}
-	if n.local() >= n.lease {
+	isolated := n.local() >= n.lease && !off(hostLeaseAtSend) && !off(ruleLeaseAtRound)
+	if isolated || n.era != o.era && !off(hostSendEra) {
 		n.machine.Commit(o.seq)
 		n.end(o, 0) // refused
 		w.counts.refusals++
@@ -329,27 +448,31 @@ func (n *simNode) send(o *simWrite) {
 	if o.purge {
 		n.machine.Commit(o.seq)
 		n.end(o, 0)
-		w.counts.puts++
+		w.purged[o.tag] = max(w.purged[o.tag], o.begun)
+		w.counts.purges++
 		return
 	}
 	o.sent = true
-	const timeout = 80 * Millisecond
-	w.after(timeout, n, func() {
+	w.after(w.chaos.timeout, n, func() {
 		if !o.ended && o.version == 0 {
 			n.unsure(o)
 		}
 	})
 	switch {
-	case w.chance(0.03): // lost on the way
-	case w.chance(0.05): // late
+	case w.chance(w.chaos.late / 2): // lost on the way
+	case w.chance(w.chaos.late):
 		w.logf("%s: write %d of tag %d is late", n.name, o.seq, o.tag)
-		w.after(w.between(0, timeout+w.cfg.Quarantine*9/10), nil, func() { w.apply(o.tag, o.indexed) })
+		if w.chance(0.3) {
+			w.injectAt(n)
+		}
+		w.after(w.between(0, w.chaos.reach), nil, func() { w.apply(o.tag, o.indexed) })
 	default:
 		life := n.life
-		w.after(w.between(0, 10*Millisecond), nil, func() {
+		w.after(w.between(0, 5*Millisecond), nil, func() {
 			version := w.apply(o.tag, o.indexed)
+			o.applied = w.now
 			if n.life == life {
-				w.after(w.between(0, 10*Millisecond), n, func() { n.answered(o, version) })
+				w.after(w.moment(5*Millisecond, w.chaos.timeout, w.chaos.lag), n, func() { n.answered(o, version) })
 			}
 		})
 	}
@@ -375,10 +498,11 @@ func (n *simNode) Extended(seq uint64) { n.commit(n.ops[seq]) }
 
 func (n *simNode) commit(o *simWrite) {
 	w := n.w
-	alone := n.tags[o.tag].writers == 1 && n.tags[o.tag].generation == o.generation && n.era == o.era
+	alone := n.tags[o.tag].writers == 1 && n.tags[o.tag].generation == o.generation || off(hostPutAlone)
+	alone = alone && (n.era == o.era || off(hostPutEra))
 	n.end(o, 0)
 	if alone {
-		n.entries[o.tag] = simEntry{true, o.version}
+		n.entries[o.tag] = simEntry{true, o.version, o.applied}
 	}
 	n.machine.Commit(o.seq)
 	w.acked[o.tag] = max(w.acked[o.tag], o.version)
@@ -414,6 +538,10 @@ func (n *simNode) Failed(seq uint64, _ error) {
 // end ends a write on this node.
 func (n *simNode) end(o *simWrite, quarantine Time) {
 	o.ended = true
+	delete(n.ops, o.seq)
+	if o.purge {
+		return
+	}
 	n.move(o.tag)
 	n.quarantine(o.tag, quarantine)
 	n.tags[o.tag].writers--
@@ -422,5 +550,4 @@ func (n *simNode) end(o *simWrite, quarantine Time) {
 		n.quarantine(query, quarantine)
 		n.tags[query].writers--
 	}
-	delete(n.ops, o.seq)
 }
