@@ -49,6 +49,7 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 	}
 	missing := ""
 	reached := 0
+	early := now < m.join.began+m.cfg.Suspect // for an answer of a process with this node's name
 	for _, o := range m.view.Members {
 		switch {
 		case m.join.reached[o.Instance]:
@@ -61,8 +62,10 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 				return v, false
 			}
 			reached++
-		case o.Node != m.self.Node: // else a former life of this node
+		case o.Node != m.self.Node:
 			missing = o.Node
+		case early: // later it is a former life of this node
+			return v, false
 		}
 	}
 	if missing != "" && (reached > 0 || now < m.join.began+m.cfg.Silent) {

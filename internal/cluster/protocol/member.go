@@ -339,7 +339,7 @@ func (m *Machine) late(now Time) map[Instance]string {
 	}
 	late := m.lateBy(now, 0)
 	if 2*len(late) > len(m.peers) && len(m.peers) > 1 {
-		late = m.lateBy(now, 300*Millisecond)
+		late = m.lateBy(now, m.cfg.Silent*3/10)
 	}
 	return late
 }
