@@ -69,20 +69,20 @@ type simWrite struct {
 
 // The rules of a host, which TestMutants turns off as well.
 const (
-	hostLeaseOnHit  rule = rulesEnd + iota // a hit needs a lease
-	hostLeaseOnJoin                        // a request joins a fill only with a lease
-	hostLeaseAtSend                        // the lease is checked again before the request is sent
-	hostSendEra                            // so is whether the node was taken out meanwhile
-	hostPeerLease                          // a peer answers only with a lease
-	hostNote                               // generations are noted before a fill asks
-	hostFillEra                            // a fill from before an Empty is not stored
-	hostPutEra                             // the same for a write
-	hostPutAlone                           // the entry of a write is stored only if no other overlapped
-	hostWriters                            // nothing is stored while a write is in flight
-	hostQuarantine                         // nothing is stored in quarantine
-	hostStrong                             // reads are strong for a time after a write
-	hostPurgePeers                         // no peer is asked during a purge
-	hostCreator                            // the view is written only over the item that was read
+	hostLeaseOnHit  rule = rulesEnd + 1 + iota // a hit needs a lease
+	hostLeaseOnJoin                            // a request joins a fill only with a lease
+	hostLeaseAtSend                            // the lease is checked again before the request is sent
+	hostSendEra                                // so is whether the node was taken out meanwhile
+	hostPeerLease                              // a peer answers only with a lease
+	hostNote                                   // generations are noted before a fill asks
+	hostFillEra                                // a fill from before an Empty is not stored
+	hostPutEra                                 // the same for a write
+	hostPutAlone                               // the entry of a write is stored only if no other overlapped
+	hostWriters                                // nothing is stored while a write is in flight
+	hostQuarantine                             // nothing is stored in quarantine
+	hostStrong                                 // reads are strong for a time after a write
+	hostPurgePeers                             // no peer is asked during a purge
+	hostCreator                                // the view is written only over the item that was read
 	hostRulesEnd
 )
 
