@@ -8,8 +8,9 @@ SHELL := /bin/bash
 # kills of the embedded store and damages of its files, seeds for its comparison with
 # DynamoDB Local, examples for each property test, random configurations, records posted to
 # a faulty Fluentd server, restarts of CouchDB nodes that replicate, rounds of faults of
-# CouchDB-like nodes, values read from faulty memcached servers (six times), the time for
-# fuzzing each parser of DAX requests, and random behaviours of each model of the cluster.
+# CouchDB-like nodes, values read from faulty memcached servers (six times), simulated runs of
+# a cluster, simulated runs without each of its rules, random behaviours of each model of its
+# specification, and the time for fuzzing each parser of DAX requests and of cluster messages.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
@@ -21,6 +22,8 @@ SOAK_RECORDS ?= 10000000
 SOAK_RESTARTS ?= 100
 SOAK_ROUNDS ?= 20
 SOAK_GETS ?= 5000000
+SOAK_CLUSTERS ?= 10000000
+SOAK_MUTANTS ?= 200000
 SOAK_FUZZ ?= 1h
 SOAK_BEHAVIOURS ?= 20000
 
@@ -64,18 +67,20 @@ spec: ## check the specification of the cluster with TLC: the small models
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
 # With the race detector each program exits after 50 ms instead of a second. Allocations are
-# measured without it. go vet runs in lint.
+# measured without it, and the rules of the cluster are turned off one by one in a build of
+# its own. go vet runs in lint.
 test-unit:
 	@scripts/setup-go.sh
 	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -vet=off -race ./...
 	scripts/allocs.sh
+	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
 
 # All packages use one build of Kasoku.
 test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	KASOKU_DAMAGES=$(SOAK_DAMAGES) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestDamagedFiles$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
@@ -90,7 +95,9 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILL
 	cd integration && KASOKU_BLOG=full go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestWalkThrough$$' ./memcached
 	cd integration && KASOKU_COUCH_STEPS=10000 go test -count=1 -timeout $(SOAK_TIMEOUT) ./couch/compare
 	LIMIT=7200 BEHAVIOURS=$(SOAK_BEHAVIOURS) specs/check.sh soak
-	scripts/fuzz.sh $(SOAK_FUZZ) ./internal/dynamo/dax/...
+	go test -v -count=1 -timeout 12h -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SOAK_CLUSTERS)
+	go test -v -count=1 -timeout 12h -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol -every -mutantseeds $(SOAK_MUTANTS)
+	scripts/fuzz.sh $(SOAK_FUZZ) ./internal/dynamo/dax/... ./internal/cluster/protocol
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table
 	@bench/run.sh

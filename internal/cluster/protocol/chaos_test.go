@@ -64,7 +64,7 @@ func (w *world) injectAt(n *simNode) {
 		w.view = View{}
 	case "evict":
 		if n.alive && n.machine.Mode() == In {
-			_ = n.machine.Evict(n.local(), o.name)
+			_, _ = n.machine.Evict(n.local(), o.name)
 		}
 	case "leave":
 		w.leave(n, span)
@@ -209,16 +209,21 @@ func (w *world) unsettled() string {
 	return ""
 }
 
-// TestSimulation runs the protocol under faults. make soak runs ten million seeds.
-func TestSimulation(t *testing.T) {
+// seedCount returns the number of runs.
+func seedCount() int {
 	switch {
 	case *simSeeds > 0:
+		return *simSeeds
 	case race.Enabled || testing.Short():
-		*simSeeds = 500
-	default:
-		*simSeeds = 20_000
+		return 500
 	}
-	if *simSeeds == 1 {
+	return 20_000
+}
+
+// TestSimulation runs the protocol under faults. make soak runs ten million seeds.
+func TestSimulation(t *testing.T) {
+	seeds := uint64(seedCount())
+	if seeds == 1 {
 		if w := simulate(*simFirst, t.Logf); w.problem != "" {
 			t.Fatal(w.problem)
 		}
@@ -235,7 +240,7 @@ func TestSimulation(t *testing.T) {
 		wg.Go(func() {
 			for {
 				seed := next.Add(1) - 1
-				if seed >= *simFirst+uint64(*simSeeds) {
+				if seed >= *simFirst+seeds {
 					return
 				}
 				w := simulate(seed, nil)

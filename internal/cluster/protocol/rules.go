@@ -17,7 +17,7 @@ const (
 	ruleOpen                               // Open keeps the writes that it lists
 	ruleOpenEnds                           // Open ends the writes that it does not list
 	ruleUnknown                            // a write of unknown outcome ends in quarantine
-	ruleUnknownOpen                        // and stays open until all have acknowledged that
+	ruleUnknownOpen                        // and is open until all have acknowledged that
 	ruleDropped                            // so do the writes of a member that was taken out
 	ruleProofDate                          // a proof is dated before its read was sent
 	ruleSuspendedProof                     // a suspended member's read is no proof

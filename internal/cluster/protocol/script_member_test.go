@@ -491,7 +491,7 @@ func (w *world) serving() (n int) {
 	return n
 }
 
-// scriptSuspendEachOther cuts the network between two nodes: one of them goes on.
+// scriptSuspendEachOther cuts the network between two nodes: one of them continues to serve.
 func scriptSuspendEachOther(t reporter) {
 	w := quiet(2)
 	if n := w.serving(); n != 2 {
