@@ -185,6 +185,10 @@ func (m *Machine) pruneQuarantines(now Time) {
 	}
 }
 
+// maxBookTags limits the quarantines of a Book, so that it fits into a message: after an
+// outage of the origin the joining member stores nothing at all for a time instead.
+const maxBookTags = 1 << 15
+
 // book returns what a joining member needs.
 func (m *Machine) book(now Time) *Book {
 	b := &Book{Cold: max(0, m.cold-now)}
@@ -197,10 +201,18 @@ func (m *Machine) book(now Time) *Book {
 	for _, w := range m.writesBy(func(w *write) bool { return w.state != waiting && w.state != unknown }) {
 		b.Writes = append(b.Writes, HeldWrite{m.self.Instance, w.seq, slices.Concat(w.tags, w.further), w.payload != nil})
 	}
+	tags := 0
 	for _, q := range m.quar {
 		if left := q.until - now; left > 0 && !off(ruleBookQuarantines) {
 			b.Quarantines = append(b.Quarantines, Quarantine{q.tags, left})
+			tags += 1 + len(q.tags)
 		}
+	}
+	if tags > maxBookTags {
+		for _, q := range b.Quarantines {
+			b.Cold = max(b.Cold, q.Left)
+		}
+		b.Quarantines = nil
 	}
 	return b
 }

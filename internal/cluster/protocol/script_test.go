@@ -30,6 +30,7 @@ var scripts = []struct {
 	{"Fence", scriptFence},
 	{"Payload", scriptPayload},
 	{"Unknown", scriptUnknown},
+	{"ManyQuarantines", scriptManyQuarantines},
 	{"LeaseCountsFromTheRead", scriptLeaseCountsFromTheRead},
 	{"JoinersOfANewItemWait", scriptJoinersOfANewItemWait},
 	{"FreshOnce", scriptFreshOnce},

@@ -185,3 +185,20 @@ func scriptUnknown(t reporter) {
 	left := 30*Second - 300*Millisecond
 	s.expect("books to 1, serving: true: " + bookText(Book{Quarantines: []Quarantine{{[]uint64{4, 9}, left}, {[]uint64{4, 9}, 30 * Second}}}))
 }
+
+// scriptManyQuarantines hands over more quarantines than a message should have.
+func scriptManyQuarantines(t reporter) {
+	for _, writes := range []int{maxBookTags / 2, maxBookTags/2 + 1} {
+		s := newScript(t, true)
+		s.join(others(1)...)
+		for i := range writes {
+			s.wait(Time(i))
+			s.Receive(s.now, 1, &Message{Kind: Unknown, Epoch: s.item.Epoch, Seq: uint64(i), Tags: []uint64{uint64(i)}})
+		}
+		b := s.book(s.now)
+		all := writes <= maxBookTags/2
+		if all != (b.Cold == 0) || all != (len(b.Quarantines) == writes) || !all && b.Cold != 30*Second {
+			t.Errorf("%d writes: a book with %d quarantines, cold for %d ms", writes, len(b.Quarantines), b.Cold/Millisecond)
+		}
+	}
+}
