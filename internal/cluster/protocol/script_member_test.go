@@ -240,13 +240,13 @@ func scriptEvictJoining(t reporter) {
 func scriptOperator(t reporter) {
 	s := newScript(t, true)
 	s.join(others(1, 2)...)
-	if err := s.Evict(s.now, "n3"); err == nil {
+	if _, err := s.Evict(s.now, "n3"); err == nil {
 		t.Errorf("evicts a node that is no member")
 	}
-	if err := s.Evict(s.now, "self"); err == nil {
+	if _, err := s.Evict(s.now, "self"); err == nil {
 		t.Errorf("evicts itself")
 	}
-	if err := s.Evict(s.now, "n2"); err != nil {
+	if _, err := s.Evict(s.now, "n2"); err != nil {
 		t.Errorf("evict: %v", err)
 	}
 	s.pass(s.cfg.Wait+30*Millisecond, 1, 2)
