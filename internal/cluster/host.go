@@ -110,6 +110,7 @@ func (n *Node) Instance() protocol.Instance {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	i := protocol.Instance(binary.LittleEndian.Uint64(b[:])>>1 | 1)
+	n.self.Store(uint64(i))
 	if err := n.cfg.Transport.Listen(uint64(i), n.receive, n.answer); err != nil {
 		n.log.Error("messages of other nodes can't be received", slog.Any("error", err))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
@@ -58,6 +59,8 @@ type Node struct {
 	ended chan struct{} // closed when the loop has ended
 	out   *outbox
 	sent  chan struct{} // closed when the outbox has ended
+
+	self atomic.Uint64 // the instance of the present membership
 
 	mu        sync.Mutex
 	machine   *protocol.Machine

@@ -281,3 +281,29 @@ func TestDisagreement(t *testing.T) {
 		}
 	})
 }
+
+// A write that was allowed before the node was taken out must not be sent after it has joined
+// again: the others have put it in quarantine meanwhile, and do not fence it.
+func TestSendAfterRejoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		nodes := l.cluster("a", "b")
+		w, err := nodes[0].cache.Begin(t.Context(), []cache.Tag{item}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.net.isolate("a", true)
+		if _, err := nodes[1].Evict("a"); err != nil {
+			t.Fatal(err)
+		}
+		l.until(func() bool { return nodes[0].Ready() != nil })
+		l.net.isolate("a", false)
+		l.serving(nodes[0])
+		if w.Sendable() {
+			t.Error("the write can be sent")
+		}
+		if _, err := w.Commit(t.Context(), cache.Change{Tags: []cache.Tag{cache.TagOf([]byte("more"))}}); err == nil {
+			t.Error("further tags of the write are fenced, as if it were one of the new membership")
+		}
+	})
+}

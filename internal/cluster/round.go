@@ -13,6 +13,7 @@ import (
 // round is an own write in the protocol. It is used by one goroutine, except for result.
 type round struct {
 	node   *Node
+	self   protocol.Instance // the membership in which the write began
 	seq    uint64
 	result chan error // what the protocol has decided; for Begin, then for Extend
 }
@@ -34,7 +35,7 @@ func (n *Node) begin(ctx context.Context, tags []cache.Tag, payload []byte) (*ro
 	r := &round{node: n, result: make(chan error, 1)}
 	start := time.Now()
 	n.do(func(now protocol.Time) {
-		n.opening = r
+		n.opening, r.self = r, n.machine.Self()
 		r.seq = n.machine.Begin(now, numbersOf(tags), payload)
 		if n.opening != nil {
 			n.rounds[r.seq], n.opening = r, nil
@@ -82,8 +83,12 @@ func (n *Node) decide(seq uint64, err error, continues bool) {
 	}
 }
 
-// Sendable implements cache.Round.
-func (r *round) Sendable() bool { return r.node.cache.Serves(r.node.cache.Now()) }
+// Sendable implements cache.Round. A write of an earlier membership can't be sent: the other
+// members do not fence it any more.
+func (r *round) Sendable() bool {
+	n := r.node
+	return protocol.Instance(n.self.Load()) == r.self && n.cache.Serves(n.cache.Now())
+}
 
 // Extend implements cache.Round.
 func (r *round) Extend(ctx context.Context, tags []cache.Tag) error {

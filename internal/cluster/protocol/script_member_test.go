@@ -334,7 +334,7 @@ func scriptJoin(t reporter) {
 	books(2, epoch, Book{})
 	s.expect("write n1/1 n2/2 self/101")
 	s.Wrote(s.now, nil)
-	s.expect("empty", "settle until 5000 ms", "read")
+	s.expect("newer 0 to 0", "empty", "settle until 5000 ms", "read")
 	s.viewed(s.view)
 	s.expect("lease until 1500 ms", "read")
 }
