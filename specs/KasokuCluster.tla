@@ -227,11 +227,12 @@ Begin(n, w) ==
                  books, pending, quar, recent>>
 
 \* n receives INV(w), fences and acknowledges. It does not acknowledge a message
-\* of another epoch than its own; it adopts the newer epoch with Renew.
+\* of another epoch than its own; it adopts the newer epoch with Renew. A node
+\* that has just left may still acknowledge, under its last epoch.
 RecvInv(n, w) ==
   /\ writes[w].state \in {"inv", "more"} /\ n # writes[w].by
   /\ n \in views[writes[w].epoch] /\ n \notin writes[w].acks
-  /\ mode[n] \in {"in", "joining"}
+  /\ mode[n] \in {"in", "joining", "left"}
   /\ epoch[n] = writes[w].epoch \/ ~On("epoch check")
   /\ LET first == writes[w].state = "inv"
          tags  == IF first THEN {"item"} ELSE FurtherTags(w)
@@ -241,7 +242,8 @@ RecvInv(n, w) ==
                   ELSE ~On("INV holds")
      IN
      /\ cache' = [cache EXCEPT ![n] = Fenced(n, tags)]
-     /\ open'  = [open EXCEPT ![n] = IF once THEN {p \in @ : p[1] # w}
+     /\ open'  = [open EXCEPT ![n] = IF once \/ mode[n] = "left"
+                                     THEN {p \in @ : p[1] # w}
                                      ELSE @ \cup {<<w, t>> : t \in tags}]
      /\ recent' = [recent EXCEPT ![n] = IF once THEN @ \cup AllTags(w) ELSE @]
      /\ writes' = [v \in W |->
@@ -443,6 +445,13 @@ GotView(n) ==
   /\ proof' = [proof EXCEPT ![n] = None]
   /\ UNCHANGED <<origin, lag>>
 
+\* n receives a view in a message, which proves nothing about the present.
+AdoptView(n) ==
+  /\ mode[n] \in {"in", "joining"}
+  /\ views' = views /\ item' = item
+  /\ \E e \in epoch[n] + 1 .. Newest : TakeProof(n, [ep |-> e, left |-> 0])
+  /\ UNCHANGED <<origin, lag, proof>>
+
 \* The marks without those by and on m.
 MarksWithout(m) == {p \in item.marks : m \notin {p[1], p[2]}}
 
@@ -473,7 +482,8 @@ Clear(n, m) ==
                  sponsored, books, cache, pending, open, quar, recent>>
 
 \* n takes m out of the view: a member that it has marked, one Wait after the
-\* mark, or a joining member, which has served nothing, at once.
+\* mark, or a joining member, which has served nothing, at once. It adopts the
+\* new view later, as the other members do.
 Evict(n, m) ==
   /\ Newest < MaxEpoch /\ n # m /\ {n, m} \subseteq Members
   /\ mode[n] \in IF On("joiner evicts") THEN {"in", "joining"} ELSE {"in"}
@@ -485,9 +495,8 @@ Evict(n, m) ==
   /\ views' = Append(views, Members \ {m})
   /\ item' = [item EXCEPT !.joining = @ \ {m}, !.marks = MarksWithout(m)]
   /\ wait' = [wait EXCEPT ![n][m] = 0]
-  /\ Adopt(n, Newest + 1)
-  /\ UNCHANGED <<origin, lag, mode, lease, proof, adopted, sponsored, books, cache,
-                 pending, recent>>
+  /\ UNCHANGED <<origin, lag, writes, mode, epoch, lease, proof, adopted, sponsored,
+                 books, cache, pending, open, quar, recent>>
 
 \* n enters the view. If the item was lost, n creates it.
 Join(n) ==
@@ -580,7 +589,6 @@ JoinDone(n) ==
 
 \* n has nothing left but its writes.
 Forget(n) ==
-  /\ epoch' = [epoch EXCEPT ![n] = 0]
   /\ lease' = [lease EXCEPT ![n] = 0]
   /\ proof' = [proof EXCEPT ![n] = None]
   /\ wait'  = [wait EXCEPT ![n] = [m \in Node |-> 0]]
@@ -606,6 +614,7 @@ Leave(n) ==
                  /\ mode[n] = "in" \/ sponsored[n] \/ ~On("clean if served")]
   /\ IF On("leave serves nothing")
      THEN mode' = [mode EXCEPT ![n] = "left"] /\ Forget(n) /\ writes' = Abandoned(n)
+          /\ UNCHANGED epoch
      ELSE UNCHANGED <<mode, writes, epoch, lease, proof, wait, adopted, sponsored,
                       books, cache, pending, open, quar, recent>>
   /\ UNCHANGED <<origin, lag>>
@@ -614,6 +623,7 @@ Crash(n) ==
   /\ Cardinality({m \in Node : mode[m] = "down"}) < MaxCrash
   /\ mode[n] \notin {"down", "left"}
   /\ mode' = [mode EXCEPT ![n] = "down"]
+  /\ epoch' = [epoch EXCEPT ![n] = 0]
   /\ Forget(n)
   /\ writes' = [w \in W |->
        IF writes[w].by = n /\ writes[w].state \in {"inv", "ready", "sent", "more"}
@@ -652,8 +662,10 @@ Init ==
   /\ Cardinality(M) = First
   /\ origin = 0 /\ lag = 0
   /\ views = <<M>>
-  /\ item = [joining |-> {}, marks |-> {}, cleared |-> {}, lost |-> FALSE,
-             clean |-> FALSE]
+  \* without members: a new cluster, or one whose last member has crashed
+  /\ \E clean \in IF First = 0 THEN BOOLEAN ELSE {FALSE} :
+       item = [joining |-> {}, marks |-> {}, cleared |-> {}, lost |-> FALSE,
+               clean |-> clean]
   /\ writes = [w \in W |-> NewWrite]
   /\ mode = [n \in Node |-> IF n \in M THEN "in" ELSE "out"]
   /\ epoch = [n \in Node |-> IF n \in M THEN 1 ELSE 0]
@@ -673,7 +685,7 @@ Next ==
   \/ Tick \/ LoseItem
   \/ \E w \in W : RoundDone(w) \/ Send(w) \/ Refuse(w) \/ Apply(w) \/ Answer(w) \/ GiveUp(w)
   \/ \E n \in Node :
-       \/ Renew(n) \/ ReadView(n) \/ GotView(n)
+       \/ Renew(n) \/ ReadView(n) \/ GotView(n) \/ AdoptView(n)
        \/ Join(n) \/ GotBooks(n) \/ JoinDone(n) \/ Leave(n) \/ Crash(n) \/ Store(n)
        \/ \E w \in W : Begin(n, w) \/ RecvInv(n, w) \/ RecvVal(n, w)
        \/ \E t \in Tags : Fill(n, t)
