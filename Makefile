@@ -64,6 +64,7 @@ vuln: ## known vulnerabilities of the dependencies, if their database can be rea
 
 spec: ## check the specification of the cluster with TLC: the small models
 	@specs/check.sh spec
+	@specs/trace-test.sh
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
 # With the race detector each program exits after 50 ms instead of a second. Allocations are

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# trace.sh FILE... checks traces of runs against KasokuTrace.tla. Each line of a FILE is a
+# flat JSON object, see README.md. It prints for each file whether it is a behaviour of the
+# specification, and else the first line that no step matches; it fails if one is not.
+set -euo pipefail
+. "$(dirname "$0")/../scripts/lib.sh"
+specs=$ROOT/specs
+[ $# -gt 0 ] || die "usage: specs/trace.sh FILE..."
+TLC=$("$ROOT/scripts/setup-tlc.sh")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# lines FILE prints the module KasokuTraceLines.
+lines() {
+	echo "---- MODULE KasokuTraceLines ----"
+	echo "Lines == <<"
+	sed -E -e 's/"([A-Za-z]+)" *: */\1 |-> /g' -e 's/\|-> true/|-> TRUE/g' -e 's/\|-> false/|-> FALSE/g' \
+		-e 's/^ *\{/  [/' -e 's/\} *$/]/' -e '$!s/$/,/' "$1"
+	echo ">>"
+	echo "===="
+}
+
+# trace FILE checks one trace.
+trace() {
+	rm -rf "$work"/*
+	cp "$specs/KasokuCluster.tla" "$specs/KasokuTrace.tla" "$specs/KasokuTrace.cfg" "$work"
+	lines "$1" >"$work/KasokuTraceLines.tla"
+	(cd "$work" && java -Xmx"${HEAP:-2g}" -XX:+UseSerialGC -cp "$TLC" tlc2.TLC -metadir "$work/states" KasokuTrace) >"$work/out" 2>&1 || true
+	local violated last
+	violated=$(sed -n 's/^Error: Invariant \(.*\) is violated.*/\1/p' "$work/out" | head -1)
+	last=$(sed -nE 's/^<<"matched", ([0-9]+)>>$/\1/p' "$work/out" | sort -n | tail -1)
+	last=${last:-1}
+	case $violated in
+	Unfinished) echo "$1: all $last lines match" ;;
+	'')
+		if ! grep -q '^Model checking completed' "$work/out"; then cat "$work/out" >&2; fi
+		echo "$1:$((last + 1)): no step matches: $(sed -n "$((last + 1))p" "$1")"
+		return 1
+		;;
+	*)
+		echo "$1:$last: $violated is violated by: $(sed -n "${last}p" "$1")"
+		return 1
+		;;
+	esac
+}
+
+failed=0
+for file in "$@"; do
+	trace "$file" || failed=1
+done
+exit $failed
