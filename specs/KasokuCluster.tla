@@ -631,10 +631,13 @@ Crash(n) ==
   /\ UNCHANGED <<origin, lag, views, item>>
 
 \* The view item is deleted. The epoch of the next one is higher than any before.
+\* A joiner can't distinguish the loss from a first start, unless it is certain
+\* that there was no cluster before.
 LoseItem ==
   /\ Loses /\ ~item.lost /\ Newest < MaxEpoch
   /\ views' = Append(views, {})
-  /\ item' = [item EXCEPT !.joining = {}, !.marks = {}, !.clean = FALSE, !.lost = TRUE]
+  /\ item' = [item EXCEPT !.joining = {}, !.marks = {}, !.lost = TRUE,
+                          !.clean = ~On("lost is not clean")]
   /\ UNCHANGED <<origin, lag, writes, mode, epoch, lease, proof, wait, adopted,
                  sponsored, books, cache, pending, open, quar, recent>>
 
