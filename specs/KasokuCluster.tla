@@ -768,6 +768,10 @@ Purged == \A n \in Node : Served(n, "item") => cache[n]["item"] >= Acked({"purge
 BooksComplete == \A w \in W, n \in Node :
   (writes[w].request > 0 /\ Serves(n)) => ~Settled(n, "item")
 
+\* A node has no open writes of others than members: no message would end these.
+FencesOfMembers == \A n \in Node : \A p \in open[n] : LET m == writes[p[1]].by IN
+  m = n \/ \E e \in epoch[n] .. Newest : m \in views[e]
+
 \* (4) A write ends, and so does its fence.
 WriteEnds == \A w \in W : writes[w].state \in {"inv", "ready", "sent", "more"}
                             ~> writes[w].state \in Ended

@@ -33,7 +33,7 @@ config() {
 	case $how in
 	live | once) echo "PROPERTIES $properties" ;;
 	*)
-		if [ -z "$off$properties" ]; then properties="$promises BooksComplete"; fi
+		if [ -z "$off$properties" ]; then properties="$promises BooksComplete FencesOfMembers"; fi
 		echo "INVARIANTS ${properties:-$promises}"
 		;;
 	esac
