@@ -63,10 +63,14 @@ func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
 		return nil, err
 	}
 	c.view = view.New(view.Config{Cluster: c.cfg.Name, Table: c.cfg.View.Table, Call: c.origin.Call, Log: c.log})
-	c.transport, err = nats.Start(nats.Config{
-		Cluster: c.cfg.Name, Name: c.cfg.NodeName(), Listen: string(c.cfg.Listen), Advertise: c.cfg.Advertised(),
-		Join: c.cfg.Joins(), TLS: secure, Log: c.log,
-	})
+	nc := nats.Config{
+		Cluster: c.cfg.Name, Name: c.cfg.NodeName(), TLS: secure, Log: c.log,
+		URL: c.cfg.NATS, Credentials: cfg.Resolve(c.cfg.NATSCredentials),
+	}
+	if nc.URL == "" {
+		nc.Listen, nc.Advertise, nc.Join = string(c.cfg.Listen), c.cfg.Advertised(), c.cfg.Joins()
+	}
+	c.transport, err = nats.Start(nc)
 	if err != nil {
 		c.origin.Close()
 		return nil, err
@@ -149,8 +153,12 @@ func (c *clusterNode) until(trouble string, f func() error) bool {
 	}
 }
 
-// address returns an address of this node with the port that was chosen at the start.
+// address returns the address of this node for the others: the deployment, or the configured
+// one with the port that was chosen at the start.
 func (c *clusterNode) address(configured string) (string, error) {
+	if c.cfg.NATS != "" {
+		return c.cfg.NATS, nil
+	}
 	host, port, err := net.SplitHostPort(configured)
 	if err != nil || port != "0" {
 		return configured, err

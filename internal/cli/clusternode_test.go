@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/testutil/await"
@@ -20,11 +22,17 @@ import (
 // has the addresses of other nodes.
 func inCluster(t *testing.T, origin, node string, join ...string) *Node {
 	t.Helper()
+	return nodeWith(t, origin, node, fmt.Sprintf(`listen: "127.0.0.1:0", join: [%s]`, strings.Trim(fmt.Sprintf("%q", join), "[]")))
+}
+
+// nodeWith is inCluster with the keys of the section cluster that describe the transport.
+func nodeWith(t *testing.T, origin, node, keys string) *Node {
+	t.Helper()
 	text := fmt.Sprintf(`admin: {listen: 127.0.0.1:0}
-cluster: {name: shop, node: %s, listen: "127.0.0.1:0", join: [%s]}
+cluster: {name: shop, node: %s, %s}
 services:
   orders: {type: dynamodb, listen: "127.0.0.1:0", dax: "127.0.0.1:0", origin: %q, region: local, auth: {mode: none}}
-`, node, strings.Trim(fmt.Sprintf("%q", join), "[]"), origin)
+`, node, keys, origin)
 	file := filepath.Join(t.TempDir(), "kasoku.yaml")
 	cfg, err := config.Parse(file, []byte(text), os.LookupEnv)
 	if err != nil {
@@ -122,9 +130,28 @@ func TestClusterOfProcesses(t *testing.T) {
 			}
 		}
 	}
-	if _, _, how := ask(t, a, "GetItem", `{"TableName":"items","Key":{"id":{"S":"1"}}}`); !strings.Contains(how, "hit") {
-		t.Errorf("nothing is cached: %s", how)
+	await.Until(t, func() bool { // the end of a write is not urgent
+		_, _, how := ask(t, a, "GetItem", `{"TableName":"items","Key":{"id":{"S":"1"}}}`)
+		return strings.Contains(how, "hit")
+	})
+}
+
+// TestClusterOverNATS uses a NATS deployment in the place of the nodes' own servers.
+func TestClusterOverNATS(t *testing.T) {
+	deployment, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
 	}
+	deployment.Start()
+	t.Cleanup(func() {
+		deployment.Shutdown()
+		deployment.WaitForShutdown()
+	})
+	await.Until(t, func() bool { return deployment.Addr() != nil })
+	origin := embeddedOrigin(t)
+	key := fmt.Sprintf("nats: %q", "nats://"+deployment.Addr().String())
+	a, b := nodeWith(t, origin, "a", key), nodeWith(t, origin, "b", key)
+	serving(t, a, b)
 }
 
 // TestStartWithoutOrigin starts a node whose origin can't be reached: it runs, is not ready, and

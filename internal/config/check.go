@@ -353,7 +353,7 @@ func (k *checker) listeners() {
 		addr Address
 	}
 	list := []listener{{"admin.listen", k.config.Admin.Listen}}
-	if c := k.config.Cluster; c != nil {
+	if c := k.config.Cluster; c != nil && c.NATS == "" {
 		list = append(list, listener{"cluster.listen", c.Listen})
 	}
 	for i := range k.config.Services {

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"net"
+	"regexp"
 	"slices"
 )
 
@@ -31,11 +32,20 @@ type Cluster struct {
 	// of a headless service in Kubernetes. The default port is that of listen. Left out: no
 	// other node is contacted, as for the first node of a cluster.
 	Join []NodeAddress `yaml:"join"`
+	// NATS deployment of your own that carries the messages between nodes, as
+	// `nats://host:port` or `tls://host:port`, several separated by commas; off loopback
+	// `tls` is required. Left out: each node has a server of its own, and listen, advertise
+	// and join describe the connections between these. The deployment must allow to publish
+	// and to subscribe below `kasoku.<name>`.
+	NATS string `yaml:"nats"`
+	// File with the credentials for the deployment: a user's JWT and its key (`.creds`).
+	NATSCredentials string `yaml:"nats_credentials"`
 	// Availability zone of this node, shown by `kasoku cluster`. It is also the default of
 	// the zone in a service's dax.
 	Zone string `yaml:"zone"`
 	// Mutual TLS between nodes. Required unless all addresses of the section are on
-	// loopback.
+	// loopback. With nats, that of the connection to the deployment; there it may be left
+	// out for a server whose certificate the system trusts.
 	TLS *ClusterTLS `yaml:"tls"`
 	// How long a node serves from its cache after the last proof that it is a member, which
 	// it reads from the view in the background. When a node stops without leaving, writes
@@ -82,6 +92,9 @@ func (c *Cluster) NodeName() string { return cmp.Or(c.Node, c.host) }
 func (c *Cluster) Advertised() string {
 	return cmp.Or(c.Advertise, NodeAddress(c.Listen)).withPort(c.port())
 }
+
+// natsServer matches one server of a NATS deployment.
+var natsServer = regexp.MustCompile(`^(nats|tls)://([^/@?#,]+)$`)
 
 // Joins returns the addresses of join with their ports.
 func (c *Cluster) Joins() []string {

@@ -24,8 +24,15 @@ func (k *checker) cluster() {
 		k.failf("cluster.name", "%q is no name for a cluster: up to 40 of lower-case letters, digits and -", c.Name)
 	}
 	k.nodeName(c)
-	k.clusterListen(c)
-	k.clusterTLS(c)
+	if c.NATS != "" {
+		k.clusterNATS(c)
+	} else {
+		k.clusterListen(c)
+		k.clusterTLS(c)
+		if c.NATSCredentials != "" {
+			k.failf("cluster.nats_credentials", "they are for a deployment of your own, which nats names")
+		}
+	}
 	if c.Zone != "" && !zoneName.MatchString(c.Zone) {
 		k.failf("cluster.zone", "%q is no zone: up to 64 letters, digits, -, _ and .", c.Zone)
 	}
@@ -89,6 +96,38 @@ func (k *checker) clusterListen(c *Cluster) {
 		at = "cluster.advertise"
 	}
 	k.failf(at, "the nodes to join, for example %s, are not on this machine and can't connect to %s; write an address that they can reach", c.Join[far], c.Advertised())
+}
+
+// clusterNATS checks the keys for a deployment of the user's.
+func (k *checker) clusterNATS(c *Cluster) {
+	for _, key := range []string{"listen", "advertise", "join"} {
+		if _, given := k.places["cluster."+key]; given {
+			k.failf("cluster."+key, "it has no meaning with nats: the nodes connect to the deployment, and not to each other")
+		}
+	}
+	for _, url := range strings.Split(c.NATS, ",") {
+		url = strings.TrimSpace(url)
+		m := natsServer.FindStringSubmatch(url)
+		switch {
+		case strings.Contains(url, "@"):
+			k.failf("cluster.nats", "it has credentials; write them into the file nats_credentials")
+		case m == nil:
+			k.failf("cluster.nats", "%q is no URL such as nats://127.0.0.1:4222 or tls://nats.example:4222; credentials are in the file nats_credentials", url)
+		case m[1] == "nats" && !NodeAddress(m[2]).loopback():
+			k.failf("cluster.nats", "%s is not on loopback, so it must be tls://%s", url, m[2])
+		}
+	}
+	if t := c.TLS; t != nil {
+		if t.Cert != "" && t.Key != "" { // else already reported
+			k.clientTLS("cluster.tls", "", t.Cert, t.Key)
+		}
+		k.authorities("cluster.tls.ca", t.CA)
+	}
+	if c.NATSCredentials != "" {
+		if _, err := os.ReadFile(k.config.Resolve(c.NATSCredentials)); err != nil {
+			k.failf("cluster.nats_credentials", "can't be read: %v", err)
+		}
+	}
 }
 
 // clusterTLS checks the files, and reports the first address that needs them.
