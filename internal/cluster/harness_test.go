@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,15 +44,16 @@ type end struct {
 	node    string
 	self    uint64
 	receive func([]byte)
+	answer  func(context.Context, []byte) []byte
 }
 
 func newNetwork() *network { return &network{ends: map[uint64]*end{}, cut: map[string]bool{}} }
 
-func (e *end) Listen(self uint64, receive func([]byte), _ func(context.Context, []byte) []byte) error {
+func (e *end) Listen(self uint64, receive func([]byte), answer func(context.Context, []byte) []byte) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	delete(e.net.ends, e.self)
-	e.self, e.receive = self, receive
+	e.self, e.receive, e.answer = self, receive, answer
 	e.net.ends[self] = e
 	return nil
 }
@@ -72,6 +74,23 @@ func (e *end) Send(to uint64, frame []byte) error {
 	e.net.sent.published++
 	e.deliver(e.net.ends[to], frame)
 	return nil
+}
+
+// Ask waits until ctx ends if either end is cut off.
+func (e *end) Ask(ctx context.Context, to uint64, request []byte) ([]byte, error) {
+	e.net.mu.Lock()
+	peer := e.net.ends[to]
+	if peer == nil {
+		e.net.mu.Unlock()
+		return nil, errors.New("no node has this instance")
+	}
+	cut, answer := e.net.cut[e.node] || e.net.cut[peer.node], peer.answer
+	e.net.mu.Unlock()
+	if cut {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	return answer(ctx, slices.Clone(request)), nil
 }
 
 func (e *end) SetPeers([]string) {}

@@ -117,9 +117,6 @@ func (n *Node) Instance() protocol.Instance {
 	return i
 }
 
-// answer answers a request of another node. No kind of request is defined.
-func (n *Node) answer(context.Context, []byte) []byte { return nil }
-
 // Wall implements protocol.Host.
 func (n *Node) Wall() int64 { return time.Now().UnixMilli() }
 

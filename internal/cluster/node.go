@@ -31,6 +31,9 @@ type Transport interface {
 	Broadcast(frame []byte) error
 	// Send sends a frame to one node.
 	Send(to uint64, frame []byte) error
+	// Ask sends a request to one node and returns its reply. An error may be late: as late as
+	// ctx ends.
+	Ask(ctx context.Context, to uint64, request []byte) ([]byte, error)
 	// SetPeers sets the addresses of all members.
 	SetPeers(addresses []string)
 }
@@ -72,6 +75,9 @@ type Node struct {
 	started   bool
 	left      chan struct{} // closed when the protocol has ended
 	hasLeft   bool
+
+	handlersMu sync.RWMutex
+	handlers   map[string]func(ctx context.Context, request []byte) []byte // of requests, by kind
 
 	times times
 }
