@@ -67,8 +67,13 @@ func (k *clientLists) ID(names [][]byte) (uint64, error) {
 	return k.set.Lists.ID(names, by)
 }
 
-// Names returns the list with the given number, if there is one.
-func (k *clientLists) Names(id uint64) ([]string, bool) { return k.set.Lists.Names(id) }
+// Names returns the list with the given number, if there is one, here or on another node.
+func (k *clientLists) Names(id uint64) ([]string, bool) {
+	if names, ok := k.set.Lists.Names(id); ok || k.set.FindList == nil {
+		return names, ok
+	}
+	return k.set.FindList((*call)(k).ctx(), id)
+}
 
 // releaseNames drops references to the names of a list.
 func (k *call) releaseNames() {
@@ -85,8 +90,12 @@ func (k *call) defineAttributeList() {
 		k.fail(fault.Invalid("The number of the attribute list could not be read: %v", err))
 		return
 	}
-	names, ok := k.set.Lists.Names(id)
-	if !ok || negative {
+	var names []string
+	ok := !negative
+	if ok {
+		names, ok = k.lists().Names(id)
+	}
+	if !ok {
 		k.fail(fault.Invalid("There is no attribute list with the requested number. Restart the client: it keeps such numbers for as long as it runs"))
 		return
 	}

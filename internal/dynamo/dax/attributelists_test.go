@@ -1,7 +1,10 @@
 package dax
 
 import (
+	"context"
 	"encoding/hex"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +36,46 @@ func TestListShare(t *testing.T) {
 	other.send(authorizeCall("SOME", "two", time.Now()))
 	number(other, "c")
 	number(greedy, "c") // numbered by the other key
+}
+
+// TestFindListOfItem writes an item with the number of a list that only another node has.
+func TestFindListOfItem(t *testing.T) {
+	s := newStage(t, func(cfg *Config) {
+		cfg.FindList = func(_ context.Context, id uint64) ([]string, bool) { return []string{"age"}, id == 77 }
+	})
+	s.origin.setAnswer(200, "{}")
+	s.c.expect(putAlice+"44 184d182a bfff", "80 f6")
+	const want = `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"},"age":{"N":"42"}}`
+	if got := s.origin.take(); !strings.HasPrefix(got, want) {
+		t.Errorf("the origin received %s, want %s", got, want)
+	}
+	s.c.expectError(putAlice+"44 184e182a bfff", "The item could not be read", 4, 37, 38, 39, 46)
+}
+
+// TestFindList looks for lists that only another node has.
+func TestFindList(t *testing.T) {
+	var asked []uint64
+	loopback(t, func(cfg *Config) {
+		cfg.FindList = func(ctx context.Context, id uint64) ([]string, bool) {
+			if _, ok := ctx.Deadline(); !ok {
+				t.Error("a look-up without a deadline")
+			}
+			asked = append(asked, id)
+			return []string{"age"}, id == 77
+		}
+	}, func(t *testing.T, r *rig) {
+		const id, names = "013a495927bb", "011a27f9bd71"
+		c := r.hello("Python")
+		asked = nil
+		c.expect(names+"184d", "80 81 63616765")
+		c.expectError(names+"184e", "no attribute list", 4, 37, 38, 39, 46)
+		c.expect(id+"8163616765", "80 02")
+		c.expect(names+"02", "80 81 63616765")
+		c.expectError(names+"20", "no attribute list", 4, 37, 38, 39, 46)
+		if want := []uint64{77, 78}; !slices.Equal(asked, want) {
+			t.Errorf("asked for %d, want %d", asked, want)
+		}
+	})
 }
 
 func TestAttributeLists(t *testing.T) {

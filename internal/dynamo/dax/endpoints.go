@@ -24,6 +24,20 @@ type Member struct {
 	Session int64
 	// Self marks this node.
 	Self bool
+	// Doubtful marks a node that may not answer, or not from its cache. It is announced after
+	// the others, and as the leader only if all are doubtful.
+	Doubtful bool
+}
+
+// compare orders nodes as they are announced.
+func (m *Member) compare(o *Member) int {
+	switch {
+	case m.Doubtful == o.Doubtful:
+		return cmp.Compare(m.ID, o.ID)
+	case o.Doubtful:
+		return -1
+	}
+	return 1
 }
 
 // The fields of a node in the list. Each is required by some client.
@@ -77,11 +91,7 @@ func (k *call) visibleMembers() []Member {
 	if k.srv.draining.Load() && self >= 0 && len(visible) > 1 {
 		visible = slices.Delete(visible, self, self+1)
 	}
-	for i := range visible {
-		if visible[i].ID < visible[0].ID {
-			visible[0], visible[i] = visible[i], visible[0]
-		}
-	}
+	slices.SortFunc(visible, func(a, b Member) int { return a.compare(&b) })
 	return visible
 }
 

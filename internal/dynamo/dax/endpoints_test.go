@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,11 +80,26 @@ func TestEndpoints(t *testing.T) {
 	f("a port", func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:4")} }, false, "1 127.0.0.1 127.0.0.1 4 1 kasoku 1 \n")
 	f("an address", func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:0")} }, false, "1 192.0.2.1 192.0.2.1 PORT 1 kasoku 1 \n")
 	f("members", func(c *Config) { c.Members = members }, false,
-		"3 a 192.0.2.3 8111 1 z1 1 \n7 b 192.0.2.2 8111 2 z2 1 \n5 2001:db8::1 2001:db8::1 18111 2 kasoku 1 \n")
+		"3 a 192.0.2.3 8111 1 z1 1 \n5 2001:db8::1 2001:db8::1 18111 2 kasoku 1 \n7 b 192.0.2.2 8111 2 z2 1 \n")
 	f("members, advertised", func(c *Config) { c.Members, c.Advertise = members, []netip.AddrPort{four} }, false,
-		"3 a 192.0.2.1 18111 1 z1 1 \n7 b 192.0.2.2 8111 2 z2 1 \n5 2001:db8::1 2001:db8::1 18111 2 kasoku 1 \n")
+		"3 a 192.0.2.1 18111 1 z1 1 \n5 2001:db8::1 2001:db8::1 18111 2 kasoku 1 \n7 b 192.0.2.2 8111 2 z2 1 \n")
 	f("members, draining", func(c *Config) { c.Members = members }, true,
 		"5 2001:db8::1 2001:db8::1 18111 1 kasoku 1 \n7 b 192.0.2.2 8111 2 z2 1 \n")
+	doubt := func(ids ...int64) func(*Config) {
+		return func(c *Config) {
+			c.Members = func() []Member {
+				all := members()
+				for i := range all {
+					all[i].Doubtful = slices.Contains(ids, all[i].ID)
+				}
+				return all
+			}
+		}
+	}
+	f("the first one is doubtful", doubt(3), false,
+		"5 2001:db8::1 2001:db8::1 18111 1 kasoku 1 \n7 b 192.0.2.2 8111 2 z2 1 \n3 a 192.0.2.3 8111 2 z1 1 \n")
+	f("all are doubtful", doubt(3, 5, 7), false,
+		"3 a 192.0.2.3 8111 1 z1 1 \n5 2001:db8::1 2001:db8::1 18111 2 kasoku 1 \n7 b 192.0.2.2 8111 2 z2 1 \n")
 	f("draining, alone", func(*Config) {}, true, "1 127.0.0.1 127.0.0.1 PORT 1 kasoku 1 \n")
 	f("draining, and nothing is known of where another is", func(c *Config) {
 		c.Members = func() []Member { return []Member{{ID: 2, Session: 1, Self: true}, {ID: 1, Session: 1}} }

@@ -33,6 +33,9 @@ type Config struct {
 	Service *accel.Service
 	// Lists numbers attribute lists.
 	Lists Lists
+	// FindList returns the names of a list that Lists does not have, for example from another
+	// node; nil finds none. It may block until ctx ends.
+	FindList func(ctx context.Context, id uint64) (names []string, ok bool)
 
 	// Open accepts every client. Otherwise a client must sign for Region with one of Keys,
 	// which must also be keys of the service.
@@ -47,8 +50,8 @@ type Config struct {
 	Advertise []netip.AddrPort
 	// Zone is the availability zone announced to clients. Default "kasoku".
 	Zone string
-	// Members returns the nodes that clients may use, including this one; nil means this
-	// node only. It is called often and must not block.
+	// Members returns the nodes that clients may use; nil means this node only. The result must
+	// not be changed. It is called often and must not block.
 	Members func() []Member
 
 	// Log receives the record of every request; nil disables it.
