@@ -37,6 +37,23 @@ func (n *Node) Status() Status {
 	}
 }
 
+// Membership is the newest view, and this node's part in it.
+type Membership struct {
+	View protocol.View // its lists must not be changed
+	Self protocol.Instance
+	Mode protocol.Mode
+	// Serving is set while the node has a lease.
+	Serving bool
+}
+
+// Membership returns the present membership. It costs less than Status.
+func (n *Node) Membership() Membership {
+	serving := n.cache.Serves(n.cache.Now())
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return Membership{View: *n.machine.View(), Self: n.machine.Self(), Mode: n.machine.Mode(), Serving: serving}
+}
+
 // State returns the state in one word: serving, joining, suspended, isolated or leaving.
 func (s *Status) State() string {
 	switch {
