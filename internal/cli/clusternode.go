@@ -44,6 +44,7 @@ func (n *Node) startCluster(cfg *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
 	}
+	c.Handle(listKind, n.answerList)
 	n.member, n.cluster = c, c
 	return nil
 }

@@ -92,7 +92,7 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Lists = front.lists.resource
+	c.node.shareDAX(&cfg, front.lists.resource)
 	if front.server, err = dax.Listen(cfg); err != nil {
 		front.lists.Close()
 		return nil, err
@@ -116,7 +116,8 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
 	c.commit = append(c.commit, func() {
-		cfg.Lists, cfg.Log, cfg.Logger = m.dax.lists.resource, c.node.accessLogs.current(), c.node.log
+		c.node.shareDAX(&cfg, m.dax.lists.resource)
+		cfg.Log, cfg.Logger = c.node.accessLogs.current(), c.node.log
 		m.dax.server.Configure(cfg)
 	})
 	return nil
@@ -138,6 +139,15 @@ func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
 	var err error
 	cfg.Advertise, err = addresses(ctx, d.Advertise)
 	return cfg, err
+}
+
+// shareDAX sets the lists of attributes of a listener, and the parts of its configuration for
+// the other nodes of the cluster.
+func (n *Node) shareDAX(cfg *dax.Config, r *lists.Registry) {
+	cfg.Lists = r
+	if c := n.member; c != nil {
+		cfg.FindList = newListSearch(c.Node, cfg.Name, r, n.log).find
+	}
 }
 
 // lookupTimeout bounds the lookup of advertised names.

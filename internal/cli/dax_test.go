@@ -72,18 +72,16 @@ func (c *daxClient) send(text string) {
 	}
 }
 
-// nodes requests the nodes and returns their addresses and zones.
-func (c *daxClient) nodes() []string {
+// answer reads the two values of an answer without an error.
+func (c *daxClient) answer() (b []byte) {
 	c.t.Helper()
-	c.send(daxEndpoints)
 	var scan cbor.Scanner
 	scan.Begin(2)
-	var b []byte
 	for {
 		if _, whole, err := scan.Scan(b); err != nil {
 			c.t.Fatal(err)
 		} else if whole {
-			break
+			return b
 		}
 		next, err := c.in.ReadByte()
 		if err != nil {
@@ -91,6 +89,13 @@ func (c *daxClient) nodes() []string {
 		}
 		b = append(b, next)
 	}
+}
+
+// nodes requests the nodes and returns their addresses and zones.
+func (c *daxClient) nodes() []string {
+	c.t.Helper()
+	c.send(daxEndpoints)
+	b := c.answer()
 	r := cbor.NewReader(b)
 	if n := r.Array(); n != 0 {
 		c.t.Fatalf("invalid list of nodes: %x", b)

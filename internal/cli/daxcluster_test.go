@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"encoding/hex"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+// daxOf3 starts a cluster of three nodes and waits until all serve.
+func daxOf3(t *testing.T) []*Node {
+	t.Helper()
+	origin := embeddedOrigin(t)
+	a := inCluster(t, origin, "a")
+	at := a.member.transport.Addr().String()
+	nodes := []*Node{a, inCluster(t, origin, "b", at), inCluster(t, origin, "c", at)}
+	serving(t, nodes...)
+	return nodes
+}
+
+// daxClientOf connects to the DAX listener of a node.
+func daxClientOf(t *testing.T, n *Node) *daxClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", n.DAXAddr("orders").String())
+	return hello(t, conn, err)
+}
+
+// text returns the next answer in hexadecimal.
+func (c *daxClient) text() string {
+	c.t.Helper()
+	return hex.EncodeToString(c.answer())
+}
+
+// TestDAXListsOfOtherNodes requests the names of a list from a node that has not numbered it.
+func TestDAXListsOfOtherNodes(t *testing.T) {
+	nodes := daxOf3(t)
+	const defineID, defineList = "013a495927bb", "011a27f9bd71"
+	list := hex.EncodeToString(cbor.AppendText(cbor.AppendText(cbor.AppendArray(nil, 2), "age"), "name"))
+	a := daxClientOf(t, nodes[0])
+	a.send(defineID + list)
+	id := a.text()
+	if !strings.HasPrefix(id, "80") {
+		t.Fatalf("no number: %s", id)
+	}
+	for _, n := range nodes[1:] {
+		c := daxClientOf(t, n)
+		c.send(defineList + id[2:])
+		if got := c.text(); got != "80"+list {
+			t.Errorf("the names are %s, want %s", got, "80"+list)
+		}
+		c.conn.Close()
+	}
+	nodes[0].member.transport.Close()
+	nodes[1].member.transport.Close()
+	c := daxClientOf(t, nodes[2]) // it has stored the list
+	c.send(defineList + id[2:])
+	if got := c.text(); got != "80"+list {
+		t.Errorf("the names are %s without the other nodes, want %s", got, "80"+list)
+	}
+	start := time.Now()
+	c.send(defineList + "184d")
+	if got := c.text(); strings.HasPrefix(got, "80") || time.Since(start) > 10*time.Second {
+		t.Errorf("an unknown list is %s after %v", got, time.Since(start))
+	}
+}
