@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
@@ -31,7 +32,9 @@ type clusterNode struct {
 	log       *slog.Logger
 	ctx       context.Context // of join
 	cancel    context.CancelFunc
-	joining   sync.WaitGroup // of join
+	joining   sync.WaitGroup                  // of join
+	hosts     *hosts                          // for DAX clients
+	own       atomic.Pointer[protocol.Member] // this node's addresses, once they are known
 }
 
 // startCluster makes this process a node of the cluster of cfg, if it has one. Until it has
@@ -52,6 +55,7 @@ func (n *Node) startCluster(cfg *config.Config) error {
 func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
 	c = &clusterNode{cfg: cfg.Cluster, log: n.log.With(slog.String("cluster", cfg.Cluster.Name))}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.hosts = newHosts(c.ctx, c.log)
 	secure, err := clusterTLS(cfg)
 	if err != nil {
 		return nil, err
@@ -131,6 +135,7 @@ func (c *clusterNode) join(cfg *config.Config, bound func(service string) net.Ad
 			return c.view.Prepare(c.ctx)
 		})
 		if ready {
+			c.own.Store(&self)
 			c.Start(self, c.view.Created())
 		}
 	})

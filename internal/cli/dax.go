@@ -146,6 +146,10 @@ func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
 func (n *Node) shareDAX(cfg *dax.Config, r *lists.Registry) {
 	cfg.Lists = r
 	if c := n.member; c != nil {
+		members := &daxMembers{
+			membership: c.Membership, hosts: c.hosts, node: c.cfg.NodeName(), own: &c.own, service: cfg.Name, zone: cfg.Zone,
+		}
+		cfg.Members = members.list
 		cfg.FindList = newListSearch(c.Node, cfg.Name, r, n.log).find
 	}
 }

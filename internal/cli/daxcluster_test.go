@@ -3,11 +3,13 @@ package cli
 import (
 	"encoding/hex"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 // daxOf3 starts a cluster of three nodes and waits until all serve.
@@ -32,6 +34,49 @@ func daxClientOf(t *testing.T, n *Node) *daxClient {
 func (c *daxClient) text() string {
 	c.t.Helper()
 	return hex.EncodeToString(c.answer())
+}
+
+// addressesOf returns the addresses of nodes as a client sorts them.
+func addressesOf(nodes ...*Node) []string {
+	var want []string
+	for _, n := range nodes {
+		want = append(want, n.DAXAddr("orders").String()+" kasoku-1a")
+	}
+	slices.Sort(want)
+	return want
+}
+
+// TestDAXNodes lists the nodes of a cluster through each of them, while one of them dies.
+func TestDAXNodes(t *testing.T) {
+	nodes := daxOf3(t)
+	lists := func(want []string, through ...*Node) {
+		t.Helper()
+		var leader string
+		for _, n := range through {
+			c := daxClientOf(t, n)
+			await.Until(t, func() bool {
+				got := c.nodes()
+				first := got[0]
+				slices.Sort(got)
+				if !slices.Equal(got, want) || leader != "" && leader != first {
+					return false
+				}
+				leader = first
+				return true
+			})
+			c.conn.Close()
+		}
+	}
+	lists(addressesOf(nodes...), nodes...)
+	left := addressesOf(nodes[0], nodes[2])
+	nodes[1].member.transport.Close()
+	lists(left, nodes[0], nodes[2])
+	// The node that was cut off lists all, itself last.
+	c := daxClientOf(t, nodes[1])
+	await.Until(t, func() bool {
+		got := c.nodes()
+		return len(got) == 3 && got[2] == addressesOf(nodes[1])[0]
+	})
 }
 
 // TestDAXListsOfOtherNodes requests the names of a list from a node that has not numbered it.
