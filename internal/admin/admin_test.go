@@ -47,7 +47,6 @@ type fake struct {
 	report Report
 	ready  error
 	purged []PurgeRequest
-	nodes  []string // for the result of a purge
 	fail   error
 }
 
@@ -67,7 +66,7 @@ func (f *fake) Purge(_ context.Context, r PurgeRequest) (PurgeResult, error) {
 		return PurgeResult{}, f.fail
 	}
 	f.purged = append(f.purged, r)
-	return PurgeResult{Dropped: "everything of table " + r.Table, Tags: 1, Nodes: f.nodes}, nil
+	return PurgeResult{Dropped: "everything of table " + r.Table, Tags: 1}, nil
 }
 
 func example() (*Overview, *fake) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +20,9 @@ type Cluster interface {
 	// it. If the node still runs, it empties its cache and joins again. For a name that is
 	// no other member's the error wraps ErrInput.
 	Evict(ctx context.Context, node string) error
+	// Unreached reports whether err, of a purge, means that other nodes may not have carried it
+	// out. This node has.
+	Unreached(err error) bool
 }
 
 // NodeState is the state of a node of a cluster.
@@ -151,6 +155,20 @@ func (st *ClusterStatus) trouble() string {
 		return "can't join: " + st.Obstacle
 	} else {
 		return why
+	}
+}
+
+// purged adds the nodes that have carried out a purge.
+func (st *ClusterStatus) purged(result *PurgeResult) {
+	for _, m := range st.Members {
+		result.Nodes = append(result.Nodes, m.Node)
+	}
+	for _, a := range st.Away {
+		result.Away = append(result.Away, a.Node)
+	}
+	for _, list := range []*[]string{&result.Nodes, &result.Away} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
 	}
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,10 @@ import (
 
 // fakeCluster is a cluster whose status is set by the test.
 type fakeCluster struct {
-	status  ClusterStatus
-	evicted []string
-	fail    error
+	status    ClusterStatus
+	evicted   []string
+	fail      error
+	unreached error // Unreached returns true for it
 }
 
 func (f *fakeCluster) Status() ClusterStatus { return f.status }
@@ -28,6 +30,10 @@ func (f *fakeCluster) Evict(_ context.Context, node string) error {
 	}
 	f.evicted = append(f.evicted, node)
 	return nil
+}
+
+func (f *fakeCluster) Unreached(err error) bool {
+	return f.unreached != nil && errors.Is(err, f.unreached)
 }
 
 func exampleCluster() *fakeCluster {
@@ -44,7 +50,7 @@ func exampleCluster() *fakeCluster {
 }
 
 func TestClusterRoutes(t *testing.T) {
-	o, orders := example()
+	o, _ := example()
 	base := start(t, o, "")
 	f := func(method, path, body string, status int, want string) string {
 		t.Helper()
@@ -90,8 +96,6 @@ func TestClusterRoutes(t *testing.T) {
 	}
 
 	f("GET", "/api/v1/report?format=json", "", 200, `"instance": "00000000000000a1"`)
-	orders.nodes = []string{"a", "b"}
-	f("POST", "/api/v1/purge", `{"service":"orders","table":"t"}`, 200, `"nodes": [`)
 
 	var e Explanation
 	if err := json.Unmarshal([]byte(f("POST", "/api/v1/explain", explain, 200, "")), &e); err != nil {
@@ -160,5 +164,41 @@ func TestClusterReport(t *testing.T) {
 		if got != string(want) {
 			t.Errorf("%s: got the page\n%s\nwant\n%s", name, got, want)
 		}
+	}
+}
+
+// TestPurgeInCluster purges a service of a node whose cluster reaches all members, or not.
+func TestPurgeInCluster(t *testing.T) {
+	unreached := errors.New("b does not answer")
+	for name, c := range map[string]struct {
+		change func(c *fakeCluster, orders *fake)
+		status int
+		want   string
+	}{
+		"complete": {func(*fakeCluster, *fake) {}, 200, `{"dropped":"everything of table t","tags":1,"nodes":["a","b","c"],"away":["d","e"]}`},
+		"alone": {func(c *fakeCluster, _ *fake) { c.status.Members, c.status.Away = c.status.Members[2:], nil }, 200,
+			`{"dropped":"everything of table t","tags":1,"nodes":["a"]}`},
+		"unreached": {func(c *fakeCluster, orders *fake) {
+			c.unreached, orders.fail = unreached, fmt.Errorf("purge: %w", unreached)
+		}, 503,
+			`{"error":"only node a has certainly dropped the selection, others may not have: purge: b does not answer; repeat the purge, at another node if this one is not ready"}`},
+		"isolated": {func(c *fakeCluster, _ *fake) { c.status.State = NodeIsolated }, 503,
+			`{"error":"only node a has certainly dropped the selection, others may not have: the node was isolated: it has no proof that it is a member; repeat the purge, at another node if this one is not ready"}`},
+		"another error": {func(c *fakeCluster, orders *fake) { c.unreached, orders.fail = unreached, errors.New("broken") }, 500, `{"error":"broken"}`},
+		"bad request":   {func(_ *fakeCluster, orders *fake) { orders.fail = fmt.Errorf("no key: %w", ErrInput) }, 400, `{"error":"no key: bad request"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, orders := example()
+			cl := exampleCluster()
+			cl.status.Members[0], cl.status.Members[2] = cl.status.Members[2], cl.status.Members[0]
+			cl.status.Away = append([]AwayNode{{Node: "e"}, {Node: "e"}}, cl.status.Away...)
+			c.change(cl, orders)
+			o.Cluster = cl
+			status, text := send(t, "POST", start(t, o, "")+"/api/v1/purge", `{"service":"orders","table":"t"}`, nil)
+			var got bytes.Buffer
+			if err := json.Compact(&got, []byte(text)); err != nil || status != c.status || got.String() != c.want {
+				t.Errorf("%d %s, %v\nwant %d %s", status, &got, err, c.status, c.want)
+			}
+		})
 	}
 }

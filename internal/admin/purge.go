@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,7 +81,12 @@ func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
 	if svc == nil {
 		return
 	}
-	result, err := svc.Purge(r.Context(), req)
+	result, err := s.purgeAll(r.Context(), svc, req)
+	if incomplete, ok := errors.AsType[*incompleteError](err); ok {
+		s.log.Warn("a purge is not complete", "service", req.Service, "error", err, "by", r.RemoteAddr)
+		fail(w, http.StatusServiceUnavailable, "%v", incomplete)
+		return
+	}
 	if err != nil {
 		s.failed(w, "purge", err)
 		return
@@ -91,6 +97,39 @@ func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
 	}
 	log.Info("purged", "service", req.Service, "dropped", result.Dropped, "by", r.RemoteAddr)
 	answer(w, http.StatusOK, result)
+}
+
+// purgeAll purges a service on all nodes of the cluster, if there is one, and returns their
+// names with the result.
+func (s *Server) purgeAll(ctx context.Context, svc Service, req PurgeRequest) (PurgeResult, error) {
+	c := s.overview().Cluster
+	if c == nil {
+		return svc.Purge(ctx, req)
+	}
+	before := c.Status()
+	result, err := svc.Purge(ctx, req)
+	after := c.Status()
+	switch {
+	case err != nil && c.Unreached(err):
+		return PurgeResult{}, &incompleteError{after.Node, err.Error()}
+	case err != nil:
+		return PurgeResult{}, err
+	}
+	// A service may have purged without the others, with isolated_writes: pass.
+	for _, st := range []ClusterStatus{before, after} {
+		if why := st.trouble(); why != "" {
+			return PurgeResult{}, &incompleteError{after.Node, "the node was " + why}
+		}
+	}
+	after.purged(&result)
+	return result, nil
+}
+
+// incompleteError is the error of a purge that other nodes may not have carried out.
+type incompleteError struct{ node, why string }
+
+func (e *incompleteError) Error() string {
+	return fmt.Sprintf("only node %s has certainly dropped the selection, others may not have: %s; repeat the purge, at another node if this one is not ready", e.node, e.why)
 }
 
 // purgeBody is a [PurgeRequest] as sent. A member that is present but empty, for example

@@ -236,6 +236,8 @@ func (f *fakeCluster) Evict(_ context.Context, node string) error {
 	return nil
 }
 
+func (f *fakeCluster) Unreached(error) bool { return false }
+
 // TestClusterCommand runs the command with a node in a cluster, and with one that is alone.
 func TestClusterCommand(t *testing.T) {
 	r := run(t, head+`  orders: {type: dynamodb, listen: "127.0.0.1:0", origin: "http://127.0.0.1:1", region: local, auth: {mode: none}}`+"\n")
@@ -275,6 +277,7 @@ c     0s   did not answer
 	}
 
 	f(codeOK, "GetItem t: miss\n  node       a  serving in cluster shop\n  operation  GetItem\n", "explain", "GetItem", "t", "id=1")
+	f(codeOK, "orders: dropped everything of service orders, on a, b\norders: not on c: a node that is away drops", "purge", "--service", "orders")
 	if page := r.page("/readyz"); !strings.Contains(page, "node a of cluster shop: serving\n") {
 		t.Errorf("/readyz is %s", page)
 	}

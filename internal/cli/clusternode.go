@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/cluster"
 	"github.com/kasoku/kasoku/internal/cluster/nats"
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
@@ -264,4 +265,14 @@ func (c *clusterNode) Evict(ctx context.Context, node string) error {
 			return errors.New("the node is still a member")
 		}
 	}
+}
+
+// Unreached implements admin.Cluster.
+func (c *clusterNode) Unreached(err error) bool {
+	for _, cause := range []error{cache.ErrIsolated, protocol.ErrLost, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
 }
