@@ -53,6 +53,11 @@
 //
 // Invalidate is such a round for a change that has no request of its own, such as a purge.
 //
+// A fill may ask another cache before the origin (AskFirst): the one that owns the key, so that
+// the origin is asked once for all. The answer is stored under the stamp of the fill, noted
+// before. It is as good as one of the origin: the owner has a lease when it answers, so it has
+// fenced each write that had ended when the fill began.
+//
 // A cache that other members cannot reach would not fence. So each has a lease (SetLease):
 // without one it finds and stores nothing, and the others wait for its end before they write
 // without this cache. A cache that was left out of writes begins a new era (Empty), and

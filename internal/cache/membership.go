@@ -10,6 +10,8 @@ import (
 type membership struct {
 	coordinator  Coordinator
 	broadcasts   broadcasts
+	peers        Peers
+	fetches      fetches
 	passIsolated bool          // writes are sent without a lease
 	lease        atomic.Int64  // its end, on the cache's clock
 	era          atomic.Uint32 // moved by Empty

@@ -1,0 +1,151 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Peers asks another member of a cluster for an answer before the origin is asked for it, so
+// that the origin is asked once for all members. It is implemented by package cluster.
+type Peers interface {
+	// Fetch returns the answer of the member that owns key. ok is false if there is none and
+	// the origin must be asked: this node is the owner, or the owner has declined or is silent.
+	Fetch(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
+	// Owner returns the name of the member that Fetch would ask, or "" for none.
+	Owner(key []byte) string
+}
+
+// Shared is an answer that one member of a cluster gives to another one.
+type Shared struct {
+	Payload []byte
+	Kind    uint8
+	Hit     bool          // it was stored already
+	TTL     time.Duration // how long it remains fresh
+}
+
+// SetPeers sets the other members. It must be called before any request. The default is nil:
+// each fill asks the origin.
+func (c *Cache) SetPeers(p Peers) { c.peers = p }
+
+// Owner returns the name of the member that is asked first for key, or "" for the origin.
+func (c *Cache) Owner(key []byte) string {
+	if c.peers == nil {
+		return ""
+	}
+	return c.peers.Owner(key)
+}
+
+// Query describes the answer that a fill fetches, for the member that owns its key.
+type Query struct {
+	// Service is the name of the service on all members.
+	Service string
+	// Key names the answer. It is the same on all members, and determines the owner.
+	Key []byte
+	// Request is passed to the function that the service has given to OnFetch there.
+	Request []byte
+	// Use checks an answer and returns what is to be stored of it. If ok is false, the origin
+	// is asked.
+	Use func(s Shared) (f Filling, ok bool)
+}
+
+// HasPeers reports whether AskFirst may ask another member, for callers that would prepare a
+// Query in vain.
+func (c *Cache) HasPeers() bool { return c.peers != nil }
+
+// AskFirst returns a FillFunc that asks the owner of q.Key, and runs fill if that has no
+// answer. The answer is stored under the stamp that was recorded before the owner was asked,
+// like one of the origin. While a write is in flight only the origin is asked. A refresh must
+// not use AskFirst: the entry of the owner may be as old as the one that is to be replaced.
+func (c *Cache) AskFirst(q Query, fill FillFunc) FillFunc {
+	if c.peers == nil {
+		return fill
+	}
+	return func(ctx context.Context, st *Stamp) (Filling, error) {
+		if st.Settled {
+			if f, ok := c.ask(ctx, &q); ok {
+				return f, nil
+			}
+		}
+		return fill(ctx, st)
+	}
+}
+
+// ask returns the answer of the owner. Its lifetime is reduced by the time that the question
+// took, because the time at which the owner has determined it is unknown.
+func (c *Cache) ask(ctx context.Context, q *Query) (f Filling, ok bool) {
+	start := c.Now()
+	s, ok := c.peers.Fetch(ctx, q.Service, q.Key, q.Request)
+	if !ok {
+		return f, false
+	}
+	s.TTL -= time.Duration(c.Now() - start)
+	if s.TTL <= 0 {
+		return f, false
+	}
+	if f, ok = q.Use(s); !ok {
+		return f, false
+	}
+	f.TTL = min(f.TTL, s.TTL)
+	return f, true
+}
+
+// fetches are the functions of services that answer other members.
+type fetches struct {
+	mu      sync.Mutex // leaf
+	answers map[string]*answerFunc
+}
+
+type answerFunc func(ctx context.Context, request []byte) (s Shared, ok bool)
+
+// OnFetch sets the function that answers the service of the same name on other members, until
+// remove is called or another function is set. The function must not ask a peer itself. It
+// returns false for an answer that this node does not store, and for an error: the other
+// member then asks the origin. It may be called concurrently.
+func (c *Cache) OnFetch(service string, answer func(ctx context.Context, request []byte) (s Shared, ok bool)) (remove func()) {
+	f, own := &c.fetches, new(answerFunc(answer))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.answers == nil {
+		f.answers = make(map[string]*answerFunc)
+	}
+	f.answers[service] = own
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.answers[service] == own {
+			delete(f.answers, service)
+		}
+	}
+}
+
+// Answer answers a request of the service of the same name on another member. It is called by
+// package cluster.
+func (c *Cache) Answer(ctx context.Context, service string, request []byte) (s Shared, ok bool) {
+	f := &c.fetches
+	f.mu.Lock()
+	answer := f.answers[service]
+	f.mu.Unlock()
+	if answer == nil {
+		return s, false
+	}
+	return (*answer)(ctx, request)
+}
+
+// Share returns the entry under key for another member, or the answer of fill, which is then
+// stored. ok is false if the answer can't be stored now, or fill fails.
+func (s *Space) Share(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (out Shared, ok bool) {
+	e, found := s.find(key, s.cache.Now())
+	hit := found == Fresh
+	if !hit {
+		if st := s.cache.Note(tags...); !st.Settled {
+			return out, false
+		}
+		a, err := s.Fill(ctx, key, tags, fill)
+		if err != nil || !a.Stored {
+			return out, false
+		}
+		e = a.Entry
+	}
+	return Shared{Payload: e.Payload(), Kind: e.Kind(), Hit: hit, TTL: e.TTL(s.cache.Now())}, true
+}
