@@ -5,10 +5,22 @@
 // services of a process it is invisible: they begin and end writes of the cache as without a
 // cluster, and the cache asks its Coordinator, which the Node is.
 //
+// # Fills
+//
+// A miss is asked of the owner of its key first (Node.Fetch), so that the origin is asked once
+// for all members. The owner answers from its cache, or with a fill of its own. As long as that
+// fill runs it sends signs, in one message for all requests of a member. 20 ms after the last
+// one the asker sends the request to the origin itself. So the death of an owner delays a miss
+// by that much.
+//
+// The owner answers only while it has a lease, and sends signs only under the asker's epoch.
+// All members agree on the owner of a key in an epoch, so fills that wait for each other in a
+// circle can't all get signs.
+//
 // # Locks
 //
 // Node.mu guards the protocol's state machine. It is held while effects are carried out on
 // the cache, which takes no lock for them, and while messages are encoded into the outbox.
-// Messages are sent after it was released. A hit takes no lock of this package: it compares
+// Messages are sent after it was released. peers.mu is a leaf. A hit takes no lock of this package: it compares
 // the lease in the cache with the time that it has read anyway.
 package cluster
