@@ -21,6 +21,6 @@
 //
 // Node.mu guards the protocol's state machine. It is held while effects are carried out on
 // the cache, which takes no lock for them, and while messages are encoded into the outbox.
-// Messages are sent after it was released. peers.mu is a leaf. A hit takes no lock of this package: it compares
-// the lease in the cache with the time that it has read anyway.
+// Messages are sent after it was released. peers.mu is a leaf. A hit takes no lock of this
+// package: it compares the lease in the cache with the time that it has read anyway.
 package cluster

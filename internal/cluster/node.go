@@ -62,6 +62,7 @@ type Node struct {
 	ended chan struct{} // closed when the loop has ended
 	out   *outbox
 	sent  chan struct{} // closed when the outbox has ended
+	peers peers
 
 	self atomic.Uint64 // the instance of the present membership
 
@@ -105,11 +106,13 @@ func New(cfg Config) *Node {
 	}()
 	n.machine = protocol.New(cfg.Delays, n)
 	n.observe(cfg.Registry)
+	n.peers.observe(cfg.Registry)
 	n.cache.SetLease(0)
 	if cfg.PassIsolated {
 		n.cache.PassIsolated()
 	}
 	n.cache.SetCoordinator(n)
+	n.cache.SetPeers(n)
 	return n
 }
 
@@ -169,6 +172,10 @@ func (n *Node) loop() {
 
 // receive handles a frame of another node.
 func (n *Node) receive(frame []byte) {
+	if isPeerFrame(frame) {
+		n.receivePeer(frame)
+		return
+	}
 	n.do(func(now protocol.Time) {
 		err := protocol.Parse(frame, func(from protocol.Instance, m *protocol.Message) { n.machine.Receive(now, from, m) })
 		if err != nil {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"math"
 	"math/bits"
 )
 
@@ -265,6 +266,15 @@ func (m *Machine) Peers(now Time) []Peer {
 		}
 	}
 	return out
+}
+
+// Silence returns the time since the newest message of another member, or the longest time for a
+// node that is no member.
+func (m *Machine) Silence(now Time, of Instance) Time {
+	if p := m.peers[of]; p != nil {
+		return now - p.heard
+	}
+	return math.MaxInt64
 }
 
 // Next returns the time at which Tick should be called next.
