@@ -163,7 +163,7 @@ type member struct {
 
 func (l *lab) start(name string, change ...func(*Config, *protocol.Member)) *member {
 	l.t.Helper()
-	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	c, err := cache.New(cache.Config{Memory: 16 << 20, Generations: 1 << 10})
 	if err != nil {
 		l.t.Fatal(err)
 	}
