@@ -20,6 +20,8 @@ type Cluster struct {
 	further error    // of Extend
 	sends   int      // calls of Sendable that return true; negative: all
 	rounds  []string // how each round ended
+	owner   *cache.Cache
+	fetches []string // how each question to the owner was answered
 }
 
 // Connect makes one cluster of caches.
@@ -29,6 +31,24 @@ func Connect(all ...*cache.Cache) *Cluster {
 		c.SetCoordinator(member{cl, c})
 	}
 	return cl
+}
+
+// Share makes owner the owner of all keys, which the other caches ask before the origin.
+func (cl *Cluster) Share(owner *cache.Cache) {
+	cl.owner = owner
+	for _, c := range cl.all {
+		c.SetPeers(member{cl, c})
+	}
+}
+
+// Fetches returns how the questions to the owner since the last call were answered: "hit",
+// "fill" or "declined".
+func (cl *Cluster) Fetches() []string {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	all := cl.fetches
+	cl.fetches = nil
+	return all
 }
 
 // Refuse lets all further rounds fail with err, if it is not nil.
@@ -78,6 +98,31 @@ type member struct {
 type round struct {
 	cl   *Cluster
 	held []*cache.Hold
+}
+
+func (m member) Owner([]byte) string {
+	if m.own == m.owner {
+		return ""
+	}
+	return "owner"
+}
+
+func (m member) Fetch(ctx context.Context, service string, _, request []byte) (s cache.Shared, ok bool) {
+	if m.own == m.owner {
+		return s, false
+	}
+	s, ok = m.owner.Answer(ctx, service, slices.Clone(request))
+	how := "fill"
+	switch {
+	case !ok:
+		how = "declined"
+	case s.Hit:
+		how = "hit"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fetches = append(m.fetches, how)
+	return s, ok
 }
 
 func (m member) Broadcast(ctx context.Context, message []byte) error {
