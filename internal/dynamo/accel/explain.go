@@ -247,5 +247,8 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	default:
 		e.step("fill", "as requested", "")
 	}
+	if owner := c.svc.cache.Owner(t.peerKey(c.key)); owner != "" && st.Settled {
+		e.step("peer", owner, "owns the key, and is asked before the origin")
+	}
 	e.decide(missDecision(found, false), "fetched from the origin; concurrent requests share one fetch")
 }

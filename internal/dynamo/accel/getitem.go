@@ -201,7 +201,7 @@ func (c *call) renderItem(e *cache.Entry, r read) {
 // fetch.
 func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 	key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
-	a, d, ok := c.fill(t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1])), found)
+	a, d, ok := c.fill(t.itemTags(key), c.svc.sharedItemFill(t, c.key, bytes.Clone(c.m[1])), found)
 	if ok {
 		c.renderItem(a.Entry, r)
 		c.status(d, a.Entry, a.Stored)

@@ -254,7 +254,7 @@ func (c *call) queryKey(v *view) bool {
 
 // fillQuery fetches the query's result. Concurrent identical requests share one fetch.
 func (c *call) fillQuery(v *view, found cache.Found) {
-	a, d, ok := c.fill(v.tags, c.queryFill(*v), found)
+	a, d, ok := c.fill(v.tags, c.sharedQueryFill(v), found)
 	if ok {
 		c.answer(http.StatusOK, a.Entry.Payload(), a.Entry.Aux())
 		c.status(d, a.Entry, a.Stored)

@@ -30,6 +30,7 @@ type Service struct {
 	tables   *tables
 	failures origin.FailureLog
 	calls    sync.Pool
+	unshare  func() // ends the answers to other nodes
 	settings atomic.Pointer[settings]
 }
 
@@ -48,6 +49,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, err
 	}
 	s.settings.Store(set)
+	s.unshare = s.cache.OnFetch(s.name, s.answerPeer)
 	return s, nil
 }
 
@@ -69,7 +71,10 @@ func (s *Service) Reconfigure(cfg Config) error {
 }
 
 // Close closes the connections to the origin.
-func (s *Service) Close() { s.settings.Load().close(nil) }
+func (s *Service) Close() {
+	s.unshare()
+	s.settings.Load().close(nil)
+}
 
 func (s *Service) prepare(cfg Config) (*settings, error) {
 	set := &settings{cfg: cfg, tag: originTag(&cfg), anonymous: s.withServe(anonymous)}
