@@ -13,9 +13,9 @@ import (
 )
 
 // newPair returns two services with caches of their own before one origin, as one cluster.
-func newPair(t *testing.T) (a, b *fixture, cl *clustertest.Cluster) {
+func newPair(t *testing.T, change ...func(*Config, *cache.Config)) (a, b *fixture, cl *clustertest.Cluster) {
 	t.Helper()
-	a = newFixture(t)
+	a = newFixture(t, change...)
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Settle: 1, Generations: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
