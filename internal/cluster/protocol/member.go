@@ -38,7 +38,8 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 	if off(ruleLost) && m.mode == In && v.Rev < m.view.Rev {
 		v = m.view
 	}
-	if v.Rev < m.view.Rev || v.Creator != m.view.Creator && m.view.Rev != 0 {
+	replaced := m.view.Rev != 0 && (v.Creator != m.view.Creator || v.Rev == m.view.Rev && !v.equal(&m.view))
+	if v.Rev < m.view.Rev || replaced {
 		if sent >= m.seen {
 			// The item was deleted, or replaced by a copy from before.
 			m.view = View{Epoch: m.view.Epoch}

@@ -433,6 +433,7 @@ func scriptLostView(t reporter) {
 		"deleted":  func(View) View { return View{} },
 		"replaced": func(v View) View { v.Creator, v.Rev = 9, v.Rev+5; return v },
 		"restored": func(v View) View { v.Rev--; return v },
+		"written":  func(v View) View { v.remove(101, 0, "it was silent"); return v }, // after it was restored
 	} {
 		s := newScript(t, true)
 		s.join(others(1)...)

@@ -63,6 +63,14 @@ func (v *View) IsSuspended(i Instance) bool {
 // has reports whether the suspension is in the view.
 func (v *View) has(s Suspension) bool { return slices.Contains(v.Suspended, s) }
 
+// equal reports whether two views have the same members and suspensions.
+func (v *View) equal(o *View) bool {
+	return v.Epoch == o.Epoch && slices.Equal(v.Suspended, o.Suspended) &&
+		slices.EqualFunc(v.Members, o.Members, func(a, b Member) bool {
+			return a.Instance == b.Instance && a.Joining == b.Joining
+		})
+}
+
 // remove takes a member out, and the suspensions by it and of it.
 func (v *View) remove(i Instance, wall int64, reason string) {
 	at := slices.IndexFunc(v.Members, func(m Member) bool { return m.Instance == i })
