@@ -31,13 +31,13 @@ var ruleNames = map[rule]string{
 	ruleFreshOnce: "FreshOnce", ruleCleanQuiet: "CleanQuiet", ruleCleanServed: "CleanServed", ruleEmpty: "Empty",
 	ruleSettle: "Settle", ruleLeaving: "Leaving",
 	hostLeaseOnHit: "host LeaseOnHit", hostLeaseOnJoin: "host LeaseOnJoin", hostLeaseAtSend: "host LeaseAtSend",
-	hostCreator: "host Creator", hostSendEra: "host SendEra", hostPeerLease: "host PeerLease", hostNote: "host Note", hostFillEra: "host FillEra", hostPutEra: "host PutEra",
+	hostCreator: "host Creator", hostSendEra: "host SendEra", hostPeerLease: "host PeerLease", hostNote: "host Note", hostFillEra: "host FillEra",
 	hostPutAlone: "host PutAlone", hostWriters: "host Writers", hostQuarantine: "host Quarantine", hostStrong: "host Strong",
 	hostPurgePeers: "host PurgePeers",
 }
 
 // rare has the rules that the simulation seldom needs, and that no script covers.
-var rare = []rule{ruleNewNumber, hostLeaseAtSend, hostFillEra, hostPutEra, hostCreator, hostPeerLease}
+var rare = []rule{hostLeaseAtSend, hostFillEra, hostCreator, hostPeerLease}
 
 // guarded returns the problem that run finds. A mutant may panic.
 func guarded(run func() string) (problem string) {

@@ -76,7 +76,6 @@ const (
 	hostPeerLease                              // a peer answers only with a lease
 	hostNote                                   // generations are noted before a fill asks
 	hostFillEra                                // a fill from before an Empty is not stored
-	hostPutEra                                 // the same for a write
 	hostPutAlone                               // the entry of a write is stored only if no other overlapped
 	hostWriters                                // nothing is stored while a write is in flight
 	hostQuarantine                             // nothing is stored in quarantine
@@ -499,7 +498,7 @@ func (n *simNode) Extended(seq uint64) { n.commit(n.ops[seq]) }
 func (n *simNode) commit(o *simWrite) {
 	w := n.w
 	alone := n.tags[o.tag].writers == 1 && n.tags[o.tag].generation == o.generation || off(hostPutAlone)
-	alone = alone && (n.era == o.era || off(hostPutEra))
+	alone = alone && n.era == o.era
 	n.end(o, 0)
 	if alone {
 		n.entries[o.tag] = simEntry{true, o.version, o.applied}
