@@ -144,7 +144,7 @@ type clusterNode struct {
 
 func (clusterNode) Broadcast(context.Context, []byte) error { return nil }
 
-func (k clusterNode) Begin(_ context.Context, tags []Tag) (Round, error) {
+func (k clusterNode) Begin(_ context.Context, tags, _ []Tag) (Round, error) {
 	r := &clusterRound{cl: k.cl, by: k.n, tags: tags, held: make(map[*node]*Hold)}
 	k.cl.mu.Lock()
 	k.cl.rounds[r] = true

@@ -9,8 +9,9 @@ import (
 // the write is sent to the origin. It is implemented by package cluster.
 type Coordinator interface {
 	// Begin returns when every other member has fenced tags and keeps them so. After an
-	// error the write must not be sent. Errors wrap ErrIsolated or the context's cause.
-	Begin(ctx context.Context, tags []Tag) (Round, error)
+	// error the write must not be sent. Errors wrap ErrIsolated or the context's cause. If this
+	// process ends before the write does, the others put tags and unsure in quarantine.
+	Begin(ctx context.Context, tags, unsure []Tag) (Round, error)
 	// Broadcast returns when every other member has carried out message by Cache.Receive.
 	Broadcast(ctx context.Context, message []byte) error
 }

@@ -218,7 +218,7 @@ func (r *recorder) call(name string, do func([]Tag), of []Tag) {
 
 func (*recorder) Broadcast(context.Context, []byte) error { return nil }
 
-func (r *recorder) Begin(_ context.Context, tags []Tag) (Round, error) {
+func (r *recorder) Begin(_ context.Context, tags, _ []Tag) (Round, error) {
 	r.call("begin", r.begins, tags)
 	return r, r.begin
 }

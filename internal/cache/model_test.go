@@ -207,7 +207,7 @@ var errAlone = errors.New("the coordinator refuses")
 
 func (*alone) Broadcast(context.Context, []byte) error { return nil }
 
-func (a *alone) Begin(context.Context, []Tag) (Round, error) {
+func (a *alone) Begin(context.Context, []Tag, []Tag) (Round, error) {
 	if a.refuse {
 		return nil, errAlone
 	}

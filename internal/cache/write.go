@@ -87,8 +87,9 @@ type mark struct {
 // Begin declares a write of tags, before it is sent to the origin. watch are tags that the
 // write does not move but that its Puts depend on. With a coordinator, Begin returns when all
 // other members have fenced the tags, and with an error if they have not: then the write must
-// not be sent, and there is none to end.
-func (c *Cache) Begin(ctx context.Context, tags, watch []Tag) (*Write, error) {
+// not be sent, and there is none to end. unsure are tags that the write may move too, as for
+// Unknown: the other members put them in quarantine if this process ends before the write.
+func (c *Cache) Begin(ctx context.Context, tags, watch []Tag, unsure ...Tag) (*Write, error) {
 	w := c.begin(tags, watch)
 	if c.coordinator == nil {
 		return w, nil
@@ -100,7 +101,7 @@ func (c *Cache) Begin(ctx context.Context, tags, watch []Tag) (*Write, error) {
 		}
 	}()
 	w.tags = slices.Clone(tags) // the caller's need not escape
-	round, err := c.coordinator.Begin(ctx, w.tags)
+	round, err := c.coordinator.Begin(ctx, w.tags, slices.Clone(unsure))
 	if err != nil {
 		return nil, fmt.Errorf("cache: the other members have not fenced a write: %w", err)
 	}

@@ -307,3 +307,30 @@ func TestSendAfterRejoin(t *testing.T) {
 		}
 	})
 }
+
+// A node that dies during a write can't have its further tags fenced: the others put all that it
+// may have touched in quarantine.
+func TestDeadCoordinator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		nodes := l.cluster("a", "b")
+		other := cache.TagOf([]byte("other"))
+		w, err := nodes[0].cache.Begin(t.Context(), []cache.Tag{item}, nil, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Unknown()
+		if !nodes[1].cache.Note(other).Settled {
+			t.Error("a tag that may not be touched is fenced")
+		}
+		nodes[0].Close()
+		l.until(func() bool { return len(nodes[1].Status().View.Members) == 1 })
+		c := l.start("c") // takes over the quarantine
+		l.until(func() bool { return c.Ready() == nil })
+		for _, m := range []*member{nodes[1], c} {
+			if m.cache.Note(item).Settled || m.cache.Note(other).Settled {
+				t.Errorf("%s has no quarantine", m.name)
+			}
+		}
+	})
+}

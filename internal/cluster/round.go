@@ -19,8 +19,8 @@ type round struct {
 }
 
 // Begin implements cache.Coordinator.
-func (n *Node) Begin(ctx context.Context, tags []cache.Tag) (cache.Round, error) {
-	r, err := n.begin(ctx, tags, nil)
+func (n *Node) Begin(ctx context.Context, tags, unsure []cache.Tag) (cache.Round, error) {
+	r, err := n.begin(ctx, tags, nil, unsure)
 	if errors.Is(err, protocol.ErrIsolated) && n.cfg.PassIsolated {
 		return passed{}, nil
 	}
@@ -31,12 +31,12 @@ func (n *Node) Begin(ctx context.Context, tags []cache.Tag) (cache.Round, error)
 }
 
 // begin begins a write and waits until all members have fenced tags, and carried out payload.
-func (n *Node) begin(ctx context.Context, tags []cache.Tag, payload []byte) (*round, error) {
+func (n *Node) begin(ctx context.Context, tags []cache.Tag, payload []byte, unsure []cache.Tag) (*round, error) {
 	r := &round{node: n, result: make(chan error, 1)}
 	start := time.Now()
 	n.do(func(now protocol.Time) {
 		n.opening, r.self = r, n.machine.Self()
-		r.seq = n.machine.Begin(now, numbersOf(tags), payload)
+		r.seq = n.machine.Begin(now, numbersOf(tags), payload, numbersOf(unsure)...)
 		if n.opening != nil {
 			n.rounds[r.seq], n.opening = r, nil
 		}
@@ -133,7 +133,7 @@ func (passed) Unknown([]cache.Tag)                       {}
 
 // Broadcast implements cache.Coordinator.
 func (n *Node) Broadcast(ctx context.Context, message []byte) error {
-	r, err := n.begin(ctx, nil, message)
+	r, err := n.begin(ctx, nil, message, nil)
 	if errors.Is(err, protocol.ErrIsolated) && n.cfg.PassIsolated {
 		return nil
 	}

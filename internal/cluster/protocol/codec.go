@@ -34,6 +34,7 @@ const (
 	flagSeqs
 	flagView
 	flagBooks
+	flagUnsure
 )
 
 var errFrame = errors.New("malformed frame of a cluster message")
@@ -80,6 +81,9 @@ func AppendMessage(dst []byte, m *Message) []byte {
 	if m.Books != nil {
 		dst = appendBook(dst, m.Books)
 	}
+	if m.Unsure != nil {
+		dst = appendTags(dst, m.Unsure)
+	}
 	binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	return dst
 }
@@ -97,6 +101,7 @@ func flagsOf(m *Message) (flags uint64) {
 	set(m.Seqs != nil, flagSeqs)
 	set(m.View != nil, flagView)
 	set(m.Books != nil, flagBooks)
+	set(m.Unsure != nil, flagUnsure)
 	return flags
 }
 
@@ -178,6 +183,7 @@ func appendBook(dst []byte, b *Book) []byte {
 		dst = binary.AppendUvarint(dst, w.Seq)
 		dst = appendTags(dst, w.Tags)
 		dst = appendBool(dst, w.Payload)
+		dst = appendTags(dst, w.Unsure)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(b.Quarantines)))
 	for _, q := range b.Quarantines {
@@ -364,6 +370,9 @@ func (d *decoder) message(m *Message) {
 	if flags&flagBooks != 0 {
 		m.Books = d.book()
 	}
+	if flags&flagUnsure != 0 {
+		m.Unsure = d.tags()
+	}
 }
 
 // seqs appends an ascending list of numbers.
@@ -434,9 +443,9 @@ func (d *decoder) member() Member {
 
 func (d *decoder) book() *Book {
 	b := &Book{Cold: d.span()}
-	b.Writes = make([]HeldWrite, d.count(maxWrites, 11))
+	b.Writes = make([]HeldWrite, d.count(maxWrites, 12))
 	for i := range b.Writes {
-		b.Writes[i] = HeldWrite{Owner: d.instance(), Seq: d.uvarint(), Tags: d.tags(), Payload: d.bool()}
+		b.Writes[i] = HeldWrite{Owner: d.instance(), Seq: d.uvarint(), Tags: d.tags(), Payload: d.bool(), Unsure: d.tags()}
 	}
 	b.Quarantines = make([]Quarantine, d.count(maxTags, 2))
 	for i := range b.Quarantines {

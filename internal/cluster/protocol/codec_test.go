@@ -31,7 +31,7 @@ func sampleView() *View {
 func sampleBook() *Book {
 	return &Book{
 		Cold:        3 * Second,
-		Writes:      []HeldWrite{{0xa1, 7, []uint64{1, math.MaxUint64}, true}, {0xa2, 1 << 50, []uint64{}, false}},
+		Writes:      []HeldWrite{{0xa1, 7, []uint64{1, math.MaxUint64}, true, []uint64{}}, {0xa2, 1 << 50, []uint64{}, false, []uint64{9}}},
 		Quarantines: []Quarantine{{[]uint64{5}, Second}, {[]uint64{}, 1}},
 	}
 }
@@ -40,6 +40,7 @@ func sampleBook() *Book {
 func samples() map[string]*Message {
 	return map[string]*Message{
 		"inv":     {Kind: Inv, Epoch: 9, Seq: 300, Tags: []uint64{1, 2}, Payload: []byte("purge")},
+		"unsure":  {Kind: Inv, Epoch: 9, Seq: 300, Tags: []uint64{1}, Unsure: []uint64{2, 3}},
 		"more":    {Kind: Inv, Epoch: 9, Seq: 300, Round: 2, Tags: []uint64{math.MaxUint64}},
 		"empty":   {Kind: Inv, Epoch: 9, Seq: 300, Tags: []uint64{}, Payload: []byte{}},
 		"ack":     {Kind: Ack, Epoch: math.MaxUint64, Seq: math.MaxUint64, Round: 1},
@@ -121,9 +122,10 @@ func TestGoldenFrames(t *testing.T) {
 		"unknown": "0000000d04" + "040901" + "01" + "0000000000000003",
 		"open":    "0000001406" + "10098407" + "04" + "00" + "01" + "f303" + "8bfcffffffffffffff01",
 		"probe":   "0000000407" + "000000",
-		"books": "000000480a" + "42" + "09" + "00" + "80bcc1960b" +
-			"02" + "00000000000000a1" + "07" + "02" + "0000000000000001" + "ffffffffffffffff" + "01" +
-			"00000000000000a2" + "8080808080808002" + "00" + "00" +
+		"unsure":  "0000002001" + "840109ac02" + "01" + "0000000000000001" + "02" + "0000000000000002" + "0000000000000003",
+		"books": "000000520a" + "42" + "09" + "00" + "80bcc1960b" +
+			"02" + "00000000000000a1" + "07" + "02" + "0000000000000001" + "ffffffffffffffff" + "01" + "00" +
+			"00000000000000a2" + "8080808080808002" + "00" + "00" + "01" + "0000000000000009" +
 			"02" + "8094ebdc03" + "01" + "0000000000000005" + "01" + "00",
 		"newer": "000000bf0b" + "20" + "09" + "00" + "ac02" + "00000000000000a1" + "808080808020" + "01" + "02" +
 			"00000060" + "00000000000000a1" + "026e31" + "0d31302e302e302e313a37343030" + "0161" + "00" + "80a0abfef962" +
@@ -157,7 +159,7 @@ func TestLaterVersions(t *testing.T) {
 	further := AppendMessage(nil, &Message{Kind: Inv, Epoch: 9, Seq: 2, Tags: []uint64{4}})
 	further = append(further, "further parts"...)
 	further[5] |= 0x80 // a flag of two bytes
-	further = append(further[:6], append([]byte{1}, further[6:]...)...)
+	further = append(further[:6], append([]byte{2}, further[6:]...)...)
 	binary.BigEndian.PutUint32(further, uint32(len(further)-4))
 	frame := AppendHeader(nil, 1)
 	frame = append(frame, 0, 0, 0, 3, byte(Newer)+1, 0xff, 0xff)

@@ -14,6 +14,7 @@ type heldKey struct {
 // held is a write of another member whose tags are fenced here.
 type held struct {
 	tags    []uint64
+	unsure  []uint64 // further ones that the write may touch
 	applied bool   // the payload, if there is one, is carried out
 	payload bool   // it has a payload
 	epoch   uint64 // of the newest Inv
@@ -43,6 +44,9 @@ func (m *Machine) invalidate(p *peer, msg *Message) {
 	}
 	h.epoch = msg.Epoch
 	h.add(msg.Tags)
+	if msg.Unsure != nil {
+		h.unsure = msg.Unsure
+	}
 	m.host.Fence(p.Instance, msg.Seq, msg.Tags)
 	if h.applied {
 		m.host.Send(p.Instance, &Message{Kind: Ack, Epoch: m.view.Epoch, Seq: msg.Seq, Round: msg.Round})
@@ -166,8 +170,12 @@ func (m *Machine) dropWritesOf(now Time, owner Instance) {
 			continue
 		}
 		m.stats.Quarantine++
-		m.remember(now, m.held[k].tags, m.cfg.Reach)
+		h := m.held[k]
+		m.remember(now, slices.Concat(h.tags, h.unsure), m.cfg.Reach)
 		m.host.ReleaseIn(owner, k.seq, m.cfg.Reach)
+		if len(h.unsure) > 0 {
+			m.host.Quarantine(h.unsure, m.cfg.Reach)
+		}
 		delete(m.held, k)
 	}
 }
@@ -196,10 +204,10 @@ func (m *Machine) book(now Time) *Book {
 		return b
 	}
 	for _, k := range m.heldBy(0) {
-		b.Writes = append(b.Writes, HeldWrite{k.owner, k.seq, m.held[k].tags, m.held[k].payload})
+		b.Writes = append(b.Writes, HeldWrite{k.owner, k.seq, m.held[k].tags, m.held[k].payload, m.held[k].unsure})
 	}
 	for _, w := range m.writesBy(func(w *write) bool { return w.state != waiting && w.state != unknown }) {
-		b.Writes = append(b.Writes, HeldWrite{m.self.Instance, w.seq, slices.Concat(w.tags, w.further), w.payload != nil})
+		b.Writes = append(b.Writes, HeldWrite{m.self.Instance, w.seq, slices.Concat(w.tags, w.further), w.payload != nil, w.unsure})
 	}
 	tags := 0
 	for _, q := range m.quar {
@@ -231,8 +239,9 @@ func (m *Machine) takeBook(now Time, b *Book) {
 		switch {
 		case w.Owner == m.self.Instance:
 		case m.peers[w.Owner] == nil:
-			m.remember(now, w.Tags, m.cfg.Reach)
-			m.host.Quarantine(w.Tags, m.cfg.Reach)
+			all := slices.Concat(w.Tags, w.Unsure)
+			m.remember(now, all, m.cfg.Reach)
+			m.host.Quarantine(all, m.cfg.Reach)
 		default:
 			k := heldKey{w.Owner, w.Seq}
 			if m.held[k] == nil {
@@ -240,6 +249,9 @@ func (m *Machine) takeBook(now Time, b *Book) {
 			}
 			m.held[k].payload = m.held[k].payload || w.Payload && !off(ruleBookPayload) // this node is empty when it serves
 			m.held[k].add(w.Tags)
+			if len(w.Unsure) > 0 {
+				m.held[k].unsure = w.Unsure
+			}
 			m.host.Fence(w.Owner, w.Seq, w.Tags)
 		}
 	}

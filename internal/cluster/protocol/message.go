@@ -42,6 +42,7 @@ type Message struct {
 	Serving bool
 	Tags    []uint64
 	Payload []byte
+	Unsure  []uint64 // of an Inv: tags that only the answer of the origin shows to be touched or not
 	Seqs    []uint64 // ascending
 	View    *View
 	Books   *Book
@@ -60,7 +61,8 @@ type HeldWrite struct {
 	Owner   Instance
 	Seq     uint64
 	Tags    []uint64
-	Payload bool // it carries a payload
+	Payload bool     // it carries a payload
+	Unsure  []uint64 // tags that the write may touch too
 }
 
 // Quarantine is a set of tags under which nothing may be stored for a time.

@@ -139,7 +139,7 @@ func scriptPurging(t reporter) {
 	s.Wrote(s.now, nil)
 	s.viewed(s.view)
 	epoch := s.view.Epoch
-	s.Receive(s.now, 1, &Message{Kind: Books, Epoch: epoch, Serving: true, Books: &Book{Writes: []HeldWrite{{2, 9, nil, true}}}})
+	s.Receive(s.now, 1, &Message{Kind: Books, Epoch: epoch, Serving: true, Books: &Book{Writes: []HeldWrite{{2, 9, nil, true, nil}}}})
 	s.Receive(s.now, 2, &Message{Kind: Inv, Epoch: epoch, Seq: 9, Payload: []byte("purge")})
 	s.Receive(s.now, 2, &Message{Kind: Books, Epoch: epoch, Serving: true, Books: &Book{}})
 	s.Wrote(s.now, nil)
@@ -204,7 +204,7 @@ func scriptSuspend(t reporter) {
 func scriptEvict(t reporter) {
 	s := newScript(t, true)
 	s.join(others(1, 2)...)
-	s.Receive(s.now, 2, &Message{Kind: Inv, Epoch: s.item.Epoch, Seq: 7, Tags: []uint64{4}})
+	s.Receive(s.now, 2, &Message{Kind: Inv, Epoch: s.item.Epoch, Seq: 7, Tags: []uint64{4}, Unsure: []uint64{6}})
 	s.Begin(s.now, []uint64{5}, nil)
 	s.from(1, Ack, 1)
 	s.pass(280*Millisecond, 1)
@@ -212,10 +212,10 @@ func scriptEvict(t reporter) {
 	s.pass(s.cfg.Wait-40*Millisecond, 1)
 	s.expectOnly("write allowed release")
 	s.pass(60*Millisecond, 1)
-	s.expectOnly("write allowed release", "write n1/1 self/101", "release 7 of 2 in 60000 ms", "allowed 1")
+	s.expectOnly("write allowed release quarantine", "write n1/1 self/101", "release 7 of 2 in 60000 ms", "quarantine [6] for 60000 ms", "allowed 1")
 	s.Receive(s.now, 1, &Message{Kind: Join, Epoch: s.item.Epoch})
 	s.expectOnly("books", "books to 1, serving: true: "+bookText(Book{
-		Writes: []HeldWrite{{101, 1, []uint64{5}, false}}, Quarantines: []Quarantine{{[]uint64{4}, s.quar[0].until - s.now}},
+		Writes: []HeldWrite{{101, 1, []uint64{5}, false, nil}}, Quarantines: []Quarantine{{[]uint64{4, 6}, s.quar[0].until - s.now}},
 	}))
 	s.from(2, Ack, 1)
 	s.from(2, Val, 7)
@@ -325,7 +325,7 @@ func scriptJoin(t reporter) {
 	s.expect()
 	books(1, epoch, Book{
 		Cold:        Second,
-		Writes:      []HeldWrite{{1, 7, []uint64{4}, false}, {3, 8, []uint64{5}, false}, {101, 9, []uint64{6}, false}},
+		Writes:      []HeldWrite{{1, 7, []uint64{4}, false, nil}, {3, 8, []uint64{5}, false, nil}, {101, 9, []uint64{6}, false, nil}},
 		Quarantines: []Quarantine{{[]uint64{6}, Second}},
 	})
 	s.expect("cold until 1000 ms", "quarantine [6] for 1000 ms", "fence 7 of 1: [4]", "quarantine [5] for 60000 ms")

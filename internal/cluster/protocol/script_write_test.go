@@ -101,7 +101,7 @@ func scriptAdopt(t reporter) {
 	s.item.Epoch++
 	s.item.Members = append(slices.Clone(s.item.Members), Member{Instance: 2, Joining: true})
 	s.Receive(s.now, 2, &Message{Kind: Join, Epoch: s.item.Epoch, View: &s.item})
-	s.expect("read", "inv 2 to 2: [5]", "open 2 to 0: [1 2]", "books to 2, serving: true: {[{101 1 [4] false} {101 2 [5] false}] [] 0}")
+	s.expect("read", "inv 2 to 2: [5]", "open 2 to 0: [1 2]", "books to 2, serving: true: {[{101 1 [4] false []} {101 2 [5] false []}] [] 0}")
 	s.from(1, Ack, 2)
 	s.expect("inv 2 to 1: [5]") // it may have refused the first one
 	s.from(2, Ack, 2)

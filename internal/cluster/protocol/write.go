@@ -24,6 +24,7 @@ type write struct {
 	tags     []uint64
 	further  []uint64 // of the answer
 	payload  []byte
+	unsure   []uint64 // further ones that the answer may show
 	round    uint64
 	acks     uint64 // slots of the members that have acknowledged the present round
 	complete bool   // all have, and the round waits for a lease
@@ -33,11 +34,12 @@ type write struct {
 }
 
 // Begin begins a write of tags, or one that carries out payload on all members. The caller
-// has fenced the tags on this node. Allowed or Failed reports the result, perhaps before
+// has fenced the tags on this node. unsure are tags that the write may touch too: the others
+// put them in quarantine if this node is taken out before the end of the write. Allowed or Failed reports the result, perhaps before
 // Begin returns.
-func (m *Machine) Begin(now Time, tags []uint64, payload []byte) (seq uint64) {
+func (m *Machine) Begin(now Time, tags []uint64, payload []byte, unsure ...uint64) (seq uint64) {
 	m.seq++
-	w := &write{seq: m.seq, tags: tags, payload: payload, begun: now}
+	w := &write{seq: m.seq, tags: tags, payload: payload, unsure: unsure, begun: now}
 	m.writes[w.seq] = w
 	switch {
 	case m.mode == In && m.Serves(now):
@@ -71,7 +73,7 @@ func (m *Machine) inv(w *write) *Message {
 	if w.state == extending {
 		return &Message{Kind: Inv, Epoch: m.view.Epoch, Seq: w.seq, Round: w.round, Tags: w.further}
 	}
-	return &Message{Kind: Inv, Epoch: m.view.Epoch, Seq: w.seq, Tags: w.tags, Payload: w.payload}
+	return &Message{Kind: Inv, Epoch: m.view.Epoch, Seq: w.seq, Tags: w.tags, Payload: w.payload, Unsure: w.unsure}
 }
 
 // check ends the round of w if all members have acknowledged and the node has a lease.

@@ -68,7 +68,7 @@ func (c *call) writeGroup(g *group) {
 	g.watch = append(g.watch, c.set.tag)
 	ctx, cancel := c.writeDeadline()
 	defer cancel()
-	cw := c.beginWrite(ctx, telemetry.Write, g.tags, g.watch)
+	cw := c.beginWrite(ctx, telemetry.Write, g.tags, g.watch, g.uncertainTags...)
 	if cw == nil {
 		return
 	}

@@ -387,8 +387,8 @@ func (c *call) writeDeadline() (context.Context, context.CancelFunc) {
 
 // beginWrite declares a write in the cache, before it is forwarded. It returns nil if it has
 // answered with an error: the write must not be forwarded.
-func (c *call) beginWrite(ctx context.Context, d telemetry.Decision, tags, watch []cache.Tag) *cache.Write {
-	cw, err := c.svc.cache.Begin(ctx, tags, watch)
+func (c *call) beginWrite(ctx context.Context, d telemetry.Decision, tags, watch []cache.Tag, unsure ...cache.Tag) *cache.Write {
+	cw, err := c.svc.cache.Begin(ctx, tags, watch, unsure...)
 	if err != nil {
 		c.failIsolated(err, d)
 		return nil

@@ -197,11 +197,11 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 	watch := []cache.Tag{t.purgeTag(w.key.hash()), t.tags.table, t.tags.origin}
 	ctx, cancel := c.writeDeadline()
 	defer cancel()
-	cw := c.beginWrite(ctx, telemetry.Write, tags, watch)
+	unsure := t.allIndexTags()
+	cw := c.beginWrite(ctx, telemetry.Write, tags, watch, unsure...)
 	if cw == nil {
 		return
 	}
-	unsure := t.allIndexTags()
 	defer cw.Unknown(unsure...)
 	resp, err := c.forwardWrite(ctx, cw, body)
 	if objectOutcomeUnknown(resp, err) {

@@ -143,7 +143,7 @@ func (m member) Broadcast(ctx context.Context, message []byte) error {
 	return nil
 }
 
-func (m member) Begin(ctx context.Context, tags []cache.Tag) (cache.Round, error) {
+func (m member) Begin(ctx context.Context, tags, _ []cache.Tag) (cache.Round, error) {
 	m.mu.Lock()
 	err := m.refuse
 	m.mu.Unlock()
