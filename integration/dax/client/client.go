@@ -62,6 +62,9 @@ func newConn(addr, agent string) *Conn {
 	return &Conn{addr: strings.TrimPrefix(addr, "dax://"), agent: agent, lists: map[int64][]string{1: {}}, ids: map[string]int64{"": 1}}
 }
 
+// Addr returns the address of the node.
+func (c *Conn) Addr() string { return c.addr }
+
 // Close closes the connection; the next call opens another one.
 func (c *Conn) Close() {
 	if c.net != nil {

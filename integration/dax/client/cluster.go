@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -142,6 +143,15 @@ func (c *Cluster) list() (all []*pool) {
 	for _, p := range c.pools {
 		all = append(all, p)
 	}
+	return all
+}
+
+// Nodes returns the addresses of the nodes in the list, in order.
+func (c *Cluster) Nodes() (all []string) {
+	for _, p := range c.list() {
+		all = append(all, p.addr)
+	}
+	slices.Sort(all)
 	return all
 }
 
