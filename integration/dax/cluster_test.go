@@ -1,10 +1,15 @@
 package dax
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/integration/dax/client"
 	"github.com/kasoku/kasoku/integration/harness"
@@ -12,9 +17,9 @@ import (
 )
 
 // startCluster starts a cluster of three nodes with DAX before an origin.
-func startCluster(t *testing.T) (nodes []*harness.Node) {
+func startCluster(t *testing.T) (url string, nodes []*harness.Node) {
 	t.Helper()
-	url := harness.Origin(t, model.New())
+	url = harness.Origin(t, model.New())
 	mustCall(t, url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
 	var join string
 	for _, name := range []string{"a", "b", "c"} {
@@ -30,14 +35,14 @@ func startCluster(t *testing.T) (nodes []*harness.Node) {
 			Top: []string{fmt.Sprintf("cluster: {name: dax, node: %s, listen: %q, join: [%q]}", name, address, join)},
 		}))
 	}
-	return nodes
+	return url, nodes
 }
 
 // TestCluster connects a client to one of three nodes. It finds the others, and continues on
 // the last one after each death of a node, with the numbers of lists that it has had from the
 // first one.
 func TestCluster(t *testing.T) {
-	nodes := startCluster(t)
+	_, nodes := startCluster(t)
 	cluster, err := client.NewCluster(t.Context(), nodes[0].DAX, true)
 	if err != nil {
 		t.Fatal(err)
@@ -105,4 +110,71 @@ func TestCluster(t *testing.T) {
 			}) == nil
 		})
 	}
+}
+
+// listInterval is longer than the clients' interval between requests for the list, after which
+// they use the dead node no more. Before that Python's client reports some refused connections.
+const listInterval = 8 * time.Second
+
+// TestClusterClients kills one of three nodes under clients that keep connections and numbers of
+// lists. They have the address of another one, from which they fetch the list of nodes.
+func TestClusterClients(t *testing.T) {
+	url, nodes := startCluster(t)
+	some := slices.DeleteFunc(drivers(), func(c driver) bool { return !slices.Contains(reconnecting, c.name) })
+	var arrived sync.WaitGroup
+	arrived.Add(2 * len(some)) // both sides
+	out := make(chan struct{})
+	gate := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived.Done()
+		<-out
+		io.WriteString(w, "out")
+	}))
+	var work []step
+	do := func(name, operation, format string, of ...any) {
+		work = append(work, step{Step: name, Op: operation, Params: json.RawMessage(fmt.Sprintf(format, of...))})
+	}
+	for _, phase := range []string{"before", "after"} {
+		if phase == "after" {
+			do("wait", "Wait", `{"URL":%q}`, gate)
+		}
+		for i := range 10 {
+			do(fmt.Sprintf("put-%s-%d", phase, i), "PutItem", `{"TableName":"RUN-s","Item":{"id":{"S":"%d"},"a%[1]d":{"N":"%[1]d"},"b":{"S":%q}}}`, i, phase)
+			do(fmt.Sprintf("get-%s-%d", phase, i), "GetItem", `{"TableName":"RUN-s","Key":{"id":{"S":"%d"}}}`, i)
+		}
+	}
+	input, err := lines(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := unique("cluster")
+	var done sync.WaitGroup
+	for _, c := range some {
+		for _, side := range []string{"x", "y"} {
+			create(t, url, c.name+"-"+run+"-"+side+"-")
+		}
+		done.Go(func() {
+			answers, err := c.run(t, nodes[0].DAX, url, run, input)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, d := range compare(c.name, work, answers) {
+				t.Error(d)
+			}
+		})
+	}
+	waiting, ended := make(chan struct{}), make(chan struct{})
+	go func() { arrived.Wait(); close(waiting) }()
+	go func() { done.Wait(); close(ended) }()
+	select {
+	case <-waiting:
+	case <-ended:
+		t.Fatal("the clients ended before the node was killed")
+	}
+	nodes[1].Kill()
+	probe := connect(t, nodes[2])
+	probe.put("probe", client.Item{"v": `{"N":"1"}`}) // returns when the node is out
+	<-time.After(listInterval)
+	close(out)
+	<-ended
 }
