@@ -24,6 +24,7 @@ type clusterFaults struct {
 	noQuarantine bool // the writes of a member that is taken out are forgotten
 	sendsAnyway  bool // the lease is not checked before a write is sent
 	forgetsBooks bool // a joining member gets no writes in flight
+	sharesAnyway bool // a node without a lease answers others
 }
 
 // cluster connects caches in one process as package cluster connects those of several: it has a
@@ -60,6 +61,7 @@ func newCluster(nodes []*node, with clusterFaults, r *rand.Rand) (cl *cluster, s
 	for _, n := range nodes {
 		cl.members[n] = true
 		n.c.SetCoordinator(clusterNode{cl, n})
+		n.c.SetPeers(clusterNode{cl, n})
 	}
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -114,13 +116,14 @@ func (cl *cluster) takeOut(n *node) {
 			delete(r.held, n)
 		}
 	}
+}
+
+// join adds n and hands the books over to it. Only now n empties its cache, as a node that was cut
+// off and has not found out earlier that it was taken out.
+func (cl *cluster) join(n *node) {
 	if !cl.faults.keepsEntries {
 		n.c.Empty()
 	}
-}
-
-// join adds n and hands the books over to it.
-func (cl *cluster) join(n *node) {
 	cl.members[n] = true
 	n.c.SettleUntil(n.c.Now() + int64(originLag) + int64(time.Millisecond))
 	if !cl.faults.forgetsBooks {
@@ -278,4 +281,5 @@ func TestHistoryFindsFaults(t *testing.T) {
 	f("no quarantine", clusterFaults{noQuarantine: true})
 	f("sent without a lease", clusterFaults{sendsAnyway: true})
 	f("joining without books", clusterFaults{forgetsBooks: true})
+	f("shared without a lease", clusterFaults{sharesAnyway: true})
 }

@@ -83,13 +83,14 @@ type round struct {
 	gets    atomic.Int64
 	puts    atomic.Int64
 	refused atomic.Int64
+	shared  atomic.Int64
 	mu      sync.Mutex
 	history [items][]porcupine.Operation
 }
 
 // totals holds the sums over all rounds of reads, hits, stored puts, writes refused by the cluster,
-// overtaken fills, unsettled fills, queued reads and refreshes.
-type totals [8]uint64
+// answers of other nodes, overtaken fills, unsettled fills, queued reads and refreshes.
+type totals [9]uint64
 
 // client is one goroutine of a round, with the node that serves its present request.
 type client struct {
@@ -171,7 +172,8 @@ func (c *client) fill(of ...int) FillFunc {
 }
 
 // get is a client's read of one item, or of all of them as a query.
-func (c *client) get(key string, ts []Tag, of ...int) {
+func (c *client) get(key string) {
+	of, ts := itemsUnder(key)
 	ctx := context.Background()
 	if c.r.IntN(20) == 0 {
 		var cancel func()
@@ -187,7 +189,7 @@ func (c *client) get(key string, ts []Tag, of ...int) {
 			c.s.Refresh([]byte(key), ts, c.fill(of...))
 		}
 	} else {
-		a, err := c.s.Fill(ctx, []byte(key), ts, c.fill(of...))
+		a, err := c.s.Fill(ctx, []byte(key), ts, c.peerFill(key, c.fill(of...)))
 		if err != nil {
 			return
 		}
@@ -300,9 +302,9 @@ func (c *client) step() {
 	one, two := c.r.IntN(items), c.r.IntN(items)
 	switch n := c.r.IntN(100); {
 	case n < 45:
-		c.get(itemName(one), itemTags(one), one)
+		c.get(itemName(one))
 	case n < 53:
-		c.get("query", tags("partition", "table"), 0, 1, 2, 3)
+		c.get("query")
 	case n < 65:
 		c.strong(one)
 	case n < 70:
@@ -343,6 +345,9 @@ func history(t *testing.T, seed uint64, ops int, with *clusterFaults, total *tot
 		stop := func() {}
 		if with != nil {
 			r.cluster, stop = newCluster(r.nodes, *with, chance)
+			for _, n := range r.nodes {
+				r.share(n)
+			}
 		}
 		pass(time.Duration(chance.Int64N(int64(2 * originLag))))
 		var wg sync.WaitGroup
@@ -358,13 +363,13 @@ func history(t *testing.T, seed uint64, ops int, with *clusterFaults, total *tot
 		stop()
 		pass(2 * originLate) // late requests
 	})
-	for i, n := range []int64{r.gets.Load(), r.hits.Load(), r.puts.Load(), r.refused.Load()} {
+	for i, n := range []int64{r.gets.Load(), r.hits.Load(), r.puts.Load(), r.refused.Load(), r.shared.Load()} {
 		total[i] += uint64(n)
 	}
 	for _, n := range r.nodes {
 		st := n.c.Stats()
 		for i, n := range []uint64{st.Overtaken, st.Unsettled, st.Queued, st.Refreshes} {
-			total[4+i] += n
+			total[5+i] += n
 		}
 	}
 	for item, h := range r.history {
@@ -444,9 +449,9 @@ func checkHistories(t *testing.T, ops int, with *clusterFaults) {
 	if fenceIgnored {
 		t.Fatalf("%d rounds without the fence: got no violation", rounds)
 	}
-	t.Logf("%d rounds: reads, hits, puts, refused, overtaken, unsettled, queued, refreshes: %d", rounds, total)
+	t.Logf("%d rounds: reads, hits, puts, refused, shared, overtaken, unsettled, queued, refreshes: %d", rounds, total)
 	if with == nil {
-		total[3] = 1 // there is no refusal without a cluster
+		total[3], total[4] = 1, 1 // nothing is refused or shared without a cluster
 	}
 	// A check of a cache that caches nothing would test nothing.
 	if slices.Contains(total[:], 0) || total[1] < total[0]/20 {
