@@ -51,7 +51,7 @@ type question struct {
 func (p *peers) observe(r *telemetry.Registry) {
 	asked := func(result string) *telemetry.Counter {
 		return r.Counter("kasoku_cluster_peer_asked_total",
-			"Misses for which the owner of the key was asked before the origin: answered, declined by it, or without a reply in time.", "result", result)
+			"Misses for which the owner of the key was asked before the origin: answered, declined by it, or without a reply in time (silent).", "result", result)
 	}
 	p.answered, p.declined, p.silent = asked("answered"), asked("declined"), asked("silent")
 	given := func(result string) *telemetry.Counter {
