@@ -100,7 +100,11 @@ func (c *Conn) Call(ctx context.Context, m Method, args []byte) (cbor.Reader, er
 	}
 	conn := c.net // c.net may be closed and cleared while the function runs
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer func() {
+		if !stop() {
+			c.Close() // its deadline is over
+		}
+	}()
 	c.out = request(c.out[:0], m, args)
 	if _, err := c.net.Write(c.out); err != nil {
 		c.Close()
