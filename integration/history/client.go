@@ -154,11 +154,18 @@ func (c *conn) do(ctx context.Context, operation, body string) (reply, outcome, 
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
 		return answer, refused, failure
 	}
+	if notExecuted(answer.Message) {
+		return answer, refused, failure
+	}
 	if resp.StatusCode >= 500 {
 		return answer, unknown, failure
 	}
 	return answer, unacceptable, failure
 }
+
+// notExecuted reports whether an error's message is that of a node without contact to its
+// cluster, for a write that it has not sent.
+func notExecuted(message string) bool { return strings.Contains(message, "The write was not executed") }
 
 // The texts used in requests.
 

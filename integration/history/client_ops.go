@@ -7,18 +7,22 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // client sends one request after the other and records the answers.
 type client struct {
 	*run
 	conn
-	id      int32
-	rand    *rand.Rand
-	newest  int32
-	seen    [4 * window]int64 // the number last seen, by key modulo its length, for conditions that hold
-	ops     []Op
-	queries []Query
+	id       int32
+	node     int // of a cluster
+	rand     *rand.Rand
+	newest   int32
+	seen     [4 * window]int64 // the number last seen, by key modulo its length, for conditions that hold
+	ops      []Op
+	queries  []Query
+	troubles []Trouble
 }
 
 func (c *client) loop(ctx context.Context) {
@@ -28,6 +32,9 @@ func (c *client) loop(ctx context.Context) {
 			return
 		}
 		c.newest = newest
+		if c.Pause > 0 {
+			pause.For(ctx, time.Duration(c.rand.Int64N(int64(c.Pause))))
+		}
 		if c.rand.IntN(100) < c.writing() {
 			c.write(ctx)
 		} else {
@@ -58,11 +65,15 @@ func (c *client) fresh() int64 { return c.numbers.Add(1) }
 // request sends one request; call and returned are its times. The caller must complete
 // operations recorded before according to outcome.
 func (c *client) request(ctx context.Context, operation, body string) (answer reply, what outcome, call, returned int64) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	write := !strings.Contains(operation, "Get") && operation != "Query" && operation != "Scan"
+	timeout := c.timeout(write)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	byDAX := c.daxAnswers
 	call = c.now()
 	answer, what, err := c.do(ctx, operation, body)
 	returned = c.now()
+	c.note(Trouble{Operation: operation, DAX: c.daxAnswers > byDAX, Write: write, Err: err}, what, timeout, call, returned)
 	switch what {
 	case ok, conditional:
 		c.answered.Add(1)
@@ -72,12 +83,32 @@ func (c *client) request(ctx context.Context, operation, body string) (answer re
 	return answer, what, call, returned
 }
 
+// maxAbort is the maximum time after which a client aborts a request at once.
+const maxAbort = 3 * time.Millisecond
+
 // timeout returns the client's timeout, usually very long.
-func (c *client) timeout() time.Duration {
+func (c *client) timeout(write bool) time.Duration {
 	if c.Abort > 0 && c.rand.IntN(c.Abort) == 0 {
-		return time.Duration(c.rand.IntN(3000)) * time.Microsecond
+		return time.Duration(c.rand.Int64N(int64(maxAbort)))
+	}
+	if c.ReadTimeout > 0 && !write && c.rand.IntN(2) == 0 {
+		return c.ReadTimeout
 	}
 	return 30 * time.Second
+}
+
+// note records a request that was slow, or had no result.
+func (c *client) note(t Trouble, what outcome, timeout time.Duration, call, returned int64) {
+	took := time.Duration(returned - call)
+	answered := what == ok || what == conditional
+	if answered {
+		t.Err = nil
+	}
+	if answered && (c.Slow == 0 || took < c.Slow) || !answered && timeout < maxAbort {
+		return
+	}
+	t.Node, t.Call, t.Return = c.node, c.began.Add(time.Duration(call)), c.began.Add(time.Duration(returned))
+	c.troubles = append(c.troubles, t)
 }
 
 func (c *client) record(o Op) {
@@ -103,6 +134,8 @@ func (c *client) read(ctx context.Context) {
 		c.transactGet(ctx)
 	case n < 88:
 		c.query(ctx, -1)
+	case n < 89 && c.rand.IntN(10) == 0:
+		c.scan(ctx)
 	default:
 		c.query(ctx, int8(c.rand.IntN(groups)))
 	}
@@ -211,4 +244,43 @@ func (c *client) query(ctx context.Context, group int8) {
 		q.Values[key%width] = answer.Items[i].number()
 	}
 	c.queries = append(c.queries, q)
+}
+
+// scan reads the partitions in use by a scan of the table, which may have several pages.
+func (c *client) scan(ctx context.Context) {
+	first, last := (c.newest-window+1)/width, c.newest/width
+	names, values := "", ""
+	found := map[int32]*Query{}
+	for p := first; p <= last; p++ {
+		found[p] = &Query{Client: c.id, Partition: p, Group: -1}
+		names += fmt.Sprintf(", :p%d", p)
+		values += fmt.Sprintf(`,":p%d":{"S":"p%d"}`, p, p)
+	}
+	begun := int64(-1)
+	for after := ""; ; {
+		answer, what, call, returned := c.request(ctx, "Scan", fmt.Sprintf(
+			`{"TableName":"history","FilterExpression":"p IN (%s)","ExpressionAttributeValues":{%s}%s}`, names[2:], values[1:], after))
+		if what != ok {
+			return
+		}
+		if begun < 0 {
+			begun = call
+		}
+		for i := range answer.Items {
+			key := answer.Items[i].key()
+			if found[key/width] == nil {
+				c.fail(fmt.Errorf("Scan of the partitions %d to %d answered with key %d", first, last, key))
+				return
+			}
+			found[key/width].Values[key%width] = answer.Items[i].number()
+		}
+		if answer.LastEvaluatedKey == nil {
+			for _, q := range found {
+				q.Call, q.Return = begun, returned
+				c.queries = append(c.queries, *q)
+			}
+			return
+		}
+		after = fmt.Sprintf(`,"ExclusiveStartKey":%s`, keyText(answer.LastEvaluatedKey.key()))
+	}
 }

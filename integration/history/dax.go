@@ -86,6 +86,9 @@ func daxOutcome(operation string, err error) (outcome, error) {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
 		return refused, err
 	}
+	if notExecuted(reply.Message) {
+		return refused, err
+	}
 	if reply.Codes[0] == 4 {
 		return unacceptable, err
 	}

@@ -18,15 +18,57 @@ type Config struct {
 	URL string
 	// DAX is the address for every second client, which uses it for the requests that it
 	// supports; "" disables it.
-	DAX     string
+	DAX string
+	// Nodes are the nodes of a cluster, in the place of URL and DAX. Each has as many clients
+	// as the others, if their number divides Clients.
+	Nodes   []Node
 	Ops     int // requests, over all clients
 	Clients int
 	// IndexLag is the maximum lag of the origin's index behind its table.
 	IndexLag time.Duration
 	// Abort makes clients abort one in this many requests at once; 0 disables it.
 	Abort int
+	// For ends the run after a time, although fewer than Ops requests were sent; 0: never.
+	For time.Duration
+	// Pause is the maximum pause of a client between two requests.
+	Pause time.Duration
+	// ReadTimeout makes clients give up every second read after this time; 0 disables it.
+	ReadTimeout time.Duration
+	// Slow is the time from which an answered request is a Trouble too; 0 disables it.
+	Slow time.Duration
+	// Seed changes what the clients send.
+	Seed uint64
 	// KeyTime is the checker's time limit per key.
 	KeyTime time.Duration
+}
+
+// Node is a node of a cluster: its addresses for clients.
+type Node struct{ URL, DAX string }
+
+// Trouble is a request that was slow, or that was not answered with a result, except one that
+// its client has aborted at once.
+type Trouble struct {
+	Node         int
+	DAX          bool
+	Operation    string
+	Write        bool
+	Call, Return time.Time
+	Err          error // nil: it was slow
+}
+
+// Took returns the time until the answer, or until the client gave up.
+func (t *Trouble) Took() time.Duration { return t.Return.Sub(t.Call) }
+
+func (t *Trouble) String() string {
+	if t == nil {
+		return "none"
+	}
+	by := "HTTP"
+	if t.DAX {
+		by = "DAX"
+	}
+	return fmt.Sprintf("%s by %s through node %d, from %s for %s: %v", t.Operation, by, t.Node,
+		t.Call.Format("15:04:05.000"), t.Took().Round(time.Millisecond), t.Err)
 }
 
 // Result is the record of a run with the checkers' results.
@@ -38,6 +80,7 @@ type Result struct {
 	Hits       int64 // of which from a cache
 	DAX        int64 // requests by the DAX protocol
 	Elapsed    time.Duration
+	Troubles   []Trouble
 	Violations []string
 }
 
@@ -68,19 +111,24 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	r := &run{Config: cfg, began: time.Now()}
 	transport := newTransport(cfg.Clients)
 	defer transport.CloseIdleConnections()
-	setup := &conn{http: &http.Client{Transport: transport}, url: cfg.URL}
+	nodes := cfg.Nodes
+	if nodes == nil {
+		nodes = []Node{{cfg.URL, cfg.DAX}}
+	}
+	setup := &conn{http: &http.Client{Transport: transport}, url: nodes[0].URL}
 	if _, outcome, err := setup.do(ctx, "CreateTable", createTable); outcome != ok {
 		return nil, fmt.Errorf("create the table: %w", err)
 	}
 	clients := make([]*client, cfg.Clients)
 	var wg sync.WaitGroup
 	for i := range clients {
+		node := i % len(nodes)
 		c := &client{
-			run: r, id: int32(i), rand: rand.New(rand.NewPCG(uint64(i), 1)),
-			conn: conn{http: &http.Client{Transport: transport}, url: cfg.URL},
+			run: r, id: int32(i), node: node, rand: rand.New(rand.NewPCG(uint64(i), 1+cfg.Seed)),
+			conn: conn{http: &http.Client{Transport: transport}, url: nodes[node].URL},
 		}
-		if cfg.DAX != "" && i%2 == 1 {
-			c.dax = daxclient.New(cfg.DAX)
+		if nodes[node].DAX != "" && i/len(nodes)%2 == 1 {
+			c.dax = daxclient.New(nodes[node].DAX)
 			defer c.dax.Close()
 		}
 		clients[i] = c
@@ -96,6 +144,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		result.Queries = append(result.Queries, c.queries...)
 		result.Hits += c.hits
 		result.DAX += c.daxAnswers
+		result.Troubles = append(result.Troubles, c.troubles...)
 	}
 	result.Violations = append(checkKeys(result.Ops, cfg.KeyTime), checkQueries(result.Ops, result.Queries, cfg.IndexLag)...)
 	return result, nil
@@ -115,7 +164,7 @@ func (r *run) fail(err error) {
 // false if the budget is used up.
 func (r *run) next() (newest int32, more bool) {
 	n := r.requests.Add(1)
-	if n > int64(r.Ops) || r.stop.Load() {
+	if n > int64(r.Ops) || r.stop.Load() || r.For > 0 && time.Since(r.began) > r.For {
 		r.requests.Add(-1)
 		return 0, false
 	}
