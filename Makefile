@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# Extent of `make soak`: operations of the history check, the time limit of each check,
+# Extent of `make soak`: operations of the history check, and of that of clusters, the time limit of each check,
 # kills of the embedded store and damages of its files, seeds for its comparison with
 # DynamoDB Local, examples for each property test, random configurations, records posted to
 # a faulty Fluentd server, restarts of CouchDB nodes that replicate, rounds of faults of
@@ -12,6 +12,7 @@ SHELL := /bin/bash
 # a cluster, simulated runs without each of its rules, random behaviours of each model of its
 # specification, and the time for fuzzing each parser of DAX requests and of cluster messages.
 SOAK_OPS ?= 1000000
+SOAK_CLUSTER_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
 SOAK_DAMAGES ?= 10000
@@ -81,10 +82,11 @@ test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	KASOKU_DAMAGES=$(SOAK_DAMAGES) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestDamagedFiles$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
+	cd integration && KASOKU_CLUSTER_OPS=$(SOAK_CLUSTER_OPS) KASOKU_SEED=random go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestStorm' ./cluster
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
 	KASOKU_FLUENT_RECORDS=$(SOAK_RECORDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNothingIsMissingAfterFaults$$' ./fluent
 	KASOKU_MEMCACHED_GETS=$(SOAK_GETS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestValuesAreNotMixed$$' ./internal/memcached/client

@@ -3,10 +3,56 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
+// serialKeys is the number of keys that a client reserves for a serial write.
+const serialKeys = 3
+
+// claim reserves keys for a serial write. It returns false if most of the current ones are
+// reserved.
+func (c *client) claim() bool {
+	keys := append([]int32{c.key()}, c.someKeys(window)...)
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	for _, k := range keys {
+		if !c.claimed[k] && len(c.mine) < serialKeys {
+			c.claimed[k] = true
+			c.mine = append(c.mine, k)
+		}
+	}
+	if len(c.mine) == serialKeys {
+		return true
+	}
+	for _, k := range c.mine {
+		delete(c.claimed, k)
+	}
+	c.mine = nil
+	return false
+}
+
+// release ends the reservation, except of keys whose operations since a position in the record
+// have an unknown outcome: they may overlap another write for a long time.
+func (c *client) release(since int) {
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	for _, k := range c.mine {
+		if !slices.ContainsFunc(c.ops[since:], func(o Op) bool { return o.Key == k && o.Return == never }) {
+			delete(c.claimed, k)
+		}
+	}
+	c.mine = nil
+}
+
 func (c *client) write(ctx context.Context) {
+	if c.Serial {
+		if !c.claim() {
+			c.read(ctx)
+			return
+		}
+		defer c.release(len(c.ops))
+	}
 	switch n := c.rand.IntN(100); {
 	case n < 25:
 		c.put(ctx)

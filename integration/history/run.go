@@ -36,6 +36,9 @@ type Config struct {
 	ReadTimeout time.Duration
 	// Slow is the time from which an answered request is a Trouble too; 0 disables it.
 	Slow time.Duration
+	// Serial lets only one client at a time write an item, and none after a write with an
+	// unknown outcome, for an origin that does not serialize writes of one item itself.
+	Serial bool
 	// Seed changes what the clients send.
 	Seed uint64
 	// KeyTime is the checker's time limit per key.
@@ -101,14 +104,15 @@ type run struct {
 	numbers  atomic.Int64
 	stop     atomic.Bool
 
-	mu     sync.Mutex // guards failed
-	failed error
+	mu      sync.Mutex // guards failed and claimed
+	failed  error
+	claimed map[int32]bool // with Serial: keys that a client writes
 }
 
 // Run runs the workload on a table that it creates, and checks the record. It returns an
 // error if the run itself failed, or an answer was unacceptable.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	r := &run{Config: cfg, began: time.Now()}
+	r := &run{Config: cfg, began: time.Now(), claimed: map[int32]bool{}}
 	transport := newTransport(cfg.Clients)
 	defer transport.CloseIdleConnections()
 	nodes := cfg.Nodes

@@ -1,0 +1,11 @@
+//go:build unix
+
+package cluster
+
+import (
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }

@@ -1,0 +1,201 @@
+//go:build unix
+
+// Package cluster runs several Kasokus as one cluster before one origin, through proxies that
+// fail on command, and checks what clients get while nodes die, hang and are cut off.
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/fault"
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/integration/history"
+)
+
+// origin is the name of the origin in the network of a scene.
+const origin = "origin"
+
+// late is the longest that a test holds back what was sent to the origin. Nodes must be
+// configured to quarantine for longer.
+const late = 3 * time.Second
+
+// scene is a cluster before an origin. All routes lead through its network.
+type scene struct {
+	t     *testing.T
+	net   *fault.Network
+	nodes []*node
+}
+
+type node struct {
+	*harness.Node
+	name string
+}
+
+// store starts a process with an embedded store as the origin of a cluster.
+func store(t *testing.T) string {
+	return harness.Start(t, harness.Options{
+		Origin:  "embedded:./data",
+		Service: []string{"auth: {mode: none}", "item_ttl: 0s", "query_ttl: 0s", "negative_ttl: 0s"},
+	}).URL
+}
+
+// start starts a cluster of count nodes before the origin at url, one after the other.
+func start(t *testing.T, url string, count int, service ...string) *scene {
+	t.Helper()
+	s := &scene{t: t, net: fault.NewNetwork()}
+	ports := make([]string, count)
+	advertised := make([]string, count)
+	for i := range count {
+		port, err := harness.StablePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports[i] = port
+		advertised[i] = s.net.Proxy(t, name(i), port, fault.NATSRoute)
+	}
+	// The nodes must agree on the address of the origin.
+	url = "http://" + s.net.Proxy(t, origin, strings.TrimPrefix(url, "http://"), fault.AccessKey)
+	for i := range count {
+		n := &node{name: name(i)}
+		n.Node = harness.Start(t, harness.Options{
+			Origin: url,
+			DAX:    true,
+			Env:    []string{"AWS_ACCESS_KEY_ID=" + n.name},
+			Top: []string{"cluster:", "  name: test", "  node: " + n.name, "  listen: " + ports[i],
+				"  advertise: " + advertised[i], "  join: [" + strings.Join(advertised, ", ") + "]"},
+			Service: append([]string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m",
+				"settle: 200ms", "quarantine: 4s", "origin_timeout: 2s", "limits: {request_timeout: 10s}"}, service...),
+		})
+		t.Cleanup(func() { n.signal(syscall.SIGCONT) }) // before its end
+		s.nodes = append(s.nodes, n)
+	}
+	await(t, "all nodes serve", 20*time.Second, s.whole)
+	return s
+}
+
+// name returns the name of a node: a, b, c.
+func name(i int) string { return string(rune('a' + i)) }
+
+// signal sends a signal to the process, which may have ended.
+func (n *node) signal(s syscall.Signal) { _ = syscall.Kill(n.Process(), s) }
+
+// await polls done until it returns true.
+func await(t testing.TB, what string, within time.Duration, done func() bool) (took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		if <-poll.C; time.Since(began) > within {
+			t.Fatalf("not within %s: %s", within, what)
+		}
+	}
+	return time.Since(began)
+}
+
+var admin = &http.Client{Timeout: 2 * time.Second}
+
+// ready reports whether a balancer would use the node.
+func (n *node) ready() bool {
+	resp, err := admin.Get(n.Admin + "/readyz")
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// whole reports whether all nodes are members and serve, in the view of each of them.
+func (s *scene) whole() bool {
+	for _, n := range s.nodes {
+		serving := 0
+		for _, state := range n.members() {
+			if state == "serving" {
+				serving++
+			}
+		}
+		if serving != len(s.nodes) || !n.ready() {
+			return false
+		}
+	}
+	return true
+}
+
+// members returns the states of the members by node, as n has them.
+func (n *node) members() map[string]string {
+	resp, err := admin.Get(n.Admin + "/api/v1/cluster")
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	var status struct {
+		Members []struct{ Node, State string }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+		return nil
+	}
+	states := map[string]string{}
+	for _, m := range status.Members {
+		states[m.Node] = m.State
+	}
+	return states
+}
+
+// targets returns the nodes as clients use them.
+func (s *scene) targets() []history.Node {
+	var all []history.Node
+	for _, n := range s.nodes {
+		all = append(all, history.Node{URL: n.URL, DAX: n.DAX})
+	}
+	return all
+}
+
+// others returns the names of all nodes except n.
+func (s *scene) others(n *node) (names []string) {
+	for _, o := range s.nodes {
+		if o != n {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+// The requests of scenarios. Their client doesn't retry.
+
+var client = &http.Client{Timeout: 15 * time.Second}
+
+// createTable creates the table of a scenario.
+func (s *scene) createTable() {
+	s.t.Helper()
+	if _, _, err := s.nodes[0].send("CreateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST",
+"AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}]}`); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// send sends a request and returns the body of the answer. hit reports whether it was cached.
+func (n *node) send(operation, body string) (text string, hit bool, err error) {
+	req, err := http.NewRequest(http.MethodPost, n.URL, strings.NewReader(body))
+	if err != nil {
+		return "", false, err
+	}
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", false, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s through %s: %s: %s", operation, n.name, resp.Status, answer)
+	}
+	return string(answer), strings.Contains(resp.Header.Get("Cache-Status"), "; hit"), err
+}
