@@ -176,3 +176,37 @@ func TestStartWithoutOrigin(t *testing.T) {
 		t.Errorf("it stops after %s", took)
 	}
 }
+
+// TestStopInCluster stops one of two nodes: balancers see that it is not ready before it refuses
+// connections.
+func TestStopInCluster(t *testing.T) {
+	origin := embeddedOrigin(t)
+	a := inCluster(t, origin, "a")
+	b := inCluster(t, origin, "b", a.member.transport.Addr().String())
+	serving(t, a, b)
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.Stop(t.Context()) }()
+	await.Until(t, func() bool {
+		resp, err := http.Get("http://" + b.AdminAddr().String() + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusServiceUnavailable
+	})
+	http.DefaultClient.CloseIdleConnections()
+	if status, answer, _ := ask(t, b, "ListTables", "{}"); status != http.StatusOK {
+		t.Errorf("a request over a new connection: status %d, %s", status, answer)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	await.Until(t, func() bool { return len(a.member.Status().Members) == 1 })
+	begun := time.Now()
+	if err := a.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took >= balancerTime {
+		t.Errorf("the last node stops after %s", took)
+	}
+}

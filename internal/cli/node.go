@@ -19,6 +19,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/pause"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -167,6 +168,18 @@ func (n *Node) configStatus() admin.ConfigStatus {
 // stopTimeout is the maximum time that Stop waits for requests in flight.
 const stopTimeout = 30 * time.Second
 
+// balancerTime is how long a node of a cluster accepts requests while /readyz is 503.
+const balancerTime = 2 * time.Second
+
+// awaitBalancers gives balancers time to use other nodes, if there are any: a connection that
+// is opened while the listener is closed is reset, and so may be a request on an idle
+// connection.
+func (n *Node) awaitBalancers(ctx context.Context) {
+	if n.member != nil && len(n.member.Node.Status().View.Members) > 1 {
+		pause.For(ctx, balancerTime)
+	}
+}
+
 // Stop drains the services, flushes the access log and ends the node. If ctx ends first, the
 // remaining connections are cut. A second call has no effect.
 func (n *Node) Stop(ctx context.Context) error {
@@ -183,7 +196,10 @@ func (n *Node) Stop(ctx context.Context) error {
 	errs := make([]error, 2*len(n.mounts))
 	var wg sync.WaitGroup
 	for i, m := range n.mounts {
-		wg.Go(func() { errs[2*i] = m.server.Shutdown(ctx) })
+		wg.Go(func() {
+			n.awaitBalancers(ctx)
+			errs[2*i] = m.server.Shutdown(ctx)
+		})
 		wg.Go(func() { errs[2*i+1] = n.endDAX(ctx, m.dax) })
 	}
 	wg.Wait()
