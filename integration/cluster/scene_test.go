@@ -47,7 +47,7 @@ func store(t *testing.T) string {
 }
 
 // start starts a cluster of count nodes before the origin at url, one after the other.
-func start(t *testing.T, url string, count int, service ...string) *scene {
+func start(t *testing.T, url string, count int, change ...func(*harness.Options)) *scene {
 	t.Helper()
 	s := &scene{t: t, net: fault.NewNetwork()}
 	ports := make([]string, count)
@@ -64,15 +64,19 @@ func start(t *testing.T, url string, count int, service ...string) *scene {
 	url = "http://" + s.net.Proxy(t, origin, strings.TrimPrefix(url, "http://"), fault.AccessKey)
 	for i := range count {
 		n := &node{name: name(i)}
-		n.Node = harness.Start(t, harness.Options{
+		o := harness.Options{
 			Origin: url,
 			DAX:    true,
 			Env:    []string{"AWS_ACCESS_KEY_ID=" + n.name},
 			Top: []string{"cluster:", "  name: test", "  node: " + n.name, "  listen: " + ports[i],
 				"  advertise: " + advertised[i], "  join: [" + strings.Join(advertised, ", ") + "]"},
-			Service: append([]string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m",
-				"settle: 200ms", "quarantine: 4s", "origin_timeout: 2s", "limits: {request_timeout: 10s}"}, service...),
-		})
+			Service: []string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m",
+				"settle: 200ms", "quarantine: 4s", "origin_timeout: 2s", "limits: {request_timeout: 10s}"},
+		}
+		for _, f := range change {
+			f(&o)
+		}
+		n.Node = harness.Start(t, o)
 		t.Cleanup(func() { n.signal(syscall.SIGCONT) }) // before its end
 		s.nodes = append(s.nodes, n)
 	}

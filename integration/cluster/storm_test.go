@@ -191,6 +191,27 @@ func TestStorm(t *testing.T) {
 	t.Run("local", func(t *testing.T) { runStorm(t, harness.DynamoDBLocal(t), 20*time.Second, true) })
 }
 
+// TestBrokenRule checks that the check works: it must refute a build whose writes wait for one
+// of two other members only.
+func TestBrokenRule(t *testing.T) {
+	const waitForAll = "1" // its number in internal/cluster/protocol/rules.go
+	s := start(t, store(t), 3, func(o *harness.Options) {
+		o.Tags = "kasokumutant"
+		o.Env = append(o.Env, "KASOKU_MUTANT="+waitForAll)
+	})
+	// Otherwise most messages arrive before the origin has executed the write.
+	s.net.Delay("a", "c", 50*time.Millisecond)
+	s.net.Delay("b", "c", 50*time.Millisecond)
+	result, err := history.Run(t.Context(), history.Config{Nodes: s.targets(), Ops: 10_000, Clients: 12, KeyTime: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Violations) == 0 {
+		t.Fatalf("no violation was found among %d requests", result.Requests)
+	}
+	t.Logf("%d violations, the first: %s", len(result.Violations), result.Violations[0])
+}
+
 func runStorm(t *testing.T, url string, usual time.Duration, serial bool) {
 	random := seed(t)
 	s := &storm{rand: rand.New(rand.NewPCG(random, 2))}
