@@ -20,7 +20,7 @@ import (
 const (
 	// A write waits for a member that died: about two seconds at the default lease.
 	maxWrite = 4 * time.Second
-	// A read waits for no other node, but for the origin.
+	// A read waits for the origin, and for no other node.
 	maxRead = 1500 * time.Millisecond
 	// The time from which requests are recorded as slow.
 	slow = 100 * time.Millisecond
