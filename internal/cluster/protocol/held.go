@@ -15,9 +15,9 @@ type heldKey struct {
 type held struct {
 	tags    []uint64
 	unsure  []uint64 // further ones that the write may touch
-	applied bool   // the payload, if there is one, is carried out
-	payload bool   // it has a payload
-	epoch   uint64 // of the newest Inv
+	applied bool     // the payload, if there is one, is carried out
+	payload bool     // it has a payload
+	epoch   uint64   // of the newest Inv
 }
 
 // quarantine is a set of tags that are in quarantine here.
