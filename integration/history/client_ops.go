@@ -276,7 +276,7 @@ func (c *client) scan(ctx context.Context) {
 		for i := range answer.Items {
 			key := answer.Items[i].key()
 			if found[key/width] == nil {
-				c.fail(fmt.Errorf("Scan of the partitions %d to %d answered with key %d", first, last, key))
+				c.fail(fmt.Errorf("scan of the partitions %d to %d answered with key %d", first, last, key))
 				return
 			}
 			found[key/width].Values[key%width] = answer.Items[i].number()
