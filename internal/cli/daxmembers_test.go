@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func TestDAXNumbers(t *testing.T) {
 	d := newDAXMembers(t, nil)
 	seen := map[int64]bool{}
 	for i := range 1000 {
-		m := d.member(&protocol.Member{Node: fmt.Sprint("node", i), Instance: protocol.Instance(1<<63 - 1 - i)})
+		m := d.member(&protocol.Member{Node: fmt.Sprint("node", i), Instance: protocol.Instance(math.MaxInt64) - protocol.Instance(i)})
 		again := d.member(&protocol.Member{Node: fmt.Sprint("node", i), Instance: protocol.Instance(i)})
 		if m.ID != again.ID || m.ID < 1 || m.ID > maxDAXNumber || seen[m.ID] || m.Session > maxDAXNumber || m.Session == again.Session {
 			t.Fatalf("node %d is %v, then %v", i, m, again)
