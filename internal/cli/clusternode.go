@@ -35,6 +35,7 @@ type clusterNode struct {
 	cancel    context.CancelFunc
 	joining   sync.WaitGroup                  // of join
 	hosts     *hosts                          // for DAX clients
+	drains    daxDrains                       // for DAX clients
 	own       atomic.Pointer[protocol.Member] // this node's addresses, once they are known
 }
 
@@ -49,6 +50,7 @@ func (n *Node) startCluster(cfg *config.Config) error {
 		return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
 	}
 	c.Handle(listKind, n.answerList)
+	c.Handle(drainKind, c.answerDrain)
 	n.member, n.cluster = c, c
 	return nil
 }

@@ -147,7 +147,8 @@ func (n *Node) shareDAX(cfg *dax.Config, r *lists.Registry) {
 	cfg.Lists = r
 	if c := n.member; c != nil {
 		members := &daxMembers{
-			membership: c.Membership, hosts: c.hosts, node: c.cfg.NodeName(), own: &c.own, service: cfg.Name, zone: cfg.Zone,
+			membership: c.Membership, hosts: c.hosts, drains: &c.drains, node: c.cfg.NodeName(), own: &c.own,
+			service: cfg.Name, zone: cfg.Zone,
 		}
 		cfg.Members = members.list
 		cfg.FindList = newListSearch(c.Node, cfg.Name, r, n.log).find
@@ -195,12 +196,12 @@ func daxLimits(l *config.DAXLimits) dax.Limits {
 // putDAX replaces the DAX listener of m; next may be nil. The old one is closed in the
 // background.
 func (n *Node) putDAX(m *mount, next *daxListener) {
-	prev := m.dax
+	prev, name := m.dax, m.cfg.Name
 	n.mu.Lock()
 	m.dax = next
 	n.mu.Unlock()
 	if prev != nil {
-		n.retire(func(ctx context.Context) error { return n.endDAX(ctx, prev) })
+		n.retire(func(ctx context.Context) error { return n.leaveDAX(ctx, name, prev) })
 	}
 }
 

@@ -79,6 +79,38 @@ func TestDAXNodes(t *testing.T) {
 	})
 }
 
+// TestDAXNodesDrain ends the listener of one node, which the others omit while it is a member.
+func TestDAXNodesDrain(t *testing.T) {
+	nodes := daxOf3(t)
+	c := daxClientOf(t, nodes[0])
+	if got := c.nodes(); len(got) != 3 {
+		t.Fatalf("the nodes are %q", got)
+	}
+	other := daxClientOf(t, nodes[2])
+	nodes[2].mu.Lock()
+	m := nodes[2].find("orders")
+	front := m.dax
+	m.dax = nil
+	nodes[2].mu.Unlock()
+	ended := make(chan error)
+	go func() { ended <- nodes[2].leaveDAX(t.Context(), "orders", front) }()
+	want := addressesOf(nodes[0], nodes[1])
+	for _, through := range []*daxClient{c, other} {
+		await.Until(t, func() bool {
+			got := through.nodes()
+			slices.Sort(got)
+			return slices.Equal(got, want)
+		})
+	}
+	if s := nodes[0].member.Status(); len(s.Members) != 3 {
+		t.Errorf("the members are %v", s.Members)
+	}
+	other.conn.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDAXListsOfOtherNodes requests the names of a list from a node that has not numbered it.
 func TestDAXListsOfOtherNodes(t *testing.T) {
 	nodes := daxOf3(t)

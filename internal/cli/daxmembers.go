@@ -19,6 +19,7 @@ import (
 // cluster:
 //
 //   - A joining member is not in the list until it serves.
+//   - A member whose listener ends is not in it.
 //   - A suspended member is in it, because it may only be slow, but not as the leader.
 //   - This node omits itself if it is a member without a lease and there is another one: it
 //     has lost the origin and can't answer.
@@ -28,6 +29,7 @@ import (
 type daxMembers struct {
 	membership func() cluster.Membership
 	hosts      *hosts
+	drains     *daxDrains
 	node       string                           // this node's name
 	own        *atomic.Pointer[protocol.Member] // this node's addresses; nil before they are known
 	service    string
@@ -44,6 +46,7 @@ type daxMemberList struct {
 	mode      protocol.Mode
 	serving   bool
 	addresses uint64 // hosts.version
+	drains    uint64 // daxDrains.version
 	made      time.Time
 }
 
@@ -55,7 +58,7 @@ func (d *daxMembers) list() []dax.Member {
 	at, now := d.membership(), time.Now()
 	next := &daxMemberList{
 		rev: at.View.Rev, creator: at.View.Creator, self: at.Self, mode: at.Mode, serving: at.Serving,
-		addresses: d.hosts.version(), made: now,
+		addresses: d.hosts.version(), drains: d.drains.version(), made: now,
 	}
 	if l := d.cached.Load(); l != nil && now.Sub(l.made) < daxListAge && l.sameAs(next) {
 		return l.members
@@ -68,7 +71,7 @@ func (d *daxMembers) list() []dax.Member {
 // sameAs reports whether l and o depend on the same state.
 func (l *daxMemberList) sameAs(o *daxMemberList) bool {
 	return l.rev == o.rev && l.creator == o.creator && l.self == o.self && l.mode == o.mode && l.serving == o.serving &&
-		l.addresses == o.addresses
+		l.addresses == o.addresses && l.drains == o.drains
 }
 
 // make makes the list.
@@ -86,7 +89,8 @@ func (d *daxMembers) make(at *cluster.Membership) []dax.Member {
 			own = *m
 			continue
 		}
-		if m.Joining || m.Node == d.node { // a former membership of this node
+		former := m.Node == d.node // a former membership of this node
+		if m.Joining || former || d.drains.has(daxEnd{m.Instance, d.service}) {
 			continue
 		}
 		o := d.member(m)
@@ -96,6 +100,9 @@ func (d *daxMembers) make(at *cluster.Membership) []dax.Member {
 	}
 	if at.Mode == protocol.In && !at.Serving && others {
 		return list
+	}
+	if d.drains.hasOwn(d.service) {
+		own.DAX = nil // clients of its successor have another address
 	}
 	self := d.member(&own)
 	self.Self = true

@@ -50,7 +50,7 @@ func newDAXMembers(t *testing.T, membership func() cluster.Membership) *daxMembe
 		return []netip.Addr{netip.MustParseAddr("10.0.1.1")}, nil
 	}
 	return &daxMembers{
-		membership: membership, hosts: h, node: "a", own: new(atomic.Pointer[protocol.Member]), service: "orders", zone: "z",
+		membership: membership, hosts: h, drains: new(daxDrains), node: "a", own: new(atomic.Pointer[protocol.Member]), service: "orders", zone: "z",
 	}
 }
 
@@ -138,6 +138,36 @@ func TestDAXMembersKeepList(t *testing.T) {
 		time.Sleep(daxListAge)
 		f("age", true)
 	})
+}
+
+// A node whose listener ends is not in the list.
+func TestDAXMembersDrain(t *testing.T) {
+	at := cluster.Membership{Self: 1, Mode: protocol.In, Serving: true, View: protocol.View{
+		Rev: 1, Members: []protocol.Member{someMember("a", 1), someMember("b", 2), someMember("c", 3)},
+	}}
+	d := newDAXMembers(t, func() cluster.Membership { return at })
+	f := func(want string) {
+		t.Helper()
+		if got := describe(d.list()); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	const b, c, a = "zb [10.0.0.2:8111] 2; ", "zc [10.0.0.3:8111] 3; ", "za [10.0.0.1:8111] 1 self"
+	f(b + c + a)
+	d.drains.add(daxEnd{2, "other"}, &at.View)
+	d.drains.add(daxEnd{4, "orders"}, &at.View) // no member
+	f(b + c + a)
+	d.drains.add(daxEnd{2, "orders"}, &at.View)
+	f(c + a)
+	d.drains.addOwn("other")
+	f(c + a)
+	d.drains.addOwn("orders")
+	f(c + "za [] 1 self")
+	at.View.Members = at.View.Members[:1]
+	d.drains.add(daxEnd{3, "orders"}, &at.View)
+	if len(d.drains.ended) > 0 {
+		t.Errorf("former members are kept: %v", d.drains.ended)
+	}
 }
 
 // The numbers of a node are within the limits, and depend on its name only.

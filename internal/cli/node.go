@@ -200,7 +200,7 @@ func (n *Node) Stop(ctx context.Context) error {
 			n.awaitBalancers(ctx)
 			errs[2*i] = m.server.Shutdown(ctx)
 		})
-		wg.Go(func() { errs[2*i+1] = n.endDAX(ctx, m.dax) })
+		wg.Go(func() { errs[2*i+1] = n.leaveDAX(ctx, m.cfg.Name, m.dax) })
 	}
 	wg.Wait()
 	n.retirement.Wait()
