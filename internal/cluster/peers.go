@@ -18,11 +18,17 @@ import (
 const (
 	// silentAsk is how long a node waits for a sign of the owner before it asks the origin.
 	silentAsk = 20 * time.Millisecond
+	// maxUnsigned is the same for an owner that sends signs for other requests: it is alive, and
+	// this one may wait in a queue, or be lost.
+	maxUnsigned = 100 * time.Millisecond
 	// aliveInterval is the interval of these signs.
 	aliveInterval = 5 * time.Millisecond
 	// silentOwner is the silence from which an owner is not asked.
 	silentOwner = 300 * protocol.Millisecond
 )
+
+// maxHeard is the number of members, present and former ones, whose signs are recorded.
+const maxHeard = 128
 
 // maxAnswering is the number of requests of other members that are answered at a time.
 const maxAnswering = 1024
@@ -35,6 +41,7 @@ type peers struct {
 	answering map[protocol.Instance]map[uint64]uint64 // epochs by member and number
 	total     int                                     // in answering
 	ticking   bool                                    // sendAlive is scheduled
+	heard     map[protocol.Instance]time.Time         // when members have replied or sent signs last
 
 	answered, declined, silent *telemetry.Counter // own requests
 	hits, fills, refused       *telemetry.Counter // requests of other members
@@ -130,7 +137,7 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 		n.peers.silent.Inc()
 		return s, false
 	}
-	timer := time.NewTimer(silentAsk)
+	timer, signed := time.NewTimer(silentAsk), time.Now()
 	defer timer.Stop()
 	for {
 		select {
@@ -142,14 +149,38 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 			n.peers.answered.Inc()
 			return f.shared, true
 		case <-q.sign:
+			signed = time.Now()
 			timer.Reset(silentAsk)
 		case <-timer.C:
+			if left := n.peers.extension(to.Instance, signed); left > 0 {
+				timer.Reset(left)
+				continue
+			}
 			n.peers.silent.Inc()
 			return s, false
 		case <-ctx.Done():
 			return s, false
 		}
 	}
+}
+
+// extension returns for how much longer a request without a sign since a time waits for its owner,
+// because that has sent signs for others lately.
+func (p *peers) extension(of protocol.Instance, signed time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(signed) >= maxUnsigned {
+		return 0
+	}
+	return time.Until(p.heard[of].Add(silentAsk))
+}
+
+// hear records that a member is alive. The caller holds mu.
+func (p *peers) hear(from protocol.Instance) {
+	if p.heard == nil || len(p.heard) > maxHeard { // it has former members
+		p.heard = make(map[protocol.Instance]time.Time)
+	}
+	p.heard[from] = time.Now()
 }
 
 // ask registers a question and returns its number.
@@ -204,6 +235,7 @@ func (p *peers) reply(f *peerFrame) {
 	if q == nil || q.to != f.from {
 		return // it is late
 	}
+	p.hear(f.from)
 	delete(p.asked, f.number) // so that a second reply does not block
 	if f.kind == peerDecline {
 		q.answer <- nil
@@ -217,6 +249,7 @@ func (p *peers) reply(f *peerFrame) {
 func (p *peers) alive(f *peerFrame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hear(f.from)
 	for _, number := range f.alive {
 		if q := p.asked[number]; q != nil && q.to == f.from {
 			select {

@@ -393,6 +393,31 @@ func TestForeignReplies(t *testing.T) {
 	}
 }
 
+// A request without signs of its own waits for an owner that sends signs for others, 100 ms at most.
+func TestExtension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, signed := &peers{}, time.Now()
+		f := func(of protocol.Instance, want time.Duration) {
+			t.Helper()
+			if got := max(0, p.extension(of, signed)); got != want {
+				t.Errorf("member %d, %s after the sign: got %s, want %s", of, time.Since(signed), got, want)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+		p.alive(&peerFrame{from: 1})
+		time.Sleep(10 * time.Millisecond)
+		f(1, 10*time.Millisecond)
+		f(2, 0)
+		time.Sleep(10 * time.Millisecond)
+		f(1, 0)
+		time.Sleep(maxUnsigned - 31*time.Millisecond)
+		p.alive(&peerFrame{from: 1})
+		f(1, silentAsk)
+		time.Sleep(time.Millisecond)
+		f(1, 0)
+	})
+}
+
 // The keys are distributed evenly. A member that is added takes keys, and moves no others.
 func TestRendezvous(t *testing.T) {
 	v := protocol.View{Members: []protocol.Member{{Instance: 1, Node: "a"}, {Instance: 2, Node: "b"}, {Instance: 3, Node: "c", Joining: true}}}
