@@ -55,6 +55,7 @@ func (r *report) judge() {
 	r.judgeCaches(atMost)
 	r.judgeCouch(atLeast)
 	r.judgeMemcached(atMost)
+	r.judgeCluster(atMost, atLeast)
 	r.judgeLogs()
 	r.judgeLoggers(atMost, atLeast)
 }

@@ -96,6 +96,7 @@ var groups = []group{
 	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"memcached", (*lab).compareMemcached, memcachedScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},
+	{"cluster", (*lab).compareCluster, clusterScenarios()},
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},
 	{"start", (*lab).measureStart, nil},
