@@ -77,9 +77,15 @@ func start(t *testing.T, url string, count int, change ...func(*harness.Options)
 			f(&o)
 		}
 		n.Node = harness.Start(t, o)
-		t.Cleanup(func() { n.signal(syscall.SIGCONT) }) // before its end
 		s.nodes = append(s.nodes, n)
 	}
+	// The nodes begin to stop together, and don't wait for clients to move to others.
+	t.Cleanup(func() {
+		for _, n := range s.nodes {
+			n.signal(syscall.SIGCONT)
+			n.signal(syscall.SIGINT)
+		}
+	})
 	await(t, "all nodes serve", 20*time.Second, s.whole)
 	return s
 }
@@ -87,8 +93,14 @@ func start(t *testing.T, url string, count int, change ...func(*harness.Options)
 // name returns the name of a node: a, b, c.
 func name(i int) string { return string(rune('a' + i)) }
 
-// signal sends a signal to the process, which may have ended.
-func (n *node) signal(s syscall.Signal) { _ = syscall.Kill(n.Process(), s) }
+// signal sends a signal to the process, unless it has ended.
+func (n *node) signal(s syscall.Signal) {
+	select {
+	case <-n.Ended():
+	default:
+		_ = syscall.Kill(n.Process(), s)
+	}
+}
 
 // await polls done until it returns true.
 func await(t testing.TB, what string, within time.Duration, done func() bool) (took time.Duration) {

@@ -69,6 +69,9 @@ func (c *client) someKeys(n int) []int32 {
 
 func (c *client) fresh() int64 { return c.numbers.Add(1) }
 
+// nodePause is the pause after a request to a node of a cluster that had no result.
+const nodePause = 20 * time.Millisecond
+
 // request sends one request; call and returned are its times. The caller must complete
 // operations recorded before according to outcome.
 func (c *client) request(ctx context.Context, operation, body string) (answer reply, what outcome, call, returned int64) {
@@ -86,6 +89,10 @@ func (c *client) request(ctx context.Context, operation, body string) (answer re
 		c.answered.Add(1)
 	case unacceptable:
 		c.fail(err)
+	case unknown, refused:
+		if c.Nodes != nil {
+			pause.For(ctx, nodePause) // its node may be down
+		}
 	}
 	return answer, what, call, returned
 }
