@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	daxclient "github.com/kasoku/kasoku/integration/dax/client"
 	"github.com/kasoku/kasoku/internal/pause"
 )
 
@@ -190,15 +191,16 @@ func (b *balancer) do(f func(n *node) error) (err error) {
 	return err
 }
 
-// TestRollingRestart restarts one node after the other behind a balancer.
+// TestRollingRestart restarts one node after the other behind clients of DAX and of HTTP.
 func TestRollingRestart(t *testing.T) {
 	s := start(t, store(t), 3)
 	s.createTable()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	var requests atomic.Int64
+	var requests [2]atomic.Int64
+	var refused atomic.Int64
 	errs := make(chan error, 1000)
-	attempt := func(client string, f func(i int) error) {
+	attempt := func(kind int, client string, f func(i int) error) {
 		for i := 0; ctx.Err() == nil; i++ {
 			began := time.Now()
 			if err := f(i); err != nil && ctx.Err() == nil {
@@ -207,7 +209,7 @@ func TestRollingRestart(t *testing.T) {
 				default:
 				}
 			}
-			requests.Add(1)
+			requests[kind].Add(1)
 			pause.For(ctx, 5*time.Millisecond)
 		}
 	}
@@ -215,7 +217,7 @@ func TestRollingRestart(t *testing.T) {
 	for c := range 4 {
 		running.Go(func() {
 			k := fmt.Sprintf("http-%d", c)
-			attempt(k, func(i int) error {
+			attempt(0, k, func(i int) error {
 				if err := b.do(func(n *node) error { return n.put(k, fmt.Sprint(i)) }); err != nil {
 					return err
 				}
@@ -227,6 +229,15 @@ func TestRollingRestart(t *testing.T) {
 					return err
 				})
 			})
+		})
+		cluster, err := daxclient.NewCluster(t.Context(), s.nodes[c%3].DAX, c%2 == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cluster.Close)
+		running.Go(func() {
+			k := fmt.Sprintf("dax-%d", c)
+			attempt(1, k, func(i int) error { return throughDAX(ctx, cluster, &refused, k, fmt.Sprint(i)) })
 		})
 	}
 	began := time.Now()
@@ -240,10 +251,44 @@ func TestRollingRestart(t *testing.T) {
 	took := time.Since(began)
 	cancel()
 	running.Wait()
-	t.Logf("%s for 3 restarts; %d writes with reads, %d errors", took, requests.Load(), len(errs))
+	t.Logf("%s for 3 restarts; %d iterations of HTTP clients and %d of DAX clients, %d errors; %d writes by DAX were refused and repeated",
+		took, requests[0].Load(), requests[1].Load(), len(errs), refused.Load())
 	for i := 0; len(errs) > 0 && i < 10; i++ {
 		t.Error(<-errs)
 	}
+}
+
+// throughDAX writes a value and reads it again. It repeats a write that was refused unsent, as
+// SDKs repeat a ServiceUnavailable: a node accepts connections some milliseconds before it is a
+// member. Errors of connections are repeated only as the clients of DAX do.
+func throughDAX(ctx context.Context, cluster *daxclient.Cluster, refused *atomic.Int64, k, value string) error {
+	key := []byte(k)
+	put := func() error {
+		return cluster.Do(func(c *daxclient.Conn) error {
+			_, err := c.Put(ctx, "items", key, daxclient.Item{"v": `{"S":"` + value + `"}`}, false)
+			return err
+		})
+	}
+	err := put()
+	for range 4 {
+		var reply *daxclient.Error
+		if !errors.As(err, &reply) || reply.Type != "ServiceUnavailable" {
+			break
+		}
+		refused.Add(1)
+		pause.For(ctx, 100*time.Millisecond)
+		err = put()
+	}
+	if err != nil {
+		return err
+	}
+	return cluster.Do(func(c *daxclient.Conn) error {
+		item, err := c.Get(ctx, "items", key, false)
+		if err == nil && item["v"] != `{"S":"`+value+`"}` {
+			err = fmt.Errorf("read %s after writing %s", item["v"], value)
+		}
+		return err
+	})
 }
 
 // TestPurges purges through each node and reports how long it takes until all nodes have
