@@ -52,9 +52,9 @@ type Cache struct {
 	quarantine  int64
 	fillTimeout time.Duration
 	shared      *store
-	memoryMu    sync.Mutex // guards the division of the shared memory
-	closed      bool       // guarded by memoryMu
-	capped      []*store   // of spaces with a cap; guarded by memoryMu
+	memoryMu    sync.Mutex  // guards the division of the shared memory
+	closed      atomic.Bool // set with memoryMu held
+	capped      []*store    // of spaces with a cap; guarded by memoryMu
 	spaces      atomic.Uint32
 	seed        maphash.Seed
 	stats       counters
@@ -95,8 +95,11 @@ func New(cfg Config) (*Cache, error) {
 // Close stops the background work of the cache. Look-ups remain safe afterwards.
 func (c *Cache) Close() {
 	c.memoryMu.Lock()
+	c.closed.Store(true)
+	c.memoryMu.Unlock()
+	c.running.Wait()
+	c.memoryMu.Lock()
 	defer c.memoryMu.Unlock()
-	c.closed = true
 	c.shared.close()
 }
 
@@ -104,7 +107,7 @@ func (c *Cache) Close() {
 func (c *Cache) makeRoom(held int64) {
 	c.memoryMu.Lock()
 	defer c.memoryMu.Unlock()
-	if !c.closed {
+	if !c.closed.Load() {
 		c.shared.inFlight = held
 		c.shared.resize()
 	}

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -18,6 +19,8 @@ type membership struct {
 	emptied      atomic.Int64  // the time of the last Empty
 	strongUntil  atomic.Int64  // fills are strong until then
 	coldUntil    atomic.Int64  // nothing is stored until then
+	sweeping     bool          // sweep is running; guarded by Cache.memoryMu
+	running      sync.WaitGroup
 }
 
 // SetLease sets the end of the lease, on the cache's clock. While a cache has no lease,
@@ -34,15 +37,46 @@ func (c *Cache) stores(now int64) bool { return c.Serves(now) && now >= c.coldUn
 
 // Empty makes everything stored so far unreachable for ever, and everything that fills and
 // writes which began before would still store. It is for a node whose cluster has sent it no
-// writes for a while.
+// writes for a while. It does not wait until the memory is free: a goroutine removes the
+// unreachable entries, and Close ends it.
 func (c *Cache) Empty() {
 	c.era.Add(1)
 	raise(&c.emptied, c.Now())
 	c.memoryMu.Lock()
-	stores := append(slices.Clone(c.capped), c.shared)
-	c.memoryMu.Unlock()
-	for _, s := range stores { // without the lock: removal listeners run
-		s.otter.InvalidateAll()
+	defer c.memoryMu.Unlock()
+	if !c.closed.Load() && !c.sweeping {
+		c.sweeping = true
+		c.running.Go(c.sweep)
+	}
+}
+
+// sweep removes the entries of earlier eras. It ends when the cache is closed, or when there
+// was no further Empty meanwhile.
+func (c *Cache) sweep() {
+	for done := false; !done; {
+		era := c.era.Load()
+		c.memoryMu.Lock()
+		stores := append(slices.Clone(c.capped), c.shared)
+		c.memoryMu.Unlock()
+		for _, s := range stores { // without the lock: removal listeners run
+			c.sweepStore(s)
+		}
+		c.memoryMu.Lock()
+		done = c.closed.Load() || c.era.Load() == era
+		c.sweeping = !done
+		c.memoryMu.Unlock()
+	}
+}
+
+// sweepStore removes the entries of a store that are not of the present era.
+func (c *Cache) sweepStore(s *store) {
+	for hash, e := range s.otter.All() {
+		if c.closed.Load() {
+			return
+		}
+		if hash != c.hash(c.era.Load(), e.space, e.Key()) {
+			s.otter.Invalidate(hash)
+		}
 	}
 }
 

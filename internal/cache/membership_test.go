@@ -85,11 +85,14 @@ func TestEmpty(t *testing.T) {
 		c.Empty()
 		for _, of := range []*Space{s, capped} {
 			wantFound(t, of, "x", Absent, "")
+		}
+		synctest.Wait()
+		for _, of := range []*Space{s, capped} {
 			if n := of.Usage().Entries; n != 0 {
 				t.Errorf("%d entries are stored, want none", n)
 			}
 		}
-		if synctest.Wait(); l.calls.Load() != 1 {
+		if l.calls.Load() != 1 {
 			t.Errorf("the removal listener was called %d times, want 1", l.calls.Load())
 		}
 		f := value("1")
@@ -126,6 +129,55 @@ func TestEmpty(t *testing.T) {
 		o.next(t).answer <- "3"
 		synctest.Wait()
 		wantFound(t, s, "x", Fresh, "3")
+	})
+}
+
+// slowRemoval is a value whose removal waits.
+type slowRemoval struct{ begins, may chan struct{} }
+
+func (r *slowRemoval) Removed() {
+	r.begins <- struct{}{}
+	<-r.may
+}
+
+// Empty does not wait until entries are removed, removes them even if it is called again meanwhile,
+// and keeps entries that are stored later. Close waits for the removal.
+func TestEmptyDoesNotWait(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		other := space(t, c, 1<<20) // its store is locked during the removal
+		slow := &slowRemoval{make(chan struct{}, 1), make(chan struct{})}
+		other.Store(c.Note(), []byte("slow"), &Filling{Value: slow, TTL: time.Hour})
+		c.Empty()
+		<-slow.begins
+		keep(t, s, "x", "1", "item x")
+		c.Empty()
+		wantFound(t, s, "x", Absent, "")
+		keep(t, s, "x", "2", "item x")
+		close(slow.may)
+		synctest.Wait()
+		wantFound(t, s, "x", Fresh, "2")
+		if n := s.Usage().Entries; n != 1 {
+			t.Errorf("%d entries are stored, want 1", n)
+		}
+
+		last := &slowRemoval{make(chan struct{}, 1), make(chan struct{})}
+		other.Store(c.Note(), []byte("slow"), &Filling{Value: last, TTL: time.Hour})
+		c.Empty()
+		<-last.begins
+		closed := make(chan struct{})
+		go func() {
+			c.Close()
+			close(closed)
+		}()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("Close has not waited for the removal")
+		default:
+		}
+		close(last.may)
+		<-closed
+		c.Empty() // after Close it starts nothing
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -350,6 +351,7 @@ func (m *machine) Empty(t *rapid.T) {
 	m.events++
 	m.emptied = m.events
 	clear(m.entries)
+	synctest.Wait()
 	if n := m.s.Usage().Entries; n != 0 {
 		t.Fatalf("%d entries after Empty, want none", n)
 	}

@@ -103,10 +103,13 @@ const (
 // hash returns the store's key of an entry, which differs between spaces and between eras.
 func (s *Space) hash(key []byte) uint64 { return s.hashIn(s.cache.era.Load(), key) }
 
-// hashIn is hash for an era that the caller has recorded. The factors are odd, so that no
-// two eras of a space share a hash of the same key.
-func (s *Space) hashIn(era uint32, key []byte) uint64 {
-	return maphash.Bytes(s.cache.seed, key) + uint64(s.id)*0x9e3779b97f4a7c15 + uint64(era)*0xd6e8feb86659fd93
+// hashIn is hash for an era that the caller has recorded.
+func (s *Space) hashIn(era uint32, key []byte) uint64 { return s.cache.hash(era, s.id, key) }
+
+// hash returns the store's key of an entry of an era and a space. The factors are odd, so
+// that no two eras of a space share a hash of the same key.
+func (c *Cache) hash(era uint32, space uint16, key []byte) uint64 {
+	return maphash.Bytes(c.seed, key) + uint64(space)*0x9e3779b97f4a7c15 + uint64(era)*0xd6e8feb86659fd93
 }
 
 // Lookup returns the entry under key. now is the time on the cache's clock. refresh is true
