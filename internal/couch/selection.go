@@ -80,10 +80,28 @@ func (r *nodeSelection) choice(o nodeOrder) *balance.Choice {
 // node has everything.
 func (r *nodeSelection) current(ctx context.Context) follow.NodeSet {
 	current := r.db.Current(r.id)
+	if r.mayHaveMissedWrites() {
+		if r.anyWriter && r.id == nil {
+			return 0 // no single node has the writes of all nodes
+		}
+		return current & r.lastWriters(0)
+	}
 	if current == 0 && r.id == nil && len(r.writeOrder) > 1 {
 		current = r.db.AwaitCurrent(ctx, r.writeOrder[0])
 	}
 	return current
+}
+
+// mayHaveMissedWrites reports whether other members of the cluster may have made writes
+// lately that are not recorded here: this node has no lease, or joined a moment ago. The node
+// that takes the writes has them.
+func (r *nodeSelection) mayHaveMissedWrites() bool {
+	c := r.svc.cache
+	if !c.Coordinated() {
+		return false
+	}
+	st := c.Note() // without tags: writes that are recorded don't count
+	return st.Strong
 }
 
 // askLastWriter sends q to a node that has the latest writes, even if its answer must not be

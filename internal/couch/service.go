@@ -82,6 +82,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, fmt.Errorf("couchdb: %w", err)
 	}
 	s.observe()
+	s.cache.OnBroadcast(s.broadcastName(), s.receive)
 	s.security.running.Go(func() { s.compareUsers(s.security.stopping) })
 	for _, db := range cfg.Replicate.Databases {
 		s.security.compareLater(f, db)
@@ -152,6 +153,7 @@ func (s *Service) reconfigure(cfg Config, f *fleet) error {
 
 // Close stops all fetches and feeds.
 func (s *Service) Close() {
+	s.cache.OnBroadcast(s.broadcastName(), nil)
 	s.engine.Close()
 	s.security.close()
 	s.settings.Load().fleet.close()

@@ -68,7 +68,23 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	for _, f := range change {
 		f(&s.cfg)
 	}
-	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
+	s.start()
+	return s
+}
+
+// second returns another service in front of the nodes of s, with a cache of its own.
+func (s *site) second() *site {
+	s.t.Helper()
+	other := &site{t: s.t, log: &logBuffer{}, nodes: s.nodes, cfg: s.cfg}
+	other.start()
+	return other
+}
+
+// start starts the service and its listener.
+func (s *site) start() {
+	t := s.t
+	t.Helper()
+	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16, Settle: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +115,6 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 		s.Service.Close()
 		c.Close()
 	})
-	return s
 }
 
 // from returns the site for a client with another address.

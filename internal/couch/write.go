@@ -105,7 +105,9 @@ func (w *writing) finish(s httpcache.WriteOutcome) *httpcache.Refusal {
 		return notExecuted(s.Fault)
 	}
 	stored, ok := w.outcome(&s)
-	w.publish(&s, stored, ok)
+	ctx, cancel := w.lasting()
+	defer cancel()
+	err := w.svc.publish(ctx, w.written(&s, stored, ok))
 	if !ok && !isStored(&s) {
 		return nil // the deferred Unknown ends it
 	}
@@ -116,23 +118,36 @@ func (w *writing) finish(s httpcache.WriteOutcome) *httpcache.Refusal {
 	if len(stored) > 0 {
 		change.Tags = append(change.Tags, w.svc.tagger.Results(w.name))
 	}
+	if err != nil {
+		w.write.Unknown(change.Tags...)
+		return unconfirmed(err)
+	}
 	return w.commit(change)
 }
 
-// commit ends a write with a known outcome. The write may outlive its client, but not the
-// request timeout.
-func (w *writing) commit(change cache.Change) *httpcache.Refusal {
-	ctx := w.x.Lasting()
+// lasting returns a context that outlives the client, but not the request timeout.
+func (w *writing) lasting() (context.Context, context.CancelFunc) {
 	if until := w.x.Deadline(); w.svc.cache.Coordinated() && !until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, until)
-		defer cancel()
+		return context.WithDeadline(w.x.Lasting(), until)
 	}
+	return w.x.Lasting(), func() {}
+}
+
+// commit ends a write with a known outcome.
+func (w *writing) commit(change cache.Change) *httpcache.Refusal {
+	ctx, cancel := w.lasting()
+	defer cancel()
 	if _, err := w.write.Commit(ctx, change); err != nil {
-		return refusal(http.StatusInternalServerError, "internal_server_error",
-			"This instance has lost contact with its cluster; reads may not show the write for a while.", err)
+		return unconfirmed(err)
 	}
 	return nil
+}
+
+// unconfirmed is the answer to a write that was executed, and that the other members of the
+// cluster have not acknowledged.
+func unconfirmed(err error) *httpcache.Refusal {
+	return refusal(http.StatusInternalServerError, "internal_server_error",
+		"This instance has lost contact with its cluster; reads may not show the write for a while.", err)
 }
 
 // notExecuted is the answer to a write that was not sent, because this node is not in contact
@@ -148,45 +163,21 @@ func refusal(status int, name, reason string, err error) *httpcache.Refusal {
 		Body: `{"error":"` + name + `","reason":"` + reason + `"}` + "\n"}
 }
 
-// publish records the result wherever the next request may need it. The configuration may
-// have been replaced since the write began, and may be replaced meanwhile.
-func (w *writing) publish(s *httpcache.WriteOutcome, stored []api.Revision, ok bool) {
-	var published *settings
-	for set := w.svc.settings.Load(); set != published; set = w.svc.settings.Load() {
-		w.publishTo(set, s, stored, ok)
-		published = set
+// written returns the result of the write. ok is false if the stored revisions are unknown.
+func (w *writing) written(s *httpcache.WriteOutcome, stored []api.Revision, ok bool) *written {
+	r := &written{
+		Database: w.name, Client: w.clientHash(), Existence: w.route.Touch&api.TouchDatabaseList != 0 && !refused(s),
+		Accepted: s.Status >= 200 && s.Status < 300 || len(stored) > 0,
 	}
-}
-
-// publishTo records the result in one configuration.
-func (w *writing) publishTo(set *settings, s *httpcache.WriteOutcome, stored []api.Revision, ok bool) {
-	node := -1 // the index of the node that answered
 	if w.member >= 0 {
-		node = set.fleet.indexes(w.settings.fleet)[w.member]
+		r.Node = w.settings.fleet.urls[w.member]
 	}
-	if node >= 0 && (s.Status >= 200 && s.Status < 300 || len(stored) > 0) {
-		set.fleet.recentWrites.record(w.clientHash(), node, w.x.Now().Unix())
+	if ok {
+		r.Stored = stored
+	} else {
+		r.Unknown = isStored(s) && s.Status != http.StatusAccepted
 	}
-	if set.table() == nil {
-		return
-	}
-	db := set.table().Find(w.name)
-	if db == nil {
-		return
-	}
-	if w.route.Touch&api.TouchDatabaseList != 0 && !refused(s) {
-		set.fleet.recheckExistence(db, node)
-	}
-	switch {
-	case node < 0:
-	case ok:
-		now := w.svc.cache.Now()
-		for _, rev := range stored {
-			db.Wrote(node, rev.ID, rev.Rev, now)
-		}
-	case isStored(s) && s.Status != http.StatusAccepted:
-		db.WroteUnknown(node)
-	}
+	return r
 }
 
 // isStored reports whether the node has accepted the write. With status 202 it stores the

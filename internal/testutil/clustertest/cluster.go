@@ -3,6 +3,7 @@
 package clustertest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ type Cluster struct {
 	mu      sync.Mutex
 	refuse  error    // of Begin
 	further error    // of Extend
+	lost    error    // of Broadcast
 	sends   int      // calls of Sendable that return true; negative: all
 	rounds  []string // how each round ended
 	owner   *cache.Cache
@@ -63,6 +65,13 @@ func (cl *Cluster) RefuseFurther(err error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	cl.further = err
+}
+
+// RefuseBroadcasts lets all further broadcasts fail with err, if it is not nil.
+func (cl *Cluster) RefuseBroadcasts(err error) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.lost = err
 }
 
 // Sendable lets the next n checks of the lease succeed and further ones fail. A negative n lets all
@@ -127,7 +136,7 @@ func (m member) Fetch(ctx context.Context, service string, _, request []byte) (s
 
 func (m member) Broadcast(ctx context.Context, message []byte) error {
 	m.mu.Lock()
-	err := m.refuse
+	err := cmp.Or(m.refuse, m.lost)
 	m.mu.Unlock()
 	if err == nil {
 		err = context.Cause(ctx)
