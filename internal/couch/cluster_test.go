@@ -257,6 +257,23 @@ func TestWrittenMessage(t *testing.T) {
 	f(10_000, want)
 }
 
+// Only results that mean something to other members are sent.
+func TestWrittenConcerns(t *testing.T) {
+	f := func(want bool, r written) {
+		t.Helper()
+		if got := r.concerns(); got != want {
+			t.Errorf("%+v: got %v", r, got)
+		}
+	}
+	db := []byte("db")
+	f(true, written{Node: "http://a", Database: db, Accepted: true})
+	f(true, written{Node: "http://a", Database: db, Stored: []api.Revision{{}}})
+	f(true, written{Database: db, Existence: true})
+	f(false, written{Node: "http://a", Database: db})
+	f(false, written{Database: db, Accepted: true})
+	f(false, written{Node: "http://a", Accepted: true})
+}
+
 // A malformed message is logged.
 func TestMalformedWrittenMessage(t *testing.T) {
 	a, b, _ := newPair(t)

@@ -39,9 +39,10 @@ func (r *written) marshal() ([]byte, error) {
 	return text, err
 }
 
-// concerns reports whether the result means anything to later requests.
+// concerns reports whether the result means anything to later requests through other
+// members.
 func (r *written) concerns() bool {
-	return r.Existence || r.Node != "" && (r.Accepted || r.Unknown || len(r.Stored) > 0)
+	return len(r.Database) > 0 && (r.Existence || r.Node != "" && (r.Accepted || r.Unknown || len(r.Stored) > 0))
 }
 
 // publish records the result wherever the next request may need it: in this process, then at
