@@ -23,6 +23,9 @@ const (
 	maxUnsigned = 100 * time.Millisecond
 	// aliveInterval is the interval of these signs.
 	aliveInterval = 5 * time.Millisecond
+	// maxAsk is how long a node waits for the owner's answer before it asks the origin: the
+	// owner may have no contact with the origin.
+	maxAsk = 500 * time.Millisecond
 	// silentOwner is the silence from which an owner is not asked.
 	silentOwner = 300 * protocol.Millisecond
 )
@@ -124,7 +127,8 @@ func (n *Node) Owner(key []byte) string {
 	return m.Node
 }
 
-// Fetch implements cache.Peers. It waits as long as the owner sends signs that it is at work.
+// Fetch implements cache.Peers. It waits while the owner sends signs that it is at work,
+// for maxAsk at most.
 func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {
 	to, epoch, ok := n.owner(key)
 	if !ok || len(request) > maxPeerRequest {
@@ -139,6 +143,8 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 	}
 	timer, signed := time.NewTimer(silentAsk), time.Now()
 	defer timer.Stop()
+	limit := time.NewTimer(maxAsk)
+	defer limit.Stop()
 	for {
 		select {
 		case f := <-q.answer:
@@ -156,6 +162,9 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 				timer.Reset(left)
 				continue
 			}
+			n.peers.silent.Inc()
+			return s, false
+		case <-limit.C:
 			n.peers.silent.Inc()
 			return s, false
 		case <-ctx.Done():

@@ -311,6 +311,25 @@ func TestEpochMovesDuringFetch(t *testing.T) {
 	})
 }
 
+// An owner that works for long, for example without contact to the origin, is not waited for.
+func TestSlowOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		nodes := l.cluster("a", "b")
+		fast, slow := &source{value: "x"}, &source{delay: 5 * time.Second, value: "x"}
+		slow.serve(nodes)
+		key := ownedBy(t, nodes[0], "b")
+		start := time.Now()
+		if v, _ := nodes[0].read(t, key, fast); v != "x" {
+			t.Errorf("got %q", v)
+		}
+		if took := time.Since(start); took > maxAsk+10*time.Millisecond || slow.count() != 1 {
+			t.Errorf("it took %s", took)
+		}
+		time.Sleep(slow.delay) // its fill ends
+	})
+}
+
 // switched is a Store that can fail for one node.
 type switched struct {
 	Store

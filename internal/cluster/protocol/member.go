@@ -171,8 +171,10 @@ func (m *Machine) marks(now Time) {
 		}
 	}
 	switch suspended := m.view.IsSuspended(m.self.Instance); {
-	case !suspended:
+	case !suspended && m.join.suspended != 0:
 		m.join.suspended = 0
+		m.readNow(now) // the lease was not renewed for a time
+	case !suspended:
 	case m.join.suspended == 0:
 		m.join.suspended = now
 	}

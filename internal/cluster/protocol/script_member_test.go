@@ -270,6 +270,17 @@ func scriptSuspended(t reporter) {
 	if !s.Serves(s.now) {
 		t.Errorf("does not serve although it is not suspended any more")
 	}
+
+	// A member's message shows that the suspension is over: the view is read at once.
+	s.change(func(v *View) { v.Suspended = []Suspension{{1, 101}} })
+	s.pass(s.cfg.Lease+50*Millisecond, 1)
+	s.change(func(v *View) { v.Suspended = nil })
+	v := s.item
+	s.Receive(s.now, 1, &Message{Kind: Newer, Epoch: v.Epoch, View: &v})
+	s.pass(30*Millisecond, 1)
+	if !s.Serves(s.now) {
+		t.Errorf("does not serve at once although a message shows that it is not suspended any more")
+	}
 }
 
 // scriptExpelled is taken out: its writes fail, its fences end, and it joins again under
