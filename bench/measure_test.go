@@ -146,7 +146,7 @@ func TestOnlyNamesGroupsAndScenarios(t *testing.T) {
 	f("memory", "memory")
 	f("stores", "stores", storeGet, storePut, storeQuery)
 	f("query of", "stores", storeQuery)
-	f("put", "peers", putOne, putEight, "dax", daxPut, "stores", storePut)
+	f("put", "peers", putOne, putEight, "dax", daxPut, "cluster", clusterPutOne, clusterPut, "stores", storePut)
 	f("memory, query of", "stores", storeQuery, "memory")
 	f("stores,storm", "stores", storeGet, storePut, storeQuery, "storm")
 	f("nothing")

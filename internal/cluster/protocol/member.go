@@ -40,7 +40,7 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 	}
 	replaced := m.view.Rev != 0 && (v.Creator != m.view.Creator || v.Rev == m.view.Rev && !v.equal(&m.view))
 	if v.Rev < m.view.Rev || replaced {
-		if sent >= m.seen {
+		if sent > m.seen {
 			// The item was deleted, or replaced by a copy from before.
 			m.view = View{Epoch: m.view.Epoch}
 			if m.member() {
