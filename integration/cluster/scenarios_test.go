@@ -14,6 +14,7 @@ import (
 	"time"
 
 	daxclient "github.com/kasoku/kasoku/integration/dax/client"
+	"github.com/kasoku/kasoku/integration/harness"
 	"github.com/kasoku/kasoku/internal/pause"
 )
 
@@ -294,22 +295,25 @@ func throughDAX(ctx context.Context, cluster *daxclient.Cluster, refused *atomic
 // TestPurges purges through each node and reports how long it takes until all nodes have
 // dropped their copies, which is before the answer.
 func TestPurges(t *testing.T) {
-	s := start(t, store(t), 3)
+	url := store(t)
+	s := start(t, url, 3)
 	s.createTable()
+	past := &node{Node: &harness.Node{URL: url}, name: "the store"}
 	for i, n := range s.nodes {
 		k := fmt.Sprint("k", i)
 		s.mustPut(n, k, "1")
 		for _, o := range s.nodes {
 			s.cached(o, k, "1")
 		}
+		s.mustPut(past, k, "2") // past all nodes
 		began := time.Now()
 		if err := n.Purge(fmt.Sprintf(`{"service":"db","table":"items","key":{"p":{"S":%q}}}`, k)); err != nil {
 			t.Fatal(err)
 		}
 		took := time.Since(began)
 		for _, o := range s.nodes {
-			if _, hit, err := o.get(k); err != nil || hit {
-				t.Errorf("a hit through %s after the purge through %s was answered (%v)", o.name, n.name, err)
+			if value, _, err := o.get(k); err != nil || value != "2" {
+				t.Errorf("through %s after the purge through %s: got %q, %v, want 2 of the store", o.name, n.name, value, err)
 			}
 		}
 		t.Logf("the purge through %s took %s", n.name, took)
