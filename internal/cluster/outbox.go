@@ -31,6 +31,7 @@ type outbox struct {
 
 // frame is a sequence of messages to one receiver, or to all.
 type frame struct {
+	from  protocol.Instance // this node, which may join again under another number meanwhile
 	to    protocol.Instance
 	bytes []byte
 }
@@ -46,7 +47,7 @@ func newOutbox(t Transport) *outbox {
 func (o *outbox) add(from, to protocol.Instance, m *protocol.Message) {
 	o.mu.Lock()
 	f := o.open[to]
-	if f == nil || len(f.bytes) >= maxFrame {
+	if f == nil || f.from != from || len(f.bytes) >= maxFrame {
 		f = o.newFrame(from, to)
 	}
 	f.bytes = protocol.AppendMessage(f.bytes, m)
@@ -67,7 +68,7 @@ func (o *outbox) newFrame(from, to protocol.Instance) *frame {
 	if last := len(o.spare) - 1; last >= 0 {
 		f, o.spare = o.spare[last], o.spare[:last]
 	}
-	f.to, f.bytes = to, protocol.AppendHeader(f.bytes[:0], from)
+	f.from, f.to, f.bytes = from, to, protocol.AppendHeader(f.bytes[:0], from)
 	o.open[to] = f
 	o.queue = append(o.queue, f)
 	return f
