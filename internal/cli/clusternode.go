@@ -204,7 +204,7 @@ func (c *clusterNode) Status() admin.ClusterStatus {
 	s := c.Node.Status()
 	out := admin.ClusterStatus{
 		Name: c.cfg.Name, Node: c.cfg.NodeName(), Instance: instanceText(s.Instance), Epoch: s.View.Epoch, Rev: s.View.Rev,
-		State: nodeState(&s), LeaseMS: s.Lease.Milliseconds(), Obstacle: s.Obstacle,
+		State: admin.NodeState(s.State()), LeaseMS: s.Lease.Milliseconds(), Obstacle: s.Obstacle,
 	}
 	peers := make(map[protocol.Instance]*protocol.Peer, len(s.Peers))
 	for i := range s.Peers {
@@ -237,21 +237,6 @@ func (c *clusterNode) Status() admin.ClusterStatus {
 }
 
 func instanceText(i protocol.Instance) string { return strconv.FormatUint(uint64(i), 16) }
-
-// nodeState returns the state of this node. A suspended node without a lease is isolated.
-func nodeState(s *cluster.Status) admin.NodeState {
-	switch {
-	case s.Mode == protocol.Leaving || s.Mode == protocol.Left:
-		return admin.NodeLeaving
-	case s.Serving && s.Suspended:
-		return admin.NodeSuspended
-	case s.Serving:
-		return admin.NodeServing
-	case s.Mode == protocol.Joining || s.Mode == protocol.Probing && s.Obstacle == "":
-		return admin.NodeJoining
-	}
-	return admin.NodeIsolated
-}
 
 // Evict implements admin.Cluster.
 func (c *clusterNode) Evict(ctx context.Context, node string) error {

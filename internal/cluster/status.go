@@ -54,19 +54,20 @@ func (n *Node) Membership() Membership {
 	return Membership{View: *n.machine.View(), Self: n.machine.Self(), Mode: n.machine.Mode(), Serving: serving}
 }
 
-// State returns the state in one word: serving, joining, suspended, isolated or leaving.
+// State returns the state in one word: serving, joining, suspended, isolated or leaving. A
+// suspended node without a lease is isolated.
 func (s *Status) State() string {
 	switch {
 	case s.Mode == protocol.Leaving || s.Mode == protocol.Left:
 		return "leaving"
-	case s.Mode == protocol.In && s.Suspended:
+	case s.Serving && s.Suspended:
 		return "suspended"
 	case s.Serving:
 		return "serving"
-	case s.Mode == protocol.Out || s.Mode == protocol.In:
-		return "isolated"
+	case s.Mode == protocol.Joining || s.Mode == protocol.Probing && s.Obstacle == "":
+		return "joining"
 	}
-	return "joining"
+	return "isolated"
 }
 
 // Ready returns the reason why the node does not serve, or nil.
