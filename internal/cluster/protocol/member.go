@@ -380,13 +380,15 @@ func (m *Machine) lateBy(now, extra Time) map[Instance]string {
 	return late
 }
 
-// Evict begins to take a member out at an operator's request, and returns its instance.
+// Evict begins to take a member out at an operator's request, and returns its instance. A node
+// that has started again, before its former process was taken out, is two members: Evict takes
+// the first one, which has ended.
 func (m *Machine) Evict(now Time, node string) (Instance, error) {
-	for i, p := range m.peers {
-		if p.Node == node {
+	for _, o := range m.view.Members {
+		if p := m.peers[o.Instance]; p != nil && p.Node == node {
 			p.evict = true
 			m.change(now)
-			return i, nil
+			return o.Instance, nil
 		}
 	}
 	if node == m.self.Node {

@@ -253,6 +253,22 @@ func scriptOperator(t reporter) {
 	s.expectOnly("write", "write n1/1 n2/2 self/101 101 suspends 2", "write n1/1 self/101")
 }
 
+// scriptOperatorTwice evicts a node that has started again while its former process is a
+// member still. It is repeated, so that no order of chance passes.
+func scriptOperatorTwice(t reporter) {
+	for range 16 {
+		s := newScript(t, true)
+		s.join(others(1, 2)...)
+		s.change(func(v *View) {
+			v.Epoch++
+			v.Members = append(v.Members, Member{Instance: 3, Node: "n2", Joining: true})
+		})
+		if i, err := s.Evict(s.now, "n2"); i != 2 || err != nil {
+			t.Fatalf("evicts %d, error %v", i, err)
+		}
+	}
+}
+
 // scriptSuspended is suspended by another member, and cleared: reads of the view prove nothing
 // meanwhile.
 func scriptSuspended(t reporter) {

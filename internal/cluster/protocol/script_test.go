@@ -42,6 +42,7 @@ var scripts = []struct {
 	{"Evict", scriptEvict},
 	{"EvictJoining", scriptEvictJoining},
 	{"Operator", scriptOperator},
+	{"OperatorTwice", scriptOperatorTwice},
 	{"Suspended", scriptSuspended},
 	{"Expelled", scriptExpelled},
 	{"Join", scriptJoin},
