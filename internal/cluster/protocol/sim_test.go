@@ -16,7 +16,7 @@ type world struct {
 	number uint64  // of the newest event
 	events []event // those in queue, and free ones
 	free   []int32
-	queue  []int32 // a heap
+	queue  []due // a heap
 	nodes  []*simNode
 	names  int
 	next   Instance
@@ -79,15 +79,23 @@ type chaos struct {
 	reach     Time    // limit of the lateness of a request; its timeout is included
 }
 
-// event is something that happens at a node, or in the world if node is nil. The queue holds
-// places in events, so that sorting it moves no pointers.
+// event is something that happens at a node, or in the world if node is nil.
 type event struct {
+	node *simNode
+	life int
+	do   func()
+}
+
+// due is an event in the queue, which holds its place in events, so that sorting moves no
+// pointers.
+type due struct {
 	at     Time
 	number uint64
-	node   *simNode
-	life   int
-	do     func()
+	place  int32
 }
+
+// before reports whether d is due before o.
+func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.number < o.number }
 
 // simConfig is like the real delays, but faster.
 func simConfig(c chaos) Config {
@@ -122,64 +130,67 @@ func (w *world) fail(format string, args ...any) {
 // after schedules do at a node, unless the node's process has ended by then.
 func (w *world) after(d Time, n *simNode, do func()) {
 	w.number++
-	e := event{at: w.now + max(0, d), number: w.number, node: n, do: do}
+	e := event{node: n, do: do}
 	if n != nil {
 		e.life = n.life
 	}
-	var at int32
+	var place int32
 	if last := len(w.free) - 1; last >= 0 {
-		at, w.free = w.free[last], w.free[:last]
+		place, w.free = w.free[last], w.free[:last]
 	} else {
-		at = int32(len(w.events))
+		place = int32(len(w.events))
 		w.events = append(w.events, event{})
 	}
-	w.events[at] = e
-	w.queue = append(w.queue, at)
-	for i := len(w.queue) - 1; i > 0; {
+	w.events[place] = e
+	added := due{w.now + max(0, d), w.number, place}
+	w.queue = append(w.queue, added)
+	i := len(w.queue) - 1
+	for i > 0 {
 		up := (i - 1) / 2
-		if !w.before(i, up) {
+		if !added.before(w.queue[up]) {
 			break
 		}
-		w.queue[i], w.queue[up] = w.queue[up], w.queue[i]
+		w.queue[i] = w.queue[up]
 		i = up
 	}
-}
-
-// before reports whether the event at place i of the heap is due before the one at j.
-func (w *world) before(i, j int) bool {
-	a, b := &w.events[w.queue[i]], &w.events[w.queue[j]]
-	return a.at < b.at || a.at == b.at && a.number < b.number
+	w.queue[i] = added
 }
 
 // pop removes the next event.
-func (w *world) pop() event {
-	at := w.queue[0]
-	top := w.events[at]
-	w.events[at].do = nil
-	w.free = append(w.free, at)
+func (w *world) pop() (Time, event) {
+	top := w.queue[0]
+	e := w.events[top.place]
+	w.events[top.place].do = nil
+	w.free = append(w.free, top.place)
 	last := len(w.queue) - 1
-	w.queue[0] = w.queue[last]
+	moved := w.queue[last]
 	w.queue = w.queue[:last]
-	for i := 0; ; {
-		least := i
-		for c := 2*i + 1; c <= 2*i+2 && c < last; c++ {
-			if w.before(c, least) {
-				least = c
-			}
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= last {
+			break
 		}
-		if least == i {
-			return top
+		if c+1 < last && w.queue[c+1].before(w.queue[c]) {
+			c++
 		}
-		w.queue[i], w.queue[least] = w.queue[least], w.queue[i]
-		i = least
+		if !w.queue[c].before(moved) {
+			break
+		}
+		w.queue[i] = w.queue[c]
+		i = c
 	}
+	if last > 0 {
+		w.queue[i] = moved
+	}
+	return top.at, e
 }
 
 // run runs the events until a time, or until a promise is broken.
 func (w *world) run(until Time) {
-	for len(w.queue) > 0 && w.events[w.queue[0]].at <= until && w.problem == "" {
-		e := w.pop()
-		w.now = e.at
+	for len(w.queue) > 0 && w.queue[0].at <= until && w.problem == "" {
+		at, e := w.pop()
+		w.now = at
 		if n := e.node; n != nil {
 			if !n.alive || n.life != e.life {
 				continue
