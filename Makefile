@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Simulated runs of a cluster in `make test`.
+SIMULATIONS ?= 100000
+
 # Extent of `make soak`: operations of the history check, and of that of clusters, the time limit of each check,
 # kills of the embedded store and damages of its files, seeds for its comparison with
 # DynamoDB Local, examples for each property test, random configurations, records posted to
@@ -68,13 +71,16 @@ spec: ## check the specification of the cluster with TLC: the small models
 	@specs/trace-test.sh
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
-# With the race detector each program exits after 50 ms instead of a second. Allocations are
-# measured without it, and the rules of the cluster are turned off one by one in a build of
-# its own. go vet runs in lint.
+# With the race detector each program exits after 50 ms instead of a second. Without it run:
+# the rules of the repository, which start no goroutines and read every file; allocations, which
+# it adds to; and the simulation, in which it finds nothing and is slow. The rules of the cluster
+# are turned off one by one in a build of its own. go vet runs in lint.
 test-unit:
 	@scripts/setup-go.sh
-	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -vet=off -race ./...
+	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -vet=off -race $$(go list ./... | grep -v /internal/repo$$)
+	go test -vet=off ./internal/repo
 	scripts/allocs.sh
+	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
 
 # All packages use one build of Kasoku.
