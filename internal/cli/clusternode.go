@@ -139,7 +139,7 @@ func (c *clusterNode) join(cfg *config.Config, bound func(service string) net.Ad
 		})
 		if ready {
 			c.own.Store(&self)
-			c.Start(self, c.view.Created())
+			c.Start(self, c.view.Empty())
 		}
 	})
 }

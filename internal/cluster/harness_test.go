@@ -183,7 +183,7 @@ func (l *lab) start(name string, change ...func(*Config, *protocol.Member)) *mem
 		f(&cfg, &self)
 	}
 	m.Node = New(cfg)
-	m.Start(self, true)
+	m.Start(self, time.Now())
 	l.t.Cleanup(func() {
 		m.Close()
 		c.Close()

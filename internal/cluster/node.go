@@ -116,11 +116,16 @@ func New(cfg Config) *Node {
 	return n
 }
 
-// Start begins to join the cluster. self has the node's name, addresses and services. fresh
-// is set if this process has created the table of the view.
-func (n *Node) Start(self protocol.Member, fresh bool) {
+// Start begins to join the cluster. self has the node's name, addresses and services. If this
+// process has created the table of the view, empty is a time at which that had no item;
+// otherwise it is zero.
+func (n *Node) Start(self protocol.Member, empty time.Time) {
 	n.mu.Lock()
 	n.started = true
+	fresh := protocol.Time(0)
+	if !empty.IsZero() {
+		fresh = n.now() - protocol.Time(time.Since(empty)) + n.cfg.Delays.WithDefaults().Lease
+	}
 	n.machine.Start(self, fresh)
 	n.mu.Unlock()
 	go n.loop()

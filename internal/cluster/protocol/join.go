@@ -79,7 +79,7 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 		return v, false
 	}
 	m.obstruct("")
-	m.join.clean = m.view.Rev == 0 && m.join.fresh || m.view.Rev != 0 && len(m.view.Members) == 0 && m.view.Clean
+	m.join.clean = m.view.Rev == 0 && m.fresh(now) || m.view.Rev != 0 && len(m.view.Members) == 0 && m.view.Clean
 	v = m.view.clone()
 	if v.Rev == 0 {
 		v.Creator = m.self.Instance
@@ -90,6 +90,13 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 	v.Away = slices.DeleteFunc(v.Away, func(a Away) bool { return a.Node == self.Node })
 	v.Epoch, v.Clean = max(v.Epoch+1, uint64(m.host.Wall())), false
 	return v, true
+}
+
+// fresh reports whether the view is that of a new table, in which no other node can have served.
+// If there is no item, it may have been one that is lost: the first item of a table proves that
+// only as long as a node that had joined would wait.
+func (m *Machine) fresh(now Time) bool {
+	return now < m.join.fresh || m.join.fresh != 0 && off(ruleFreshEnds)
 }
 
 // disagrees returns how a member's services differ from this node's, "" if they agree.

@@ -166,7 +166,7 @@ type Machine struct {
 
 // joining is the state of an attempt to join, and of the end of the membership.
 type joining struct {
-	fresh     bool              // nothing can be in flight from an earlier cluster: there was no item
+	fresh     Time              // until then no other node can serve: the table of the view is new
 	began     Time              // when probing began
 	next      Time              // when messages are repeated
 	reached   map[Instance]bool // members that have answered a probe
@@ -217,9 +217,11 @@ func New(cfg Config, host Host) *Machine {
 }
 
 // Start makes the machine join at the next Tick. self has the node's name and addresses; its
-// Instance is set by each attempt to join. fresh reports whether this node has created the
-// table of the view, so that nothing can be in flight from an earlier cluster.
-func (m *Machine) Start(self Member, fresh bool) { m.self, m.join.fresh = self, fresh }
+// Instance is set by each attempt to join. If this node has created the table of the view, so
+// that nothing can be in flight from an earlier cluster, fresh is one Lease after a time at which
+// the table had no item: up to then no other node can have joined and waited until it serves.
+// Otherwise fresh is 0.
+func (m *Machine) Start(self Member, fresh Time) { m.self, m.join.fresh = self, fresh }
 
 // Mode returns the state of the membership.
 func (m *Machine) Mode() Mode { return m.mode }

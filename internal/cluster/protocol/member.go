@@ -83,8 +83,13 @@ func (m *Machine) accept(now Time, v View) {
 		return
 	}
 	epoch := m.view.Epoch
+	if m.view.Rev == 0 && !m.fresh(now) {
+		m.join.clean = false // the item that this node has added may not be the first one
+	}
 	m.view, m.seen = v, now
-	m.join.fresh = m.join.fresh && off(ruleFreshOnce)
+	if !off(ruleFreshOnce) {
+		m.join.fresh = 0
+	}
 	self := v.Find(m.self.Instance)
 	switch {
 	case m.mode == Probing && self != nil:

@@ -28,7 +28,7 @@ var ruleNames = map[rule]string{
 	ruleDropped: "Dropped", ruleProofDate: "ProofDate", ruleSuspendedProof: "SuspendedProof", ruleLost: "Lost",
 	ruleNewNumber: "NewNumber", ruleMarkFirst: "MarkFirst", ruleExpelled: "Expelled", ruleAbandon: "Abandon", ruleBooks: "Books", ruleBookWrites: "BookWrites",
 	ruleBookQuarantines: "BookQuarantines", ruleBookPayload: "BookPayload", ruleCold: "Cold", ruleNewItem: "NewItem",
-	ruleFreshOnce: "FreshOnce", ruleCleanQuiet: "CleanQuiet", ruleCleanServed: "CleanServed", ruleEmpty: "Empty",
+	ruleFreshOnce: "FreshOnce", ruleFreshEnds: "FreshEnds", ruleCleanQuiet: "CleanQuiet", ruleCleanServed: "CleanServed", ruleEmpty: "Empty",
 	ruleSettle: "Settle", ruleLeaving: "Leaving",
 	hostLeaseOnHit: "host LeaseOnHit", hostLeaseOnJoin: "host LeaseOnJoin", hostLeaseAtSend: "host LeaseAtSend",
 	hostCreator: "host Creator", hostSendEra: "host SendEra", hostPeerLease: "host PeerLease", hostNote: "host Note", hostFillEra: "host FillEra",

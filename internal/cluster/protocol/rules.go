@@ -33,6 +33,7 @@ const (
 	ruleCold                               // nothing is stored for a Reach if no member serves
 	ruleNewItem                            // a node waits if no member serves
 	ruleFreshOnce                          // only the first item of a new table needs no wait
+	ruleFreshEnds                          // and only for one Lease
 	ruleCleanQuiet                         // a view is clean only if the last member had no quarantine
 	ruleCleanServed                        // and has served
 	ruleEmpty                              // a node that was taken out is emptied before it serves

@@ -60,13 +60,13 @@ func scriptJoinersOfANewItemWait(t reporter) {
 func scriptFreshOnce(t reporter) {
 	s := newScript(t, true)
 	s.join()
-	s.wait(Second)
+	s.wait(600 * Millisecond)
 	s.Tick(s.now)
 	s.viewed(View{})
 	if s.Mode() != Out {
 		t.Fatalf("%s without an item", s.Mode())
 	}
-	s.wait(Second)
+	s.wait(600 * Millisecond)
 	s.Tick(s.now)
 	s.viewed(View{})
 	s.Wrote(s.now, nil)
@@ -78,7 +78,34 @@ func scriptFreshOnce(t reporter) {
 	s.Tick(s.now)
 	s.skip()
 	s.Wrote(s.now, nil)
-	s.expect("empty", "settle until 8650 ms", "cold until 63650 ms")
+	s.expect("empty", "settle until 7850 ms", "cold until 62850 ms")
+}
+
+// scriptFreshEnds starts in a new table, and is stopped for a time in which another node can
+// join and serve, and its item can be lost: before it looks at the table, or before its own
+// item is confirmed.
+func scriptFreshEnds(t reporter) {
+	for _, c := range []struct {
+		read, wrote Time // delays
+		cold        bool
+	}{
+		{0, 0, false},
+		{0, newScript(t, true).cfg.Lease - 1, false},
+		{0, newScript(t, true).cfg.Lease, true},
+		{newScript(t, true).cfg.Lease, 0, true},
+	} {
+		s := newScript(t, true)
+		s.wait(c.read)
+		s.Tick(s.now)
+		s.viewed(View{})
+		s.wait(c.wrote)
+		s.Wrote(s.now, nil)
+		s.viewed(s.view)
+		s.Wrote(s.now, nil)
+		if waits := s.Mode() == Joining; waits != c.cold {
+			t.Errorf("delays %d and %d: it waits before it serves: %t", c.read, c.wrote, waits)
+		}
+	}
 }
 
 // scriptCleanNeedsService leaves a view before its node has served: whatever made the joining

@@ -34,6 +34,7 @@ var scripts = []struct {
 	{"LeaseCountsFromTheRead", scriptLeaseCountsFromTheRead},
 	{"JoinersOfANewItemWait", scriptJoinersOfANewItemWait},
 	{"FreshOnce", scriptFreshOnce},
+	{"FreshEnds", scriptFreshEnds},
 	{"CleanNeedsService", scriptCleanNeedsService},
 	{"Rounds", scriptRounds},
 	{"Purging", scriptPurging},
@@ -78,7 +79,11 @@ var errTimeout = errors.New("timeout")
 func newScript(t reporter, fresh bool) *script {
 	s := &script{t: t}
 	s.Machine = New(Config{}, s)
-	s.Machine.Start(Member{Node: "self"}, fresh)
+	limit := Time(0)
+	if fresh {
+		limit = s.now + s.cfg.Lease
+	}
+	s.Machine.Start(Member{Node: "self"}, limit)
 	return s
 }
 

@@ -104,7 +104,11 @@ func (n *simNode) start() {
 	n.tags, n.entries, n.fills = [simTags]simTag{}, [simTags]simEntry{}, [simTags]*simFill{}
 	n.holds, n.ops = map[heldKey]uint8{}, map[uint64]*simWrite{}
 	n.machine = New(w.cfg, n)
-	n.machine.Start(Member{Node: n.name}, n.place == 0 && n.life == 1 && !w.chaos.cold)
+	fresh := Time(0)
+	if n.place == 0 && n.life == 1 && !w.chaos.cold {
+		fresh = n.local() + w.cfg.Lease
+	}
+	n.machine.Start(Member{Node: n.name}, fresh)
 	n.tick()
 	n.operate()
 	w.logf("%s starts", n.name)

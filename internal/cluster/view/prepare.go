@@ -35,10 +35,14 @@ func (s *Store) Prepare(ctx context.Context) error {
 		d, err = s.describe(ctx)
 	}
 	// A description is eventually consistent, so that a new table may still be missing.
-	for hasCode(err, notFound) || err == nil && d.TableStatus == "CREATING" {
+	for asked := s.empty; hasCode(err, notFound) || err == nil && d.TableStatus == "CREATING"; {
+		if !s.empty.IsZero() {
+			s.empty = asked
+		}
 		if !pause.For(ctx, pollInterval) {
 			return fmt.Errorf("cluster view: waiting until table %s is active: %w", s.cfg.Table, context.Cause(ctx))
 		}
+		asked = time.Now()
 		d, err = s.describe(ctx)
 	}
 	if hasCode(err, accessDenied) {
@@ -50,8 +54,10 @@ func (s *Store) Prepare(ctx context.Context) error {
 	return s.accept(d)
 }
 
-// Created reports whether Prepare has created the table, so that it never had a view.
-func (s *Store) Created() bool { return s.created.Load() }
+// Empty returns a time at which the table had no item yet, if Prepare has created the table:
+// there was no view before. Otherwise it returns the zero time. It must not be called during
+// Prepare.
+func (s *Store) Empty() time.Time { return s.empty }
 
 // describe returns the table's description.
 func (s *Store) describe(ctx context.Context) (*description, error) {
@@ -68,6 +74,7 @@ func (s *Store) describe(ctx context.Context) (*description, error) {
 
 // create creates the table. That another member creates it at the same time is no error.
 func (s *Store) create(ctx context.Context) error {
+	asked := time.Now()
 	_, err := s.call(ctx, "CreateTable", item{
 		"TableName":            s.cfg.Table,
 		"BillingMode":          "PAY_PER_REQUEST",
@@ -77,7 +84,7 @@ func (s *Store) create(ctx context.Context) error {
 	var e *Error
 	switch {
 	case err == nil:
-		s.created.Store(true)
+		s.empty = asked
 		s.log.Info("created the table of the cluster's view", slog.String("table", s.cfg.Table))
 		return nil
 	case hasCode(err, inUse):

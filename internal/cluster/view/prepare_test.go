@@ -140,8 +140,8 @@ func TestPrepare(t *testing.T) {
 				s := view.New(view.Config{Cluster: "production", Table: table, Call: call, Log: slog.New(slog.NewTextHandler(&log, nil))})
 				start := time.Now()
 				err := s.Prepare(ctx)
-				if created := strings.Contains(c.log, "created"); s.Created() != created {
-					t.Errorf("Created returns %v", s.Created())
+				if created := strings.Contains(c.log, "created"); s.Empty().IsZero() == created {
+					t.Errorf("Empty returns %v", s.Empty())
 				}
 				if took := time.Since(start); took != c.took {
 					t.Errorf("it took %v, want %v", took, c.took)

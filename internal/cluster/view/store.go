@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
 )
@@ -37,7 +38,7 @@ type Store struct {
 	log      *slog.Logger
 	newWrite func() string          // returns a random text
 	arn      atomic.Pointer[string] // the table's, after Prepare
-	created  atomic.Bool            // by Prepare
+	empty    time.Time              // when the table that Prepare has created had no item
 }
 
 // New returns the store of the view of cfg.Cluster. It sends nothing.
