@@ -16,11 +16,15 @@ import (
 
 // Delays of answers of peers.
 const (
-	// silentAsk is how long a node waits for a sign of the owner before it asks the origin.
-	silentAsk = 20 * time.Millisecond
+	// silentAsk is how long a node waits for a sign of the owner before it asks the origin. It
+	// leaves an owner time to look at its messages while many clients connect to it.
+	silentAsk = 50 * time.Millisecond
 	// maxUnsigned is the same for an owner that sends signs for other requests: it is alive, and
 	// this one may wait in a queue, or be lost.
-	maxUnsigned = 100 * time.Millisecond
+	maxUnsigned = 150 * time.Millisecond
+	// maxTimerDelay is the delay of a timer that shows that this node itself gets too little CPU
+	// time to judge an owner silent: its sign may wait to be read.
+	maxTimerDelay = 5 * time.Millisecond
 	// aliveInterval is the interval of these signs.
 	aliveInterval = 5 * time.Millisecond
 	// maxAsk is how long a node waits for the owner's answer before it asks the origin: the
@@ -141,8 +145,14 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 		n.peers.silent.Inc()
 		return s, false
 	}
-	timer, signed := time.NewTimer(silentAsk), time.Now()
+	signed := time.Now()
+	due := signed.Add(silentAsk)
+	timer := time.NewTimer(silentAsk)
 	defer timer.Stop()
+	wait := func(d time.Duration) {
+		due = time.Now().Add(d)
+		timer.Reset(d)
+	}
 	limit := time.NewTimer(maxAsk)
 	defer limit.Stop()
 	for {
@@ -156,10 +166,14 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 			return f.shared, true
 		case <-q.sign:
 			signed = time.Now()
-			timer.Reset(silentAsk)
+			wait(silentAsk)
 		case <-timer.C:
+			if time.Since(due) > maxTimerDelay {
+				wait(silentAsk)
+				continue
+			}
 			if left := n.peers.extension(to.Instance, signed); left > 0 {
-				timer.Reset(left)
+				wait(left)
 				continue
 			}
 			n.peers.silent.Inc()

@@ -160,7 +160,7 @@ func TestFetchOfHit(t *testing.T) {
 	})
 }
 
-// The owner dies, at once or while it fills: the node asks the origin, 20 ms after the last
+// The owner dies, at once or while it fills: the node asks the origin, 50 ms after the last
 // sign. 300 ms later it does not ask that owner any more.
 func TestSilentOwner(t *testing.T) {
 	for _, after := range []time.Duration{0, 51 * time.Millisecond} {
@@ -178,7 +178,7 @@ func TestSilentOwner(t *testing.T) {
 					time.AfterFunc(after, func() { l.net.isolate("b", true) })
 				}
 				v, a := nodes[0].read(t, key, o)
-				if took, limit := time.Since(start), after+120*time.Millisecond; v != "x" || !a.Stored || took > limit {
+				if took, limit := time.Since(start), after+silentAsk+o.delay; v != "x" || !a.Stored || took > limit {
 					t.Errorf("got %q, stored %t, after %s", v, a.Stored, took)
 				}
 				if got := nodes[0].peers.silent.Value(); got != 1 {
@@ -412,7 +412,7 @@ func TestForeignReplies(t *testing.T) {
 	}
 }
 
-// A request without signs of its own waits for an owner that sends signs for others, 100 ms at most.
+// A request without signs of its own waits for an owner that sends signs for others, 150 ms at most.
 func TestExtension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, signed := &peers{}, time.Now()
@@ -425,11 +425,11 @@ func TestExtension(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		p.alive(&peerFrame{from: 1})
 		time.Sleep(10 * time.Millisecond)
-		f(1, 10*time.Millisecond)
+		f(1, silentAsk-10*time.Millisecond)
 		f(2, 0)
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(silentAsk - 10*time.Millisecond)
 		f(1, 0)
-		time.Sleep(maxUnsigned - 31*time.Millisecond)
+		time.Sleep(maxUnsigned - silentAsk - 11*time.Millisecond)
 		p.alive(&peerFrame{from: 1})
 		f(1, silentAsk)
 		time.Sleep(time.Millisecond)
