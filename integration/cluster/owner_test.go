@@ -3,9 +3,21 @@
 package cluster
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // TestOwnerWithoutOrigin holds the origin's answers to one node: a miss through another node,
@@ -30,5 +42,63 @@ func TestOwnerWithoutOrigin(t *testing.T) {
 	t.Logf("the slowest of %d reads took %s", keys, slowest)
 	if slowest > 2*time.Second {
 		t.Errorf("a read waited for the owner of the key, for %s", slowest)
+	}
+}
+
+// slowed starts a proxy before a store that delays GetItem of the scenarios' table, and returns
+// its address and the number of these requests.
+func slowed(t *testing.T, store string, by time.Duration) (string, *atomic.Int64) {
+	target, err := url.Parse(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gets atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has ended the request
+		}
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") && bytes.Contains(body, []byte(`"items"`)) {
+			gets.Add(1)
+			pause.For(r.Context(), by)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, &gets
+}
+
+// TestColdKey has a thousand clients of three nodes request an item that no node has: the
+// origin is asked for it once. On a machine that runs other tests too, the owner's sign of life
+// may be late; then another node asks as well.
+func TestColdKey(t *testing.T) {
+	store := store(t)
+	url, gets := slowed(t, store, 100*time.Millisecond)
+	s := start(t, url, 3)
+	s.createTable()
+	const keys, clients = 3, 1000
+	var counts []int64
+	for k := range keys {
+		key := fmt.Sprint("cold", k)
+		s.mustPut(&node{Node: &harness.Node{URL: store}, name: "the store"}, key, "1")
+		before := gets.Load()
+		var reading sync.WaitGroup
+		for i := range clients {
+			reading.Go(func() {
+				if value, _, err := s.nodes[i%len(s.nodes)].get(key); err != nil || value != "1" {
+					t.Errorf("got %q, %v", value, err)
+				}
+			})
+		}
+		reading.Wait()
+		counts = append(counts, gets.Load()-before)
+	}
+	t.Logf("requests to the origin for each of %d keys: %d", keys, counts)
+	for _, n := range counts {
+		if n < 1 || n > int64(len(s.nodes)) {
+			t.Errorf("the origin was asked %d times for a key, want once", n)
+		}
 	}
 }

@@ -292,31 +292,38 @@ func throughDAX(ctx context.Context, cluster *daxclient.Cluster, refused *atomic
 	})
 }
 
-// TestPurges purges through each node and reports how long it takes until all nodes have
-// dropped their copies, which is before the answer.
+// TestPurges purges through each node, over fast and over slow routes. When a purge is answered
+// all nodes have dropped their copies. It reports how long that takes.
 func TestPurges(t *testing.T) {
 	url := store(t)
 	s := start(t, url, 3)
 	s.createTable()
 	past := &node{Node: &harness.Node{URL: url}, name: "the store"}
-	for i, n := range s.nodes {
-		k := fmt.Sprint("k", i)
-		s.mustPut(n, k, "1")
-		for _, o := range s.nodes {
-			s.cached(o, k, "1")
-		}
-		s.mustPut(past, k, "2") // past all nodes
-		began := time.Now()
-		if err := n.Purge(fmt.Sprintf(`{"service":"db","table":"items","key":{"p":{"S":%q}}}`, k)); err != nil {
-			t.Fatal(err)
-		}
-		took := time.Since(began)
-		for _, o := range s.nodes {
-			if value, _, err := o.get(k); err != nil || value != "2" {
-				t.Errorf("through %s after the purge through %s: got %q, %v, want 2 of the store", o.name, n.name, value, err)
+	for _, delay := range []time.Duration{0, 100 * time.Millisecond} {
+		for _, n := range s.nodes {
+			for _, o := range s.others(n) {
+				s.net.Delay(n.name, o, delay)
 			}
 		}
-		t.Logf("the purge through %s took %s", n.name, took)
+		for i, n := range s.nodes {
+			k := fmt.Sprint("k", i, delay)
+			s.mustPut(n, k, "1")
+			for _, o := range s.nodes {
+				s.cached(o, k, "1")
+			}
+			s.mustPut(past, k, "2") // past all nodes
+			began := time.Now()
+			if err := n.Purge(fmt.Sprintf(`{"service":"db","table":"items","key":{"p":{"S":%q}}}`, k)); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(began)
+			for _, o := range s.nodes {
+				if value, _, err := o.get(k); err != nil || value != "2" {
+					t.Errorf("through %s after the purge through %s: got %q, %v, want 2 of the store", o.name, n.name, value, err)
+				}
+			}
+			t.Logf("the purge through %s took %s, with routes that delay by %s", n.name, took, delay)
+		}
 	}
 }
 
