@@ -221,6 +221,15 @@ func TestBrokenRule(t *testing.T) {
 	t.Logf("%d violations, the first: %s", len(result.Violations), result.Violations[0])
 }
 
+// broken turns off the rule with the number KASOKU_MUTANT, if that is set.
+func broken(o *harness.Options) {
+	if number := os.Getenv("KASOKU_MUTANT"); number != "" {
+		o.Tags = "kasokumutant"
+		o.Env = append(o.Env, "KASOKU_MUTANT="+number)
+	}
+}
+
+// runStorm checks the nodes before the store at url.
 func runStorm(t *testing.T, url string, usual time.Duration, serial bool) {
 	random := seed(t)
 	s := &storm{rand: rand.New(rand.NewPCG(random, 2))}
@@ -229,7 +238,7 @@ func runStorm(t *testing.T, url string, usual time.Duration, serial bool) {
 		count = 5
 	}
 	t.Logf("KASOKU_SEED=%d: %d nodes", random, count)
-	s.scene = start(t, url, count)
+	s.scene = start(t, url, count, broken)
 	d, ops, pause := extent(t, usual)
 	s.strict = d == 0
 	ended := make(chan struct{})

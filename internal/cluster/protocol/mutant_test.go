@@ -23,7 +23,7 @@ var (
 // ruleNames has the rules, for messages.
 var ruleNames = map[rule]string{
 	ruleAllAcknowledge: "AllAcknowledge", ruleJoinersAcknowledge: "JoinersAcknowledge", ruleLeaseAtRound: "LeaseAtRound",
-	ruleFormerAcks: "FormerAcks", ruleRounds: "Rounds", ruleExtend: "Extend", ruleApplyFirst: "ApplyFirst", ruleResend: "Resend",
+	ruleFormerAcks: "FormerAcks", ruleRounds: "Rounds", ruleExtend: "Extend", ruleApplyFirst: "ApplyFirst", ruleResend: "Resend", ruleNoGap: "NoGap",
 	ruleOwner: "Owner", ruleOpen: "Open", ruleOpenEnds: "OpenEnds", ruleUnknown: "Unknown", ruleUnknownOpen: "UnknownOpen",
 	ruleDropped: "Dropped", ruleProofDate: "ProofDate", ruleSuspendedProof: "SuspendedProof", ruleLost: "Lost",
 	ruleNewNumber: "NewNumber", ruleMarkFirst: "MarkFirst", ruleExpelled: "Expelled", ruleAbandon: "Abandon", ruleBooks: "Books", ruleBookWrites: "BookWrites",

@@ -13,6 +13,7 @@ const (
 	ruleExtend                             // further tags need a round of their own
 	ruleApplyFirst                         // a payload is acknowledged when it has been carried out
 	ruleResend                             // messages are repeated until they are acknowledged
+	ruleNoGap                              // and a repeated message is not taken for acknowledged
 	ruleOwner                              // Val ends only a write of its sender
 	ruleOpen                               // Open keeps the writes that it lists
 	ruleOpenEnds                           // Open ends the writes that it does not list

@@ -220,6 +220,9 @@ func (m *Machine) resendWrites(now Time) {
 		for p := range m.members(m.others &^ w.acks) {
 			m.stats.Resends++
 			m.host.Send(p.Instance, m.round(w))
+			if off(ruleNoGap) {
+				w.acks |= p.bit()
+			}
 		}
 	}
 }
