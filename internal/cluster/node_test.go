@@ -282,6 +282,27 @@ func TestDisagreement(t *testing.T) {
 	})
 }
 
+// A write whose tags all members have fenced is not sent after this node's lease: the others may
+// take it out, and forget the write after a quarantine.
+func TestSendWithoutLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		nodes := l.cluster("a", "b")
+		w, err := nodes[0].cache.Begin(t.Context(), []cache.Tag{item}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Unknown()
+		if !w.Sendable() {
+			t.Error("the write can't be sent with a lease")
+		}
+		nodes[0].cache.SetLease(int64(nodes[0].now()))
+		if w.Sendable() {
+			t.Error("the write can be sent without a lease")
+		}
+	})
+}
+
 // A write that was allowed before the node was taken out must not be sent after it has joined
 // again: the others have put it in quarantine meanwhile, and do not fence it.
 func TestSendAfterRejoin(t *testing.T) {

@@ -258,7 +258,7 @@ func TestDeclined(t *testing.T) {
 				key := ownedBy(t, a, "b")
 				b.read(t, key, o)
 				prepare(t, l, b, o)
-				if name == "lease" {
+				if strings.HasPrefix(name, "lease") {
 					failing.fail(errors.New("unavailable"))
 					for b.Status().Serving {
 						time.Sleep(10 * time.Millisecond)
@@ -279,6 +279,11 @@ func TestDeclined(t *testing.T) {
 		})
 	}
 	one("lease", func(*testing.T, *lab, *member, *source) {})
+	one("lease, unchecked by the service", func(_ *testing.T, _ *lab, owner *member, _ *source) {
+		owner.cache.OnFetch("site", func(context.Context, []byte) (cache.Shared, bool) {
+			return cache.Shared{Payload: []byte("old"), Kind: 7, Hit: true, TTL: time.Hour}, true
+		})
+	})
 	one("write in flight there", func(_ *testing.T, _ *lab, owner *member, _ *source) { owner.cache.Hold([]cache.Tag{item}) })
 	one("too large", func(t *testing.T, _ *lab, owner *member, o *source) {
 		o.set(strings.Repeat("x", maxPeerAnswer+1))
