@@ -93,7 +93,9 @@ func (e *end) Ask(ctx context.Context, to uint64, request []byte) ([]byte, error
 	return answer(ctx, slices.Clone(request)), nil
 }
 
-func (e *end) SetPeers([]string) {}
+func (e *end) SetPeers(map[string]string) {}
+
+func (e *end) Repair() {}
 
 func (e *end) deliver(to *end, frame []byte) {
 	if to == nil || to == e || e.net.cut[e.node] || e.net.cut[to.node] {

@@ -34,8 +34,11 @@ type Transport interface {
 	// Ask sends a request to one node and returns its reply. An error may be late: as late as
 	// ctx ends.
 	Ask(ctx context.Context, to uint64, request []byte) ([]byte, error)
-	// SetPeers sets the addresses of all members.
-	SetPeers(addresses []string)
+	// SetPeers sets the addresses of all members, by name.
+	SetPeers(addresses map[string]string)
+	// Repair restores connections to members that were lost. It is called often, and returns
+	// soon.
+	Repair()
 }
 
 // Config describes a node.
@@ -156,20 +159,22 @@ func (n *Node) loop() {
 			return
 		}
 		var next time.Duration
-		var peers []string
+		var peers map[string]string
 		n.do(func(now protocol.Time) {
 			n.machine.Tick(now)
 			next = time.Duration(n.machine.Next(now) - now)
 			if v := n.machine.View(); v.Epoch != n.connected {
 				n.connected = v.Epoch
+				peers = make(map[string]string, len(v.Members))
 				for _, m := range v.Members {
-					peers = append(peers, m.Address)
+					peers[m.Node] = m.Address
 				}
 			}
 		})
-		if peers != nil {
+		if len(peers) > 0 {
 			n.cfg.Transport.SetPeers(peers)
 		}
+		n.cfg.Transport.Repair()
 		n.times.tick(n.cache.Serves(n.cache.Now()))
 		timer.Reset(next)
 	}

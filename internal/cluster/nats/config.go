@@ -33,7 +33,8 @@
 // server tries a random one. Both may split the nodes into groups that never meet. The
 // transport therefore resolves the names in Config.Join itself, every few seconds, and the
 // caller passes the addresses of all members to SetPeers. The server tries all of these
-// until they are removed.
+// until they are removed. It waits for a second before it restores a route that was reset;
+// Transport.Repair does so at once.
 package nats
 
 import (

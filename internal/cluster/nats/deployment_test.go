@@ -62,7 +62,8 @@ func TestDeployment(t *testing.T) {
 	if a.Addr() != nil {
 		t.Errorf("it listens on %v", a.Addr())
 	}
-	a.SetPeers([]string{"127.0.0.1:1"})
+	a.SetPeers(map[string]string{"x": "127.0.0.1:1"})
+	a.Repair()
 
 	s.Shutdown()
 	s.WaitForShutdown()

@@ -106,8 +106,7 @@ func (t *Transport) connect() error {
 		options = append(options,
 			client.RetryOnFailedConnect(true),
 			client.Timeout(dialTimeout),
-			client.ReconnectWait(reconnectWait),
-			client.ReconnectJitter(reconnectWait/2, reconnectWait/2),
+			client.CustomReconnectDelay(reconnectDelay),
 			client.PingInterval(pingInterval),
 			client.MaxPingsOutstanding(maxPings),
 			client.ConnectHandler(t.connected),
@@ -167,10 +166,10 @@ func (t *Transport) Addr() net.Addr {
 }
 
 // SetPeers replaces the addresses that the server in this process connects to in addition to
-// Config.Join: the ones of all members. This node's own may be among them. All nodes have to
+// Config.Join: the ones of all members, by name. This node's own may be among them. All nodes have to
 // pass all members: the server closes a route when it removes the address that the route was
 // connected to, and relies on the other node if it has another address of that one.
-func (t *Transport) SetPeers(addresses []string) {
+func (t *Transport) SetPeers(addresses map[string]string) {
 	if t.server != nil {
 		t.server.setPeers(addresses)
 	}

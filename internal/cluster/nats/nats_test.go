@@ -134,7 +134,8 @@ func TestClose(t *testing.T) {
 		if err := n.Listen(1, n.receive, nil); !errors.Is(err, client.ErrConnectionClosed) {
 			t.Errorf("listen: %v", err)
 		}
-		n.SetPeers([]string{"127.0.0.1:1"})
+		n.SetPeers(map[string]string{"x": "127.0.0.1:1"})
+		n.Repair()
 		if n.Stats().Connected {
 			t.Error("it is connected")
 		}

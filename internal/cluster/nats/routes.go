@@ -3,9 +3,11 @@ package nats
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -58,23 +60,33 @@ func (e *embedded) resolveOnce(ctx context.Context) {
 	for name, addresses := range found {
 		e.join[name] = addresses
 	}
-	e.reload()
+	e.reload(false)
 }
 
-// setPeers replaces the addresses of members.
-func (e *embedded) setPeers(addresses []string) {
+// setPeers replaces the members.
+func (e *embedded) setPeers(addresses map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.peers = slices.Clone(addresses)
-	e.reload()
+	peers := make(map[string]*peer, len(addresses))
+	for name, address := range addresses {
+		p := e.peers[name]
+		if p == nil || p.address != address {
+			p = &peer{address: address}
+		}
+		peers[name] = p
+	}
+	e.peers = peers
+	e.reload(false)
 }
 
-// reload passes changed addresses to the server. e.mu is held.
-func (e *embedded) reload() {
+// reload passes the addresses to the server if they have changed, or routes are to be
+// repaired. e.mu is held.
+func (e *embedded) reload(repair bool) {
 	addresses := e.addresses()
-	if slices.Equal(addresses, e.tried) {
+	if slices.Equal(addresses, e.tried) && !repair {
 		return
 	}
+	maps.DeleteFunc(e.repairs, func(address string, _ int) bool { return !slices.Contains(addresses, address) })
 	options, err := e.options(addresses)
 	if err == nil {
 		err = e.ReloadOptions(options)
@@ -92,7 +104,10 @@ func (e *embedded) reload() {
 // address. The result is sorted, because a reload sorts the addresses in place while the
 // server may read them. e.mu is held.
 func (e *embedded) addresses() []string {
-	all := slices.Concat(e.cfg.Join, e.peers)
+	all := slices.Clone(e.cfg.Join)
+	for _, p := range e.peers {
+		all = append(all, p.address)
+	}
 	for _, addresses := range e.join {
 		if len(addresses) > 1 {
 			all = append(all, addresses...)
@@ -116,11 +131,16 @@ func isName(address string) bool {
 	return err == nil && net.ParseIP(host) == nil
 }
 
-// urls returns the addresses as the server expects them.
-func urls(addresses []string) []*url.URL {
+// urls returns the addresses as the server expects them. The fragment is for repair. e.mu is
+// held.
+func (e *embedded) urls(addresses []string) []*url.URL {
 	var out []*url.URL
 	for _, a := range addresses {
-		out = append(out, &url.URL{Scheme: "nats-route", Host: a})
+		u := &url.URL{Scheme: "nats-route", Host: a}
+		if n := e.repairs[a]; n > 0 {
+			u.Fragment = strconv.Itoa(n)
+		}
+		out = append(out, u)
 	}
 	return out
 }

@@ -35,8 +35,8 @@ func TestRestart(t *testing.T) {
 	first := func(a, b, c *node) (n, other, third *node) { return a, b, c }
 	last := func(a, b, c *node) (n, other, third *node) { return c, a, b }
 	f("joined by others", first, func(n, other *node) {})
-	f("joins one", last, func(n, other *node) { n.SetPeers([]string{other.Addr().String()}) })
-	f("joined by one", last, func(n, other *node) { other.SetPeers([]string{n.Addr().String()}) })
+	f("joins one", last, func(n, other *node) { n.SetPeers(members(other)) })
+	f("joined by one", last, func(n, other *node) { other.SetPeers(members(n)) })
 }
 
 // TestStartAlone starts a node before the one that it joins.
@@ -76,9 +76,9 @@ func TestSetPeers(t *testing.T) {
 	b := start(t, "b", 2, nil)
 	c := start(t, "c", 3, joining(a))
 	reaches(t, a, c)
-	a.SetPeers([]string{a.Addr().String(), b.Addr().String()})
+	a.SetPeers(members(a, b))
 	reaches(t, a, b, c)
-	a.SetPeers([]string{a.Addr().String(), b.Addr().String(), c.Addr().String()})
+	a.SetPeers(members(a, b, c))
 	reaches(t, a, b, c)
 	for _, n := range []*node{a, b, c} {
 		if s := n.Stats(); s.Reconnects != 0 || !s.Connected || s.Peers != 2 {
@@ -101,7 +101,7 @@ func TestOwnAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.SetPeers([]string{"127.0.0.1:" + port, "localhost:" + port})
+	a.SetPeers(map[string]string{"a": "127.0.0.1:" + port, "alias": "localhost:" + port})
 	b := start(t, "b", 2, func(c *Config) {
 		c.TLS = secure
 		c.Join = []string{"127.0.0.1:" + port}
@@ -122,9 +122,9 @@ func TestAlias(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.SetPeers([]string{b.Addr().String()})
+	a.SetPeers(members(b))
 	name, ip := "localhost:"+port, a.Addr().String()
-	for _, addresses := range [][]string{{name}, {name, ip}, {ip}, {name}, {ip, name}, {name}} {
+	for _, addresses := range []map[string]string{{"a": name}, {"a": name, "alias": ip}, {"a": ip}, {"a": name}, {"a": ip, "alias": name}, {"a": name}} {
 		b.SetPeers(addresses)
 		reaches(t, a, b)
 	}

@@ -111,6 +111,15 @@ func joining(nodes ...*node) func(*Config) {
 	}
 }
 
+// members returns the addresses of nodes by name.
+func members(nodes ...*node) map[string]string {
+	addresses := map[string]string{}
+	for _, n := range nodes {
+		addresses[n.name] = n.Addr().String()
+	}
+	return addresses
+}
+
 // three returns three nodes that reach each other. Only the first is in Config.Join of the
 // others.
 func three(t *testing.T) (a, b, c *node) {

@@ -19,6 +19,9 @@ const (
 	maxPings      = 2
 	dialTimeout   = 2 * time.Second
 	reconnectWait = 250 * time.Millisecond
+	// firstReconnect is half of the time before the first attempt to connect to a deployment
+	// again.
+	firstReconnect = 10 * time.Millisecond
 )
 
 // Limits of the server in the process.
@@ -45,15 +48,19 @@ type embedded struct {
 	address *net.TCPAddr // of the listener for routes
 	tls     *tls.Config
 
-	mu    sync.Mutex
-	join  map[string][]string // by element of Config.Join: its resolved addresses
-	peers []string
-	tried []string // the addresses that the server has now
+	mu      sync.Mutex
+	join    map[string][]string // by element of Config.Join: its resolved addresses
+	peers   map[string]*peer    // the members, by name
+	tried   []string            // the addresses that the server has now
+	repairs map[string]int      // attempts to restore the route to an address
+	remotes int                 // the number of routes at the last check
+	checkAt time.Time           // when they are checked next
+	broken  bool                // one to a member has ended
 }
 
 // startServer returns a server that listens for routes.
 func startServer(cfg *Config) (*embedded, error) {
-	e := &embedded{cfg: cfg, name: uniqueName(cfg.Name), tls: mutual(cfg.TLS), join: map[string][]string{}}
+	e := &embedded{cfg: cfg, name: uniqueName(cfg.Name), tls: mutual(cfg.TLS), join: map[string][]string{}, repairs: map[string]int{}}
 	e.tried = e.addresses()
 	options, err := e.options(e.tried)
 	if err != nil {
@@ -124,7 +131,7 @@ func (e *embedded) options(addresses []string) (*server.Options, error) {
 		NoFastProducerStall:        true,
 		MaxPayload:                 maxPayload,
 		ReconnectErrorReports:      60,
-		Routes:                     urls(addresses),
+		Routes:                     e.urls(addresses),
 		Cluster: server.ClusterOpts{
 			Name: e.cfg.Cluster, Host: host, Port: port,
 			Advertise:      e.cfg.Advertise,
