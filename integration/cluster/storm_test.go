@@ -106,8 +106,7 @@ var kinds = []struct {
 	}},
 	{"routes reset", func(s *storm, n *node) {
 		s.each(n, s.net.Reset)
-		// They are open again a second later. Until then other members may suspend this one.
-		s.wait(1500*time.Millisecond, 2*time.Second)
+		s.wait(500*time.Millisecond, time.Second) // they are open again at once
 	}},
 	{"routes delayed", func(s *storm, n *node) {
 		s.each(n, func(n, other string) { s.net.Delay(n, other, 100*time.Millisecond) })
