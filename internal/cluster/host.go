@@ -127,6 +127,11 @@ func (n *Node) Changed() {
 		n.hasLeft = true
 		close(n.left)
 	}
+	n.Wake()
+}
+
+// Wake implements protocol.Host.
+func (n *Node) Wake() {
 	select {
 	case n.wake <- struct{}{}:
 	default:

@@ -31,7 +31,7 @@ const (
 	// owner may have no contact with the origin.
 	maxAsk = 500 * time.Millisecond
 	// silentOwner is the silence from which an owner is not asked.
-	silentOwner = 300 * protocol.Millisecond
+	silentOwner = 400 * protocol.Millisecond
 )
 
 // maxHeard is the number of members, present and former ones, whose signs are recorded.

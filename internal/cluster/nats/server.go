@@ -13,10 +13,12 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Times of connections. A peer that stopped is detected after maxPings intervals.
+// Times of connections. A deployment that stopped is detected after maxPings intervals, and a
+// node after one to two of routePing.
 const (
 	pingInterval  = time.Second
 	maxPings      = 2
+	routePing     = 1500 * time.Millisecond
 	dialTimeout   = 2 * time.Second
 	reconnectWait = 250 * time.Millisecond
 	// firstReconnect is half of the time before the first attempt to connect to a deployment
@@ -140,8 +142,8 @@ func (e *embedded) options(addresses []string) (*server.Options, error) {
 			PoolSize:       -1,
 			Compression:    server.CompressionOpts{Mode: server.CompressionOff},
 			ConnectRetries: implicitRetries,
-			PingInterval:   pingInterval,
-			MaxPingsOut:    maxPings,
+			PingInterval:   routePing,
+			MaxPingsOut:    1,
 			WriteDeadline:  routeStall,
 		},
 	}, nil

@@ -26,7 +26,8 @@ type Config struct {
 	Suspect Time // a member that has not acknowledged for so long is suspended
 	Silent  Time // a member from which nothing was received for so long is suspended
 	Resend  Time // the first interval of repeated messages
-	Beat    Time // the interval of Open messages
+	Beat    Time // the interval of Open messages while the node writes or awaits a change of the view
+	Idle    Time // the interval otherwise
 	Renew   Time // the interval of reads of the view
 	Hold    Time // how long a write waits for a lost lease
 }
@@ -47,6 +48,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Silent, Second)
 	set(&c.Resend, 40*Millisecond)
 	set(&c.Beat, 100*Millisecond)
+	set(&c.Idle, 250*Millisecond)
 	set(&c.Renew, c.Lease/3)
 	set(&c.Hold, 2*Second)
 	return c
@@ -96,6 +98,8 @@ type Host interface {
 	Settle(until Time)
 	// Changed reports that the mode or the view has changed, for logs and waiters.
 	Changed()
+	// Wake reports that Tick should be called soon, although Next was later.
+	Wake()
 
 	// Instance returns a number for a new membership, under which messages are received from
 	// now on.
@@ -157,8 +161,9 @@ type Machine struct {
 	writing  bool
 	pending  View // is being written
 	retry    Time // no change of the view before
-	ticked   Time // when Tick was called last
+	due      Time // when Tick should be called
 	nextBeat Time
+	busy     Time // the node has written lately; it is idle from then on
 
 	join  joining
 	stats Stats
@@ -284,15 +289,56 @@ func (m *Machine) Next(now Time) Time {
 	if len(m.writes) > 0 || m.mode == Probing || m.mode == Joining || m.mode == Leaving {
 		return now + m.cfg.Resend/2
 	}
-	return now + m.cfg.Beat/2
+	soon := now + m.cfg.Beat/2
+	if !m.idle(now) {
+		return soon
+	}
+	next := min(m.nextBeat, m.readAt+m.cfg.Renew)
+	for p := range m.members(m.others) {
+		next = min(next, p.heard+m.cfg.Silent+Millisecond)
+	}
+	return max(next, soon)
+}
+
+// early returns how long before its time something is done, so that an idle process wakes up
+// once for what is due at about the same time.
+func (m *Machine) early(now Time) Time {
+	if m.idle(now) {
+		return m.cfg.Beat / 2
+	}
+	return 0
+}
+
+// idle reports whether the node serves, has not written lately, and awaits no change of the
+// view.
+func (m *Machine) idle(now Time) bool {
+	return m.mode == In && m.Serves(now) && len(m.writes) == 0 && now >= m.busy && len(m.view.Suspended) == 0 && now >= m.retry
+}
+
+// busyBeats is the number of frequent Open messages after a write: the message of its end may
+// have been lost.
+const busyBeats = 3
+
+// awake makes Tick be called in the intervals of a node that writes.
+func (m *Machine) awake(now Time) {
+	m.busy = now + busyBeats*m.cfg.Beat
+	if m.due > now+m.cfg.Beat/2 {
+		m.due = m.Next(now)
+		m.host.Wake()
+	}
 }
 
 // Tick does what is due.
 func (m *Machine) Tick(now Time) {
-	if overrun := now - m.ticked - m.cfg.Beat/2; overrun > m.cfg.Suspect/2 {
+	if overrun := now - m.due; overrun > m.cfg.Suspect/2 {
 		m.excuse(now, overrun)
 	}
-	m.ticked = now
+	if len(m.writes) > 0 {
+		m.awake(now)
+	}
+	if !m.idle(now) {
+		m.nextBeat = min(m.nextBeat, now+m.cfg.Beat)
+	}
 	m.pruneQuarantines(now)
 	m.resendWrites(now)
 	switch m.mode {
@@ -305,14 +351,19 @@ func (m *Machine) Tick(now Time) {
 			m.end()
 		}
 	}
-	if now >= m.nextBeat && m.member() {
+	early := m.early(now)
+	if now+early >= m.nextBeat && m.member() {
 		m.nextBeat = now + m.cfg.Beat
+		if m.idle(now) {
+			m.nextBeat = now + m.cfg.Idle
+		}
 		m.sendOpen()
 	}
-	if m.mode != Left && (m.again || now-m.readAt >= m.renewal()) {
+	if m.mode != Left && (m.again || now+early-m.readAt >= m.renewal()) {
 		m.read(now)
 	}
 	m.change(now)
+	m.due = m.Next(now)
 }
 
 // excuse is called when this node did not run for a time: the others are not late because of
@@ -400,6 +451,11 @@ func (m *Machine) Receive(now Time, from Instance, msg *Message) {
 		m.done(p, msg)
 	case Open:
 		m.releaseOthers(from, msg)
+		if m.idle(now) && now+m.cfg.Idle/2 >= m.nextBeat {
+			m.nextBeat = now // all members send theirs at about the same time
+			m.due = now
+			m.host.Wake()
+		}
 		if msg.Epoch < m.view.Epoch {
 			m.host.Send(from, &Message{Kind: Newer, Epoch: m.view.Epoch, View: m.snapshot()})
 		}

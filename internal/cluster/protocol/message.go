@@ -18,7 +18,8 @@ const (
 	// Done acknowledges Unknown.
 	Done
 	// Open lists the sender's writes up to Seq that are not over, in Seqs. All others up to
-	// Seq are. It is sent regularly, and shows that the sender runs.
+	// Seq are. It is sent regularly, more often by a node that writes, and shows that the
+	// sender runs.
 	Open
 	// Probe asks the receiver to answer with Probed.
 	Probe

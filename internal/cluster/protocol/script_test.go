@@ -54,6 +54,9 @@ var scripts = []struct {
 	{"LostView", scriptLostView},
 	{"SuspendEachOther", scriptSuspendEachOther},
 	{"PowerCut", scriptPowerCut},
+	{"Idle", scriptIdle},
+	{"IdleTogether", scriptIdleTogether},
+	{"IdleSilence", scriptIdleSilence},
 }
 
 func TestScripts(t *testing.T) {
@@ -66,12 +69,13 @@ func TestScripts(t *testing.T) {
 // the origin and the clock.
 type script struct {
 	*Machine
-	t    reporter
-	now  Time
-	log  []string // since the last expect
-	next Instance
-	view View // that was written last
-	item View // at the origin
+	t     reporter
+	now   Time
+	log   []string // since the last expect
+	next  Instance
+	view  View // that was written last
+	item  View // at the origin
+	wakes int
 }
 
 var errTimeout = errors.New("timeout")
@@ -224,6 +228,7 @@ func (s *script) Empty()            { s.record("empty") }
 func (s *script) Cold(until Time)   { s.record("cold until %d ms", until/Millisecond) }
 func (s *script) Settle(until Time) { s.record("settle until %d ms", until/Millisecond) }
 func (s *script) Changed()          {}
+func (s *script) Wake()             { s.wakes++ }
 func (s *script) Wall() int64       { return int64(s.now / Millisecond) }
 func (s *script) Instance() Instance {
 	s.next++

@@ -171,7 +171,7 @@ func scriptUnknown(t reporter) {
 	s.expectOnly("open", "open 1 to 0: [1]")
 	s.from(1, Done, 1)
 	s.pass(100*Millisecond, 1, 2)
-	s.expectOnly("open unknown", "open 1 to 0: [1]", "unknown 1 to 2: [4 9]")
+	s.expectOnly("open unknown", "open 1 to 0: [1]", "unknown 1 to 2: [4 9]", "unknown 1 to 2: [4 9]")
 	s.from(2, Done, 1)
 	s.pass(100*Millisecond, 1, 2)
 	s.expectOnly("open unknown", "open 1 to 0: []")

@@ -102,7 +102,7 @@ func simConfig(c chaos) Config {
 	return Config{
 		Lease: 150 * Millisecond, Wait: 165 * Millisecond, Quarantine: (c.reach - c.timeout) * 11 / 10, Reach: c.reach * 11 / 10,
 		Settle: 60 * Millisecond, Suspect: 40 * Millisecond, Silent: 100 * Millisecond, Resend: 12 * Millisecond,
-		Beat: 40 * Millisecond, Renew: 50 * Millisecond, Hold: 100 * Millisecond,
+		Beat: 40 * Millisecond, Idle: 60 * Millisecond, Renew: 50 * Millisecond, Hold: 100 * Millisecond,
 	}
 }
 

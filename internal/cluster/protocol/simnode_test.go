@@ -14,6 +14,7 @@ type simNode struct {
 	rate        float64 // of its clock
 	offset      Time
 	machine     *Machine
+	ticks       int // number of the newest call of tick that was scheduled
 
 	instance Instance
 	lease    Time
@@ -119,7 +120,18 @@ func (n *simNode) local() Time { return Time(float64(n.w.now)*n.rate) + n.offset
 
 func (n *simNode) tick() {
 	n.machine.Tick(n.local())
-	n.w.after(n.machine.Next(n.local())-n.local(), n, n.tick)
+	n.tickIn(n.machine.Next(n.local()) - n.local())
+}
+
+// tickIn calls tick after a time, in the place of the call that was scheduled before.
+func (n *simNode) tickIn(d Time) {
+	n.ticks++
+	number := n.ticks
+	n.w.after(d, n, func() {
+		if n.ticks == number {
+			n.tick()
+		}
+	})
 }
 
 // The methods of Host.
@@ -276,6 +288,7 @@ func (n *simNode) Empty() {
 func (n *simNode) Cold(until Time)   { n.cold = until }
 func (n *simNode) Settle(until Time) { n.settle = until }
 func (n *simNode) Changed()          {}
+func (n *simNode) Wake()             { n.tickIn(0) }
 
 func (n *simNode) Wall() int64 { return int64(n.w.now / Millisecond) }
 

@@ -41,6 +41,7 @@ func (m *Machine) Begin(now Time, tags []uint64, payload []byte, unsure ...uint6
 	m.seq++
 	w := &write{seq: m.seq, tags: tags, payload: payload, unsure: unsure, begun: now}
 	m.writes[w.seq] = w
+	m.awake(now)
 	switch {
 	case m.mode == In && m.Serves(now):
 		m.ask(now, w, asking)
@@ -215,7 +216,7 @@ func (m *Machine) resendWrites(now Time) {
 			m.refuse(w)
 			continue
 		}
-		w.interval = min(2*w.interval, 4*m.cfg.Resend)
+		w.interval = min(2*w.interval, 2*m.cfg.Resend)
 		w.resend = now + w.interval
 		for p := range m.members(m.others &^ w.acks) {
 			m.stats.Resends++
