@@ -34,6 +34,7 @@ type clusterNode struct {
 	ctx       context.Context // of join
 	cancel    context.CancelFunc
 	joining   sync.WaitGroup                  // of join
+	opened    chan struct{}                   // closed when connections may be accepted
 	hosts     *hosts                          // for DAX clients
 	drains    daxDrains                       // for DAX clients
 	own       atomic.Pointer[protocol.Member] // this node's addresses, once they are known
@@ -56,7 +57,7 @@ func (n *Node) startCluster(cfg *config.Config) error {
 }
 
 func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
-	c = &clusterNode{cfg: cfg.Cluster, log: n.log.With(slog.String("cluster", cfg.Cluster.Name))}
+	c = &clusterNode{cfg: cfg.Cluster, log: n.log.With(slog.String("cluster", cfg.Cluster.Name)), opened: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hosts = newHosts(c.ctx, c.log)
 	secure, err := clusterTLS(cfg)
@@ -142,7 +143,22 @@ func (c *clusterNode) join(cfg *config.Config, bound func(service string) net.Ad
 			c.Start(self, c.view.Empty())
 		}
 	})
+	c.joining.Go(func() {
+		limit := time.NewTimer(maxHold)
+		defer limit.Stop()
+		select {
+		case <-c.Serving():
+		case <-limit.C:
+		case <-c.ctx.Done():
+		}
+		close(c.opened)
+	})
 }
+
+// maxHold is how long the listeners of a node that starts accept no connections because the
+// node is not a member yet. Clients wait meanwhile: a write would be refused. Later reads are
+// passed to the origin.
+const maxHold = 2 * time.Second
 
 // until calls f until it returns no error, and logs each different one. It returns false if
 // the node is stopped before that.

@@ -154,8 +154,8 @@ func TestClusterOverNATS(t *testing.T) {
 	serving(t, a, b)
 }
 
-// TestStartWithoutOrigin starts a node whose origin can't be reached: it runs, is not ready, and
-// stops at once.
+// TestStartWithoutOrigin starts a node whose origin can't be reached: it runs, is not ready,
+// accepts requests after a time, and stops at once.
 func TestStartWithoutOrigin(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "origin")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "origin")
@@ -168,12 +168,30 @@ func TestStartWithoutOrigin(t *testing.T) {
 	if resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("/readyz is %d", resp.StatusCode)
 	}
+	if status, answer, _ := ask(t, n, "ListTables", "{}"); status < 500 {
+		t.Errorf("status %d, %s", status, answer)
+	}
 	begun := time.Now()
 	if err := n.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(begun); took > leaveTimeout {
 		t.Errorf("it stops after %s", took)
+	}
+}
+
+// TestStartInCluster sends a write to each node as soon as its listener is open.
+func TestStartInCluster(t *testing.T) {
+	origin := embeddedOrigin(t)
+	var join []string
+	for _, name := range []string{"a", "b", "c"} {
+		n := inCluster(t, origin, name, join...)
+		join = []string{n.member.transport.Addr().String()}
+		table := `{"TableName":"of-` + name + `","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],` +
+			`"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]}`
+		if status, answer, _ := ask(t, n, "CreateTable", table); status != http.StatusOK {
+			t.Errorf("a write through node %s: status %d, %s", name, status, answer)
+		}
 	}
 }
 

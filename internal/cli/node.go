@@ -221,9 +221,13 @@ func (n *Node) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// serve accepts connections on a mount's listener until it is shut down.
+// serve accepts connections on a mount's listener until it is shut down. In a cluster it
+// begins when the node has joined, or can't do so soon.
 func (n *Node) serve(name string, server interface{ Serve() error }, accepting *atomic.Bool) {
 	accepting.Store(true)
+	if n.member != nil {
+		<-n.member.opened
+	}
 	err := server.Serve()
 	accepting.Store(false)
 	if err != nil {

@@ -94,7 +94,13 @@ func (n *Node) Apply(owner protocol.Instance, seq uint64, payload []byte) {
 }
 
 // Lease implements protocol.Host.
-func (n *Node) Lease(until protocol.Time) { n.cache.SetLease(int64(until)) }
+func (n *Node) Lease(until protocol.Time) {
+	n.cache.SetLease(int64(until))
+	if until > 0 && !n.hasServed {
+		n.hasServed = true
+		close(n.serving)
+	}
+}
 
 // Empty implements protocol.Host.
 func (n *Node) Empty() { n.cache.Empty() }

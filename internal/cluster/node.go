@@ -77,6 +77,8 @@ type Node struct {
 	state     string // as last logged
 	connected uint64 // the epoch whose members' addresses the transport has
 	started   bool
+	serving   chan struct{} // closed when the node has had a lease
+	hasServed bool
 	left      chan struct{} // closed when the protocol has ended
 	hasLeft   bool
 
@@ -98,7 +100,7 @@ const viewTimeout = 2 * time.Second
 // New returns a node. It serves nothing before Start has been called and it has joined.
 func New(cfg Config) *Node {
 	n := &Node{
-		cfg: cfg, cache: cfg.Cache, log: cfg.Log, wake: make(chan struct{}, 1), ended: make(chan struct{}), left: make(chan struct{}),
+		cfg: cfg, cache: cfg.Cache, log: cfg.Log, wake: make(chan struct{}, 1), ended: make(chan struct{}), left: make(chan struct{}), serving: make(chan struct{}),
 		rounds: make(map[uint64]*round), holds: make(map[holdKey]*cache.Hold),
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())

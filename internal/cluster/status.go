@@ -82,6 +82,9 @@ func (n *Node) Ready() error {
 	return fmt.Errorf("the node is not in its cluster: it is %s", s.State())
 }
 
+// Serving returns a channel that is closed when the node serves for the first time.
+func (n *Node) Serving() <-chan struct{} { return n.serving }
+
 // Evict begins to take a member out of the cluster at an operator's request, and returns its
 // instance.
 func (n *Node) Evict(node string) (i protocol.Instance, err error) {
