@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -187,6 +188,9 @@ func (s *scene) others(n *node) (names []string) {
 
 var client = &http.Client{Timeout: 15 * time.Second}
 
+// errConnection is the error of a request without an answer.
+var errConnection = errors.New("no answer")
+
 // createTable creates the table of a scenario.
 func (s *scene) createTable() {
 	s.t.Helper()
@@ -206,7 +210,7 @@ func (n *node) send(operation, body string) (text string, hit bool, err error) {
 	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	resp, err := client.Do(req)
 	if err != nil {
-		return "", false, err
+		return "", false, fmt.Errorf("%w: %w", errConnection, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
