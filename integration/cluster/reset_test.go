@@ -45,7 +45,7 @@ func TestReset(t *testing.T) {
 	for i := range resets {
 		a, b := s.nodes[i%3], s.nodes[(i+1)%3]
 		s.net.Reset(a.name, b.name)
-		pause.For(ctx, 400*time.Millisecond)
+		pause.For(ctx, 300*time.Millisecond)
 	}
 	cancel()
 	writing.Wait()

@@ -340,24 +340,20 @@ func (m *Machine) blocks(joiner Instance, late map[Instance]string) bool {
 
 // late returns the members that do not answer, with the reason. A node that misses more than
 // half of the others may itself be the one that is cut off, so it leaves the first move to
-// them; and so does one that is suspended.
+// them, and if it is suspended also the next one: it withdraws its own marks until they have
+// had the time to take it out. A suspended node that misses fewer continues only with members
+// that it has suspended already.
 func (m *Machine) late(now Time) map[Instance]string {
-	if s := m.join.suspended; s != 0 && now < s+2*m.cfg.Wait {
-		return m.still(now)
-	}
 	late := m.lateBy(now, 0)
-	if 2*len(late) > len(m.peers) && len(m.peers) > 1 {
+	misses := 2*len(late) > len(m.peers) && len(m.peers) > 1
+	switch s := m.join.suspended; {
+	case s != 0 && now < s+2*m.cfg.Wait:
+		maps.DeleteFunc(late, func(i Instance, _ string) bool {
+			return misses || !m.view.has(Suspension{m.self.Instance, i})
+		})
+	case misses:
 		late = m.lateBy(now, m.cfg.Silent*3/10)
 	}
-	return late
-}
-
-// still returns the late members that this node has suspended already.
-func (m *Machine) still(now Time) map[Instance]string {
-	late := m.lateBy(now, 0)
-	maps.DeleteFunc(late, func(i Instance, _ string) bool {
-		return !m.view.has(Suspension{m.self.Instance, i})
-	})
 	return late
 }
 

@@ -564,6 +564,40 @@ func scriptSuspendEachOther(t reporter) {
 	}
 }
 
+// scriptFormerMark cuts off a member that has suspended another one shortly before. The third
+// one takes it out, and the suspended one remains.
+func scriptFormerMark(t reporter) {
+	w := quiet(3)
+	w.disconnect(100*Second, [][2]int{{0, 1}, {1, 0}})
+	for end := w.now + Second; len(w.view.Suspended) == 0 && w.now < end; {
+		w.run(w.now + Millisecond)
+	}
+	if len(w.view.Suspended) != 1 {
+		t.Fatalf("the view has the suspensions %v; want one", w.view.Suspended)
+	}
+	mark := w.view.Suspended[0]
+	clear(w.cut)
+	for _, n := range w.nodes {
+		if n.instance == mark.By {
+			for other := range 3 {
+				w.cut[[2]int{n.place, other}], w.cut[[2]int{other, n.place}] = true, true
+			}
+		}
+	}
+	w.run(w.now + w.cfg.Silent + w.cfg.Wait + 100*Millisecond)
+	if w.view.Find(mark.By) != nil || w.view.Find(mark.Of) == nil {
+		t.Errorf("%d had suspended %d when it was cut off; the members are%s", mark.By, mark.Of, describe(&w.view))
+	}
+	if n := w.serving(); n != 2 {
+		t.Errorf("%d nodes serve; want 2", n)
+	}
+	clear(w.cut)
+	w.run(w.now + Second)
+	if why := w.unsettled(); why != "" || w.serving() != 3 {
+		t.Errorf("after the network is back %d nodes serve: %s", w.serving(), why)
+	}
+}
+
 // scriptPowerCut starts one of three nodes after all have ended.
 func scriptPowerCut(t reporter) {
 	w := quiet(3)

@@ -53,6 +53,7 @@ var scripts = []struct {
 	{"CleanQuiet", scriptCleanQuiet},
 	{"LostView", scriptLostView},
 	{"SuspendEachOther", scriptSuspendEachOther},
+	{"FormerMark", scriptFormerMark},
 	{"PowerCut", scriptPowerCut},
 	{"Idle", scriptIdle},
 	{"IdleTogether", scriptIdleTogether},
