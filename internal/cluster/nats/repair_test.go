@@ -116,3 +116,17 @@ func TestReset(t *testing.T) {
 	f("only the first can connect", func(toA, toB *resetter) { toA.Close() })
 	f("only the second can connect", func(toA, toB *resetter) { toB.Close() })
 }
+
+// TestReconnectDelay connects to a deployment again soon at first, and then less often.
+func TestReconnectDelay(t *testing.T) {
+	for attempt, mean := range map[int]time.Duration{
+		1: 20 * time.Millisecond, 2: 40 * time.Millisecond, 4: 160 * time.Millisecond,
+		5: reconnectWait, 100: reconnectWait,
+	} {
+		for range 100 {
+			if d := reconnectDelay(attempt); d < mean/2 || d >= mean*3/2 {
+				t.Errorf("attempt %d: after %s, want about %s", attempt, d, mean)
+			}
+		}
+	}
+}
