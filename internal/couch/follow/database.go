@@ -185,7 +185,7 @@ func (d *Database) reset(node int, why ResetReason) {
 	if why != Opened {
 		d.incarnation.Store(d.table.incarnations.Add(1))
 	}
-	d.tracker.resetNode(node, why != Opened)
+	d.tracker.resetNode(node, why)
 }
 
 // refresh takes unreachable nodes out, and updates barred.

@@ -73,24 +73,41 @@ func (t *tracker) reachable() NodeSet {
 
 // resetNode records that node may have announced its changes incompletely. It moves the
 // database's tag, and all nodes become unsynced, since the others may lack unannounced
-// changes. gone reports whether the node now has another database of that name, or none.
-func (t *tracker) resetNode(node int, gone bool) {
+// changes. Except for Opened, node may also have lost changes: it has no database of that
+// name any more, or may have another one.
+//
+// A node that is out may have the same database as before, whatever its feed looks like. Its
+// changes remain open until it rejoins, unless its database was deleted. Otherwise the other
+// nodes would be current without them.
+func (t *tracker) resetNode(node int, why ResetReason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cfg.Invalidate(nil)
 	t.unsync(t.all)
+	lost := why == Deleted || why != Opened && !t.out.Has(node)
+	if why != Opened && !lost {
+		t.replacedWhileOut = t.replacedWhileOut.with(node)
+	}
 	for id, c := range t.open {
 		// Earlier changes are not announced any more.
 		c.announced = c.announced.with(node)
-		if gone && c.has.Has(node) {
+		if why != Opened && c.has.Has(node) {
 			t.markLacks(c, node)
 		}
-		if c.has == 0 {
-			t.remove(id, c) // no node has it, so no node will get it
+		if lost && t.removeLost(id, c, node) {
 			continue
 		}
 		t.closeIfDone(id, c)
 	}
+}
+
+// removeLost records that node has lost the change. It drops the change if no node may have
+// it, since no node will get it then, and reports whether it did.
+func (t *tracker) removeLost(id string, c *change, node int) bool {
+	if c.mayHave = c.mayHave.without(node); c.mayHave == 0 {
+		t.remove(id, c)
+	}
+	return c.closed
 }
 
 // markOut takes an unreachable node out: nothing is read from it. Writes of other clients to
@@ -115,6 +132,14 @@ func (t *tracker) rejoin(node int) {
 	}
 	t.cfg.Invalidate(nil)
 	t.out, t.rejoined, t.wroteWhileOut = t.out.without(node), t.rejoined.with(node), t.wroteWhileOut.without(node)
+	if t.replacedWhileOut.Has(node) {
+		t.replacedWhileOut = t.replacedWhileOut.without(node)
+		for id, c := range t.open {
+			if !c.has.Has(node) {
+				t.removeLost(id, c, node)
+			}
+		}
+	}
 	t.unsync(t.all)
 	t.updateServable()
 }
@@ -149,6 +174,7 @@ func (t *tracker) markMissing(node int, id, rev []byte, now int64) {
 	// is awaited already.
 	if c.rev == string(rev) && c.presumed.Has(node) {
 		c.announced, c.presumed = c.announced.without(node), c.presumed.without(node)
+		c.mayHave = c.mayHave.without(node)
 		t.markLacks(c, node)
 	}
 }

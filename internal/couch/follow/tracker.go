@@ -51,6 +51,9 @@ type tracker struct {
 	rejoined      NodeSet // unsynced nodes that were out, and lack all writes of that time
 	wroteWhileOut NodeSet // nodes that are out and have stored a write for Kasoku nevertheless
 
+	// replacedWhileOut are nodes that are out and may have another database of that name.
+	replacedWhileOut NodeSet
+
 	// Changes.
 	open    map[string]*change // by document id
 	changes uint64             // the number of changes recorded so far
@@ -71,6 +74,7 @@ type change struct {
 	closed    bool    // not open any more
 	at        int64   // when it was recorded
 	has       NodeSet // the nodes that have it
+	mayHave   NodeSet // has, nodes that may have announced another revision late, and nodes that may have lost it
 	announced NodeSet // by their feeds
 	queried   NodeSet // returned by overdue
 	presumed  NodeSet // presumed to have it, since they were not found to lack it
@@ -182,7 +186,7 @@ func (t *tracker) openChange(id []byte, c *change) *change {
 		t.overflow()
 	}
 	t.changes++
-	c.number = t.changes
+	c.number, c.mayHave = t.changes, c.has
 	t.open[string(id)] = c
 	(t.all &^ c.has).forEach(func(n int) { t.lacks[n]++ })
 	return c
@@ -201,7 +205,7 @@ func (t *tracker) markHas(c *change, node int, now int64) {
 	if c.has.Has(node) {
 		return
 	}
-	c.has = c.has.with(node)
+	c.has, c.mayHave = c.has.with(node), c.mayHave.with(node)
 	t.lacks[node]--
 	if t.cfg.Replicated != nil {
 		t.cfg.Replicated(node, time.Duration(now-c.at))
@@ -209,9 +213,10 @@ func (t *tracker) markHas(c *change, node int, now int64) {
 }
 
 // closeIfDone drops a change that all nodes have announced, except nodes that are out. A
-// comparison finds their missing changes when they rejoin.
+// comparison finds their missing changes when they rejoin. If all nodes are out, it drops
+// nothing, since the first one that rejoins may lack the change.
 func (t *tracker) closeIfDone(id string, c *change) {
-	if in := t.all &^ t.out; in&^c.has == 0 && in&^c.announced == 0 {
+	if in := t.all &^ t.out; in != 0 && in&^c.has == 0 && in&^c.announced == 0 {
 		t.remove(id, c)
 	}
 }

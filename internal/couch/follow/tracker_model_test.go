@@ -250,8 +250,7 @@ func (m *model) Rewind(t *rapid.T) {
 func (m *model) Reset(t *rapid.T) {
 	node := anyNode(t)
 	m.nodes[node].feed = nil
-	gone := m.out == 0 && rapid.Bool().Draw(t, "gone") // otherwise the deletion can't be noticed
-	m.db.resetNode(node, gone)
+	m.db.resetNode(node, rapid.SampledFrom([]ResetReason{Opened, Recreated}).Draw(t, "why"))
 }
 
 func (m *model) BeginCompare(t *rapid.T) {

@@ -185,7 +185,7 @@ func TestNodeIsOut(t *testing.T) {
 	d.expectCurrent(t, "b", 0b11)
 	feedRow(d, 1, "a", "2-a", 100*ms)
 	d.expectCurrent(t, "", 0b11)
-	d.resetNode(0, true)
+	d.resetNode(0, Recreated)
 	d.markSynced(0b11, mark) // of a comparison from before the reset
 	if nodes, _ := d.unsyncedNodes(); nodes != 0b11 {
 		t.Errorf("got the unsynced nodes %02b", nodes)
@@ -223,7 +223,7 @@ func TestBestNodes(t *testing.T) {
 	}
 	d.rejoin(1)
 	f("and rejoins with it", 0b10)
-	d.resetNode(0, false)
+	d.resetNode(0, Opened)
 	f("the other's feed restarts", 0b10)
 	d.markSynced(0b11, 1<<60)
 	feedRow(d, 0, "a", "4-a", 0)
@@ -236,11 +236,58 @@ func TestGoneWithItsDatabase(t *testing.T) {
 	d, _ := watched(2, trackerConfig{})
 	d.wrote(0, []byte("a"), []byte("1-a"), 0)
 	feedRow(d, 1, "b", "1-b", 0)
-	d.resetNode(0, true)
+	d.resetNode(0, Recreated)
 	d.markSynced(0b11, 1<<60)
 	d.expectCurrent(t, "a", 0b11)
 	d.expectCurrent(t, "b", 0b10)
 	d.expectCurrent(t, "", 0b10)
+}
+
+// TestOnlyHolderIsOut checks that an acknowledged revision remains recorded while the only node that
+// has it is out: its feed may announce an older revision late, or may have to be opened anew.
+// Otherwise the other node would be current without that revision.
+func TestOnlyHolderIsOut(t *testing.T) {
+	reset := func(why ResetReason) func(d *tracker) { return func(d *tracker) { d.resetNode(0, why) } }
+	announce := func(rev string) func(d *tracker) { return func(d *tracker) { feedRow(d, 0, "a", rev, 0) } }
+	leave := func(node int) func(d *tracker) { return func(d *tracker) { d.markOut(node) } }
+	for _, test := range []struct {
+		name  string
+		steps []func(d *tracker)
+		want  NodeSet
+	}{
+		{"the feed is opened anew", []func(d *tracker){leave(0), reset(Opened)}, 0},
+		{"after it has announced an older revision", []func(d *tracker){announce("1-a"), leave(0), reset(Opened)}, 0},
+		{"and announces it while the node is out", []func(d *tracker){leave(0), announce("1-a"), reset(Opened)}, 0},
+		{"and was opened anew before", []func(d *tracker){announce("1-a"), reset(Opened), leave(0), reset(Opened)}, 0},
+		{"another database may have the name", []func(d *tracker){leave(0), reset(Recreated)}, 0},
+		{"the node refuses the position", []func(d *tracker){leave(0), reset(Refused)}, 0},
+		{"the node does not have the database any more", []func(d *tracker){leave(0), reset(Deleted)}, 0b10},
+		{"the other node is out for a while too", []func(d *tracker){leave(0), leave(1), func(d *tracker) { d.rejoin(1) }}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, _ := watched(2, trackerConfig{})
+			d.wrote(0, []byte("a"), []byte("2-a"), 0)
+			for _, step := range test.steps {
+				step(d)
+			}
+			d.expectCurrent(t, "a", test.want)
+			d.expectCurrent(t, "", test.want)
+		})
+	}
+}
+
+// TestRecreatedWhileOut checks that a change is dropped when the only node that had it rejoins with
+// another database of that name.
+func TestRecreatedWhileOut(t *testing.T) {
+	d, _ := watched(2, trackerConfig{})
+	d.wrote(0, []byte("a"), []byte("1-a"), 0)
+	d.markOut(0)
+	d.resetNode(0, Recreated)
+	d.wrote(0, []byte("b"), []byte("1-b"), 0)
+	d.rejoin(0)
+	d.markSynced(0b11, 1<<60)
+	d.expectCurrent(t, "a", 0b11)
+	d.expectCurrent(t, "b", 0b01)
 }
 
 func tagsFor(method, path string, ids [][]byte) (reads, writes []cache.Tag) {
