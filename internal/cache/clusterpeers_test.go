@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -52,9 +53,74 @@ func (r *round) share(n *node) {
 		if e, ok := n.s.store.otter.GetIfPresent(n.s.hash(request)); ok && r.cluster.faults.sharesAnyway && n.c.unmoved(&e.slots, &e.gens, e.tags()) {
 			return Shared{Payload: e.Payload(), TTL: e.TTL(n.c.Now())}, true
 		}
+		var batch [2]int
+		if _, err := fmt.Sscanf(string(request), "batch %d %d", &batch[0], &batch[1]); err == nil {
+			return c.shareBatch(ctx, batch)
+		}
 		of, ts := itemsUnder(string(request))
 		return n.s.Share(ctx, request, ts, c.fill(of...))
 	})
+}
+
+// shareBatch answers a question for two items, with one fill for the ones that are not stored.
+// The answer for an item is its value, or nothing.
+func (c *client) shareBatch(ctx context.Context, of [2]int) (s Shared, ok bool) {
+	s.TTL = time.Hour
+	take := func(e *Entry) []byte {
+		s.TTL = min(s.TTL, e.TTL(c.c.Now()))
+		return e.Payload()
+	}
+	var values [2][]byte
+	g := c.s.NewGroup()
+	defer g.End()
+	var fills [2]GroupFill
+	for i, item := range of {
+		if e, found := c.s.Peek([]byte(itemName(item)), c.c.Now()); found == Fresh {
+			values[i] = take(e)
+			continue
+		}
+		fills[i], _ = g.Join([]byte(itemName(item)), itemTags(item))
+	}
+	c.nap()
+	for i, item := range of {
+		if fills[i].Own() && c.r.IntN(10) > 0 { // otherwise the origin has left it out
+			f := c.filling(c.origin.read(item, c.lag(&Stamp{Strong: fills[i].Strong()})))
+			c.nap()
+			g.Store(fills[i], &f)
+		}
+	}
+	g.End()
+	for i, f := range fills {
+		if e, stored := g.Wait(ctx, f); stored {
+			values[i] = take(e)
+		}
+	}
+	for i, v := range values {
+		if v != nil {
+			s.Payload = append(append(s.Payload, byte(i)), v...)
+		}
+	}
+	return s, true
+}
+
+// askBatch asks another node for two items, and stores what it has answered. It returns the
+// values, or nil for those that the origin must be asked for.
+func (c *client) askBatch(of [2]int, st [2]Stamp) (values [2]*uint32) {
+	if !c.c.HasPeers() || !st[0].Settled || !st[1].Settled {
+		return values
+	}
+	start := c.c.Now()
+	s, ok := c.c.AskOwner(context.Background(), "history", []byte(itemName(of[0])), fmt.Appendf(nil, "batch %d %d", of[0], of[1]))
+	took := time.Duration(c.c.Now() - start)
+	for ; ok && len(s.Payload) >= 5; s.Payload = s.Payload[5:] {
+		c.round.shared.Add(1)
+		i, v := s.Payload[0], binary.BigEndian.Uint32(s.Payload[1:])
+		f := c.filling(v)
+		f.TTL = min(f.TTL, s.TTL-took)
+		c.s.Store(st[i], []byte(itemName(of[i])), &f)
+		values[i] = &v
+	}
+	return values
 }
 
 // peerFill returns fill with the owner of the key asked first, in a cluster.

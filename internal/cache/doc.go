@@ -66,7 +66,8 @@
 // # Two ways to fill
 //
 // Space.Fill runs a fill whose answer is small and complete before anything is served, such
-// as a DynamoDB item: each waiter receives the finished entry. Package httpcache/flight
+// as a DynamoDB item: each waiter receives the finished entry. A Group does so for several
+// keys with one request to the origin. Package httpcache/flight
 // streams answers: clients read a body while it arrives, and may join a flight, or see it
 // fail, in the middle of the body. Package httpcache/store then uses only Note, Current and
 // Store of this package, and none of Fill. Both obey the same fence.

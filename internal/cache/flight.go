@@ -30,7 +30,7 @@ var errFillExited = fmt.Errorf("%w: it ended its goroutine", ErrFillPanicked)
 // flight is a fill that runs or is queued. The state of a flight follows from the map of its
 // shard: a queued flight is the next of a running one. next is guarded by the shard; stamp
 // is set when the flight is launched, under the shard's lock; answer and err are set before
-// done is closed.
+// done is closed. A flight of a Group has no fill.
 type flight struct {
 	key    []byte
 	shard  *flightShard
@@ -71,18 +71,23 @@ func (fs *flights) init() {
 // began and this node has a lease. If a write was in flight when the fill began, the caller waits for the next fill.
 // If a write has happened since, a new fill replaces the running one.
 func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
-	f, how := s.join(key, tags, fill, false)
-	if f == nil {
-		return Answer{Entry: how.entry, Stored: true, Coalesced: true}, nil
+	for {
+		f, how := s.join(key, tags, fill, false)
+		if f == nil {
+			return Answer{Entry: how.entry, Stored: true, Coalesced: true}, nil
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return Answer{}, context.Cause(ctx)
+		}
+		if errors.Is(f.err, errGroupFailed) {
+			continue
+		}
+		answer := f.answer
+		answer.Coalesced = how.joined
+		return answer, f.err
 	}
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		return Answer{}, context.Cause(ctx)
-	}
-	answer := f.answer
-	answer.Coalesced = how.joined
-	return answer, f.err
 }
 
 // Refresh fills key in the background unless a fill of it is running.
@@ -118,7 +123,7 @@ func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flig
 	switch {
 	case f != nil && refresh:
 		return f, joinResult{joined: true}
-	case f == nil || f.stamp.Settled && !(s.cache.Serves(now) && s.cache.Current(&f.stamp)):
+	case f == nil || s.replaceable(f, now):
 		f = newFlight(shard, key, tags, fill)
 		s.launch(f)
 		return f, joinResult{}
@@ -132,6 +137,12 @@ func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flig
 	}
 	f.next = newFlight(shard, key, tags, fill)
 	return f.next, joinResult{}
+}
+
+// replaceable reports whether a running fill must not be joined because a write has happened
+// since it began, so that another one replaces it.
+func (s *Space) replaceable(f *flight, now int64) bool {
+	return f.stamp.Settled && !(s.cache.Serves(now) && s.cache.Current(&f.stamp))
 }
 
 func newFlight(shard *flightShard, key []byte, tags []Tag, fill FillFunc) *flight {

@@ -24,6 +24,12 @@ type Shared struct {
 	TTL     time.Duration // how long it remains fresh
 }
 
+// Limits of requests to other members and of their answers, in bytes. Longer ones are not sent.
+const (
+	MaxPeerRequest = 64 << 10
+	MaxShared      = 1 << 20
+)
+
 // SetPeers sets the other members. It must be called before any request. The default is nil:
 // each fill asks the origin.
 func (c *Cache) SetPeers(p Peers) { c.peers = p }
@@ -49,9 +55,20 @@ type Query struct {
 	Use func(s Shared) (f Filling, ok bool)
 }
 
-// HasPeers reports whether AskFirst may ask another member, for callers that would prepare a
-// Query in vain.
+// HasPeers reports whether AskFirst and AskOwner may ask another member, for callers that would
+// prepare a request in vain.
 func (c *Cache) HasPeers() bool { return c.peers != nil }
+
+// AskOwner returns the answer of the owner of key, for callers that do not fill one key of a
+// Space. ok is false if the origin must be asked. The caller has recorded a Stamp before, which
+// is settled, and stores the answer under it. It must reduce the lifetime by the time that the
+// question takes, because the time at which the owner has determined it is unknown.
+func (c *Cache) AskOwner(ctx context.Context, service string, key, request []byte) (s Shared, ok bool) {
+	if c.peers == nil {
+		return s, false
+	}
+	return c.peers.Fetch(ctx, service, key, request)
+}
 
 // AskFirst returns a FillFunc that asks the owner of q.Key, and runs fill if that has no
 // answer. The answer is stored under the stamp that was recorded before the owner was asked,
@@ -75,7 +92,7 @@ func (c *Cache) AskFirst(q Query, fill FillFunc) FillFunc {
 // took, because the time at which the owner has determined it is unknown.
 func (c *Cache) ask(ctx context.Context, q *Query) (f Filling, ok bool) {
 	start := c.Now()
-	s, ok := c.peers.Fetch(ctx, q.Service, q.Key, q.Request)
+	s, ok := c.AskOwner(ctx, q.Service, q.Key, q.Request)
 	if !ok {
 		return f, false
 	}

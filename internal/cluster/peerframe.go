@@ -24,8 +24,8 @@ const (
 
 // Limits of peer frames, which hold up the frames of the protocol while they are sent.
 const (
-	maxPeerRequest = 64 << 10
-	maxPeerAnswer  = 1 << 20
+	maxPeerRequest = cache.MaxPeerRequest
+	maxPeerAnswer  = cache.MaxShared
 )
 
 var errPeerFrame = errors.New("malformed frame about an answer of a peer")
