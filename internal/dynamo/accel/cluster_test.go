@@ -16,28 +16,34 @@ import (
 func newPair(t *testing.T, change ...func(*Config, *cache.Config)) (a, b *fixture, cl *clustertest.Cluster) {
 	t.Helper()
 	a = newFixture(t, change...)
-	c, err := cache.New(cache.Config{Memory: 64 << 20, Settle: 1, Generations: 1 << 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	space, err := c.NewSpace(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	svc, err := New(a.cfg, space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(svc.Close)
-	b = &fixture{t: t, origin: a.origin, svc: svc, cfg: a.cfg}
-	cl = clustertest.Connect(a.svc.cache, c)
+	b = a.sibling()
+	cl = clustertest.Connect(a.svc.cache, b.svc.cache)
 	a.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"}}}`)
 	a.origin.reply("Query", `{"Count":0,"Items":[],"ScannedCount":0}`)
 	for _, op := range []string{"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "UpdateTable", "Unheard"} {
 		a.origin.reply(op, `{}`)
 	}
 	return a, b, cl
+}
+
+// sibling returns a service like that of a, with a cache of its own.
+func (a *fixture) sibling() *fixture {
+	a.t.Helper()
+	c, err := cache.New(cache.Config{Memory: 64 << 20, Settle: 1, Generations: 1 << 16})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(c.Close)
+	space, err := c.NewSpace(0)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	svc, err := New(a.cfg, space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(svc.Close)
+	return &fixture{t: a.t, origin: a.origin, svc: svc, cfg: a.cfg}
 }
 
 const (

@@ -5,6 +5,8 @@ package clustertest
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +25,7 @@ type Cluster struct {
 	sends   int      // calls of Sendable that return true; negative: all
 	rounds  []string // how each round ended
 	owner   *cache.Cache
+	owners  []*cache.Cache
 	fetches []string // how each question to the owner was answered
 }
 
@@ -35,9 +38,9 @@ func Connect(all ...*cache.Cache) *Cluster {
 	return cl
 }
 
-// Share makes owner the owner of all keys, which the other caches ask before the origin.
-func (cl *Cluster) Share(owner *cache.Cache) {
-	cl.owner = owner
+// Share divides all keys between owners, which the other caches ask before the origin.
+func (cl *Cluster) Share(owners ...*cache.Cache) {
+	cl.owner, cl.owners = owners[0], owners
 	for _, c := range cl.all {
 		c.SetPeers(member{cl, c})
 	}
@@ -109,18 +112,30 @@ type round struct {
 	held []*cache.Hold
 }
 
-func (m member) Owner([]byte) string {
-	if m.own == m.owner {
-		return ""
+// ownerOf returns the owner of key, and its name for other members.
+func (cl *Cluster) ownerOf(key []byte) (owner *cache.Cache, name string) {
+	i := crc32.ChecksumIEEE(key) % uint32(len(cl.owners))
+	if i == 0 {
+		return cl.owner, "owner"
 	}
-	return "owner"
+	return cl.owners[i], fmt.Sprint("owner", i)
 }
 
-func (m member) Fetch(ctx context.Context, service string, _, request []byte) (s cache.Shared, ok bool) {
-	if m.own == m.owner {
+func (m member) Owner(key []byte) string {
+	owner, name := m.ownerOf(key)
+	if m.own == owner {
+		return ""
+	}
+	return name
+}
+
+func (m member) Fetch(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {
+	owner, _ := m.ownerOf(key)
+	if m.own == owner || len(request) > cache.MaxPeerRequest {
 		return s, false
 	}
-	s, ok = m.owner.Answer(ctx, service, slices.Clone(request))
+	s, ok = owner.Answer(ctx, service, slices.Clone(request))
+	ok = ok && len(s.Payload) <= cache.MaxShared
 	how := "fill"
 	switch {
 	case !ok:
