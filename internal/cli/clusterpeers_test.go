@@ -29,7 +29,7 @@ func TestFillsOfCluster(t *testing.T) {
 			t.Error(err)
 		}
 		op := r.Header.Get("X-Amz-Target")
-		if ofItems := bytes.Contains(body, []byte(`"items"`)); ofItems && (strings.HasSuffix(op, ".GetItem") || strings.HasSuffix(op, ".Query")) {
+		if ofItems := bytes.Contains(body, []byte(`"items"`)); ofItems && (strings.HasSuffix(op, "GetItem") || strings.HasSuffix(op, ".Query")) {
 			reads.Add(1)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -48,6 +48,7 @@ func TestFillsOfCluster(t *testing.T) {
 	}
 	for _, f := range []struct{ operation, body, want string }{
 		{"GetItem", `{"TableName":"items","Key":{"id":{"S":"%d"}}}`, `{}`},
+		{"BatchGetItem", `{"RequestItems":{"items":{"Keys":[{"id":{"S":"batch%d"}}]}}}`, `"items":[]`},
 		{"Query", `{"TableName":"items","KeyConditionExpression":"id = :i","ExpressionAttributeValues":{":i":{"S":"%d"}}}`, `"Count":0`},
 	} {
 		shared := false

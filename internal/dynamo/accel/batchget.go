@@ -26,6 +26,9 @@ type batch struct {
 	parts []batchPart
 	keys  []batchKey
 	bytes []byte // the cache keys, concatenated
+
+	// group fills the missing keys for another node; nil for a client.
+	group *cache.Group
 }
 
 type batchPart struct {
@@ -44,7 +47,9 @@ type batchKey struct {
 	hashLen     int
 	entry       *cache.Entry
 	stamp       cache.Stamp
-	unprocessed bool // the origin left it unprocessed
+	fill        cache.GroupFill // in the batch's group
+	stored      bool            // its answer was stored in the group
+	unprocessed bool            // the origin left it unprocessed
 }
 
 func (b *batch) reset() {
@@ -53,7 +58,22 @@ func (b *batch) reset() {
 		p.quoted, p.t = nil, nil
 	}
 	clear(b.keys)
-	b.parts, b.keys, b.bytes = b.parts[:0], b.keys[:0], b.bytes[:0]
+	b.parts, b.keys, b.bytes, b.group = b.parts[:0], b.keys[:0], b.bytes[:0], nil
+}
+
+// fetches reports whether the answer for k is to be fetched from the origin.
+func (b *batch) fetches(k *batchKey) bool {
+	return k.entry == nil && (b.group == nil || k.fill.Own())
+}
+
+// fetchesAny reports whether the answer for any key is to be fetched from the origin.
+func (b *batch) fetchesAny() bool {
+	for i := range b.keys {
+		if b.fetches(&b.keys[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *batch) cacheKey(k *batchKey) []byte { return b.bytes[k.from:k.to] }
@@ -95,25 +115,39 @@ func (c *call) batchGetItem() {
 	d := telemetry.Hit
 	if missing > 0 {
 		d = c.batch.missDecision(missing)
-		ctx, cancel := c.deadline()
-		defer cancel()
-		start := time.Now()
-		resp, err := c.fetchBatch(ctx)
-		c.x.Record.Origin += time.Since(start)
-		switch {
-		case err != nil:
-			c.failOrigin(err, d)
-			return
-		case resp.Class != origin.Good:
-			c.relay(resp, d)
-			return
-		case !c.storeBatch(resp.Body):
-			c.passRead(telemetry.BypassUncacheable)
+		if !c.fillBatch(d) {
 			return
 		}
 	}
 	c.renderBatch()
 	c.status(d, nil, false)
+}
+
+// fillBatch gets the missing items, first from the owners of their keys and then from the
+// origin. It returns false if it has answered with an error.
+func (c *call) fillBatch(d telemetry.Decision) bool {
+	ctx, cancel := c.deadline()
+	defer cancel()
+	start := time.Now()
+	c.askOwners(ctx)
+	if !c.batch.fetchesAny() {
+		c.x.Record.Origin += time.Since(start)
+		return true
+	}
+	resp, err := c.fetchBatch(ctx)
+	c.x.Record.Origin += time.Since(start)
+	switch {
+	case err != nil:
+		c.failOrigin(err, d)
+		return false
+	case resp.Class != origin.Good:
+		c.relay(resp, d)
+		return false
+	case !c.storeBatch(resp.Body):
+		c.passRead(telemetry.BypassUncacheable)
+		return false
+	}
+	return true
 }
 
 // authorizeBatch checks the permission for each table of RequestItems. It reports false if
@@ -298,12 +332,22 @@ func (c *call) storePart(p *batchPart, responses, unprocessed []byte) bool {
 		}
 	}
 	for j := p.first; j < p.end; j++ {
-		if k := &b.keys[j]; k.entry == nil && !k.unprocessed {
+		if k := &b.keys[j]; b.fetches(k) && !k.unprocessed {
 			f := c.svc.absentFilling(p.t)
-			k.entry, _ = c.svc.space.Store(k.stamp, b.cacheKey(k), &f)
+			c.storeKey(k, &f)
 		}
 	}
 	return true
+}
+
+// storeKey stores the answer for a key.
+func (c *call) storeKey(k *batchKey, f *cache.Filling) {
+	b := &c.batch
+	if b.group != nil {
+		k.entry, k.stored = b.group.Store(k.fill, f)
+		return
+	}
+	k.entry, _ = c.svc.space.Store(k.stamp, b.cacheKey(k), f)
 }
 
 // fetchRequest returns the request for the missing items. A part is strongly consistent if
@@ -322,11 +366,10 @@ func (c *call) fetchRequest() []byte {
 		n := 0
 		for j := p.first; j < p.end; j++ {
 			k := &b.keys[j]
-			if k.entry != nil {
+			if !b.fetches(k) {
 				continue
 			}
-			k.stamp = c.svc.cache.Note(p.t.itemTags(b.itemKey(k))...)
-			p.strong = p.strong || k.stamp.Strong
+			p.strong = c.noteKey(p, k) || p.strong
 			if n++; n > 1 {
 				body = append(body, ',')
 			}
@@ -346,6 +389,16 @@ func (c *call) fetchRequest() []byte {
 	return append(body, `}}`...)
 }
 
+// noteKey records the generations of a key before it is fetched, and reports whether it must be
+// read strongly. The group has recorded them already.
+func (c *call) noteKey(p *batchPart, k *batchKey) (strong bool) {
+	if c.batch.group != nil {
+		return k.fill.Strong()
+	}
+	k.stamp = c.svc.cache.Note(p.t.itemTags(c.batch.itemKey(k))...)
+	return k.stamp.Strong
+}
+
 // storeItems matches the returned items with the requested keys and stores them.
 func (c *call) storeItems(p *batchPart, items []byte) bool {
 	if items == nil {
@@ -358,7 +411,7 @@ func (c *call) storeItems(p *batchPart, items []byte) bool {
 			return false
 		}
 		f := c.svc.presentFilling(p.t, it.Value())
-		k.entry, _ = c.svc.space.Store(k.stamp, c.batch.cacheKey(k), &f)
+		c.storeKey(k, &f)
 	}
 	return !it.Err()
 }
@@ -384,7 +437,7 @@ func (c *call) findKey(p *batchPart, obj []byte, exact bool) *batchKey {
 		return nil
 	}
 	for j := p.first; j < p.end; j++ {
-		if k := &c.batch.keys[j]; k.entry == nil && bytes.Equal(c.batch.cacheKey(k), c.scratch) {
+		if k := &c.batch.keys[j]; c.batch.fetches(k) && bytes.Equal(c.batch.cacheKey(k), c.scratch) {
 			return k
 		}
 	}

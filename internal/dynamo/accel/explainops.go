@@ -58,10 +58,21 @@ func (e *explanation) batchPart(p *batchPart) (missing int) {
 		}
 		if p.read.strong || found != cache.Fresh {
 			missing++
+			note += e.firstAsked(p, k)
 		}
 		e.step("key", p.t.name+" "+string(k.json), note)
 	}
 	return missing
+}
+
+// firstAsked names the owner of a missing key, if that is asked before the origin.
+func (e *explanation) firstAsked(p *batchPart, k *batchKey) string {
+	c := e.c
+	owner := c.svc.cache.Owner(p.t.peerKey(c.batch.cacheKey(k)))
+	if st := c.svc.cache.Note(p.t.itemTags(c.batch.itemKey(k))...); owner == "" || p.read.strong || !st.Settled {
+		return ""
+	}
+	return "; " + owner + " is asked first"
 }
 
 // writeItem explains which tags a write of one item invalidates.

@@ -25,9 +25,9 @@ const peerVersion = 1
 // peerRequest is a question to the owner of a key.
 type peerRequest struct {
 	origin       cache.Tag // which must be the owner's
-	kind         byte      // keyItem, keyQuery or keyScan
+	kind         byte      // keyItem, keyQuery, keyScan or keyBatch
 	ttlAttribute string    // by which items expire; the owner's must be the same
-	body         []byte    // GetItem, Query or Scan
+	body         []byte    // GetItem, Query, Scan or BatchGetItem
 }
 
 // encode returns q as bytes: the version, the kind, eight bytes of the origin, the length of
@@ -123,6 +123,8 @@ func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Share
 		return c.shareItem(ctx, &q)
 	case keyQuery, keyScan:
 		return c.shareQuery(ctx, &q)
+	case keyBatch:
+		return c.shareBatch(ctx, &q)
 	}
 	return a, false
 }
