@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -44,10 +45,27 @@ func (to item) setIf(ok bool, name string, value item) {
 	}
 }
 
+// Marshal returns v as the JSON of an item of the cluster, for a store that is no table.
+// Unmarshal is its inverse.
+func Marshal(cluster string, v *protocol.View) ([]byte, error) {
+	stored, err := encode(cluster, "", v)
+	if err != nil {
+		return nil, err
+	}
+	delete(stored, "write")
+	return json.Marshal(stored)
+}
+
+// Unmarshal returns the view in the JSON of an item of the cluster.
+func Unmarshal(cluster string, data []byte) (protocol.View, error) {
+	v, _, err := decode(cluster, data)
+	return v, err
+}
+
 // encode returns v as an item. The write's text is stored with it.
 func encode(cluster, write string, v *protocol.View) (item, error) {
 	if err := check(v); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cluster view: it can't be stored: %w", err)
 	}
 	members, suspended, away := []any{}, []any{}, []any{}
 	for i := range v.Members {

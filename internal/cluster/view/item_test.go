@@ -107,6 +107,28 @@ func TestItemOfEmptyView(t *testing.T) {
 	}
 }
 
+// TestMarshal checks that a store without tables keeps the same item, except for the text of
+// the write.
+func TestMarshal(t *testing.T) {
+	v := sample()
+	data, err := Marshal("production", &v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(golden(t, "view.json"), `,"write":{"S":"W"}`, "", 1); string(data) != want {
+		t.Errorf("got  %s\nwant %s", data, want)
+	}
+	if back, err := Unmarshal("production", data); err != nil || !reflect.DeepEqual(back, v) {
+		t.Errorf("got %+v, %v", back, err)
+	}
+	if _, err := Unmarshal("test", data); err == nil {
+		t.Error("the item of another cluster was accepted")
+	}
+	if _, err := Marshal("production", &protocol.View{}); err == nil {
+		t.Error("a view without a revision was accepted")
+	}
+}
+
 // TestDecodeIgnores checks what an item may contain besides the attributes that are written.
 func TestDecodeIgnores(t *testing.T) {
 	for _, add := range []string{
@@ -215,7 +237,7 @@ func TestCheck(t *testing.T) {
 		{protocol.View{Rev: 1, Suspended: make([]protocol.Suspension, 7000)}, "it needs 350200 bytes, and the maximum is 350000"},
 	} {
 		_, err := encode("production", "W", &c.view)
-		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
+		if err == nil && c.want != "" || err != nil && err.Error() != "cluster view: it can't be stored: "+c.want {
 			t.Errorf("%+.200v: got %v, want %q", c.view, err, c.want)
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Store) Write(ctx context.Context, expect uint64, v protocol.View) error
 	write := s.newWrite()
 	stored, err := encode(s.cfg.Cluster, write, &v)
 	if err != nil {
-		return fmt.Errorf("cluster view: it can't be stored: %w", err)
+		return err
 	}
 	request := item{
 		"TableName": s.cfg.Table, "Item": stored,
