@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cluster/view"
+	"github.com/kasoku/kasoku/internal/testutil/viewtest"
 )
 
 func TestPrepareCreatesTheTable(t *testing.T) {
@@ -173,7 +174,7 @@ func TestPrepareNotesTheResource(t *testing.T) {
 	if err := s.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err := s.Write(t.Context(), 0, members(1))
+	err := s.Write(t.Context(), 0, viewtest.Members(1))
 	want := "need the IAM action dynamodb:PutItem on arn:aws:dynamodb:eu-central-1:123456789012:table/kasoku-cluster"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v", err)

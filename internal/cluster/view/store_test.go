@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
@@ -60,85 +59,18 @@ func newStore(call view.Caller) *view.Store {
 	return view.New(view.Config{Cluster: "production", Table: table, Call: call})
 }
 
-// members returns a view of the revision with members of the given names.
-func members(rev uint64, names ...string) protocol.View {
-	v := protocol.View{Rev: rev, Creator: 7, Epoch: rev / 2}
-	for i, name := range names {
-		v.Members = append(v.Members, protocol.Member{Instance: protocol.Instance(i + 1), Node: name, Address: name + ":1"})
-	}
-	return v
-}
-
-func TestReadAndWrite(t *testing.T) {
+func TestContract(t *testing.T) {
 	eachOrigin(t, func(t *testing.T, call view.Caller) {
-		s := newStore(call)
-		expect := func(want protocol.View) {
-			t.Helper()
-			if got, err := s.Read(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("got %+v, %v, want %+v", got, err, want)
-			}
-		}
-		write := func(expect uint64, v protocol.View, want error) {
-			t.Helper()
-			if err := s.Write(t.Context(), expect, v); err != want {
-				t.Fatalf("writing %d: got %v, want %v", v.Rev, err, want)
-			}
-		}
-		expect(protocol.View{})
-		write(1, members(2, "a"), view.ErrConflict)
-		expect(protocol.View{})
-		write(0, members(1, "a"), nil)
-		expect(members(1, "a"))
-		write(0, members(1, "b"), view.ErrConflict)
-		write(1, members(2, "a", "b"), nil)
-		write(1, members(2, "a", "c"), view.ErrConflict)
-		write(7, members(8, "a"), view.ErrConflict)
-		replaced := members(3, "a")
-		replaced.Creator = 8
-		write(2, replaced, view.ErrConflict)
-		expect(members(2, "a", "b"))
-
-		// A number keeps its digits.
-		for rev := uint64(2); rev < 12; rev++ {
-			write(rev, members(rev+1), nil)
-		}
-		expect(members(12))
-
-		// Another cluster has its own item.
-		other := view.New(view.Config{Cluster: "test", Table: table, Call: call})
-		if v, err := other.Read(t.Context()); err != nil || v.Rev != 0 {
-			t.Errorf("got %+v, %v", v, err)
-		}
-		if err := other.Write(t.Context(), 0, members(1, "z")); err != nil {
-			t.Error(err)
-		}
-		expect(members(12))
-	})
-}
-
-func TestWriteChecksRevision(t *testing.T) {
-	eachOrigin(t, func(t *testing.T, call view.Caller) {
-		s := newStore(call)
-		for _, rev := range []uint64{0, 2} {
-			err := s.Write(t.Context(), 0, members(rev))
-			if err == nil || err.Error() != fmt.Sprintf("cluster view: revision %d can't replace 0", rev) {
-				t.Errorf("got %v", err)
-			}
-		}
-		if err := s.Write(t.Context(), 0, protocol.View{Rev: 1, Members: make([]protocol.Member, 65)}); err == nil ||
-			err.Error() != "cluster view: it can't be stored: it has 65 members, and the maximum is 64" {
-			t.Errorf("got %v", err)
-		}
-		if v, err := s.Read(t.Context()); err != nil || v.Rev != 0 {
-			t.Errorf("got %+v, %v", v, err)
-		}
+		viewtest.Contract(t, func(cluster string) viewtest.Store {
+			return view.New(view.Config{Cluster: cluster, Table: table, Call: call})
+		})
 	})
 }
 
 // TestLargestView writes a view near the limit of the size, with characters that are escaped.
 func TestLargestView(t *testing.T) {
 	eachOrigin(t, func(t *testing.T, call view.Caller) {
-		v := members(1)
+		v := viewtest.Members(1)
 		for range 63 {
 			v.Away = append(v.Away, protocol.Away{Node: "n", Reason: strings.Repeat("12345678<\x01", 540)})
 		}
@@ -149,60 +81,6 @@ func TestLargestView(t *testing.T) {
 		if got, err := s.Read(t.Context()); err != nil || !reflect.DeepEqual(got, v) {
 			t.Errorf("got another view, %v", err)
 		}
-	})
-}
-
-// TestConcurrentWriters lets members add themselves to the view at the same time, again and
-// again. Each successful write must be in the view.
-func TestConcurrentWriters(t *testing.T) {
-	eachOrigin(t, func(t *testing.T, call view.Caller) {
-		const writers, rounds = 6, 10
-		var mu sync.Mutex
-		winners := map[uint64]string{}
-		conflicts := 0
-		var wg sync.WaitGroup
-		for w := range writers {
-			wg.Go(func() {
-				s := newStore(call)
-				for n := 0; n < rounds; {
-					v, err := s.Read(t.Context())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					name := fmt.Sprintf("%d.%d", w, n)
-					next := v
-					next.Rev++
-					next.Away = append(next.Away, protocol.Away{Node: name})
-					err = s.Write(t.Context(), v.Rev, next)
-					mu.Lock()
-					switch {
-					case err == nil && winners[next.Rev] != "":
-						t.Errorf("revision %d was written by %s and %s", next.Rev, winners[next.Rev], name)
-					case err == nil:
-						winners[next.Rev] = name
-						n++
-					case err == view.ErrConflict:
-						conflicts++
-					default:
-						t.Error(err)
-						n++
-					}
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		v, err := newStore(call).Read(t.Context())
-		if err != nil || v.Rev != writers*rounds || len(v.Away) != writers*rounds {
-			t.Fatalf("got revision %d with %d writes, %v", v.Rev, len(v.Away), err)
-		}
-		for i, a := range v.Away {
-			if winners[uint64(i+1)] != a.Node {
-				t.Errorf("revision %d has %s, and %s wrote it", i+1, a.Node, winners[uint64(i+1)])
-			}
-		}
-		t.Logf("%d conflicts", conflicts)
 	})
 }
 
@@ -217,11 +95,11 @@ func TestRepeatedRequest(t *testing.T) {
 			return call(ctx, target, body)
 		})
 		for rev := range uint64(3) {
-			if err := s.Write(t.Context(), rev, members(rev+1, "a")); err != nil {
+			if err := s.Write(t.Context(), rev, viewtest.Members(rev+1, "a")); err != nil {
 				t.Errorf("writing %d: %v", rev+1, err)
 			}
 			// The same view of another writer is a conflict.
-			if err := s.Write(t.Context(), rev, members(rev+1, "a")); err != view.ErrConflict {
+			if err := s.Write(t.Context(), rev, viewtest.Members(rev+1, "a")); err != view.ErrConflict {
 				t.Errorf("writing %d again: %v", rev+1, err)
 			}
 		}
@@ -248,7 +126,7 @@ func TestRequests(t *testing.T) {
 			`"ExpressionAttributeValues":{":creator":{"S":"0000000000000007"},":rev":{"N":"41"}},` +
 			`"ReturnValuesOnConditionCheckFailure":"ALL_OLD","TableName":"kasoku-cluster"}`,
 	} {
-		if err := s.Write(t.Context(), expect, members(expect+1, "a")); err != nil {
+		if err := s.Write(t.Context(), expect, viewtest.Members(expect+1, "a")); err != nil {
 			t.Fatal(err)
 		}
 		var request map[string]json.RawMessage
@@ -311,7 +189,7 @@ func TestErrors(t *testing.T) {
 		if !strings.HasPrefix(want, "cluster view: PutItem") || c.status == 200 && strings.HasPrefix(c.answer, "{") && len(c.answer) < 1000 {
 			continue // an answer that only reads have
 		}
-		if err := s.Write(t.Context(), 1, members(2)); err == nil || errors.Is(err, view.ErrConflict) || !strings.HasPrefix(err.Error(), want) {
+		if err := s.Write(t.Context(), 1, viewtest.Members(2)); err == nil || errors.Is(err, view.ErrConflict) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%d %.100s: got %v\nwant %s", c.status, c.answer, err, want)
 		}
 	}
@@ -323,7 +201,7 @@ func TestConflictWithoutItem(t *testing.T) {
 		s := newStore(func(context.Context, string, []byte) (int, []byte, error) {
 			return 400, []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"` + item + `}`), nil
 		})
-		if err := s.Write(t.Context(), 1, members(2)); err != view.ErrConflict {
+		if err := s.Write(t.Context(), 1, viewtest.Members(2)); err != view.ErrConflict {
 			t.Errorf("%s: got %v", item, err)
 		}
 	}
