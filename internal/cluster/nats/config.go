@@ -28,6 +28,11 @@
 // connects to no other node without one. It refuses every client that does not connect from
 // within the process.
 //
+// With Config.Copies the servers of some nodes have JetStream, for the stream that package bucket
+// uses. These servers elect leaders among themselves; a leader that stops hands over at once, and
+// one that dies is replaced after 4 to 9 seconds, which is not configurable. JetStream is off
+// otherwise.
+//
 // Nodes announce the addresses of others to each other, but a node whose announced address
 // was unreachable for a while is not tried again, and of a name with several addresses the
 // server tries a random one. Both may split the nodes into groups that never meet. The
@@ -57,10 +62,22 @@ type Config struct {
 	TLS         *tls.Config // for routes, both sides; may be nil on loopback. With URL: of its client
 	URL         string      // the user's deployment, in the place of a server in the process; may contain credentials
 	Credentials string      // the path of a file with the credentials for URL
+	Copies      Copies      // of streams, in the servers of this process and others; not with URL
 	Log         *slog.Logger
 
 	// lookup resolves names; nil: the system's resolver
 	lookup func(ctx context.Context, host string) ([]string, error)
+}
+
+// Copies describes which servers of the nodes keep streams of JetStream.
+type Copies struct {
+	// Nodes is the number of nodes that keep copies; 0: the servers are without JetStream.
+	// All nodes of the cluster need the same number. At the first start all of them have to
+	// be up, later more than half.
+	Nodes int
+	// Directory has the copies of this node; empty: it is not one of them. If it is, no other
+	// node may have its name.
+	Directory string
 }
 
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

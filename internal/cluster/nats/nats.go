@@ -165,6 +165,22 @@ func (t *Transport) Addr() net.Addr {
 	return t.server.address
 }
 
+// Client returns the connection, for requests to JetStream.
+func (t *Transport) Client() *client.Conn { return t.client }
+
+// CopyState returns an error while the copies that this node keeps are behind those of other
+// nodes, or can't be compared with them. Another node that keeps copies should not be stopped
+// meanwhile.
+func (t *Transport) CopyState() error {
+	if t.server == nil || t.cfg.Copies.Directory == "" {
+		return nil
+	}
+	if h := t.server.Healthz(&server.HealthzOptions{}); h.Status != "ok" {
+		return errors.New(h.Error)
+	}
+	return nil
+}
+
 // SetPeers replaces the addresses that the server in this process connects to in addition to
 // Config.Join: the ones of all members, by name. This node's own may be among them. All nodes have to
 // pass all members: the server closes a route when it removes the address that the route was

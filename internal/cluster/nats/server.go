@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -42,6 +44,12 @@ const (
 	startTimeout = 10 * time.Second
 )
 
+// Limits of JetStream in the server: it is for a list of members, and not for data.
+const (
+	maxStored   = 64 << 20
+	maxInMemory = 1 << 20 // of streams without a file, of which there are none
+)
+
 // embedded is the server in the process.
 type embedded struct {
 	*server.Server
@@ -63,8 +71,17 @@ type embedded struct {
 // startServer returns a server that listens for routes.
 func startServer(cfg *Config) (*embedded, error) {
 	e := &embedded{cfg: cfg, name: uniqueName(cfg.Name), tls: mutual(cfg.TLS), join: map[string][]string{}, repairs: map[string]int{}}
-	e.tried = e.addresses()
-	options, err := e.options(e.tried)
+	first := e.addresses()
+	if cfg.Copies.Directory != "" {
+		// The other servers recognize the one that keeps a copy by its name.
+		e.name = cfg.Name
+		if err := os.MkdirAll(cfg.Copies.Directory, 0o700); err != nil {
+			return nil, fmt.Errorf("directory of NATS: %w", err)
+		}
+		first = e.founding(first)
+	}
+	e.tried = first
+	options, err := e.options(first)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +96,26 @@ func startServer(cfg *Config) (*embedded, error) {
 		e.stop()
 		return nil, fmt.Errorf("NATS server: %w", err)
 	}
+	e.mu.Lock()
+	e.reload() // with all addresses, after founding
+	e.mu.Unlock()
 	return e, nil
+}
+
+// founding returns as many addresses as nodes keep copies. A server that starts with an empty
+// directory takes the number of its routes for the number of servers that have to vote for
+// the first leader. With fewer, nodes that can't reach each other at the first start of a
+// cluster could found two.
+func (e *embedded) founding(addresses []string) []string {
+	if len(addresses) == 0 {
+		addresses = []string{e.cfg.Listen} // a route to itself is closed at once
+	}
+	var out []string
+	for i := range e.cfg.Copies.Nodes {
+		out = append(out, addresses[i%len(addresses)])
+	}
+	slices.Sort(out) // as in the result of addresses
+	return out
 }
 
 // waitForListener returns when the server accepts routes, or has failed to.
@@ -124,12 +160,19 @@ func (e *embedded) options(addresses []string) (*server.Options, error) {
 	if host == "" {
 		host = server.DEFAULT_HOST
 	}
+	copies := e.cfg.Copies
 	return &server.Options{
 		ServerName: e.name,
 		Host:       "127.0.0.1", Port: server.RANDOM_PORT,
 		CustomClientAuthentication: processOnly{},
 		NoSigs:                     true,
-		NoSystemAccount:            true,
+		NoSystemAccount:            copies.Nodes == 0,
+		JetStream:                  copies.Directory != "",
+		StoreDir:                   copies.Directory,
+		JetStreamMaxStore:          maxStored,
+		JetStreamMaxMemory:         maxInMemory,
+		SyncAlways:                 true,
+		DisableJetStreamBanner:     true,
 		NoFastProducerStall:        true,
 		MaxPayload:                 maxPayload,
 		ReconnectErrorReports:      60,
