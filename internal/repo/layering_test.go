@@ -31,6 +31,7 @@ var layers = map[string]layer{
 		"it runs the protocol for package cache, and depends on no service: services use it through the cache"},
 	"internal/cluster/protocol": {nil, "rules as functions of events and the time: no clock, no network, no cache"},
 	"internal/cluster/view":     {[]string{"cluster/protocol"}, "an item in a table; the caller passes in the connection to the origin"},
+	"internal/cluster/bucket":   {[]string{"cluster/protocol", "cluster/view", "pause"}, "a message in a stream; the caller passes in the connection to NATS"},
 	"internal/cluster/nats":     {nil, "bytes between processes, without their meaning"},
 	"internal/inflight":         {nil, "it counts the memory of all packages that transport requests, and may depend on none of them"},
 	"internal/purge":            {nil, "the description of a purge, which the admin API, services and the store share"},

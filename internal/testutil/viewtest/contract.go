@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
 	"github.com/kasoku/kasoku/internal/cluster/view"
@@ -97,41 +99,31 @@ func revisions(t *testing.T, s Store) {
 }
 
 // concurrentWriters lets members add themselves to the view at the same time, again and again.
-// Each successful write must be in the view.
+// Each successful write must be in the view. The outcome of a write that returns an error is
+// unknown.
 func concurrentWriters(t *testing.T, open func(cluster string) Store) {
 	const writers, rounds = 6, 10
-	var mu sync.Mutex
-	winners := map[uint64]string{}
-	conflicts := 0
+	r := &results{writers: map[uint64]string{}}
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
 			s := open("concurrent")
-			for n := 0; n < rounds; {
-				v, err := s.Read(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
+			for n := range rounds {
 				name := fmt.Sprintf("%d.%d", w, n)
-				next := v
-				next.Rev++
-				next.Away = append(next.Away, protocol.Away{Node: name})
-				err = s.Write(t.Context(), v.Rev, next)
-				mu.Lock()
-				switch {
-				case err == nil && winners[next.Rev] != "":
-					t.Errorf("revision %d was written by %s and %s", next.Rev, winners[next.Rev], name)
-				case err == nil:
-					winners[next.Rev] = name
-					n++
-				case errors.Is(err, view.ErrConflict):
-					conflicts++
-				default:
-					t.Error(err)
-					n++
+				for errs := 0; ; {
+					done, err := r.add(t, s, name)
+					if err != nil {
+						t.Logf("%s: %v", name, err)
+						errs++
+					}
+					if errs == 20 {
+						t.Errorf("%s failed too often", name)
+						return
+					}
+					if done {
+						break
+					}
 				}
-				mu.Unlock()
 			}
 		})
 	}
@@ -141,9 +133,46 @@ func concurrentWriters(t *testing.T, open func(cluster string) Store) {
 		t.Fatalf("got revision %d with %d writes, %v", v.Rev, len(v.Away), err)
 	}
 	for i, a := range v.Away {
-		if winners[uint64(i+1)] != a.Node {
-			t.Errorf("revision %d has %s, and %s wrote it", i+1, a.Node, winners[uint64(i+1)])
+		if r.writers[uint64(i+1)] != a.Node {
+			t.Errorf("revision %d has %s, and %s wrote it", i+1, a.Node, r.writers[uint64(i+1)])
 		}
 	}
-	t.Logf("%d conflicts", conflicts)
+	t.Logf("%d conflicts", r.conflicts)
+}
+
+// results are those of concurrent writers.
+type results struct {
+	mu        sync.Mutex
+	writers   map[uint64]string // by revision
+	conflicts int
+}
+
+// add tries to add a name to the view, and reports whether it is in it.
+func (r *results) add(t *testing.T, s Store, name string) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	v, err := s.Read(ctx)
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(v.Away, func(a protocol.Away) bool { return a.Node == name })
+	if at < 0 {
+		next := v
+		next.Rev++
+		next.Away = append(next.Away, protocol.Away{Node: name})
+		err, at = s.Write(ctx, v.Rev, next), len(v.Away)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch rev := uint64(at + 1); {
+	case err == nil && r.writers[rev] != "":
+		t.Errorf("revision %d was written by %s and %s", rev, r.writers[rev], name)
+	case err == nil:
+		r.writers[rev] = name
+		return true, nil
+	case errors.Is(err, view.ErrConflict):
+		r.conflicts++
+		return false, nil
+	}
+	return false, err
 }
