@@ -61,6 +61,9 @@ func New(cfg Config) *Store {
 	return s
 }
 
+// Stream returns the name of the bucket's stream.
+func (s *Store) Stream() string { return s.stream }
+
 // maxBackoff limits the random time between two attempts that other members' reads or writes
 // have made fail.
 const maxBackoff = 10 * time.Millisecond

@@ -16,7 +16,6 @@ import (
 
 // TestContract uses a node without a copy in turn with the ones that have copies.
 func TestContract(t *testing.T) {
-	t.Parallel()
 	s := start(t, 1)
 	s.prepare()
 	var opened atomic.Uint32
@@ -88,7 +87,6 @@ func (h *history) readAndWrite(ctx context.Context, s *bucket.Store, self protoc
 // TestLinearizable reads and writes through all nodes while the leader of the stream is cut off,
 // and when it is back.
 func TestLinearizable(t *testing.T) {
-	t.Parallel()
 	s := start(t, 0)
 	s.prepare()
 	h := &history{t: t, writers: map[uint64]protocol.Instance{}}
@@ -125,7 +123,6 @@ func TestLinearizable(t *testing.T) {
 
 // TestRestart stops and starts nodes, one of them with an empty directory, and at last all.
 func TestRestart(t *testing.T) {
-	t.Parallel()
 	s := start(t, 0)
 	s.prepare()
 	rev := uint64(0)
@@ -157,7 +154,7 @@ func TestRestart(t *testing.T) {
 			n.cfg.Copies.Directory = t.TempDir()
 		}
 		s.run(n)
-		await.Until(t, func() bool { return n.CopyState() == nil })
+		await.Until(t, func() bool { return n.CopyState("KV_members") == nil })
 	}
 	for _, n := range s.nodes {
 		n.Close()

@@ -168,15 +168,18 @@ func (t *Transport) Addr() net.Addr {
 // Client returns the connection, for requests to JetStream.
 func (t *Transport) Client() *client.Conn { return t.client }
 
-// CopyState returns an error while the copies that this node keeps are behind those of other
-// nodes, or can't be compared with them. Another node that keeps copies should not be stopped
-// meanwhile.
-func (t *Transport) CopyState() error {
+// CopyState returns an error while this node's copy of a stream is behind those of other nodes,
+// or can't be compared with them. Another node that keeps copies should not be stopped meanwhile.
+// A node that keeps no copies has none that is behind.
+func (t *Transport) CopyState(stream string) error {
 	if t.server == nil || t.cfg.Copies.Directory == "" {
 		return nil
 	}
 	if h := t.server.Healthz(&server.HealthzOptions{}); h.Status != "ok" {
 		return errors.New(h.Error)
+	}
+	if !t.server.JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+		return fmt.Errorf("this node's copy of %s is not current", stream)
 	}
 	return nil
 }
