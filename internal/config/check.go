@@ -37,7 +37,7 @@ func (k *checker) check() {
 	k.stores()
 	k.memory()
 	k.disk()
-	if _, given := k.places["services"]; given && len(c.Services) == 0 && len(k.problems) == 0 {
+	if len(c.Services) == 0 && (c.Cluster == nil || !c.Cluster.Witness) && len(k.problems) == 0 {
 		k.failf("services", "there is nothing to serve without one")
 	}
 }

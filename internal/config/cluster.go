@@ -54,6 +54,10 @@ type Cluster struct {
 	Lease Duration `yaml:"lease" default:"1500ms" min:"500ms" max:"10s"`
 	// Place of the view, the list of members.
 	View ClusterView `yaml:"view"`
+	// Makes this node a witness: it keeps a copy of the list of members in view.directory, so
+	// that two other nodes go on when one of them dies, and takes part in nothing else. Its
+	// file has no services.
+	Witness bool `yaml:"witness" default:"false"`
 	// Treatment of writes while this node has no lease, for example because the origin does
 	// not answer: `refuse` answers with an error that clients retry; `pass` forwards them to
 	// the origin, and other nodes may serve the old values until their TTL.
@@ -73,8 +77,11 @@ type ClusterTLS struct {
 	CA string `yaml:"ca" required:"nodes of any other authority are refused"`
 }
 
-// ClusterView is the item that lists the members of the cluster. It is changed by
-// conditional writes, so the members need no majority to decide on a change.
+// ClusterView is the place of the list of members: an item in a table at the origin of a
+// service of type dynamodb, or a value in a key-value bucket of NATS. In both it is changed by
+// conditional writes. A table leaves the rest to the origin, so that one node of two can go on
+// alone. A bucket needs more than half of the servers that keep a copy of it: those of the
+// nodes in `nodes`, or of a deployment of your own.
 type ClusterView struct {
 	// DynamoDB table of the item. It is created if it is missing, with the partition key
 	// `cluster` of type text. Several clusters may share it.
@@ -82,6 +89,20 @@ type ClusterView struct {
 	// Name of the service of type dynamodb whose origin has the table. Left out: the only
 	// service of that type.
 	Service string `yaml:"service"`
+	// Name of a key-value bucket of NATS, in the place of a table: up to 64 letters, digits,
+	// `_` and `-`. It is created if it is missing. Several clusters may share it. Left out:
+	// `kasoku-<name>` if there is no service of type dynamodb, otherwise a table.
+	Bucket string `yaml:"bucket"`
+	// Names of the nodes that keep copies of the bucket: three or five, equal on all nodes.
+	// All of them must be up when the cluster starts for the first time, and more than half
+	// later; without these nothing is cached. Required with a bucket, unless it is in a
+	// deployment of your own.
+	Nodes []string `yaml:"nodes"`
+	// Directory of this node's copy. Required on a node that is in `nodes`; the others ignore
+	// it. Relative paths start at the directory of this file.
+	Directory string `yaml:"directory"`
+	// Copies of a bucket that this node creates in a deployment of your own: 1, 3 or 5.
+	Replicas int `yaml:"replicas" default:"3" min:"1" max:"5"`
 }
 
 // NodeName returns the name of this node: the configured one, else the host's.
@@ -115,9 +136,9 @@ func (c *Cluster) port() string {
 }
 
 // ViewService returns the service whose origin holds the view of the cluster. It is nil
-// without a cluster.
+// without a cluster, and if the view is in a bucket.
 func (c *Config) ViewService() *Service {
-	if c.Cluster == nil {
+	if c.Cluster == nil || c.Cluster.View.Bucket != "" {
 		return nil
 	}
 	if c.Cluster.View.Service != "" {
@@ -129,6 +150,18 @@ func (c *Config) ViewService() *Service {
 	}
 	return &c.Services[i]
 }
+
+// ViewBucket returns the bucket that holds the view of the cluster. It is empty without a
+// cluster, and if the view is in a table.
+func (c *Config) ViewBucket() string {
+	if c.Cluster == nil || c.ViewService() != nil {
+		return ""
+	}
+	return cmp.Or(c.Cluster.View.Bucket, "kasoku-"+c.Cluster.Name)
+}
+
+// KeepsView reports whether this node keeps a copy of the bucket with the view.
+func (c *Cluster) KeepsView() bool { return slices.Contains(c.View.Nodes, c.NodeName()) }
 
 // NodeAddress is an address of a node for other nodes to connect to: host:port, or a host
 // alone if the port is implied.

@@ -12,6 +12,9 @@ const clustered = `services:
   orders: {type: dynamodb, listen: "127.0.0.1:8000", origin: "http://127.0.0.1:8001", region: local, auth: {mode: none}}
 `
 
+const site = `services: {site: {type: http, listen: "127.0.0.1:8088", origins: ["http://127.0.0.1:3000"]}}
+`
+
 const second = `  users: {type: dynamodb, listen: "127.0.0.1:8002", origin: "http://127.0.0.1:8001", region: local, auth: {mode: none}}
 `
 
@@ -45,11 +48,30 @@ func TestClusterMistakes(t *testing.T) {
 		"advertise, far":          {"{name: a, listen: \":7400\", advertise: localhost, join: [kasoku-b], " + tls + "}", clustered, "cluster.advertise: the nodes to join"},
 		"join without port":       {`{name: a, listen: "127.0.0.1:0", join: [localhost]}`, clustered, "cluster.join[0]: localhost needs a port after a colon"},
 		"no table":                {"{name: a, view: {table: \"\"}}", clustered, `cluster.view.table: "" is no name for a table`},
-		"no dynamodb": {"{name: a}", "services: {site: {type: http, listen: \"127.0.0.1:8088\", origins: [\"http://127.0.0.1:3000\"]}}\n",
-			"k.yaml:1:1: cluster: a cluster needs a service of type dynamodb, whose origin holds the list of members"},
+		"no dynamodb": {"{name: a}", site,
+			`k.yaml:1:1: cluster: lacks "view.nodes": without a service of type dynamodb, the list of members is kept by three or five of the nodes`},
 		"several dynamodb": {"{name: a}", clustered + second,
 			`k.yaml:1:1: cluster: lacks "view.service": the list of members is at the origin of one service of type dynamodb; there are: orders, users`},
-		"empty service": {"{name: a, view: {service: \"\"}}", clustered + second, `cluster.view.service: there is no service "" of type dynamodb`},
+		"name of the bucket":   {"{name: a, view: {bucket: a.b}}", site, `cluster.view.bucket: "a.b" is no name for a bucket`},
+		"bucket and table":     {"{name: a, view: {bucket: b, table: members, nodes: [x, y, z]}}", clustered, "cluster.view.table: it has no effect, because the list of members is in a bucket"},
+		"bucket and service":   {"{name: a, view: {bucket: b, service: orders, nodes: [x, y, z]}}", clustered, "cluster.view.service: it has no effect, because the list of members is in a bucket"},
+		"bucket without nodes": {"{name: a, view: {bucket: b}}", clustered, `cluster: lacks "view.nodes"`},
+		"table and nodes":      {"{name: a, view: {nodes: [x, y, z]}}", clustered, "cluster.view.nodes: it has no effect, because the list of members is in a table"},
+		"table and directory":  {"{name: a, view: {directory: d}}", clustered, "cluster.view.directory: it has no effect, because the list of members is in a table"},
+		"table and replicas":   {"{name: a, view: {replicas: 1}}", clustered, "cluster.view.replicas: it has no effect, because the list of members is in a table"},
+		"table and witness":    {"{name: a, witness: true}", clustered, "cluster.witness: a witness keeps a copy of a list of members in NATS; here it is in a table"},
+		"two nodes":            {"{name: a, view: {nodes: [x, y]}}", site, "cluster.view.nodes: it has 2 nodes; three can lose one"},
+		"name in nodes":        {`{name: a, view: {nodes: [x, "y z", z]}}`, site, `cluster.view.nodes[1]: "y z" is no name for a node`},
+		"node twice":           {"{name: a, view: {nodes: [x, y, x]}}", site, "cluster.view.nodes[2]: x is in the list twice"},
+		"no directory":         {"{name: a, node: x, view: {nodes: [x, y, z]}}", site, `cluster: lacks "view.directory": node x keeps a copy`},
+		"replicas":             {"{name: a, node: x, view: {nodes: [x, y, z], directory: d, replicas: 5}}", site, "cluster.view.replicas: it is for a deployment of your own"},
+		"witness elsewhere":    {"{name: a, node: w, witness: true, view: {nodes: [x, y, z]}}", "", "cluster.witness: a witness keeps a copy of the list of members, and node w is not in view.nodes"},
+		"witness and service":  {"{name: a, node: x, witness: true, view: {nodes: [x, y, z], directory: d}}", site, "cluster.witness: a witness serves nothing"},
+		"no witness":           {"{name: a, node: x, witness: false, view: {nodes: [x, y, z], directory: d}}", "", "there is nothing to serve without one"},
+		"deployment, nodes":    {"{name: a, nats: \"nats://127.0.0.1:4222\", view: {nodes: [x, y, z], directory: d}}", site, "cluster.view.nodes: it has no meaning with nats"},
+		"deployment, even":     {"{name: a, nats: \"nats://127.0.0.1:4222\", view: {replicas: 2}}", site, "cluster.view.replicas: it is 1, 3 or 5"},
+		"deployment, witness":  {"{name: a, nats: \"nats://127.0.0.1:4222\", witness: true}", "", "cluster.witness: it has no meaning with nats"},
+		"empty service":        {"{name: a, view: {service: \"\"}}", clustered + second, `cluster.view.service: there is no service "" of type dynamodb`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseCluster(t, c.section, c.services)
@@ -97,9 +119,30 @@ func TestClusterValues(t *testing.T) {
 			}
 		})
 	}
+	for name, c := range map[string]struct {
+		section, services, bucket string
+		keeps                     bool
+	}{
+		"default name":      {"{name: a, node: n, view: {nodes: [x, y, z]}}", site, "kasoku-a", false},
+		"another name":      {"{name: a, node: z, view: {nodes: [x, y, z], directory: d, bucket: b}}", site, "b", true},
+		"beside a table":    {"{name: a, node: z, view: {nodes: [v, w, x, y, z], directory: d, bucket: b}}", clustered + second, "b", true},
+		"witness":           {"{name: a, node: z, witness: true, view: {nodes: [x, y, z], directory: d}}", "", "kasoku-a", true},
+		"deployment":        {"{name: a, nats: \"nats://127.0.0.1:4222\", view: {replicas: 5}}", site, "kasoku-a", false},
+		"a table":           {"{name: a}", clustered, "", false},
+		"ignored directory": {"{name: a, node: n, view: {nodes: [x, y, z], directory: d}}", site, "kasoku-a", false},
+	} {
+		got, err := parseCluster(t, c.section, c.services)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if b, keeps := got.ViewBucket(), got.Cluster.KeepsView(); b != c.bucket || keeps != c.keeps || (got.ViewService() == nil) == (b == "") {
+			t.Errorf("%s: got the bucket %q, a copy: %v, the service %v", name, b, keeps, got.ViewService())
+		}
+	}
 	if alone, err := parseCluster(t, "{name: a}", clustered); err != nil {
 		t.Fatal(err)
-	} else if alone.Cluster = nil; alone.ViewService() != nil {
-		t.Error("ViewService returns a service without a cluster")
+	} else if alone.Cluster = nil; alone.ViewService() != nil || alone.ViewBucket() != "" {
+		t.Error("there is a place of the list without a cluster")
 	}
 }

@@ -20,17 +20,30 @@ func ClusterChanges(a, b *Config) []string {
 		case "tls":
 			own, other = reflect.ValueOf(a.clusterFiles()), reflect.ValueOf(b.clusterFiles())
 		case "view":
-			own, other = reflect.ValueOf(x.View.Table), reflect.ValueOf(y.View.Table)
+			own, other = reflect.ValueOf(a.viewPlace()), reflect.ValueOf(b.viewPlace())
 		}
 		if !reflect.DeepEqual(own.Interface(), other.Interface()) {
 			list = append(list, "cluster."+f.name)
 		}
 	}
-	own, other := a.ViewService().DynamoDB, b.ViewService().DynamoDB
-	if own.Origin != other.Origin || own.Region != other.Region {
+	own, other := a.ViewService(), b.ViewService()
+	if own != nil && other != nil && (own.DynamoDB.Origin != other.DynamoDB.Origin || own.DynamoDB.Region != other.DynamoDB.Region) {
 		list = append(list, "cluster.view.service")
 	}
 	return list
+}
+
+// viewPlace returns the settings of cluster.view that are in use, without the service.
+func (c *Config) viewPlace() ClusterView {
+	v := c.Cluster.View
+	v.Service, v.Bucket = "", c.ViewBucket()
+	if v.Bucket != "" {
+		v.Table = ""
+	}
+	if v.Directory != "" {
+		v.Directory = c.Resolve(v.Directory)
+	}
+	return v
 }
 
 // clusterFiles returns the resolved files of cluster.tls, "" for none.

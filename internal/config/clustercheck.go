@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 var (
 	clusterName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 	nodeName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	bucketName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	tableName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 )
 
@@ -36,7 +38,7 @@ func (k *checker) cluster() {
 	if c.Zone != "" && !zoneName.MatchString(c.Zone) {
 		k.failf("cluster.zone", "%q is no zone: up to 64 letters, digits, -, _ and .", c.Zone)
 	}
-	k.clusterView(&c.View)
+	k.clusterView(c)
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
 		if s.DynamoDB != nil && s.DynamoDB.Origin.Embedded() != "" {
@@ -156,24 +158,102 @@ func (k *checker) clusterTLS(c *Cluster) {
 	}
 }
 
-func (k *checker) clusterView(v *ClusterView) {
-	if !tableName.MatchString(v.Table) {
-		k.failf("cluster.view.table", "%q is no name for a table: 3 to 255 letters, digits, _ . and -", v.Table)
-	}
+// clusterView checks the place of the list of members.
+func (k *checker) clusterView(c *Cluster) {
 	var names []string
 	for i := range k.config.Services {
 		if s := &k.config.Services[i]; s.DynamoDB != nil {
 			names = append(names, s.Name)
 		}
 	}
+	if c.View.Bucket != "" && !bucketName.MatchString(c.View.Bucket) {
+		k.failf("cluster.view.bucket", "%q is no name for a bucket: up to 64 letters, digits, _ and -", c.View.Bucket)
+	}
+	if c.View.Bucket != "" || len(names) == 0 {
+		k.clusterBucket(c)
+	} else {
+		k.clusterTable(c, names)
+	}
+}
+
+// useless reports the keys of view that have other values than the defaults as mistakes, for one
+// reason.
+func (k *checker) useless(v *ClusterView, why string, keys ...string) {
+	usual := defaultOf[ClusterView]()
+	for _, f := range fieldsOf(reflect.TypeFor[ClusterView](), "") {
+		value, def := reflect.ValueOf(v).Elem().FieldByIndex(f.index), reflect.ValueOf(usual).FieldByIndex(f.index)
+		if slices.Contains(keys, f.name) && !reflect.DeepEqual(value.Interface(), def.Interface()) {
+			k.failf("cluster.view."+f.name, "%s", why)
+		}
+	}
+}
+
+// clusterTable checks a view that is in a table at the origin of one of the services.
+func (k *checker) clusterTable(c *Cluster, names []string) {
+	v := &c.View
+	if !tableName.MatchString(v.Table) {
+		k.failf("cluster.view.table", "%q is no name for a table: 3 to 255 letters, digits, _ . and -", v.Table)
+	}
 	at := "cluster.view.service"
 	_, given := k.places[at]
 	switch {
-	case len(names) == 0:
-		k.failf("cluster", "a cluster needs a service of type dynamodb, whose origin holds the list of members")
 	case given && !slices.Contains(names, v.Service):
 		k.failf(at, "there is no service %q of type dynamodb%s; there are: %s", v.Service, meant(v.Service, names), strings.Join(names, ", "))
 	case !given && len(names) > 1:
 		k.failf("cluster", `lacks "view.service": the list of members is at the origin of one service of type dynamodb; there are: %s`, strings.Join(names, ", "))
+	}
+	k.useless(v, "it has no effect, because the list of members is in a table at the origin of a dynamodb service; view.bucket would move it to NATS",
+		"nodes", "directory", "replicas")
+	if c.Witness {
+		k.failf("cluster.witness", "a witness keeps a copy of a list of members in NATS; here it is in a table at the origin of a dynamodb service, and one node of two can go on alone")
+	}
+}
+
+// clusterBucket checks a view that is in a bucket of NATS.
+func (k *checker) clusterBucket(c *Cluster) {
+	v := &c.View
+	k.useless(v, "it has no effect, because the list of members is in a bucket of NATS", "table", "service")
+	if c.Witness && len(k.config.Services) > 0 {
+		k.failf("cluster.witness", "a witness serves nothing: leave out the services, or witness")
+	}
+	if c.NATS != "" {
+		k.useless(v, "it has no meaning with nats: your deployment keeps the copies of the list of members", "nodes", "directory")
+		if c.Witness {
+			k.failf("cluster.witness", "it has no meaning with nats: your deployment keeps the copies of the list of members")
+		}
+		if v.Replicas%2 == 0 {
+			k.failf("cluster.view.replicas", "it is 1, 3 or 5")
+		}
+		return
+	}
+	k.useless(v, "it is for a deployment of your own; otherwise each of view.nodes has a copy", "replicas")
+	k.viewNodes(c)
+}
+
+// viewNodes checks which nodes keep copies of the view.
+func (k *checker) viewNodes(c *Cluster) {
+	const at = "cluster.view.nodes"
+	nodes := c.View.Nodes
+	switch {
+	case len(nodes) == 0:
+		k.failf("cluster", `lacks "view.nodes": without a service of type dynamodb, the list of members is kept by three or five of the nodes, for example [a, b, c]`)
+		return
+	case len(nodes) != 3 && len(nodes) != 5:
+		k.failf(at, "it has %d nodes; three can lose one of them, and five can lose two", len(nodes))
+	}
+	for i, n := range nodes {
+		place := fmt.Sprintf("%s[%d]", at, i)
+		switch {
+		case !nodeName.MatchString(n):
+			k.failf(place, "%q is no name for a node: up to 64 letters, digits, ., _ and -", n)
+		case slices.Contains(nodes[:i], n):
+			k.failf(place, "%s is in the list twice", n)
+		}
+	}
+	switch {
+	case c.KeepsView() && c.View.Directory == "":
+		k.failf("cluster", `lacks "view.directory": node %s keeps a copy of the list of members, according to view.nodes`, c.NodeName())
+	case c.Witness && !c.KeepsView():
+		k.failf("cluster.witness", "a witness keeps a copy of the list of members, and node %s is not in view.nodes", c.NodeName())
 	}
 }

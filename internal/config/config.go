@@ -16,6 +16,7 @@
 //	default:"5m"          the value when the key is left out
 //	enum:"a|b" min max    the allowed values
 //	required:"..."        the key must be set, and why
+//	unless:"a.b"          a key that makes this one optional
 //	later:"..."           a key of the contract that this version lacks
 //	refuse:"..."          a key that users will try, and why it is refused
 package config
@@ -39,7 +40,8 @@ type Config struct {
 	Cluster *Cluster `yaml:"cluster"`
 	// The accelerated services: a mapping from a name of your choice to a service. The name
 	// appears in metrics, in the log and in commands: letters, digits, `-` and `_`.
-	Services []Service `yaml:"services,keyed" required:"there is nothing to serve without one"`
+	// A witness in a cluster has none.
+	Services []Service `yaml:"services,keyed" required:"there is nothing to serve without one" unless:"cluster.witness"`
 
 	dir    string   // the file's directory, which relative paths start at
 	hidden redactor // values of environment variables that are secret

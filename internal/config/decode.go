@@ -280,7 +280,9 @@ func (d *decoder) mapping(n ast.Node, v reflect.Value, path, variant string) {
 		}
 	}
 	for i := range fields {
-		if _, given := d.places[join(path, fields[i].name)]; !given && fields[i].required != "" {
+		_, given := d.places[join(path, fields[i].name)]
+		_, other := d.places[fields[i].unless]
+		if optional := fields[i].required == "" || fields[i].unless != "" && other; !given && !optional {
 			d.report(d.place(path), path, "lacks %q: %s", fields[i].name, fields[i].required)
 		}
 	}

@@ -19,6 +19,7 @@ type field struct {
 	enum     []string
 	min, max string
 	required string
+	unless   string // the path of a key that makes this one optional
 	later    string // for a key or, with typ a string, future words of the enum
 	refuse   string
 }
@@ -65,6 +66,7 @@ func newField(sf reflect.StructField, name, option string) field {
 		min:      sf.Tag.Get("min"),
 		max:      sf.Tag.Get("max"),
 		required: sf.Tag.Get("required"),
+		unless:   sf.Tag.Get("unless"),
 		later:    sf.Tag.Get("later"),
 		refuse:   sf.Tag.Get("refuse"),
 	}
