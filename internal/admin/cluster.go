@@ -35,12 +35,13 @@ const (
 	NodeSuspended NodeState = "suspended" // it did not answer another member, and serves until its lease ends
 	NodeIsolated  NodeState = "isolated"  // not a member, or without a lease; reads are forwarded to the origin
 	NodeLeaving   NodeState = "leaving"   // stopping
+	NodeWitness   NodeState = "witness"   // not a member; it keeps a copy of the list of members
 )
 
 // trouble returns why a node in state s does not serve, or "" if it does.
 func (s NodeState) trouble() string {
 	switch s {
-	case NodeServing, NodeSuspended:
+	case NodeServing, NodeSuspended, NodeWitness:
 		return ""
 	case NodeJoining:
 		return "joining the cluster"
@@ -62,7 +63,7 @@ type ClusterStatus struct {
 	State    NodeState `json:"state"`
 	// LeaseMS is the time until this node's lease ends, in milliseconds; 0 without a lease.
 	LeaseMS int64 `json:"lease_ms"`
-	// Obstacle is why the node can't join.
+	// Obstacle is why the node can't join, or why a witness has no current copy.
 	Obstacle string          `json:"obstacle,omitempty"`
 	Members  []ClusterMember `json:"members"`
 	// Away are nodes that left or were taken out lately.
@@ -149,8 +150,12 @@ func (s *Server) evict(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, EvictResult{Evicted: req.Node})
 }
 
-// trouble returns why the node does not serve, or "" if it does.
+// trouble returns why the node does not serve, or "" if it does. A witness serves if it has a
+// current copy.
 func (st *ClusterStatus) trouble() string {
+	if st.State == NodeWitness && st.Obstacle != "" {
+		return "witness without a current copy of the list of members: " + st.Obstacle
+	}
 	if why := st.State.trouble(); why != "" && st.Obstacle != "" {
 		return "can't join: " + st.Obstacle
 	} else {
@@ -186,7 +191,11 @@ func (st *ClusterStatus) step() Step {
 func (st *ClusterStatus) WriteTable(out io.Writer, now time.Time) {
 	fmt.Fprintf(out, "cluster %s, node %s: %s, epoch %d, revision %d\n", st.Name, st.Node, st.State, st.Epoch, st.Rev)
 	if st.Obstacle != "" {
-		fmt.Fprintf(out, "it can't join: %s\n", st.Obstacle)
+		what := "it can't join"
+		if st.State == NodeWitness {
+			what = "it has no current copy of the list of members"
+		}
+		fmt.Fprintf(out, "%s: %s\n", what, st.Obstacle)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NODE\tADDRESS\tZONE\tSTATE\tLEASE\tACK\tSILENT\tJOINED")

@@ -112,6 +112,29 @@ func TestClusterRoutes(t *testing.T) {
 	f("GET", "/api/v1/cluster", "", 200, `"away": []`)
 }
 
+// TestWitnessReadiness checks a node without services.
+func TestWitnessReadiness(t *testing.T) {
+	for obstacle, want := range map[string]string{
+		"":          "ready\nnode w of cluster shop: witness",
+		"no leader": "not ready\nnode w of cluster shop: witness without a current copy of the list of members: no leader",
+	} {
+		c := &fakeCluster{status: ClusterStatus{Name: "shop", Node: "w", State: NodeWitness, Obstacle: obstacle}}
+		lines, status := readiness(&Overview{Cluster: c})
+		if text := strings.Join(lines, "\n"); text != want || (status == 200) != (obstacle == "") {
+			t.Errorf("got %d\n%s\nwant\n%s", status, text, want)
+		}
+		var b strings.Builder
+		c.status.WriteTable(&b, time.Now())
+		if text := b.String(); strings.Contains(text, "it has no current copy of the list of members: no leader") != (obstacle != "") {
+			t.Errorf("got the table\n%s", text)
+		}
+	}
+	lines, status := readiness(&Overview{})
+	if status != 503 || lines[0] != "not ready" {
+		t.Errorf("without services and a cluster: got %d %q", status, lines)
+	}
+}
+
 func TestClusterReadiness(t *testing.T) {
 	for state, want := range map[NodeState]string{
 		NodeServing:   "ready\nnode a of cluster shop: serving\n",

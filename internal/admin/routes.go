@@ -79,7 +79,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // ready answers 200 if every listener is up, the process is not stopping, at least one
 // service is ready, and in a cluster this node serves. The outage of one origin does not make a node unready: other services
-// and everything cached are still served.
+// and everything cached are still served. A witness of a cluster has no services.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	o := s.overview()
 	lines, status := readiness(&o)
@@ -120,7 +120,7 @@ func readiness(o *Overview) (lines []string, status int) {
 		able++
 		lines = append(lines, m.Name()+": ready")
 	}
-	if able == 0 {
+	if witness := o.Cluster != nil && o.Cluster.Status().State == NodeWitness; able == 0 && !witness {
 		status = http.StatusServiceUnavailable
 	}
 	head := "ready"

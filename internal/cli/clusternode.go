@@ -16,9 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cluster"
 	"github.com/kasoku/kasoku/internal/cluster/nats"
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
-	"github.com/kasoku/kasoku/internal/cluster/view"
 	"github.com/kasoku/kasoku/internal/config"
-	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/pause"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -27,8 +25,7 @@ import (
 type clusterNode struct {
 	*cluster.Node
 	cfg       *config.Cluster
-	view      *view.Store
-	origin    *accel.Requester // for the view
+	view      viewStore
 	transport *nats.Transport
 	log       *slog.Logger
 	ctx       context.Context // of join
@@ -46,6 +43,14 @@ func (n *Node) startCluster(cfg *config.Config) error {
 	if cfg.Cluster == nil {
 		return nil
 	}
+	if cfg.Cluster.Witness {
+		w, err := n.newWitness(cfg)
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
+		}
+		n.witness, n.cluster = w, w
+		return nil
+	}
 	c, err := n.newClusterNode(cfg)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", cfg.Cluster.Name, err)
@@ -60,43 +65,47 @@ func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
 	c = &clusterNode{cfg: cfg.Cluster, log: n.log.With(slog.String("cluster", cfg.Cluster.Name)), opened: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hosts = newHosts(c.ctx, c.log)
-	secure, err := clusterTLS(cfg)
-	if err != nil {
+	if c.transport, err = newTransport(cfg, c.log); err != nil {
 		return nil, err
 	}
-	ac, err := n.accelConfig(cfg, cfg.ViewService())
-	if err != nil {
-		return nil, err
-	}
-	if c.origin, err = accel.NewRequester(ac); err != nil {
-		return nil, err
-	}
-	c.view = view.New(view.Config{Cluster: c.cfg.Name, Table: c.cfg.View.Table, Call: c.origin.Call, Log: c.log})
-	nc := nats.Config{
-		Cluster: c.cfg.Name, Name: c.cfg.NodeName(), TLS: secure, Log: c.log,
-		URL: c.cfg.NATS, Credentials: cfg.Resolve(c.cfg.NATSCredentials),
-	}
-	if nc.URL == "" {
-		nc.Listen, nc.Advertise, nc.Join = string(c.cfg.Listen), c.cfg.Advertised(), c.cfg.Joins()
-	}
-	c.transport, err = nats.Start(nc)
-	if err != nil {
-		c.origin.Close()
+	if c.view, err = n.newView(cfg, c.transport, c.log); err != nil {
+		c.transport.Close()
 		return nil, err
 	}
 	c.Node = cluster.New(cluster.Config{
 		Delays: clusterDelays(cfg), PassIsolated: c.cfg.IsolatedWrites == "pass", Cache: n.cache, Store: c.view,
 		Transport: c.transport, Log: c.log, Registry: n.registry,
 	})
-	c.observe(n.registry)
+	observeTransport(n.registry, c.transport)
 	return c, nil
 }
 
-// observe registers the metrics of the transport.
-func (c *clusterNode) observe(r *telemetry.Registry) {
+// newTransport connects to the other nodes of the cluster of cfg.
+func newTransport(cfg *config.Config, log *slog.Logger) (*nats.Transport, error) {
+	c := cfg.Cluster
+	secure, err := clusterTLS(cfg)
+	if err != nil {
+		return nil, err
+	}
+	nc := nats.Config{
+		Cluster: c.Name, Name: c.NodeName(), TLS: secure, Log: log,
+		URL: c.NATS, Credentials: cfg.Resolve(c.NATSCredentials),
+	}
+	if nc.URL == "" {
+		nc.Listen, nc.Advertise, nc.Join = string(c.Listen), c.Advertised(), c.Joins()
+		nc.Copies.Nodes = len(c.View.Nodes)
+		if c.KeepsView() {
+			nc.Copies.Directory = cfg.Resolve(c.View.Directory)
+		}
+	}
+	return nats.Start(nc)
+}
+
+// observeTransport registers the metrics of a transport.
+func observeTransport(r *telemetry.Registry, t *nats.Transport) {
 	count := func(name, help string, value func(s *nats.Stats) uint64, labels ...string) {
 		r.CounterFunc(name, help, func() float64 {
-			s := c.transport.Stats()
+			s := t.Stats()
 			return float64(value(&s))
 		}, labels...)
 	}
@@ -106,7 +115,7 @@ func (c *clusterNode) observe(r *telemetry.Registry) {
 	count("kasoku_cluster_bytes_total", bytes, func(s *nats.Stats) uint64 { return s.BytesIn }, "direction", "in")
 	count("kasoku_cluster_bytes_total", bytes, func(s *nats.Stats) uint64 { return s.BytesOut }, "direction", "out")
 	count("kasoku_cluster_dropped_total", "Packets of other nodes that were dropped because this node was too slow.", func(s *nats.Stats) uint64 { return s.Dropped })
-	r.Gauge("kasoku_cluster_routes", "Other nodes to which this node has a connection.", func() float64 { return float64(c.transport.Stats().Peers) })
+	r.Gauge("kasoku_cluster_routes", "Other nodes to which this node has a connection.", func() float64 { return float64(t.Stats().Peers) })
 }
 
 // clusterDelays returns the delays of the protocol that follow from the configuration.
@@ -122,20 +131,17 @@ func clusterDelays(cfg *config.Config) protocol.Config {
 	}
 }
 
-// prepareInterval is the time between two attempts to prepare the table of the view.
-const prepareInterval = time.Second
-
 // join joins the cluster in the background. It is called once the listeners are open. bound
 // returns the address of a service's listener for DAX clients.
 func (c *clusterNode) join(cfg *config.Config, bound func(service string) net.Addr) {
 	c.joining.Go(func() {
 		var self protocol.Member
-		ready := c.until("the addresses of this node can't be found", func() (err error) {
+		ready := until(c.ctx, c.log, "the addresses of this node can't be found", func() (err error) {
 			if self, err = clusterMember(c.ctx, cfg, bound); err == nil {
 				self.Address, err = c.address(self.Address)
 			}
 			return err
-		}) && c.until("the table of the cluster's members is not ready; nothing is cached and writes are refused", func() error {
+		}) && until(c.ctx, c.log, "the place of the cluster's members is not ready; nothing is cached and writes are refused", func() error {
 			return c.view.Prepare(c.ctx)
 		})
 		if ready {
@@ -159,24 +165,6 @@ func (c *clusterNode) join(cfg *config.Config, bound func(service string) net.Ad
 // node is not a member yet. Clients wait meanwhile: a write would be refused. Later reads are
 // passed to the origin.
 const maxHold = 2 * time.Second
-
-// until calls f until it returns no error, and logs each different one. It returns false if
-// the node is stopped before that.
-func (c *clusterNode) until(trouble string, f func() error) bool {
-	for last := ""; ; {
-		err := f()
-		if err == nil || c.ctx.Err() != nil {
-			return err == nil
-		}
-		if text := err.Error(); text != last {
-			c.log.Error(trouble, slog.Any("error", err))
-			last = text
-		}
-		if !pause.For(c.ctx, prepareInterval) {
-			return false
-		}
-	}
-}
 
 // address returns the address of this node for the others: the deployment, or the configured
 // one with the port that was chosen at the start.
@@ -212,7 +200,7 @@ func (c *clusterNode) close() {
 	c.joining.Wait()
 	c.Node.Close()
 	c.transport.Close()
-	c.origin.Close()
+	c.view.Close()
 }
 
 // Status implements admin.Cluster.
@@ -226,17 +214,10 @@ func (c *clusterNode) Status() admin.ClusterStatus {
 	for i := range s.Peers {
 		peers[s.Peers[i].Instance] = &s.Peers[i]
 	}
-	for _, m := range s.View.Members {
-		o := admin.ClusterMember{
-			Node: m.Node, Address: m.Address, Zone: m.Zone, State: admin.NodeServing, Self: m.Instance == s.Instance,
-			Instance: instanceText(m.Instance), Joined: time.UnixMilli(m.Joined),
-		}
-		switch {
-		case m.Joining:
-			o.State = admin.NodeJoining
-		case s.View.IsSuspended(m.Instance):
-			o.State = admin.NodeSuspended
-		}
+	for i := range s.View.Members {
+		m := &s.View.Members[i]
+		o := adminMember(&s.View, m)
+		o.Self = m.Instance == s.Instance
 		if o.Self {
 			o.State = out.State
 		}
@@ -246,10 +227,30 @@ func (c *clusterNode) Status() admin.ClusterStatus {
 		}
 		out.Members = append(out.Members, o)
 	}
-	for _, a := range s.View.Away {
-		out.Away = append(out.Away, admin.AwayNode{Node: a.Node, Since: time.UnixMilli(a.Since), Reason: a.Reason})
-	}
+	out.Away = away(&s.View)
 	return out
+}
+
+// adminMember returns a member with its state in the view.
+func adminMember(v *protocol.View, m *protocol.Member) admin.ClusterMember {
+	o := admin.ClusterMember{
+		Node: m.Node, Address: m.Address, Zone: m.Zone, State: admin.NodeServing, Instance: instanceText(m.Instance), Joined: time.UnixMilli(m.Joined),
+	}
+	switch {
+	case m.Joining:
+		o.State = admin.NodeJoining
+	case v.IsSuspended(m.Instance):
+		o.State = admin.NodeSuspended
+	}
+	return o
+}
+
+// away returns the nodes that left the cluster lately, or were taken out.
+func away(v *protocol.View) (list []admin.AwayNode) {
+	for _, a := range v.Away {
+		list = append(list, admin.AwayNode{Node: a.Node, Since: time.UnixMilli(a.Since), Reason: a.Reason})
+	}
+	return list
 }
 
 func instanceText(i protocol.Instance) string { return strconv.FormatUint(uint64(i), 16) }

@@ -35,8 +35,9 @@ type Node struct {
 	registry   *telemetry.Registry
 	cache      *cache.Cache
 	disk       *disk.Tier    // nil if there is none
-	member     *clusterNode  // nil if this process is in no cluster
-	cluster    admin.Cluster // member, or nil
+	member     *clusterNode  // nil if this process is no member of a cluster
+	witness    *witness      // nil if it is no witness of one
+	cluster    admin.Cluster // member, witness or nil
 	stores     *stores
 	lists      *sharedDirs[*lists.Registry]
 	started    time.Time
@@ -95,6 +96,9 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 	if err := n.apply(cfg); err != nil {
 		if n.member != nil {
 			n.member.close()
+		}
+		if n.witness != nil {
+			n.witness.close()
 		}
 		n.closeDisk()
 		c.Close()
@@ -206,6 +210,9 @@ func (n *Node) Stop(ctx context.Context) error {
 	n.retirement.Wait()
 	if n.member != nil {
 		errs = append(errs, n.member.leave(ctx))
+	}
+	if n.witness != nil {
+		n.witness.close()
 	}
 	for _, m := range n.mounts {
 		m.service.Close()
