@@ -36,7 +36,7 @@ func TestExamplesRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			if cfg.Cluster != nil {
-				return // TestClusterExample
+				return // TestClusterExamples
 			}
 			text = portOf.ReplaceAll(text, []byte("$1:0"))
 			if !strings.Contains(string(text), "admin:") {
@@ -47,24 +47,29 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
-// TestClusterExample reads the example of a cluster as each of its nodes, which differ in their
-// names and addresses only.
-func TestClusterExample(t *testing.T) {
-	const file = "../../examples/cluster.yaml"
+// TestClusterExamples reads the examples of clusters as each of their nodes, which differ in
+// their names and addresses only.
+func TestClusterExamples(t *testing.T) {
+	for file, port := range map[string]string{"cluster.yaml": "800", "cluster-http.yaml": "808"} {
+		t.Run(file, func(t *testing.T) { clusterExample(t, "../../examples/"+file, port) })
+	}
+}
+
+// clusterExample starts no node. The services listen on ports that begin with the digits of port.
+func clusterExample(t *testing.T, file, port string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile(`(?m)^# +NODE=(\w+) N=(\d) kasoku serve `).FindAllStringSubmatch(string(text), -1)
+	commands := regexp.MustCompile(`(?m)^# +NODE=(\w+) N=(\d) kasoku serve -c (\S+)`).FindAllStringSubmatch(string(text), -1)
 	if len(commands) != 3 {
 		t.Fatalf("got %d commands, want 3", len(commands))
 	}
-	var joins []string
-	var addresses []string
+	var joins, addresses, copies []string
 	for _, m := range commands {
 		t.Setenv("NODE", m[1])
 		t.Setenv("N", m[2])
-		cfg, err := load(file, &Environment{Lookup: os.LookupEnv})
+		cfg, err := load("../../"+m[3], &Environment{Lookup: os.LookupEnv})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,9 +78,22 @@ func TestClusterExample(t *testing.T) {
 		}
 		joins = cfg.Cluster.Joins()
 		addresses = append(addresses, cfg.Cluster.Advertised())
-		services := cfg.Services[0].Listen
-		if want := "127.0.0.1:800" + m[2]; string(services) != want || string(cfg.Admin.Listen) != "127.0.0.1:909"+m[2] {
-			t.Errorf("node %s listens on %s and %s", m[1], services, cfg.Admin.Listen)
+		if string(cfg.Admin.Listen) != "127.0.0.1:909"+m[2] {
+			t.Errorf("the admin API of node %s listens on %s", m[1], cfg.Admin.Listen)
+		}
+		for _, s := range cfg.Services {
+			if want := "127.0.0.1:" + port + m[2]; string(s.Listen) != want {
+				t.Errorf("node %s listens on %s", m[1], s.Listen)
+			}
+		}
+		if cfg.Cluster.Witness != (len(cfg.Services) == 0) {
+			t.Errorf("node %s has %d services", m[1], len(cfg.Services))
+		}
+		if cfg.Cluster.KeepsView() {
+			copies = append(copies, m[1])
+		}
+		if want := cfg.Cluster.View.Nodes; m[1] == commands[2][1] && !slices.Equal(copies, want) {
+			t.Errorf("the nodes %q keep copies, want %q", copies, want)
 		}
 	}
 	if !slices.Equal(joins, addresses) {
