@@ -15,7 +15,8 @@ import (
 
 // Options configure a node.
 type Options struct {
-	// Type is the service's type: "http", "couchdb", "memcached", or "" for dynamodb.
+	// Type is the service's type: "http", "couchdb", "memcached", "" for dynamodb, or "none" for
+	// a node without a service.
 	Type string
 	// Origin is the URL of the origin. For types http and couchdb it can be several URLs
 	// separated by commas, for type memcached likewise the servers.
@@ -31,6 +32,8 @@ type Options struct {
 	Env []string
 	// Tags are the build tags of the binary.
 	Tags string
+	// Unready lets Start and Restart return before the node is ready, for nodes that need others.
+	Unready bool
 	// Plain builds the binary without the race detector, for tests that measure.
 	Plain bool
 }
@@ -88,8 +91,11 @@ func (n *Node) configure(dir string) error {
 		"access_log: {to: none}",
 	}
 	lines = append(lines, n.options.Top...)
-	lines = append(lines, "services:", "  db:", "    listen: "+service)
+	if n.options.Type != "none" {
+		lines = append(lines, "services:", "  db:", "    listen: "+service)
+	}
 	switch n.options.Type {
+	case "none":
 	case "http":
 		lines = append(lines, "    type: http", "    origins: ["+n.options.Origin+"]")
 	case "memcached":
@@ -128,6 +134,9 @@ func (n *Node) run(t testing.TB) {
 	cmd.Env = append(cmd.Env, n.options.Env...)
 	if n.proc, err = start(cmd); err != nil {
 		t.Fatal(err)
+	}
+	if n.options.Unready {
+		return
 	}
 	if err := awaitUp(n.proc.ended, answers(n.Admin+"/readyz", func(status int) bool { return status == http.StatusOK })); err != nil {
 		n.proc.kill()
