@@ -40,11 +40,12 @@ func init() {
 // servers are three nodes that keep copies, and more that don't.
 type servers struct {
 	t     *testing.T
-	nodes []*server
+	nodes []*keeper
 	links map[[2]int]*link // by the numbers of two nodes: the first one connects to the second one
 }
 
-type server struct {
+// keeper is a node, which may keep a copy.
+type keeper struct {
 	*nats.Transport
 	cfg     nats.Config
 	number  int
@@ -56,7 +57,7 @@ func start(t *testing.T, more int) *servers {
 	t.Helper()
 	s := &servers{t: t, links: map[[2]int]*link{}}
 	for i := range 3 + more {
-		s.nodes = append(s.nodes, &server{number: i, cfg: nats.Config{
+		s.nodes = append(s.nodes, &keeper{number: i, cfg: nats.Config{
 			Cluster: "test", Name: string(rune('a' + i)), Listen: "127.0.0.1:0",
 			Advertise: "127.0.0.1:1", // all connections lead through links
 			Copies:    nats.Copies{Nodes: 3},
@@ -86,7 +87,7 @@ func start(t *testing.T, more int) *servers {
 }
 
 // run starts a node, again or for the first time.
-func (s *servers) run(n *server) {
+func (s *servers) run(n *keeper) {
 	s.t.Helper()
 	var err error
 	if n.Transport, err = nats.Start(n.cfg); err != nil {
@@ -96,7 +97,7 @@ func (s *servers) run(n *server) {
 }
 
 // cut stops all traffic of a node, without closing a connection, or allows it again.
-func (s *servers) cut(n *server, cut bool) {
+func (s *servers) cut(n *keeper, cut bool) {
 	for pair, l := range s.links {
 		if pair[0] == n.number || pair[1] == n.number {
 			l.cut(cut)
@@ -105,7 +106,7 @@ func (s *servers) cut(n *server, cut bool) {
 }
 
 // leader returns the node that leads the bucket's stream.
-func (s *servers) leader() *server {
+func (s *servers) leader() *keeper {
 	s.t.Helper()
 	js, err := jetstream.New(s.nodes[0].Client())
 	if err != nil {
@@ -126,7 +127,7 @@ func (s *servers) leader() *server {
 }
 
 // store returns a new store that uses the node.
-func (n *server) store(cluster string) *bucket.Store {
+func (n *keeper) store(cluster string) *bucket.Store {
 	return bucket.New(bucket.Config{Cluster: cluster, Bucket: "members", Replicas: 3, Requester: n.Client()})
 }
 

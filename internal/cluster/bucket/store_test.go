@@ -126,7 +126,7 @@ func TestRestart(t *testing.T) {
 	s := start(t, 0)
 	s.prepare()
 	rev := uint64(0)
-	write := func(through *server) {
+	write := func(through *keeper) {
 		t.Helper()
 		store := through.store("test")
 		written := await.Until(t, func() bool {
