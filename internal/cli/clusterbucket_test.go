@@ -108,7 +108,10 @@ func unusedAddress(t *testing.T) string {
 func purgeWhileCached(t *testing.T, through, other *Node) {
 	t.Helper()
 	for _, n := range []*Node{through, other} {
-		await.Until(t, func() bool { return get(t, n, "/page") == get(t, n, "/page") })
+		await.Until(t, func() bool {
+			page := get(t, n, "/page")
+			return get(t, n, "/page") == page
+		})
 	}
 	old := get(t, other, "/page")
 	resp, err := http.Post("http://"+through.AdminAddr().String()+"/api/v1/purge", "application/json", strings.NewReader(`{"service":"site"}`))
