@@ -13,9 +13,10 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Store keeps the view of the cluster at the origin. [view.Store] implements it.
+// Store keeps the view of the cluster: [view.Store] in a table at the origin, [bucket.Store] in
+// NATS.
 type Store interface {
-	// Read returns the view by a strongly consistent read, the zero View if there is none.
+	// Read returns the view by a linearizable read, the zero View if there is none.
 	Read(ctx context.Context) (protocol.View, error)
 	// Write replaces the view on condition that its Rev is expect. It returns an error that
 	// wraps protocol.ErrConflict if it is not; after any other error the outcome is unknown.

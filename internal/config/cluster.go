@@ -36,7 +36,8 @@ type Cluster struct {
 	// `nats://host:port` or `tls://host:port`, several separated by commas; off loopback
 	// `tls` is required. Left out: each node has a server of its own, and listen, advertise
 	// and join describe the connections between these. The deployment must allow to publish
-	// and to subscribe below `kasoku.<name>`.
+	// and to subscribe below `kasoku.<name>`. If it also has the list of members, it needs
+	// JetStream; docs/cluster.md lists the permissions.
 	NATS string `yaml:"nats"`
 	// File with the credentials for the deployment: a user's JWT and its key (`.creds`).
 	NATSCredentials string `yaml:"nats_credentials"`

@@ -135,7 +135,7 @@ func (s *Store) advise(err error) error {
 	case hasCode(err, codeNotEnabled), hasCode(err, codeNotForAccount):
 		return s.errorf("the account needs JetStream: %w", err)
 	case hasCode(err, codeNotAvailable):
-		return s.errorf("JetStream has no leader: more than half of its servers have to be up, and all of them at the first start: %w", err)
+		return s.errorf("JetStream has no leader%s: %w", needsServers, err)
 	}
 	return err
 }

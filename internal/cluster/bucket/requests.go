@@ -49,14 +49,17 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &e) && e.ErrCode == code
 }
 
+// needsServers is added to errors that a missing leader may have caused.
+const needsServers = " (more than half of its servers have to be up, and all of them at the first start)"
+
 // request sends a message and returns the reply.
 func (s *Store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	reply, err := s.cfg.Requester.RequestMsgWithContext(ctx, m)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, s.errorf("no server answers: JetStream is off or has no leader, because it elects one or not enough servers are up: %w", err)
+		return nil, s.errorf("no server answers: JetStream is off, or has no leader%s: %w", needsServers, err)
 	case err != nil && ctx.Err() != nil:
-		return nil, s.errorf("no answer from JetStream in time: %w", context.Cause(ctx))
+		return nil, s.errorf("no answer from JetStream in time, perhaps because it has no leader%s: %w", needsServers, context.Cause(ctx))
 	case err != nil:
 		return nil, s.errorf("%w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 // TestContract uses a node without a copy in turn with the ones that have copies.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	s := start(t, 1)
 	s.prepare()
 	var opened atomic.Uint32
@@ -87,6 +88,7 @@ func (h *history) readAndWrite(ctx context.Context, s *bucket.Store, self protoc
 // TestLinearizable reads and writes through all nodes while the leader of the stream is cut off,
 // and when it is back.
 func TestLinearizable(t *testing.T) {
+	t.Parallel()
 	s := start(t, 0)
 	s.prepare()
 	h := &history{t: t, writers: map[uint64]protocol.Instance{}}
@@ -123,6 +125,7 @@ func TestLinearizable(t *testing.T) {
 
 // TestRestart stops and starts nodes, one of them with an empty directory, and at last all.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	s := start(t, 0)
 	s.prepare()
 	rev := uint64(0)

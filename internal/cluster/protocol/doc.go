@@ -22,8 +22,8 @@
 //
 // # Membership
 //
-// The [View] is an item at the origin. It changes by conditional writes and is read with
-// strongly consistent reads. A read that shows a node as a member, and not suspended, is a
+// The [View] is one value in a store outside of the members. It changes by conditional writes and
+// is read with linearizable reads. A read that shows a node as a member, and not suspended, is a
 // proof. A node serves from its cache only while its newest proof is younger than
 // Config.Lease; the proof is dated before the read was sent.
 //
