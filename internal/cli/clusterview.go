@@ -19,8 +19,8 @@ type viewStore interface {
 	cluster.Store
 	// Prepare checks the place, and creates it if it is missing.
 	Prepare(ctx context.Context) error
-	// Created reports whether Prepare has created the place, so that it never had a list.
-	Created() bool
+	// Empty returns a time at which the place had no list yet, if Prepare has created it.
+	Empty() time.Time
 	Close()
 }
 

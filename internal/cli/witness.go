@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -56,7 +56,7 @@ func (w *witness) follow(ctx context.Context) {
 	if !until(ctx, w.log, "the place of the cluster's members is not ready", func() error { return w.view.Prepare(ctx) }) {
 		return
 	}
-	var peers []string
+	var peers map[string]string
 	for {
 		v, err := w.read(ctx)
 		w.mu.Lock()
@@ -73,14 +73,15 @@ func (w *witness) follow(ctx context.Context) {
 		case err == nil && before != nil:
 			w.log.Info("this witness has a current copy of the list of members")
 		}
-		var addresses []string
+		addresses := make(map[string]string, len(v.Members))
 		for _, m := range v.Members {
-			addresses = append(addresses, m.Address)
+			addresses[m.Node] = m.Address
 		}
-		if err == nil && !slices.Equal(addresses, peers) {
+		if err == nil && !maps.Equal(addresses, peers) {
 			peers = addresses
 			w.transport.SetPeers(peers)
 		}
+		w.transport.Repair()
 		if !pause.For(ctx, witnessInterval) {
 			return
 		}

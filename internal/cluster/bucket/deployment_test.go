@@ -85,8 +85,8 @@ func expect(t *testing.T, s *bucket.Store, want protocol.View) {
 func TestDeployment(t *testing.T) {
 	d := deployment(t, true)
 	s := deployed(t, d)
-	if err := s.Prepare(t.Context()); err != nil || !s.Created() {
-		t.Fatalf("got %v, created: %v", err, s.Created())
+	if err := s.Prepare(t.Context()); err != nil || s.Empty().IsZero() {
+		t.Fatalf("got %v, created: %v", err, s.Empty())
 	}
 	if err := s.Write(t.Context(), 0, viewtest.Members(1, "a")); err != nil {
 		t.Fatal(err)
@@ -129,8 +129,8 @@ func TestBucketOfUsers(t *testing.T) {
 			}
 			s := deployed(t, d)
 			err := s.Prepare(t.Context())
-			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || s.Created() {
-				t.Fatalf("got %v, want %s; created: %v", err, want, s.Created())
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || !s.Empty().IsZero() {
+				t.Fatalf("got %v, want %s; created: %v", err, want, s.Empty())
 			}
 			if err != nil {
 				return

@@ -40,8 +40,9 @@ func (s *Store) Prepare(ctx context.Context) error {
 	return s.check(ctx)
 }
 
-// Created reports whether Prepare has created the bucket, so that it never had a view.
-func (s *Store) Created() bool { return s.created.Load() }
+// Empty returns a time at which the bucket had no view yet, if Prepare has created it. Otherwise
+// it returns the zero time. It must not be called during Prepare.
+func (s *Store) Empty() time.Time { return s.empty }
 
 // describe returns the configuration of the bucket's stream.
 func (s *Store) describe(ctx context.Context) (*jetstream.StreamConfig, error) {
@@ -76,12 +77,13 @@ func (s *Store) create(ctx context.Context) error {
 	var answer struct {
 		Created bool `json:"did_create"`
 	}
+	asked := time.Now()
 	err := s.call(ctx, createTimeout, "$JS.API.STREAM.CREATE."+s.stream, config, &answer)
 	if hasCode(err, codeNameInUse) {
 		return nil
 	}
 	if err == nil && answer.Created {
-		s.created.Store(true)
+		s.empty = asked
 		s.log.Info("created the bucket of the cluster's view", slog.String("bucket", s.cfg.Bucket))
 	}
 	return err

@@ -57,8 +57,8 @@ func TestPrepare(t *testing.T) {
 			if (err == nil) != (c.err == "") || err != nil && !strings.HasPrefix(err.Error(), c.err) {
 				t.Errorf("got %v, want %s", err, c.err)
 			}
-			if s.Created() != c.created {
-				t.Errorf("created: %v", s.Created())
+			if s.Empty().IsZero() == c.created {
+				t.Errorf("empty at %v", s.Empty())
 			}
 			if len(requests.answers) > 0 {
 				t.Errorf("%d answers were not used", len(requests.answers))

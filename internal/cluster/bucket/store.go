@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
@@ -31,13 +30,13 @@ type Config struct {
 
 // Store reads and writes the view of one cluster. Its methods may be called at the same time.
 type Store struct {
-	cfg     Config
-	log     *slog.Logger
-	stream  string      // of the bucket
-	prefix  string      // of the subjects of all keys
-	view    string      // the subject of the view
-	proof   string      // the subject of proofs
-	created atomic.Bool // by Prepare
+	cfg    Config
+	log    *slog.Logger
+	stream string    // of the bucket
+	prefix string    // of the subjects of all keys
+	view   string    // the subject of the view
+	proof  string    // the subject of proofs
+	empty  time.Time // when the bucket that Prepare has created had no view
 
 	mu   sync.Mutex
 	last stored // the newest view that was read or written; its value is not kept

@@ -85,14 +85,18 @@ func (e *embedded) connected() map[string]bool {
 	names := map[string]bool{}
 	if z, err := e.Routez(nil); err == nil {
 		for _, r := range z.Routes {
-			names[nodeOf(r.RemoteName)] = true
+			names[e.nodeOf(r.RemoteName)] = true
 		}
 	}
 	return names
 }
 
-// nodeOf returns the name of the node of a server. See uniqueName.
-func nodeOf(server string) string {
+// nodeOf returns the name of the node of a server: that of one that keeps copies is its own,
+// others have a name of uniqueName. e.mu is held.
+func (e *embedded) nodeOf(server string) string {
+	if _, member := e.peers[server]; member {
+		return server
+	}
 	if at := strings.LastIndexByte(server, '-'); at >= 0 {
 		return server[:at]
 	}

@@ -97,7 +97,7 @@ func startServer(cfg *Config) (*embedded, error) {
 		return nil, fmt.Errorf("NATS server: %w", err)
 	}
 	e.mu.Lock()
-	e.reload() // with all addresses, after founding
+	e.reload(false) // with all addresses, after founding
 	e.mu.Unlock()
 	return e, nil
 }
