@@ -13,13 +13,16 @@ import (
 // TestFounding checks the number of routes at the first start, which the server takes for the
 // number of servers that have to agree.
 func TestFounding(t *testing.T) {
-	e := &embedded{cfg: &Config{Listen: "127.0.0.1:7400", Copies: Copies{Nodes: 3}}}
-	for _, c := range []struct{ addresses, want []string }{
-		{nil, []string{"127.0.0.1:7400", "127.0.0.1:7400", "127.0.0.1:7400"}},
-		{[]string{"b:1"}, []string{"b:1", "b:1", "b:1"}},
-		{[]string{"a:1", "b:1"}, []string{"a:1", "a:1", "b:1"}},
-		{[]string{"a:1", "b:1", "c:1", "d:1"}, []string{"a:1", "b:1", "c:1"}},
+	for _, c := range []struct {
+		listen          string
+		addresses, want []string
+	}{
+		{"127.0.0.1:7", nil, []string{"127.0.0.1:7", "127.0.0.1:7", "127.0.0.1:7"}},
+		{":7", []string{"b:1"}, []string{"127.0.0.1:7", "127.0.0.1:7", "b:1"}},
+		{"10.0.0.1:7", []string{"a:1", "b:1"}, []string{"10.0.0.1:7", "a:1", "b:1"}},
+		{"10.0.0.1:7", []string{"a:1", "b:1", "c:1", "d:1"}, []string{"a:1", "b:1", "c:1"}},
 	} {
+		e := &embedded{cfg: &Config{Listen: c.listen, Copies: Copies{Nodes: 3}}}
 		if got := e.founding(c.addresses); !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %q, want %q", c.addresses, got, c.want)
 		}

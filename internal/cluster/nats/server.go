@@ -105,14 +105,16 @@ func startServer(cfg *Config) (*embedded, error) {
 // founding returns as many addresses as nodes keep copies. A server that starts with an empty
 // directory takes the number of its routes for the number of servers that have to vote for
 // the first leader. With fewer, nodes that can't reach each other at the first start of a
-// cluster could found two.
+// cluster could found two. It adds this server's own address, because a route to itself is
+// closed at once. With two routes to one address both servers may close another one of them.
 func (e *embedded) founding(addresses []string) []string {
-	if len(addresses) == 0 {
-		addresses = []string{e.cfg.Listen} // a route to itself is closed at once
+	own := e.cfg.Listen
+	if host, port, err := net.SplitHostPort(own); err == nil && host == "" {
+		own = net.JoinHostPort("127.0.0.1", port)
 	}
-	var out []string
-	for i := range e.cfg.Copies.Nodes {
-		out = append(out, addresses[i%len(addresses)])
+	out := slices.Clone(addresses[:min(len(addresses), e.cfg.Copies.Nodes)])
+	for len(out) < e.cfg.Copies.Nodes {
+		out = append(out, own)
 	}
 	slices.Sort(out) // as in the result of addresses
 	return out
