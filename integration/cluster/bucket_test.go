@@ -113,8 +113,11 @@ func TestSite(t *testing.T) {
 	}
 	ready("the first start", s.all()...)
 	for through, other := range map[*node]*node{s.a: s.b, s.b: s.a} {
-		through.cachedPage(t)
-		old, _ := other.cachedPage(t)
+		_, first := through.cachedPage(t)
+		old, second := other.cachedPage(t)
+		if wait := max(first, second); wait > 30*time.Second {
+			t.Errorf("a page is not cached for %v after the first start of a cluster", wait)
+		}
 		await(t, "a purge through "+through.name, time.Minute, through.purge)
 		if page, _, err := other.page(); err != nil || page == old {
 			t.Errorf("got page %s through %s, %v, which was purged through %s", page, other.name, err, through.name)

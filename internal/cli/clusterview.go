@@ -19,7 +19,8 @@ type viewStore interface {
 	cluster.Store
 	// Prepare checks the place, and creates it if it is missing.
 	Prepare(ctx context.Context) error
-	// Empty returns a time at which the place had no list yet, if Prepare has created it.
+	// Empty returns a time at which the place had no list yet, if Prepare has created it. Otherwise
+	// it returns the zero time.
 	Empty() time.Time
 	Close()
 }
@@ -46,6 +47,9 @@ func (v bucketView) Prepare(ctx context.Context) error {
 	}
 	return v.transport.CopyState(v.Stream())
 }
+
+// Empty returns the zero time: a new bucket has a list without members, which shows the same.
+func (bucketView) Empty() time.Time { return time.Time{} }
 
 func (bucketView) Close() {}
 

@@ -31,4 +31,8 @@
 //
 // A bucket that was deleted and created anew has other sequence numbers, because Prepare begins
 // with a random one. So a write that was delayed fails.
+//
+// A bucket that never had a message gets a view without members first, whose field Clean shows
+// that no earlier cluster has requests in flight. Otherwise the first members would have to wait
+// until the origin can't execute such requests any more.
 package bucket

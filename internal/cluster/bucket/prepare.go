@@ -11,6 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
+	"github.com/kasoku/kasoku/internal/cluster/view"
 )
 
 // maxBytes limits the size of the bucket: a few views of the largest size.
@@ -19,40 +22,53 @@ const maxBytes = 16 << 20
 // prepareTimeout limits an attempt to prepare the bucket.
 const prepareTimeout = 10 * time.Second
 
-// Prepare checks the bucket, and creates it if it is missing. It may be called again after an
-// error.
+// Prepare checks the bucket, and creates it if it is missing. The first one that finds it empty
+// stores a view without members, which shows that no earlier cluster has requests in flight. It
+// may be called again after an error.
 func (s *Store) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	config, err := s.describe(ctx)
+	d, err := s.describe(ctx)
 	if hasCode(err, codeStreamNotFound) {
 		if err := s.create(ctx); err != nil {
 			return s.advise(err)
 		}
-		config, err = s.describe(ctx)
+		d, err = s.describe(ctx)
 	}
 	if err != nil {
 		return s.advise(err)
 	}
-	if err := s.accept(config); err != nil {
+	if err := s.accept(&d.Config); err != nil {
 		return err
+	}
+	if d.unused() {
+		creator := protocol.Instance(rand.Uint64()>>1 | 1)
+		err := s.Write(ctx, 0, protocol.View{Rev: 1, Creator: creator, Clean: true})
+		if err != nil && !errors.Is(err, view.ErrConflict) {
+			return err
+		}
 	}
 	return s.check(ctx)
 }
 
-// Empty returns a time at which the bucket had no view yet, if Prepare has created it. Otherwise
-// it returns the zero time. It must not be called during Prepare.
-func (s *Store) Empty() time.Time { return s.empty }
+// description is the part of a stream's description that Prepare checks.
+type description struct {
+	Config jetstream.StreamConfig `json:"config"`
+	State  struct {
+		LastSeq uint64 `json:"last_seq"`
+	} `json:"state"`
+}
 
-// describe returns the configuration of the bucket's stream.
-func (s *Store) describe(ctx context.Context) (*jetstream.StreamConfig, error) {
-	var answer struct {
-		Config jetstream.StreamConfig `json:"config"`
-	}
-	if err := s.call(ctx, callTimeout, "$JS.API.STREAM.INFO."+s.stream, nil, &answer); err != nil {
+// unused reports whether the stream has never had a message.
+func (d *description) unused() bool { return d.State.LastSeq < max(d.Config.FirstSeq, 1) }
+
+// describe returns the description of the bucket's stream.
+func (s *Store) describe(ctx context.Context) (*description, error) {
+	d := &description{}
+	if err := s.call(ctx, callTimeout, "$JS.API.STREAM.INFO."+s.stream, nil, d); err != nil {
 		return nil, err
 	}
-	return &answer.Config, nil
+	return d, nil
 }
 
 // create creates the bucket. That another member creates it at the same time is no error.
@@ -74,16 +90,11 @@ func (s *Store) create(ctx context.Context) error {
 		DenyDelete:        true,
 		FirstSeq:          1<<32 + rand.Uint64N(1<<50),
 	}
-	var answer struct {
-		Created bool `json:"did_create"`
-	}
-	asked := time.Now()
-	err := s.call(ctx, createTimeout, "$JS.API.STREAM.CREATE."+s.stream, config, &answer)
+	err := s.call(ctx, createTimeout, "$JS.API.STREAM.CREATE."+s.stream, config, &struct{}{})
 	if hasCode(err, codeNameInUse) {
 		return nil
 	}
-	if err == nil && answer.Created {
-		s.empty = asked
+	if err == nil {
 		s.log.Info("created the bucket of the cluster's view", slog.String("bucket", s.cfg.Bucket))
 	}
 	return err

@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func described(t *testing.T, change func(*jetstream.StreamConfig)) answer {
 	if change != nil {
 		change(&c)
 	}
-	data, err := json.Marshal(map[string]any{"config": c})
+	data, err := json.Marshal(map[string]any{"config": c, "state": map[string]any{"last_seq": 9}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,41 +25,46 @@ func described(t *testing.T, change func(*jetstream.StreamConfig)) answer {
 }
 
 func TestPrepare(t *testing.T) {
+	_, value := sample(t, 1)
+	unused := func(last, first uint64) answer {
+		return answer{to: info, data: fmt.Sprintf(`{"config":{"subjects":["$KV.members.>"],"num_replicas":3,"max_msgs_per_subject":1,"first_seq":%d},"state":{"last_seq":%d}}`, first, last)}
+	}
 	missing := failure(info, codeStreamNotFound)
 	usual := described(t, nil)
 	supported := []answer{ack(proof, 4), failure(proof, codeWrongSequence)}
 	for name, c := range map[string]struct {
 		answers []answer
-		created bool
 		err     string
 	}{
-		"exists":            {append([]answer{usual}, supported...), false, ""},
-		"missing":           {append([]answer{missing, {to: create, data: `{"did_create":true}`}, usual}, supported...), true, ""},
-		"created by others": {append([]answer{missing, failure(create, codeNameInUse), usual}, supported...), false, ""},
-		"equal one":         {append([]answer{missing, {to: create, data: `{}`}, usual}, supported...), false, ""},
-		"not allowed":       {[]answer{missing, failure(create, 10025)}, false, "cluster view: bucket members: failed (10025)"},
-		"no JetStream":      {[]answer{failure(info, codeNotForAccount)}, false, "cluster view: bucket members: the account needs JetStream"},
-		"off":               {[]answer{failure(info, codeNotEnabled)}, false, "cluster view: bucket members: the account needs JetStream"},
-		"no leader":         {[]answer{failure(info, codeNotAvailable)}, false, "cluster view: bucket members: JetStream has no leader"},
-		"no server":         {[]answer{{to: info, err: nats.ErrNoResponders}}, false, "cluster view: bucket members: no server answers: JetStream is off"},
-		"old server":        {[]answer{usual, ack(proof, 4), ack(proof, 5)}, false, "cluster view: bucket members: the NATS server is too old"},
-		"busy server":       {[]answer{usual, ack(proof, 4), failure(proof, codeWrongConstant)}, false, ""},
-		"subjects":          {[]answer{described(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"a"} })}, false, `cluster view: bucket members: its stream has the subjects ["a"]`},
-		"mirror":            {[]answer{described(t, func(c *jetstream.StreamConfig) { c.Mirror = &jetstream.StreamSource{} })}, false, "cluster view: bucket members: it is a mirror"},
-		"TTL":               {[]answer{described(t, func(c *jetstream.StreamConfig) { c.MaxAge = 1 })}, false, "cluster view: bucket members: its values expire"},
-		"memory":            {[]answer{described(t, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage })}, false, "cluster view: bucket members: it is in memory"},
-		"discards":          {[]answer{described(t, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 })}, false, "cluster view: bucket members: it discards old values"},
-		"history":           {[]answer{described(t, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = -1 })}, false, "cluster view: bucket members: its stream keeps all values"},
-		"one copy":          {append([]answer{described(t, func(c *jetstream.StreamConfig) { c.Replicas = 1 })}, supported...), false, ""},
+		"exists":            {append([]answer{usual}, supported...), ""},
+		"missing":           {append([]answer{missing, {to: create, data: `{}`}, usual}, supported...), ""},
+		"created by others": {append([]answer{missing, failure(create, codeNameInUse), usual}, supported...), ""},
+		"unused":            {append([]answer{unused(0, 0), failure(leading, codeMessageNotFound), ack(key, 1)}, supported...), ""},
+		"unused, numbered":  {append([]answer{unused(41, 42), failure(leading, codeMessageNotFound), ack(key, 42)}, supported...), ""},
+		"used by another":   {append([]answer{unused(41, 42), failure(leading, codeMessageNotFound), failure(key, codeWrongSequence)}, supported...), ""},
+		"used meanwhile":    {append([]answer{unused(41, 42), foundByLeader(42, value)}, supported...), ""},
+		"one message":       {append([]answer{unused(42, 42)}, supported...), ""},
+		"unused, no answer": {[]answer{unused(0, 0), failure(leading, codeMessageNotFound), {to: key, err: nats.ErrConnectionClosed}}, "cluster view: bucket members: nats: connection closed"},
+		"not allowed":       {[]answer{missing, failure(create, 10025)}, "cluster view: bucket members: failed (10025)"},
+		"no JetStream":      {[]answer{failure(info, codeNotForAccount)}, "cluster view: bucket members: the account needs JetStream"},
+		"off":               {[]answer{failure(info, codeNotEnabled)}, "cluster view: bucket members: the account needs JetStream"},
+		"no leader":         {[]answer{failure(info, codeNotAvailable)}, "cluster view: bucket members: JetStream has no leader"},
+		"no server":         {[]answer{{to: info, err: nats.ErrNoResponders}}, "cluster view: bucket members: no server answers: JetStream is off"},
+		"old server":        {[]answer{usual, ack(proof, 4), ack(proof, 5)}, "cluster view: bucket members: the NATS server is too old"},
+		"busy server":       {[]answer{usual, ack(proof, 4), failure(proof, codeWrongConstant)}, ""},
+		"subjects":          {[]answer{described(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"a"} })}, `cluster view: bucket members: its stream has the subjects ["a"]`},
+		"mirror":            {[]answer{described(t, func(c *jetstream.StreamConfig) { c.Mirror = &jetstream.StreamSource{} })}, "cluster view: bucket members: it is a mirror"},
+		"TTL":               {[]answer{described(t, func(c *jetstream.StreamConfig) { c.MaxAge = 1 })}, "cluster view: bucket members: its values expire"},
+		"memory":            {[]answer{described(t, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage })}, "cluster view: bucket members: it is in memory"},
+		"discards":          {[]answer{described(t, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 })}, "cluster view: bucket members: it discards old values"},
+		"history":           {[]answer{described(t, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = -1 })}, "cluster view: bucket members: its stream keeps all values"},
+		"one copy":          {append([]answer{described(t, func(c *jetstream.StreamConfig) { c.Replicas = 1 })}, supported...), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, requests := scripted(t, c.answers...)
 			err := s.Prepare(t.Context())
 			if (err == nil) != (c.err == "") || err != nil && !strings.HasPrefix(err.Error(), c.err) {
 				t.Errorf("got %v, want %s", err, c.err)
-			}
-			if s.Empty().IsZero() == c.created {
-				t.Errorf("empty at %v", s.Empty())
 			}
 			if len(requests.answers) > 0 {
 				t.Errorf("%d answers were not used", len(requests.answers))

@@ -131,11 +131,11 @@ func (n *keeper) store(cluster string) *bucket.Store {
 	return bucket.New(bucket.Config{Cluster: cluster, Bucket: "members", Replicas: 3, Requester: n.Client()})
 }
 
-// prepare creates the bucket.
+// prepare creates the bucket, for another cluster.
 func (s *servers) prepare() {
 	s.t.Helper()
 	for _, n := range s.nodes {
-		await.Until(s.t, func() bool { return n.store("test").Prepare(s.t.Context()) == nil })
+		await.Until(s.t, func() bool { return n.store("other").Prepare(s.t.Context()) == nil })
 	}
 }
 

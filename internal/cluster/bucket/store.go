@@ -32,11 +32,10 @@ type Config struct {
 type Store struct {
 	cfg    Config
 	log    *slog.Logger
-	stream string    // of the bucket
-	prefix string    // of the subjects of all keys
-	view   string    // the subject of the view
-	proof  string    // the subject of proofs
-	empty  time.Time // when the bucket that Prepare has created had no view
+	stream string // of the bucket
+	prefix string // of the subjects of all keys
+	view   string // the subject of the view
+	proof  string // the subject of proofs
 
 	mu   sync.Mutex
 	last stored // the newest view that was read or written; its value is not kept
