@@ -25,6 +25,7 @@ type clusterFaults struct {
 	sendsAnyway  bool // the lease is not checked before a write is sent
 	forgetsBooks bool // a joining member gets no writes in flight
 	sharesAnyway bool // a node without a lease answers others
+	notesLate    bool // generations are noted after another member was asked
 }
 
 // cluster connects caches in one process as package cluster connects those of several: it has a
@@ -282,4 +283,5 @@ func TestHistoryFindsFaults(t *testing.T) {
 	f("sent without a lease", clusterFaults{sendsAnyway: true})
 	f("joining without books", clusterFaults{forgetsBooks: true})
 	f("shared without a lease", clusterFaults{sharesAnyway: true})
+	f("noted late", clusterFaults{notesLate: true})
 }

@@ -18,7 +18,10 @@ func (k clusterNode) Fetch(ctx context.Context, service string, key, request []b
 	cl.mu.Lock()
 	lost := cl.r.IntN(10) == 0
 	cl.mu.Unlock()
-	if owner == k.n || lost {
+	if owner == k.n {
+		return s, false
+	}
+	if lost {
 		return s, false
 	}
 	cl.nap(4)
@@ -26,6 +29,61 @@ func (k clusterNode) Fetch(ctx context.Context, service string, key, request []b
 	ok = ok && (cl.faults.sharesAnyway || owner.c.Serves(owner.c.Now()))
 	cl.nap(4)
 	return s, ok
+}
+
+// warmer is the Warmer of a node.
+type warmer struct {
+	*round
+	*node
+}
+
+func (w warmer) Hottest(n int, yield func([]byte) bool) {
+	for _, e := range w.s.Hottest(n) {
+		if !yield(e.Key()) {
+			return
+		}
+	}
+}
+
+func (w warmer) Stored(question []byte) (Shared, bool) {
+	if e, ok := w.s.store.otter.GetIfPresent(w.s.hash(question)); ok && w.cluster.faults.sharesAnyway && w.c.unmoved(&e.slots, &e.gens, e.tags()) {
+		return Shared{Payload: e.Payload(), TTL: e.TTL(w.c.Now())}, true
+	}
+	return w.s.Fresh(question)
+}
+
+func (w warmer) Expect(question []byte) func(Shared) bool {
+	_, ts := itemsUnder(string(question))
+	return w.s.Expect(question, ts, w.use)
+}
+
+// warm takes over all that another node has stored.
+func (c *client) warm(other *node) {
+	other.c.Warmer("history").Hottest(items+1, func(question []byte) bool {
+		expect := func() func(Shared) bool { return c.c.Warmer("history").Expect(question) }
+		store := expect()
+		if store == nil {
+			return true
+		}
+		c.nap()
+		s, ok := other.c.Stored("history", question)
+		ok = ok && (c.cluster.faults.sharesAnyway || other.c.Serves(other.c.Now()))
+		c.nap()
+		if c.cluster.faults.notesLate {
+			pass(originLag) // for a write to begin and end
+			store = expect()
+		}
+		if ok && store != nil && store(s) {
+			c.warmed.Add(1)
+		}
+		return true
+	})
+}
+
+// use returns what is stored of an answer of another node.
+func (r *round) use(s Shared) (Filling, bool) {
+	r.shared.Add(1)
+	return Filling{Payload: s.Payload, TTL: 150 * time.Millisecond, Refresh: 100 * time.Millisecond}, true
 }
 
 func (clusterNode) Owner([]byte) string { return "" }
@@ -46,6 +104,7 @@ func itemsUnder(key string) (of []int, ts []Tag) {
 
 // share lets n answer the other nodes of the round.
 func (r *round) share(n *node) {
+	n.c.OnWarm("history", warmer{r, n})
 	n.c.OnFetch("history", func(ctx context.Context, request []byte) (Shared, bool) {
 		r.cluster.mu.Lock()
 		c := &client{round: r, node: n, r: rand.New(rand.NewPCG(r.cluster.r.Uint64(), 0))}
@@ -125,9 +184,10 @@ func (c *client) askBatch(of [2]int, st [2]Stamp) (values [2]*uint32) {
 
 // peerFill returns fill with the owner of the key asked first, in a cluster.
 func (c *client) peerFill(key string, fill FillFunc) FillFunc {
-	r := c.round
-	return c.c.AskFirst(Query{Service: "history", Key: []byte(key), Request: []byte(key), Use: func(s Shared) (Filling, bool) {
-		r.shared.Add(1)
-		return Filling{Payload: s.Payload, TTL: 150 * time.Millisecond, Refresh: 100 * time.Millisecond}, true
-	}}, fill)
+	return c.c.AskFirst(c.query(key), fill)
+}
+
+// query returns the question for a key.
+func (r *round) query(key string) Query {
+	return Query{Service: "history", Key: []byte(key), Request: []byte(key), Use: r.use}
 }

@@ -84,13 +84,15 @@ type round struct {
 	puts    atomic.Int64
 	refused atomic.Int64
 	shared  atomic.Int64
+	warmed  atomic.Int64
 	mu      sync.Mutex
 	history [items][]porcupine.Operation
 }
 
 // totals holds the sums over all rounds of reads, hits, stored puts, writes refused by the cluster,
-// answers of other nodes, overtaken fills, unsettled fills, queued reads and refreshes.
-type totals [9]uint64
+// answers of other nodes, those that were taken over without a client's request, overtaken fills,
+// unsettled fills, queued reads and refreshes.
+type totals [10]uint64
 
 // client is one goroutine of a round, with the node that serves its present request.
 type client struct {
@@ -311,6 +313,8 @@ func (c *client) step() {
 		c.get(itemName(one))
 	case n < 53:
 		c.get("query")
+	case n < 55 && c.cluster != nil:
+		c.warm(c.nodes[c.r.IntN(len(c.nodes))])
 	case n < 65:
 		c.strong(one)
 	case n < 70:
@@ -369,13 +373,13 @@ func history(t *testing.T, seed uint64, ops int, with *clusterFaults, total *tot
 		stop()
 		pass(2 * originLate) // late requests
 	})
-	for i, n := range []int64{r.gets.Load(), r.hits.Load(), r.puts.Load(), r.refused.Load(), r.shared.Load()} {
+	for i, n := range []int64{r.gets.Load(), r.hits.Load(), r.puts.Load(), r.refused.Load(), r.shared.Load(), r.warmed.Load()} {
 		total[i] += uint64(n)
 	}
 	for _, n := range r.nodes {
 		st := n.c.Stats()
 		for i, n := range []uint64{st.Overtaken, st.Unsettled, st.Queued, st.Refreshes} {
-			total[5+i] += n
+			total[6+i] += n
 		}
 	}
 	for item, h := range r.history {
@@ -455,9 +459,9 @@ func checkHistories(t *testing.T, ops int, with *clusterFaults) {
 	if fenceIgnored {
 		t.Fatalf("%d rounds without the fence: got no violation", rounds)
 	}
-	t.Logf("%d rounds: reads, hits, puts, refused, shared, overtaken, unsettled, queued, refreshes: %d", rounds, total)
+	t.Logf("%d rounds: reads, hits, puts, refused, shared, warmed, overtaken, unsettled, queued, refreshes: %d", rounds, total)
 	if with == nil {
-		total[3], total[4] = 1, 1 // nothing is refused or shared without a cluster
+		total[3], total[4], total[5] = 1, 1, 1 // nothing is refused or shared without a cluster
 	}
 	// A check of a cache that caches nothing would test nothing.
 	if slices.Contains(total[:], 0) || total[1] < total[0]/20 {

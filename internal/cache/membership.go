@@ -13,6 +13,7 @@ type membership struct {
 	broadcasts   broadcasts
 	peers        Peers
 	fetches      fetches
+	warmers      warmers
 	passIsolated bool          // writes are sent without a lease
 	lease        atomic.Int64  // its end, on the cache's clock
 	era          atomic.Uint32 // moved by Empty

@@ -78,29 +78,35 @@ func (c *Cache) AskFirst(q Query, fill FillFunc) FillFunc {
 	if c.peers == nil {
 		return fill
 	}
+	return c.askThen(q, c.peers.Fetch, fill)
+}
+
+// askThen returns a FillFunc that calls fetch, and fill if that has no answer.
+func (c *Cache) askThen(q Query, fetch fetchFunc, fill FillFunc) FillFunc {
 	return func(ctx context.Context, st *Stamp) (Filling, error) {
 		if st.Settled {
-			if f, ok := c.ask(ctx, &q); ok {
-				return f, nil
+			start := c.Now()
+			if s, ok := fetch(ctx, q.Service, q.Key, q.Request); ok {
+				if f, ok := s.use(q.Use, time.Duration(c.Now()-start)); ok {
+					return f, nil
+				}
 			}
 		}
 		return fill(ctx, st)
 	}
 }
 
-// ask returns the answer of the owner. Its lifetime is reduced by the time that the question
-// took, because the time at which the owner has determined it is unknown.
-func (c *Cache) ask(ctx context.Context, q *Query) (f Filling, ok bool) {
-	start := c.Now()
-	s, ok := c.AskOwner(ctx, q.Service, q.Key, q.Request)
-	if !ok {
-		return f, false
-	}
-	s.TTL -= time.Duration(c.Now() - start)
+// fetchFunc is a method of Peers.
+type fetchFunc func(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
+
+// use returns what is to be stored of an answer that took a time. Its lifetime is reduced by that
+// time, because the time at which the other member has determined it is unknown.
+func (s Shared) use(use func(Shared) (Filling, bool), took time.Duration) (f Filling, ok bool) {
+	s.TTL -= took
 	if s.TTL <= 0 {
 		return f, false
 	}
-	if f, ok = q.Use(s); !ok {
+	if f, ok = use(s); !ok {
 		return f, false
 	}
 	f.TTL = min(f.TTL, s.TTL)
@@ -164,5 +170,10 @@ func (s *Space) Share(ctx context.Context, key []byte, tags []Tag, fill FillFunc
 		}
 		e = a.Entry
 	}
-	return Shared{Payload: e.Payload(), Kind: e.Kind(), Hit: hit, TTL: e.TTL(s.cache.Now())}, true
+	return e.shared(hit, s.cache.Now()), true
+}
+
+// shared returns e as an answer for another member.
+func (e *Entry) shared(hit bool, now int64) Shared {
+	return Shared{Payload: e.Payload(), Kind: e.Kind(), Hit: hit, TTL: e.TTL(now)}
 }
