@@ -17,8 +17,8 @@ type Warmer interface {
 	// likely they are to be asked again, until yield returns false. It examines the n hottest
 	// entries at most (Space.Hottest).
 	Hottest(n int, yield func(question []byte) bool)
-	// Stored returns the answer to a question if it is stored and fresh. It must ask neither the
-	// origin nor another member, and must not wait for anything that does.
+	// Stored returns the answer to a question if it is stored and fresh. It must not ask the
+	// origin or another member, and must not wait for anything that does.
 	Stored(question []byte) (s Shared, ok bool)
 	// Expect prepares to store the answer of another member to a question: it notes the
 	// generations of its tags. store is called after the other member was asked, and reports

@@ -119,6 +119,7 @@ func New(cfg Config) *Node {
 	}
 	n.cache.SetCoordinator(n)
 	n.cache.SetPeers(n)
+	n.Handle(storedKind, n.answerStored)
 	return n
 }
 

@@ -57,16 +57,40 @@ func (o *source) serve(nodes []*member) {
 		m.cache.OnFetch("site", func(ctx context.Context, request []byte) (cache.Shared, bool) {
 			return m.space.Share(ctx, request, []cache.Tag{item}, o.fill)
 		})
+		m.cache.OnWarm("site", warmer{m})
 	}
+}
+
+// query returns the question for a key.
+func query(key string) cache.Query {
+	return cache.Query{Service: "site", Key: []byte(key), Request: []byte(key), Use: use}
+}
+
+func use(s cache.Shared) (cache.Filling, bool) {
+	return cache.Filling{Payload: s.Payload, Kind: s.Kind, TTL: 2 * time.Hour}, s.Kind == 7
+}
+
+// warmer is the service "site" of a node, whose questions are keys.
+type warmer struct{ m *member }
+
+func (w warmer) Hottest(n int, yield func([]byte) bool) {
+	for _, e := range w.m.space.Hottest(n) {
+		if !yield(e.Key()) {
+			return
+		}
+	}
+}
+
+func (w warmer) Stored(key []byte) (cache.Shared, bool) { return w.m.space.Fresh(key) }
+
+func (w warmer) Expect(key []byte) func(cache.Shared) bool {
+	return w.m.space.Expect(key, []cache.Tag{item}, use)
 }
 
 // read returns the value of a key as a client of m gets it.
 func (m *member) read(t *testing.T, key string, o *source) (string, cache.Answer) {
 	t.Helper()
-	q := cache.Query{Service: "site", Key: []byte(key), Request: []byte(key), Use: func(s cache.Shared) (cache.Filling, bool) {
-		return cache.Filling{Payload: s.Payload, Kind: s.Kind, TTL: 2 * time.Hour}, s.Kind == 7
-	}}
-	a, err := m.space.Fill(t.Context(), []byte(key), []cache.Tag{item}, m.cache.AskFirst(q, o.fill))
+	a, err := m.space.Fill(t.Context(), []byte(key), []cache.Tag{item}, m.cache.AskFirst(query(key), o.fill))
 	if err != nil {
 		t.Errorf("%s: %v", m.name, err)
 		return "", a
