@@ -19,7 +19,7 @@ func (k clusterNode) Fetch(ctx context.Context, service string, key, request []b
 	lost := cl.r.IntN(10) == 0
 	cl.mu.Unlock()
 	if owner == k.n {
-		return s, false
+		return k.FetchStored(ctx, service, key, request)
 	}
 	if lost {
 		return s, false
@@ -28,6 +28,21 @@ func (k clusterNode) Fetch(ctx context.Context, service string, key, request []b
 	s, ok = owner.c.Answer(ctx, service, request)
 	ok = ok && (cl.faults.sharesAnyway || owner.c.Serves(owner.c.Now()))
 	cl.nap(4)
+	return s, ok
+}
+
+// FetchStored implements Peers. It asks any other node, which may be no member.
+func (k clusterNode) FetchStored(_ context.Context, service string, _, request []byte) (s Shared, ok bool) {
+	other := k.n
+	k.cl.mu.Lock()
+	for other == k.n {
+		other = k.cl.all[k.cl.r.IntN(len(k.cl.all))]
+	}
+	k.cl.mu.Unlock()
+	k.cl.nap(4)
+	s, ok = other.c.Stored(service, request)
+	ok = ok && (k.cl.faults.sharesAnyway || other.c.Serves(other.c.Now()))
+	k.cl.nap(4)
 	return s, ok
 }
 
@@ -117,7 +132,7 @@ func (r *round) share(n *node) {
 			return c.shareBatch(ctx, batch)
 		}
 		of, ts := itemsUnder(string(request))
-		return n.s.Share(ctx, request, ts, c.fill(of...))
+		return n.s.Share(ctx, request, ts, n.c.AskStored(r.query(string(request)), c.fill(of...)))
 	})
 }
 

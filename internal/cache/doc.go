@@ -57,7 +57,8 @@
 // the origin is asked once for all. The answer is stored under the stamp of the fill, noted
 // before. It is as good as one of the origin: the owner has a lease when it answers, so it has
 // fenced each write that had ended when the fill began. The same is true of an answer that is
-// stored anywhere else: a node that has joined takes over what others have stored (Warmer).
+// stored anywhere else: a node that owns a key since lately asks the member that owned it before
+// (AskStored), and a node that has joined takes over what others have stored (Warmer).
 //
 // A cache that other members cannot reach would not fence. So each has a lease (SetLease):
 // without one it finds and stores nothing, and the others wait for its end before they write

@@ -9,9 +9,14 @@ import (
 // Peers asks another member of a cluster for an answer before the origin is asked for it, so
 // that the origin is asked once for all members. It is implemented by package cluster.
 type Peers interface {
-	// Fetch returns the answer of the member that owns key. ok is false if there is none and
-	// the origin must be asked: this node is the owner, or the owner has declined or is silent.
+	// Fetch returns the answer of the member that owns key; if this node is the owner, that of
+	// FetchStored. ok is false if there is none and the origin must be asked: the member has
+	// declined or is silent.
 	Fetch(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
+	// FetchStored returns the answer of the member that has owned key before this node, if it is
+	// stored there. Neither node asks any other one for it. ok is false if there is no such
+	// member, or it has no answer.
+	FetchStored(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
 	// Owner returns the name of the member that Fetch would ask, or "" for none.
 	Owner(key []byte) string
 }
@@ -79,6 +84,16 @@ func (c *Cache) AskFirst(q Query, fill FillFunc) FillFunc {
 		return fill
 	}
 	return c.askThen(q, c.peers.Fetch, fill)
+}
+
+// AskStored is AskFirst for a fill on behalf of another member. It asks only the member that owned
+// the key before this one, and only for what that has stored: fills of two members never wait for
+// each other.
+func (c *Cache) AskStored(q Query, fill FillFunc) FillFunc {
+	if c.peers == nil {
+		return fill
+	}
+	return c.askThen(q, c.peers.FetchStored, fill)
 }
 
 // askThen returns a FillFunc that calls fetch, and fill if that has no answer.

@@ -13,6 +13,8 @@ import (
 type fakePeers struct {
 	fetch func() (Shared, bool)
 	asked int
+	// stored is the number of questions for stored answers.
+	stored int
 }
 
 func (p *fakePeers) Fetch(_ context.Context, service string, key, request []byte) (Shared, bool) {
@@ -21,6 +23,11 @@ func (p *fakePeers) Fetch(_ context.Context, service string, key, request []byte
 		return Shared{}, false
 	}
 	return p.fetch()
+}
+
+func (p *fakePeers) FetchStored(ctx context.Context, service string, key, request []byte) (Shared, bool) {
+	p.stored++
+	return p.Fetch(ctx, service, key, request)
 }
 
 func (p *fakePeers) Owner(key []byte) string { return "owner of " + string(key) }
@@ -154,4 +161,34 @@ func TestOnFetch(t *testing.T) {
 	if !ask("b") {
 		t.Error("the removal of a service removes its successor")
 	}
+}
+
+// A fill on behalf of another member asks for stored answers only.
+func TestAskStored(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		p := &fakePeers{fetch: func() (Shared, bool) { return Shared{Payload: []byte("shared"), TTL: time.Hour}, true }}
+		fill := func(context.Context, *Stamp) (Filling, error) {
+			return Filling{Payload: []byte("origin"), TTL: time.Hour}, nil
+		}
+		n := byte(0)
+		ask := func(service string) string {
+			n++
+			q := Query{Service: service, Key: []byte("k"), Request: []byte("r"), Use: useAll}
+			a, err := s.Fill(t.Context(), []byte{n}, tags("item"), c.AskStored(q, fill))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(a.Entry.Payload())
+		}
+		if got := ask("orders"); got != "origin" || p.asked != 0 {
+			t.Errorf("got %s without peers, asked %d times", got, p.asked)
+		}
+		c.SetPeers(p)
+		if got := ask("orders"); got != "shared" || p.stored != 1 {
+			t.Errorf("got %s, asked %d times", got, p.stored)
+		}
+		if got := ask("other"); got != "origin" || p.asked != 2 || p.stored != 2 {
+			t.Errorf("got %s, asked %d times, %d for stored answers", got, p.asked, p.stored)
+		}
+	})
 }

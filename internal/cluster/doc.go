@@ -17,6 +17,10 @@
 // All members agree on the owner of a key in an epoch, so fills that wait for each other in a
 // circle can't all get signs.
 //
+// A new owner has no answers. For some time it asks the former owner, which is the second one in
+// the order of hashes (Node.FetchStored). That one looks into its memory only, so no fill waits
+// for another one there.
+//
 // # Locks
 //
 // Node.mu guards the protocol's state machine. It is held while effects are carried out on

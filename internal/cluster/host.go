@@ -129,6 +129,7 @@ func (n *Node) Wall() int64 { return time.Now().UnixMilli() }
 // Changed implements protocol.Host.
 func (n *Node) Changed() {
 	n.logState()
+	n.membersChanged()
 	if n.machine.Mode() == protocol.Left && !n.hasLeft {
 		n.hasLeft = true
 		close(n.left)

@@ -75,8 +75,10 @@ type Node struct {
 	rounds    map[uint64]*round // own writes that wait or are in flight, by number
 	opening   *round            // its number is being assigned
 	holds     map[holdKey]*cache.Hold
-	state     string // as last logged
-	connected uint64 // the epoch whose members' addresses the transport has
+	state     string                     // as last logged
+	connected uint64                     // the epoch whose members' addresses the transport has
+	serving   map[protocol.Instance]bool // members that serve, as of the last change
+	moved     protocol.Time              // when this node got keys of other members last; 0 for never
 	started   bool
 	serving   chan struct{} // closed when the node has had a lease
 	hasServed bool

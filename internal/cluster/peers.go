@@ -52,6 +52,8 @@ type peers struct {
 
 	answered, declined, silent *telemetry.Counter // own requests
 	hits, fills, refused       *telemetry.Counter // requests of other members
+
+	formerFound, formerAbsent, formerFailed *telemetry.Counter // requests to former owners
 }
 
 // question is an own request.
@@ -73,6 +75,11 @@ func (p *peers) observe(r *telemetry.Registry) {
 			"Requests of other members: answered from memory (hit), from the origin (fill), or declined.", "result", result)
 	}
 	p.hits, p.fills, p.refused = given("hit"), given("fill"), given("declined")
+	former := func(result string) *telemetry.Counter {
+		return r.Counter("kasoku_cluster_former_asked_total",
+			"Misses after a change of the members for which the former owner of the key was asked before the origin: answered from its memory, absent there, or without a reply in time (silent).", "result", result)
+	}
+	p.formerFound, p.formerAbsent, p.formerFailed = former("answered"), former("absent"), former("silent")
 }
 
 // owner returns the member that owns key, and the epoch. ok is false if it must not be asked:
@@ -86,11 +93,17 @@ func (n *Node) owner(key []byte) (to protocol.Member, epoch uint64, ok bool) {
 		return to, 0, false
 	}
 	v := m.View()
-	best := rendezvous(v, key)
-	if best == nil || best.Instance == m.Self() || v.IsSuspended(best.Instance) || m.Silence(now, best.Instance) > silentOwner {
+	best := rendezvous(v, key, 0)
+	if best == nil || best.Instance == m.Self() || !n.replies(now, best.Instance) {
 		return to, 0, false
 	}
 	return *best, v.Epoch, true
+}
+
+// replies reports whether another member is expected to reply. It is called with mu held.
+func (n *Node) replies(now protocol.Time, to protocol.Instance) bool {
+	m := n.machine
+	return !m.View().IsSuspended(to) && m.Silence(now, to) <= silentOwner
 }
 
 // shares reports whether this node may ask peers and answer them. It is called with mu held.
@@ -101,13 +114,14 @@ func (n *Node) shares(now protocol.Time) bool {
 
 // rendezvous returns the owner of key among the members that serve: the one with the highest
 // hash of its name and the key. It is nil if there is none. A change of the members moves only
-// the keys of the ones that have changed.
-func rendezvous(v *protocol.View, key []byte) (best *protocol.Member) {
+// the keys of the ones that have changed: without is left out, so that the result owns the keys
+// of that member when it is no member.
+func rendezvous(v *protocol.View, key []byte, without protocol.Instance) (best *protocol.Member) {
 	of := xxhash.Sum64(key)
 	var highest uint64
 	for i := range v.Members {
 		m := &v.Members[i]
-		if m.Joining {
+		if m.Joining || m.Instance == without {
 			continue
 		}
 		score := mix(of ^ xxhash.Sum64String(m.Node))
@@ -135,7 +149,10 @@ func (n *Node) Owner(key []byte) string {
 // for maxAsk at most.
 func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {
 	to, epoch, ok := n.owner(key)
-	if !ok || len(request) > maxPeerRequest {
+	if !ok {
+		return n.FetchStored(ctx, service, key, request)
+	}
+	if len(request) > maxPeerRequest {
 		return s, false
 	}
 	q := &question{to: to.Instance, sign: make(chan struct{}, 1), answer: make(chan *peerFrame, 1)}

@@ -55,7 +55,7 @@ func (o *source) count() int {
 func (o *source) serve(nodes []*member) {
 	for _, m := range nodes {
 		m.cache.OnFetch("site", func(ctx context.Context, request []byte) (cache.Shared, bool) {
-			return m.space.Share(ctx, request, []cache.Tag{item}, o.fill)
+			return m.space.Share(ctx, request, []cache.Tag{item}, m.cache.AskStored(query(string(request)), o.fill))
 		})
 		m.cache.OnWarm("site", warmer{m})
 	}
@@ -104,7 +104,7 @@ func ownedBy(t *testing.T, m *member, node string) string {
 	v := m.Status().View
 	for i := range 1000 {
 		key := fmt.Sprint("key", i)
-		if rendezvous(&v, []byte(key)).Node == node {
+		if rendezvous(&v, []byte(key), 0).Node == node {
 			return key
 		}
 	}
@@ -490,7 +490,7 @@ func TestRendezvous(t *testing.T) {
 	const keys = 9000
 	before, counts := make([]string, keys), map[string]int{}
 	for i := range keys {
-		before[i] = rendezvous(&v, fmt.Append(nil, "key", i)).Node
+		before[i] = rendezvous(&v, fmt.Append(nil, "key", i), 0).Node
 		counts[before[i]]++
 	}
 	if counts["c"] > 0 || counts["a"] < keys/2-300 || counts["a"] > keys/2+300 {
@@ -499,7 +499,7 @@ func TestRendezvous(t *testing.T) {
 	v.Members[2].Joining = false
 	clear(counts)
 	for i := range keys {
-		now := rendezvous(&v, fmt.Append(nil, "key", i)).Node
+		now := rendezvous(&v, fmt.Append(nil, "key", i), 0).Node
 		counts[now]++
 		if now != "c" && now != before[i] {
 			t.Fatalf("key %d has moved from %s to %s", i, before[i], now)
@@ -510,7 +510,7 @@ func TestRendezvous(t *testing.T) {
 			t.Errorf("three members: %v", counts)
 		}
 	}
-	if rendezvous(&protocol.View{}, nil) != nil {
+	if rendezvous(&protocol.View{}, nil, 0) != nil {
 		t.Error("a view without members has an owner")
 	}
 }

@@ -17,6 +17,14 @@ import (
 
 const storedKind = "stored"
 
+const (
+	// formerFor is how long after a change of the members the former owners of keys are asked.
+	// The entries that they have then are expired later, or have been asked for.
+	formerFor = 10 * protocol.Time(time.Minute)
+	// formerAsk is how long a miss waits for the former owner before the origin is asked.
+	formerAsk = 50 * time.Millisecond
+)
+
 // maxStoredReply is the size from which a reply has no further answers. One is always added, so
 // that a reply has this size and maxPeerAnswer at most.
 const maxStoredReply = 128 << 10
@@ -207,4 +215,70 @@ func (n *Node) askStored(ctx context.Context, to protocol.Instance, epoch uint64
 		return nil, err
 	}
 	return parseStoredReply(reply, len(questions))
+}
+
+// FetchStored implements cache.Peers. A node that has just joined has nothing: the answers for its
+// keys are stored at the members that have owned the keys before. If a member has left, they may
+// be stored at the next member in the order of the hashes, which clients have asked as well.
+func (n *Node) FetchStored(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {
+	to, epoch, ok := n.formerOwner(key)
+	if !ok || len(request) > maxPeerRequest {
+		return s, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, formerAsk)
+	defer cancel()
+	answers, err := n.askStored(ctx, to, epoch, service, [][]byte{request})
+	switch {
+	case err != nil:
+		n.peers.formerFailed.Inc()
+	case answers[0].state == found:
+		n.peers.formerFound.Inc()
+		return answers[0].shared, true
+	default:
+		n.peers.formerAbsent.Inc()
+	}
+	return s, false
+}
+
+// formerOwner returns the member that has owned key before the latest change of the members, if
+// that was lately and the key is this node's now, and the epoch.
+func (n *Node) formerOwner(key []byte) (to protocol.Instance, epoch uint64, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m, now := n.machine, n.now()
+	if n.moved == 0 || now-n.moved > formerFor || !n.shares(now) {
+		return 0, 0, false
+	}
+	v := m.View()
+	if best := rendezvous(v, key, 0); best == nil || best.Instance != m.Self() {
+		return 0, 0, false
+	}
+	next := rendezvous(v, key, m.Self())
+	if next == nil || !n.replies(now, next.Instance) {
+		return 0, 0, false
+	}
+	return next.Instance, v.Epoch, true
+}
+
+// membersChanged records the time at which keys of other members became keys of this node: it has
+// joined, or another member has left. It is called with mu held.
+func (n *Node) membersChanged() {
+	m := n.machine
+	if m.Mode() != protocol.In {
+		n.serving = nil
+		return
+	}
+	serving := make(map[protocol.Instance]bool, len(m.View().Members))
+	for _, o := range m.View().Members {
+		if !o.Joining {
+			serving[o.Instance] = true
+		}
+	}
+	changed := !n.serving[m.Self()]
+	for i := range n.serving {
+		changed = changed || !serving[i]
+	}
+	if n.serving = serving; changed {
+		n.moved = n.now()
+	}
 }

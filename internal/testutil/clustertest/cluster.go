@@ -26,7 +26,8 @@ type Cluster struct {
 	rounds  []string // how each round ended
 	owner   *cache.Cache
 	owners  []*cache.Cache
-	fetches []string // how each question to the owner was answered
+	former  *cache.Cache // the former owner of all keys
+	fetches []string     // how each question to another member was answered
 }
 
 // Connect makes one cluster of caches.
@@ -46,8 +47,12 @@ func (cl *Cluster) Share(owners ...*cache.Cache) {
 	}
 }
 
-// Fetches returns how the questions to the owner since the last call were answered: "hit",
-// "fill" or "declined".
+// Inherit makes former the former owner of all keys, which the owner asks for what is stored
+// there. It is called after Share.
+func (cl *Cluster) Inherit(former *cache.Cache) { cl.former = former }
+
+// Fetches returns how the questions to other members since the last call were answered: by the
+// owner with "hit", "fill" or "declined", or by the former owner with "stored" or "absent".
 func (cl *Cluster) Fetches() []string {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -131,7 +136,10 @@ func (m member) Owner(key []byte) string {
 
 func (m member) Fetch(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {
 	owner, _ := m.ownerOf(key)
-	if m.own == owner || len(request) > cache.MaxPeerRequest {
+	if m.own == owner {
+		return m.FetchStored(ctx, service, key, request)
+	}
+	if len(request) > cache.MaxPeerRequest {
 		return s, false
 	}
 	s, ok = owner.Answer(ctx, service, slices.Clone(request))
@@ -142,6 +150,21 @@ func (m member) Fetch(ctx context.Context, service string, key, request []byte) 
 		how = "declined"
 	case s.Hit:
 		how = "hit"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fetches = append(m.fetches, how)
+	return s, ok
+}
+
+func (m member) FetchStored(_ context.Context, service string, _, request []byte) (s cache.Shared, ok bool) {
+	if m.former == nil || m.own != m.owner {
+		return s, false
+	}
+	s, ok = m.former.Stored(service, slices.Clone(request))
+	how := "absent"
+	if ok {
+		how = "stored"
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
