@@ -28,6 +28,7 @@ type peerRequest struct {
 	kind         byte      // keyItem, keyQuery, keyScan or keyBatch
 	ttlAttribute string    // by which items expire; the owner's must be the same
 	body         []byte    // GetItem, Query, Scan or BatchGetItem
+	storedOnly   bool      // nothing may be asked of the origin; not encoded
 }
 
 // encode returns q as bytes: the version, the kind, eight bytes of the origin, the length of
@@ -65,7 +66,7 @@ func (t *table) peerKey(key []byte) []byte {
 }
 
 // askFirst returns a fill for a cache key of t that asks the owner first.
-func (s *Service) askFirst(t *table, key, body []byte, use func(cache.Shared) (cache.Filling, bool), fill cache.FillFunc) cache.FillFunc {
+func (s *Service) askFirst(t *table, key, body []byte, use useFunc, fill cache.FillFunc) cache.FillFunc {
 	if !s.cache.HasPeers() {
 		return fill
 	}
@@ -73,35 +74,60 @@ func (s *Service) askFirst(t *table, key, body []byte, use func(cache.Shared) (c
 	return s.cache.AskFirst(cache.Query{Service: s.name, Key: t.peerKey(key), Request: q.encode(), Use: use}, fill)
 }
 
-// sharedItemFill is itemFill for an item under a cache key, with the owner asked first.
-func (s *Service) sharedItemFill(t *table, key, keyJSON []byte) cache.FillFunc {
-	use := func(a cache.Shared) (cache.Filling, bool) {
+// useFunc is a Use function of a cache.Query.
+type useFunc = func(cache.Shared) (cache.Filling, bool)
+
+// useItem returns the function that stores another node's answer to a question for an item.
+func (s *Service) useItem(t *table) useFunc {
+	return func(a cache.Shared) (cache.Filling, bool) {
 		if a.Kind != kindItem && a.Kind != kindAbsent {
 			return cache.Filling{}, false
 		}
 		return s.itemFilling(t, a.Payload)
 	}
-	return s.askFirst(t, key, getItemBody(t, keyJSON, false), use, s.itemFill(t, keyJSON))
 }
 
-// sharedQueryFill is queryFill with the owner asked first.
-func (c *call) sharedQueryFill(v *view) cache.FillFunc {
-	s, ttl := c.svc, v.t.rule.query
-	use := func(a cache.Shared) (cache.Filling, bool) {
+// useQuery is useItem for a query or a scan.
+func (s *Service) useQuery(t *table) useFunc {
+	ttl := t.rule.query
+	return func(a cache.Shared) (cache.Filling, bool) {
 		return cache.Filling{
 			Payload: a.Payload, Kind: kindQuery, Aux: crc32.ChecksumIEEE(a.Payload),
 			TTL: ttl, Refresh: s.refresh(min(ttl, a.TTL)),
 		}, a.Kind == kindQuery
 	}
-	return s.askFirst(v.t, c.key, c.x.Body, use, c.queryFill(*v))
+}
+
+// sharedItemFill is itemFill for an item under a cache key, with the owner asked first.
+func (s *Service) sharedItemFill(t *table, key, keyJSON []byte) cache.FillFunc {
+	return s.askFirst(t, key, getItemBody(t, keyJSON, false), s.useItem(t), s.itemFill(t, keyJSON))
+}
+
+// sharedQueryFill is queryFill with the owner asked first.
+func (c *call) sharedQueryFill(v *view) cache.FillFunc {
+	return c.svc.askFirst(v.t, c.key, c.x.Body, c.svc.useQuery(v.t), c.queryFill(*v))
 }
 
 // answerPeer answers a question of another node, from the cache or by a fill of its own. It
 // returns false for everything that is not cached, and for errors of the origin.
 func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Shared, ok bool) {
+	s.peerCall(ctx, request, func(c *call, q *peerRequest) {
+		if q.kind == keyBatch {
+			a, ok = c.shareBatch(ctx, q)
+		} else if v := c.peerView(q); v != nil {
+			fill := s.cache.AskStored(v.question(request), v.fill())
+			a, ok = s.space.Share(ctx, c.key, v.tags, fill)
+		}
+	})
+	return a, ok
+}
+
+// peerCall parses a question of another node and calls f with it. It does not call f for a question
+// that this node would not send, or that is about another origin.
+func (s *Service) peerCall(ctx context.Context, request []byte, f func(c *call, q *peerRequest)) {
 	q, ok := parsePeerRequest(request)
 	if !ok {
-		return a, false
+		return
 	}
 	c := s.calls.Get().(*call)
 	c.begin(s, edge.Detached(ctx, http1.Request{}, q.body, time.Now()))
@@ -109,24 +135,38 @@ func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Share
 		if p := recover(); p != nil {
 			s.metrics.faults.Inc()
 			s.log.Error("a fault inside the accelerator", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			a, ok = cache.Shared{}, false
 			return // a call that panicked is not reused
 		}
 		c.release()
 		s.calls.Put(c)
 	}()
-	if c.set.tag != q.origin {
-		return a, false
+	if c.set.tag == q.origin {
+		f(c, &q)
 	}
+}
+
+// peerView is what a question of another node asks for. The call has its key.
+type peerView struct {
+	*call
+	view
+	use  useFunc
+	fill func() cache.FillFunc // from the origin
+}
+
+// question returns the question for other nodes. It keeps request.
+func (v *peerView) question(request []byte) cache.Query {
+	return cache.Query{Service: v.svc.name, Key: v.t.peerKey(v.key), Request: request, Use: v.use}
+}
+
+// peerView parses a question. It returns nil for a question that can't be answered.
+func (c *call) peerView(q *peerRequest) *peerView {
 	switch q.kind {
 	case keyItem:
-		return c.shareItem(ctx, &q)
+		return c.peerItem(q)
 	case keyQuery, keyScan:
-		return c.shareQuery(ctx, &q)
-	case keyBatch:
-		return c.shareBatch(ctx, &q)
+		return c.peerQuery(q)
 	}
-	return a, false
+	return nil
 }
 
 // peerTable returns the table that a question names, or nil if it can't be answered.
@@ -134,49 +174,59 @@ func (c *call) peerTable(quoted []byte, q *peerRequest) *table {
 	if !c.setTable(quoted) {
 		return nil
 	}
-	if t := c.table(); t.known && t.ttlAttribute == q.ttlAttribute {
+	var t *table
+	if !q.storedOnly {
+		t = c.table()
+	} else if t = c.svc.peek(c.name); t == nil || t.tags.origin != c.set.tag {
+		return nil
+	}
+	if t.known && t.ttlAttribute == q.ttlAttribute {
 		return t
 	}
 	return nil
 }
 
-// shareItem answers a question for an item.
-func (c *call) shareItem(ctx context.Context, q *peerRequest) (a cache.Shared, ok bool) {
+// peerItem parses a question for an item.
+func (c *call) peerItem(q *peerRequest) *peerView {
 	if known, ok := c.members(q.body, getItemMembers); !known || !ok {
-		return a, false
+		return nil
 	}
 	t := c.peerTable(c.m[0], q)
 	if t == nil || t.rule.item <= 0 {
-		return a, false
+		return nil
 	}
 	var hashLen int
+	var ok bool
 	if c.key, hashLen, ok = t.appendKey(t.appendPrefix(c.key[:0], keyItem), c.m[1]); !ok {
-		return a, false
+		return nil
 	}
-	key := itemKey{c.key[prefixLen:], hashLen}
-	return c.svc.space.Share(ctx, c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1])))
+	return &peerView{
+		call: c, view: view{t: t, tags: t.itemTags(itemKey{c.key[prefixLen:], hashLen})},
+		use:  c.svc.useItem(t),
+		fill: func() cache.FillFunc { return c.svc.itemFill(t, bytes.Clone(c.m[1])) },
+	}
 }
 
-// shareQuery answers a question for a query or a scan.
-func (c *call) shareQuery(ctx context.Context, q *peerRequest) (a cache.Shared, ok bool) {
+// peerQuery parses a question for a query or a scan.
+func (c *call) peerQuery(q *peerRequest) *peerView {
 	name := "Query"
 	if q.kind == keyScan {
 		name = "Scan"
 	}
 	c.op, _ = wire.FindOperation([]byte(targetPrefix + name))
 	if known, ok := c.members(q.body, queryMembers); !known || !ok {
-		return a, false
+		return nil
 	}
 	if strong, plain := isTrue(c.m[qConsistent]); strong || !plain {
-		return a, false
+		return nil
 	}
 	t := c.peerTable(c.m[qTable], q)
 	if t == nil {
-		return a, false
+		return nil
 	}
 	v := view{t: t, scan: q.kind == keyScan}
 	if !c.parseView(&v) || !c.resolveTags(&v) {
-		return a, false
+		return nil
 	}
-	return c.svc.space.Share(ctx, c.key, v.tags, c.queryFill(v))
+	return &peerView{call: c, view: v, use: c.svc.useQuery(t), fill: func() cache.FillFunc { return c.queryFill(v) }}
 }

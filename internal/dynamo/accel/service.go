@@ -49,7 +49,8 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, err
 	}
 	s.settings.Store(set)
-	s.unshare = s.cache.OnFetch(s.name, s.answerPeer)
+	noFetch, noWarm := s.cache.OnFetch(s.name, s.answerPeer), s.cache.OnWarm(s.name, warmer{s})
+	s.unshare = func() { noFetch(); noWarm() }
 	return s, nil
 }
 
