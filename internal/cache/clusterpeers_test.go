@@ -67,7 +67,7 @@ func (w warmer) Stored(question []byte) (Shared, bool) {
 	return w.s.Fresh(question)
 }
 
-func (w warmer) Expect(question []byte) func(Shared) bool {
+func (w warmer) Expect(_ context.Context, question []byte) func(Shared) bool {
 	_, ts := itemsUnder(string(question))
 	return w.s.Expect(question, ts, w.use)
 }
@@ -75,7 +75,7 @@ func (w warmer) Expect(question []byte) func(Shared) bool {
 // warm takes over all that another node has stored.
 func (c *client) warm(other *node) {
 	other.c.Warmer("history").Hottest(items+1, func(question []byte) bool {
-		expect := func() func(Shared) bool { return c.c.Warmer("history").Expect(question) }
+		expect := func() func(Shared) bool { return c.c.Warmer("history").Expect(context.Background(), question) }
 		store := expect()
 		if store == nil {
 			return true

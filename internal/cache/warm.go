@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -23,8 +24,9 @@ type Warmer interface {
 	// Expect prepares to store the answer of another member to a question: it notes the
 	// generations of its tags. store is called after the other member was asked, and reports
 	// whether the answer was stored. It is nil if the answer is stored already, or can't be
-	// stored now, or if the question is not valid.
-	Expect(question []byte) (store func(s Shared) bool)
+	// stored now, or if the question is not valid. Expect may ask the origin for what it needs to
+	// understand a question, for example for the schema of a table.
+	Expect(ctx context.Context, question []byte) (store func(s Shared) bool)
 }
 
 // warmers are the services that implement Warmer, by name.

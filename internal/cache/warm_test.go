@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -136,8 +137,8 @@ func TestHottest(t *testing.T) {
 // fixed is a Warmer with one stored answer.
 type fixed struct{ answer string }
 
-func (fixed) Hottest(int, func([]byte) bool)  {}
-func (fixed) Expect([]byte) func(Shared) bool { return nil }
+func (fixed) Hottest(int, func([]byte) bool)                   {}
+func (fixed) Expect(context.Context, []byte) func(Shared) bool { return nil }
 func (f fixed) Stored(q []byte) (Shared, bool) {
 	return Shared{Payload: []byte(f.answer)}, string(q) == "q"
 }

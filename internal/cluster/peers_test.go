@@ -83,7 +83,7 @@ func (w warmer) Hottest(n int, yield func([]byte) bool) {
 
 func (w warmer) Stored(key []byte) (cache.Shared, bool) { return w.m.space.Fresh(key) }
 
-func (w warmer) Expect(key []byte) func(cache.Shared) bool {
+func (w warmer) Expect(_ context.Context, key []byte) func(cache.Shared) bool {
 	return w.m.space.Expect(key, []cache.Tag{item}, use)
 }
 

@@ -27,8 +27,8 @@ func (s warmer) Stored(question []byte) (a cache.Shared, ok bool) {
 }
 
 // Expect implements cache.Warmer. It describes the table if that was not done yet.
-func (s warmer) Expect(question []byte) (store func(cache.Shared) bool) {
-	s.peerCall(context.Background(), question, func(c *call, q *peerRequest) {
+func (s warmer) Expect(ctx context.Context, question []byte) (store func(cache.Shared) bool) {
+	s.peerCall(ctx, question, func(c *call, q *peerRequest) {
 		if v := c.peerView(q); v != nil {
 			store = s.space.Expect(c.key, v.tags, v.use)
 		}

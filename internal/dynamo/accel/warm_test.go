@@ -31,7 +31,7 @@ func unlagged(c *Config, _ *cache.Config) { c.Local = true }
 func (f *fixture) takeOver(from *fixture) (n int) {
 	w := f.svc.cache.Warmer("orders")
 	from.svc.cache.Warmer("orders").Hottest(1000, func(question []byte) bool {
-		store := w.Expect(question)
+		store := w.Expect(f.t.Context(), question)
 		if store == nil {
 			return true
 		}
@@ -109,7 +109,7 @@ func TestStoredAsksNothing(t *testing.T) {
 	if stored() {
 		t.Error("an item of another origin is found")
 	}
-	if b.svc.cache.Warmer("orders").Expect(q.encode()) != nil {
+	if b.svc.cache.Warmer("orders").Expect(t.Context(), q.encode()) != nil {
 		t.Error("an answer of another origin is expected")
 	}
 	b.svc.Close()
