@@ -147,12 +147,13 @@ func (s *memory) fail(err error) {
 
 // lab is a cluster in a synctest bubble.
 type lab struct {
-	t     *testing.T
-	net   *network
-	store *memory
+	t      *testing.T
+	net    *network
+	store  *memory
+	origin *source // of the service "site" of nodes that start from now on; may be nil
 }
 
-func newLab(t *testing.T) *lab { return &lab{t, newNetwork(), &memory{}} }
+func newLab(t *testing.T) *lab { return &lab{t: t, net: newNetwork(), store: &memory{}} }
 
 // member is a node of a lab with its cache.
 type member struct {
@@ -183,6 +184,9 @@ func (l *lab) start(name string, change ...func(*Config, *protocol.Member)) *mem
 	c.OnBroadcast("site", func(p []byte) { m.applied <- string(p) })
 	for _, f := range change {
 		f(&cfg, &self)
+	}
+	if l.origin != nil {
+		l.origin.serve([]*member{m})
 	}
 	m.Node = New(cfg)
 	m.Start(self, time.Now())

@@ -67,6 +67,7 @@ type Node struct {
 	out   *outbox
 	sent  chan struct{} // closed when the outbox has ended
 	peers peers
+	hot   hot
 
 	self atomic.Uint64 // the instance of the present membership
 
@@ -122,6 +123,7 @@ func New(cfg Config) *Node {
 	n.cache.SetCoordinator(n)
 	n.cache.SetPeers(n)
 	n.Handle(storedKind, n.answerStored)
+	n.Handle(hottestKind, n.answerHottest)
 	return n
 }
 
