@@ -21,6 +21,12 @@
 // the order of hashes (Node.FetchStored). That one looks into its memory only, so no fill waits
 // for another one there.
 //
+// # Warming
+//
+// A node that has joined reads lists of the others' hottest entries, page by page, and requests
+// what is stored in batches (warmRun). For each batch the generations are noted before it is
+// requested.
+//
 // # Locks
 //
 // Node.mu guards the protocol's state machine. It is held while effects are carried out on

@@ -98,7 +98,7 @@ func (n *Node) Lease(until protocol.Time) {
 	n.cache.SetLease(int64(until))
 	if until > 0 && !n.hasServed {
 		n.hasServed = true
-		close(n.serving)
+		close(n.served)
 	}
 }
 
@@ -130,6 +130,7 @@ func (n *Node) Wall() int64 { return time.Now().UnixMilli() }
 func (n *Node) Changed() {
 	n.logState()
 	n.membersChanged()
+	n.warmJoined()
 	if n.machine.Mode() == protocol.Left && !n.hasLeft {
 		n.hasLeft = true
 		close(n.left)

@@ -48,26 +48,29 @@ type Config struct {
 	Delays protocol.Config
 	// PassIsolated lets writes through that other members can't be informed of.
 	PassIsolated bool
-	Cache        *cache.Cache
-	Store        Store
-	Transport    Transport
-	Log          *slog.Logger
-	Registry     *telemetry.Registry
+	// Warm limits what a node that has joined takes over from the others.
+	Warm      WarmLimits
+	Cache     *cache.Cache
+	Store     Store
+	Transport Transport
+	Log       *slog.Logger
+	Registry  *telemetry.Registry
 }
 
 // Node is a process in a cluster.
 type Node struct {
-	cfg   Config
-	cache *cache.Cache
-	log   *slog.Logger
-	ctx   context.Context // of reads and writes of the view
-	stop  context.CancelFunc
-	wake  chan struct{} // runs the loop before its time
-	ended chan struct{} // closed when the loop has ended
-	out   *outbox
-	sent  chan struct{} // closed when the outbox has ended
-	peers peers
-	hot   hot
+	cfg     Config
+	cache   *cache.Cache
+	log     *slog.Logger
+	ctx     context.Context // of reads and writes of the view
+	stop    context.CancelFunc
+	wake    chan struct{} // runs the loop before its time
+	ended   chan struct{} // closed when the loop has ended
+	out     *outbox
+	sent    chan struct{} // closed when the outbox has ended
+	peers   peers
+	hot     hot
+	warming warming
 
 	self atomic.Uint64 // the instance of the present membership
 
@@ -81,7 +84,8 @@ type Node struct {
 	serving   map[protocol.Instance]bool // members that serve, as of the last change
 	moved     protocol.Time              // when this node got keys of other members last; 0 for never
 	started   bool
-	serving   chan struct{} // closed when the node has had a lease
+	warmedAs  protocol.Instance // the membership that warmJoined was called in
+	served    chan struct{}     // closed when the node has had a lease
 	hasServed bool
 	left      chan struct{} // closed when the protocol has ended
 	hasLeft   bool
@@ -104,7 +108,7 @@ const viewTimeout = 2 * time.Second
 // New returns a node. It serves nothing before Start has been called and it has joined.
 func New(cfg Config) *Node {
 	n := &Node{
-		cfg: cfg, cache: cfg.Cache, log: cfg.Log, wake: make(chan struct{}, 1), ended: make(chan struct{}), left: make(chan struct{}), serving: make(chan struct{}),
+		cfg: cfg, cache: cfg.Cache, log: cfg.Log, wake: make(chan struct{}, 1), ended: make(chan struct{}), left: make(chan struct{}), served: make(chan struct{}),
 		rounds: make(map[uint64]*round), holds: make(map[holdKey]*cache.Hold),
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -116,6 +120,7 @@ func New(cfg Config) *Node {
 	n.machine = protocol.New(cfg.Delays, n)
 	n.observe(cfg.Registry)
 	n.peers.observe(cfg.Registry)
+	n.warming.observe(cfg.Registry)
 	n.cache.SetLease(0)
 	if cfg.PassIsolated {
 		n.cache.PassIsolated()
@@ -224,5 +229,6 @@ func (n *Node) Close() {
 		<-n.ended
 	}
 	<-n.sent
+	n.warming.running.Wait()
 	n.cache.SetLease(0)
 }

@@ -83,7 +83,7 @@ func (n *Node) Ready() error {
 }
 
 // Serving returns a channel that is closed when the node serves for the first time.
-func (n *Node) Serving() <-chan struct{} { return n.serving }
+func (n *Node) Serving() <-chan struct{} { return n.served }
 
 // Evict begins to take a member out of the cluster at an operator's request, and returns its
 // instance.

@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/cluster/protocol"
+)
+
+// warmed lets a node take over answers when it has joined.
+func warmed(limits WarmLimits) func(*Config, *protocol.Member) {
+	return func(c *Config, _ *protocol.Member) { c.Warm = limits }
+}
+
+// entries returns the number of entries of a node that may be served.
+func (m *member) entries() int { return len(m.space.Hottest(1 << 20)) }
+
+// warmedUp waits until the warming of a node is over.
+func (l *lab) warmedUp(m *member) {
+	l.t.Helper()
+	l.until(func() bool {
+		_, ok := m.Warming()
+		return !ok && m.warming.took > 0
+	})
+}
+
+// A node that joins takes over what the others have stored, without a request to the origin, and
+// within its limits.
+func TestJoiningNodeIsWarmed(t *testing.T) {
+	const keys = 1000
+	for _, c := range []struct {
+		name   string
+		limits WarmLimits
+		want   int
+		took   time.Duration // about
+	}{
+		{"rate", WarmLimits{Keys: keys, Rate: keys / 2, Bandwidth: 1 << 30}, keys, 2 * time.Second},
+		{"bandwidth", WarmLimits{Keys: keys, Rate: 1 << 20, Bandwidth: keys / 5}, keys, 5 * time.Second},
+		{"number", WarmLimits{Keys: keys / 4, Rate: keys / 4, Bandwidth: 1 << 30}, keys / 4, time.Second},
+		{"off", WarmLimits{Rate: keys, Bandwidth: keys}, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, o := newLab(t), &source{value: "x"}
+				l.origin = o
+				nodes := l.cluster("a", "b")
+				readAll(t, nodes[0], o, keys)
+				o.count()
+				j := l.start("c", warmed(c.limits))
+				l.serving(j)
+				if c.want > 0 {
+					if w, ok := j.Warming(); !ok || len(w.From) != 2 || w.Stored == uint64(c.want) {
+						t.Errorf("at the begin: %v, %v", w, ok)
+					}
+					l.warmedUp(j)
+				}
+				if got := j.entries(); got != c.want {
+					t.Errorf("%d answers were taken over, want %d", got, c.want)
+				}
+				if got := int(j.warming.stored.Value()); got != c.want {
+					t.Errorf("%d answers were counted, want %d", got, c.want)
+				}
+				if took := j.warming.took; took < c.took-c.took/10 || took > c.took+c.took/10 {
+					t.Errorf("it took %s, want %s", took, c.took)
+				}
+				if got := o.count(); got != 0 {
+					t.Errorf("the origin was asked %d times", got)
+				}
+			})
+		})
+	}
+}
+
+// What is written while a node is warmed is not taken over in its old version.
+func TestWriteDuringWarming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, o := newLab(t), &source{value: "x"}
+		l.origin = o
+		nodes := l.cluster("a")
+		readAll(t, nodes[0], o, 100)
+		j := l.start("b", warmed(WarmLimits{Keys: 100, Rate: 50, Bandwidth: 1 << 30}))
+		l.serving(j)
+		time.Sleep(time.Second) // after the first batch
+		if n := j.entries(); n == 0 || n == 100 {
+			t.Fatalf("%d entries", n)
+		}
+		w, err := nodes[0].cache.Begin(t.Context(), []cache.Tag{item}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		o.set("y")
+		if _, err := w.Commit(t.Context(), cache.Change{}); err != nil {
+			t.Fatal(err)
+		}
+		l.warmedUp(j)
+		if n := j.entries(); n != 0 {
+			t.Errorf("%d old answers are stored", n)
+		}
+		if n := j.warming.absent.Value() + j.warming.skipped.Value(); n == 0 {
+			t.Error("no answer was out of date")
+		}
+	})
+}
+
+// A node whose peer is cut off in the middle continues with the other one, and ends.
+func TestWarmingLosesAPeer(t *testing.T) {
+	for _, lost := range []string{"a", "a b", "itself"} {
+		t.Run(lost, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, o := newLab(t), &source{value: "x"}
+				l.origin = o
+				nodes := l.cluster("a", "b")
+				const keys = 300
+				readAll(t, nodes[0], o, keys)
+				readAll(t, nodes[1], o, keys)
+				j := l.start("c", warmed(WarmLimits{Keys: keys, Rate: 100, Bandwidth: 1 << 30}))
+				l.serving(j)
+				time.Sleep(time.Second)
+				if lost == "itself" {
+					j.Close()
+				}
+				for _, name := range strings.Fields(lost) {
+					l.net.isolate(name, true)
+				}
+				if lost == "itself" {
+					return
+				}
+				l.warmedUp(j)
+				if n := j.entries(); lost == "a" && n != keys || lost == "a b" && n == keys {
+					t.Errorf("%d entries", n)
+				}
+			})
+		})
+	}
+}
