@@ -64,10 +64,19 @@ type ClusterStatus struct {
 	// LeaseMS is the time until this node's lease ends, in milliseconds; 0 without a lease.
 	LeaseMS int64 `json:"lease_ms"`
 	// Obstacle is why the node can't join, or why a witness has no current copy.
-	Obstacle string          `json:"obstacle,omitempty"`
-	Members  []ClusterMember `json:"members"`
+	Obstacle string `json:"obstacle,omitempty"`
+	// Warming is set while this node has joined and takes over answers of other nodes.
+	Warming *Warming        `json:"warming,omitempty"`
+	Members []ClusterMember `json:"members"`
 	// Away are nodes that left or were taken out lately.
 	Away []AwayNode `json:"away"`
+}
+
+// Warming is the progress of a node that takes over answers of others.
+type Warming struct {
+	From   []string `json:"from"`   // names of the nodes
+	Stored uint64   `json:"stored"` // answers taken over
+	Bytes  uint64   `json:"bytes"`  // their size
 }
 
 // ClusterMember is a member of a cluster.
@@ -196,6 +205,9 @@ func (st *ClusterStatus) WriteTable(out io.Writer, now time.Time) {
 			what = "it has no current copy of the list of members"
 		}
 		fmt.Fprintf(out, "%s: %s\n", what, st.Obstacle)
+	}
+	if m := st.Warming; m != nil {
+		fmt.Fprintf(out, "it is being warmed by %s: %d answers, %d bytes so far\n", strings.Join(m.From, ", "), m.Stored, m.Bytes)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NODE\tADDRESS\tZONE\tSTATE\tLEASE\tACK\tSILENT\tJOINED")

@@ -163,6 +163,9 @@ func TestClusterReadiness(t *testing.T) {
 func TestClusterReport(t *testing.T) {
 	for name, change := range map[string]func(*ClusterStatus){
 		"report_cluster.txt": func(*ClusterStatus) {},
+		"report_warming.txt": func(st *ClusterStatus) {
+			st.Warming = &Warming{From: []string{"b", "c"}, Stored: 1200, Bytes: 345_678}
+		},
 		"report_isolated.txt": func(st *ClusterStatus) {
 			st.State, st.LeaseMS, st.Away = NodeIsolated, 0, nil
 			st.Members[1].AckMS, st.Members[1].SilentMS = 12.6, 65_000

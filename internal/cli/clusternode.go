@@ -75,6 +75,7 @@ func (n *Node) newClusterNode(cfg *config.Config) (c *clusterNode, err error) {
 	c.Node = cluster.New(cluster.Config{
 		Delays: clusterDelays(cfg), PassIsolated: c.cfg.IsolatedWrites == "pass", Cache: n.cache, Store: c.view,
 		Transport: c.transport, Log: c.log, Registry: n.registry,
+		Warm: cluster.WarmLimits{Keys: c.cfg.Warm.Keys, Rate: c.cfg.Warm.Rate, Bandwidth: int64(c.cfg.Warm.Bandwidth)},
 	})
 	observeTransport(n.registry, c.transport)
 	return c, nil
@@ -209,6 +210,9 @@ func (c *clusterNode) Status() admin.ClusterStatus {
 	out := admin.ClusterStatus{
 		Name: c.cfg.Name, Node: c.cfg.NodeName(), Instance: instanceText(s.Instance), Epoch: s.View.Epoch, Rev: s.View.Rev,
 		State: admin.NodeState(s.State()), LeaseMS: s.Lease.Milliseconds(), Obstacle: s.Obstacle,
+	}
+	if w, ok := c.Warming(); ok {
+		out.Warming = &admin.Warming{From: w.From, Stored: w.Stored, Bytes: w.Bytes}
 	}
 	peers := make(map[protocol.Instance]*protocol.Peer, len(s.Peers))
 	for i := range s.Peers {

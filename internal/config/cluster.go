@@ -63,6 +63,8 @@ type Cluster struct {
 	// not answer: `refuse` answers with an error that clients retry; `pass` forwards them to
 	// the origin, and other nodes may serve the old values until their TTL.
 	IsolatedWrites string `yaml:"isolated_writes" default:"refuse" enum:"refuse|pass"`
+	// Limits of what this node takes over from the memory of other nodes when it has joined.
+	Warm ClusterWarm `yaml:"warm"`
 
 	host string // the host's name, if node is left out
 }
@@ -104,6 +106,17 @@ type ClusterView struct {
 	Directory string `yaml:"directory"`
 	// Copies of a bucket that this node creates in a deployment of your own: 1, 3 or 5.
 	Replicas int `yaml:"replicas" default:"3" min:"1" max:"5"`
+}
+
+// ClusterWarm limits the warming of a node that has joined. In the background, it takes over the
+// answers that the other nodes are the most likely to be asked for again.
+type ClusterWarm struct {
+	// Maximum number of answers; 0 for none.
+	Keys int `yaml:"keys" default:"100000" min:"0" max:"1000000"`
+	// Maximum number of answers per second.
+	Rate int `yaml:"rate" default:"10000" min:"1"`
+	// Maximum number of bytes per second.
+	Bandwidth Size `yaml:"bandwidth" default:"32MiB" min:"1KiB"`
 }
 
 // NodeName returns the name of this node: the configured one, else the host's.

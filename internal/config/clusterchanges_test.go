@@ -31,6 +31,7 @@ func TestClusterChanges(t *testing.T) {
 		"default given":                  {usual, "cluster: {name: a, lease: 1.5s, view: {table: kasoku-cluster, service: orders}}\n" + clustered, nil},
 		"several":                        {usual, "cluster: {name: b, node: n, listen: \"127.0.0.1:1\", lease: 1s, isolated_writes: pass, join: [localhost]}\n" + clustered, []string{"cluster.name", "cluster.node", "cluster.listen", "cluster.join", "cluster.lease", "cluster.isolated_writes"}},
 		"advertise, zone":                {usual, "cluster: {name: a, advertise: localhost, zone: z}\n" + clustered, []string{"cluster.advertise", "cluster.zone"}},
+		"warming":                        {usual, "cluster: {name: a, warm: {keys: 1}}\n" + clustered, []string{"cluster.warm"}},
 		"table":                          {usual, "cluster: {name: a, view: {table: other}}\n" + clustered, []string{"cluster.view"}},
 		"to a bucket":                    {usual, "cluster: {name: a, view: {bucket: b, nodes: [x, y, z]}}\n" + clustered, []string{"cluster.view"}},
 		"bucket given":                   {bucket, strings.Replace(bucket, "directory: d", "directory: ./d, bucket: kasoku-a, replicas: 3", 1), nil},
