@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -87,9 +88,10 @@ func (w *warming) observe(r *telemetry.Registry) {
 
 // warmRun takes answers over from other nodes. It is used by one goroutine, except for counts.
 type warmRun struct {
-	node   *Node
-	self   protocol.Instance
-	limits WarmLimits
+	node     *Node
+	self     protocol.Instance
+	limits   WarmLimits
+	progress func(WarmCounts) // is called after each batch; may be nil
 
 	mu sync.Mutex // leaf
 	n  WarmCounts
@@ -109,6 +111,7 @@ func (r *warmRun) add(n WarmCounts) {
 	r.n.Absent += n.Absent
 	r.n.Skipped += n.Skipped
 	r.n.Bytes += n.Bytes
+	sum := r.n
 	r.mu.Unlock()
 	w := &r.node.warming
 	w.stored.Add(n.Stored)
@@ -116,6 +119,9 @@ func (r *warmRun) add(n WarmCounts) {
 	w.absent.Add(n.Absent)
 	w.skipped.Add(n.Skipped)
 	w.bytes.Add(n.Bytes)
+	if r.progress != nil {
+		r.progress(sum)
+	}
 }
 
 // errMembership ends a warming.
@@ -336,4 +342,32 @@ func (n *Node) Warming() (w Warming, ok bool) {
 	}
 	w.WarmCounts = run.counts()
 	return w, true
+}
+
+// Errors of Warm.
+var (
+	ErrNoMember = errors.New("there is no other member of that name")
+	ErrNoWarmer = errors.New("there are no answers that could be taken over from other members")
+)
+
+// Warm takes over the hottest answers of a service from another member. progress is called with
+// the counts so far. After an error the counts are those of the answers taken over before it.
+func (n *Node) Warm(ctx context.Context, node, service string, limits WarmLimits, progress func(WarmCounts)) (WarmCounts, error) {
+	if n.cache.Warmer(service) == nil {
+		return WarmCounts{}, fmt.Errorf("service %s: %w", service, ErrNoWarmer)
+	}
+	n.mu.Lock()
+	v, self := n.machine.View(), n.machine.Self()
+	i := slices.IndexFunc(v.Members, func(m protocol.Member) bool { return m.Node == node && m.Instance != self })
+	var to protocol.Instance
+	if i >= 0 {
+		to = v.Members[i].Instance
+	}
+	n.mu.Unlock()
+	if i < 0 {
+		return WarmCounts{}, fmt.Errorf("%w: %s", ErrNoMember, node)
+	}
+	run := &warmRun{node: n, self: self, limits: limits, progress: progress}
+	err := run.run(ctx, []*hotSource{{node: n, to: to, limit: limits.Keys, service: service}})
+	return run.counts(), err
 }

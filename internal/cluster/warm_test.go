@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,9 @@ import (
 func warmed(limits WarmLimits) func(*Config, *protocol.Member) {
 	return func(c *Config, _ *protocol.Member) { c.Warm = limits }
 }
+
+// fast are limits that a test does not reach.
+var fast = WarmLimits{Keys: 1 << 20, Rate: 1 << 20, Bandwidth: 1 << 40}
 
 // entries returns the number of entries of a node that may be served.
 func (m *member) entries() int { return len(m.space.Hottest(1 << 20)) }
@@ -136,4 +141,45 @@ func TestWarmingLosesAPeer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Warm takes over answers at an operator's request.
+func TestWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, o := newLab(t), &source{value: "x"}
+		l.origin = o
+		nodes := l.cluster("a", "b")
+		a, b := nodes[0], nodes[1]
+		readAll(t, a, o, 200)
+		b.cache.Empty()
+		readAll(t, b, o, 20)
+		calls := 0
+		progress := func(WarmCounts) { calls++ }
+		n, err := b.Warm(t.Context(), "a", "site", WarmLimits{Keys: 1000, Rate: 100, Bandwidth: 1 << 30}, progress)
+		if want := (WarmCounts{Stored: 180, Present: 20, Bytes: 180}); err != nil || n != want || calls < 3 {
+			t.Errorf("got %v, %v, with %d calls; want %v", n, err, calls, want)
+		}
+		if _, err = b.Warm(t.Context(), "a", "other", fast, nil); !errors.Is(err, ErrNoWarmer) {
+			t.Errorf("another service: %v", err)
+		}
+		b.cache.OnWarm("other", warmer{b})
+		if n, err = b.Warm(t.Context(), "a", "other", fast, nil); err != nil || n != (WarmCounts{}) {
+			t.Errorf("a service that a does not have: got %v, %v", n, err)
+		}
+		for _, name := range []string{"b", "c"} {
+			if _, err = b.Warm(t.Context(), name, "site", fast, nil); !errors.Is(err, ErrNoMember) {
+				t.Errorf("from %s: %v", name, err)
+			}
+		}
+		b.cache.Empty()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if n, err = b.Warm(ctx, "a", "site", WarmLimits{Keys: 1000, Rate: 50, Bandwidth: 1 << 30}, nil); !errors.Is(err, context.DeadlineExceeded) || n.Stored == 0 || n.Stored == 200 {
+			t.Errorf("with a time limit: got %v, %v", n, err)
+		}
+		a.Handle(hottestKind, nil)
+		if _, err = b.Warm(t.Context(), "a", "site", fast, nil); !errors.Is(err, errNoReply) {
+			t.Errorf("from an old version: %v", err)
+		}
+	})
 }
