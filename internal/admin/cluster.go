@@ -20,6 +20,10 @@ type Cluster interface {
 	// it. If the node still runs, it empties its cache and joins again. For a name that is
 	// no other member's the error wraps ErrInput.
 	Evict(ctx context.Context, node string) error
+	// Warm takes over the hottest answers of a service from the node r.Peer. progress is called
+	// now and then, by one goroutine. It returns when all were taken over, or ctx ends. For a
+	// name that is no other member's the error wraps ErrInput.
+	Warm(ctx context.Context, r *WarmRequest, progress func(WarmProgress)) error
 	// Unreached reports whether err, of a purge, means that other nodes may not have carried it
 	// out. This node has.
 	Unreached(err error) bool

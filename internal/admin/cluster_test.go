@@ -32,6 +32,20 @@ func (f *fakeCluster) Evict(_ context.Context, node string) error {
 	return nil
 }
 
+// Warm takes over as many answers as the limit allows, one by one.
+func (f *fakeCluster) Warm(_ context.Context, r *WarmRequest, progress func(WarmProgress)) error {
+	if r.Peer != "b" {
+		return fmt.Errorf("%w: there is no other member %s", ErrInput, r.Peer)
+	}
+	for i := range r.Keys {
+		progress(WarmProgress{Filled: uint64(i + 1), Present: 2, Bytes: 10 * uint64(i+1)})
+	}
+	if r.Keys == 13 {
+		return errors.New("b does not reply")
+	}
+	return nil
+}
+
 func (f *fakeCluster) Unreached(err error) bool {
 	return f.unreached != nil && errors.Is(err, f.unreached)
 }

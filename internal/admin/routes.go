@@ -33,6 +33,7 @@ type Mounted struct {
 	Connections int  // open now
 	Accepting   bool // the listener is up
 	DAX         *Listener
+	Warmer      Warmer // nil if its cache can't be filled ahead of requests now
 }
 
 // Listener is another listener of a service.
@@ -65,6 +66,7 @@ GET  /api/v1/services       the services
 GET  /api/v1/config         the configuration that runs, and the last reload
 POST /api/v1/explain        how a request would be answered
 POST /api/v1/purge          drop entries from the cache
+POST /api/v1/warm           fill the cache ahead of requests
 POST /api/v1/drain          let an origin have no new requests, or have them again
 GET  /api/v1/ring           which memcached server has a key; ?service=NAME&key=KEY
 GET  /api/v1/cluster        the members of the cluster

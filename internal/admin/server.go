@@ -117,6 +117,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
+		{"POST", "/api/v1/warm", http.HandlerFunc(s.warm)},
 		{"POST", "/api/v1/drain", http.HandlerFunc(s.drain)},
 		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
 		{"GET", "/api/v1/cluster", http.HandlerFunc(s.cluster)},

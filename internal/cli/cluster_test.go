@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -233,6 +234,20 @@ func (f *fakeCluster) Evict(_ context.Context, node string) error {
 		return fmt.Errorf("%w: there is no other member %s", admin.ErrInput, node)
 	}
 	f.evicted = append(f.evicted, node)
+	return nil
+}
+
+// Warm takes over as many answers as the limit allows, one by one.
+func (f *fakeCluster) Warm(_ context.Context, r *admin.WarmRequest, progress func(admin.WarmProgress)) error {
+	if r.Peer != "b" {
+		return fmt.Errorf("%w: there is no other member %s", admin.ErrInput, r.Peer)
+	}
+	for i := range r.Keys {
+		progress(admin.WarmProgress{Filled: uint64(i + 1), Present: 2, Bytes: 10 * uint64(i+1)})
+	}
+	if r.Keys == 13 {
+		return errors.New("b does not reply")
+	}
 	return nil
 }
 
