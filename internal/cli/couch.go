@@ -2,8 +2,10 @@ package cli
 
 import (
 	"log/slog"
+	"net"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/couch"
@@ -33,6 +35,10 @@ func (n *couchService) reconfigure(_ *config.Config, s *config.Service) error {
 func (n *couchService) handler(*config.Service) edge.Handler        { return n.Service }
 func (n *couchService) inForce(*config.Service) edge.Handler        { return n.Service }
 func (n *couchService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, n.proxied) }
+
+func (n *couchService) warmer(s *config.Service, at net.Addr, secure bool) admin.Warmer {
+	return newURLWarmer(s, at, secure, n.proxied)
+}
 
 func (n *couchService) pending(_ *config.Config, s *config.Service, path string) []string {
 	return pendingProxy(path, n.proxied, s.CouchDB.ProxyProtocol)

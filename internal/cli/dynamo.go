@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
@@ -63,6 +65,8 @@ func (d *dynamoService) reconfigure(c *config.Config, s *config.Service) error {
 	d.watchExpiry(c, s)
 	return nil
 }
+
+func (d *dynamoService) warmer(*config.Service, net.Addr, bool) admin.Warmer { return d.Service }
 
 // watchExpiry makes the embedded store report items that it removes itself to the service.
 func (d *dynamoService) watchExpiry(c *config.Config, s *config.Service) {

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
 )
 
 type explainCommand struct {
@@ -107,7 +108,7 @@ func (c *explainCommand) body() (map[string]any, error) {
 	if c.Key == "" {
 		return body, nil
 	}
-	key, err := c.keyObject()
+	key, err := accel.ParseKey(c.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -129,29 +130,6 @@ func (c *explainCommand) body() (map[string]any, error) {
 		body["Key"] = key
 	}
 	return body, nil
-}
-
-// keyObject parses a key: an object of attribute values, or NAME=VALUE and NAME:TYPE=VALUE.
-func (c *explainCommand) keyObject() (map[string]json.RawMessage, error) {
-	key := map[string]json.RawMessage{}
-	if strings.HasPrefix(strings.TrimSpace(c.Key), "{") {
-		if err := json.Unmarshal([]byte(c.Key), &key); err != nil {
-			return nil, fmt.Errorf("the key is not JSON: %w", err)
-		}
-		return key, nil
-	}
-	for part := range strings.SplitSeq(c.Key, ",") {
-		name, value, ok := strings.Cut(part, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("the key is neither an object such as {\"id\":{\"S\":\"7\"}} nor like id=7: %s", c.Key)
-		}
-		typ := "S"
-		if i := strings.LastIndexByte(name, ':'); i > 0 {
-			name, typ = name[:i], name[i+1:]
-		}
-		key[name] = fmt.Appendf(nil, "{%s:%s}", quoted(typ), quoted(value))
-	}
-	return key, nil
 }
 
 // service returns the name of the service: --service, or the only one that matches.

@@ -3,9 +3,11 @@ package cli
 import (
 	"log/slog"
 	"math"
+	"net"
 	"strings"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -39,6 +41,10 @@ func (w *httpService) handler(*config.Service) edge.Handler { return w.Service }
 func (w *httpService) inForce(*config.Service) edge.Handler { return w.Service }
 
 func (w *httpService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, w.proxied) }
+
+func (w *httpService) warmer(s *config.Service, at net.Addr, secure bool) admin.Warmer {
+	return newURLWarmer(s, at, secure, w.proxied)
+}
 
 func (w *httpService) pending(_ *config.Config, s *config.Service, path string) []string {
 	return pendingProxy(path, w.proxied, s.HTTP.ProxyProtocol)

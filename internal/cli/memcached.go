@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -69,6 +70,10 @@ func (v *memcachedService) listener(_ *config.Service, ec *edge.Config) { setStr
 func (v *memcachedService) inForce(s *config.Service) edge.Handler {
 	v.setRing(s)
 	return v.Service
+}
+
+func (v *memcachedService) warmer(s *config.Service, at net.Addr, secure bool) admin.Warmer {
+	return newURLWarmer(s, at, secure, v.proxied)
 }
 
 func (v *memcachedService) pending(_ *config.Config, s *config.Service, path string) []string {

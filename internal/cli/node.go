@@ -150,6 +150,7 @@ func (n *Node) overview() admin.Overview {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
 			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
+			Warmer: m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
 		})
 	}
 	return o

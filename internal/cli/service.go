@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"log/slog"
+	"net"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
@@ -27,6 +28,9 @@ type service interface {
 	inForce(s *config.Service) edge.Handler
 	// listener sets the listener options that are specific to this type of service.
 	listener(s *config.Service, ec *edge.Config)
+	// warmer returns the warmer of a service configured like s. at is the address of its
+	// listener, and secure whether that is for TLS.
+	warmer(s *config.Service, at net.Addr, secure bool) admin.Warmer
 	// pending lists the keys of s, prefixed with path, whose new values need a restart.
 	pending(c *config.Config, s *config.Service, path string) []string
 	// Close releases all resources.
