@@ -72,27 +72,72 @@ type adminClient struct {
 const adminTimeout = 30 * time.Second
 
 func (a *adminClient) post(path string, request, response any) error {
+	return a.postContext(context.Background(), path, request, response)
+}
+
+func (a *adminClient) postContext(ctx context.Context, path string, request, response any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	return a.do(http.MethodPost, path, body, response)
+	return a.do(ctx, http.MethodPost, path, body, response)
 }
 
 func (a *adminClient) get(path string, response any) error {
-	return a.do(http.MethodGet, path, nil, response)
+	return a.do(context.Background(), http.MethodGet, path, nil, response)
 }
 
-func (a *adminClient) do(method, path string, body []byte, response any) error {
-	client, base, err := a.client()
+func (a *adminClient) do(ctx context.Context, method, path string, body []byte, response any) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	resp, err := a.send(ctx, method, path, body)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(body))
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
+	if err != nil {
+		return fmt.Errorf("the admin API's answer broke off: %w", err)
+	}
+	if err := json.Unmarshal(data, response); err != nil {
+		return fmt.Errorf("%s does not answer like Kasoku's admin API: %w", a.address, err)
+	}
+	return nil
+}
+
+// stream posts a request whose answer is a sequence of JSON values, and calls next for each.
+func (a *adminClient) stream(ctx context.Context, path string, request any, next func(*json.Decoder) error) error {
+	body, err := json.Marshal(request)
 	if err != nil {
 		return err
+	}
+	resp, err := a.send(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for d := json.NewDecoder(resp.Body); ; {
+		switch err := next(d); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the admin API's answer broke off: %w", err)
+		}
+	}
+}
+
+// maxAdminAnswer is the maximum length of an answer.
+const maxAdminAnswer = 1 << 20
+
+// send sends a request and returns the answer if its status is 200.
+func (a *adminClient) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	client, base, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if a.token != "" {
@@ -100,24 +145,21 @@ func (a *adminClient) do(method, path string, body []byte, response any) error {
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return fmt.Errorf("no answer from the admin API: %w", err)
+		return nil, fmt.Errorf("no answer from the admin API: %w", err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminAnswer))
 	if err != nil {
-		return fmt.Errorf("the admin API's answer broke off: %w", err)
+		return nil, fmt.Errorf("the admin API's answer broke off: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		var f admin.Failure
-		if json.Unmarshal(data, &f) != nil || f.Error == "" {
-			f.Error = http.StatusText(resp.StatusCode)
-		}
-		return fmt.Errorf("refused by %s with status %d: %s", a.address, resp.StatusCode, f.Error)
+	var f admin.Failure
+	if json.Unmarshal(data, &f) != nil || f.Error == "" {
+		f.Error = http.StatusText(resp.StatusCode)
 	}
-	if err := json.Unmarshal(data, response); err != nil {
-		return fmt.Errorf("%s does not answer like Kasoku's admin API: %w", a.address, err)
-	}
-	return nil
+	return nil, fmt.Errorf("refused by %s with status %d: %s", a.address, resp.StatusCode, f.Error)
 }
 
 // client returns an HTTP client that never uses a proxy: a token must only be sent to the

@@ -45,6 +45,7 @@ type commands struct {
 	Serve      serveCommand      `cmd:"" help:"Run the services of a configuration file."`
 	Check      checkCommand      `cmd:"" help:"Print every mistake in a configuration file."`
 	Purge      purgeCommand      `cmd:"" help:"Drop entries from the cache of a running Kasoku."`
+	Warm       warmCommand       `cmd:"" help:"Fill the cache from a list of keys, or from another node of the cluster."`
 	Drain      drainCommand      `cmd:"" help:"Stop new requests to an origin, or allow them again."`
 	Explain    explainCommand    `cmd:"" help:"Explain why an answer is a hit or a miss."`
 	Cluster    clusterCommand    `cmd:"" help:"Print the members of the cluster, or take one out."`
