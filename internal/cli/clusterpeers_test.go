@@ -120,4 +120,12 @@ func TestWarmingOfCluster(t *testing.T) {
 	if got := reads.Load() - before; got != 0 {
 		t.Errorf("the origin was asked %d times", got)
 	}
+	code, out, errs := command(t, []string{"warm", "orders", "--peer", "a", "--admin", "http://" + c.AdminAddr().String()})
+	if want := fmt.Sprintf("orders: 0 filled, %d already there, 0 not cacheable, 0 failed\n", 2*keys); code != codeOK || out != want {
+		t.Errorf("%d %q %q; want %q", code, out, errs, want)
+	}
+	code, _, errs = command(t, []string{"warm", "orders", "--peer", "x", "--admin", "http://" + c.AdminAddr().String()})
+	if code != codeInput || !strings.Contains(errs, "there is no other member of that name: x") {
+		t.Errorf("%d %q", code, errs)
+	}
 }

@@ -21,7 +21,7 @@ const (
 	// maxListed is the maximum number of entries that a node lists.
 	maxListed = 1 << 20
 	// maxListBytes is the maximum size of a list.
-	maxListBytes = 64 << 20
+	maxListBytes = 16 << 20
 	// maxLists is the maximum number of lists that are kept at a time.
 	maxLists = 8
 	// listFor is how long a list is kept after its latest page was sent.
