@@ -63,8 +63,10 @@ type WarmProgress struct {
 	Absent      uint64 `json:"absent"`      // no longer stored at the peer
 	Uncacheable uint64 `json:"uncacheable"` // can't be stored now
 	Bytes       uint64 `json:"bytes"`       // of the ones that were filled
-	Done        bool   `json:"done,omitempty"`
-	Error       string `json:"error,omitempty"`
+	// Part is the part of the peer's list that was read, from 0 to 1.
+	Part  float64 `json:"part"`
+	Done  bool    `json:"done,omitempty"`
+	Error string  `json:"error,omitempty"`
 }
 
 const (

@@ -79,11 +79,11 @@ func TestWarmRoute(t *testing.T) {
 	f(`{"service":"orders","peer":"b","rate":1}`, 400, "must be positive")
 	f(`{"service":"orders","peer":"x","keys":1,"rate":1}`, 400, "there is no other member x")
 	lines := strings.Split(strings.TrimSpace(f(`{"service":"orders","peer":"b","keys":12,"rate":1}`, 200, "filled")), "\n")
-	if last := lines[len(lines)-1]; last != `{"filled":12,"present":2,"absent":0,"uncacheable":0,"bytes":120,"done":true}` {
+	if last := lines[len(lines)-1]; last != `{"filled":12,"present":2,"absent":0,"uncacheable":0,"bytes":120,"part":1,"done":true}` {
 		t.Errorf("the last line is %s", last)
 	}
 	lines = strings.Split(strings.TrimSpace(f(`{"service":"orders","peer":"b","keys":13,"rate":1}`, 200, "filled")), "\n")
-	if last := lines[len(lines)-1]; !strings.HasSuffix(last, `,"bytes":130,"error":"b does not reply"}`) {
+	if last := lines[len(lines)-1]; !strings.HasSuffix(last, `,"bytes":130,"part":1,"error":"b does not reply"}`) {
 		t.Errorf("the last line is %s", last)
 	}
 }

@@ -243,7 +243,7 @@ func (f *fakeCluster) Warm(_ context.Context, r *admin.WarmRequest, progress fun
 		return fmt.Errorf("%w: there is no other member %s", admin.ErrInput, r.Peer)
 	}
 	for i := range r.Keys {
-		progress(admin.WarmProgress{Filled: uint64(i + 1), Present: 2, Bytes: 10 * uint64(i+1)})
+		progress(admin.WarmProgress{Filled: uint64(i + 1), Present: 2, Bytes: 10 * uint64(i+1), Part: float64(i+1) / float64(r.Keys)})
 	}
 	if r.Keys == 13 {
 		return errors.New("b does not reply")

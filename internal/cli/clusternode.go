@@ -278,8 +278,8 @@ func (c *clusterNode) Evict(ctx context.Context, node string) error {
 // Warm implements admin.Cluster.
 func (c *clusterNode) Warm(ctx context.Context, r *admin.WarmRequest, progress func(admin.WarmProgress)) error {
 	limits := cluster.WarmLimits{Keys: r.Keys, Rate: r.Rate, Bandwidth: int64(c.cfg.Warm.Bandwidth)}
-	_, err := c.Node.Warm(ctx, r.Peer, r.Service, limits, func(n cluster.WarmCounts) {
-		progress(admin.WarmProgress{Filled: n.Stored, Present: n.Present, Absent: n.Absent, Uncacheable: n.Skipped, Bytes: n.Bytes})
+	_, err := c.Node.Warm(ctx, r.Peer, r.Service, limits, func(n cluster.WarmCounts, part float64) {
+		progress(admin.WarmProgress{Filled: n.Stored, Present: n.Present, Absent: n.Absent, Uncacheable: n.Skipped, Bytes: n.Bytes, Part: part})
 	})
 	if errors.Is(err, cluster.ErrNoMember) || errors.Is(err, cluster.ErrNoWarmer) {
 		return fmt.Errorf("%w: %w", admin.ErrInput, err)

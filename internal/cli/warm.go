@@ -180,7 +180,7 @@ func (r *warmRun) fromPeer(ctx context.Context, peer string, keys, rate int) err
 			return err
 		}
 		r.totals = warmTotals{Filled: p.Filled, Present: p.Present, Uncacheable: p.Uncacheable, Absent: p.Absent, Bytes: p.Bytes}
-		r.bar.show(r.totals.total(), float64(p.Filled)/float64(keys))
+		r.bar.show(r.totals.total(), p.Part)
 		if done = p.Done; p.Error != "" {
 			failed = errors.New(p.Error)
 		}

@@ -42,7 +42,7 @@ type hotList struct {
 
 // hotPage is a part of a list.
 type hotPage struct {
-	last      bool
+	follow    uint64 // the number of pages that follow
 	service   string
 	questions [][]byte
 }
@@ -56,11 +56,11 @@ func appendHottestRequest(dst []byte, from protocol.Instance, page, limit int, s
 	return append(dst, service...)
 }
 
-// parseHotPage parses a page: 1 if it is the last one, else 0, the service, its questions. The
+// parseHotPage parses a page: the number of pages that follow, the service, its questions. The
 // result refers to the frame.
 func parseHotPage(b []byte) (p hotPage, err error) {
 	r := reader{rest: b}
-	p.last = r.number() == 1
+	p.follow = r.number()
 	p.service = string(r.bytes())
 	p.questions = r.list()
 	if r.bad {
@@ -95,13 +95,14 @@ func (n *Node) answerHottest(_ context.Context, request []byte) []byte {
 	if list == nil || page >= uint64(len(list.pages)) {
 		return nil
 	}
-	if page == uint64(len(list.pages)-1) {
+	follow := uint64(len(list.pages)-1) - page
+	if follow == 0 {
 		list.end.Stop()
 		delete(h.lists, from)
 	} else {
 		list.end.Reset(listFor)
 	}
-	return list.pages[page]
+	return append(binary.AppendUvarint(nil, follow), list.pages[page]...)
 }
 
 // makeList makes the list for another node, in the place of a former one. It returns false if there
@@ -136,8 +137,8 @@ func (n *Node) makeList(from protocol.Instance, limit int, service string) bool 
 	return true
 }
 
-// hottest returns the encoded pages of a list of the given number of entries at most. The pages of
-// the services alternate.
+// hottest returns the pages of a list of the given number of entries at most, as parseHotPage reads
+// them after the first number. The pages of the services alternate.
 func (n *Node) hottest(limit int, service string) (pages [][]byte) {
 	var lists [][][]byte // the pages of each service
 	size, longest := 0, 0
@@ -146,7 +147,7 @@ func (n *Node) hottest(limit int, service string) (pages [][]byte) {
 		if w == nil || service != "" && service != name {
 			continue
 		}
-		begin := func() []byte { return appendBytes([]byte{0}, []byte(name)) }
+		begin := func() []byte { return appendBytes(nil, []byte(name)) }
 		var list [][]byte
 		page := begin()
 		empty := len(page)
@@ -172,9 +173,8 @@ func (n *Node) hottest(limit int, service string) (pages [][]byte) {
 		}
 	}
 	if len(pages) == 0 {
-		pages = [][]byte{appendBytes([]byte{0}, nil)}
+		pages = [][]byte{appendBytes(nil, nil)}
 	}
-	pages[len(pages)-1][0] = 1 // the last one
 	return pages
 }
 
@@ -197,7 +197,7 @@ func (s *hotSource) next(ctx context.Context) (p hotPage, err error) {
 	}
 	if p, err = parseHotPage(reply); err == nil {
 		s.page++
-		s.ended = p.last
+		s.ended = p.follow == 0
 	}
 	return p, err
 }

@@ -98,7 +98,7 @@ func TestListsAreBounded(t *testing.T) {
 				t.Errorf("%x is answered", frame)
 			}
 		}
-		for _, frame := range [][]byte{nil, {0}, {0, 1}, {0, 0, 5}} {
+		for _, frame := range [][]byte{nil, {0}, {0, 1}, {0, 0, 5}, {0x80}} {
 			if _, err := parseHotPage(frame); err == nil {
 				t.Errorf("%x is a page", frame)
 			}

@@ -72,7 +72,7 @@ func (p *peers) observe(r *telemetry.Registry) {
 	p.answered, p.declined, p.silent = asked("answered"), asked("declined"), asked("silent")
 	given := func(result string) *telemetry.Counter {
 		return r.Counter("kasoku_cluster_peer_answers_total",
-			"Requests of other members: answered from memory (hit), from the origin (fill), or declined.", "result", result)
+			"Requests of other members: answered from memory (hit), also for a member that is warmed, from the origin (fill), or declined.", "result", result)
 	}
 	p.hits, p.fills, p.refused = given("hit"), given("fill"), given("declined")
 	former := func(result string) *telemetry.Counter {

@@ -88,10 +88,12 @@ func (w *warming) observe(r *telemetry.Registry) {
 
 // warmRun takes answers over from other nodes. It is used by one goroutine, except for counts.
 type warmRun struct {
-	node     *Node
-	self     protocol.Instance
-	limits   WarmLimits
-	progress func(WarmCounts) // is called after each batch; may be nil
+	node   *Node
+	self   protocol.Instance
+	limits WarmLimits
+	// progress is called after each batch with the counts, and the part of a list that was read,
+	// from 0 to 1. It may be nil.
+	progress func(n WarmCounts, part float64)
 
 	mu sync.Mutex // leaf
 	n  WarmCounts
@@ -103,8 +105,8 @@ func (r *warmRun) counts() WarmCounts {
 	return r.n
 }
 
-// add adds to the counts.
-func (r *warmRun) add(n WarmCounts) {
+// add adds to the counts. part is the part of the list that was read.
+func (r *warmRun) add(n WarmCounts, part float64) {
 	r.mu.Lock()
 	r.n.Stored += n.Stored
 	r.n.Present += n.Present
@@ -120,7 +122,7 @@ func (r *warmRun) add(n WarmCounts) {
 	w.skipped.Add(n.Skipped)
 	w.bytes.Add(n.Bytes)
 	if r.progress != nil {
-		r.progress(sum)
+		r.progress(sum, part)
 	}
 }
 
@@ -164,8 +166,9 @@ func (r *warmRun) page(ctx context.Context, s *hotSource) error {
 		if err != nil {
 			return err
 		}
-		r.add(n)
 		questions = rest
+		read := float64(s.page) - float64(len(questions))/float64(len(page.questions))
+		r.add(n, read/float64(uint64(s.page)+page.follow))
 		if !pause.For(ctx, r.pace(n, time.Since(start))) {
 			return ctx.Err()
 		}
@@ -351,8 +354,8 @@ var (
 )
 
 // Warm takes over the hottest answers of a service from another member. progress is called with
-// the counts so far. After an error the counts are those of the answers taken over before it.
-func (n *Node) Warm(ctx context.Context, node, service string, limits WarmLimits, progress func(WarmCounts)) (WarmCounts, error) {
+// the counts so far, and the part of its list that was read, from 0 to 1. After an error the counts are those of the answers taken over before it.
+func (n *Node) Warm(ctx context.Context, node, service string, limits WarmLimits, progress func(n WarmCounts, part float64)) (WarmCounts, error) {
 	if n.cache.Warmer(service) == nil {
 		return WarmCounts{}, fmt.Errorf("service %s: %w", service, ErrNoWarmer)
 	}

@@ -153,11 +153,16 @@ func TestWarm(t *testing.T) {
 		readAll(t, a, o, 200)
 		b.cache.Empty()
 		readAll(t, b, o, 20)
-		calls := 0
-		progress := func(WarmCounts) { calls++ }
+		calls, read := 0, 0.0
+		progress := func(_ WarmCounts, part float64) {
+			if calls++; part <= read || part > 1 {
+				t.Errorf("after %.2f of the list, %.2f of it was read", read, part)
+			}
+			read = part
+		}
 		n, err := b.Warm(t.Context(), "a", "site", WarmLimits{Keys: 1000, Rate: 100, Bandwidth: 1 << 30}, progress)
-		if want := (WarmCounts{Stored: 180, Present: 20, Bytes: 180}); err != nil || n != want || calls < 3 {
-			t.Errorf("got %v, %v, with %d calls; want %v", n, err, calls, want)
+		if want := (WarmCounts{Stored: 180, Present: 20, Bytes: 180}); err != nil || n != want || calls < 3 || read != 1 {
+			t.Errorf("got %v, %v, with %d calls and %.2f of the list; want %v", n, err, calls, read, want)
 		}
 		if _, err = b.Warm(t.Context(), "a", "other", fast, nil); !errors.Is(err, ErrNoWarmer) {
 			t.Errorf("another service: %v", err)
@@ -182,4 +187,23 @@ func TestWarm(t *testing.T) {
 			t.Errorf("from an old version: %v", err)
 		}
 	})
+}
+
+// A batch is followed by a pause that is at least as long.
+func TestPace(t *testing.T) {
+	r := warmRun{limits: WarmLimits{Rate: 100, Bandwidth: 1000}}
+	for _, c := range []struct {
+		n          WarmCounts
+		took, want time.Duration
+	}{
+		{WarmCounts{}, 0, 0},
+		{WarmCounts{Present: 1000, Skipped: 1000}, time.Millisecond, time.Millisecond},
+		{WarmCounts{Stored: 40, Absent: 10}, 100 * time.Millisecond, 400 * time.Millisecond},
+		{WarmCounts{Stored: 50}, time.Second, time.Second},
+		{WarmCounts{Stored: 1, Bytes: 2000}, 500 * time.Millisecond, 1500 * time.Millisecond},
+	} {
+		if got := r.pace(c.n, c.took); got != c.want {
+			t.Errorf("%v in %s: got %s, want %s", c.n, c.took, got, c.want)
+		}
+	}
 }
