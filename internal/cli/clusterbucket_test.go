@@ -159,6 +159,9 @@ func TestBucketCluster(t *testing.T) {
 	if s := w.cluster.Status(); s.State != admin.NodeWitness || s.Members[0].State != admin.NodeServing {
 		t.Errorf("the witness has the status %+v", s)
 	}
+	if err := w.cluster.Warm(t.Context(), &admin.WarmRequest{Service: "site", Peer: "a"}, nil); !errors.Is(err, admin.ErrInput) {
+		t.Errorf("warm: got %v", err)
+	}
 	if err := w.cluster.Evict(t.Context(), "a"); !errors.Is(err, admin.ErrInput) {
 		t.Errorf("a witness has taken a node out: %v", err)
 	}

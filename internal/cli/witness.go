@@ -125,5 +125,10 @@ func (w *witness) Evict(context.Context, string) error {
 	return fmt.Errorf("%w: node %s is a witness; ask a member", admin.ErrInput, w.cfg.NodeName())
 }
 
+// Warm implements admin.Cluster.
+func (w *witness) Warm(context.Context, *admin.WarmRequest, func(admin.WarmProgress)) error {
+	return fmt.Errorf("%w: node %s is a witness, which has no cache", admin.ErrInput, w.cfg.NodeName())
+}
+
 // Unreached implements admin.Cluster. A witness has nothing to purge.
 func (w *witness) Unreached(error) bool { return false }
