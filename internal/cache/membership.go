@@ -14,6 +14,7 @@ type membership struct {
 	peers        Peers
 	fetches      fetches
 	warmers      warmers
+	announcing   atomic.Int64  // broadcasts in progress or about to begin: no peer is asked
 	passIsolated bool          // writes are sent without a lease
 	lease        atomic.Int64  // its end, on the cache's clock
 	era          atomic.Uint32 // moved by Empty

@@ -26,7 +26,7 @@ type Shared struct {
 	Payload []byte
 	Kind    uint8
 	Hit     bool          // it was stored already
-	TTL     time.Duration // how long it remains fresh
+	TTL     time.Duration // how long it remains fresh; 0 if the payload has that
 }
 
 // Limits of requests to other members and of their answers, in bytes. Longer ones are not sent.
@@ -69,10 +69,31 @@ func (c *Cache) HasPeers() bool { return c.peers != nil }
 // is settled, and stores the answer under it. It must reduce the lifetime by the time that the
 // question takes, because the time at which the owner has determined it is unknown.
 func (c *Cache) AskOwner(ctx context.Context, service string, key, request []byte) (s Shared, ok bool) {
-	if c.peers == nil {
+	if c.peers == nil || c.Announcing() {
 		return s, false
 	}
 	return c.peers.Fetch(ctx, service, key, request)
+}
+
+// AskFormerOwner is AskOwner for a request of another member: it asks the member that owned the
+// key before this one for what that has stored, as AskStored does.
+func (c *Cache) AskFormerOwner(ctx context.Context, service string, key, request []byte) (s Shared, ok bool) {
+	if c.peers == nil || c.Announcing() {
+		return s, false
+	}
+	return c.peers.FetchStored(ctx, service, key, request)
+}
+
+// Announcing reports whether no other member may be asked for an answer: see BeginAnnouncement.
+func (c *Cache) Announcing() bool { return c.announcing.Load() != 0 }
+
+// BeginAnnouncement must be called before an invalidation that is no tag is carried out in this
+// process and then given to Broadcast; end is called after that. In between no other member is
+// asked for an answer: one that has not received the broadcast would return what was
+// invalidated, and this cache would store it after the invalidation.
+func (c *Cache) BeginAnnouncement() (end func()) {
+	c.announcing.Add(1)
+	return func() { c.announcing.Add(-1) }
 }
 
 // AskFirst returns a FillFunc that asks the owner of q.Key, and runs fill if that has no
@@ -83,7 +104,7 @@ func (c *Cache) AskFirst(q Query, fill FillFunc) FillFunc {
 	if c.peers == nil {
 		return fill
 	}
-	return c.askThen(q, c.peers.Fetch, fill)
+	return c.askThen(q, c.AskOwner, fill)
 }
 
 // AskStored is AskFirst for a fill on behalf of another member. It asks only the member that owned
@@ -93,7 +114,7 @@ func (c *Cache) AskStored(q Query, fill FillFunc) FillFunc {
 	if c.peers == nil {
 		return fill
 	}
-	return c.askThen(q, c.peers.FetchStored, fill)
+	return c.askThen(q, c.AskFormerOwner, fill)
 }
 
 // askThen returns a FillFunc that calls fetch, and fill if that has no answer.
@@ -111,7 +132,7 @@ func (c *Cache) askThen(q Query, fetch fetchFunc, fill FillFunc) FillFunc {
 	}
 }
 
-// fetchFunc is a method of Peers.
+// fetchFunc is AskOwner or AskFormerOwner.
 type fetchFunc func(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
 
 // use returns what is to be stored of an answer that took a time. Its lifetime is reduced by that

@@ -192,3 +192,27 @@ func TestAskStored(t *testing.T) {
 		}
 	})
 }
+
+// While an invalidation is announced, no other member is asked.
+func TestAnnouncement(t *testing.T) {
+	c, _ := open(t, Config{})
+	p := &fakePeers{fetch: func() (Shared, bool) { return Shared{Payload: []byte("peer")}, true }}
+	ask := func() bool {
+		_, ok := c.AskOwner(background, "orders", []byte("k"), []byte("r"))
+		return ok
+	}
+	if ask() {
+		t.Error("an answer without peers")
+	}
+	c.SetPeers(p)
+	first, second := c.BeginAnnouncement(), c.BeginAnnouncement()
+	for _, end := range []func(){first, second} {
+		if ask() || p.asked != 0 {
+			t.Errorf("a peer was asked during an announcement")
+		}
+		end()
+	}
+	if !ask() || p.asked != 1 {
+		t.Errorf("%d questions after all announcements", p.asked)
+	}
+}

@@ -45,6 +45,7 @@ func (s *Store) InvalidateGroups(ctx context.Context, key []byte, answer http1.F
 	if slots == nil {
 		return nil
 	}
+	defer s.space.Cache().BeginAnnouncement()()
 	s.invalidateSlots(slots)
 	err := s.broadcast(ctx, announcement{Slots: slots})
 	if err != nil {

@@ -93,10 +93,13 @@ func (l *lateRounds) next() (tags []cache.Tag, slots []uint32) {
 	return tags, slots
 }
 
-// sendSlots announces groups and reports whether that was possible.
+// sendSlots announces groups and reports whether that was possible. This member invalidates
+// them again: since the first time it may have got answers of members that had not.
 func (l *lateRounds) sendSlots(s *Store, slots []uint32) bool {
 	ctx, cancel := context.WithTimeout(s.tasks.ctx, lateRoundTimeout)
 	defer cancel()
+	defer s.space.Cache().BeginAnnouncement()()
+	s.invalidateSlots(slots)
 	l.mu.Lock()
 	for _, slot := range slots {
 		delete(l.slots, slot)

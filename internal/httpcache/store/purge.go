@@ -49,6 +49,7 @@ func (s *Store) Purge(ctx context.Context, p Purge) error {
 		}
 		return s.PurgeKey(ctx, key)
 	}
+	defer s.space.Cache().BeginAnnouncement()()
 	err := s.purgeHere(p)
 	if err != nil && !errors.Is(err, ErrNotDurable) {
 		return err

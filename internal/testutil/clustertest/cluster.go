@@ -24,10 +24,12 @@ type Cluster struct {
 	lost    error    // of Broadcast
 	sends   int      // calls of Sendable that return true; negative: all
 	rounds  []string // how each round ended
+	before  func()   // called before each broadcast is delivered
 	owner   *cache.Cache
 	owners  []*cache.Cache
 	former  *cache.Cache // the former owner of all keys
 	fetches []string     // how each question to another member was answered
+	after   func()       // called when another member has answered
 }
 
 // Connect makes one cluster of caches.
@@ -59,6 +61,20 @@ func (cl *Cluster) Fetches() []string {
 	all := cl.fetches
 	cl.fetches = nil
 	return all
+}
+
+// AfterAnswer lets f be called between another member's answer to a question and its arrival.
+func (cl *Cluster) AfterAnswer(f func()) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.after = f
+}
+
+// BeforeBroadcast lets f be called before a broadcast is delivered to the other caches.
+func (cl *Cluster) BeforeBroadcast(f func()) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.before = f
 }
 
 // Refuse lets all further rounds fail with err, if it is not nil.
@@ -152,8 +168,12 @@ func (m member) Fetch(ctx context.Context, service string, key, request []byte) 
 		how = "hit"
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.fetches = append(m.fetches, how)
+	after := m.after
+	m.mu.Unlock()
+	if after != nil {
+		after()
+	}
 	return s, ok
 }
 
@@ -167,15 +187,22 @@ func (m member) FetchStored(_ context.Context, service string, _, request []byte
 		how = "stored"
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.fetches = append(m.fetches, how)
+	after := m.after
+	m.mu.Unlock()
+	if after != nil {
+		after()
+	}
 	return s, ok
 }
 
 func (m member) Broadcast(ctx context.Context, message []byte) error {
 	m.mu.Lock()
-	err := cmp.Or(m.refuse, m.lost)
+	err, before := cmp.Or(m.refuse, m.lost), m.before
 	m.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	if err == nil {
 		err = context.Cause(ctx)
 	}
