@@ -59,6 +59,21 @@ type Inbound struct {
 	ended func(error)
 }
 
+// Whole returns an answer that has arrived as a whole by another way than a connection.
+func Whole(status int, header http1.Fields, body []byte) *Inbound {
+	in := &Inbound{Status: status, Minor: 1, Header: header, Length: int64(len(body)), over: true, err: io.EOF}
+	if len(body) > 0 {
+		in.held = held{pieces: [][]byte{body}, firstSize: len(body), memory: uncounted{}}
+	}
+	return in
+}
+
+// uncounted is Memory for bytes that their owner counts.
+type uncounted struct{}
+
+func (uncounted) Take(int64) bool { return true }
+func (uncounted) Release(int64)   {}
+
 // ErrClosed is returned by Read after Close.
 var ErrClosed = errors.New("origin: the answer is closed")
 

@@ -43,12 +43,7 @@ func (h *Head) encode() []byte {
 		b = appendText(b, []byte(name))
 	}
 	b = appendText(b, h.varyValues)
-	fields := h.recordFields()
-	b = binary.AppendUvarint(b, uint64(len(fields)))
-	for _, f := range fields {
-		b = appendText(appendText(b, f.Name), f.Value)
-	}
-	return b
+	return appendFields(b, h.recordFields())
 }
 
 // recordFields returns the fields that are written.
@@ -84,10 +79,7 @@ func decodeHead(record []byte, o *policy.Options) (*Head, bool) {
 		vary = append(vary, string(d.text()))
 	}
 	asked := d.text()
-	var fields http1.Fields
-	for range d.count() {
-		fields = append(fields, http1.Field{Name: d.text(), Value: d.text()})
-	}
+	fields := d.fields()
 	if d.bad || len(d.rest) > 0 || !recordable(status, &tags, fields) {
 		return nil, false
 	}
