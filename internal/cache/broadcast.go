@@ -31,7 +31,8 @@ func (c *Cache) OnBroadcast(service string, receive func(payload []byte)) {
 
 // Broadcast is for invalidations that are no tags. It returns when the service has carried out
 // payload on all other members; the caller has done so in this process before, after
-// BeginAnnouncement. Without a coordinator it does nothing. Until all have done so, no member is filled by another one.
+// BeginAnnouncement. Without a coordinator it does nothing. Until all have done so, no member is
+// filled by another one.
 func (c *Cache) Broadcast(ctx context.Context, service string, payload []byte) error {
 	if c.coordinator == nil {
 		return nil

@@ -47,9 +47,10 @@ func (c *call) answerEncoded(o *store.Object, f *store.EncodedVariant, status po
 	c.sendBody(f.Body, 0, f.Body.Len())
 }
 
-// answerFetched answers with an object that the origin has just sent or validated.
+// answerFetched answers with an object that the origin has just sent or validated, or another
+// member has sent.
 func (c *call) answerFetched(o *store.Object, status policy.CacheStatus) {
-	c.answerObject(o, c.freshLines(o.Head, status.Collapsed), status)
+	c.answerObject(o, c.freshLines(o.Head, status.Collapsed || c.progress.fromPeer), status)
 }
 
 // freshLines returns the lines of an answer with a response that was just received. The

@@ -62,6 +62,7 @@ type progress struct {
 	faulty        bool // the cache has panicked
 	admitted      bool // it is counted among the requests in flight
 	unconfirmed   bool // the object to validate must not be used if the origin fails
+	fromPeer      bool // the answer is another member's
 	unreadable    int  // bodies that could not be read from disk
 }
 
@@ -211,10 +212,12 @@ func (c *call) finishHead(status policy.CacheStatus) {
 	}
 }
 
-// detail returns the plan's or the pass-through's detail of the reason for asking the
-// origin.
+// detail returns the detail of the reason for asking the origin: another member has answered,
+// or the plan's or the pass-through's.
 func (c *call) detail(status *policy.CacheStatus) string {
 	switch {
+	case c.progress.fromPeer:
+		return "peer"
 	case c.plan != nil && status.Forwarded && status.Reason == c.plan.Why:
 		return c.plan.Detail
 	case c.passThrough != nil && status.Reason == c.passThrough.Why:

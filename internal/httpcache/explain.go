@@ -9,6 +9,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/ascii"
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
@@ -34,7 +35,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	if err != nil {
 		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/path, or a path with a header Host", admin.ErrInput)
 	}
-	e := explanation{store: s.store, options: &set.options, now: clock(), at: s.space.Cache().Now()}
+	e := explanation{store: s.store, cache: s.space.Cache(), options: &set.options, now: clock(), at: s.space.Cache().Now()}
 	e.step("key", string(key), "scheme, host, path and query")
 	if e.callback(f, &set.cfg, &r, query, fields) {
 		return e.Explanation, nil
@@ -45,7 +46,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 
 // ExplainPlan reports how Read would answer a request with p now.
 func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *Plan) admin.Explanation {
-	e := explanation{store: s.store, options: p.Options, plan: p, now: clock(), at: s.space.Cache().Now()}
+	e := explanation{store: s.store, cache: s.space.Cache(), options: p.Options, plan: p, now: clock(), at: s.space.Cache().Now()}
 	cfg := &s.settings.Load().cfg
 	_, query, _ := strings.Cut(r.Path, "?")
 	if e.callback(cmp.Or(p.JSONP, cfg.JSONP), cfg, r, query, fields) {
@@ -70,6 +71,7 @@ func FieldsOf(r *admin.ExplainRequest) (fields http1.Fields, err error) {
 type explanation struct {
 	admin.Explanation
 	store   *store.Store
+	cache   *cache.Cache
 	options *policy.Options
 	plan    *Plan // nil for type http
 	now     policy.Moment
@@ -115,7 +117,7 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 	}
 	found := e.store.Find(&store.Query{Key: key, Fields: fields, Now: e.now, At: e.at, Options: e.options})
 	if found.Object == nil {
-		e.explainMiss(&req, &found)
+		e.explainMiss(key, &req, &found)
 		return
 	}
 	d := policy.Decide(&req, &found.Object.Head.Response, found.Object.Mark(), e.now, e.options)
@@ -126,13 +128,24 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 	e.decide(d.Reason)
 }
 
-func (e *explanation) explainMiss(req *policy.Request, found *store.Found) {
+func (e *explanation) explainMiss(key []byte, req *policy.Request, found *store.Found) {
 	e.step("stored", "nothing", map[store.Miss]string{
 		store.MissURI: "never fetched, not storable, or evicted", store.MissVary: "only variants for other requests are",
 		store.MissRemoved: "a write or a purge has put it out of reach", store.MissIsolated: "this node is not in contact with its cluster",
 	}[found.Miss])
 	if found.Uncacheable {
 		e.step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")
+	}
+	if e.plan != nil {
+		key = nil
+		if e.plan.Peers != nil {
+			key = e.plan.Peers.Key
+		}
+	}
+	if key != nil && !found.Uncacheable && found.Miss != store.MissIsolated {
+		if owner := e.cache.Owner(key); owner != "" {
+			e.step("peer", owner, "owns the key, and is asked before the origin")
+		}
 	}
 	e.decide(forwardReason(found, decideMiss(req, found, e.options).Reason))
 }

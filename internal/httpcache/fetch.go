@@ -29,6 +29,9 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 			why = policy.PartMissing
 		}
 	}
+	if seen == nil && f.part == nil && !apart {
+		f.peer = c.peerQuestion()
+	}
 	req := flight.Request{Query: &c.query, Seen: seen, Alone: apart, Fill: f.run}
 	if f.fill != nil {
 		req.Tags, req.Since = f.fill.Tags, c.plan.Since
@@ -114,6 +117,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 		if f.own != nil {
 			c.clientFields = f.own
 		}
+		c.progress.fromPeer = f.fromPeer
 	}
 	if out.Head != nil {
 		status.TTL = out.Head.Response.TTL(c.now)

@@ -30,6 +30,8 @@ type originFetch struct {
 	confirm    bool          // seen must not be used unless the origin confirms it
 	fill       *Fill         // nil for type http, and with shared
 	shared     *Shared       // nil unless another service keeps the answer
+	peer       *peerQuestion // for the owner of the key; nil: it is not asked
+	forPeer    bool          // another member has asked
 }
 
 // fetchRequest is the request that is sent to the origin.
@@ -52,6 +54,9 @@ type fetchResult struct {
 	keep      bool          // returned by Fill.Ask
 	why       policy.Reason // why the answer is stored or not
 	own       http1.Fields  // fields for the starter alone
+	fromPeer  bool          // the answer is another member's
+
+	stop context.CancelFunc // ends the reading of the answer; nil unless forPeer
 }
 
 // newFetch returns a fetch for the call's request.
@@ -91,6 +96,9 @@ func (f *originFetch) run(ctx context.Context, fl *flight.Flight) (a *flight.Ans
 			f.in.Close() // also after a panic
 		}
 	}()
+	if f.forPeer {
+		ctx, f.stop = context.WithCancel(ctx)
+	}
 	a, err = f.attempt(ctx, fl, f.validatable())
 	if err == errOtherObject || err == errOtherPart {
 		f.part = nil
@@ -122,6 +130,9 @@ var errOtherObject = errors.New("httpcache: the origin has confirmed something t
 
 // attempt sends one request to the origin. If seen is not nil, it validates seen.
 func (f *originFetch) attempt(ctx context.Context, fl *flight.Flight, seen *store.Object) (*flight.Answer, error) {
+	if a, ok := f.askPeer(ctx, fl); ok {
+		return a, nil
+	}
 	header, completing := f.completion()
 	switch {
 	case seen != nil:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -39,12 +40,25 @@ type Plan struct {
 	JSONP *jsonp.Filter
 	// Filler is called once if no stored answer is used. Nil if Shared is set.
 	Filler Filler
+	// Peers lets the owner of the answer's key be asked before the origin; nil: it is not.
+	Peers *Peering
 	// Shared is set by a service that keeps answers by itself, and stores none here.
 	Shared *Shared
 	// Why, if not 0, is the reason in Cache-Status when nothing is stored, with Detail,
 	// which may be empty.
 	Why    policy.Reason
 	Detail string
+}
+
+// Peering describes how members of a cluster share the answer of a Plan.
+type Peering struct {
+	// Key names the answer, and is the same on all members.
+	Key []byte
+	// Attest is called by the member that answers, before its look-up. It returns for how long
+	// this member may have missed changes of what the answer depends on: the other one does
+	// not use it if one of the answer's tags has moved there within that time. If ok is false,
+	// it is not answered.
+	Attest func() (behind time.Duration, ok bool)
 }
 
 // Filler makes fills.

@@ -63,6 +63,10 @@ type Config struct {
 	Credentials []string
 	// Purgers are the addresses that may use the method PURGE. Nil: there is no such method.
 	Purgers []netip.Prefix
+	// PlanPeer is called for a request that another member of the cluster sends because this
+	// one owns its key. It calls answer with the plan that Read would get for the request, or
+	// not at all. Nil: requests are answered without a plan.
+	PlanPeer func(x *edge.Exchange, answer func(*Plan))
 }
 
 // Service is a caching reverse proxy. It is an edge.Handler for a streaming server.
@@ -81,6 +85,8 @@ type Service struct {
 	drains   drains
 	detached detachedWrites
 	failures origin.FailureLog
+	unasked  unaskedPaths
+	unshare  func() // ends answers to other members
 }
 
 var _ edge.Handler = (*Service)(nil)
@@ -90,6 +96,7 @@ type settings struct {
 	cfg     Config
 	options policy.Options
 	group   *balance.Group
+	rules   uint64 // a hash of what answers to other members depend on
 }
 
 func newSettings(cfg Config, group *balance.Group) *settings {
@@ -98,6 +105,7 @@ func newSettings(cfg Config, group *balance.Group) *settings {
 	if len(cfg.Policy.Encodings) > 0 {
 		s.cfg.Forwarding.reduced = &s.options
 	}
+	s.rules = s.hashRules()
 	return s
 }
 
@@ -127,6 +135,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	}
 	s.observe()
 	s.settings.Store(newSettings(cfg, group))
+	s.unshare = space.Cache().OnFetch(cfg.Name, s.answerPeer)
 	return s, nil
 }
 
@@ -173,6 +182,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 
 // Close ends all fetches and closes the connections to the origins.
 func (s *Service) Close() {
+	s.unshare()
 	s.flights.Close()
 	s.store.Close()
 	s.settings.Load().group.Close()

@@ -1,0 +1,215 @@
+package httpcache
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// In a cluster, a flight whose answer may be for all clients asks the owner of its key before
+// the origin. The question is the client's request, without conditions, so that the owner does
+// what it would do for the client itself. The answer is treated like one of the origin: it is
+// judged by the rules of this node, and stored under the fence that was noted before.
+
+// peerVersion is the first byte of a question.
+const peerVersion = 1
+
+// The kinds of answers.
+const (
+	peerShared  = iota + 1 // for all clients: the owner has stored it
+	peerPrivate            // for the client alone whose request was sent
+)
+
+// peerQuestion is a question to the owner of a key.
+type peerQuestion struct {
+	key     []byte // which determines the owner
+	request []byte // an encoded peerRequest
+	path    uint64 // in unaskedPaths
+	memory  bool   // as in peerRequest
+}
+
+// peerRequest is a client's request as the owner of its key gets it.
+type peerRequest struct {
+	rules  uint64 // settings.rules of the node that asks, which must be the owner's
+	secure bool   // it was sent over TLS
+	memory bool   // only an answer in memory or on disk is wanted
+	minor  byte
+	client netip.AddrPort
+	id     []byte // of the request
+	method []byte
+	host   []byte
+	target []byte
+	body   []byte
+}
+
+const (
+	peerSecure = 1 << iota
+	peerMemory
+)
+
+// peerQuestion returns the question to the owner of the key; nil if it is not to be asked.
+func (c *call) peerQuestion() *peerQuestion {
+	all := c.svc.space.Cache()
+	if !all.HasPeers() || c.joined.retryOf != nil || c.connection.trailers || c.req.Traits.Has(policy.HasRange|policy.HasIfMatch) {
+		return nil
+	}
+	key := c.key
+	if c.plan != nil {
+		if c.plan.Peers == nil {
+			return nil
+		}
+		key = c.plan.Peers.Key
+	}
+	r := &c.x.Request
+	if string(r.Fields.Get("Accept")) == "text/event-stream" {
+		return nil // the answer does not end
+	}
+	p := &peerQuestion{path: pathHash(r.Host, r.Path)}
+	if c.svc.unasked.has(p.path, all.Now()) || all.Owner(key) == "" {
+		return nil
+	}
+	p.key, p.memory = slices.Clone(key), c.wantsStored()
+	if p.request = c.encodePeerRequest(p.memory); p.request == nil {
+		return nil
+	}
+	return p
+}
+
+// wantsStored reports whether the owner is asked for a stored answer only: the answer to a
+// request with a cookie is often for its client alone.
+func (c *call) wantsStored() bool { return c.plan == nil && c.req.Traits.Has(policy.HasCookie) }
+
+// encodePeerRequest returns the call's request for the owner of its key; nil if that is too
+// long.
+func (c *call) encodePeerRequest(memory bool) []byte {
+	x := c.x
+	flags := byte(0)
+	if x.Record.TLS {
+		flags |= peerSecure
+	}
+	if memory {
+		flags |= peerMemory
+	}
+	var body []byte
+	if c.plan != nil {
+		body = c.plan.Body
+	}
+	client, _ := x.Record.Client.MarshalBinary()
+	fields := policy.Unconditional(nil, x.Request.Fields)
+	b := binary.BigEndian.AppendUint64([]byte{peerVersion}, c.set.rules)
+	b = append(b, flags, byte(x.Request.Minor))
+	b = store.AppendRequest(b, [][]byte{client, x.Record.RequestID, x.Request.Method, x.Request.Host, target(&x.Request), body}, fields)
+	if len(b) > maxPeerRequest {
+		return nil
+	}
+	return b
+}
+
+// askPeer returns the answer of the owner of the key. ok is false if the origin must be asked.
+func (f *originFetch) askPeer(ctx context.Context, fl *flight.Flight) (a *flight.Answer, ok bool) {
+	all, p := f.svc.space.Cache(), f.peer
+	if p == nil || !fl.Stamp().Settled {
+		return nil, false
+	}
+	asked, quiet := clock(), all.Age(fl.Stamp())
+	s, ok := all.AskOwner(ctx, f.svc.name, p.key, p.request)
+	if !ok {
+		if !p.memory {
+			f.svc.unasked.add(p.path, all.Now())
+		}
+		return nil, false
+	}
+	behind, size := binary.Uvarint(s.Payload)
+	if size <= 0 || missed(time.Duration(min(behind, maxBehind)), quiet) {
+		return nil, false
+	}
+	h, body, ok := store.ParseShared(s.Payload[size:], asked)
+	if !ok {
+		return nil, false
+	}
+	return f.usePeerAnswer(fl, h, body, s.Kind == peerPrivate)
+}
+
+// maxBehind is the longest time that Peering.Attest may return.
+const maxBehind = uint64(time.Hour)
+
+// missed reports whether the owner may have missed a change that this node had got before it
+// asked: quiet is the time since the last one, and the owner may be behind by that much. The
+// clocks of two nodes differ in speed by less than a tenth.
+func missed(behind, quiet time.Duration) bool {
+	return behind > 0 && quiet <= behind+behind/10+10*time.Millisecond
+}
+
+// usePeerAnswer makes a flight's answer of another member's answer. ok is false if the rules of
+// this node do not allow it.
+func (f *originFetch) usePeerAnswer(fl *flight.Flight, h *store.SharedHead, body []byte, private bool) (a *flight.Answer, ok bool) {
+	fields := h.Fields.Clone() // so that they do not keep the body's memory
+	in := origin.Whole(h.Status, fields, body)
+	switch {
+	case f.fill != nil:
+		f.keep = true
+		if a, err := f.admit(fl, in, fields, h.Asked); err == nil && a.Keep && !private {
+			f.in, f.fwdStatus, f.fromPeer = in, h.Status, true
+			return a, true
+		}
+		f.keep, f.own = false, nil
+		return nil, false
+	}
+	a = f.answer(in, fields, h.Asked)
+	switch {
+	case private:
+		a.Share, a.Keep = false, false
+	case !a.Share || a.Head.Response.TTL(clock()) <= 0:
+		return nil, false
+	default:
+		a.Head.AddSharedTags(h)
+		a.Body, a.Whole = nil, store.Gather([][]byte{body})
+	}
+	f.in, f.fwdStatus, f.fromPeer = in, h.Status, !private
+	return a, true
+}
+
+// hashRules returns a hash of everything in the configuration on which answers depend and that
+// may differ between nodes while they are reloaded.
+func (s *settings) hashRules() uint64 {
+	var origins []string
+	for _, m := range s.cfg.Group.Members {
+		origins = append(origins, m.URL)
+	}
+	slices.Sort(origins)
+	f := &s.cfg.Forwarding
+	return xxhash.Sum64String(fmt.Sprintf("%q %v %v %v %v %+v", origins, s.cfg.OriginHost, f.X, f.Standard, f.Trust, s.options))
+}
+
+// unaskedPaths are the paths for which the owners of keys had no answer lately, for example
+// since their answers are long or take long. Each such question costs the origin a request more
+// and the client a delay, so none is asked for a while. Paths that share a slot are confused.
+type unaskedPaths struct {
+	until [1 << 12]atomic.Int64 // on the cache's clock
+}
+
+// unaskedTime is how long no owner is asked for a path.
+const unaskedTime = 15 * time.Second
+
+func (u *unaskedPaths) has(path uint64, now int64) bool {
+	return now < u.until[path%uint64(len(u.until))].Load()
+}
+
+func (u *unaskedPaths) add(path uint64, now int64) {
+	u.until[path%uint64(len(u.until))].Store(now + int64(unaskedTime))
+}
+
+func pathHash(host, path []byte) uint64 {
+	return xxhash.Sum64(host) ^ xxhash.Sum64(path)*31
+}
