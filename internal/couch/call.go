@@ -43,8 +43,9 @@ type call struct {
 	stripped bool // the request's query had a callback
 
 	// How its answer is cached.
-	plan httpcache.Plan
-	key  []byte
+	plan    httpcache.Plan
+	peering httpcache.Peering
+	key     []byte
 
 	scratch []byte // for joined
 }
@@ -52,6 +53,7 @@ type call struct {
 func newCall(s *Service) *call {
 	c := &call{svc: s}
 	c.plan.Filler = c
+	c.peering.Attest = c.attest
 	return c
 }
 
@@ -105,7 +107,7 @@ func (c *call) finish() {
 		c.fault(p)
 		return // a call that panicked is not reused
 	}
-	c.x, c.settings, c.db, c.body, c.plan.Body, c.plan.ClientFields = nil, nil, nil, nil, nil, nil
+	c.x, c.settings, c.db, c.body, c.plan.Body, c.plan.ClientFields, c.plan.Peers = nil, nil, nil, nil, nil, nil, nil
 	c.query = nil
 	c.callback.Reset()
 	c.route = api.Route{}

@@ -145,6 +145,10 @@ func (e *explanation) explainCopy() {
 		return
 	}
 	p := &httpcache.Plan{Key: e.key, Valid: good, Options: cachePolicy}
+	if good {
+		e.setPeers()
+		p.Peers = &e.peering
+	}
 	if e.route.Class == api.ReadByBody {
 		p.Body = e.body
 	}

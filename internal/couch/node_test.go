@@ -49,6 +49,7 @@ type node struct {
 	deferWrites    bool             // writes are answered, but not executed
 	headers        chan http.Header // receives the fields of clients' requests
 	silent         bool             // feeds are silent
+	delayed        string           // feeds of this user are silent
 	cookie         string           // set with each answer to a read
 	fields         map[string]string
 	byProxy        bool // a proxy answers reads instead of the node
@@ -463,13 +464,14 @@ func (n *node) changes(w http.ResponseWriter, r *http.Request) {
 	beat := time.NewTicker(50 * time.Millisecond)
 	defer beat.Stop()
 	replica := n.replaced()
+	user, _, _ := r.BasicAuth()
 	for {
 		rows, last, changed, now := n.since(since)
 		if now != born || n.replaced() != replica {
 			return
 		}
 		n.mu.Lock()
-		silent := n.silent
+		silent := n.silent || n.delayed != "" && n.delayed == user
 		n.mu.Unlock()
 		if !silent {
 			since = last

@@ -48,13 +48,16 @@ func (c *call) read() {
 	}
 	c.plan.Valid, c.plan.Since = c.db.Servable(now), 0
 	if !c.plan.Valid {
-		c.plan.Since = now - int64(c.settings.cfg.MaxUnfollowed)
+		c.plan.Since = now - int64(c.maxJoined())
 	}
 	if !c.makeKey() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
 	c.plan.Key, c.plan.Body, c.plan.Options, c.plan.ClientFields = c.key, c.body, cachePolicy, c.svc.sessions.take(c.identity)
+	if c.plan.Valid && c.svc.cache.HasPeers() {
+		c.setPeers()
+	}
 	c.handedOver = true
 	c.svc.engine.Read(c.x, &c.plan)
 }
@@ -77,9 +80,7 @@ func (c *call) allowed(now int64) bool {
 		c.settings.auth.Refresh(c.identity, c.name, c.authCheck())
 	}
 	if v == auth.Allowed && c.db == nil {
-		if c.db = c.settings.table().Use(c.name); c.db != nil {
-			c.svc.security.compareLater(c.settings.fleet, string(c.name))
-		}
+		c.useDatabase()
 	}
 	return v == auth.Allowed
 }
@@ -126,6 +127,9 @@ func (c *call) readQueryBody() bool {
 	c.body = body
 	return true
 }
+
+// incarnationSize is the length of the database's incarnation at the beginning of a key.
+const incarnationSize = 8
 
 // makeKey builds the cache key: the database's incarnation, the identity if the answer
 // depends on it, the request, and the representation. It returns false if the answer must

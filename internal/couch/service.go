@@ -173,6 +173,7 @@ func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	h := cfg.HTTP
 	h.Name, h.Policy = cfg.Name, policy.Defaults()
 	h.Credentials = userFields
+	h.PlanPeer = s.planPeer
 	h.Disk = nil // after a restart, the changes meanwhile would be unknown
 	g := &h.Group
 	g.Members = nil

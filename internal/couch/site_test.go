@@ -72,10 +72,14 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	return s
 }
 
-// second returns another service in front of the nodes of s, with a cache of its own.
-func (s *site) second() *site {
+// second returns another service in front of the nodes of s, with a cache of its own. change may
+// change the configuration.
+func (s *site) second(change ...func(*Config)) *site {
 	s.t.Helper()
 	other := &site{t: s.t, log: &logBuffer{}, nodes: s.nodes, cfg: s.cfg}
+	for _, f := range change {
+		f(&other.cfg)
+	}
 	other.start()
 	return other
 }
@@ -128,6 +132,7 @@ func (s *site) from(ip string) *site {
 
 // got is an answer.
 type got struct {
+	path   string
 	status int
 	header http.Header
 	body   string
@@ -170,7 +175,7 @@ func (s *site) tryDo(method, path, body string, fields ...string) (*got, error) 
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	return &got{resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n"), err}, nil
+	return &got{path, resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n"), err}, nil
 }
 
 // get sends a GET and checks the answer; how is a prefix of Cache-Status.

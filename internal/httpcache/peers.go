@@ -146,9 +146,11 @@ const maxBehind = uint64(time.Hour)
 
 // missed reports whether the owner may have missed a change that this node had got before it
 // asked: quiet is the time since the last one, and the owner may be behind by that much. The
-// clocks of two nodes differ in speed by less than a tenth.
+// clocks of two nodes differ in speed by less than a tenth, and an origin may announce a change
+// to one node a moment later than to another one.
 func missed(behind, quiet time.Duration) bool {
-	return behind > 0 && quiet <= behind+behind/10+10*time.Millisecond
+	const moment = 100 * time.Millisecond
+	return behind > 0 && quiet <= behind+behind/10+moment
 }
 
 // usePeerAnswer makes a flight's answer of another member's answer. ok is false if the rules of
@@ -196,7 +198,7 @@ func (s *settings) hashRules() uint64 {
 // since their answers are long or take long. Each such question costs the origin a request more
 // and the client a delay, so none is asked for a while. Paths that share a slot are confused.
 type unaskedPaths struct {
-	until [1 << 12]atomic.Int64 // on the cache's clock
+	until [1 << 10]atomic.Int64 // on the cache's clock
 }
 
 // unaskedTime is how long no owner is asked for a path.

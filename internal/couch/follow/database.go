@@ -96,6 +96,16 @@ func (d *Database) invalidate(id []byte) {
 // Servable reports whether the feeds are recent enough to serve copies at that time.
 func (d *Database) Servable(now int64) bool { return !d.barred.Load() && d.tracker.servable(now) }
 
+// Behind returns for how long changes of the database may be missing here that were made on its
+// nodes, and past Kasoku: another process may have got them already. ok is false if that is not
+// known, or copies can't be served. A copy that is found afterwards lacks no older change.
+func (d *Database) Behind(now int64) (behind time.Duration, ok bool) {
+	if !d.Servable(now) {
+		return 0, false
+	}
+	return d.tracker.behind(now)
+}
+
 // Current returns the nodes whose answers may be cached. The order matters: first read the
 // tags, then call Current, then send the request. If the set is empty, send the request to
 // the write node, and use the answer for that client only. See tracker.current.

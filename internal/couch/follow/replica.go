@@ -56,6 +56,22 @@ func (t *tracker) synced() NodeSet {
 	return in
 }
 
+// behind returns the time since the feeds of all nodes were complete. ok is false if a node is
+// out, because changes may be missing that another process has got from it.
+func (t *tracker) behind(now int64) (d time.Duration, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.out != 0 {
+		return 0, false
+	}
+	oldest := now
+	t.all.forEach(func(node int) { oldest = min(oldest, t.heard[node]) })
+	if oldest == never {
+		return 0, false
+	}
+	return time.Duration(now - oldest), true
+}
+
 // present returns the nodes that are not out.
 func (t *tracker) present() NodeSet {
 	t.mu.Lock()

@@ -71,6 +71,29 @@ func TestServable(t *testing.T) {
 
 // TestOneNode checks that the row of a write through Kasoku does not invalidate anything, and that
 // the row of a direct write does.
+// A tracker is behind by the silence of the feed that was heard from the longest time ago.
+func TestBehind(t *testing.T) {
+	d, _ := watched(2, trackerConfig{MaxUnfollowed: 1000 * 1e6})
+	f := func(now int64, want int64, ok bool) {
+		t.Helper()
+		got, known := d.behind(now * ms)
+		if known != ok || ok && int64(got) != want*ms {
+			t.Errorf("at %d ms: got %s, %t; want %d ms, %t", now, got, known, want, ok)
+		}
+	}
+	d.heardFrom(0, 100*ms)
+	f(200, 0, false) // node 1 was not heard
+	d.heardFrom(1, 150*ms)
+	f(200, 100, true)
+	d.heardFrom(0, 190*ms)
+	f(200, 50, true)
+	f(150, 0, true)
+	d.markOut(1)
+	f(200, 0, false) // its changes are not awaited
+	d.rejoin(1)
+	f(200, 50, true)
+}
+
 func TestOneNode(t *testing.T) {
 	d, moved := watched(1, trackerConfig{})
 	d.wrote(0, []byte("a"), []byte("1-a"), 0)
