@@ -25,12 +25,13 @@ const (
 
 // parsePeerRequest is the inverse of call.encodePeerRequest.
 func parsePeerRequest(b []byte) (q peerRequest, fields http1.Fields, ok bool) {
-	const head = 1 + 8 + 2
+	const head = 1 + 8 + 2 + 8
 	if len(b) < head || b[0] != peerVersion {
 		return q, nil, false
 	}
 	q.rules = binary.BigEndian.Uint64(b[1:])
 	q.secure, q.memory, q.minor = b[9]&peerSecure != 0, b[9]&peerMemory != 0, b[10]
+	q.age = time.Duration(min(binary.BigEndian.Uint64(b[11:]), uint64(time.Hour)))
 	var client []byte
 	fields, ok = store.ParseRequest(b[head:], []*[]byte{&client, &q.id, &q.method, &q.host, &q.target, &q.body})
 	if !ok || q.minor > 1 || q.client.UnmarshalBinary(client) != nil {
@@ -46,7 +47,7 @@ func (q *peerRequest) exchange(ctx context.Context, fields http1.Fields) *edge.E
 	if at := bytes.IndexByte(q.target, '?'); at >= 0 {
 		r.Path, r.RawQuery = q.target[:at], q.target[at+1:]
 	}
-	x := edge.Detached(ctx, r, q.body, time.Now())
+	x := edge.Detached(ctx, r, q.body, time.Now().Add(-q.age))
 	x.Record.TLS, x.Record.Client, x.Record.RequestID = q.secure, q.client, q.id
 	return x
 }
@@ -94,8 +95,11 @@ func (s *Service) share(x *edge.Exchange, p *Plan, memory bool) (a cache.Shared,
 		return a, false
 	}
 	c.parse()
-	if !c.req.Reading() {
+	switch {
+	case !c.req.Reading():
 		return a, false
+	case c.shared() != nil:
+		return c.shareUnstored()
 	}
 	return c.share(memory)
 }
@@ -124,12 +128,32 @@ func (c *call) share(memory bool) (a cache.Shared, ok bool) {
 	if c.plan == nil && c.needsOwnAnswer(seen) || c.countRequest() != nil {
 		return a, false
 	}
-	for range maxMismatches {
-		if a, ok, again := c.shareFetched(seen); !again {
-			return a, ok
+	return c.shareFetched(seen, func(*flight.Waiter, *flight.Outcome) (a cache.Shared, ok bool) {
+		found, d, behind, ok := c.findShared()
+		if !ok || !c.usableByPeers(&found, &d) {
+			return a, false
 		}
+		return sharedAnswer(found.Object, behind, false)
+	})
+}
+
+// shareUnstored returns the answer of a service that keeps answers by itself.
+func (c *call) shareUnstored() (a cache.Shared, ok bool) {
+	if c.countRequest() != nil {
+		return a, false
 	}
-	return a, false
+	return c.shareFetched(nil, func(t *flight.Waiter, out *flight.Outcome) (a cache.Shared, ok bool) {
+		b := out.Head.AppendShared([]byte{0}, clock(), false)
+		var whole bytes.Buffer
+		whole.Write(b)
+		switch {
+		case out.Object != nil:
+			ok = out.Object.Body.Len() <= maxPeerAnswer && out.Object.Body.WriteRange(&whole, 0, out.Object.Body.Len()) == nil
+		default:
+			ok = drain(c.x.Context(), t, out.Length, &whole)
+		}
+		return cache.Shared{Payload: whole.Bytes(), Kind: peerShared}, ok && whole.Len() <= maxPeerAnswer
+	})
 }
 
 // findShared looks the answer up for another member. ok is false if it must not be answered.
@@ -162,7 +186,7 @@ func sharedAnswer(o *store.Object, behind time.Duration, hit bool) (a cache.Shar
 		return a, false
 	}
 	b := binary.AppendUvarint(nil, uint64(max(0, behind)))
-	b = o.Head.AppendShared(b, clock())
+	b = o.Head.AppendShared(b, clock(), true)
 	if int64(len(b))+n > maxPeerAnswer {
 		return a, false
 	}
@@ -173,16 +197,30 @@ func sharedAnswer(o *store.Object, behind time.Duration, hit bool) (a cache.Shar
 	return cache.Shared{Payload: whole.Bytes(), Kind: peerShared, Hit: hit}, true
 }
 
-// shareFetched joins a flight and returns its answer. If again is true, the flight was for
-// another variant.
-func (c *call) shareFetched(seen *store.Object) (a cache.Shared, ok, again bool) {
+// shareFetched joins a flight, or more if they are for other variants, and returns the answer
+// that use makes of its result.
+func (c *call) shareFetched(seen *store.Object, use func(*flight.Waiter, *flight.Outcome) (cache.Shared, bool)) (a cache.Shared, ok bool) {
+	for range maxMismatches {
+		if a, ok, again := c.shareFlight(seen, use); !again {
+			return a, ok
+		}
+	}
+	return a, false
+}
+
+// shareFlight joins one flight. If again is true, that was for another variant.
+func (c *call) shareFlight(seen *store.Object, use func(*flight.Waiter, *flight.Outcome) (cache.Shared, bool)) (a cache.Shared, ok, again bool) {
 	f := c.newFetch(seen)
 	f.forPeer = true
 	req := flight.Request{Query: &c.query, Seen: seen, Fill: f.run}
 	if f.fill != nil {
 		req.Tags, req.Since = f.fill.Tags, c.plan.Since
 	}
-	t := c.svc.flights.Join(&req)
+	join := c.svc.flights.Join
+	if f.shared != nil {
+		join = f.shared.Join
+	}
+	t := join(&req)
 	defer t.Leave()
 	ctx := c.x.Context()
 	out, err := t.Wait(ctx)
@@ -194,20 +232,15 @@ func (c *call) shareFetched(seen *store.Object) (a cache.Shared, ok, again bool)
 	case out.Kind == flight.Private:
 		a, ok = c.sharePrivate(f, &out)
 		return a, ok, false
-	case out.Kind == flight.Unshared, out.Kind == flight.Streaming && !drain(ctx, t, out.Length):
+	case out.Kind == flight.Unshared, out.Kind == flight.Streaming && f.shared == nil && !drain(ctx, t, out.Length, io.Discard):
 		return a, false, false
 	}
-	found, d, behind, ok := c.findShared()
-	if !ok || !c.usableByPeers(&found, &d) {
-		return a, false, false
-	}
-	a, ok = sharedAnswer(found.Object, behind, false)
+	a, ok = use(t, &out)
 	return a, ok, false
 }
 
-// drain reads a body to its end. It reports false if that is too long to be sent, or breaks
-// off.
-func drain(ctx context.Context, t *flight.Waiter, length int64) bool {
+// drain writes a body to w. It reports false if that is too long to be sent, or breaks off.
+func drain(ctx context.Context, t *flight.Waiter, length int64, w io.Writer) bool {
 	if length > maxPeerAnswer {
 		return false
 	}
@@ -217,6 +250,7 @@ func drain(ctx context.Context, t *flight.Waiter, length int64) bool {
 			return err == io.EOF
 		}
 		n += len(b)
+		_, _ = w.Write(b) // to memory
 	}
 	return false
 }
@@ -226,10 +260,10 @@ func drain(ctx context.Context, t *flight.Waiter, length int64) bool {
 const maxPrivate = 500 * time.Millisecond
 
 // sharePrivate returns an answer that is for the client alone whose request the other member
-// has sent, so that the origin is not asked for it twice. A plan's may depend on what only that
-// member has.
+// has sent, so that the origin is not asked for it twice. That of a plan with a Filler may depend
+// on what only that member has.
 func (c *call) sharePrivate(f *originFetch, out *flight.Outcome) (a cache.Shared, ok bool) {
-	if c.plan != nil || out.Object != nil || out.Answer.Body == nil || out.Length > maxPeerAnswer {
+	if f.fill != nil || out.Object != nil || out.Answer.Body == nil || out.Length > maxPeerAnswer {
 		return a, false
 	}
 	b := out.Head.AppendPrivate([]byte{0}, clock())

@@ -226,9 +226,15 @@ func (f *originFetch) answer(in *origin.Inbound, fields http1.Fields, asked poli
 	case f.seen != nil && policy.Failing(in.Status):
 		a.Keep, why = false, policy.OriginFailed // the stored object is kept (RFC 9111, section 4.3.3)
 	}
-	f.why = why
-	f.svc.metrics.stored(why)
+	f.setStored(why)
 	return a
+}
+
+// setStored sets why an answer is stored or not, and counts it if it is the origin's.
+func (f *originFetch) setStored(why policy.Reason) {
+	if f.why = why; !f.fromPeer {
+		f.svc.metrics.stored(why)
+	}
 }
 
 // fitPart returns the length of a part's body and makes its Part agree with it; false if

@@ -51,6 +51,7 @@ type peerRequest struct {
 	host   []byte
 	target []byte
 	body   []byte
+	age    time.Duration // of the request
 }
 
 const (
@@ -109,6 +110,7 @@ func (c *call) encodePeerRequest(memory bool) []byte {
 	fields := policy.Unconditional(nil, x.Request.Fields)
 	b := binary.BigEndian.AppendUint64([]byte{peerVersion}, c.set.rules)
 	b = append(b, flags, byte(x.Request.Minor))
+	b = binary.BigEndian.AppendUint64(b, uint64(max(0, time.Since(x.Now()))))
 	b = store.AppendRequest(b, [][]byte{client, x.Record.RequestID, x.Request.Method, x.Request.Host, target(&x.Request), body}, fields)
 	if len(b) > maxPeerRequest {
 		return nil
@@ -131,7 +133,7 @@ func (f *originFetch) askPeer(ctx context.Context, fl *flight.Flight) (a *flight
 		return nil, false
 	}
 	behind, size := binary.Uvarint(s.Payload)
-	if size <= 0 || missed(time.Duration(min(behind, maxBehind)), quiet) {
+	if size <= 0 || behind > maxBehind || missed(time.Duration(behind), quiet) {
 		return nil, false
 	}
 	h, body, ok := store.ParseShared(s.Payload[size:], asked)
@@ -141,7 +143,7 @@ func (f *originFetch) askPeer(ctx context.Context, fl *flight.Flight) (a *flight
 	return f.usePeerAnswer(fl, h, body, s.Kind == peerPrivate)
 }
 
-// maxBehind is the longest time that Peering.Attest may return.
+// maxBehind bounds the time that Peering.Attest returns.
 const maxBehind = uint64(time.Hour)
 
 // missed reports whether the owner may have missed a change that this node had got before it
@@ -158,28 +160,40 @@ func missed(behind, quiet time.Duration) bool {
 func (f *originFetch) usePeerAnswer(fl *flight.Flight, h *store.SharedHead, body []byte, private bool) (a *flight.Answer, ok bool) {
 	fields := h.Fields.Clone() // so that they do not keep the body's memory
 	in := origin.Whole(h.Status, fields, body)
+	f.in, f.fwdStatus, f.fromPeer = in, h.Status, true
+	a, ok = f.judgePeerAnswer(fl, h, in, private)
 	switch {
-	case f.fill != nil:
-		f.keep = true
-		if a, err := f.admit(fl, in, fields, h.Asked); err == nil && a.Keep && !private {
-			f.in, f.fwdStatus, f.fromPeer = in, h.Status, true
-			return a, true
-		}
-		f.keep, f.own = false, nil
+	case !ok:
+		f.fetchResult = fetchResult{}
 		return nil, false
-	}
-	a = f.answer(in, fields, h.Asked)
-	switch {
 	case private:
 		a.Share, a.Keep = false, false
-	case !a.Share || a.Head.Response.TTL(clock()) <= 0:
-		return nil, false
-	default:
-		a.Head.AddSharedTags(h)
+		f.fromPeer = false // for its client it is like the origin's
+	case f.shared == nil && f.fill == nil:
 		a.Body, a.Whole = nil, store.Gather([][]byte{body})
 	}
-	f.in, f.fwdStatus, f.fromPeer = in, h.Status, !private
 	return a, true
+}
+
+// judgePeerAnswer makes a flight's answer by the rules of this node, which must share it unless
+// it is private.
+func (f *originFetch) judgePeerAnswer(fl *flight.Flight, h *store.SharedHead, in *origin.Inbound, private bool) (a *flight.Answer, ok bool) {
+	fields := in.Header
+	switch {
+	case f.shared != nil:
+		a, why, err := f.shared.Answer(in, &Received{Fields: fields, Request: f.client, Asked: h.Asked, Peer: true})
+		f.why = why
+		return a, err == nil && (private || a.Share)
+	case f.fill != nil:
+		f.keep = true
+		a, err := f.admit(fl, in, fields, h.Asked)
+		return a, err == nil && !private && a.Keep
+	}
+	a = f.answer(in, fields, h.Asked)
+	if !private {
+		a.Head.AddSharedTags(h)
+	}
+	return a, private || a.Share && a.Head.Response.TTL(clock()) > 0
 }
 
 // hashRules returns a hash of everything in the configuration on which answers depend and that

@@ -33,6 +33,7 @@ type Received struct {
 	Fields  http1.Fields  // end-to-end, in memory of their own
 	Request http1.Fields  // of the client's request, as forwarded
 	Asked   policy.Moment // when the origin was asked
+	Peer    bool          // another member has sent it, and keeps the answer
 }
 
 // Flights returns the fetches of the service.
@@ -74,7 +75,7 @@ func (s *Service) Prepare(x *edge.Exchange, p *Plan, use func(*flight.Request)) 
 
 // answerShared makes a flight's answer by the plan's Shared.
 func (f *originFetch) answerShared(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
-	a, why, err := f.shared.Answer(in, &Received{fields, f.client, asked})
+	a, why, err := f.shared.Answer(in, &Received{Fields: fields, Request: f.client, Asked: asked})
 	if why == policy.Stored && in.Length > f.svc.store.Limits().MaxObject {
 		why = policy.TooLarge // to be held as a whole
 	}

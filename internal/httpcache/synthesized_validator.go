@@ -24,7 +24,7 @@ func (f *originFetch) admit(fl *flight.Flight, in *origin.Inbound, fields http1.
 	f.own = adm.ClientFields
 	storable := f.judge(fl, in, &adm, asked)
 	a := &flight.Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
-	f.svc.metrics.stored(f.why)
+	f.setStored(f.why)
 	if !storable {
 		f.dropReplaced(in.Status)
 		return a, nil

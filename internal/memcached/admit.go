@@ -26,6 +26,12 @@ func (f *filling) answer(in *origin.Inbound, r *httpcache.Received) (*flight.Ans
 	if a.Share = why == policy.Fresh; a.Share {
 		why = f.unstored(&p, r.Fields, coding)
 	}
+	if r.Peer { // the member that has sent it stores or remembers it
+		if why == policy.Fresh {
+			why = policy.Stored
+		}
+		return a, why, nil
+	}
 	if why == policy.NegativeKept && f.renewal == nil { // the value exists, so the next renewal must ask the fallback again
 		a.Remember = f.loc.NegativeTTL
 	}

@@ -77,20 +77,25 @@ func (c *call) serve() {
 
 // makeKey makes the key. It returns false if there is none, and the request was answered.
 func (c *call) makeKey() bool {
-	q, r := &c.req, &c.x.Request
-	q.Path, q.Host, q.Fields, q.Decode = r.Path, r.Host, r.Fields, c.loc.Decode
-	var ok bool
-	trouble := key.Absent
-	if c.bare, ok = c.loc.template.Append(c.bare[:0], q); ok {
-		c.wire, c.hashed, trouble = c.set.cfg.Rules.Wire(c.wire[:0], c.bare)
-	}
-	if trouble != key.OK {
+	if trouble := c.findKey(); trouble != key.OK {
 		c.wire = c.wire[:0]
 		c.miss(keyReasons[trouble])
 		return false
 	}
 	c.x.Record.KeyHash = max(1, xxhash.Sum64(c.wire))
 	return true
+}
+
+// findKey makes the key, or returns why there is none.
+func (c *call) findKey() (trouble key.Trouble) {
+	q, r := &c.req, &c.x.Request
+	q.Path, q.Host, q.Fields, q.Decode = r.Path, r.Host, r.Fields, c.loc.Decode
+	var ok bool
+	if c.bare, ok = c.loc.template.Append(c.bare[:0], q); !ok {
+		return key.Absent
+	}
+	c.wire, c.hashed, trouble = c.set.cfg.Rules.Wire(c.wire[:0], c.bare)
+	return trouble
 }
 
 // ask fetches the value from memcached and answers.

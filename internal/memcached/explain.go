@@ -23,9 +23,10 @@ import (
 // explanation is an explanation in progress.
 type explanation struct {
 	admin.Explanation
-	svc *Service
-	set *settings
-	loc *location
+	svc  *Service
+	set  *settings
+	loc  *location
+	name []byte // of the answer in a cluster; nil: it has none
 }
 
 func (e *explanation) step(what, value, note string) {
@@ -57,6 +58,9 @@ func (e *explanation) fallback() {
 		urls = append(urls, m.URL)
 	}
 	e.step("fallback", strings.Join(urls, " "), "it is not called for this")
+	if owner := e.svc.space.Cache().Owner(e.name); e.name != nil && owner != "" {
+		e.step("peer", owner, "owns the key, and is asked before the fallback")
+	}
 }
 
 // Explain returns how a request would be answered now. Its path is a path or a whole URL.
@@ -111,6 +115,7 @@ func (e *explanation) key(q *key.Request) admin.Explanation {
 	}
 	wire, hashed, trouble := e.set.cfg.Rules.Wire(nil, bare)
 	e.step("key", strconv.QuoteToASCII(string(wire)), "")
+	e.name = e.loc.appendNear(nil, wire)
 	if trouble != key.OK {
 		return e.is(keyReasons[trouble])
 	}

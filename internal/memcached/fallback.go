@@ -35,7 +35,9 @@ func (b *fallbacks) open(s *Service, cfg *Config) (list []*httpcache.Service, er
 	}
 	var now []httpcache.Config
 	for i := range cfg.Fallbacks {
-		now = append(now, engineConfig(cfg, i))
+		h := engineConfig(cfg, i)
+		h.PlanPeer = s.planPeer(i)
+		now = append(now, h)
 	}
 	before := b.rename(now)
 	same := min(len(now), len(b.engines))
@@ -166,8 +168,6 @@ func (s *settings) fallback(i int) *httpcache.Service {
 // are set, and wire is the key as sent, empty if there is none.
 func (c *call) miss(why Reason) {
 	engine := c.set.fallback(c.loc.Fallback)
-	var q policy.Request
-	policy.ParseRequest(&q, c.x.Request.Method, c.x.Request.Fields, byKey)
 	switch {
 	case engine == nil:
 		c.missing(why)
@@ -175,13 +175,23 @@ func (c *call) miss(why Reason) {
 		c.forward(engine, why, &httpcache.PassThrough{Why: policy.BodyPassed})
 	case len(c.wire) == 0:
 		c.forward(engine, why, &httpcache.PassThrough{Why: policy.NoValue, Detail: why.String()})
-	case !c.loc.Public && !c.loc.keyed.covers(c.x.Request.Fields):
+	case c.isPersonal():
 		c.forward(engine, why, &httpcache.PassThrough{Why: policy.CredentialsPassed})
-	case q.Directives.Has(policy.NoStore):
+	case c.forbidsStoring():
 		c.forward(engine, why, &httpcache.PassThrough{Why: policy.NoValue, Detail: "no-store"})
 	default:
 		c.share(engine, why)
 	}
+}
+
+// isPersonal reports whether the answer of a fallback is for the client alone.
+func (c *call) isPersonal() bool { return !c.loc.Public && !c.loc.keyed.covers(c.x.Request.Fields) }
+
+// forbidsStoring reports whether the request has no-store.
+func (c *call) forbidsStoring() bool {
+	var q policy.Request
+	policy.ParseRequest(&q, c.x.Request.Method, c.x.Request.Fields, byKey)
+	return q.Directives.Has(policy.NoStore)
 }
 
 // missing answers a miss without a fallback.
@@ -246,8 +256,9 @@ func (c *call) share(engine *httpcache.Service, why Reason) {
 
 // plan returns the plan by which an engine answers with the result of f.
 func (c *call) plan(f *filling) *httpcache.Plan {
+	name := c.loc.appendNear(nil, c.wire)
 	return &httpcache.Plan{
-		Key: c.loc.appendNear(nil, c.wire), Options: byKey, Why: policy.NoValue, JSONP: c.loc.JSONP,
+		Key: name, Options: byKey, Why: policy.NoValue, JSONP: c.loc.JSONP, Peers: &httpcache.Peering{Key: name},
 		Shared: &httpcache.Shared{Ask: f.ask, Answer: f.answer, Join: f.join},
 	}
 }

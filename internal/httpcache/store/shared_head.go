@@ -28,10 +28,10 @@ type SharedHead struct {
 //	status, age in microseconds, 1 if the response matches any tag, number of tags, their
 //	slots, number of fields, then name and value of each
 //
-// A validator that was made here is omitted: the other member makes the same one of the body.
-func (h *Head) AppendShared(b []byte, now policy.Moment) []byte {
+// A validator that was made here is omitted if the other member makes the same one of the body.
+func (h *Head) AppendShared(b []byte, now policy.Moment, remade bool) []byte {
 	fields := h.recordFields()
-	if h.Synthesized {
+	if h.Synthesized && remade {
 		fields = slices.DeleteFunc(fields, func(f http1.Field) bool { return f.Is("ETag") })
 	}
 	return h.appendShared(b, now, fields)

@@ -15,7 +15,7 @@ func TestSharedHead(t *testing.T) {
 	const second, asked = policy.Moment(1e6), policy.Moment(1_800_000_000e6)
 	fields := http1.FieldsOf("Date", "Fri, 15 Jan 2027 08:00:00 GMT", "Age", "7", "Cache-Control", `max-age=60, private="Secret"`, "Surrogate-Key", "a b", "ETag", `"1"`, "Secret", "x")
 	h := NewHead(policy.ParseResponse(200, fields, asked, asked+second, &o), fields, nil, &o)
-	b := append(h.AppendShared(nil, asked+5*second), "body"...)
+	b := append(h.AppendShared(nil, asked+5*second, true), "body"...)
 
 	const now = policy.Moment(1_700_000_000e6) // another clock
 	s, rest, ok := ParseShared(b, now)
@@ -39,14 +39,16 @@ func TestSharedHead(t *testing.T) {
 	}
 
 	h.Synthesized = true
-	if s, _, _ = ParseShared(h.AppendShared(nil, asked), now); s.Fields.Get("ETag") != nil {
-		t.Error("a validator that was made here is sent")
+	for _, remade := range []bool{true, false} {
+		if s, _, _ = ParseShared(h.AppendShared(nil, asked, remade), now); s.Fields.Get("ETag") != nil == remade {
+			t.Errorf("a validator is made there: %v, and sent: %v", remade, !remade)
+		}
 	}
 	if s, _, _ = ParseShared(h.AppendPrivate(nil, asked), now); s.Fields.Get("Secret") == nil {
 		t.Error("a private response lacks a field")
 	}
 	h.Tags = Tags{all: true}
-	s, _, _ = ParseShared(h.AppendShared(nil, asked), now)
+	s, _, _ = ParseShared(h.AppendShared(nil, asked, true), now)
 	if g.AddSharedTags(s); !g.Tags.all || g.Tags.slots != nil {
 		t.Errorf("got the tags %v, want all", g.Tags)
 	}
