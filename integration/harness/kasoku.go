@@ -26,6 +26,8 @@ type Options struct {
 	// Service holds additional lines of the service's section, for example "item_ttl: 5m";
 	// those of a nested map are indented by two spaces.
 	Service []string
+	// Services holds additional lines of the section services, for services besides "db".
+	Services []string
 	// Top holds additional top-level lines.
 	Top []string
 	// Env holds additional environment variables, as NAME=VALUE.
@@ -111,6 +113,9 @@ func (n *Node) configure(dir string) error {
 	}
 	for _, l := range n.options.Service {
 		lines = append(lines, "    "+l)
+	}
+	for _, l := range n.options.Services {
+		lines = append(lines, "  "+l)
 	}
 	return os.WriteFile(n.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
