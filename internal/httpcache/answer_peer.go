@@ -55,6 +55,11 @@ func (q *peerRequest) exchange(ctx context.Context, fields http1.Fields) *edge.E
 // answerPeer answers a question of another member, with what is stored or by a flight. It
 // returns false for everything that is not stored, and for errors of the origin.
 func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Shared, ok bool) {
+	return s.answerQuestion(ctx, request, false)
+}
+
+// answerQuestion is answerPeer, with only what is stored if stored is true.
+func (s *Service) answerQuestion(ctx context.Context, request []byte, stored bool) (a cache.Shared, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.faults.Inc()
@@ -68,7 +73,8 @@ func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Share
 		return a, false
 	}
 	x := q.exchange(ctx, fields)
-	answer := func(p *Plan) { a, ok = s.share(x, p, q.memory) }
+	memory := stored || q.memory
+	answer := func(p *Plan) { a, ok = s.share(x, p, memory) }
 	if set.cfg.PlanPeer != nil {
 		set.cfg.PlanPeer(x, answer)
 	} else {
@@ -99,6 +105,9 @@ func (s *Service) share(x *edge.Exchange, p *Plan, memory bool) (a cache.Shared,
 	case !c.req.Reading():
 		return a, false
 	case c.shared() != nil:
+		if memory {
+			return a, false
+		}
 		return c.shareUnstored()
 	}
 	return c.share(memory)
@@ -212,6 +221,9 @@ func (c *call) shareFetched(seen *store.Object, use func(*flight.Waiter, *flight
 func (c *call) shareFlight(seen *store.Object, use func(*flight.Waiter, *flight.Outcome) (cache.Shared, bool)) (a cache.Shared, ok, again bool) {
 	f := c.newFetch(seen)
 	f.forPeer = true
+	if seen == nil && f.shared == nil {
+		f.peer = c.formerQuestion()
+	}
 	req := flight.Request{Query: &c.query, Seen: seen, Fill: f.run}
 	if f.fill != nil {
 		req.Tags, req.Since = f.fill.Tags, c.plan.Since

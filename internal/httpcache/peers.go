@@ -11,6 +11,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
@@ -37,6 +38,7 @@ type peerQuestion struct {
 	request []byte // an encoded peerRequest
 	path    uint64 // in unaskedPaths
 	memory  bool   // as in peerRequest
+	former  bool   // it is for the former owner of the key
 }
 
 // peerRequest is a client's request as the owner of its key gets it.
@@ -54,6 +56,26 @@ type peerRequest struct {
 	age    time.Duration // of the request
 }
 
+// encode returns q and the fields of the request as bytes; nil if they are too long.
+func (q *peerRequest) encode(fields http1.Fields) []byte {
+	flags := byte(0)
+	if q.secure {
+		flags |= peerSecure
+	}
+	if q.memory {
+		flags |= peerMemory
+	}
+	client, _ := q.client.MarshalBinary()
+	b := binary.BigEndian.AppendUint64([]byte{peerVersion}, q.rules)
+	b = append(b, flags, q.minor)
+	b = binary.BigEndian.AppendUint64(b, uint64(max(0, q.age)))
+	b = store.AppendRequest(b, [][]byte{client, q.id, q.method, q.host, q.target, q.body}, fields)
+	if len(b) > maxPeerRequest {
+		return nil
+	}
+	return b
+}
+
 const (
 	peerSecure = 1 << iota
 	peerMemory
@@ -65,23 +87,43 @@ func (c *call) peerQuestion() *peerQuestion {
 	if !all.HasPeers() || c.joined.retryOf != nil || c.connection.trailers || c.req.Traits.Has(policy.HasRange|policy.HasIfMatch) {
 		return nil
 	}
-	key := c.key
-	if c.plan != nil {
-		if c.plan.Peers == nil {
-			return nil
-		}
-		key = c.plan.Peers.Key
-	}
 	r := &c.x.Request
 	if string(r.Fields.Get("Accept")) == "text/event-stream" {
 		return nil // the answer does not end
 	}
-	p := &peerQuestion{path: pathHash(r.Host, r.Path)}
-	if c.svc.unasked.has(p.path, all.Now()) || all.Owner(key) == "" {
+	p := &peerQuestion{path: pathHash(r.Host, r.Path), memory: c.wantsStored()}
+	if c.svc.unasked.has(p.path, all.Now()) {
 		return nil
 	}
-	p.key, p.memory = slices.Clone(key), c.wantsStored()
-	if p.request = c.encodePeerRequest(p.memory); p.request == nil {
+	return c.completed(p)
+}
+
+// formerQuestion returns the question to the former owner of the key, for a flight on behalf of
+// another member; nil if it is not to be asked.
+func (c *call) formerQuestion() *peerQuestion {
+	if !c.svc.space.Cache().HasPeers() {
+		return nil
+	}
+	return c.completed(&peerQuestion{memory: true, former: true})
+}
+
+// completed sets the key and the request of p. It returns nil if the answer has no owner, or the
+// request is too long.
+func (c *call) completed(p *peerQuestion) *peerQuestion {
+	key, body := c.key, []byte(nil)
+	if c.plan != nil {
+		if c.plan.Peers == nil {
+			return nil
+		}
+		key, body = c.plan.Peers.Key, c.plan.Body
+	}
+	x := c.x
+	q := peerRequest{
+		rules: c.set.rules, secure: x.Record.TLS, memory: p.memory, minor: byte(x.Request.Minor), client: x.Record.Client, id: x.Record.RequestID,
+		method: x.Request.Method, host: x.Request.Host, target: target(&x.Request), body: body, age: time.Since(x.Now()),
+	}
+	p.key, p.request = slices.Clone(key), q.encode(policy.Unconditional(nil, x.Request.Fields))
+	if p.request == nil {
 		return nil
 	}
 	return p
@@ -91,56 +133,40 @@ func (c *call) peerQuestion() *peerQuestion {
 // request with a cookie is often for its client alone.
 func (c *call) wantsStored() bool { return c.plan == nil && c.req.Traits.Has(policy.HasCookie) }
 
-// encodePeerRequest returns the call's request for the owner of its key; nil if that is too
-// long.
-func (c *call) encodePeerRequest(memory bool) []byte {
-	x := c.x
-	flags := byte(0)
-	if x.Record.TLS {
-		flags |= peerSecure
-	}
-	if memory {
-		flags |= peerMemory
-	}
-	var body []byte
-	if c.plan != nil {
-		body = c.plan.Body
-	}
-	client, _ := x.Record.Client.MarshalBinary()
-	fields := policy.Unconditional(nil, x.Request.Fields)
-	b := binary.BigEndian.AppendUint64([]byte{peerVersion}, c.set.rules)
-	b = append(b, flags, byte(x.Request.Minor))
-	b = binary.BigEndian.AppendUint64(b, uint64(max(0, time.Since(x.Now()))))
-	b = store.AppendRequest(b, [][]byte{client, x.Record.RequestID, x.Request.Method, x.Request.Host, target(&x.Request), body}, fields)
-	if len(b) > maxPeerRequest {
-		return nil
-	}
-	return b
-}
-
-// askPeer returns the answer of the owner of the key. ok is false if the origin must be asked.
+// askPeer returns the answer of the owner of the key, or of its former owner. ok is false if the
+// origin must be asked.
 func (f *originFetch) askPeer(ctx context.Context, fl *flight.Flight) (a *flight.Answer, ok bool) {
 	all, p := f.svc.space.Cache(), f.peer
 	if p == nil || !fl.Stamp().Settled {
 		return nil, false
 	}
 	asked, quiet := clock(), all.Age(fl.Stamp())
-	s, ok := all.AskOwner(ctx, f.svc.name, p.key, p.request)
+	ask := all.AskOwner
+	if p.former {
+		ask = all.AskFormerOwner
+	}
+	s, ok := ask(ctx, f.svc.name, p.key, p.request)
 	if !ok {
-		if !p.memory {
+		if !p.memory && all.Owner(p.key) != "" {
 			f.svc.unasked.add(p.path, all.Now())
 		}
 		return nil, false
 	}
-	behind, size := binary.Uvarint(s.Payload)
-	if size <= 0 || behind > maxBehind || missed(time.Duration(behind), quiet) {
-		return nil, false
-	}
-	h, body, ok := store.ParseShared(s.Payload[size:], asked)
+	h, body, ok := parsePeerAnswer(s.Payload, asked, quiet)
 	if !ok {
 		return nil, false
 	}
 	return f.usePeerAnswer(fl, h, body, s.Kind == peerPrivate)
+}
+
+// parsePeerAnswer parses an answer to a question of the time asked. quiet is the time since this
+// node has got the latest change of what the answer depends on.
+func parsePeerAnswer(b []byte, asked policy.Moment, quiet time.Duration) (h *store.SharedHead, body []byte, ok bool) {
+	behind, size := binary.Uvarint(b)
+	if size <= 0 || behind > maxBehind || missed(time.Duration(behind), quiet) {
+		return nil, nil, false
+	}
+	return store.ParseShared(b[size:], asked)
 }
 
 // maxBehind bounds the time that Peering.Attest returns.

@@ -320,7 +320,9 @@ func TestMalformedPeerRequest(t *testing.T) {
 	a, b, _ := newOwned(t, versions)
 	b.ask("GET /a")
 	x := edge.Detached(t.Context(), http1.Request{Method: []byte("GET"), Target: []byte("/a"), Path: []byte("/a"), Host: []byte("site"), Minor: 1}, nil, time.Now())
-	q := a.startCall(x).encodePeerRequest(false)
+	c := a.startCall(x)
+	c.parse()
+	q := c.formerQuestion().request
 	if _, _, ok := parsePeerRequest(q); !ok {
 		t.Fatal("a question is not parsed")
 	}

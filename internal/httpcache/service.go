@@ -135,7 +135,8 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	}
 	s.observe()
 	s.settings.Store(newSettings(cfg, group))
-	s.unshare = space.Cache().OnFetch(cfg.Name, s.answerPeer)
+	noFetch, noWarm := space.Cache().OnFetch(cfg.Name, s.answerPeer), space.Cache().OnWarm(cfg.Name, warmer{s})
+	s.unshare = func() { noFetch(); noWarm() }
 	return s, nil
 }
 

@@ -44,7 +44,9 @@ func TestPeerAnswers(t *testing.T) {
 			if got := fmt.Sprint(cl.Fetches()); got != fetches {
 				t.Errorf("the owner answered with %s, want %s", got, fetches)
 			}
-			await.Until(t, func() bool { return a.svc.fallbacks.engines[0].Stats().Running == 0 && b.svc.fallbacks.engines[0].Stats().Running == 0 })
+			await.Until(t, func() bool {
+				return a.svc.fallbacks.engines[0].Stats().Running == 0 && b.svc.fallbacks.engines[0].Stats().Running == 0
+			})
 			if it, _ := a.servers[0].Item("1"); it.Value != stored {
 				t.Errorf("memcached has %q, want %q", it.Value, stored)
 			}
@@ -86,7 +88,9 @@ func TestPeerCrowd(t *testing.T) {
 		})
 	}
 	<-arrived
-	await.Until(t, func() bool { return a.svc.fallbacks.engines[0].Stats().Running == 1 && b.svc.fallbacks.engines[0].Stats().Running == 1 })
+	await.Until(t, func() bool {
+		return a.svc.fallbacks.engines[0].Stats().Running == 1 && b.svc.fallbacks.engines[0].Stats().Running == 1
+	})
 	close(release)
 	clients.Wait()
 	if got := a.requests(); len(got) != 1 {

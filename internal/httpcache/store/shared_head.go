@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -94,6 +95,23 @@ func (d *decoder) fields() (fields http1.Fields) {
 		fields = append(fields, http1.Field{Name: d.text(), Value: d.text()})
 	}
 	return fields
+}
+
+// Selectors returns fields of a request that select the response. ok is false if these are not
+// known.
+func (h *Head) Selectors() (fields http1.Fields, ok bool) {
+	rest := h.varyValues
+	for _, name := range h.Response.Vary {
+		value, after, found := bytes.Cut(rest, []byte{'\n'})
+		if !found || name == policy.ForwardedSite {
+			return nil, false
+		}
+		rest = after
+		if len(value) > 0 {
+			fields = append(fields, http1.Field{Name: []byte(name), Value: value[1:]})
+		}
+	}
+	return fields, !h.Response.VaryAll && len(rest) == 0
 }
 
 // AddSharedTags lets the response be purged also by the tags that it has on the other member:

@@ -2,6 +2,7 @@ package store
 
 import (
 	"hash/maphash"
+	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -195,6 +196,18 @@ func (s *Store) isCurrent(o *Object) bool {
 // isEmptied reports whether o was current until the cache was emptied.
 func (s *Store) isEmptied(o *Object) bool {
 	return o.stamp.Settled && s.space.Cache().Emptied(&o.stamp) && !o.Body.gone()
+}
+
+// Current returns the responses of r, which is stored under key, that no write and no purge has
+// invalidated. Parts are left out.
+func (s *Store) Current(key []byte, r *Resource) iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		for _, o := range r.variants {
+			if !o.IsPart() && s.Valid(key, o) && !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 // Valid reports whether no write and no purge has invalidated o.
