@@ -141,6 +141,26 @@ func TestPeerPermission(t *testing.T) {
 	if got := fmt.Sprint(cl.Fetches()); got != "[fill]" {
 		t.Errorf("the owner answered with %s, want a fill", got)
 	}
+	a.nodes[0].set(func() { a.nodes[0].allowed = nil })
+	if g := a.do("GET", "/db/x?session", "", "Cookie", "AuthSession=YW5uYTo1RjAwMDAwMDp4"); g.body != "old" {
+		t.Errorf("with a session: got %d %s", g.status, g.body)
+	}
+	if got := fmt.Sprint(cl.Fetches()); got != "[fill]" {
+		t.Errorf("with a session: the owner answered with %s, want a fill", got)
+	}
+}
+
+// Files are shared as their header fields specify.
+func TestPeerFile(t *testing.T) {
+	a, b, cl := newOwned(t, 1)
+	a.nodes[0].set(func() { a.nodes[0].fields["Cache-Control"] = "max-age=60" })
+	b.do("GET", "/_utils/index.html", "", "Host", "db")
+	if g := a.do("GET", "/_utils/index.html", "", "Host", "db"); !strings.Contains(g.cacheStatus(), "detail=peer; stored") {
+		t.Errorf("got %d %s", g.status, g.cacheStatus())
+	}
+	if got := fmt.Sprint(cl.Fetches()); got != "[hit]" {
+		t.Errorf("the owner answered with %s, want a hit", got)
+	}
 }
 
 // An owner without contact to a node has no answer: changes may be missing that others have got.
