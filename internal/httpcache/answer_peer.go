@@ -175,6 +175,7 @@ func (c *call) findShared() (found store.Found, d policy.Decision, behind time.D
 		if behind, ok = c.plan.Peers.Attest(); !ok {
 			return found, d, 0, false
 		}
+		behind = max(behind, 1)
 	}
 	c.now = clock()
 	c.query.Now, c.query.At = c.now, c.svc.space.Cache().Now()

@@ -169,8 +169,12 @@ func parsePeerAnswer(b []byte, asked policy.Moment, quiet time.Duration) (h *sto
 	return store.ParseShared(b[size:], asked)
 }
 
-// maxBehind bounds the time that Peering.Attest returns.
-const maxBehind = uint64(time.Hour)
+const (
+	// maxBehind bounds the time that Peering.Attest returns.
+	maxBehind = uint64(time.Hour)
+	// never is the time for an owner that can't miss changes. Peering.Attest returns at least 1 ns.
+	never = time.Duration(0)
+)
 
 // missed reports whether the owner may have missed a change that this node had got before it
 // asked: quiet is the time since the last one, and the owner may be behind by that much. The
@@ -178,7 +182,7 @@ const maxBehind = uint64(time.Hour)
 // to one node a moment later than to another one.
 func missed(behind, quiet time.Duration) bool {
 	const moment = 100 * time.Millisecond
-	return behind > 0 && quiet <= behind+behind/10+moment
+	return behind != never && quiet <= behind+behind/10+moment
 }
 
 // usePeerAnswer makes a flight's answer of another member's answer. ok is false if the rules of
@@ -190,7 +194,7 @@ func (f *originFetch) usePeerAnswer(fl *flight.Flight, h *store.SharedHead, body
 	a, ok = f.judgePeerAnswer(fl, h, in, private)
 	switch {
 	case !ok:
-		f.fetchResult = fetchResult{}
+		f.fetchResult = fetchResult{stop: f.stop}
 		return nil, false
 	case private:
 		a.Share, a.Keep = false, false

@@ -338,3 +338,22 @@ func TestMalformedPeerRequest(t *testing.T) {
 		t.Error("a question is not answered")
 	}
 }
+
+// An answer is not used if its owner may have missed a change that this node has got.
+func TestMissed(t *testing.T) {
+	for _, c := range []struct {
+		behind, quiet time.Duration
+		want          bool
+	}{
+		{never, 0, false},
+		{1, 0, true},
+		{1, 99 * time.Millisecond, true},
+		{1, 101 * time.Millisecond, false},
+		{time.Second, 1200 * time.Millisecond, true},
+		{time.Second, 1201 * time.Millisecond, false},
+	} {
+		if got := missed(c.behind, c.quiet); got != c.want {
+			t.Errorf("behind by %s, no change for %s: got %v", c.behind, c.quiet, got)
+		}
+	}
+}
