@@ -49,6 +49,7 @@ func (m *Machine) invalidate(p *peer, msg *Message) {
 	}
 	m.host.Fence(p.Instance, msg.Seq, msg.Tags)
 	if h.applied {
+		m.trace.acknowledge(k, msg.Round)
 		m.host.Send(p.Instance, &Message{Kind: Ack, Epoch: m.view.Epoch, Seq: msg.Seq, Round: msg.Round})
 	}
 }
@@ -70,6 +71,7 @@ func (m *Machine) Applied(owner Instance, seq uint64) {
 	}
 	h.applied = true
 	if h.epoch == m.view.Epoch {
+		m.trace.acknowledge(heldKey{owner, seq}, 0)
 		m.host.Send(owner, &Message{Kind: Ack, Epoch: m.view.Epoch, Seq: seq})
 	}
 }
@@ -103,6 +105,7 @@ func (m *Machine) release(owner Instance, seq uint64) {
 	}
 	if m.held[k] != nil {
 		delete(m.held, k)
+		m.trace.release(k)
 		m.host.Release(owner, seq)
 	}
 }
@@ -156,6 +159,7 @@ func (m *Machine) unknownHere(now Time, from Instance, msg *Message) {
 	}
 	if m.held[k] != nil {
 		delete(m.held, k)
+		m.trace.release(k)
 		m.host.ReleaseIn(from, msg.Seq, m.cfg.Quarantine)
 	}
 	m.host.Send(from, &Message{Kind: Done, Epoch: m.view.Epoch, Seq: msg.Seq})

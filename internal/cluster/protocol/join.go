@@ -120,6 +120,7 @@ func (m *Machine) obstruct(why string) {
 // handOver gives this node's books to a joining member whose view it has adopted.
 func (m *Machine) handOver(now Time, to Instance) {
 	if p := m.peers[to]; p != nil && m.member() {
+		m.trace.handOver(m, to)
 		m.host.Send(to, &Message{Kind: Books, Epoch: m.view.Epoch, Serving: m.join.served, Books: m.book(now)})
 	}
 }
@@ -130,6 +131,7 @@ func (m *Machine) takeOver(now Time, p *peer, msg *Message) {
 		return
 	}
 	p.gave = true
+	m.trace.takeOver(p.Instance)
 	m.join.handed = m.join.handed || msg.Serving
 	m.takeBook(now, msg.Books)
 	m.change(now)

@@ -166,6 +166,7 @@ type Machine struct {
 	busy     Time // the node has written lately; it is idle from then on
 
 	join  joining
+	trace tracer
 	stats Stats
 }
 

@@ -43,12 +43,14 @@ func (m *Machine) Viewed(now Time, v View, err error) {
 		if sent > m.seen {
 			// The item was deleted, or replaced by a copy from before.
 			m.view = View{Epoch: m.view.Epoch}
+			m.trace.read(m, &m.view)
 			if m.member() {
 				m.expel(now)
 			}
 		}
 		return
 	}
+	m.trace.read(m, &v)
 	m.accept(now, v)
 	m.prove(now, sent, &v)
 	m.change(now)
@@ -87,6 +89,7 @@ func (m *Machine) accept(now Time, v View) {
 		m.join.clean = false // the item that this node has added may not be the first one
 	}
 	m.view, m.seen = v, now
+	m.trace.adopt(m)
 	if !off(ruleFreshOnce) {
 		m.join.fresh = 0
 	}
@@ -194,6 +197,7 @@ func (m *Machine) expel(now Time) {
 		m.host.Lease(0)
 	}
 	m.abandon()
+	m.trace.expel()
 	for _, k := range m.heldBy(0) {
 		m.host.Release(k.owner, k.seq)
 	}

@@ -63,6 +63,7 @@ func (m *Machine) refuse(w *write) {
 func (m *Machine) ask(now Time, w *write, state writeState) {
 	w.state, w.acks, w.complete, w.begun = state, 0, false, now
 	w.interval, w.resend = m.cfg.Resend, now+m.cfg.Resend
+	m.trace.begin(m, w)
 	if m.others != 0 {
 		m.host.Send(0, m.inv(w))
 	}
@@ -89,6 +90,7 @@ func (m *Machine) check(now Time, w *write) {
 	}
 	w.complete = false
 	m.stats.Rounds++
+	m.trace.round(w)
 	m.stats.AckNanos += uint64(now - w.begun)
 	if w.state == extending {
 		w.state = allowed
@@ -129,6 +131,7 @@ func (m *Machine) acknowledged(now Time, p *peer, msg *Message) {
 
 // Extend adds tags to a write that is allowed. Extended or Failed reports the result.
 func (m *Machine) Extend(now Time, seq uint64, tags []uint64) {
+	m.trace.extend(m, seq)
 	w := m.writes[seq]
 	if w == nil || w.state != allowed || m.mode != In && m.mode != Leaving {
 		m.host.Failed(seq, ErrLost)
@@ -145,6 +148,7 @@ func (m *Machine) Extend(now Time, seq uint64, tags []uint64) {
 
 // Commit ends a write whose outcome is known, or that was not sent.
 func (m *Machine) Commit(seq uint64) {
+	m.trace.commit(seq)
 	w := m.writes[seq]
 	if w == nil {
 		return
@@ -158,6 +162,7 @@ func (m *Machine) Commit(seq uint64) {
 // Unknown ends a write whose outcome is unknown: its tags and the given ones are put in
 // quarantine on all members. The caller has done so on this node.
 func (m *Machine) Unknown(now Time, seq uint64, tags []uint64) {
+	m.trace.unknown(seq)
 	w := m.writes[seq]
 	if w == nil {
 		return
@@ -286,6 +291,7 @@ func (m *Machine) leased(now Time) {
 
 // abandon ends all own writes, because the node is not a member any more.
 func (m *Machine) abandon() {
+	m.trace.abandon()
 	if off(ruleAbandon) {
 		return
 	}
