@@ -61,6 +61,9 @@ func (w *world) injectAt(n *simNode) {
 		w.absent = true
 		w.after(span, nil, func() { w.absent = false })
 	case "lost":
+		if w.steps != nil && w.view.Rev > 0 {
+			w.steps.Lose()
+		}
 		w.view = View{}
 	case "evict":
 		if n.alive && n.machine.Mode() == In {
@@ -162,8 +165,14 @@ func chaosOf(seed uint64) chaos {
 
 // simulate runs a seed.
 func simulate(seed uint64, trace func(string, ...any)) *world {
-	w := newWorld(seed, chaosOf(seed))
+	w := newWorld(seed, chaosOf(seed), nil)
 	w.trace = trace
+	w.simulate()
+	return w
+}
+
+// simulate runs a world with its faults, and ends them.
+func (w *world) simulate() {
 	w.after(w.between(0, 150*Millisecond), nil, w.injectFault)
 	w.run(w.chaos.length)
 	w.recover()
@@ -180,7 +189,6 @@ func simulate(seed uint64, trace func(string, ...any)) *world {
 		w.fail("long after the last fault %s", why)
 	}
 	w.counts.epochs = int(w.view.Rev)
-	return w
 }
 
 // unsettled returns what a cluster without faults and clients has to complete: all nodes

@@ -532,7 +532,7 @@ func scriptCleanQuiet(t reporter) {
 
 // quiet returns a world without faults and clients.
 func quiet(nodes int) *world {
-	w := newWorld(1, chaos{nodes: nodes, drift: 0.01, timeout: 40 * Millisecond, reach: 100 * Millisecond})
+	w := newWorld(1, chaos{nodes: nodes, drift: 0.01, timeout: 40 * Millisecond, reach: 100 * Millisecond}, nil)
 	w.run(300 * Millisecond)
 	return w
 }

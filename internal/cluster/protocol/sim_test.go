@@ -30,9 +30,23 @@ type world struct {
 	acked    [simTags]int  // by tag: the newest acknowledged version
 	purged   [simTags]Time // by tag: when the newest acknowledged purge began
 
+	steps   stepLog                          // nil for none
 	trace   func(format string, args ...any) // nil for none
 	problem string
 	counts  simCounts
+}
+
+// stepLog records the steps of a run for the check against the specification. A Recorder is
+// one.
+type stepLog interface {
+	Watch(process string, m *Machine)
+	Joins(process string, i Instance)
+	Read(process string)
+	View(process string, by Instance, from, to *View)
+	Lose()
+	Send(m *Machine, seq uint64)
+	Apply(process string, seq uint64)
+	Serve(node, process string, seq uint64)
 }
 
 // simCounts counts what has happened.
@@ -57,6 +71,8 @@ type applied struct {
 	at      Time
 	tag     int
 	version int
+	process string // that has sent it
+	seq     uint64
 }
 
 // chaos is what happens in a run, as probabilities and intervals.
@@ -106,8 +122,8 @@ func simConfig(c chaos) Config {
 	}
 }
 
-func newWorld(seed uint64, c chaos) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), cfg: simConfig(c), chaos: c, cut: map[[2]int]bool{}}
+func newWorld(seed uint64, c chaos, steps stepLog) *world {
+	w := &world{steps: steps, rng: rand.New(rand.NewPCG(seed, 1)), cfg: simConfig(c), chaos: c, cut: map[[2]int]bool{}}
 	for range c.nodes {
 		w.addNode()
 	}
@@ -249,6 +265,7 @@ func (w *world) compare(n *simNode, tag int, e *simEntry) {
 		least = w.acked[query]
 	}
 	if e.version < least {
+		n.serve(tag, e)
 		w.fail("node %s serves version %d of tag %d; the origin has %d", n.name, e.version, tag, least)
 	}
 	if e.read < w.purged[tag] {
@@ -256,13 +273,17 @@ func (w *world) compare(n *simNode, tag int, e *simEntry) {
 	}
 }
 
-// apply is the execution of a write by the origin.
-func (w *world) apply(tag int, indexed bool) int {
+// apply is the execution of a process's write by the origin.
+func (w *world) apply(process string, o *simWrite) int {
+	tag := o.tag
 	version := len(w.versions) + 1
-	w.versions = append(w.versions, applied{w.now, tag, version})
+	w.versions = append(w.versions, applied{w.now, tag, version, process, o.seq})
 	w.current[tag] = version
-	if indexed {
+	if o.indexed {
 		w.current[query] = version
+	}
+	if w.steps != nil {
+		w.steps.Apply(process, o.seq)
 	}
 	w.logf("origin: version %d of tag %d", version, tag)
 	return version

@@ -6,8 +6,9 @@ import "fmt"
 type simNode struct {
 	w           *world
 	name        string
-	place       int // in the network
-	life        int // advanced by each restart
+	place       int    // in the network
+	life        int    // advanced by each restart
+	process     string // the name and the life
 	alive       bool
 	pausedUntil Time
 	blindUntil  Time    // it can't reach the view
@@ -98,6 +99,7 @@ func (w *world) addNode() *simNode {
 func (n *simNode) start() {
 	w := n.w
 	n.life++
+	n.process = fmt.Sprintf("%s.%d", n.name, n.life)
 	n.alive, n.pausedUntil, n.blindUntil = true, 0, 0
 	n.rate = 1 + (w.rng.Float64()*2-1)*w.chaos.drift
 	n.offset = w.between(0, 10*Second) - Time(float64(w.now)*n.rate)
@@ -105,6 +107,9 @@ func (n *simNode) start() {
 	n.tags, n.entries, n.fills = [simTags]simTag{}, [simTags]simEntry{}, [simTags]*simFill{}
 	n.holds, n.ops = map[heldKey]uint8{}, map[uint64]*simWrite{}
 	n.machine = New(w.cfg, n)
+	if w.steps != nil {
+		w.steps.Watch(n.process, n.machine)
+	}
 	fresh := Time(0)
 	if n.place == 0 && n.life == 1 && !w.chaos.cold {
 		fresh = n.local() + w.cfg.Lease
@@ -153,6 +158,8 @@ func (n *simNode) ReadView() {
 		v, err := w.view, error(nil)
 		if n.blind() {
 			err = fmt.Errorf("unavailable")
+		} else if w.steps != nil && n.life == life {
+			w.steps.Read(n.process)
 		}
 		v = v.clone()
 		delay := w.between(0, 2*Millisecond)
@@ -169,7 +176,7 @@ func (n *simNode) ReadView() {
 func (n *simNode) WriteView(v View) {
 	w := n.w
 	v = v.clone()
-	life := n.life
+	life, process, by := n.life, n.process, n.instance
 	answer := func(err error) {
 		if w.now < n.blindUntil {
 			err = fmt.Errorf("timeout")
@@ -185,6 +192,9 @@ func (n *simNode) WriteView(v View) {
 	write := func() error {
 		if w.view.Rev != v.Rev-1 || v.Rev > 1 && w.view.Creator != v.Creator && !off(hostCreator) {
 			return ErrConflict
+		}
+		if w.steps != nil {
+			w.steps.View(process, by, &w.view, &v)
 		}
 		w.view = v
 		if n.machine.Mode() == Leaving && w.chance(0.2) {
@@ -295,6 +305,9 @@ func (n *simNode) Wall() int64 { return int64(n.w.now / Millisecond) }
 func (n *simNode) Instance() Instance {
 	n.w.next++
 	n.instance = n.w.next
+	if n.w.steps != nil {
+		n.w.steps.Joins(n.process, n.instance)
+	}
 	return n.instance
 }
 
@@ -322,6 +335,7 @@ func (n *simNode) get(tag int) {
 	serves := now < n.lease
 	if serves && n.entries[tag].stored {
 		w.counts.hits++
+		n.serve(tag, &n.entries[tag])
 		return // check has compared it
 	}
 	if f := n.fills[tag]; serves && f != nil && n.joinable(f) {
@@ -342,6 +356,18 @@ func (n *simNode) get(tag int) {
 		}
 	}
 	n.askOrigin(f)
+}
+
+// serve records a hit.
+func (n *simNode) serve(tag int, e *simEntry) {
+	if n.w.steps == nil || tag != itemA {
+		return
+	}
+	var of applied
+	if e.version > 0 {
+		of = n.w.versions[e.version-1]
+	}
+	n.w.steps.Serve(n.process, of.process, of.seq)
 }
 
 // joinable reports whether the answer of a fill may be shared and stored.
@@ -469,6 +495,10 @@ func (n *simNode) send(o *simWrite) {
 		return
 	}
 	o.sent = true
+	if w.steps != nil {
+		w.steps.Send(n.machine, o.seq)
+	}
+	process := n.process
 	w.after(w.chaos.timeout, n, func() {
 		if !o.ended && o.version == 0 {
 			n.unsure(o)
@@ -481,11 +511,11 @@ func (n *simNode) send(o *simWrite) {
 		if w.chance(0.3) {
 			w.injectAt(n)
 		}
-		w.after(w.between(0, w.chaos.reach), nil, func() { w.apply(o.tag, o.indexed) })
+		w.after(w.between(0, w.chaos.reach), nil, func() { w.apply(process, o) })
 	default:
 		life := n.life
 		w.after(w.between(0, 5*Millisecond), nil, func() {
-			version := w.apply(o.tag, o.indexed)
+			version := w.apply(process, o)
 			o.applied = w.now
 			if n.life == life {
 				w.after(w.moment(5*Millisecond, w.chaos.timeout, w.chaos.lag), n, func() { n.answered(o, version) })
