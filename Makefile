@@ -13,7 +13,7 @@ SIMULATIONS ?= 100000
 # a faulty Fluentd server, restarts of CouchDB nodes that replicate, rounds of faults of
 # CouchDB-like nodes, values read from faulty memcached servers (six times), simulated runs of
 # a cluster, simulated runs without each of its rules, random behaviours of each model of its
-# specification, and the time for fuzzing each parser of DAX requests and of cluster messages.
+# specification, traces that it has to accept, and the time for fuzzing each parser of DAX requests and of cluster messages.
 SOAK_OPS ?= 1000000
 SOAK_CLUSTER_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
@@ -30,6 +30,7 @@ SOAK_CLUSTERS ?= 10000000
 SOAK_MUTANTS ?= 200000
 SOAK_FUZZ ?= 1h
 SOAK_BEHAVIOURS ?= 20000
+SOAK_TRACES ?= 500
 
 .PHONY: help build run check test test-unit test-integration lint vuln spec soak bench tools fetch
 
@@ -66,9 +67,10 @@ lint: ## gofmt, go vet, staticcheck in both modules, and whether they compile on
 vuln: ## known vulnerabilities of the dependencies, if their database can be reached
 	@scripts/vuln.sh
 
-spec: ## check the specification of the cluster with TLC: the small models
+spec: ## check the specification of the cluster with TLC: the small models, and traces of simulated clusters
 	@specs/check.sh spec
 	@specs/trace-test.sh
+	@specs/trace-runs.sh
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
 # With the race detector each program exits after 50 ms instead of a second. Without it run:
@@ -88,7 +90,7 @@ test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, SOAK_TRACES (500) traces of simulated clusters, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	KASOKU_DAMAGES=$(SOAK_DAMAGES) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestDamagedFiles$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
@@ -104,6 +106,7 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of c
 	cd integration && KASOKU_BLOG=full go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestWalkThrough$$' ./memcached
 	cd integration && KASOKU_COUCH_STEPS=10000 go test -count=1 -timeout $(SOAK_TIMEOUT) ./couch/compare
 	LIMIT=7200 BEHAVIOURS=$(SOAK_BEHAVIOURS) specs/check.sh soak
+	specs/trace-runs.sh 1000 $(SOAK_TRACES)
 	go test -v -count=1 -timeout 12h -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SOAK_CLUSTERS)
 	go test -v -count=1 -timeout 12h -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol -every -mutantseeds $(SOAK_MUTANTS)
 	scripts/fuzz.sh $(SOAK_FUZZ) ./internal/dynamo/dax/... ./internal/cluster/protocol

@@ -100,8 +100,7 @@ vars == <<origin, lag, views, item, writes, mode, epoch, lease, proof, wait,
 -----------------------------------------------------------------------------
 (* Definitions *)
 
-Max(a, b)    == IF a > b THEN a ELSE b
-Decrement(a) == IF a > 0 THEN a - 1 ELSE 0
+Max(a, b) == IF a > b THEN a ELSE b
 
 Newest  == Len(views)
 Members == views[Newest]
@@ -644,19 +643,23 @@ LoseItem ==
 -----------------------------------------------------------------------------
 (* Time *)
 
-Tick ==
+\* d ticks pass.
+Elapse(d) ==
+  LET Left(a) == IF a > d THEN a - d ELSE 0 IN
   /\ lag' = origin                    \* the replicas have caught up: settle
   /\ \E stopped \in IF On("clocks run") THEN {{}} ELSE SUBSET Node :
-       lease' = [n \in Node |-> IF n \in stopped THEN lease[n] ELSE Decrement(lease[n])]
-  /\ wait' = [n \in Node |-> [m \in Node |-> Decrement(wait[n][m])]]
+       lease' = [n \in Node |-> IF n \in stopped THEN lease[n] ELSE Left(lease[n])]
+  /\ wait' = [n \in Node |-> [m \in Node |-> Left(wait[n][m])]]
   /\ proof' = [n \in Node |-> IF proof[n] = None THEN None
-                              ELSE [proof[n] EXCEPT !.left = Decrement(@)]]
-  /\ quar' = [n \in Node |-> [t \in Tags |-> Decrement(quar[n][t])]]
+                              ELSE [proof[n] EXCEPT !.left = Left(@)]]
+  /\ quar' = [n \in Node |-> [t \in Tags |-> Left(quar[n][t])]]
   \* a quarantine that has just ended counts as a write
-  /\ recent' = [n \in Node |-> {t \in Tags : quar[n][t] = 1}]
-  /\ writes' = [w \in W |-> [writes[w] EXCEPT !.request = Decrement(@)]]
+  /\ recent' = [n \in Node |-> {t \in Tags : quar[n][t] = d}]
+  /\ writes' = [w \in W |-> [writes[w] EXCEPT !.request = Left(@)]]
   /\ UNCHANGED <<origin, views, item, mode, epoch, adopted, sponsored, books, cache,
                  pending, open>>
+
+Tick == Elapse(1)
 
 -----------------------------------------------------------------------------
 

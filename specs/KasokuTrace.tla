@@ -6,8 +6,8 @@
 (*                                                                          *)
 (* Each line is matched by one action. Time passes between lines as their   *)
 (* times require. Fills are not logged, so that the caches of the model     *)
-(* have the entries of writes only. TLC must violate Unfinished: then all   *)
-(* lines were matched.                                                      *)
+(* have the entries of writes only. The trace is accepted if TLC matches    *)
+(* all lines.                                                               *)
 (****************************************************************************)
 EXTENDS KasokuCluster, KasokuTraceLines
 
@@ -35,40 +35,95 @@ TraceMax   == Len(Lines) + 1
 \* The write of a line: the writes are numbered in the order of their Begin lines.
 Write(l) == CHOOSE w \in W : Begins[w].write = l.write
 
+\* Lines that may have no effect in the specification:
+\* - a read of the view by a node that is no member,
+\* - what a node does that has left, but has not got the answer to that yet,
+\* - a view whose epoch the node has already, since the specification takes the
+\*   origin's execution of a join and its answer for one step,
+\* - books that get lost, or that the joiner does not need,
+\* - an acknowledgement that does not count, and the end of a fence that the
+\*   specification does not have. If it did count, RoundDone is not possible.
+Still == UNCHANGED vars
+IsMember(n) == mode[n] \in {"in", "joining"}
+SameEpoch(l) == "epoch" \in DOMAIN l /\ epoch[l.node] > 0 /\ real[epoch[l.node]] = l.epoch
+
+TraceReadView(l) == IF IsMember(l.node) THEN ReadView(l.node) ELSE Still
+
+TraceGotView(l) == IF mode[l.node] = "left" THEN Still ELSE GotView(l.node)
+
+TraceAdoptView(l) == IF mode[l.node] = "left" \/ SameEpoch(l) THEN Still
+                     ELSE AdoptView(l.node)
+
+\* Books that were sent before and have not arrived may be lost.
+TraceHandOver(l) ==
+  \/ Still
+  \/ HandOver(l.node, l.of)
+
+TraceRecvInv(l) == LET w == Write(l) IN
+  IF ENABLED RecvInv(l.node, w) THEN RecvInv(l.node, w) ELSE Still
+
+TraceRecvVal(l) == LET w == Write(l) IN
+  IF \E p \in open[l.node] : p[1] = w THEN RecvVal(l.node, w) ELSE Still
+
+TraceRefuse(l) == IF writes[Write(l)].state = "dead" THEN Still ELSE Refuse(Write(l))
+
+\* A hit. No write of another node may be open, except that fills go on during a
+\* purge. A strongly consistent read could not have returned a later version.
+TraceServe(l) ==
+  /\ Serves(l.node)
+  /\ "write" \in DOMAIN l =>
+       /\ \A p \in open[l.node] : Kinds[p[1]] = "purge"
+       /\ IF l.write = "" THEN Seen = 0 ELSE writes[Write(l)].version >= Seen
+  /\ Still
+
+Same(l) == "same" \in DOMAIN l /\ l.same
+
+\* The write of the view that the line before has logged takes out m as well.
+EvictAlso(n, m) ==
+  /\ n # m /\ {n, m} \subseteq Members /\ IsMember(n) /\ epoch[n] = Newest - 1
+  /\ m \in item.joining \/ (<<n, m>> \in item.marks /\ wait[n][m] = 0)
+  /\ views' = [views EXCEPT ![Newest] = @ \ {m}]
+  /\ item' = [item EXCEPT !.joining = @ \ {m}, !.marks = MarksWithout(m)]
+  /\ wait' = [wait EXCEPT ![n][m] = 0]
+  /\ UNCHANGED <<origin, lag, writes, mode, epoch, lease, proof, adopted, sponsored,
+                 books, cache, pending, open, quar, recent>>
+
 Match(l) ==
   CASE l.action = "LoseItem"  -> LoseItem
-    [] l.action = "ReadView"  -> ReadView(l.node)
-    [] l.action = "GotView"   -> GotView(l.node)
-    [] l.action = "AdoptView" -> AdoptView(l.node)
+    [] l.action = "ReadView"  -> TraceReadView(l)
+    [] l.action = "GotView"   -> TraceGotView(l)
+    [] l.action = "AdoptView" -> TraceAdoptView(l)
     [] l.action = "Join"      -> Join(l.node)
-    [] l.action = "HandOver"  -> HandOver(l.node, l.of)
+    [] l.action = "HandOver"  -> TraceHandOver(l)
     [] l.action = "GotBooks"  -> GotBooks(l.node)
     [] l.action = "JoinDone"  -> JoinDone(l.node)
     [] l.action = "Suspend"   -> Suspend(l.node, l.of)
     [] l.action = "Clear"     -> Clear(l.node, l.of)
-    [] l.action = "Evict"     -> Evict(l.node, l.of)
+    [] l.action = "Evict"     -> IF Same(l) THEN EvictAlso(l.node, l.of)
+                                            ELSE Evict(l.node, l.of)
     [] l.action = "Leave"     -> Leave(l.node)
     [] l.action = "Crash"     -> Crash(l.node)
-    [] l.action = "Serve"     -> Serves(l.node) /\ UNCHANGED vars
+    [] l.action = "Serve"     -> TraceServe(l)
     [] l.action = "Begin"     -> Begin(l.node, Write(l))
-    [] l.action = "RecvInv"   -> RecvInv(l.node, Write(l))
+    [] l.action = "RecvInv"   -> TraceRecvInv(l)
     [] l.action = "RoundDone" -> RoundDone(Write(l))
     [] l.action = "Send"      -> Send(Write(l))
-    [] l.action = "Refuse"    -> Refuse(Write(l))
+    [] l.action = "Refuse"    -> TraceRefuse(l)
     [] l.action = "Apply"     -> Apply(Write(l))
     [] l.action = "Answer"    -> Answer(Write(l))
     [] l.action = "GiveUp"    -> GiveUp(Write(l))
-    [] l.action = "RecvVal"   -> RecvVal(l.node, Write(l))
+    [] l.action = "RecvVal"   -> TraceRecvVal(l)
     [] OTHER -> FALSE
 
 \* The optional fields of a line agree with the state after the step. Lines that
-\* add an epoch name it; other lines name the node's own epoch.
+\* change the members name the new epoch; other lines name the node's own epoch.
 Agree(l) ==
   /\ real' = IF Len(views') = Len(views) THEN real
              ELSE Append(real, IF "epoch" \in DOMAIN l THEN l.epoch ELSE 0)
   /\ "epoch" \in DOMAIN l =>
-       IF Len(views') = Len(views) THEN real[epoch'[l.node]] = l.epoch
-                                   ELSE \A e \in DOMAIN real : real[e] < l.epoch
+       CASE Len(views') # Len(views) -> \A e \in DOMAIN real : real[e] < l.epoch
+         [] Same(l)                  -> real[Newest] = l.epoch
+         [] OTHER                    -> real[epoch'[l.node]] = l.epoch
   /\ "mode" \in DOMAIN l => mode'[l.node] = l.mode
   \* the books of one member were received
   /\ l.action = "GotBooks" => \A a \in books[l.node] \ books'[l.node] : a.from = l.of
@@ -82,8 +137,8 @@ Take ==
 \* Time passes until the next line.
 Pass ==
   /\ line <= Len(Lines) /\ clock < Ticks(Lines[line].time)
-  /\ Tick
-  /\ clock' = clock + 1 /\ UNCHANGED <<line, real>>
+  /\ Elapse(Ticks(Lines[line].time) - clock)
+  /\ clock' = Ticks(Lines[line].time) /\ UNCHANGED <<line, real>>
 
 \* A request that was answered was executed, though the origin has not logged it.
 Executed ==
@@ -91,14 +146,20 @@ Executed ==
   /\ Apply(Write(Lines[line]))
   /\ UNCHANGED <<line, clock, real>>
 
+\* A node was taken out before it got the answer to its join, and joins again.
+Unnoticed ==
+  /\ line <= Len(Lines) /\ Lines[line].action = "Join"
+  /\ LET n == Lines[line].node IN
+       /\ mode[n] = "joining" /\ n \notin Members
+       /\ views' = views /\ Expel(n)
+  /\ UNCHANGED <<origin, lag, item, epoch, proof, line, clock, real>>
+
 TraceInit ==
   /\ Init /\ item.clean = Header.fresh
   /\ line = 2 /\ clock = Ticks(Header.time) /\ real = <<0>>
 
-TraceNext == Take \/ Pass \/ Executed
+TraceNext == Take \/ Pass \/ Executed \/ Unnoticed
 
 TraceSpec == TraceInit /\ [][TraceNext]_<<vars, line, clock, real>>
-
-Unfinished == line <= Len(Lines)
 
 =============================================================================

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# trace-runs.sh [FIRST [SEEDS]] checks the traces of simulated runs of a cluster against the
+# specification: of SEEDS (10) seeds from FIRST (80) on. It also checks runs in each of which
+# the code breaks one rule, and fails if the specification does not reject them.
+set -euo pipefail
+. "$(dirname "$0")/../scripts/lib.sh"
+need_go
+cd "$ROOT"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/runs" "$work/mutants"
+
+go test -vet=off -count=1 -tags kasokutrace -run '^TestTraces$' ./internal/cluster/protocol \
+	-traces "$work/runs" -tracefirst "${1:-80}" -traceseeds "${2:-10}" >"$work/out" || { cat "$work/out" && exit 1; }
+specs/trace.sh "$work"/runs/*.ndjson | sed "s|^$work/||" ||
+	die "the code takes a step that the specification does not have"
+
+go test -vet=off -count=1 -tags kasokutrace,kasokumutant -run '^TestMutantTraces$' ./internal/cluster/protocol \
+	-traces "$work/mutants" >"$work/out" || { cat "$work/out" && exit 1; }
+# It fails, because it rejects them.
+specs/trace.sh "$work"/mutants/*.ndjson >"$work/out" || true
+sed "s|^$work/||" "$work/out"
+mutants=("$work"/mutants/*)
+[ "$(grep -cE 'no step matches|is violated' "$work/out")" = ${#mutants[@]} ] || die "a run without a rule is not rejected"
