@@ -67,6 +67,8 @@ run() {
 	fi
 	# A short run is over before the better compiler pays off.
 	if [ "$when" = spec ]; then java+=(-XX:TieredStopAtLevel=1); fi
+	# TLC writes its standard modules there, and removes them at the end.
+	java+=(-Djava.io.tmpdir="$work")
 	(cd "$work" && timeout "${LIMIT:-900}" "${java[@]}" -cp "$TLC" tlc2.TLC \
 		${arguments[@]+"${arguments[@]}"} -workers "${WORKERS:-1}" \
 		-metadir "$work/states" -config "$name.cfg" KasokuCluster) >"$out" 2>&1 || true

@@ -29,7 +29,9 @@ lines() {
 trace() {
 	cp "$specs/KasokuCluster.tla" "$specs/KasokuTrace.tla" "$specs/KasokuTrace.cfg" "$work"
 	lines "$1" >"$work/KasokuTraceLines.tla"
-	(cd "$work" && java -Xmx"${HEAP:-2g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$TLC" tlc2.TLC -metadir "$work/states" KasokuTrace) >"$work/out" 2>&1 || true
+	# TLC writes its standard modules into the folder for temporary files, and removes them.
+	(cd "$work" && java -Xmx"${HEAP:-2g}" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir="$work" \
+		-cp "$TLC" tlc2.TLC -metadir "$work/states" KasokuTrace) >"$work/out" 2>&1 || true
 	local violated last
 	violated=$(sed -n 's/^Error: Invariant \(.*\) is violated.*/\1/p' "$work/out" | head -1)
 	last=$(sed -nE 's/^<<"matched", ([0-9]+)>>$/\1/p' "$work/out" | sort -n | tail -1)
