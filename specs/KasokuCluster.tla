@@ -115,13 +115,13 @@ Members == views[Newest]
 \*   unknown  the client got an error; VAL reports an unknown outcome
 \*   unsent   the client got an error; VAL reports that the request was not sent
 \*   dead     the coordinator has crashed or was taken out: no VAL
-NewWrite == [state |-> "new", by |-> None, epoch |-> 0, acks |-> {},
+NewWrite == [state |-> "new", by |-> None, epoch |-> 0, since |-> 0, acks |-> {},
              version |-> None, request |-> 0, alone |-> FALSE]
 
 Ended == {"ok", "unknown", "unsent", "dead"}
 
 \* The record of a write that has ended.
-End(r, s) == [r EXCEPT !.state = s, !.epoch = 0, !.acks = {}, !.alone = FALSE]
+End(r, s) == [r EXCEPT !.state = s, !.epoch = 0, !.since = 0, !.acks = {}, !.alone = FALSE]
 
 FurtherTags(w) == IF Kinds[w] = "index" THEN {"index"} ELSE {}
 AllTags(w)     == {"item"} \cup FurtherTags(w)
@@ -214,7 +214,8 @@ Begin(n, w) ==
      /\ origin' = IF purge THEN origin + 1 ELSE origin
      /\ lag'    = IF purge THEN origin + 1 ELSE lag
      /\ writes' = [v \in W |->
-          IF v = w THEN [state |-> "inv", by |-> n, epoch |-> epoch[n], acks |-> {},
+          IF v = w THEN [state |-> "inv", by |-> n, epoch |-> epoch[n],
+                         since |-> epoch[n], acks |-> {},
                          version |-> IF purge THEN origin + 1 ELSE None,
                          request |-> IF ~purge /\ ~On("INV first") THEN Reach ELSE 0,
                          alone |-> Settled(n, "item")]
@@ -226,13 +227,16 @@ Begin(n, w) ==
                  books, pending, quar, recent>>
 
 \* n receives INV(w), fences and acknowledges. It does not acknowledge a message
-\* of another epoch than its own; it adopts the newer epoch with Renew. A node
+\* of another epoch than its own; it adopts the newer epoch with Renew. The message
+\* may be of an earlier epoch of the round, if n has remained a member. A node
 \* that has just left may still acknowledge, under its last epoch.
 RecvInv(n, w) ==
   /\ writes[w].state \in {"inv", "more"} /\ n # writes[w].by
   /\ n \in views[writes[w].epoch] /\ n \notin writes[w].acks
   /\ mode[n] \in {"in", "joining", "left"}
-  /\ epoch[n] = writes[w].epoch \/ ~On("epoch check")
+  /\ \/ /\ writes[w].since <= epoch[n] /\ epoch[n] <= writes[w].epoch
+        /\ \A e \in epoch[n] .. writes[w].epoch : n \in views[e]
+     \/ ~On("epoch check")
   /\ LET first == writes[w].state = "inv"
          tags  == IF first THEN {"item"} ELSE FurtherTags(w)
          \* INV and VAL in one message: fenced now, and not held open.
@@ -276,7 +280,7 @@ RoundDone(w) ==
   /\ IF Kinds[w] = "purge" \/ writes[w].state = "more"
      THEN /\ lease[writes[w].by] > 0 \/ ~On("lease at send")
           /\ Commit(w)
-     ELSE /\ writes' = [writes EXCEPT ![w].state =
+     ELSE /\ writes' = [writes EXCEPT ![w].since = 0, ![w].state =
                           IF On("INV first") THEN "ready" ELSE "sent"]
           /\ UNCHANGED <<open, recent, cache>>
   /\ UNCHANGED <<origin, lag, views, item, mode, epoch, lease, proof, wait, adopted,
@@ -317,7 +321,7 @@ Answer(w) ==
   /\ writes[w].state = "sent" /\ writes[w].version # None /\ mode[n] # "down"
   /\ CASE further /\ mode[n] = "in" /\ writes[w].epoch # 0 ->
             /\ writes' = [writes EXCEPT ![w].state = "more", ![w].epoch = epoch[n],
-                                        ![w].acks = {}]
+                                        ![w].since = epoch[n], ![w].acks = {}]
             /\ cache' = [cache EXCEPT ![n] = Fenced(n, FurtherTags(w))]
             /\ open' = [open EXCEPT ![n] = @ \cup {<<w, t>> : t \in FurtherTags(w)}]
             /\ UNCHANGED recent
@@ -330,11 +334,12 @@ Answer(w) ==
   /\ UNCHANGED <<origin, lag, views, item, mode, epoch, lease, proof, wait, adopted,
                  sponsored, books, pending, quar>>
 
-\* The coordinator gives up: a timeout, a broken connection. All tags that the
-\* write may have touched enter quarantine.
+\* The coordinator gives up: a timeout, a broken connection, or a client that
+\* does not wait for the second round. All tags that the write may have touched
+\* enter quarantine.
 GiveUp(w) ==
   LET n == writes[w].by IN
-  /\ writes[w].state = "sent" /\ mode[n] # "down"
+  /\ writes[w].state \in {"sent", "more"} /\ mode[n] # "down"
   /\ writes' = [writes EXCEPT ![w] = End(@, "unknown")]
   /\ open' = [open EXCEPT ![n] = {p \in @ : p[1] # w}]
   /\ cache' = [cache EXCEPT ![n] = Fenced(n, AllTags(w))]

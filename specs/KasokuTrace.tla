@@ -154,11 +154,21 @@ Unnoticed ==
        /\ views' = views /\ Expel(n)
   /\ UNCHANGED <<origin, lag, item, epoch, proof, line, clock, real>>
 
+\* A joiner asks a member for its books again that was taken out and is back. The
+\* specification does not require that.
+AskAgain ==
+  /\ line <= Len(Lines) /\ Lines[line].action = "HandOver"
+  /\ LET n == Lines[line].of  m == Lines[line].node IN
+       /\ m \in adopted[n] /\ \E e, f \in DOMAIN views : e < f /\ m \in views[e] \ views[f]
+       /\ adopted' = [adopted EXCEPT ![n] = @ \ {m}]
+  /\ UNCHANGED <<origin, lag, views, item, writes, mode, epoch, lease, proof, wait,
+                 sponsored, books, cache, pending, open, quar, recent, line, clock, real>>
+
 TraceInit ==
   /\ Init /\ item.clean = Header.fresh
   /\ line = 2 /\ clock = Ticks(Header.time) /\ real = <<0>>
 
-TraceNext == Take \/ Pass \/ Executed \/ Unnoticed
+TraceNext == Take \/ Pass \/ Executed \/ Unnoticed \/ AskAgain
 
 TraceSpec == TraceInit /\ [][TraceNext]_<<vars, line, clock, real>>
 
