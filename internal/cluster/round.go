@@ -87,7 +87,7 @@ func (n *Node) decide(seq uint64, err error, continues bool) {
 // members do not fence it any more.
 func (r *round) Sendable() bool {
 	n := r.node
-	return protocol.Instance(n.self.Load()) == r.self && n.cache.Serves(n.cache.Now())
+	return protocol.Instance(n.self.Load()) == r.self && n.cache.Serves(n.cache.Now()) && r.trace()
 }
 
 // Extend implements cache.Round.

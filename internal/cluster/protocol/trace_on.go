@@ -44,6 +44,7 @@ const (
 	phaseSent
 	phaseMore
 	phaseEnded
+	phaseDead // by the end of the membership
 )
 
 // Trace calls log for each step from now on. It must not call the machine.
@@ -51,9 +52,11 @@ func (m *Machine) Trace(log func(Step)) {
 	m.trace = tracer{log: log, own: map[uint64]phase{}, acked: map[ackedKey]bool{}}
 }
 
-// TraceSend logs that the host sends the request of an own write to the origin.
+// TraceSend logs that the host sends the request of an own write to the origin, when it is
+// called for the first time for the write.
 func (m *Machine) TraceSend(seq uint64) {
-	if t := &m.trace; t.log != nil && t.own[seq] != phaseNone {
+	switch t := &m.trace; t.own[seq] {
+	case phaseInv, phaseReady, phaseDead:
 		t.set(seq, phaseSent, Step{Action: "Send"})
 	}
 }
@@ -173,7 +176,10 @@ func (t *tracer) unknown(seq uint64) {
 // abandon ends the own writes that are not at the origin, with the machine's membership.
 func (t *tracer) abandon() {
 	for seq, p := range t.own {
-		if p != phaseSent {
+		switch p {
+		case phaseInv, phaseReady:
+			t.own[seq] = phaseDead
+		case phaseMore:
 			t.own[seq] = phaseEnded
 		}
 	}

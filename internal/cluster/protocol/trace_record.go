@@ -22,6 +22,7 @@ type Recorder struct {
 	processes map[Instance]string
 	lines     []*line
 	begun     map[string]*line // the Begin lines, by write
+	epoch     uint64           // before the first one
 }
 
 // line is a line of a trace. specs/README.md describes it.
@@ -61,6 +62,13 @@ func writeName(process string, seq uint64) string { return fmt.Sprintf("%s-%d", 
 // add appends a line. The caller holds mu.
 func (r *Recorder) add(l line) {
 	l.Time = r.Clock()
+	if l.Epoch != 0 {
+		// An epoch is about the time in milliseconds, which TLC has no number for.
+		if r.epoch == 0 {
+			r.epoch = l.Epoch - 1
+		}
+		l.Epoch -= r.epoch
+	}
 	r.lines = append(r.lines, &l)
 	if l.Action == "Begin" {
 		r.begun[l.Write] = r.lines[len(r.lines)-1]
