@@ -107,6 +107,7 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of c
 	cd integration && KASOKU_COUCH_STEPS=10000 go test -count=1 -timeout $(SOAK_TIMEOUT) ./couch/compare
 	LIMIT=7200 BEHAVIOURS=$(SOAK_BEHAVIOURS) specs/check.sh soak
 	specs/trace-runs.sh 1000 $(SOAK_TRACES) $$(($(SOAK_TRACES) / 5))
+	specs/trace-storm.sh
 	go test -v -count=1 -timeout 12h -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SOAK_CLUSTERS)
 	go test -v -count=1 -timeout 12h -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol -every -mutantseeds $(SOAK_MUTANTS)
 	scripts/fuzz.sh $(SOAK_FUZZ) ./internal/dynamo/dax/... ./internal/cluster/protocol

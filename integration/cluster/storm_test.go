@@ -206,7 +206,7 @@ func TestBrokenRule(t *testing.T) {
 	s := start(t, store(t), 3, func(o *harness.Options) {
 		o.Tags = "kasokumutant"
 		o.Env = append(o.Env, "KASOKU_MUTANT="+waitForAll)
-	})
+	}, logSteps)
 	// Otherwise most messages arrive before the origin has executed the write.
 	s.net.Delay("a", "c", 50*time.Millisecond)
 	s.net.Delay("b", "c", 50*time.Millisecond)
@@ -228,6 +228,14 @@ func broken(o *harness.Options) {
 	}
 }
 
+// logSteps lets nodes log the steps of the protocol into a folder, for specs/trace-storm.sh.
+func logSteps(o *harness.Options) {
+	if dir := os.Getenv("KASOKU_TRACE"); dir != "" {
+		o.Tags = strings.TrimPrefix(o.Tags+",kasokutrace", ",")
+		o.Env = append(o.Env, "KASOKU_TRACE="+dir)
+	}
+}
+
 // runStorm checks the nodes before the store at url.
 func runStorm(t *testing.T, url string, usual time.Duration, serial bool) {
 	random := seed(t)
@@ -237,7 +245,7 @@ func runStorm(t *testing.T, url string, usual time.Duration, serial bool) {
 		count = 5
 	}
 	t.Logf("KASOKU_SEED=%d: %d nodes", random, count)
-	s.scene = start(t, url, count, broken)
+	s.scene = start(t, url, count, broken, logSteps)
 	d, ops, pause := extent(t, usual)
 	s.strict = d == 0
 	ended := make(chan struct{})

@@ -21,10 +21,12 @@ func (n *Node) Send(to protocol.Instance, m *protocol.Message) {
 
 // ReadView implements protocol.Host.
 func (n *Node) ReadView() {
+	id := n.trace.asks()
 	go func() {
 		ctx, cancel := context.WithTimeout(n.ctx, viewTimeout)
 		defer cancel()
 		v, err := n.cfg.Store.Read(ctx)
+		n.trace.reads(id, &v, err)
 		if err != nil && n.ctx.Err() == nil {
 			n.log.Warn("the members of the cluster can't be read", slog.Any("error", err))
 		}
@@ -34,10 +36,12 @@ func (n *Node) ReadView() {
 
 // WriteView implements protocol.Host.
 func (n *Node) WriteView(v protocol.View) {
+	id := n.trace.writes(n.machine.Self(), &v)
 	go func() {
 		ctx, cancel := context.WithTimeout(n.ctx, viewTimeout)
 		defer cancel()
 		err := n.cfg.Store.Write(ctx, v.Rev-1, v)
+		n.trace.wrote(id, err)
 		n.do(func(now protocol.Time) { n.machine.Wrote(now, err) })
 	}()
 }
@@ -117,6 +121,7 @@ func (n *Node) Instance() protocol.Instance {
 	_, _ = rand.Read(b[:]) // never fails
 	i := protocol.Instance(binary.LittleEndian.Uint64(b[:])>>1 | 1)
 	n.self.Store(uint64(i))
+	n.trace.joins(i)
 	if err := n.cfg.Transport.Listen(uint64(i), n.receive, n.answer); err != nil {
 		n.log.Error("messages of other nodes can't be received", slog.Any("error", err))
 	}

@@ -94,6 +94,7 @@ type Node struct {
 	handlers   map[string]func(ctx context.Context, request []byte) []byte // of requests, by kind
 
 	times times
+	trace processTrace
 }
 
 // holdKey names a write of another member.
@@ -142,6 +143,7 @@ func (n *Node) Start(self protocol.Member, empty time.Time) {
 	if !empty.IsZero() {
 		fresh = n.now() - protocol.Time(time.Since(empty)) + n.cfg.Delays.WithDefaults().Lease
 	}
+	n.trace.start(n, &self, fresh != 0)
 	n.machine.Start(self, fresh)
 	n.mu.Unlock()
 	go n.loop()

@@ -90,6 +90,12 @@ func TestTraces(t *testing.T) {
 // writeTrace writes the trace of a run to a file.
 func writeTrace(t *testing.T, name string, w *world, r *Recorder) {
 	t.Helper()
+	saveTrace(t, name, r, w.header())
+}
+
+// saveTrace writes a trace to a file.
+func saveTrace(t *testing.T, name string, r *Recorder, header Header) {
+	t.Helper()
 	dir := *traceDir
 	if dir == "" {
 		dir = t.TempDir()
@@ -100,7 +106,7 @@ func writeTrace(t *testing.T, name string, w *world, r *Recorder) {
 	}
 	defer f.Close()
 	out := bufio.NewWriter(f)
-	if err := r.Write(out, w.header()); err != nil {
+	if err := r.Write(out, header); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Flush(); err != nil {
