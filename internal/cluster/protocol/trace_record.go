@@ -22,7 +22,7 @@ type Recorder struct {
 	processes map[Instance]string
 	lines     []*line
 	begun     map[string]*line // the Begin lines, by write
-	epoch     uint64           // before the first one
+	epoch     uint64           // the first one
 }
 
 // line is a line of a trace. specs/README.md describes it.
@@ -65,9 +65,9 @@ func (r *Recorder) add(l line) {
 	if l.Epoch != 0 {
 		// An epoch is about the time in milliseconds, which TLC has no number for.
 		if r.epoch == 0 {
-			r.epoch = l.Epoch - 1
+			r.epoch = l.Epoch
 		}
-		l.Epoch -= r.epoch
+		l.Epoch -= r.epoch - 1
 	}
 	r.lines = append(r.lines, &l)
 	if l.Action == "Begin" {

@@ -75,8 +75,16 @@ func TestTraces(t *testing.T) {
 		if w.problem != "" {
 			t.Errorf("seed %d: %s", seed, w.problem)
 		}
-		for _, l := range r.lines {
+		epoch := uint64(0)
+		for i, l := range r.lines {
 			counts[l.Action]++
+			switch l.Action {
+			case "Join", "Leave", "Evict":
+				if l.Epoch <= epoch && !l.Same {
+					t.Fatalf("seed %d, line %d: epoch %d follows %d", seed, i, l.Epoch, epoch)
+				}
+				epoch = l.Epoch
+			}
 		}
 		writeTrace(t, fmt.Sprintf("seed-%d", seed), w, r)
 	}
