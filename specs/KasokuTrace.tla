@@ -164,11 +164,18 @@ AskAgain ==
   /\ UNCHANGED <<origin, lag, views, item, writes, mode, epoch, lease, proof, wait,
                  sponsored, books, cache, pending, open, quar, recent, line, clock, real>>
 
+\* A node that has left, but has not got the answer to that yet, hands over its
+\* books. It has lost none of them: that is the same as if it had done so before.
+LastBooks ==
+  /\ line <= Len(Lines) /\ Lines[line].action = "Leave"
+  /\ \E n \in item.joining \ {Lines[line].node} : HandOver(Lines[line].node, n)
+  /\ UNCHANGED <<line, clock, real>>
+
 TraceInit ==
   /\ Init /\ item.clean = Header.fresh
   /\ line = 2 /\ clock = Ticks(Header.time) /\ real = <<0>>
 
-TraceNext == Take \/ Pass \/ Executed \/ Unnoticed \/ AskAgain
+TraceNext == Take \/ Pass \/ Executed \/ Unnoticed \/ AskAgain \/ LastBooks
 
 TraceSpec == TraceInit /\ [][TraceNext]_<<vars, line, clock, real>>
 
