@@ -73,7 +73,7 @@ TraceServe(l) ==
   /\ Serves(l.node)
   /\ "write" \in DOMAIN l =>
        /\ \A p \in open[l.node] : Kinds[p[1]] = "purge"
-       /\ IF l.write = "" THEN Seen = 0 ELSE writes[Write(l)].version >= Seen
+       /\ IF l.write = "none" THEN Seen = 0 ELSE writes[Write(l)].version >= Seen
   /\ Still
 
 Same(l) == "same" \in DOMAIN l /\ l.same

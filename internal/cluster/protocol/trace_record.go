@@ -118,7 +118,7 @@ func (r *Recorder) Serve(node, process string, seq uint64) {
 	defer r.mu.Unlock()
 	l := line{Node: node, Action: "Serve", Write: writeName(process, seq)}
 	if r.begun[l.Write] == nil {
-		l.Write = ""
+		l.Write = "none"
 	}
 	r.add(l)
 }
