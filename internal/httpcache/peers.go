@@ -137,7 +137,7 @@ func (c *call) wantsStored() bool { return c.plan == nil && c.req.Traits.Has(pol
 // origin must be asked.
 func (f *originFetch) askPeer(ctx context.Context, fl *flight.Flight) (a *flight.Answer, ok bool) {
 	all, p := f.svc.space.Cache(), f.peer
-	if p == nil || !fl.Stamp().Settled {
+	if p == nil || !fl.Stamp().Settled || all.Announcing() {
 		return nil, false
 	}
 	asked, quiet := clock(), all.Age(fl.Stamp())
