@@ -130,6 +130,10 @@ AllTags(w)     == {"item"} \cup FurtherTags(w)
 \* them any more: it was marked, and its lease has ended.
 QuarRemoved == IF On("quarantine of removed") THEN Reach ELSE 0
 
+\* A request takes effect within this time after its coordinator gave it up. A trace
+\* has a shorter one: the code counts it from the loss of the connection.
+QuarUnknown == Reach
+
 Settled(n, t) == quar[n][t] = 0 /\ \A w \in W : <<w, t>> \notin open[n]
 
 Empty        == [t \in Tags |-> None]
@@ -340,11 +344,12 @@ Answer(w) ==
 GiveUp(w) ==
   LET n == writes[w].by IN
   /\ writes[w].state \in {"sent", "more"} /\ mode[n] # "down"
-  /\ writes' = [writes EXCEPT ![w] = End(@, "unknown")]
+  /\ writes' = [writes EXCEPT ![w] = [End(@, "unknown") EXCEPT
+       !.request = IF @ > QuarUnknown THEN QuarUnknown ELSE @]]
   /\ open' = [open EXCEPT ![n] = {p \in @ : p[1] # w}]
   /\ cache' = [cache EXCEPT ![n] = Fenced(n, AllTags(w))]
   /\ quar' = [quar EXCEPT ![n] = [t \in Tags |->
-       IF t \in AllTags(w) /\ On("quarantine of unknown") THEN Reach ELSE @[t]]]
+       IF t \in AllTags(w) /\ On("quarantine of unknown") THEN QuarUnknown ELSE @[t]]]
   /\ UNCHANGED <<origin, lag, views, item, mode, epoch, lease, proof, wait, adopted,
                  sponsored, books, pending, recent>>
 
@@ -360,7 +365,7 @@ RecvVal(n, w) ==
   /\ quar' = [quar EXCEPT ![n] = [t \in Tags |->
        IF /\ writes[w].state = "unknown" /\ t \in AllTags(w)
           /\ On("quarantine of unknown") /\ On("unknown stays open")
-       THEN Max(@[t], Reach) ELSE @[t]]]
+       THEN Max(@[t], QuarUnknown) ELSE @[t]]]
   /\ UNCHANGED <<origin, lag, views, item, writes, mode, epoch, lease, proof, wait,
                  adopted, sponsored, books, pending>>
 

@@ -30,6 +30,7 @@ TraceKinds == [i \in DOMAIN Begins |-> Begins[i].kind]
 TraceL     == RoundUp(Header.lease)
 TraceWait  == Ticks(Header.wait)
 TraceReach == RoundUp(Header.reach)
+TraceQuar  == IF "quarantine" \in DOMAIN Header THEN RoundUp(Header.quarantine) ELSE TraceReach
 TraceMax   == Len(Lines) + 1
 
 \* The write of a line: the writes are numbered in the order of their Begin lines.

@@ -355,6 +355,7 @@ func TestTraces(t *testing.T) {
 			header := protocol.Header{
 				Action: "Start", Tick: 10, Fresh: true, Lease: int64(delays.Lease / protocol.Millisecond),
 				Wait: int64(delays.Wait / protocol.Millisecond), Reach: int64(delays.Reach / protocol.Millisecond),
+				Quarantine: int64(delays.Quarantine / protocol.Millisecond),
 			}
 			if err := errors.Join(c.steps.Write(out, header), out.Flush()); err != nil {
 				t.Fatal(err)

@@ -87,7 +87,7 @@ func Merge(lines []LogLine, tag uint64) (*Recorder, Header, error) {
 		switch l.Kind {
 		case LogStart:
 			header.Lease, header.Wait = int64(l.Config.Lease/Millisecond), int64(l.Config.Wait/Millisecond)
-			header.Reach = int64(l.Config.Reach / Millisecond)
+			header.Reach, header.Quarantine = int64(l.Config.Reach/Millisecond), int64(l.Config.Quarantine/Millisecond)
 			header.Fresh = header.Fresh || l.Fresh
 		case LogJoins:
 			r.Joins(l.Process, l.By)

@@ -200,5 +200,8 @@ type Header struct {
 	Lease  int64  `json:"lease"` // the longest by any clock
 	Wait   int64  `json:"wait"`  // the shortest
 	Reach  int64  `json:"reach"` // the longest
-	Fresh  bool   `json:"fresh"` // nothing of an earlier cluster is in flight
+	// Quarantine is the longest time from the loss of a connection until the origin applies
+	// what was sent.
+	Quarantine int64 `json:"quarantine"`
+	Fresh      bool  `json:"fresh"` // nothing of an earlier cluster is in flight
 }

@@ -52,7 +52,7 @@ func (w *world) header() Header {
 	longest := func(d Time) int64 { return int64(float64(d/Millisecond)/(1-w.chaos.drift)) + 1 }
 	return Header{
 		Action: "Start", Tick: 1, Fresh: !w.chaos.cold,
-		Lease: longest(w.cfg.Lease), Reach: longest(w.cfg.Reach),
+		Lease: longest(w.cfg.Lease), Reach: longest(w.cfg.Reach), Quarantine: longest(w.cfg.Quarantine),
 		Wait: int64(float64(w.cfg.Wait/Millisecond) / (1 + w.chaos.drift)),
 	}
 }
