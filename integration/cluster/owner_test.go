@@ -76,7 +76,7 @@ func slowed(t *testing.T, store string, by time.Duration) (string, *atomic.Int64
 func TestColdKey(t *testing.T) {
 	store := store(t)
 	url, gets := slowed(t, store, 100*time.Millisecond)
-	s := start(t, url, 3)
+	s := start(t, url, 3, func(o *harness.Options) { o.Plain = true }) // the race detector makes nodes slow
 	s.createTable()
 	const keys, clients = 3, 1000
 	var counts []int64

@@ -18,10 +18,10 @@ import (
 const (
 	// silentAsk is how long a node waits for a sign of the owner before it asks the origin. It
 	// leaves an owner time to look at its messages while many clients connect to it.
-	silentAsk = 50 * time.Millisecond
+	silentAsk = 150 * time.Millisecond
 	// maxUnsigned is the same for an owner that sends signs for other requests: it is alive, and
 	// this one may wait in a queue, or be lost.
-	maxUnsigned = 150 * time.Millisecond
+	maxUnsigned = 300 * time.Millisecond
 	// maxTimerDelay is the delay of a timer that shows that this node itself gets too little CPU
 	// time to judge an owner silent: its sign may wait to be read.
 	maxTimerDelay = 5 * time.Millisecond

@@ -184,7 +184,7 @@ func TestFetchOfHit(t *testing.T) {
 	})
 }
 
-// The owner dies, at once or while it fills: the node asks the origin, 50 ms after the last
+// The owner dies, at once or while it fills: the node asks the origin, 150 ms after the last
 // sign. Later it does not ask that owner any more.
 func TestSilentOwner(t *testing.T) {
 	for _, after := range []time.Duration{0, 51 * time.Millisecond} {
@@ -459,7 +459,7 @@ func TestForeignReplies(t *testing.T) {
 	}
 }
 
-// A request without signs of its own waits for an owner that sends signs for others, 150 ms at most.
+// A request without signs of its own waits for an owner that sends signs for others, 300 ms at most.
 func TestExtension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, signed := &peers{}, time.Now()
