@@ -43,7 +43,7 @@ func (s *Store) Prepare(ctx context.Context) error {
 	}
 	if d.unused() {
 		creator := protocol.Instance(rand.Uint64()>>1 | 1)
-		err := s.Write(ctx, 0, protocol.View{Rev: 1, Creator: creator, Clean: true})
+		err := s.replace(ctx, 0, protocol.View{Rev: 1, Creator: creator, Clean: true})
 		if err != nil && !errors.Is(err, view.ErrConflict) {
 			return err
 		}

@@ -25,7 +25,6 @@ func described(t *testing.T, change func(*jetstream.StreamConfig)) answer {
 }
 
 func TestPrepare(t *testing.T) {
-	_, value := sample(t, 1)
 	unused := func(last, first uint64) answer {
 		return answer{to: info, data: fmt.Sprintf(`{"config":{"subjects":["$KV.members.>"],"num_replicas":3,"max_msgs_per_subject":1,"first_seq":%d},"state":{"last_seq":%d}}`, first, last)}
 	}
@@ -39,12 +38,11 @@ func TestPrepare(t *testing.T) {
 		"exists":            {append([]answer{usual}, supported...), ""},
 		"missing":           {append([]answer{missing, {to: create, data: `{}`}, usual}, supported...), ""},
 		"created by others": {append([]answer{missing, failure(create, codeNameInUse), usual}, supported...), ""},
-		"unused":            {append([]answer{unused(0, 0), failure(leading, codeMessageNotFound), ack(key, 1)}, supported...), ""},
-		"unused, numbered":  {append([]answer{unused(41, 42), failure(leading, codeMessageNotFound), ack(key, 42)}, supported...), ""},
-		"used by another":   {append([]answer{unused(41, 42), failure(leading, codeMessageNotFound), failure(key, codeWrongSequence)}, supported...), ""},
-		"used meanwhile":    {append([]answer{unused(41, 42), foundByLeader(42, value)}, supported...), ""},
+		"unused":            {append([]answer{unused(0, 0), ack(key, 1)}, supported...), ""},
+		"unused, numbered":  {append([]answer{unused(41, 42), ack(key, 42)}, supported...), ""},
+		"used by another":   {append([]answer{unused(41, 42), failure(key, codeWrongSequence)}, supported...), ""},
 		"one message":       {append([]answer{unused(42, 42)}, supported...), ""},
-		"unused, no answer": {[]answer{unused(0, 0), failure(leading, codeMessageNotFound), {to: key, err: nats.ErrConnectionClosed}}, "cluster view: bucket members: nats: connection closed"},
+		"unused, no answer": {[]answer{unused(0, 0), {to: key, err: nats.ErrConnectionClosed}}, "cluster view: bucket members: nats: connection closed"},
 		"not allowed":       {[]answer{missing, failure(create, 10025)}, "cluster view: bucket members: failed (10025)"},
 		"no JetStream":      {[]answer{failure(info, codeNotForAccount)}, "cluster view: bucket members: the account needs JetStream"},
 		"off":               {[]answer{failure(info, codeNotEnabled)}, "cluster view: bucket members: the account needs JetStream"},

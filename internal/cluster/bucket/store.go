@@ -116,11 +116,17 @@ func (s *Store) Write(ctx context.Context, expect uint64, v protocol.View) error
 	if v.Rev != expect+1 {
 		return fmt.Errorf("cluster view: revision %d can't replace %d", v.Rev, expect)
 	}
-	value, err := view.Marshal(s.cfg.Cluster, &v)
+	seq, err := s.expected(ctx, expect, v.Creator)
 	if err != nil {
 		return err
 	}
-	seq, err := s.expected(ctx, expect, v.Creator)
+	return s.replace(ctx, seq, v)
+}
+
+// replace replaces the message with the view whose sequence number is seq; 0 stands for none, not
+// even one that was deleted. Its errors are the ones of Write.
+func (s *Store) replace(ctx context.Context, seq uint64, v protocol.View) error {
+	value, err := view.Marshal(s.cfg.Cluster, &v)
 	if err != nil {
 		return err
 	}
