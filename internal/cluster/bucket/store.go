@@ -123,7 +123,7 @@ func (s *Store) Write(ctx context.Context, expect uint64, v protocol.View) error
 	return s.replace(ctx, seq, v)
 }
 
-// replace replaces the message with the view whose sequence number is seq; 0 stands for none, not
+// replace replaces the message with the view whose sequence number is seq; 0 means none, not
 // even one that was deleted. Its errors are the ones of Write.
 func (s *Store) replace(ctx context.Context, seq uint64, v protocol.View) error {
 	value, err := view.Marshal(s.cfg.Cluster, &v)
