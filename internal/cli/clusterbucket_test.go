@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,7 +15,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/kasoku/kasoku/internal/admin"
-	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
@@ -29,21 +25,7 @@ func siteNode(t *testing.T, origin, node, keys string) *Node {
 	if origin != "" {
 		text += fmt.Sprintf("services: {site: {type: http, listen: \"127.0.0.1:0\", origins: [%q]}}\n", origin)
 	}
-	file := filepath.Join(t.TempDir(), "kasoku.yaml")
-	cfg, err := config.Parse(file, []byte(text), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := start(cfg, file, os.Stdout, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Stop(t.Context()); err != nil && t.Context().Err() == nil {
-			t.Error(err)
-		}
-	})
-	return n
+	return started(t, text)
 }
 
 // numberedSite is an origin whose answers are numbered.

@@ -33,6 +33,12 @@ cluster: {name: shop, node: %s, %s}
 services:
   orders: {type: dynamodb, listen: "127.0.0.1:0", dax: "127.0.0.1:0", origin: %q, region: local, auth: {mode: none}}
 `, node, keys, origin)
+	return started(t, text)
+}
+
+// started starts a node with a configuration, until the test ends.
+func started(t *testing.T, text string) *Node {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "kasoku.yaml")
 	cfg, err := config.Parse(file, []byte(text), os.LookupEnv)
 	if err != nil {

@@ -53,7 +53,7 @@ func createItems(t *testing.T, n *Node) {
 
 // TestFillsOfCluster reads items through three nodes, and queries them. The origin is asked once
 // for all of them. As a node asks the origin all the same if the owner of a key does not reply
-// within 20 ms, which may happen on a machine under load, several items are tried.
+// within 150 ms, which may happen on a machine under load, several items are tried.
 func TestFillsOfCluster(t *testing.T) {
 	origin, reads := countingOrigin(t)
 	a := inCluster(t, origin, "a")
