@@ -9,7 +9,7 @@
 //
 // A miss is asked of the owner of its key first (Node.Fetch), so that the origin is asked once
 // for all members. The owner answers from its cache, or with a fill of its own. As long as that
-// fill runs it sends signs, in one message for all requests of a member. 20 ms after the last
+// fill runs it sends signs, in one message for all requests of a member. 150 ms after the last
 // one the asker sends the request to the origin itself. So the death of an owner delays a miss
 // by that much.
 //
