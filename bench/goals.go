@@ -53,6 +53,7 @@ func (r *report) judge() {
 	r.judgePlain()
 	r.judgeDAX(atMost)
 	r.judgeCaches(atMost)
+	r.judgeThrough(atMost, atLeast)
 	r.judgeCouch(atLeast)
 	r.judgeMemcached(atMost)
 	r.judgeCluster(atMost, atLeast)

@@ -93,6 +93,7 @@ var groups = []group{
 	{"plain", (*lab).comparePlain, plainScenarios()},
 	{"dax", (*lab).compareDAX, daxScenarios()},
 	{"http", (*lab).compareCaches, cacheScenarios()},
+	{"through", (*lab).compareThrough, throughScenarios()},
 	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"memcached", (*lab).compareMemcached, memcachedScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},

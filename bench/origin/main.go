@@ -1,6 +1,6 @@
 // Command origin answers like DynamoDB for tables of any size, because it computes each item
 // from its key. It counts its requests, and can delay its answers. It also serves objects
-// for HTTP caches, fresh for a day.
+// for HTTP caches, fresh for a day, and bodies that no cache may store.
 //
 // GET /counts returns the number of requests by operation as a JSON object; GET
 // /delay?for=200ms delays all later answers.
@@ -57,6 +57,10 @@ type origin struct {
 }
 
 func (o *origin) serve(x *fasthttp.RequestCtx) {
+	if size, ok := dataset.ParsePass(x.Path()); ok {
+		o.pass(x, size)
+		return
+	}
 	if x.IsGet() {
 		o.control(x)
 		return
@@ -157,6 +161,19 @@ func (o *origin) object(x *fasthttp.RequestCtx) {
 	h.Set("ETag", fmt.Sprintf(`"%x-%x"`, size, k))
 	h.Set("Last-Modified", "Sun, 01 Nov 2026 10:00:00 GMT")
 	x.Response.SetBody(dataset.AppendObject(nil, size, k))
+}
+
+// passed is the body of all answers that no cache may store.
+var passed = dataset.AppendObject(nil, dataset.HugeObject, 0)
+
+// pass answers a request for so many bytes that no cache may store. A prepared body keeps the
+// origin cheap: it has the same CPUs as the server that is measured.
+func (o *origin) pass(x *fasthttp.RequestCtx, size int) {
+	o.counts["Object"].Add(1)
+	h := &x.Response.Header
+	h.SetContentType("application/json")
+	h.Set("Cache-Control", "no-store")
+	x.Response.SetBodyRaw(passed[:size])
 }
 
 // table returns the data set that a request's body names first, with the name copied.

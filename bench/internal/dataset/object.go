@@ -21,6 +21,33 @@ func AppendObjectRequest(dst []byte, size, k int) []byte {
 		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en\r\n\r\n", objectPath, size, k)
 }
 
+const passPath = "/pass/"
+
+// HugeObject is the size of the largest bodies that are forwarded.
+const HugeObject = 1 << 20
+
+// AppendPassRequest appends a request that no cache may answer, for a body of so many bytes.
+// Its own body, if it has one, makes it a POST.
+func AppendPassRequest(dst []byte, size int, body []byte) []byte {
+	method := "GET"
+	if body != nil {
+		method = "POST"
+	}
+	dst = fmt.Appendf(dst, "%s %s%d HTTP/1.1\r\nHost: bench.example\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\n"+
+		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en\r\n", method, passPath, size)
+	if body != nil {
+		dst = fmt.Appendf(dst, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	return append(append(dst, "\r\n"...), body...)
+}
+
+// ParsePass returns the length of the body that a path asks for.
+func ParsePass(path []byte) (size int, ok bool) {
+	rest, ok := bytes.CutPrefix(path, []byte(passPath))
+	size, err := strconv.Atoi(string(rest))
+	return size, ok && err == nil && size >= SmallObject && size <= HugeObject
+}
+
 // ParseObject returns the object that a path names.
 func ParseObject(path []byte) (size, k int, ok bool) {
 	rest, ok := bytes.CutPrefix(path, []byte(objectPath))
