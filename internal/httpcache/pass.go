@@ -47,10 +47,15 @@ func (c *call) interim(status int, h http1.Fields) {
 	_ = c.x.Interim(status, policy.EndToEnd(nil, h)) // its loss does not matter
 }
 
-// withBody lets the request's body be streamed to the origin.
+// withBody adds the request's body. One that has arrived is sent together with the head, others
+// are streamed.
 func (c *call) withBody(q *origin.Outbound) {
 	x := c.x
-	if q.Length = x.BodyLength(); q.Length == 0 {
+	switch q.Length = x.BodyLength(); {
+	case q.Length == 0:
+		return
+	case len(x.Body) > 0 && !x.Request.Expect100:
+		q.Content = x.Body
 		return
 	}
 	q.Body, q.Trailer, q.Stop = x.BodyReader(), x.BodyTrailer, x.StopBody
