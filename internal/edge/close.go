@@ -8,6 +8,7 @@ func (c *conn) close() {
 		c.Linger(c.currentExchange().in.buf)
 	}
 	c.closeSocket()
+	c.lasting.end()
 	if c.x != nil {
 		c.x.release()
 		c.x = nil

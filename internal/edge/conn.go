@@ -24,6 +24,7 @@ type conn struct {
 	waits           time.Duration // since when it waits for the client to read more
 
 	ids      listener.RequestIDs
+	lasting  scopes       // of the exchanges
 	zeroCopy zeroCopySend // being sent without copying
 	delivery delivery
 

@@ -80,7 +80,10 @@ type watch struct {
 
 func newWatch(x *Exchange) *watch {
 	base := x.base
-	if base == nil {
+	switch {
+	case x.scoped:
+		base = x.conn.lasting.client
+	case base == nil:
 		base = x.srv.hard
 	}
 	w, longest := &watch{}, watchLast
@@ -122,7 +125,10 @@ func (w *watch) stop() {
 
 // clientLeft ends the context of a client that does not read its answer.
 func (x *Exchange) clientLeft() {
-	if x.watch != nil {
+	switch {
+	case x.watch != nil:
 		x.watch.cancel(ErrClientGone)
+	case x.scoped:
+		x.conn.lasting.client.Cancel(ErrClientGone)
 	}
 }

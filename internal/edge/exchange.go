@@ -34,6 +34,8 @@ type Exchange struct {
 	base  context.Context // of an HTTP/2 request; nil otherwise
 	start time.Time
 	watch *watch // made by Context
+	// scoped is set by ClientScope: the connection's client is watched for this exchange.
+	scoped bool
 
 	denied  bool // by the rate limit
 	closing bool // the connection ends after this answer
@@ -198,10 +200,11 @@ func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	x.set.log.Log(r)
 }
 
-// end stops the goroutine that Context has started.
+// end stops the watches that Context and ClientScope have started.
 func (x *Exchange) end() {
 	if x.watch != nil {
 		x.watch.stop()
 		x.watch = nil
 	}
+	x.stopScope()
 }

@@ -41,6 +41,7 @@ func (x *Exchange) Upgrade() (net.Conn, error) {
 	if x.watch != nil {
 		x.watch.stopLooking()
 	}
+	x.stopScope()
 	x.upgraded = &upgradedConn{Conn: c.NC, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
 	c.Detach()
 	_ = c.NC.SetDeadline(time.Time{})

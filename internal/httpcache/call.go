@@ -14,6 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -45,6 +47,13 @@ type call struct {
 
 	progress progress
 	joined   joinedFlights
+
+	// Memory of a request that passes through.
+	onInterim func(int, http1.Fields)
+	asked     origin.Outbound
+	choice    balance.Choice
+	from      eofReader
+	detached  detachedWrite
 }
 
 // scratch is memory that a call uses for lists and text.
@@ -75,7 +84,8 @@ type joinedFlights struct {
 
 func newCall() *call {
 	c := new(call)
-	c.choose = c.chosenBy
+	c.choose, c.onInterim = c.chosenBy, c.interim
+	c.detached.leave = c.detached.clientLeft
 	return c
 }
 
@@ -96,6 +106,7 @@ func (c *call) end() {
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
 	c.plan, c.planFill, c.passThrough, c.clientFields, c.joined = nil, nil, nil, nil, joinedFlights{}
+	c.asked, c.choice, c.from = origin.Outbound{}, balance.Choice{}, eofReader{}
 	c.callback.end()
 	c.closeReader()
 	clear(c.connection.names)

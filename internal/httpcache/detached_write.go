@@ -47,6 +47,8 @@ type detachedWrite struct {
 	cancel context.CancelCauseFunc
 	client context.Context
 	unhook func() bool
+	scoped bool      // ctx and client are scopes of the connection
+	leave  func()    // clientLeft, for scopes
 	until  time.Time // deadline of the request timeout; zero if there is none
 	all    *detachedWrites
 
@@ -57,9 +59,19 @@ type detachedWrite struct {
 	limit    *time.Timer // nil before the write is detached, and without until
 }
 
-// beginWrite begins the write of an exchange, which must end it.
-func (s *Service) beginWrite(x *edge.Exchange) *detachedWrite {
-	return newDetachedWrite(x.Lasting(), x.Context(), x.Deadline(), &s.detached)
+// beginWrite begins the write of the exchange, which must end it.
+func (c *call) beginWrite() *detachedWrite {
+	x, t := c.x, &c.detached
+	client, work := x.ClientScope(), x.WorkScope()
+	if client == nil || work == nil {
+		return newDetachedWrite(x.Lasting(), x.Context(), x.Deadline(), &c.svc.detached)
+	}
+	t.ctx, t.cancel, t.client, t.unhook = work, work.Cancel, client, client.Unhook
+	t.all, t.ended, t.scoped = &c.svc.detached, false, true
+	if !client.Hook(t.leave) {
+		panic("httpcache: two writes in one exchange")
+	}
+	return t
 }
 
 func newDetachedWrite(lasting, client context.Context, until time.Time, o *detachedWrites) *detachedWrite {
@@ -94,7 +106,9 @@ func (t *detachedWrite) detach() bool {
 // end ends the write's context.
 func (t *detachedWrite) end() {
 	t.unhook()
-	t.cancel(context.Canceled)
+	if !t.scoped {
+		t.cancel(context.Canceled)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true

@@ -18,12 +18,12 @@ import (
 )
 
 // outbound returns the client's request to an origin, without its body. header is
-// forOrigin's.
+// forOrigin's. The result is valid until the next call.
 func (c *call) outbound(header http1.Fields) *origin.Outbound {
-	r := &c.x.Request
-	q := &origin.Outbound{
+	r, q := &c.x.Request, &c.asked
+	*q = origin.Outbound{
 		Method: r.Method, Target: target(r), Header: header, WantTrailer: c.connection.trailers,
-		Interim: c.interim, Once: c.req.Traits.Has(policy.HasOverride),
+		Interim: c.onInterim, Once: c.req.Traits.Has(policy.HasOverride),
 	}
 	if !c.set.cfg.OriginHost {
 		q.Host = c.out.host
@@ -85,9 +85,9 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 func (c *call) pass(why policy.Reason) {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
-	ctx := c.x.Context()
+	ctx := c.clientContext()
 	if c.wantsOutcome() {
-		t := c.svc.beginWrite(c.x)
+		t := c.beginWrite()
 		defer t.end()
 		ctx, q.AwaitAnswer = t.ctx, t.detach
 	}
@@ -106,6 +106,15 @@ func (c *call) pass(why policy.Reason) {
 		return
 	}
 	c.relay(in, status)
+}
+
+// clientContext returns a context that ends when the client disconnects, for an exchange that
+// ends before Serve returns.
+func (c *call) clientContext() context.Context {
+	if s := c.x.ClientScope(); s != nil {
+		return s
+	}
+	return c.x.Context()
 }
 
 // relay gives the client an answer as the origin sends it.
@@ -185,7 +194,8 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	n, err := 0, error(nil)
-	from := &eofReader{in: in}
+	from := &c.from
+	*from = eofReader{in: in}
 	if in.Length > 0 {
 		n, err = from.Read(*buf)
 		keep.add((*buf)[:n], err)

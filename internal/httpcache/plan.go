@@ -267,7 +267,8 @@ func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *
 		in, _, f := c.fill().Ask(ctx, q)
 		return in, f
 	}
-	return c.set.group.Do(ctx, q, &balance.Choice{Key: c.key})
+	c.choice = balance.Choice{Key: c.key}
+	return c.set.group.Do(ctx, q, &c.choice)
 }
 
 // stripConditions removes the parts of a request that the plan has dealt with.

@@ -27,7 +27,7 @@ func (c *call) write() {
 	q := c.outbound(c.forOrigin())
 	q.Guard = cluster.Guard()
 	c.withBody(q)
-	t := c.svc.beginWrite(c.x)
+	t := c.beginWrite()
 	defer t.end()
 	q.AwaitAnswer = t.detach
 	at, asked := c.svc.store.Fence(c.key), clock()

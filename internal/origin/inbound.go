@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/scope"
 )
 
 // Inbound is an answer whose head has arrived and whose body is streamed. It is used by one
@@ -28,11 +29,12 @@ type Inbound struct {
 	// announced length of the omitted body, or -1.
 	Length int64
 
-	t    *Transport
-	ctx  context.Context
-	c    *conn
-	x    *exchange   // holds data read with the head; nil once that is consumed
-	free func() bool // releases c from ctx; returns false if c was interrupted
+	t     *Transport
+	ctx   context.Context
+	c     *conn
+	x     *exchange    // holds data read with the head; nil once that is consumed
+	free  func() bool  // releases c from ctx; returns false if c was interrupted; may be nil
+	scope *scope.Scope // ctx, if c was hooked to it in place of free
 	// headTime and stallTime are the timeouts of this exchange.
 	headTime, stallTime time.Duration
 
@@ -54,9 +56,10 @@ type Inbound struct {
 	extraData  bool      // data follows the body
 	held       held      // data read by Hold
 
-	over  bool
-	err   error // the error of all further reads
-	ended func(error)
+	over bool
+	err  error // the error of all further reads
+
+	observer Observer
 }
 
 // Whole returns an answer that has arrived as a whole by another way than a connection.
@@ -84,10 +87,7 @@ func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 	if s != nil {
 		in.c.SetReadDeadline(time.Time{}) // the sender sets it
 	}
-	in.free = func() bool { return true }
-	if in.ctx.Done() != nil {
-		in.free = context.AfterFunc(in.ctx, in.c.interrupt)
-	}
+	in.follow()
 	left, err = in.c.sendGuarded(in.x.out, in.x.rest, q.Guard, s == nil)
 	if err != nil {
 		return left, fmt.Errorf("send the request: %w", err)
@@ -97,6 +97,28 @@ func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 		go s.run()
 	}
 	return true, nil
+}
+
+// follow lets the end of ctx interrupt the connection, until release.
+func (in *Inbound) follow() {
+	if s, ok := in.ctx.(*scope.Scope); ok && s.Hook(in.c.interrupt) {
+		in.scope = s
+	} else if in.ctx.Done() != nil {
+		in.free = context.AfterFunc(in.ctx, in.c.interrupt)
+	}
+}
+
+// release reverts follow. It reports whether the connection was not interrupted.
+func (in *Inbound) release() bool {
+	s, free := in.scope, in.free
+	in.scope, in.free = nil, nil
+	switch {
+	case s != nil:
+		return s.Unhook()
+	case free != nil:
+		return free()
+	}
+	return true
 }
 
 // readHead reads up to the end of the final answer's head.
@@ -318,7 +340,7 @@ func (in *Inbound) end(err error) {
 	in.releaseBuffers(true)
 	clean := in.pending == nil && !in.extraData && !in.noReuse && in.framing != http1.UntilClose
 	sent, bodyErr := in.sender.finish(whole)
-	if in.free() && whole && clean && sent {
+	if in.release() && whole && clean && sent {
 		in.t.pool.put(in.c)
 	} else {
 		in.c.Close()
@@ -340,24 +362,29 @@ func (in *Inbound) fault(f *Fault) *Fault {
 	return f
 }
 
-// OnEnd registers f, which is called once at the end of the exchange by the goroutine that
-// detects it: with nil if the answer was complete, with ErrClosed if it was closed before,
-// and otherwise with the error of Read. If the exchange has ended already, f is called at
-// once.
-func (in *Inbound) OnEnd(f func(error)) {
-	in.ended = f
+// Observer is notified of the end of exchanges.
+type Observer interface {
+	// Ended is called once at the end of an exchange by the goroutine that detects it: with
+	// nil if the answer was complete, with ErrClosed if it was closed before, and otherwise
+	// with the error of Read.
+	Ended(in *Inbound, err error)
+}
+
+// Observe registers the observer. If the exchange has ended already, Ended is called at once.
+func (in *Inbound) Observe(o Observer) {
+	in.observer = o
 	if in.over {
 		in.reportEnd()
 	}
 }
 
 func (in *Inbound) reportEnd() {
-	if f := in.ended; f != nil {
-		in.ended = nil
+	if o := in.observer; o != nil {
+		in.observer = nil
 		if in.err == io.EOF {
-			f(nil)
+			o.Ended(in, nil)
 		} else {
-			f(in.err)
+			o.Ended(in, in.err)
 		}
 	}
 }

@@ -436,8 +436,13 @@ func reply200(_ *faulty, conn net.Conn, _ *bufio.Reader) bool {
 	return err == nil
 }
 
-// TestOnEnd checks that the end of an exchange is reported once.
-func TestOnEnd(t *testing.T) {
+// ends is an Observer that records the errors of ended exchanges.
+type ends []error
+
+func (e *ends) Ended(_ *Inbound, err error) { *e = append(*e, err) }
+
+// TestObserve checks that the end of an exchange is reported once.
+func TestObserve(t *testing.T) {
 	f := func(name string, next step, use func(in *Inbound), want error) {
 		bubble(t, name, func(t *testing.T) {
 			s := &faulty{script: []step{next}}
@@ -445,13 +450,13 @@ func TestOnEnd(t *testing.T) {
 			if f != nil {
 				t.Fatal(f)
 			}
-			var got []error
-			in.OnEnd(func(err error) { got = append(got, err) })
+			var got ends
+			in.Observe(&got)
 			use(in)
 			in.Close()
 			in.Close()
 			if len(got) != 1 || !errors.Is(got[0], want) {
-				t.Errorf("OnEnd got %v, want %v once", got, want)
+				t.Errorf("Ended got %v, want %v once", got, want)
 			}
 			if n, err := in.Read(make([]byte, 1)); n != 0 || err == nil {
 				t.Errorf("Read after the end returned %d bytes, %v", n, err)

@@ -199,8 +199,8 @@ func TestUpgrade(t *testing.T) {
 	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("a 101 has a body of %d bytes, %v", n, err)
 	}
-	ended := 0
-	in.OnEnd(func(err error) { ended++ })
+	var ended ends
+	in.Observe(&ended)
 	io.WriteString(conn, "hello")
 	conn.(interface{ CloseWrite() error }).CloseWrite()
 	if got, err := io.ReadAll(conn); string(got) != "first,hello,last" || err != nil {
@@ -208,8 +208,8 @@ func TestUpgrade(t *testing.T) {
 	}
 	conn.Close()
 	conn.Close()
-	if ended != 1 || len(tr.pool.idle) != 0 || in.Conn() != nil {
-		t.Errorf("OnEnd was called %d times, %d connections are kept; want 1, 0", ended, len(tr.pool.idle))
+	if len(ended) != 1 || len(tr.pool.idle) != 0 || in.Conn() != nil {
+		t.Errorf("Ended was called %d times, %d connections are kept; want 1, 0", len(ended), len(tr.pool.idle))
 	}
 }
 

@@ -20,10 +20,9 @@ func (in *Inbound) detach() error {
 	first := append([]byte(nil), x.in[x.begin:x.end]...)
 	x.begin = x.end
 	in.releaseBuffers(true)
-	if !in.free() {
+	if !in.release() {
 		return in.ctx.Err()
 	}
-	in.free = func() bool { return true }
 	in.c.tunnel = &tunnel{conn: in.c, buffered: first, in: in}
 	return in.c.SetDeadline(time.Time{})
 }

@@ -20,13 +20,14 @@ type Watch struct {
 	cancel   context.CancelCauseFunc
 	cause    error
 	mu       sync.Mutex  // held by a check, so that none runs when Stop has returned
-	timer    *time.Timer // nil unless checks are due
+	timer    *time.Timer // nil before the first Start
+	running  bool
 	interval time.Duration
 }
 
 // Start begins the checks of raw, and calls cancel with the cause if the peer has closed its
 // end. The interval doubles with each check, up to longest. If raw is nil, Start does
-// nothing.
+// nothing. A Watch that was stopped can be started again.
 func (w *Watch) Start(raw syscall.RawConn, longest time.Duration, cancel context.CancelCauseFunc, cause error) {
 	if raw == nil {
 		return
@@ -34,14 +35,19 @@ func (w *Watch) Start(raw syscall.RawConn, longest time.Duration, cancel context
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.raw, w.longest, w.cancel, w.cause, w.interval = raw, longest, cancel, cause, firstCheck
-	w.timer = time.AfterFunc(w.interval, w.check)
+	w.running = true
+	if w.timer == nil {
+		w.timer = time.AfterFunc(w.interval, w.check)
+	} else {
+		w.timer.Reset(w.interval)
+	}
 }
 
 func (w *Watch) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.timer == nil: // stopped
+	case !w.running:
 	case PeerClosed(w.raw):
 		w.cancel(w.cause)
 	default:
@@ -54,8 +60,8 @@ func (w *Watch) check() {
 func (w *Watch) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.timer != nil {
+	if w.running {
+		w.running = false
 		w.timer.Stop()
-		w.timer = nil
 	}
 }

@@ -139,14 +139,24 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, permit origin
 		return nil, f
 	}
 	m.gate.Leave(permit, q, nil, now) // an answer proves that it is reachable
-	bad := m.recordHead(in.Status, now.Sub(start), now)
-	in.OnEnd(func(err error) {
-		m.recordEnd(in.Status, bad, err)
-		if after != nil {
-			after()
-		}
-	})
+	m.recordHead(in.Status, now.Sub(start), now)
+	if after == nil {
+		in.Observe(m)
+	} else {
+		in.Observe(&observer{m, after})
+	}
 	return in, nil
+}
+
+// observer calls a function at the end of an exchange with a member.
+type observer struct {
+	*member
+	after func()
+}
+
+func (o *observer) Ended(in *origin.Inbound, err error) {
+	o.member.Ended(in, err)
+	o.after()
 }
 
 // recordFault records an exchange that ended without an answer.
@@ -159,30 +169,29 @@ func (m *member) recordFault(f *origin.Fault, took time.Duration, now time.Time)
 	}
 }
 
-// recordHead records the head of an answer and reports whether its status is a failure.
-func (m *member) recordHead(status int, took time.Duration, now time.Time) (bad bool) {
+// recordHead records the head of an answer.
+func (m *member) recordHead(status int, took time.Duration, now time.Time) {
 	m.metrics.head.Observe(took)
 	m.metrics.answered[status/100].Inc()
 	cfg := m.cfg.Load()
-	if bad = slices.Contains(cfg.Ejection.Statuses, status); bad {
+	if slices.Contains(cfg.Ejection.Statuses, status) {
 		m.latency.observeFailure(took, now)
-		return true
+		return
 	}
 	m.latency.observe(took, now)
 	if cfg.Hedge.Enabled {
 		m.g.heads.observe(took, now)
 	}
-	return false
 }
 
-// recordEnd records the end of an answer's body.
-func (m *member) recordEnd(status int, bad bool, err error) {
+// Ended implements origin.Observer: it records the end of an answer's body.
+func (m *member) Ended(in *origin.Inbound, err error) {
 	m.inflight.Add(-1)
 	now := time.Now()
 	f, _ := err.(*origin.Fault)
 	switch {
-	case bad:
-		m.recordFailure(now, "status "+strconv.Itoa(status), false)
+	case slices.Contains(m.cfg.Load().Ejection.Statuses, in.Status):
+		m.recordFailure(now, "status "+strconv.Itoa(in.Status), false)
 	case f != nil && failure(f):
 		m.metrics.cut.Inc()
 		m.recordFailure(now, f.Kind.String()+" within a body", unreachable(f))
