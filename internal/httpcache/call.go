@@ -59,6 +59,7 @@ type call struct {
 // scratch is memory that a call uses for lists and text.
 type scratch struct {
 	fields http1.Fields
+	dated  http1.Fields
 	text   []byte
 	spans  []policy.Span
 }
@@ -113,6 +114,7 @@ func (c *call) end() {
 	clear(c.out.fields)
 	clear(c.out.chain)
 	clear(c.scratch.fields)
+	clear(c.scratch.dated)
 	if cap(c.scratch.text) > keepText {
 		c.scratch.text = nil
 	}

@@ -139,10 +139,17 @@ func (c *call) head(in *origin.Inbound, now policy.Moment) {
 
 // headLines returns the lines of an answer that is not stored. They are in c.scratch.text.
 func (c *call) headLines(in *origin.Inbound, now policy.Moment) []byte {
-	c.scratch.fields = policy.EndToEnd(c.scratch.fields[:0], in.Header)
-	c.scratch.text = appendLines(c.scratch.text[:0], policy.Dated(nil, c.scratch.fields, now), c.opt)
+	c.scratch.text = appendLines(c.scratch.text[:0], c.receivedFields(in, now), c.opt)
 	c.scratch.text = http1.AppendFieldBytes(c.scratch.text, "Via", via[in.Minor].Value)
 	return c.scratch.text
+}
+
+// receivedFields returns the fields of an answer that concern its receiver. They are in
+// c.scratch.dated.
+func (c *call) receivedFields(in *origin.Inbound, now policy.Moment) http1.Fields {
+	c.scratch.fields = policy.EndToEnd(c.scratch.fields[:0], in.Header)
+	c.scratch.dated = policy.Dated(c.scratch.dated[:0], c.scratch.fields, now)
+	return c.scratch.dated
 }
 
 // via is the field Via of answers, by the minor version of HTTP/1 that the origin speaks.

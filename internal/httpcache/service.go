@@ -336,7 +336,12 @@ func (c *call) askOrigin(found store.Found, d policy.Decision) {
 			c.readRange(&found, why)
 			return
 		}
-		c.fetch(nil, why, found.Uncacheable || c.needsOwnAnswer(nil))
+		apart := found.Uncacheable || c.needsOwnAnswer(nil)
+		if apart && c.isPlain() {
+			c.fetchAlone(why, found.Until)
+			return
+		}
+		c.fetch(nil, why, apart)
 	}
 }
 

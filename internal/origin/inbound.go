@@ -121,6 +121,18 @@ func (in *Inbound) release() bool {
 	return true
 }
 
+// SetContext replaces the context whose end interrupts the exchange. It returns false if the
+// old one has interrupted it.
+func (in *Inbound) SetContext(ctx context.Context) bool {
+	if in.over {
+		return true
+	}
+	ok := in.release()
+	in.ctx = ctx
+	in.follow()
+	return ok
+}
+
 // readHead reads up to the end of the final answer's head.
 func (in *Inbound) readHead(q *Outbound) error {
 	x := in.x

@@ -162,7 +162,11 @@ func (g *Group) newFlight(sh *shard, r *Request) *Flight {
 	if f.fenced {
 		f.began = g.now()
 	}
-	f.fence = g.store.Fence(f.key, r.Tags...)
+	if r.Fence != nil {
+		f.fence = *r.Fence
+	} else {
+		f.fence = g.store.Fence(f.key, r.Tags...)
+	}
 	return f
 }
 

@@ -21,6 +21,9 @@ type Request struct {
 	Covered func(*store.Object) bool
 	// Tags are the tags that the answer depends on beside its URL; at most three.
 	Tags []cache.Tag
+	// Fence, if not nil, was noted before the origin was asked for the answer that Fill brings.
+	// Nil: it is noted now. With it, Tags are ignored.
+	Fence *store.Fence
 	// Since is the earliest start, on the cache's clock, of a flight with Tags that may be
 	// joined. If it is above 0, an object that was stored since the look-up is not used, as
 	// it is not known when its flight began.

@@ -79,6 +79,8 @@ type Found struct {
 	Object      *Object // the best match, nil if there is none
 	Miss        Miss    // why there is none
 	Uncacheable bool    // answers to such requests cannot be shared
+	// Until is the time at which Uncacheable has to be found out again.
+	Until policy.Moment
 }
 
 // Find returns the stored response for q: of all matching variants the one with the latest
@@ -110,7 +112,7 @@ func (s *Store) Find(q *Query) Found {
 		}
 	}
 	if f.Object == nil {
-		f.Uncacheable = r.isUncacheable(q)
+		f.Until, f.Uncacheable = r.uncacheableUntil(q)
 	}
 	return f
 }
@@ -160,13 +162,13 @@ func (s *Store) Parts(q *Query, yield func(*Object) bool) {
 	}
 }
 
-func (r *Resource) isUncacheable(q *Query) bool {
+func (r *Resource) uncacheableUntil(q *Query) (until policy.Moment, marked bool) {
 	for i := range r.markers {
-		if r.markers[i].matches(q) {
-			return true
+		if m := &r.markers[i]; m.matches(q) {
+			return m.until, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // resource returns the value under key, nil if there is none.
