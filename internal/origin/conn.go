@@ -7,8 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
-	"syscall"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // conn is a connection to an origin. It belongs to one request or to the pool.
@@ -16,6 +17,8 @@ type conn struct {
 	net.Conn          // carries the requests: raw, or TLS over it
 	raw      net.Conn // the connection to the kernel
 	meter    *meter   // between TLS and raw; nil without TLS
+	// stream is raw, read and written at less cost; nil with TLS and if raw is no socket.
+	stream *socket.Stream
 	// idle checks the socket; nil if raw is no socket.
 	idle func() bool
 	// used is set once the connection has served a request.
@@ -34,10 +37,8 @@ type conn struct {
 
 func newConn(raw net.Conn) *conn {
 	c := &conn{Conn: raw, raw: raw}
-	if s, ok := raw.(syscall.Conn); ok {
-		if socket, err := s.SyscallConn(); err == nil {
-			c.idle = newIdleCheck(socket)
-		}
+	if s := socket.Raw(raw); s != nil {
+		c.idle, c.stream = newIdleCheck(s), socket.NewStream(s)
 	}
 	c.interrupt = func() { c.raw.SetDeadline(aLongTimeAgo) }
 	return c
@@ -48,10 +49,26 @@ var aLongTimeAgo = time.Unix(1, 0)
 
 // encrypt makes the TLS handshake.
 func (c *conn) encrypt(ctx context.Context, cfg *tls.Config) error {
-	c.meter = &meter{Conn: c.raw}
+	c.meter, c.stream = &meter{Conn: c.raw}, nil
 	t := tls.Client(c.meter, cfg)
 	c.Conn = t
 	return t.HandshakeContext(ctx)
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	if c.stream != nil {
+		return c.stream.Read(b)
+	}
+	return c.Conn.Read(b)
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	if c.stream != nil {
+		return c.stream.Write(b)
+	}
+	return c.Conn.Write(b)
 }
 
 // closeWrite closes the direction towards the origin and reports whether it succeeded.
@@ -100,7 +117,7 @@ func (c *conn) send(head, body []byte) (left bool, err error) {
 	}
 	if len(body) == 0 {
 		var k int
-		k, err = c.Conn.Write(head)
+		k, err = c.Write(head)
 		n = int64(k)
 	} else {
 		parts := net.Buffers{head, body}

@@ -2,7 +2,11 @@
 
 package origin
 
-import "syscall"
+import (
+	"syscall"
+
+	"github.com/kasoku/kasoku/internal/socket"
+)
 
 // newIdleCheck returns a function that reports whether a socket is open and has nothing to
 // read, without reading. It may be used by one caller at a time.
@@ -10,7 +14,7 @@ func newIdleCheck(s syscall.RawConn) func() bool {
 	idle := false
 	var b [1]byte
 	look := func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+		_, err := socket.Peek(int(fd), &b)
 		idle = err == syscall.EAGAIN
 		return true // don't wait
 	}

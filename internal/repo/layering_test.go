@@ -40,7 +40,7 @@ var layers = map[string]layer{
 	"internal/socket":           {nil, "system calls on one connection, for servers and clients alike"},
 	"internal/listener":         {[]string{"socket", "telemetry"}, "connections of any protocol"},
 	"internal/edge":             {[]string{"socket", "http1", "inflight", "listener", "pages", "scope", "telemetry"}, "it passes requests to a handler and depends on no service"},
-	"internal/origin":           {[]string{"telemetry", "http1", "scope"}, "it sends requests to an origin; the service's Classify function interprets them"},
+	"internal/origin":           {[]string{"telemetry", "http1", "scope", "socket"}, "it sends requests to an origin; the service's Classify function interprets them"},
 	"internal/httpcache/coding": {nil, "encodings of bytes: callers decide what is encoded and when"},
 	"internal/httpcache/store": {[]string{"cache", "http1", "httpcache/coding", "httpcache/disk", "httpcache/policy", "inflight", "jsonp", "pages", "purge"},
 		"stored responses and their lookup, purge and persistence: it imports neither client connections nor origin connections"},

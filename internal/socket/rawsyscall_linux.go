@@ -13,6 +13,20 @@ func Read(fd int, b []byte) (int, error) { return rawCall(syscall.SYS_READ, fd, 
 // Write writes as much of b as the socket's buffer has room for.
 func Write(fd int, b []byte) (int, error) { return rawCall(syscall.SYS_WRITE, fd, b) }
 
+// Peek is Read of one byte that remains unread.
+func Peek(fd int, b *[1]byte) (int, error) {
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(b)), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
+		default:
+			return -1, errno
+		}
+	}
+}
+
 // rawCall makes a system call that does not block, without entering the scheduler. An
 // ordinary call would wake sysmon at each burst of requests, and sysmon then checks every
 // 20 us whether the call is stuck: that took up to a fifth of the CPU of a small hit. The

@@ -1,5 +1,5 @@
 // Package socket reads and writes connected sockets with single system calls that never
-// block, and looks at their state without reading.
+// block, and looks at their state without reading. A Stream waits in between.
 //
 // On Linux these calls bypass the Go runtime: see decision 0011, and Sysmon for the part
 // that a server has in it.

@@ -24,6 +24,6 @@ func Raw(nc net.Conn) syscall.RawConn {
 // endOfStream reports whether the stream has ended and nothing is left to read.
 func endOfStream(fd int) bool {
 	var b [1]byte
-	n, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	return n == 0 && err == nil || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+	n, err := Peek(fd, &b)
+	return n == 0 && err == nil || err != nil && err != syscall.EAGAIN
 }

@@ -27,5 +27,15 @@ func Write(fd int, b []byte) (int, error) {
 	}
 }
 
+// Peek is Read of one byte that remains unread.
+func Peek(fd int, b *[1]byte) (int, error) {
+	for {
+		n, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
 // wakeSysmon has nothing to do: Read and Write wake sysmon.
 func wakeSysmon() {}
