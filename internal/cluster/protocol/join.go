@@ -82,7 +82,7 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 	m.join.clean = m.view.Rev == 0 && m.fresh(now) || m.view.Rev != 0 && len(m.view.Members) == 0 && m.view.Clean
 	v = m.view.clone()
 	if v.Rev == 0 {
-		v.Creator = m.self.Instance
+		v.Creator = m.creator()
 	}
 	self := m.self
 	self.Joining, self.Joined = true, m.host.Wall()
@@ -90,6 +90,15 @@ func (m *Machine) planJoin(now Time) (v View, due bool) {
 	v.Away = slices.DeleteFunc(v.Away, func(a Away) bool { return a.Node == self.Node })
 	v.Epoch, v.Clean = max(v.Epoch+1, uint64(m.host.Wall())), false
 	return v, true
+}
+
+// creator returns the Creator of an item. It is another one each time: if the outcome of a write
+// is unknown, the item may have been created, read by other nodes, and lost, and the next one
+// has the same revision.
+func (m *Machine) creator() Instance {
+	c := m.self.Instance ^ m.created<<48
+	m.created++
+	return c
 }
 
 // fresh reports whether the view is that of a new table, in which no other node can have served.

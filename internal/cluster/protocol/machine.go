@@ -142,12 +142,13 @@ type Machine struct {
 	self Member
 	mode Mode
 
-	view   View // the newest that was seen; as a member, the node has adopted its epoch
-	seen   Time // when view.Rev was first seen
-	lease  Time // the node serves until then
-	peers  map[Instance]*peer
-	slots  [maxMembers]*peer
-	others uint64 // bits of the slots in use
+	view    View     // the newest that was seen; as a member, the node has adopted its epoch
+	seen    Time     // when view.Rev was first seen
+	created Instance // number of items that this node has written, see creator
+	lease   Time     // the node serves until then
+	peers   map[Instance]*peer
+	slots   [maxMembers]*peer
+	others  uint64 // bits of the slots in use
 
 	seq    uint64            // of the newest own write
 	writes map[uint64]*write // own writes that are not over

@@ -23,6 +23,27 @@ func scriptLeaseCountsFromTheRead(t reporter) {
 	s.expect("empty", "settle until 6010 ms", "read", "lease until 1510 ms")
 }
 
+// scriptNewItemTwice creates an item whose write has an unknown outcome, and creates it again
+// because it is lost meanwhile. Both have the same revision: a node that has read the first one
+// must not write over the second one.
+func scriptNewItemTwice(t reporter) {
+	s := newScript(t, true)
+	s.Tick(s.now)
+	s.viewed(View{})
+	first := s.view
+	s.Wrote(s.now, errTimeout)
+	s.viewed(View{})
+	s.wait(200 * Millisecond)
+	s.Tick(s.now)
+	if s.reading {
+		s.viewed(View{})
+	}
+	s.expect("read", "write self/101(joining)", "read", "read", "write self/101(joining)")
+	if s.view.Rev != first.Rev || s.view.Creator == first.Creator {
+		t.Errorf("the items have the revisions %d and %d of creator %d", first.Rev, s.view.Rev, first.Creator)
+	}
+}
+
 // scriptJoinersOfANewItemWait joins the item that another node has created a moment ago: an
 // item before it may have been lost, and its members may still serve.
 func scriptJoinersOfANewItemWait(t reporter) {

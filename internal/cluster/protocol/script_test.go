@@ -33,6 +33,7 @@ var scripts = []struct {
 	{"ManyQuarantines", scriptManyQuarantines},
 	{"LeaseCountsFromTheRead", scriptLeaseCountsFromTheRead},
 	{"JoinersOfANewItemWait", scriptJoinersOfANewItemWait},
+	{"NewItemTwice", scriptNewItemTwice},
 	{"FreshOnce", scriptFreshOnce},
 	{"FreshEnds", scriptFreshEnds},
 	{"CleanNeedsService", scriptCleanNeedsService},

@@ -33,7 +33,7 @@ type Away struct {
 // and read with strongly consistent reads.
 type View struct {
 	Rev       uint64   // advanced by each write of the item; 0 if there is no item
-	Creator   Instance // the member that created the item, to detect a replaced one
+	Creator   Instance // of the item, another one for each: a replaced item is detected by it
 	Epoch     uint64   // advanced when the members change
 	Members   []Member
 	Suspended []Suspension
