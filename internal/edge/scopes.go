@@ -10,8 +10,9 @@ import (
 // scopes are the contexts that the exchanges of a connection use one after the other. Both
 // end when the server is stopped hard.
 type scopes struct {
-	client *scope.Scope // ends when the client disconnects; nil before its first use
-	work   *scope.Scope // ends by its user; nil before its first use
+	client *scope.Scope            // ends when the client disconnects; nil before its first use
+	leave  context.CancelCauseFunc // ends client
+	work   *scope.Scope            // ends by its user; nil before its first use
 	peer   socket.Watch
 }
 
@@ -42,10 +43,14 @@ func (x *Exchange) ClientScope() *scope.Scope {
 		return nil
 	}
 	s := &x.conn.lasting
-	if !x.scoped {
-		x.scoped = true
-		s.peer.Start(x.conn.Raw, watchStream, open(&s.client, x.srv.hard).Cancel, ErrClientGone)
+	if x.scoped {
+		return s.client
 	}
+	x.scoped = true
+	if before := s.client; open(&s.client, x.srv.hard) != before {
+		s.leave = s.client.Cancel
+	}
+	s.peer.Start(x.conn.Raw, watchStream, s.leave, ErrClientGone)
 	return s.client
 }
 

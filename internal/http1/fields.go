@@ -42,19 +42,24 @@ func (f Fields) without(name string) Fields {
 
 // Clone copies the fields and all their bytes into memory of their own.
 func (f Fields) Clone() Fields {
+	c, _ := f.CloneInto(nil, nil)
+	return c
+}
+
+// CloneInto is Clone into memory of former results, which are overwritten. It returns the copy
+// and its bytes.
+func (f Fields) CloneInto(c Fields, text []byte) (Fields, []byte) {
 	size := 0
 	for i := range f {
 		size += len(f[i].Name) + len(f[i].Value)
 	}
-	text := make([]byte, 0, size)
-	keep := func(b []byte) []byte {
-		start := len(text)
-		text = append(text, b...)
-		return text[start:len(text):len(text)]
-	}
-	c := make(Fields, len(f))
+	c, text = slices.Grow(c[:0], len(f)), slices.Grow(text[:0], size)
 	for i := range f {
-		c[i] = Field{Name: keep(f[i].Name), Value: keep(f[i].Value)}
+		name := len(text)
+		text = append(text, f[i].Name...)
+		value := len(text)
+		text = append(text, f[i].Value...)
+		c = append(c, Field{Name: text[name:value:value], Value: text[value:len(text):len(text)]})
 	}
-	return c
+	return c, text
 }

@@ -22,8 +22,8 @@ type Inbound struct {
 	Status int
 	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
 	Minor int
-	// Header are the received fields, including hop-by-hop fields, in memory of their
-	// own.
+	// Header are the received fields, including hop-by-hop fields, in memory of the
+	// Inbound's own.
 	Header http1.Fields
 	// Length of the body, -1 if unknown. For answers to HEAD, and for 304, it is the
 	// announced length of the omitted body, or -1.
@@ -60,6 +60,32 @@ type Inbound struct {
 	err  error // the error of all further reads
 
 	observer Observer
+	memory   headerMemory
+}
+
+// headerMemory is the memory of Header.
+type headerMemory struct {
+	fields http1.Fields
+	text   []byte
+}
+
+// maxHeaderMemory is the length of the longest header whose memory is used again.
+const maxHeaderMemory = 16 << 10
+
+// inbounds are Inbounds that were recycled.
+var inbounds = sync.Pool{New: func() any { return new(Inbound) }}
+
+// Recycle closes the Inbound like Close, and uses it for another exchange: the caller must
+// not refer to it or to Header any more.
+func (in *Inbound) Recycle() {
+	in.Close()
+	m := in.memory
+	if cap(m.text) > maxHeaderMemory {
+		m = headerMemory{}
+	}
+	clear(m.fields)
+	*in = Inbound{memory: m}
+	inbounds.Put(in)
 }
 
 // Whole returns an answer that has arrived as a whole by another way than a connection.
@@ -178,7 +204,8 @@ func (in *Inbound) acceptHead() error {
 	in.answered = true
 	in.mu.Unlock()
 	r := &in.x.response
-	in.Header = r.Fields.Clone()
+	in.memory.fields, in.memory.text = r.Fields.CloneInto(in.memory.fields, in.memory.text)
+	in.Header = in.memory.fields
 	in.Status, in.Minor, in.noReuse = r.Status, r.Minor, r.Close
 	in.c.keepFor(in.Header.Get("keep-alive"))
 	head := in.x.isHead()

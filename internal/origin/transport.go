@@ -154,7 +154,8 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 		x.free()
 		return nil, false, newFault(ctx, Dial, false, err)
 	}
-	in = &Inbound{t: t, ctx: ctx, c: c, x: x, headTime: head, stallTime: cmp.Or(q.StallTimeout, t.cfg.StallTimeout)}
+	in = inbounds.Get().(*Inbound)
+	in.t, in.ctx, in.c, in.x, in.headTime, in.stallTime = t, ctx, c, x, head, cmp.Or(q.StallTimeout, t.cfg.StallTimeout)
 	left, err := in.sendRequest(q)
 	if err == nil || left && !isTimeout(err) && !errors.Is(err, errWithheld) {
 		// A request that was not sent completely may nevertheless be answered.

@@ -263,9 +263,16 @@ func (g *Group) Do(ctx context.Context, q *origin.Outbound, choice *Choice) (*or
 	}
 	t := g.table.Load()
 	t.budget.Deposit()
-	r := request{g: g, t: t, ctx: ctx, q: q, choice: choice.resolve(t)}
+	r := requests.Get().(*request)
+	*r = request{g: g, t: t, ctx: ctx, q: q, choice: choice.resolve(t)}
 	r.tried = r.space[:0]
 	r.do()
 	choice.report(t, r.at)
-	return r.in, r.f
+	in, f := r.in, r.f
+	*r = request{}
+	requests.Put(r)
+	return in, f
 }
+
+// requests are requests whose memory is used again. Nothing refers to them after do.
+var requests = sync.Pool{New: func() any { return new(request) }}
