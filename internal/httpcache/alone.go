@@ -20,7 +20,8 @@ func (c *call) isPlain() bool {
 // alone, without a flight. If it is one for all clients, a flight continues with it. The URL
 // is known to be uncacheable until that time.
 func (c *call) fetchAlone(why policy.Reason, until policy.Moment) {
-	at, asked := c.svc.store.Fence(c.key), clock()
+	asked := clock()
+	c.fence = c.svc.store.Fence(c.key)
 	in, f := c.ask(c.clientContext(), c.outbound(c.forOrigin()))
 	if f != nil {
 		c.failed(nil, f)
@@ -32,15 +33,15 @@ func (c *call) fetchAlone(why policy.Reason, until policy.Moment) {
 		return
 	}
 	now := clock()
-	r := policy.ParseResponse(in.Status, c.receivedFields(in, now), asked, now, c.opt)
-	storable, storing := policy.Storable(&c.req, &r, c.opt)
+	c.response = policy.ParseResponse(in.Status, c.receivedFields(in, now), asked, now, c.opt)
+	storable, storing := policy.Storable(&c.req, &c.response, c.opt)
 	if storable {
-		c.handOver(in, &at, asked, why)
+		c.handOver(in, asked, why)
 		return
 	}
-	defer in.Close()
+	defer in.Recycle()
 	if ttl := c.set.cfg.UncacheableTTL; !causedByRequest(storing) && until < now.Add(ttl/2) {
-		head := store.NewHead(r, received(in, now), c.forOrigin().Clone(), c.opt)
+		head := store.NewHead(c.response, received(in, now), c.forOrigin().Clone(), c.opt)
 		c.svc.store.MarkUncacheable(c.key, head, now, ttl)
 	}
 	c.svc.metrics.stored(storing)
@@ -49,11 +50,13 @@ func (c *call) fetchAlone(why policy.Reason, until policy.Moment) {
 
 // handOver answers with an answer that other requests may use too, by a flight that the
 // exchange with the origin is handed over to.
-func (c *call) handOver(in *origin.Inbound, at *store.Fence, asked policy.Moment, why policy.Reason) {
+//
+//go:noinline
+func (c *call) handOver(in *origin.Inbound, asked policy.Moment, why policy.Reason) {
 	in.SetContext(context.Background())
 	f := c.newFetch(nil)
 	f.in, f.fwdStatus = in, in.Status
-	c.join(c.svc.flights.Join(&flight.Request{Query: &c.query, Alone: true, Fence: at, Fill: func(ctx context.Context, _ *flight.Flight) (a *flight.Answer, _ error) {
+	c.join(c.svc.flights.Join(&flight.Request{Query: &c.query, Alone: true, Fence: &c.fence, Fill: func(ctx context.Context, _ *flight.Flight) (a *flight.Answer, _ error) {
 		defer func() {
 			if a == nil {
 				in.Close() // after a panic

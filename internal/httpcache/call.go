@@ -53,6 +53,9 @@ type call struct {
 	asked     origin.Outbound
 	choice    balance.Choice
 	from      eofReader
+	fence     store.Fence
+	response  policy.Response
+	keys      [1][]byte
 	detached  detachedWrite
 }
 
@@ -86,7 +89,7 @@ type joinedFlights struct {
 func newCall() *call {
 	c := new(call)
 	c.choose, c.onInterim = c.chosenBy, c.interim
-	c.detached.leave = c.detached.clientLeft
+	c.detached.bind()
 	return c
 }
 
@@ -107,6 +110,7 @@ func (c *call) end() {
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
 	c.plan, c.planFill, c.passThrough, c.clientFields, c.joined = nil, nil, nil, nil, joinedFlights{}
+	c.response, c.keys[0] = policy.Response{}, nil
 	c.asked, c.choice, c.from = origin.Outbound{}, balance.Choice{}, eofReader{}
 	c.callback.end()
 	c.closeReader()

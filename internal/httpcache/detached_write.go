@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -44,13 +45,18 @@ func (o *detachedWrites) take() bool {
 // would keep its URL uncached.
 type detachedWrite struct {
 	ctx    context.Context // of the write
-	cancel context.CancelCauseFunc
 	client context.Context
-	unhook func() bool
-	scoped bool      // ctx and client are scopes of the connection
-	leave  func()    // clientLeft, for scopes
 	until  time.Time // deadline of the request timeout; zero if there is none
 	all    *detachedWrites
+
+	left      func()      // clientLeft
+	mayDetach func() bool // detach
+
+	// ctx and client as scopes of the connection, or nil. Then there are the functions that
+	// end ctx, and that release client.
+	work, connection *scope.Scope
+	cancel           context.CancelCauseFunc
+	unhook           func() bool
 
 	// mu orders detach and end. Leaf.
 	mu       sync.Mutex
@@ -66,9 +72,9 @@ func (c *call) beginWrite() *detachedWrite {
 	if client == nil || work == nil {
 		return newDetachedWrite(x.Lasting(), x.Context(), x.Deadline(), &c.svc.detached)
 	}
-	t.ctx, t.cancel, t.client, t.unhook = work, work.Cancel, client, client.Unhook
-	t.all, t.ended, t.scoped = &c.svc.detached, false, true
-	if !client.Hook(t.leave) {
+	t.ctx, t.client, t.work, t.connection = work, client, work, client
+	t.all, t.ended = &c.svc.detached, false
+	if !client.Hook(t.left) {
 		panic("httpcache: two writes in one exchange")
 	}
 	return t
@@ -76,9 +82,22 @@ func (c *call) beginWrite() *detachedWrite {
 
 func newDetachedWrite(lasting, client context.Context, until time.Time, o *detachedWrites) *detachedWrite {
 	t := &detachedWrite{client: client, until: until, all: o}
+	t.bind()
 	t.ctx, t.cancel = context.WithCancelCause(lasting)
-	t.unhook = context.AfterFunc(t.client, t.clientLeft)
+	t.unhook = context.AfterFunc(t.client, t.left)
 	return t
+}
+
+// bind makes the functions that others call.
+func (t *detachedWrite) bind() { t.left, t.mayDetach = t.clientLeft, t.detach }
+
+// stop ends the context of the write.
+func (t *detachedWrite) stop(cause error) {
+	if t.work != nil {
+		t.work.Cancel(cause)
+	} else {
+		t.cancel(cause)
+	}
 }
 
 // clientLeft is called when the client's context has ended, possibly after the exchange is
@@ -86,7 +105,7 @@ func newDetachedWrite(lasting, client context.Context, until time.Time, o *detac
 func (t *detachedWrite) clientLeft() {
 	why := context.Cause(t.client)
 	if errors.Is(why, edge.ErrRequestTimeout) || !t.detach() {
-		t.cancel(why)
+		t.stop(why)
 	}
 }
 
@@ -97,7 +116,7 @@ func (t *detachedWrite) detach() bool {
 	if !t.detached && !t.ended && t.all.take() {
 		t.detached = true
 		if !t.until.IsZero() {
-			t.limit = time.AfterFunc(time.Until(t.until), func() { t.cancel(edge.ErrRequestTimeout) })
+			t.limit = time.AfterFunc(time.Until(t.until), func() { t.stop(edge.ErrRequestTimeout) })
 		}
 	}
 	return t.detached
@@ -105,8 +124,10 @@ func (t *detachedWrite) detach() bool {
 
 // end ends the write's context.
 func (t *detachedWrite) end() {
-	t.unhook()
-	if !t.scoped {
+	if t.connection != nil {
+		t.connection.Unhook()
+	} else {
+		t.unhook()
 		t.cancel(context.Canceled)
 	}
 	t.mu.Lock()

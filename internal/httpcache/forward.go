@@ -141,7 +141,11 @@ func maxForwards(r *http1.Request) (uint64, bool) {
 	if string(r.Method) != "OPTIONS" {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(r.Get("Max-Forwards")), 10, 32)
+	value := r.Get("Max-Forwards")
+	if value == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(value), 10, 32)
 	return n, err == nil && n > 0
 }
 

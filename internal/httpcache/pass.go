@@ -89,7 +89,7 @@ func (c *call) pass(why policy.Reason) {
 	if c.wantsOutcome() {
 		t := c.beginWrite()
 		defer t.end()
-		ctx, q.AwaitAnswer = t.ctx, t.detach
+		ctx, q.AwaitAnswer = t.ctx, t.mayDetach
 	}
 	in, f := c.ask(ctx, q)
 	if f != nil {
@@ -98,13 +98,14 @@ func (c *call) pass(why policy.Reason) {
 		}
 		return
 	}
-	defer in.Close()
 	c.svc.metrics.stored(policy.Passed)
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.Passed}
 	if c.wantsOutcome() {
+		defer in.Close()
 		c.relayWhole(in, status)
 		return
 	}
+	defer in.Recycle()
 	c.relay(in, status)
 }
 

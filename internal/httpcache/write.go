@@ -29,8 +29,9 @@ func (c *call) write() {
 	c.withBody(q)
 	t := c.beginWrite()
 	defer t.end()
-	q.AwaitAnswer = t.detach
-	at, asked := c.svc.store.Fence(c.key), clock()
+	q.AwaitAnswer = t.mayDetach
+	asked := clock()
+	c.fence = c.svc.store.Fence(c.key)
 	in, f := c.ask(t.ctx, q)
 	if f != nil {
 		switch {
@@ -46,11 +47,18 @@ func (c *call) write() {
 		c.answerFault(f)
 		return
 	}
-	defer in.Close()
+	kept := true // a stored response may refer to in's memory
+	defer func() {
+		if kept {
+			in.Close()
+		} else {
+			in.Recycle()
+		}
+	}()
 	alone := false
 	if policy.Invalidates(&c.req, in.Status) {
 		var err error
-		alone, err = c.svc.store.InvalidateSince(t.ctx, &at, c.invalidatedKeys(in.Header)...)
+		alone, err = c.svc.store.InvalidateSince(t.ctx, &c.fence, c.invalidatedKeys(in.Header)...)
 		err = errors.Join(err, c.svc.store.InvalidateGroups(t.ctx, c.key, in.Header))
 		if err != nil {
 			c.refuse(http.StatusGatewayTimeout, "the origin has executed the request, but other nodes may serve old responses for a while")
@@ -59,7 +67,7 @@ func (c *call) write() {
 			return
 		}
 	}
-	c.relayWrite(in, at, asked, alone)
+	kept = c.relayWrite(in, asked, alone)
 }
 
 // refuseWrite answers a request that was not sent, since the node is not in contact with its
@@ -72,34 +80,48 @@ func (c *call) refuseWrite(err error) {
 }
 
 // relayWrite gives the client the answer to an unsafe method. It stores the answer to a POST
-// that is the URI's own representation (RFC 9110, section 9.3.3).
-func (c *call) relayWrite(in *origin.Inbound, at store.Fence, asked policy.Moment, alone bool) {
-	o := c.opt
+// that is the URI's own representation (RFC 9110, section 9.3.3), and reports whether it did.
+func (c *call) relayWrite(in *origin.Inbound, asked policy.Moment, alone bool) (kept bool) {
 	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
-	var r policy.Response
-	var fields http1.Fields
-	keep := false
 	if alone && c.req.Method == policy.POST {
-		now := clock()
-		fields = received(in, now)
-		r = policy.ParseResponse(in.Status, fields, asked, now, o)
-		keep, status.Storing = policy.PostStorable(&c.req, &r, c.requestURI(), fields, o)
+		if in.Header.Get("Content-Location") != nil {
+			return c.relayPost(in, asked, status)
+		}
+		status.Storing = policy.Elsewhere
 	}
 	c.svc.metrics.stored(status.Storing)
 	c.head(in, clock())
 	c.finishHead(status)
-	if !keep {
+	c.copyBody(in)
+	return false
+}
+
+// relayPost is relayWrite for the answer to a POST that names its place.
+func (c *call) relayPost(in *origin.Inbound, asked policy.Moment, status policy.CacheStatus) (kept bool) {
+	o, at, now := c.opt, c.fence, clock()
+	fields := received(in, now)
+	r := policy.ParseResponse(in.Status, fields, asked, now, o)
+	kept, status.Storing = policy.PostStorable(&c.req, &r, c.requestURI(), fields, o)
+	c.svc.metrics.stored(status.Storing)
+	c.head(in, clock())
+	c.finishHead(status)
+	if !kept {
 		c.copyBody(in)
-		return
+		return false
 	}
 	c.copyBodyTo(in, &collector{flights: c.svc.flights, max: c.svc.store.Limits().MaxObject, done: func(body []byte) {
 		h := store.NewHead(r, fields, c.forOrigin(), o).AddGroups(c.key)
 		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Track(store.Gather([][]byte{body})), at), nil)
 	}})
+	return true
 }
 
 // invalidatedKeys returns the keys that an unsafe method's answer invalidates.
 func (c *call) invalidatedKeys(header http1.Fields) [][]byte {
+	c.keys[0] = c.key
+	if header.Get("Location") == nil && header.Get("Content-Location") == nil {
+		return c.keys[:]
+	}
 	u := c.requestURI()
 	keys := [][]byte{c.key}
 	for _, target := range policy.InvalidationTargets(u, header) {

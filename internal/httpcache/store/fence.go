@@ -8,6 +8,7 @@ type Fence struct {
 	// Stamp holds the generations of the URL's tag, and of the other tags.
 	Stamp cache.Stamp
 	purge uint64 // the number of the newest purge
+	tags  [1]cache.Tag
 }
 
 // Fence returns the present state of the URL under key, and of more tags that its answer

@@ -24,7 +24,12 @@ func (s *Store) Invalidate(ctx context.Context, keys ...[]byte) error {
 // invalidated the first of them since at was noted; then it also advances at past this
 // invalidation.
 func (s *Store) InvalidateSince(ctx context.Context, at *Fence, keys ...[]byte) (alone bool, err error) {
-	tags := urlTags(keys)
+	tags := at.tags[:]
+	if len(keys) > 1 || s.space.Cache().Coordinated() { // other members may get them later
+		tags = urlTags(keys)
+	} else {
+		tags[0] = URLTag(keys[0])
+	}
 	at.Stamp, alone, err = s.space.Cache().InvalidateSince(ctx, at.Stamp, tags[0], cache.Change{Cause: cache.ByWrite, Tags: tags[1:]})
 	_ = s.applyToDisk(keys...) // the tier logs it
 	if err != nil {
