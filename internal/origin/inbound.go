@@ -174,6 +174,9 @@ func (in *Inbound) readHead(q *Outbound) error {
 		status := x.response.Status
 		switch {
 		case status >= 200 || status == http.StatusSwitchingProtocols && q.Upgrade && in.sender == nil:
+			if in.sender.withheld() {
+				return errWithheld
+			}
 			return in.acceptHead()
 		case status == http.StatusSwitchingProtocols:
 			return errUpgrade

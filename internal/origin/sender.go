@@ -221,6 +221,18 @@ func (s *sender) finishChunks(b []byte) error {
 // forbidden reports whether the guard does not allow to send.
 func (s *sender) forbidden() bool { return s.guard != nil && !s.guard() }
 
+// withheld reports, when the answer arrives, whether the guard does not allow the request. It
+// may arrive before the goroutine of s has called the guard for the last time. s may be nil.
+func (s *sender) withheld() bool {
+	switch {
+	case s == nil:
+		return false
+	case s.isOver():
+		return s.err == errWithheld
+	}
+	return s.forbidden()
+}
+
 // write writes b within stallTime, or a quarter more.
 func (s *sender) write(b []byte) error {
 	if s.forbidden() {
