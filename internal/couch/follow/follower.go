@@ -180,16 +180,17 @@ func (f *Follower) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if fresh {
-		f.heard(requested)
-	}
 	if f.polling && time.Since(f.modeSince) >= f.cfg.RetryContinuous {
 		f.setPolling(false)
 		f.emptyFeeds = maxEmptyFeeds - 1 // one attempt
 	}
 	if f.polling {
+		if fresh {
+			f.heard(requested)
+		}
 		return f.chooseMode(f.longPoll(ctx))
 	}
+	// Nothing is served before the feed is open: it is what ends when the database is replaced.
 	if !fresh {
 		requested = time.Now()
 		if err := f.catchUp(ctx); err != nil {

@@ -235,6 +235,20 @@ func TestFollowRecreation(t *testing.T) {
 	})
 }
 
+// TestNotFreshBeforeFeed checks that Heard is not called before the feed is open: a database that
+// replaced the identified one within the same second could not be distinguished from it.
+func TestNotFreshBeforeFeed(t *testing.T) {
+	n := newFeedNode()
+	n.put("a", "1-a")
+	n.hold = true
+	playFollower(t, n, func(s *followerScene) {
+		s.expect("reset: opened", Connecting)
+		if quiet := s.silence(); quiet < time.Hour {
+			t.Errorf("Heard was called %s ago", quiet)
+		}
+	})
+}
+
 // TestSilent checks that a silent connection is closed, and that Heard is not called meanwhile.
 func TestSilent(t *testing.T) {
 	n := newFeedNode()
