@@ -33,6 +33,7 @@ func (c *client) loop(ctx context.Context) {
 			return
 		}
 		c.newest = newest
+		c.deleteOld(ctx)
 		if c.Pause > 0 {
 			pause.For(ctx, time.Duration(c.rand.Int64N(int64(c.Pause))))
 		}
@@ -42,6 +43,22 @@ func (c *client) loop(ctx context.Context) {
 			c.read(ctx)
 		}
 	}
+}
+
+// deleteOld deletes a partition that is no longer in use, if it is this client's turn. It may
+// fail, and is not recorded.
+func (c *client) deleteOld(ctx context.Context) {
+	old := c.deleted.Load()
+	if c.newest/width-old <= kept || !c.deleted.CompareAndSwap(old, old+1) {
+		return
+	}
+	deletes := make([]string, width)
+	for i := range deletes {
+		deletes[i] = fmt.Sprintf(`{"DeleteRequest":{"Key":%s}}`, keyText(old*width+int32(i)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	c.do(ctx, "BatchWriteItem", fmt.Sprintf(`{"RequestItems":{"history":[%s]}}`, strings.Join(deletes, ",")))
 }
 
 // key draws one of the current keys. Half of the requests use one of two.

@@ -95,6 +95,10 @@ const (
 	turn   = 40
 )
 
+// kept is the number of old partitions that remain in the table, so that scans don't get slower
+// and slower. A request that uses one of them ended long before it is deleted.
+const kept = 250
+
 // run is the state shared by clients.
 type run struct {
 	Config
@@ -102,6 +106,7 @@ type run struct {
 	requests atomic.Int64
 	answered atomic.Int64
 	numbers  atomic.Int64
+	deleted  atomic.Int32 // the first partition that may be in the table
 	stop     atomic.Bool
 
 	mu      sync.Mutex // guards failed and claimed
