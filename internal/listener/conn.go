@@ -142,6 +142,10 @@ func (c *Conn) Forget() {
 }
 
 // Handshake makes the connection a TLS one. It fails after timeout.
+//
+// In TLS 1.3 crypto/tls writes nothing after the client's last message, so that no answer
+// carries the acknowledgement of it. It is sent at once: a client with Nagle's algorithm
+// holds the first request back until it has arrived.
 func (c *Conn) Handshake(cfg *tls.Config, timeout time.Duration) (*tls.Conn, error) {
 	tc := tls.Server(c.NC, cfg)
 	_ = c.Sock.SetDeadline(time.Now().Add(timeout))
@@ -149,6 +153,9 @@ func (c *Conn) Handshake(cfg *tls.Config, timeout time.Duration) (*tls.Conn, err
 	err := tc.HandshakeContext(c.server.hard)
 	if err == nil {
 		_ = c.Sock.SetDeadline(time.Time{})
+		if c.Raw != nil {
+			socket.Acknowledge(c.Raw)
+		}
 	}
 	return tc, err
 }
