@@ -54,6 +54,7 @@ func (r *report) judge() {
 	r.judgeDAX(atMost)
 	r.judgeCaches(atMost)
 	r.judgeThrough(atMost, atLeast)
+	r.judgeTLS(atMost)
 	r.judgeCouch(atLeast)
 	r.judgeMemcached(atMost)
 	r.judgeCluster(atMost, atLeast)

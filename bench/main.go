@@ -94,6 +94,7 @@ var groups = []group{
 	{"dax", (*lab).compareDAX, daxScenarios()},
 	{"http", (*lab).compareCaches, cacheScenarios()},
 	{"through", (*lab).compareThrough, throughScenarios()},
+	{"tls", (*lab).compareTLS, plainTLSScenarios()},
 	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"memcached", (*lab).compareMemcached, memcachedScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},

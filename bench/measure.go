@@ -59,7 +59,7 @@ func (l *lab) measure(b loadSpec, t target) (sample, error) {
 	before, cpuErr := t.proc.CPU()
 	result, err := load.Run(l.ctx, load.Config{
 		Addr: t.addr, Conns: b.conns, Duration: b.round, Rate: b.rate, Next: t.load.next, Check: t.load.check,
-		Greeting: t.load.greeting, Frame: t.load.frame,
+		Greeting: t.load.greeting, Frame: t.load.frame, TLS: t.load.secure, Nagle: t.load.nagle,
 	})
 	if err = errors.Join(err, result.Err, t.proc.Alive(), l.ctx.Err()); err != nil {
 		return sample{}, err
@@ -86,7 +86,7 @@ func (l *lab) warm(b loadSpec, t target) error {
 	if len(t.load.all) > 0 {
 		result, err := load.Run(l.ctx, load.Config{
 			Addr: t.addr, Conns: 8, Count: uint64(len(t.load.all)), Check: t.load.check,
-			Greeting: t.load.greeting, Frame: t.load.frame,
+			Greeting: t.load.greeting, Frame: t.load.frame, TLS: t.load.secure, Nagle: t.load.nagle,
 			Next: numbered(func(_ []byte, k int) []byte { return t.load.all[k%len(t.load.all)] }),
 		})
 		if err = errors.Join(err, result.Err); err != nil {

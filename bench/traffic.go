@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ type traffic struct {
 	next  func(conn int, dst []byte) []byte
 	check func(conn, status int, body []byte) error
 	all   [][]byte // all requests, if there are few
+
+	secure *tls.Config // nil: plain TCP
+	nagle  bool        // Nagle's algorithm on
 
 	// For another protocol than HTTP, see load.Config.
 	greeting []byte

@@ -28,7 +28,7 @@ type identity struct {
 }
 
 // newIdentity writes cert.pem and key.pem with the given serial number to dir.
-func newIdentity(t *testing.T, dir string, serial int64) identity {
+func newIdentity(t testing.TB, dir string, serial int64) identity {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()

@@ -26,6 +26,7 @@ import (
 type Config struct {
 	Addr  string
 	TLS   *tls.Config // nil: plain TCP
+	Nagle bool        // turn Nagle's algorithm on
 	Conns int
 
 	// Duration ends the run after a time, Count after a number of requests, whichever is
@@ -176,6 +177,9 @@ func (d *driver) dial(c *conn) error {
 		return fmt.Errorf("load: connect: %w", err)
 	}
 	c.got = 0
+	if tcp, ok := nc.(*net.TCPConn); ok && d.cfg.Nagle {
+		_ = tcp.SetNoDelay(false)
+	}
 	if d.cfg.TLS != nil {
 		config := d.cfg.TLS.Clone()
 		if d.cfg.Frame == nil {
