@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +133,28 @@ func TestTLSShutdown(t *testing.T) {
 	c.ended()
 	if s.Open() != 0 {
 		t.Errorf("%d connections left", s.Open())
+	}
+}
+
+// TestShutdownDuringHandshake checks that a shutdown that does not wait ends a handshake in
+// which the client sends nothing.
+func TestShutdownDuringHandshake(t *testing.T) {
+	s, _ := startTLS(t, Config{Handler: &echo{}, Limits: Limits{HeaderTimeout: time.Hour}})
+	nc, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, nc)
+	for s.Open() == 0 {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Errorf("the connection is not closed: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -147,10 +148,16 @@ func (c *Conn) Forget() {
 // carries the acknowledgement of it. It is sent at once: a client with Nagle's algorithm
 // holds the first request back until it has arrived.
 func (c *Conn) Handshake(cfg *tls.Config, timeout time.Duration) (*tls.Conn, error) {
+	growStack()
 	tc := tls.Server(c.NC, cfg)
 	_ = c.Sock.SetDeadline(time.Now().Add(timeout))
 	c.NC, c.Secure = tc, true
-	err := tc.HandshakeContext(c.server.hard)
+	// Instead of a context, whose lock all handshakes would share, cut ends it, by a deadline
+	// that is set after hard was cancelled. If it was before the one above, hard shows that.
+	err := c.server.hard.Err()
+	if err == nil {
+		err = tc.Handshake()
+	}
 	if err == nil {
 		_ = c.Sock.SetDeadline(time.Time{})
 		if c.Raw != nil {
@@ -158,6 +165,18 @@ func (c *Conn) Handshake(cfg *tls.Config, timeout time.Duration) (*tls.Conn, err
 		}
 	}
 	return tc, err
+}
+
+// handshakeStack is more than most handshakes need: the stack for them has 16 KiB. The
+// garbage collector shrinks it afterwards.
+const handshakeStack = 9 << 10
+
+// growStack grows the stack in one step instead of several, each of which copies it.
+//
+//go:noinline
+func growStack() byte {
+	var room [handshakeStack]byte
+	return room[len(os.Args)]
 }
 
 // ReadLoop reads the connection and lets the protocol handle the bytes, until one of

@@ -1,7 +1,10 @@
 package listener
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
+	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -53,5 +56,33 @@ func TestHandshakeAcknowledges(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHandshakeOfStoppedServer checks that no handshake begins after Finish has cut the
+// connections, whose deadlines a handshake replaces.
+func TestHandshakeOfStoppedServer(t *testing.T) {
+	ln, err := Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(ln, Config{})
+	defer s.Stop()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	nc, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c := &Conn{}
+	c.Init(s, nil, nc)
+	s.hardStop()
+	c.cut()
+	if _, err := c.Handshake(&tls.Config{}, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
