@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"crypto/tls"
-	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
@@ -96,41 +94,4 @@ func originConfig(url string, s *config.Service) origin.Config {
 		oc.Concurrency.Queue = -1 // in balance, 0 means the default
 	}
 	return oc
-}
-
-// certificates are a listener's certificates; a reload may replace the files.
-type certificates struct {
-	cur atomic.Pointer[certificate]
-}
-
-// certificate is immutable, except for the state of its reloader.
-type certificate struct {
-	files    config.TLS // with resolved paths
-	reloader *edge.CertReloader
-	config   *tls.Config
-}
-
-func newCertificate(c *config.Config, t *config.TLS) (*certificate, error) {
-	files := config.TLS{Cert: c.Resolve(t.Cert), Key: c.Resolve(t.Key), ClientCA: c.Resolve(t.ClientCA)}
-	r, err := edge.NewCertReloader(files.Cert, files.Key, files.ClientCA)
-	if err != nil {
-		return nil, err
-	}
-	conf := r.Config()
-	conf.NextProtos = []string{"h2", "http/1.1"}
-	return &certificate{files: files, reloader: r, config: conf}, nil
-}
-
-// serverConfig returns a TLS configuration that always uses the current certificate.
-func (c *certificates) serverConfig() *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			conf := c.cur.Load().config
-			if conf.GetConfigForClient != nil {
-				return conf.GetConfigForClient(hello)
-			}
-			return conf, nil
-		},
-	}
 }

@@ -78,12 +78,9 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 	}
 	cfg.Metrics, cfg.Logger = c.stage, c.node.log
 	if t := s.DAXTLS(); t != nil {
-		cert, err := newCertificate(c.cfg, t)
-		if err != nil {
+		if front.certs, err = c.node.newCertificates(c.cfg, t); err != nil {
 			return nil, err
 		}
-		front.certs = &certificates{}
-		front.certs.cur.Store(cert)
 		cfg.TLS = front.certs.serverConfig()
 	}
 	front.lists, err = c.node.lists.connect(c.cfg.DAXLists(s), func(path string) (*lists.Registry, error) {

@@ -43,7 +43,8 @@ type Node struct {
 	started    time.Time
 	boot       *config.Config // the configuration with which the cache was made
 	accessLogs accessLogs
-	failed     chan error // from listeners that failed
+	failed     chan error       // from listeners that failed
+	sessions   edge.SessionKeys // of all listeners
 
 	changing   sync.Mutex      // held by start, Reload and Stop; acquired before applying
 	applying   sync.Mutex      // held while a configuration is applied; acquired before mu

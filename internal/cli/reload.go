@@ -245,12 +245,9 @@ func (c *change) add(s *config.Service) (*mount, error) {
 	}
 	c.undo = append(c.undo, m.service.Close)
 	if s.TLS != nil {
-		cert, err := newCertificate(c.cfg, s.TLS)
-		if err != nil {
+		if m.certs, err = n.newCertificates(c.cfg, s.TLS); err != nil {
 			return nil, fmt.Errorf("service %s: %w", s.Name, err)
 		}
-		m.certs = &certificates{}
-		m.certs.cur.Store(cert)
 	}
 	return m, c.listen(m, s, func(server *edge.Server, accepting *atomic.Bool) {
 		m.server, m.accepting = server, accepting
@@ -343,27 +340,6 @@ func ownSettings(s *config.Service) config.Service {
 		d.DAX, w.DynamoDB = nil, &d
 	}
 	return w
-}
-
-// reloadCertificate reads the certificate files of a service's listener again. It can't turn
-// TLS on or off, which needs a restart.
-func (c *change) reloadCertificate(service string, certs *certificates, t *config.TLS) error {
-	if certs == nil || t == nil {
-		return nil
-	}
-	cert := certs.cur.Load()
-	if cert.files == (config.TLS{Cert: c.cfg.Resolve(t.Cert), Key: c.cfg.Resolve(t.Key), ClientCA: c.cfg.Resolve(t.ClientCA)}) {
-		if _, err := cert.reloader.ReloadIfChanged(); err != nil {
-			return fmt.Errorf("service %s: %w", service, err)
-		}
-		return nil
-	}
-	next, err := newCertificate(c.cfg, t)
-	if err != nil {
-		return fmt.Errorf("service %s: %w", service, err)
-	}
-	c.commit = append(c.commit, func() { certs.cur.Store(next) })
-	return nil
 }
 
 // remove unmounts a service: it waits for its requests, and then releases its memory and its

@@ -59,8 +59,12 @@ func (c *conn) Serve() {
 			c.close()
 			return
 		}
-		if tc.ConnectionState().NegotiatedProtocol == "h2" {
+		switch tc.ConnectionState().NegotiatedProtocol {
+		case "h2":
 			c.speakH2(tc)
+			c.close()
+			return
+		case ChallengeProtocol: // the handshake was all
 			c.close()
 			return
 		}

@@ -55,8 +55,8 @@ type Config struct {
 	Name string
 	// Listen is a TCP address, or unix:/path for a Unix socket.
 	Listen string
-	// TLS makes the listener speak TLS; nil is plain. Its GetCertificate returns the
-	// certificate, see CertReloader. NextProtos is set here.
+	// TLS makes the listener speak TLS; nil is plain. See CertReloader. NextProtos is set
+	// here.
 	TLS     *tls.Config
 	Limits  Limits
 	Handler Handler

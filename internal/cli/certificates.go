@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"crypto/tls"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/edge"
+)
+
+// certificates are a listener's certificates; a reload may replace the files.
+type certificates struct {
+	cur atomic.Pointer[certificate]
+}
+
+// certificate is immutable, except for the state of its reloader.
+type certificate struct {
+	files    config.TLS // with resolved paths
+	reloader *edge.CertReloader
+	config   *tls.Config
+}
+
+// newCertificate returns the certificate that t describes, for a listener of n.
+func (n *Node) newCertificate(c *config.Config, t *config.TLS) (*certificate, error) {
+	files := tlsFiles(c, t)
+	r, err := edge.OpenCertificates(edge.CertSource{Cert: files.Cert, Key: files.Key, ClientCA: files.ClientCA, Sessions: &n.sessions})
+	if err != nil {
+		return nil, err
+	}
+	return &certificate{files: files, reloader: r, config: r.Config()}, nil
+}
+
+// tlsFiles returns t with resolved paths.
+func tlsFiles(c *config.Config, t *config.TLS) config.TLS {
+	return config.TLS{Cert: c.Resolve(t.Cert), Key: c.Resolve(t.Key), ClientCA: c.Resolve(t.ClientCA)}
+}
+
+// newCertificates is newCertificate for a new listener.
+func (n *Node) newCertificates(c *config.Config, t *config.TLS) (*certificates, error) {
+	cert, err := n.newCertificate(c, t)
+	if err != nil {
+		return nil, err
+	}
+	certs := &certificates{}
+	certs.cur.Store(cert)
+	return certs, nil
+}
+
+// serverConfig returns a TLS configuration that always uses the current certificate.
+func (c *certificates) serverConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			return c.cur.Load().config.GetConfigForClient(hello)
+		},
+	}
+}
+
+// reloadCertificate reads the certificate files of a service's listener again. It can't turn
+// TLS on or off, which needs a restart.
+func (c *change) reloadCertificate(service string, certs *certificates, t *config.TLS) error {
+	if certs == nil || t == nil {
+		return nil
+	}
+	cert := certs.cur.Load()
+	if cert.files == tlsFiles(c.cfg, t) {
+		if _, err := cert.reloader.ReloadIfChanged(); err != nil {
+			return fmt.Errorf("service %s: %w", service, err)
+		}
+		return nil
+	}
+	next, err := c.node.newCertificate(c.cfg, t)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", service, err)
+	}
+	c.commit = append(c.commit, func() { certs.cur.Store(next) })
+	return nil
+}
