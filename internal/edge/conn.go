@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"net/http"
@@ -341,6 +342,9 @@ func (c *conn) send(x *Exchange) bool {
 // answerLocally answers requests about the server itself instead of the service.
 func answerLocally(x *Exchange) bool {
 	r := &x.Request
+	if bytes.HasPrefix(r.Path, challengePath) {
+		return x.answerChallenge()
+	}
 	if string(r.Method) != "OPTIONS" {
 		return false
 	}

@@ -43,6 +43,7 @@ const (
 	reasonTooSlow   = "too-slow"
 	reasonRateLimit = "rate-limit"
 	reasonOptions   = "options"
+	reasonChallenge = "acme-challenge"
 	reasonFault     = "fault"
 )
 

@@ -74,6 +74,9 @@ type Config struct {
 	// version 1 or 2, which contains the client's address. A connection without a valid one
 	// is closed. Only proxies may reach such a listener.
 	ProxyProtocol bool
+	// Challenge returns the body of the answer to a GET request of an ACME server for a path,
+	// if it has one. May be nil.
+	Challenge func(path string) (body string, ok bool)
 	// BodyTooLarge and RateLimited let the service shape refusals. They fill x.Reply, whose
 	// status is set, and get a request without a body. nil answers without a body.
 	BodyTooLarge, RateLimited func(x *Exchange)
