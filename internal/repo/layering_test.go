@@ -39,6 +39,7 @@ var layers = map[string]layer{
 	"internal/pages":            {nil, "memory and system calls: callers own the bytes"},
 	"internal/socket":           {nil, "system calls on one connection, for servers and clients alike"},
 	"internal/listener":         {[]string{"socket", "telemetry"}, "connections of any protocol"},
+	"internal/acme":             {[]string{"pause"}, "certificates and answers to challenges: listeners and their connections are the caller's"},
 	"internal/edge":             {[]string{"socket", "http1", "inflight", "listener", "pages", "scope", "telemetry"}, "it passes requests to a handler and depends on no service"},
 	"internal/origin":           {[]string{"telemetry", "http1", "scope", "socket"}, "it sends requests to an origin; the service's Classify function interprets them"},
 	"internal/httpcache/coding": {nil, "encodings of bytes: callers decide what is encoded and when"},
