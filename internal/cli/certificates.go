@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/kasoku/kasoku/internal/acme"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/edge"
 )
@@ -19,19 +20,29 @@ type certificate struct {
 	files    config.TLS // with resolved paths
 	reloader *edge.CertReloader
 	config   *tls.Config
+	manager  *acme.Manager // obtains it; nil for files
 }
 
 // newCertificate returns the certificate that t describes, for a listener of n.
 func (n *Node) newCertificate(c *config.Config, t *config.TLS) (*certificate, error) {
 	files := tlsFiles(c, t)
-	r, err := edge.OpenCertificates(edge.CertSource{Cert: files.Cert, Key: files.Key, ClientCA: files.ClientCA, Sessions: &n.sessions})
+	source := edge.CertSource{Cert: files.Cert, Key: files.Key, ClientCA: files.ClientCA, Sessions: &n.sessions}
+	var manager *acme.Manager
+	var err error
+	if t.ACME != nil {
+		if manager, err = n.authorities.manager(c, t.ACME, n.log); err != nil {
+			return nil, err
+		}
+		source.Obtain = manager.Certificate
+	}
+	r, err := edge.OpenCertificates(source)
 	if err != nil {
 		return nil, err
 	}
-	return &certificate{files: files, reloader: r, config: r.Config()}, nil
+	return &certificate{files: files, reloader: r, config: r.Config(), manager: manager}, nil
 }
 
-// tlsFiles returns t with resolved paths.
+// tlsFiles returns the files of t with resolved paths.
 func tlsFiles(c *config.Config, t *config.TLS) config.TLS {
 	return config.TLS{Cert: c.Resolve(t.Cert), Key: c.Resolve(t.Key), ClientCA: c.Resolve(t.ClientCA)}
 }
@@ -64,12 +75,13 @@ func (c *change) reloadCertificate(service string, certs *certificates, t *confi
 		return nil
 	}
 	cert := certs.cur.Load()
-	if cert.files == tlsFiles(c.cfg, t) {
+	if t.ACME == nil && cert.manager == nil && cert.files == tlsFiles(c.cfg, t) {
 		if _, err := cert.reloader.ReloadIfChanged(); err != nil {
 			return fmt.Errorf("service %s: %w", service, err)
 		}
 		return nil
 	}
+	// With ACME the same manager is used again unless its settings have changed.
 	next, err := c.node.newCertificate(c.cfg, t)
 	if err != nil {
 		return fmt.Errorf("service %s: %w", service, err)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/acme"
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
@@ -30,21 +31,22 @@ import (
 // with Stop. The cache, the metrics and every listener whose address does not change survive
 // reloads.
 type Node struct {
-	log        *slog.Logger
-	stdout     io.Writer
-	registry   *telemetry.Registry
-	cache      *cache.Cache
-	disk       *disk.Tier    // nil if there is none
-	member     *clusterNode  // nil if this process is no member of a cluster
-	witness    *witness      // nil if it is no witness of one
-	cluster    admin.Cluster // member, witness or nil
-	stores     *stores
-	lists      *sharedDirs[*lists.Registry]
-	started    time.Time
-	boot       *config.Config // the configuration with which the cache was made
-	accessLogs accessLogs
-	failed     chan error       // from listeners that failed
-	sessions   edge.SessionKeys // of all listeners
+	log         *slog.Logger
+	stdout      io.Writer
+	registry    *telemetry.Registry
+	cache       *cache.Cache
+	disk        *disk.Tier    // nil if there is none
+	member      *clusterNode  // nil if this process is no member of a cluster
+	witness     *witness      // nil if it is no witness of one
+	cluster     admin.Cluster // member, witness or nil
+	stores      *stores
+	lists       *sharedDirs[*lists.Registry]
+	started     time.Time
+	boot        *config.Config // the configuration with which the cache was made
+	accessLogs  accessLogs
+	failed      chan error       // from listeners that failed
+	sessions    edge.SessionKeys // of all listeners
+	authorities authorities
 
 	changing   sync.Mutex      // held by start, Reload and Stop; acquired before applying
 	applying   sync.Mutex      // held while a configuration is applied; acquired before mu
@@ -210,6 +212,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	n.retirement.Wait()
+	n.authorities.keep(func(*acme.Manager) bool { return false })
 	if n.member != nil {
 		errs = append(errs, n.member.leave(ctx))
 	}

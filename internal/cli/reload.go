@@ -64,12 +64,14 @@ func (n *Node) apply(cfg *config.Config) error {
 			f()
 		}
 		c.stage.Rollback()
+		n.authorities.keep(n.obtains)
 		return err
 	}
 	c.stage.Commit()
 	for _, f := range slices.Concat(c.commit, c.last) {
 		f()
 	}
+	defer n.authorities.keep(n.obtains) // without mu
 	now := time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -261,6 +263,8 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 	ec.Handler, ec.Log, ec.Metrics = m.service.handler(s), n.accessLogs.current(), c.stage
 	if m.certs != nil {
 		ec.TLS = m.certs.serverConfig()
+	} else {
+		ec.Challenge = n.authorities.response
 	}
 	server, err := edge.Listen(ec)
 	if err != nil {

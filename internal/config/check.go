@@ -125,7 +125,14 @@ func (k *checker) service(s *Service) {
 }
 
 func (k *checker) tls(path string, t *TLS) {
-	if t.Cert != "" && t.Key != "" {
+	switch {
+	case t.ACME != nil:
+		k.acme(path, t)
+	case t.Cert == "":
+		k.failf(path, `lacks "cert": the clients check it; or "acme", which obtains one`)
+	case t.Key == "":
+		k.failf(path, `lacks "key": it proves that the certificate is ours`)
+	default:
 		if _, err := tls.LoadX509KeyPair(k.config.Resolve(t.Cert), k.config.Resolve(t.Key)); err != nil {
 			k.failf(path, "certificate and key can't be used: %v", err)
 		}

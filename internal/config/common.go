@@ -36,17 +36,38 @@ type Common struct {
 }
 
 // TLS is the encryption of a listener. The files are read again on SIGHUP. Turning
-// encryption on or off at the same address requires a restart.
+// encryption on or off at the same address requires a restart. Either cert and key or acme is
+// required.
 type TLS struct {
 	// PEM file with the certificate, followed by its chain up to the root.
-	Cert string `yaml:"cert" required:"the clients check it"`
+	Cert string `yaml:"cert"`
 	// PEM file with the certificate's private key.
-	Key string `yaml:"key" required:"it proves that the certificate is ours"`
+	Key string `yaml:"key"`
 	// PEM file with the authorities for client certificates. When set, a client without a
 	// valid certificate is refused.
 	ClientCA string `yaml:"client_ca"`
+	// A certificate from an authority such as Let's Encrypt, in place of cert and key.
+	ACME *ACME `yaml:"acme"`
+}
 
-	_ struct{} `yaml:"acme" later:"obtaining certificates by ACME"`
+// ACME obtains a listener's certificate from an authority, and renews it when a third of its
+// life is left, by the protocol ACME. The authority connects to the domains to verify that
+// they lead here: to port 443 for a listener with this key, else to port 80 for any listener
+// without TLS. Use means consent to the authority's terms of service. See tls.md.
+type ACME struct {
+	// Names in the certificate, which has all of them. Names with `*` can't be verified over a
+	// connection.
+	Domains []string `yaml:"domains,many" required:"a certificate is for names"`
+	// Address for messages of the authority. Left out: it gets none.
+	Email string `yaml:"email"`
+	// URL of the authority's directory.
+	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
+	// PEM file with the authorities for the directory's own certificate; left out: the
+	// system's.
+	CA string `yaml:"ca"`
+	// Folder for the certificate, its key and the key of the account at the authority. It
+	// must survive restarts: authorities limit how many certificates they issue for a domain.
+	Cache string `yaml:"cache" default:"acme"`
 }
 
 // Limits holds the limits of a listener, for each client and in total.
