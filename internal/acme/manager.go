@@ -27,6 +27,12 @@ const (
 	// Authorities limit failures: Let's Encrypt permits five an hour for a domain.
 	firstPause = time.Minute
 	lastPause  = time.Hour
+	// checkPeriod is the longest time between looks at the clock and at the file: timers do
+	// not run while a machine sleeps, and another process may have renewed the certificate.
+	checkPeriod = time.Hour
+	// maxEarly is the limit of Manager.early: processes that were started together should not
+	// all renew at once.
+	maxEarly = 0.02
 )
 
 // Manager holds one certificate and keeps it valid.
@@ -37,7 +43,8 @@ type Manager struct {
 	cfg        Config
 	store      store
 	challenges challenges
-	obtain     func(ctx context.Context, attempt int) (*tls.Certificate, error)
+	obtain     func(ctx context.Context, failures int) (*tls.Certificate, error)
+	early      float64 // how much earlier than necessary to renew, as a part of the life
 
 	cert atomic.Pointer[tls.Certificate] // nil until there is one
 	// attempt is the one in progress, or the last one. At first it is one that has not begun.
@@ -64,7 +71,7 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	m := &Manager{cfg: cfg, store: newStore(&cfg), ended: make(chan struct{})}
+	m := &Manager{cfg: cfg, store: newStore(&cfg), early: maxEarly * rand.Float64(), ended: make(chan struct{})}
 	if err := m.store.prepare(); err != nil {
 		return nil, fmt.Errorf("acme: %w", err)
 	}
@@ -109,18 +116,21 @@ func (m *Manager) current(ctx context.Context) (*tls.Certificate, error) {
 	a := m.attempt.Load()
 	timer := time.NewTimer(firstWait)
 	defer timer.Stop()
+	err := errNoneYet
 	select {
 	case <-a.done:
+		err = a.err
 	case <-timer.C:
-		return nil, errors.New("acme: there is no certificate yet")
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
-	if a.err != nil {
-		return nil, fmt.Errorf("acme: there is no certificate: %w", a.err)
+	if c := m.cert.Load(); c != nil {
+		return c, nil
 	}
-	return m.cert.Load(), nil
+	return nil, fmt.Errorf("acme: there is no certificate: %w", err)
 }
+
+var errNoneYet = errors.New("the first attempt has not ended")
 
 // Response returns the body of the answer to a GET request of the authority with the given
 // path, if it has an answer.
@@ -142,7 +152,7 @@ func (m *Manager) load() {
 // run obtains certificates when they are due until the manager is closed.
 func (m *Manager) run() {
 	for failures := 0; ; {
-		m.wait(m.due())
+		m.wait(min(m.due(), checkPeriod))
 		if m.ctx.Err() != nil {
 			return
 		}
@@ -173,16 +183,15 @@ func (m *Manager) wait(d time.Duration) {
 	}
 }
 
-// due returns the time until the certificate has to be renewed: a third of its life before
-// its end, and a little earlier at random, so that not all processes that were started
-// together do it at once.
+// due returns the time until the certificate is to be renewed: a third of its life before
+// its end, and a little earlier.
 func (m *Manager) due() time.Duration {
 	c := m.cert.Load()
 	if c == nil {
 		return 0
 	}
 	life := c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)
-	return max(0, time.Until(c.Leaf.NotAfter.Add(-life/3-time.Duration(rand.Int64N(int64(life/50)+1)))))
+	return max(0, time.Until(c.Leaf.NotAfter.Add(-life/3-time.Duration(m.early*float64(life)))))
 }
 
 // try makes one attempt, after a number of failures.

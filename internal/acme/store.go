@@ -31,7 +31,7 @@ func newStore(cfg *Config) store {
 	sorted := slices.Sorted(slices.Values(cfg.Domains))
 	return store{
 		folder:  cfg.Folder,
-		cert:    filepath.Join(cfg.Folder, cfg.Domains[0]+"-"+shortHash(cfg.Directory, sorted...)+".pem"),
+		cert:    filepath.Join(cfg.Folder, sorted[0]+"-"+shortHash(cfg.Directory, sorted...)+".pem"),
 		account: filepath.Join(cfg.Folder, "account-"+shortHash(cfg.Directory)+".pem"),
 	}
 }

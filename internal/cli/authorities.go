@@ -35,7 +35,7 @@ func (a *authorities) all() []authority {
 // none yet. The content of the ca file is part of the settings.
 func (a *authorities) manager(c *config.Config, s *config.ACME, log *slog.Logger) (*acme.Manager, error) {
 	cfg := acme.Config{
-		Domains: s.Domains, Email: s.Email, Directory: s.Directory, Folder: c.Resolve(s.Cache), Log: log,
+		Domains: slices.Sorted(slices.Values(s.Domains)), Email: s.Email, Directory: s.Directory, Folder: c.Resolve(s.Cache), Log: log,
 	}
 	var roots []byte
 	if s.CA != "" {
@@ -48,7 +48,7 @@ func (a *authorities) manager(c *config.Config, s *config.ACME, log *slog.Logger
 			return nil, fmt.Errorf("%s holds no PEM certificate", s.CA)
 		}
 	}
-	settings := fmt.Sprintf("%q %q %q %q %q", s.Domains, s.Email, s.Directory, cfg.Folder, roots)
+	settings := fmt.Sprintf("%q %q %q %q %q", cfg.Domains, s.Email, s.Directory, cfg.Folder, roots)
 	list := a.all()
 	if i := slices.IndexFunc(list, func(other authority) bool { return other.settings == settings }); i >= 0 {
 		return list[i].manager, nil
