@@ -132,6 +132,14 @@ func (m *Manager) current(ctx context.Context) (*tls.Certificate, error) {
 
 var errNoneYet = errors.New("the first attempt has not ended")
 
+// Expires returns the time at which the certificate expires, zero without one.
+func (m *Manager) Expires() time.Time {
+	if c := m.cert.Load(); c != nil {
+		return c.Leaf.NotAfter
+	}
+	return time.Time{}
+}
+
 // Response returns the body of the answer to a GET request of the authority with the given
 // path, if it has an answer.
 func (m *Manager) Response(path string) (body string, ok bool) { return m.challenges.response(path) }

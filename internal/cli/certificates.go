@@ -47,15 +47,32 @@ func tlsFiles(c *config.Config, t *config.TLS) config.TLS {
 	return config.TLS{Cert: c.Resolve(t.Cert), Key: c.Resolve(t.Key), ClientCA: c.Resolve(t.ClientCA)}
 }
 
-// newCertificates is newCertificate for a new listener.
-func (n *Node) newCertificates(c *config.Config, t *config.TLS) (*certificates, error) {
-	cert, err := n.newCertificate(c, t)
+// newCertificates is newCertificate for a new listener of a service, of kind "service" or
+// "dax".
+func (c *change) newCertificates(t *config.TLS, service, kind string) (*certificates, error) {
+	cert, err := c.node.newCertificate(c.cfg, t)
 	if err != nil {
 		return nil, err
 	}
 	certs := &certificates{}
 	certs.cur.Store(cert)
+	c.stage.Gauge("kasoku_tls_certificate_expires_seconds",
+		"When the listener's certificate expires, in seconds since 1970, 0 without one. If that is soon, it was not replaced or not renewed.",
+		certs.expires, "service", service, "listener", kind)
 	return certs, nil
+}
+
+// expires returns the time at which the present certificate expires, in seconds since 1970,
+// 0 without a certificate.
+func (c *certificates) expires() float64 {
+	cert := c.cur.Load()
+	if cert.manager == nil {
+		return float64(cert.reloader.Expires().Unix())
+	}
+	if at := cert.manager.Expires(); !at.IsZero() {
+		return float64(at.Unix())
+	}
+	return 0
 }
 
 // serverConfig returns a TLS configuration that always uses the current certificate.

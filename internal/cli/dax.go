@@ -78,7 +78,7 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 	}
 	cfg.Metrics, cfg.Logger = c.stage, c.node.log
 	if t := s.DAXTLS(); t != nil {
-		if front.certs, err = c.node.newCertificates(c.cfg, t); err != nil {
+		if front.certs, err = c.newCertificates(t, s.Name, "dax"); err != nil {
 			return nil, err
 		}
 		cfg.TLS = front.certs.serverConfig()

@@ -77,6 +77,7 @@ func runAll(t *testing.T) *running {
 	mc.Set("k", "{}", 0, 0)
 	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\ncluster: {name: docs, node: a, listen: \"127.0.0.1:0\"}\n"+head+daxOrders(t.TempDir(), "")+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"], jsonp: {}}
+  secure: {type: http, listen: 127.0.0.1:0, origins: ["%s"], tls: {`+certFiles(t)+`}}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
   counts:

@@ -247,7 +247,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 	}
 	c.undo = append(c.undo, m.service.Close)
 	if s.TLS != nil {
-		if m.certs, err = n.newCertificates(c.cfg, s.TLS); err != nil {
+		if m.certs, err = c.newCertificates(s.TLS, s.Name, "service"); err != nil {
 			return nil, fmt.Errorf("service %s: %w", s.Name, err)
 		}
 	}

@@ -98,6 +98,9 @@ func (r *CertReloader) Reload() error {
 	return nil
 }
 
+// Expires returns the time at which the certificate from files expires.
+func (r *CertReloader) Expires() time.Time { return r.cur.Load().cert.Leaf.NotAfter }
+
 // ReloadIfChanged calls Reload if the modification time of a file has changed since the last
 // successful read.
 func (r *CertReloader) ReloadIfChanged() (changed bool, err error) {
