@@ -50,10 +50,10 @@ type Manager struct {
 	// attempt is the one in progress, or the last one. At first it is one that has not begun.
 	attempt atomic.Pointer[attempt]
 
-	start, stop sync.Once
-	ctx         context.Context // ends with Close
-	cancel      context.CancelFunc
-	ended       chan struct{} // closed when the goroutine has ended
+	start  sync.Once
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the goroutine has ended
 }
 
 // attempt is an attempt to obtain a certificate. err may be read once done is closed.
