@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,27 +48,50 @@ func issue(t testing.TB, life time.Duration) *tls.Certificate {
 // scene is a manager whose authority is a function.
 type scene struct {
 	*Manager
-	t   *testing.T
-	log bytes.Buffer
-	at  []time.Duration // when attempts were made, since the start
+	mu   sync.Mutex
+	text strings.Builder // the log
+	at   []time.Duration // when attempts were made, since the start
+}
+
+// Write appends to the log.
+func (s *scene) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(line)
+}
+
+func (s *scene) log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// attempts returns when attempts were made, since the start.
+func (s *scene) attempts() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.at)
 }
 
 // newScene returns a manager that is not started. answer returns the result of an attempt,
 // numbered from 0.
 func newScene(t *testing.T, folder string, answer func(n int) (*tls.Certificate, error)) *scene {
 	t.Helper()
-	s := &scene{t: t}
+	s := &scene{}
 	m, err := New(Config{
 		Domains: []string{"a.example", "b.example"}, Directory: "https://ca.example/dir", Folder: folder,
-		Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		Log: slog.New(slog.NewTextHandler(s, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
 	m.obtain = func(context.Context, int) (*tls.Certificate, error) {
+		s.mu.Lock()
 		s.at = append(s.at, time.Since(begin))
-		return answer(len(s.at) - 1)
+		n := len(s.at) - 1
+		s.mu.Unlock()
+		return answer(n)
 	}
 	s.Manager = m
 	t.Cleanup(m.Close)
@@ -131,15 +155,16 @@ func TestPausesAfterFailures(t *testing.T) {
 		time.Sleep(8 * time.Hour)
 		synctest.Wait()
 		var pauses []time.Duration
-		for i := range s.at[1:] {
-			pauses = append(pauses, s.at[i+1]-s.at[i])
+		at := s.attempts()
+		for i := range at[1:] {
+			pauses = append(pauses, at[i+1]-at[i])
 		}
 		const m = time.Minute
 		if want := []time.Duration{m, 2 * m, 4 * m, 8 * m, 16 * m, 32 * m, 60 * m, 60 * m, 60 * m, 120 * m, 60 * m}; !slices.Equal(pauses, want) {
 			t.Errorf("got pauses %v, want %v", pauses, want)
 		}
-		if !strings.Contains(s.log.String(), `domains="a.example b.example" error=refused pause=1m0s present_expires=none`) {
-			t.Errorf("log:\n%s", &s.log)
+		if !strings.Contains(s.log(), `domains="a.example b.example" error=refused pause=1m0s present_expires=none`) {
+			t.Errorf("log:\n%s", s.log())
 		}
 	})
 }
@@ -159,14 +184,15 @@ func TestRenewal(t *testing.T) {
 			t.Helper()
 			time.Sleep(wait)
 			synctest.Wait()
-			if got, err := s.current(t.Context()); len(s.at) != attempts || err != nil || got != issued[certificate] {
-				t.Errorf("%d attempts at %v; certificate %v, %v", len(s.at), s.at, got.Leaf.NotAfter, err)
+			at := s.attempts()
+			if got, err := s.current(t.Context()); len(at) != attempts || err != nil || got != issued[certificate] {
+				t.Errorf("%d attempts at %v; certificate %v, %v", len(at), at, got, err)
 			}
 		}
 		f(0, 1, 0)
 		f(58*day, 1, 0)
 		f(2*day, 3, 1) // the first renewal fails, and is repeated after a minute
-		if early := 60*day - s.at[1]; early < -time.Second || early > 90*day/50 {
+		if early := 60*day - s.attempts()[1]; early < -time.Second || early > 90*day/50 {
 			t.Errorf("renewed %v before a third of the life", early)
 		}
 		f(56*day, 3, 1)
@@ -184,8 +210,8 @@ func TestExpiredCertificateIsUsed(t *testing.T) {
 		s := newScene(t, folder, func(int) (*tls.Certificate, error) { return nil, errRefused })
 		s.Start()
 		time.Sleep(time.Hour)
-		if got, err := s.current(t.Context()); err != nil || !bytes.Equal(got.Certificate[0], old.Certificate[0]) || len(s.at) == 0 {
-			t.Errorf("%v after %d attempts", err, len(s.at))
+		if got, err := s.current(t.Context()); err != nil || !bytes.Equal(got.Certificate[0], old.Certificate[0]) || len(s.attempts()) == 0 {
+			t.Errorf("%v after %d attempts", err, len(s.attempts()))
 		}
 	})
 }
@@ -229,15 +255,15 @@ func TestFolder(t *testing.T) {
 		}
 		time.Sleep(60 * day)
 		synctest.Wait()
-		if got, err = other.current(t.Context()); err != nil || !bytes.Equal(got.Certificate[0], second.Certificate[0]) || len(other.at) > 0 {
-			t.Errorf("the certificate of another process is not used: %v, %d attempts", err, len(other.at))
+		if got, err = other.current(t.Context()); err != nil || !bytes.Equal(got.Certificate[0], second.Certificate[0]) || len(other.attempts()) > 0 {
+			t.Errorf("the certificate of another process is not used: %v, %d attempts", err, len(other.attempts()))
 		}
 		if err := os.WriteFile(s.store.cert, []byte("rubbish"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		damaged := newScene(t, folder, never)
-		if damaged.cert.Load() != nil || !strings.Contains(damaged.log.String(), "can't be used") {
-			t.Errorf("a damaged file: %s", &damaged.log)
+		if damaged.cert.Load() != nil || !strings.Contains(damaged.log(), "can't be used") {
+			t.Errorf("a damaged file: %s", damaged.log())
 		}
 	})
 }
@@ -253,8 +279,8 @@ func TestClose(t *testing.T) {
 		synctest.Wait()
 		s.Close()
 		s.Close()
-		if s.log.Len() > 0 {
-			t.Errorf("log: %s", &s.log)
+		if s.log() != "" {
+			t.Errorf("log: %s", s.log())
 		}
 		newScene(t, t.TempDir(), nil).Close() // not started
 	})
