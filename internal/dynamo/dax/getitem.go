@@ -91,9 +91,7 @@ func (k *call) serveHit(table, bytes []byte) bool {
 			return true
 		}
 		k.out = cbor.AppendBreak(out)
-		// The table may have been replaced since its key schema was looked up, and the entry
-		// may belong to the new one.
-		if s, ok := k.client.CachedSchema(table, k.now); ok && keySchema(s) == w.keys {
+		if k.schemaIsCurrent(table) {
 			k.client.AttachForm(&h, k.out)
 		}
 	}

@@ -9,11 +9,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/key"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 var (
 	headQuery = requestHead("Query")
 	headScan  = requestHead("Scan")
+
+	queryOperation = findOperation("Query")
+	scanOperation  = findOperation("Scan")
 
 	listOptions  = optionSet(optProjection, optConsistent, optCapacity, optStart, optFilter, optIndex, optLimit, optSelect)
 	queryOptions = listOptions | optionSet(optForward)
@@ -36,18 +40,18 @@ func (k *call) query() {
 			return
 		}
 	}
-	k.servePage(&headQuery, body, queryOptions)
+	k.servePage(&headQuery, queryOperation, table, body, queryOptions)
 }
 
 func (k *call) scanItems() {
 	if table, ok := k.table(wire.Read); ok {
-		k.servePage(&headScan, appendTable(k.scratch.body[:0], table), scanOptions)
+		k.servePage(&headScan, scanOperation, table, appendTable(k.scratch.body[:0], table), scanOptions)
 	}
 }
 
 // servePage serves a query or a scan, whose request is complete except for the options: one
 // page of items.
-func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
+func (k *call) servePage(head *http1.Request, op *wire.Operation, table, body []byte, wanted uint32) {
 	w, o := &k.scratch, &k.scratch.options
 	o.parse(&k.args, wanted)
 	body = o.appendCondition(body, &k.args, optFilter, "FilterExpression", &w.words, 'f')
@@ -59,7 +63,8 @@ func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
 	body = k.appendStart(body, indexed)
 	body = k.appendPaging(body)
 	body = appendPlaceholders(body, &k.args, &w.words)
-	if o.flag(&k.args, optConsistent) {
+	consistent := o.flag(&k.args, optConsistent)
+	if consistent {
 		body = append(body, `,"ConsistentRead":true`...)
 	}
 	body = appendMember(body, "ReturnConsumedCapacity", o.enum(&k.args, optCapacity, capacities))
@@ -68,7 +73,47 @@ func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
 		k.failRequest(err)
 		return
 	}
-	k.request(head, w.body, func(answer []byte) error { return k.pageReply(answer, paths, indexed) })
+	p := page{table, paths, indexed}
+	if !consistent && k.serveCachedPage(op, &p) {
+		return
+	}
+	k.request(head, w.body, func(answer []byte) error { return k.pageReply(answer, &p) })
+}
+
+// page describes the requested page, as far as the reply depends on it.
+type page struct {
+	table   []byte
+	paths   []item.Path // nil: whole items
+	indexed bool        // an index is read
+}
+
+// serveCachedPage serves a page from the cache: in the form attached to it if there is one,
+// otherwise translated. A translation is attached for later hits. It returns false, without
+// any effect, if the page isn't cached.
+func (k *call) serveCachedPage(op *wire.Operation, p *page) bool {
+	h, ok := k.client.Page(op, p.table, k.scratch.body, k.now)
+	if !ok {
+		return false
+	}
+	k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
+	if form := h.Form(); form != nil {
+		k.cached = form
+		return true
+	}
+	if err := k.pageReply(h.Answer(), p); err != nil {
+		k.failResponse(err)
+	} else if k.schemaIsCurrent(p.table) {
+		k.client.AttachPageForm(&h, k.out)
+	}
+	return true
+}
+
+// schemaIsCurrent reports whether the table's key schema is still the one that the call uses.
+// The table may have been replaced since it was looked up, and a cached entry may belong to
+// the new one.
+func (k *call) schemaIsCurrent(table []byte) bool {
+	s, ok := k.client.CachedSchema(table, k.now)
+	return ok && keySchema(s) == k.scratch.keys
 }
 
 // appendStart appends the start position of the page, if the option is present.
@@ -128,20 +173,20 @@ func (k *call) appendPaging(body []byte) []byte {
 }
 
 // pageReply translates DynamoDB's response to a query or a scan.
-func (k *call) pageReply(answer []byte, paths []item.Path, indexed bool) (err error) {
+func (k *call) pageReply(answer []byte, p *page) (err error) {
 	r := begin(k.out)
 	for it := wire.Object(answer); it.Next() && err == nil; {
 		v := it.Value()
 		switch {
 		case wire.Kind(v) == 'n':
 		case wire.NameIs(it.Name(), "Items"):
-			r.out, err = k.appendItems(r.member(replyItems), paths, v)
+			r.out, err = k.appendItems(r.member(replyItems), p.paths, v)
 		case wire.NameIs(it.Name(), "Count"):
 			r.out, err = appendCount(r.member(replyCount), v)
 		case wire.NameIs(it.Name(), "ScannedCount"):
 			r.out, err = appendCount(r.member(replyScanned), v)
 		case wire.NameIs(it.Name(), "LastEvaluatedKey"):
-			r.out, err = k.appendLastKey(r.member(replyLast), v, indexed)
+			r.out, err = k.appendLastKey(r.member(replyLast), v, p.indexed)
 		case wire.NameIs(it.Name(), "ConsumedCapacity"):
 			r.out, err = appendCapacity(r.member(replyCapacity), v)
 		}

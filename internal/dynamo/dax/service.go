@@ -63,6 +63,12 @@ func requestHead(operation string) http1.Request {
 	}
 }
 
+// findOperation returns an operation that is known to exist.
+func findOperation(name string) *wire.Operation {
+	op, _ := wire.FindOperation([]byte("DynamoDB_20120810." + name))
+	return op
+}
+
 // request sends a request to the service on behalf of the client, and calls reply with the
 // answer. If either fails, it fails the call.
 func (k *call) request(head *http1.Request, body []byte, reply func(answer []byte) error) {
