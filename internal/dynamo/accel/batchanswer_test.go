@@ -16,18 +16,18 @@ import (
 // origin, and asked with further questions.
 func TestBatchLimits(t *testing.T) {
 	var keys []string
-	for i := range maxBatchKeys {
+	for i := range MaxBatchKeys {
 		keys = append(keys, fmt.Sprint(100+i))
 	}
 	t.Run("answers", func(t *testing.T) {
 		const size = 20 << 10
 		a, b, _, cl, store := newBatchPeers(t, strings.Repeat("x", size))
 		cl.Share(b.svc.cache)
-		if got := strings.Count(a.do("BatchGetItem", batchOf(keys...)).body, `"v"`); got != maxBatchKeys {
+		if got := strings.Count(a.do("BatchGetItem", batchOf(keys...)).body, `"v"`); got != MaxBatchKeys {
 			t.Errorf("got %d items", got)
 		}
 		all := strings.Fields(store.asked())
-		if rest := len(all) - maxBatchKeys; rest < maxBatchKeys-cache.MaxShared/size || rest > maxBatchKeys-cache.MaxShared/size+5 {
+		if rest := len(all) - MaxBatchKeys; rest < MaxBatchKeys-cache.MaxShared/size || rest > MaxBatchKeys-cache.MaxShared/size+5 {
 			t.Errorf("%d items do not fit into the answer", rest)
 		}
 		if got := fmt.Sprint(cl.Fetches()); got != "[fill]" {
@@ -41,13 +41,13 @@ func TestBatchLimits(t *testing.T) {
 		a, b, _, cl, store := newBatchPeers(t, "")
 		cl.Share(b.svc.cache)
 		long := strings.ReplaceAll(batchOf(keys...), `"a"`, `"`+strings.Repeat("a", 1500)+`"`)
-		if got := strings.Count(a.do("BatchGetItem", long).body, `"v"`); got != maxBatchKeys {
+		if got := strings.Count(a.do("BatchGetItem", long).body, `"v"`); got != MaxBatchKeys {
 			t.Errorf("got %d items", got)
 		}
 		if got := fmt.Sprint(cl.Fetches()); got != "[fill fill fill]" {
 			t.Errorf("the owner answers with %s", got)
 		}
-		if got := len(strings.Fields(store.asked())); got != maxBatchKeys {
+		if got := len(strings.Fields(store.asked())); got != MaxBatchKeys {
 			t.Errorf("the origin is asked for %d items", got)
 		}
 	})
@@ -91,7 +91,7 @@ func TestForeignBatches(t *testing.T) {
 		t.Fatalf("a good question is answered with %+v", answer)
 	}
 	b.origin.take()
-	many := make([]string, maxBatchKeys+1)
+	many := make([]string, MaxBatchKeys+1)
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}

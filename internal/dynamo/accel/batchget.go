@@ -14,13 +14,6 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// maxBatchKeys is the maximum number of keys in a BatchGetItem.
-const maxBatchKeys = 100
-
-// maxBatchReply limits the size of the items in a reply; the rest is left unprocessed, as
-// DynamoDB does.
-const maxBatchReply = 16 << 20
-
 // batch is the state of a BatchGetItem. Its slices are reused.
 type batch struct {
 	parts []batchPart
@@ -220,7 +213,7 @@ func (c *call) parseKeys(p *batchPart, keys []byte) bool {
 	b := &c.batch
 	it := wire.Array(keys)
 	for it.Next() {
-		if len(b.keys) == maxBatchKeys {
+		if len(b.keys) == MaxBatchKeys {
 			return false
 		}
 		k := batchKey{json: it.Value(), from: len(b.bytes)}
@@ -462,7 +455,7 @@ func (c *call) renderBatch() {
 			if k.unprocessed || k.entry.Kind() != kindItem {
 				continue
 			}
-			if size += len(itemOf(k.entry)); size > maxBatchReply {
+			if size += len(itemOf(k.entry)); size > MaxBatchReply {
 				k.unprocessed, unanswered = true, true
 				continue
 			}

@@ -16,7 +16,7 @@ func TestBatchReplyLimit(t *testing.T) {
 	s, p := withParrot(t)
 	var keys, items []string
 	text := strings.Repeat("x", 200<<10)
-	for i := range maxBatchKeys {
+	for i := range MaxBatchKeys {
 		keys = append(keys, fmt.Sprintf(`{"p":{"S":"a"},"s":{"N":"%d"}}`, i))
 		items = append(items, fmt.Sprintf(`{"p":{"S":"a"},"s":{"N":"%d"},"v":{"S":"%s"}}`, i, text))
 	}
@@ -32,7 +32,7 @@ func TestBatchReplyLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered, left := len(got.Responses["t"]), len(got.UnprocessedKeys["t"].Keys)
-	if answered+left != maxBatchKeys || answered != maxBatchReply/len(items[0]) {
+	if answered+left != MaxBatchKeys || answered != MaxBatchReply/len(items[0]) {
 		t.Errorf("%d keys answered, %d unprocessed", answered, left)
 	}
 }

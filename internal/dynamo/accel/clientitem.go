@@ -42,16 +42,23 @@ func (h *Hit) Decision() telemetry.Decision {
 // ones are rare.
 const maxStackKey = 256
 
-// Item serves an eventually consistent GetItem of a whole item from the cache. canonical is
-// the item's key as written by wire.AppendScalar: the partition key's part, which has length
-// hashLen, then the sort key's. ok is false if the item isn't cached or not fresh, the
-// table's items aren't cached, or the client isn't allowed to read it. Item doesn't
-// allocate, except for very long keys.
-//
-// A hit is counted among the service's requests, anything else is not. The caller fills the
-// access record: its Operation is GetItem, and Table, KeyHash and Decision are copied from
+// Item serves an eventually consistent GetItem of a whole item from the cache: it is Peek, and
+// counts a hit among the service's requests; anything else it does not count. The caller fills
+// the access record: its Operation is GetItem, and Table, KeyHash and Decision are copied from
 // the hit.
 func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
+	if h, ok = c.Peek(name, canonical, hashLen, now); ok {
+		c.svc.metrics.decision(getItemOperation, h.Decision())
+	}
+	return h, ok
+}
+
+// Peek looks up a whole item for an eventually consistent read. canonical is the item's key as
+// written by wire.AppendScalar: the partition key's part, which has length hashLen, then the
+// sort key's. ok is false if the item isn't cached or not fresh, the table's items aren't
+// cached, or the client isn't allowed to read it. Peek doesn't allocate, except for very long
+// keys.
+func (c Client) Peek(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
 	s := c.svc
 	t := s.peek(name)
 	if t == nil || !t.known || t.rule.item <= 0 || !c.principal.allows(wire.Read, name) {
@@ -65,12 +72,28 @@ func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 	if found != cache.Fresh {
 		return h, false
 	}
-	h = Hit{KeyHash: uint64(cache.TagOf(key)), RefreshDue: due, table: t, entry: e, hashLen: hashLen}
-	s.metrics.decision(getItemOperation, h.Decision())
-	return h, true
+	return Hit{KeyHash: uint64(cache.TagOf(key)), RefreshDue: due, table: t, entry: e, hashLen: hashLen}, true
 }
 
-var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
+// Limits of a BatchGetItem.
+const (
+	// MaxBatchKeys is the maximum number of keys in a request.
+	MaxBatchKeys = 100
+	// MaxBatchReply is the maximum size of the items in an answer, as JSON. The rest is left
+	// unprocessed, as DynamoDB does.
+	MaxBatchReply = 16 << 20
+)
+
+// CountBatch counts a BatchGetItem for that many keys, all of which Peek has found.
+func (c Client) CountBatch(keys int) {
+	c.svc.metrics.decision(batchGetItemOperation, telemetry.Hit)
+	c.svc.metrics.batch.hit.Add(uint64(keys))
+}
+
+var (
+	getItemOperation, _      = wire.FindOperation([]byte(targetPrefix + "GetItem"))
+	batchGetItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "BatchGetItem"))
+)
 
 // AttachForm stores another form of a hit's item with its entry, until the entry is dropped.
 // The form is never returned for a later version of the item. If two callers attach a form,

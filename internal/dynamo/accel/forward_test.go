@@ -85,7 +85,7 @@ func TestInvalidReadsAreForwarded(t *testing.T) {
 	f("BatchGetItem", `{"RequestItems":{"t":{"Keys":[]}}}`)
 	f("BatchGetItem", `{"RequestItems":{}}`)
 	var keys []string
-	for i := range maxBatchKeys + 1 {
+	for i := range MaxBatchKeys + 1 {
 		keys = append(keys, fmt.Sprintf(`{"p":{"S":"a"},"s":{"N":"%d"}}`, i))
 	}
 	f("BatchGetItem", `{"RequestItems":{"t":{"Keys":[`+strings.Join(keys, ",")+`]}}}`)

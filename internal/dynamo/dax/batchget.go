@@ -25,6 +25,9 @@ var headBatchGetItem = requestHead("BatchGetItem")
 
 // batchGetItem returns items by their keys.
 func (k *call) batchGetItem() {
+	if k.serveCachedBatch() {
+		return
+	}
 	tables, ok := k.batchBody(wire.Read, optionSet(optCapacity), k.appendBatchKeys, k.failRequest)
 	if !ok {
 		return

@@ -85,17 +85,30 @@ func (k *call) serveHit(table, bytes []byte) bool {
 	case json == nil:
 		k.out = append(k.out, success, null)
 	default:
-		out := append(cbor.AppendMapOpen(append(k.out, success)), replyItem)
-		if out, err = k.appendItem(out, &w.keys, nil, json); err != nil {
+		out, err := k.appendItemForm(k.out, json)
+		if err != nil {
 			k.failResponse(err)
 			return true
 		}
-		k.out = cbor.AppendBreak(out)
-		if k.schemaIsCurrent(table) {
+		if k.out = out; k.schemaIsCurrent(table) {
 			k.client.AttachForm(&h, k.out)
 		}
 	}
 	return true
+}
+
+// appendItemForm appends the reply to a GetItem, which is the form that is attached to the
+// item's entry.
+func (k *call) appendItemForm(dst, json []byte) (_ []byte, err error) {
+	dst = append(cbor.AppendMapOpen(append(dst, success)), replyItem)
+	dst, err = k.appendItem(dst, &k.scratch.keys, nil, json)
+	return cbor.AppendBreak(dst), err
+}
+
+// itemOfForm returns the item in the result of appendItemForm.
+func itemOfForm(form []byte) []byte {
+	const before = 3 // success, the beginning of the map, and replyItem
+	return form[before : len(form)-1]
 }
 
 // refresh starts to fetch the item of a hit again.

@@ -22,8 +22,9 @@ type scratch struct {
 	keys      key.Schema
 	canonical []byte // canonical key of the requested item
 	body      []byte // the request in DynamoDB's protocol
-	spare     []byte
+	spare     []byte // a form of an item
 	words     tree.Placeholders
+	batch     cachedBatch
 }
 
 // maxPooledBody is the maximum size of buffers that are reused.
