@@ -42,23 +42,26 @@ func TestPageForms(t *testing.T) {
 			answer += `,"LastEvaluatedKey":{"pk":{"S":"a"},"sk":{"N":"7"}}`
 		}
 		options := rapid.SampledFrom([]string{
-			"bfff",
+			"bf ff",
 			"bf 0d 03 ff",                    // a limit
-			"bf 0e f4 ff",                    // backwards
 			"bf 03 02 ff",                    // with the consumed capacity
 			"bf 00 49 820181821263616765 ff", // the attribute age
 		}).Draw(t, "options")
-		if strings.HasPrefix(options, "bf 03") {
+		operation, request := "Query ", queryOf('a')
+		if rapid.Bool().Draw(t, "scan") {
+			operation, request = "Scan ", "013a6fc8309b 44 54616232"
+		}
+		if strings.Contains(options, " 03 02 ") {
 			answer += `,"ConsumedCapacity":{"TableName":"Tab2","CapacityUnits":0.5}`
 		}
 		s.origin.setAnswer(200, answer+"}")
-		request := queryOf('a') + options
+		request += options
 		var replies [3]string
 		for i := range replies {
 			s.c.send(request)
 			replies[i] = s.c.reply(2)
 		}
-		if asked := s.origin.take(); strings.Count(asked, "Query ") != 1 || strings.Count(asked, "\n") != 0 {
+		if asked := s.origin.take(); strings.Count(asked, operation) != 1 || strings.Count(asked, "\n") != 0 {
 			t.Fatalf("the origin received %s", asked)
 		}
 		if replies[0] != replies[1] || replies[0] != replies[2] || !strings.HasPrefix(replies[0], "80") {
