@@ -20,6 +20,8 @@ import (
 const (
 	daxHit    = "GetItem hit by DAX"
 	daxSigned = "GetItem hit by DAX, signed"
+	daxQuery  = "Query hit by DAX, 10 items"
+	daxBatch  = "BatchGetItem by DAX, 25 hits"
 	daxMany   = "GetItem hit by DAX, 1,000 conns"
 	daxPut    = "PutItem by DAX, 1 conn"
 	daxPython = "GetItem hit from Python"
@@ -44,6 +46,8 @@ func daxScenarios() []scenario {
 	return []scenario{
 		{name: daxHit, conns: 100, traffic: getHits, cached: true},
 		{name: daxSigned, conns: 100, traffic: signedHits, cached: true},
+		{name: daxQuery, conns: 100, traffic: queryHits, cached: true},
+		{name: daxBatch, conns: 100, traffic: batchHits, cached: true},
 		{name: daxMany, conns: 1000, traffic: getHits, cached: true},
 		{name: daxPut, conns: 1, traffic: puts},
 		{name: daxPython, conns: 1},
@@ -138,6 +142,29 @@ func overDAX(requests [][]byte, check func(body []byte) bool) traffic {
 	return t
 }
 
+// daxReads returns the requests of a scenario of cached reads in DAX's form. Only the length of
+// the answers is checked.
+func (l *lab) daxReads(scenario string) traffic {
+	set := dataset.Even
+	longer := func(n int) func(body []byte) bool {
+		return func(body []byte) bool { return body[0] == 0x80 && len(body) > n }
+	}
+	switch scenario {
+	case daxQuery:
+		return overDAX(prepare(l.plan.items/dataset.PerPartition, func(k int) []byte {
+			return set.AppendDAXQuery(nil, k*dataset.PerPartition)
+		}), longer(dataset.PerPartition*set.Min))
+	case daxBatch:
+		step := l.plan.items / dataset.BatchSize
+		t := overDAX(prepare(step, func(k int) []byte {
+			return set.AppendDAXBatchGet(nil, k, dataset.BatchSize, step)
+		}), longer(dataset.BatchSize*set.Min))
+		t.frame = dataset.DAXBatchFrame
+		return t
+	}
+	return l.daxHits()
+}
+
 // daxHits returns reads of cached items. Only the length of the answers is checked.
 func (l *lab) daxHits() traffic {
 	set := dataset.Even
@@ -158,7 +185,7 @@ func (l *lab) contestDAXSigned(s *daxStage, c scenario) error {
 }
 
 func (l *lab) contestDAXHits(s *daxStage, c scenario) error {
-	dax := l.daxHits()
+	dax := l.daxReads(c.name)
 	return l.contest(c, []target{
 		{name: nameHTTP, addr: s.kasoku.Addr, proc: s.kasoku},
 		{name: nameDAX, addr: s.hits, proc: s.kasoku, load: dax},
@@ -286,6 +313,8 @@ func (l *lab) measurePython(t target, dax bool) (s sample, err error) {
 // judgeDAX adds the goals of the DAX front end.
 func (r *report) judgeDAX(atMost func(name string, value, bound float64)) {
 	atMost("CPU of a GetItem hit by DAX, in hits by HTTP", r.ratio(daxHit, nameDAX, cpu), 0.8)
+	atMost("CPU of a Query hit by DAX, in hits by HTTP", r.ratio(daxQuery, nameDAX, cpu), 0.8)
+	atMost("CPU of a BatchGetItem hit by DAX, in hits by HTTP", r.ratio(daxBatch, nameDAX, cpu), 0.8)
 	atMost("p50 of a GetItem hit from Python by DAX, in direct ones", r.ratio(daxPython, nameDAX, p50), 0.2)
 	atMost("p50 of PutItem by DAX on 1 connection, in direct ones", r.ratio(daxPut, nameDAX, p50), 1.2)
 }

@@ -14,6 +14,8 @@ import (
 const (
 	daxGetItem     = 263244906
 	daxPutItem     = -2106490455
+	daxQuery       = -931250863
+	daxBatchGet    = -697851100
 	daxDefineLists = -1230579644
 	daxAuthorize   = 1489122155
 )
@@ -67,6 +69,33 @@ func (s Set) AppendDAXGet(dst []byte, i int) []byte {
 	return cbor.AppendBreak(cbor.AppendMapOpen(dst))
 }
 
+// AppendDAXQuery appends a Query request for the partition of item i.
+func (s Set) AppendDAXQuery(dst []byte, i int) []byte {
+	dst = appendDAXMethod(dst, daxQuery)
+	dst = cbor.AppendBytes(dst, []byte(s.Table))
+	start := len(dst)
+	// The condition: its format is 1, and it is that pk equals (0) the value (17) with number 0.
+	dst = cbor.AppendArray(cbor.AppendUint(cbor.AppendArray(dst, 3), 1), 3)
+	dst = cbor.AppendArray(cbor.AppendUint(dst, 0), 2)
+	dst = cbor.AppendText(cbor.AppendUint(dst, 18), "pk") // an attribute (18)
+	dst = cbor.AppendUint(cbor.AppendUint(cbor.AppendArray(dst, 2), 17), 0)
+	dst = AppendPartition(cbor.AppendTextHead(cbor.AppendArray(dst, 1), len("p00000012")), i)
+	dst = cbor.WrapBytes(dst, start)
+	return cbor.AppendBreak(cbor.AppendMapOpen(dst))
+}
+
+// AppendDAXBatchGet appends a BatchGetItem request for n items from i on, step apart.
+func (s Set) AppendDAXBatchGet(dst []byte, i, n, step int) []byte {
+	dst = cbor.AppendMap(appendDAXMethod(dst, daxBatchGet), 1)
+	dst = cbor.AppendArray(cbor.AppendText(dst, s.Table), 3)
+	dst = append(dst, 0xf4) // not strongly consistent
+	dst = cbor.AppendArray(cbor.AppendNull(dst), n)
+	for k := range n {
+		dst = appendDAXKey(dst, i+k*step)
+	}
+	return cbor.AppendBreak(cbor.AppendMapOpen(dst))
+}
+
 // AppendDAXPut appends a PutItem request for item i, with attributes in the order of
 // AppendDAXLists. list is the answer to that request.
 func (s Set) AppendDAXPut(dst []byte, i int, list uint64) []byte {
@@ -88,10 +117,14 @@ func AppendDAXLists(dst []byte) []byte {
 
 // DAXFrame returns the length of an answer to one of these requests: a status, then one
 // value, or two after an error.
-func DAXFrame(answer []byte) (length int, whole bool, err error) {
-	items := 3
-	if len(answer) > 0 && answer[0] == 0x80 {
-		items = 2
+func DAXFrame(answer []byte) (length int, whole bool, err error) { return daxFrame(answer, 2) }
+
+// DAXBatchFrame is DAXFrame for a BatchGetItem, whose answer has two values.
+func DAXBatchFrame(answer []byte) (length int, whole bool, err error) { return daxFrame(answer, 3) }
+
+func daxFrame(answer []byte, items int) (length int, whole bool, err error) {
+	if len(answer) == 0 || answer[0] != 0x80 {
+		items = 3
 	}
 	var s cbor.Scanner
 	s.Begin(items)

@@ -15,6 +15,14 @@ func TestDAXRequests(t *testing.T) {
 	if got := hex.EncodeToString(Even.AppendDAXGet(nil, 12)); got != get {
 		t.Errorf("got %s, want %s", got, get)
 	}
+	const query = "013a3781c2ae" + "4562656e6368" + "57" + "83018300821262706b82110081" + "69703030303030303031" + "bfff"
+	if got := hex.EncodeToString(Even.AppendDAXQuery(nil, 12)); got != query {
+		t.Errorf("got %s, want %s", got, query)
+	}
+	const batch = "013a29985cdb" + "a1" + "6562656e6368" + "83f4f682" + "4c69703030303030303031" + "7332" + "4c69703030303030303032" + "7334" + "bfff"
+	if got := hex.EncodeToString(Even.AppendDAXBatchGet(nil, 12, 2, 12)); got != batch {
+		t.Errorf("got %s, want %s", got, batch)
+	}
 	got := Even.AppendDAXPut(nil, 12, 7)
 	if hex.EncodeToString(got[:len(put)/2]) != put {
 		t.Errorf("got %x, want %s", got, put)
