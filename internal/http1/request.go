@@ -52,12 +52,16 @@ type Request struct {
 	Close bool
 	// Expect100 is set if the client waits for "100 Continue" before it sends the body.
 	Expect100 bool
+	// Memory may hold values that are added to a request, for example a signature. Parsers
+	// don't use it.
+	Memory []byte
 
 	scan scanState
 }
 
-// Reset clears the head, even if it is partly parsed, but keeps the storage of Fields.
-func (r *Request) Reset() { *r = Request{Fields: r.Fields[:0]} }
+// Reset clears the head, even if it is partly parsed, but keeps the storage of Fields, and
+// Memory.
+func (r *Request) Reset() { *r = Request{Fields: r.Fields[:0], Memory: r.Memory[:0]} }
 
 // Get returns the value of the first field called name, in any case, or nil.
 func (r *Request) Get(name string) []byte { return r.Fields.Get(name) }

@@ -53,9 +53,9 @@ var (
 	amzToken      = []byte("X-Amz-Security-Token")
 )
 
-// Sign replaces the authentication fields of r with the signer's own. Apart from them, r
-// must be in its final form, with its Host and Content-Length fields. Sign waits for
-// credentials until ctx is done, at most five seconds.
+// Sign replaces the authentication fields of r with the signer's own, whose values are in
+// r.Memory. Apart from them, r must be in its final form, with its Host and Content-Length
+// fields. Sign waits for credentials until ctx is done, at most five seconds.
 func (s *Signer) Sign(ctx context.Context, r *http1.Request, body []byte) error {
 	return s.sign(ctx, r, body, time.Now())
 }
@@ -116,8 +116,10 @@ func (g *originCredentials) sign(w *scratch, r *http1.Request, body []byte, now 
 		r.Fields = append(r.Fields, http1.Field{Name: amzToken, Value: g.token})
 	}
 	w.listSigned(r)
-	// The new values outlive w. Both share one allocation.
-	value := make([]byte, 0, 144+len(g.id)+len(g.region)+len(g.service)+len(w.claim.signedHeaders)+2*sha256.Size)
+	// The new values outlive w.
+	size := 144 + len(g.id) + len(g.region) + len(g.service) + len(w.claim.signedHeaders) + 2*sha256.Size
+	r.Memory = slices.Grow(r.Memory[:0], size)
+	value := r.Memory
 	date := now.AppendFormat(value, dateLayout)
 	value = date[len(date):]
 	r.Fields[dated].Value = date
