@@ -55,6 +55,7 @@ func (r *report) judge() {
 	r.judgeCaches(atMost)
 	r.judgeThrough(atMost, atLeast)
 	r.judgeTLS(atMost)
+	r.judgeH2(atMost)
 	r.judgeCouch(atLeast)
 	r.judgeMemcached(atMost)
 	r.judgeCluster(atMost, atLeast)

@@ -95,6 +95,7 @@ var groups = []group{
 	{"http", (*lab).compareCaches, cacheScenarios()},
 	{"through", (*lab).compareThrough, throughScenarios()},
 	{"tls", (*lab).compareTLS, plainTLSScenarios()},
+	{"h2", (*lab).compareH2, plainH2Scenarios()},
 	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"memcached", (*lab).compareMemcached, memcachedScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},

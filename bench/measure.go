@@ -68,11 +68,12 @@ func (l *lab) measure(b loadSpec, t target) (sample, error) {
 		return sample{}, errors.New("there were no answers")
 	}
 	var s sample
-	s[throughput] = result.Throughput()
+	group := float64(max(1, t.load.group))
+	s[throughput] = result.Throughput() * group
 	s[p50] = float64(result.Latency.Quantile(0.5))
 	s[p99] = float64(result.Latency.Quantile(0.99))
 	if after, err := t.proc.CPU(); err == nil && cpuErr == nil {
-		s[cpu] = float64(after-before) / float64(result.Requests)
+		s[cpu] = float64(after-before) / (float64(result.Requests) * group)
 	}
 	if bytes, err := t.proc.RSS(); err == nil {
 		s[rss] = float64(bytes)

@@ -72,17 +72,15 @@ func (s *tlsScenario) load(roots *x509.CertPool) traffic {
 	return load
 }
 
-// compareTLS compares services of type http with nginx as servers of TLS.
-func (l *lab) compareTLS() error {
-	origin, err := l.startOrigin()
-	if err != nil {
-		return err
+// secureTargets starts a Kasoku and an nginx with TLS in front of the same origin. The servers'
+// certificate is in roots.
+func (l *lab) secureTargets() (origin *proc.Process, roots *x509.CertPool, targets []target, err error) {
+	if origin, err = l.startOrigin(); err != nil {
+		return nil, nil, nil, err
 	}
-	roots, err := l.makeCertificate()
-	if err != nil {
-		return err
+	if roots, err = l.makeCertificate(); err != nil {
+		return nil, nil, nil, err
 	}
-	var targets []target
 	for _, c := range []struct {
 		name  string
 		start func(origin string) (*proc.Process, string, error)
@@ -93,9 +91,18 @@ func (l *lab) compareTLS() error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return nil, nil, nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		targets = append(targets, target{name: c.name, addr: addr, proc: p})
+	}
+	return origin, roots, targets, nil
+}
+
+// compareTLS compares services of type http with nginx as servers of TLS.
+func (l *lab) compareTLS() error {
+	origin, roots, targets, err := l.secureTargets()
+	if err != nil {
+		return err
 	}
 	wanted := chosen(plainTLSScenarios(), "tls", l.only)
 	for _, s := range tlsScenarios() {
@@ -177,7 +184,7 @@ func (l *lab) startSecureNginx(origin string) (*proc.Process, string, error) {
 	}
 	p, err := l.runNginx("nginx-tls", "",
 		"proxy_cache_path cache levels=1:2 keys_zone=site:10m max_size=1g inactive=1d use_temp_path=off;\n",
-		`listen `+addr+` ssl;
+		`listen `+addr+` ssl http2;
 ssl_protocols TLSv1.2 TLSv1.3;
 ssl_certificate `+filepath.Join(l.dir, certFile)+`;
 ssl_certificate_key `+filepath.Join(l.dir, keyFile)+`;

@@ -27,6 +27,9 @@ type traffic struct {
 	// For another protocol than HTTP, see load.Config.
 	greeting []byte
 	frame    func(answer []byte) (length int, whole bool, err error)
+	// group is the number of requests that are sent together and counted as one by
+	// load.Run; 0: 1.
+	group int
 }
 
 // maxConns bounds the connections of a run, for state per connection.
