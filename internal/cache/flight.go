@@ -68,13 +68,32 @@ func (fs *flights) init() {
 //
 // A caller never receives an answer that was read before a write that had ended when Fill
 // was called. It joins a running fill only if no write has touched the tags since that fill
-// began and this node has a lease. If a write was in flight when the fill began, the caller waits for the next fill.
-// If a write has happened since, a new fill replaces the running one.
+// began and this node has a lease. If a write was in flight when the fill began, the caller
+// waits for the next fill. If a write has happened since, a new fill replaces the running one.
 func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
+	return s.fill(ctx, key, tags, fill, false)
+}
+
+// FillHere is Fill for a caller that waits for the end of the fill that it starts. The fill
+// runs in the caller's goroutine, with ctx instead of a context of its own: the end of ctx
+// ends it for all callers.
+func (s *Space) FillHere(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
+	return s.fill(ctx, key, tags, fill, true)
+}
+
+func (s *Space) fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc, here bool) (Answer, error) {
 	for {
 		f, how := s.join(key, tags, fill, false)
-		if f == nil {
+		switch {
+		case f == nil:
 			return Answer{Entry: how.entry, Stored: true, Coalesced: true}, nil
+		case how.started && here:
+			if s.run(ctx, f); f.err != nil && ctx.Err() != nil {
+				return Answer{}, context.Cause(ctx)
+			}
+			return f.answer, f.err
+		case how.started:
+			go s.run(nil, f)
 		}
 		select {
 		case <-f.done:
@@ -92,18 +111,20 @@ func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc)
 
 // Refresh fills key in the background unless a fill of it is running.
 func (s *Space) Refresh(key []byte, tags []Tag, fill FillFunc) {
-	if f, how := s.join(key, tags, fill, true); f != nil && !how.joined {
+	if f, how := s.join(key, tags, fill, true); how.started {
 		s.cache.stats.refreshes.Add(1)
+		go s.run(nil, f)
 	}
 }
 
 // joinResult is the result of join beside the flight.
 type joinResult struct {
-	joined bool   // another caller started the flight
-	entry  *Entry // the answer, if a flight ended between look-up and join
+	joined  bool   // another caller started the flight
+	started bool   // the caller has, and calls run
+	entry   *Entry // the answer, if a flight ended between look-up and join
 }
 
-// join returns the flight to wait for and creates it if necessary. It looks the key up again
+// join returns the flight to wait for and starts it if necessary. It looks the key up again
 // under the shard's lock. Without that:
 //
 //	A: lookup(k) miss     B: lookup(k) miss
@@ -125,8 +146,8 @@ func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flig
 		return f, joinResult{joined: true}
 	case f == nil || s.replaceable(f, now):
 		f = newFlight(shard, key, tags, fill)
-		s.launch(f)
-		return f, joinResult{}
+		s.start(f)
+		return f, joinResult{started: true}
 	case f.stamp.Settled:
 		s.cache.stats.coalesced.Add(1)
 		return f, joinResult{joined: true}
@@ -151,19 +172,19 @@ func newFlight(shard *flightShard, key []byte, tags []Tag, fill FillFunc) *fligh
 	return f
 }
 
-// launch starts f. The caller holds the lock of its shard, so that f is joined only after
-// its generations are recorded.
-func (s *Space) launch(f *flight) {
+// start starts f, which run then fills. The caller holds the lock of its shard, so that f is
+// joined only after its generations are recorded.
+func (s *Space) start(f *flight) {
 	f.stamp = s.cache.Note(f.tags[:f.ntags]...)
 	f.shard.byKey[string(f.key)] = f
 	s.cache.stats.fills.Add(1)
-	go s.run(f)
 }
 
-func (s *Space) run(f *flight) {
+// run fills f within ctx, or within a context with the time limit of fills if that is nil.
+func (s *Space) run(ctx context.Context, f *flight) {
 	defer s.finish(f)
 	f.err = errFillExited // remains only if fill ends its goroutine
-	f.answer, f.err = s.ask(f)
+	f.answer, f.err = s.ask(ctx, f)
 }
 
 // finish removes f from the map, launches the flight queued behind it and releases the
@@ -174,21 +195,25 @@ func (s *Space) finish(f *flight) {
 		delete(f.shard.byKey, string(f.key))
 	}
 	if f.next != nil {
-		s.launch(f.next)
+		s.start(f.next)
+		go s.run(nil, f.next)
 	}
 	f.shard.Unlock()
 	close(f.done)
 }
 
-func (s *Space) ask(f *flight) (a Answer, err error) {
+func (s *Space) ask(ctx context.Context, f *flight) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.cache.stats.fillPanics.Add(1)
 			err = fmt.Errorf("%w: %v\n%s", ErrFillPanicked, p, debug.Stack())
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), s.cache.fillTimeout)
-	defer cancel()
+	if ctx == nil {
+		limited, cancel := context.WithTimeout(context.Background(), s.cache.fillTimeout)
+		defer cancel()
+		ctx = limited
+	}
 	filling, err := f.fill(ctx, &f.stamp)
 	if err != nil {
 		return Answer{Extra: filling.Extra}, err

@@ -135,6 +135,62 @@ func TestWaiterWhoseContextEnds(t *testing.T) {
 	f("a caller that joined it", 2)
 }
 
+// A fill that runs in its caller's goroutine is joined like any other one, and joins others.
+func TestFillHere(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		first := readHere(background, s, "x", o.fill, "item x")
+		call := o.next(t)
+		second, third := read(background, s, "x", o.fill, "item x"), readHere(background, s, "x", o.fill, "item x")
+		second.wantWaiting(t)
+		third.wantWaiting(t)
+		call.answer <- "1"
+		first.want(t, "1", true, false)
+		second.want(t, "1", true, true)
+		third.want(t, "1", true, true)
+		if st := c.Stats(); st.Fills != 1 {
+			t.Errorf("got %d fills", st.Fills)
+		}
+		wantNoFlights(t, s)
+	})
+}
+
+// The end of the context ends a fill that runs in its caller's goroutine, for all of its callers,
+// and also the waiting for a fill of another caller.
+func TestFillHereWhoseContextEnds(t *testing.T) {
+	stopped := errors.New("the server is stopped")
+	waiting := func(ctx context.Context, _ *Stamp) (Filling, error) {
+		<-ctx.Done()
+		return Filling{}, ctx.Err()
+	}
+	for _, starts := range []bool{true, false} {
+		bubble(t, func(t *testing.T, _ *Cache, s *Space) {
+			ctx, cancel := context.WithCancelCause(background)
+			var own, other *reader
+			if starts {
+				own = readHere(ctx, s, "x", waiting, "item x")
+				other = read(background, s, "x", waiting, "item x")
+			} else {
+				other = read(background, s, "x", waiting, "item x")
+				own = readHere(ctx, s, "x", waiting, "item x")
+			}
+			cancel(stopped)
+			own.wait(t)
+			if !errors.Is(own.err, stopped) {
+				t.Errorf("got %v", own.err)
+			}
+			synctest.Wait()
+			if !starts {
+				other.wantWaiting(t)
+			}
+			if other.wait(t); other.err == nil {
+				t.Error("the other caller got an answer")
+			}
+			wantNoFlights(t, s)
+		})
+	}
+}
+
 // A fill whose callers have all given up is stored.
 func TestFillWithoutWaitersIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {

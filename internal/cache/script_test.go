@@ -103,6 +103,17 @@ func read(ctx context.Context, s *Space, key string, fill FillFunc, names ...str
 	return r
 }
 
+// readHere is read by FillHere.
+func readHere(ctx context.Context, s *Space, key string, fill FillFunc, names ...string) *reader {
+	r := &reader{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.answer, r.err = s.FillHere(ctx, []byte(key), tags(names...), fill)
+	}()
+	synctest.Wait()
+	return r
+}
+
 // wait waits for the reader's end. It fails instead of hanging.
 func (r *reader) wait(t testing.TB) {
 	t.Helper()

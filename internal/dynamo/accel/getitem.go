@@ -11,6 +11,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -211,10 +212,8 @@ func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 // fill waits for the origin's response for the call's key. If the response can't be
 // rendered, fill relays it to the client and returns false.
 func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a cache.Answer, d telemetry.Decision, ok bool) {
-	ctx, cancel := c.deadline()
-	defer cancel()
 	start := time.Now()
-	a, err := c.svc.space.Fill(ctx, c.key, tags, fill)
+	a, err := c.joinFill(tags, fill)
 	c.x.Record.Origin += time.Since(start)
 	d = missDecision(found, a.Coalesced)
 	if err != nil {
@@ -226,6 +225,23 @@ func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a
 		return a, d, false
 	}
 	return a, d, true
+}
+
+// joinFill starts or joins the fill of the call's key. A fill that is started runs in this
+// goroutine, unless the client has announced until when it waits, which may be earlier than
+// for other clients that join the fill.
+func (c *call) joinFill(tags []cache.Tag, fill cache.FillFunc) (cache.Answer, error) {
+	space := c.svc.space
+	if _, limited := sdkDeadline(c.x.Request.Get("amz-sdk-request")); !limited {
+		if work, until := c.x.WorkScope(), c.x.Deadline(); work != nil && !until.IsZero() {
+			ctx, cancel := context.WithDeadlineCause(work, until, edge.ErrRequestTimeout)
+			defer cancel()
+			return space.FillHere(ctx, c.key, tags, fill)
+		}
+	}
+	ctx, cancel := c.deadline()
+	defer cancel()
+	return space.Fill(ctx, c.key, tags, fill)
 }
 
 // missDecision returns the decision for a lookup that wasn't a hit.
