@@ -19,6 +19,7 @@ type layer struct {
 // transport requests, telemetry, http1.
 var layers = map[string]layer{
 	"internal/http1":             {nil, "HTTP/1.1 messages and nothing else: servers and clients share it, so it may depend on neither"},
+	"internal/http2":             {[]string{"http1"}, "frames and their meaning: its caller has the connections, the locks and the clock"},
 	"internal/telemetry":         {nil, "every package reports to it, so it may depend on none"},
 	"internal/telemetry/forward": {[]string{"telemetry", "fluent"}, "one sink of several: packages that report do not depend on the destination"},
 	"internal/ascii":             {nil, "functions on bytes, which every package below internal may use"},
