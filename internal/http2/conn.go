@@ -132,6 +132,13 @@ func (c *Conn) Streams() int { return len(c.streams) }
 // Partial reports whether a frame that is not DATA, or a header block, is incomplete.
 func (c *Conn) Partial() bool { return c.partial || c.opening.id != 0 }
 
+// InBlock reports whether a header block is incomplete.
+func (c *Conn) InBlock() bool { return c.opening.id != 0 }
+
+// Settled reports whether the client's first frame has arrived, before which nothing needs to
+// be sent.
+func (c *Conn) Settled() bool { return c.settled }
+
 // Next handles the first bytes of p and returns how many it has used. An error is a Code and
 // ends the connection.
 func (c *Conn) Next(p []byte) (n int, e Event, err error) {

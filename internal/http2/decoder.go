@@ -11,7 +11,9 @@ type Decoder struct {
 }
 
 // NewDecoder returns a decoder whose peer may use a dynamic table of 4096 bytes, the default.
-func NewDecoder() *Decoder { return &Decoder{table: dynamicTable{limit: tableSize}} }
+func NewDecoder() *Decoder {
+	return &Decoder{table: dynamicTable{limit: tableSize}, text: make([]byte, 0, 256)}
+}
 
 // Errors of header blocks, after which the connection can't be used.
 var (

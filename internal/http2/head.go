@@ -124,7 +124,7 @@ func (h *Head) special(name, value []byte) bool {
 }
 
 // complete reports whether the pseudo-header fields of a request are present. A Host field
-// beside :authority must be equal to it, and replaces it where that is missing.
+// beside :authority must be equal to it, and replaces one that is missing or empty.
 func (h *Head) complete() bool {
 	const required = seenMethod | seenScheme | seenPath
 	if string(h.Method) == "CONNECT" {
@@ -136,16 +136,17 @@ func (h *Head) complete() bool {
 	if h.Path[0] != '/' && string(h.Path) != "*" {
 		return false
 	}
+	hosts := 0
 	for i := range h.Fields {
 		if f := &h.Fields[i]; string(f.Name) != "host" {
 			continue
-		} else if h.seen&seenAuthority == 0 {
-			h.Authority, h.seen = f.Value, h.seen|seenAuthority
+		} else if hosts++; len(h.Authority) == 0 {
+			h.Authority = f.Value
 		} else if !bytes.Equal(f.Value, h.Authority) {
 			return false
 		}
 	}
-	return true
+	return hosts <= 1
 }
 
 // padded reports whether v begins or ends with a blank.

@@ -108,6 +108,7 @@ func TestDecodeBrief(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x82\x86\x84\x41\x8c\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff"), []byte("\x82\x86\x84\xbe\x58\x08no-cache"))
 	f.Add([]byte("\x3f\x01\x40\x03abc\x01d"), []byte("\xbe"))
+	f.Add([]byte("\x00\x80\x00"), []byte("0"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		ours, theirs := NewDecoder(), hpack.NewDecoder(tableSize, nil)
 		for _, block := range [][]byte{a, b} {
@@ -125,6 +126,7 @@ func FuzzDecode(f *testing.F) {
 
 func FuzzHPACK(f *testing.F) {
 	f.Add("x-a", "1", "content-type", "text/plain", uint16(200))
+	f.Add("", "0", "0", "0", uint16(397))
 	f.Add("", "", "X-Long", strings.Repeat("z", 300), uint16(304))
 	f.Fuzz(func(t *testing.T, name, value, name2, value2 string, status uint16) {
 		lower := func(s string) string {

@@ -64,6 +64,9 @@ const maxFree = 16
 // Release makes a closed stream available to later requests. The caller has no reference to
 // it any more.
 func (c *Conn) Release(s *Stream) {
+	if c.data.stream == s {
+		c.data.stream = nil // the rest of its frame is dropped
+	}
 	if s.Owner = nil; len(c.free) < maxFree {
 		c.free = append(c.free, s)
 	}
@@ -79,6 +82,13 @@ func (c *Conn) close(s *Stream, byUs bool) {
 		c.streams = slices.Delete(c.streams, i, i+1)
 	}
 	c.ended.add(s.ID, byUs)
+}
+
+// CloseLast closes the newest open stream without a frame, and returns it. There must be one.
+func (c *Conn) CloseLast() *Stream {
+	s := c.streams[len(c.streams)-1]
+	c.close(s, true)
+	return s
 }
 
 // endLocal marks our side as ended. A request that is not complete is no longer wanted: the
