@@ -62,8 +62,7 @@ func (c *conn) Serve() {
 		}
 		switch tc.ConnectionState().NegotiatedProtocol {
 		case "h2":
-			c.speakH2(tc)
-			c.close()
+			c.speakH2()
 			return
 		case ChallengeProtocol: // the handshake was all
 			c.close()

@@ -79,12 +79,9 @@ type watch struct {
 }
 
 func newWatch(x *Exchange) *watch {
-	base := x.base
-	switch {
-	case x.scoped:
+	base := x.srv.hard
+	if x.scoped {
 		base = x.conn.lasting.client
-	case base == nil:
-		base = x.srv.hard
 	}
 	w, longest := &watch{}, watchLast
 	base, w.cancel = context.WithCancelCause(base)
@@ -96,6 +93,10 @@ func newWatch(x *Exchange) *watch {
 		}
 	} else {
 		w.ctx, w.release = context.WithDeadlineCause(base, x.Deadline(), ErrRequestTimeout)
+	}
+	if x.h2 != nil {
+		x.h2.watchCancel(w.cancel)
+		x.h2.h.yield(x.h2.turn)
 	}
 	if x.conn != nil {
 		w.peer.Start(x.conn.Raw, longest, w.cancel, ErrClientGone)

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,63 +54,11 @@ func (s *Server) slowClients(yield func(inflight.Client)) {
 			yield(client)
 		}
 	}
-	s.streams.each(func(st *h2Stream) {
-		if client, ok := st.delivery.client(now); ok {
-			client.Cut = st.cutSlow
-			yield(client)
-		}
-	})
+	s.h2.slowClients(now, yield)
 }
 
 // cutSlow ends the answer that the connection sends, and with it the connection.
 func (c *conn) cutSlow() {
 	c.delivery.cut.Store(true) // before the deadline: armWrite sees one of the two
 	_ = c.Sock.SetWriteDeadline(socket.Past)
-}
-
-// cutSlow resets the stream.
-func (s *h2Stream) cutSlow() {
-	s.delivery.cut.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		_ = s.rc.SetWriteDeadline(socket.Past)
-	}
-}
-
-// detach is called at the end of the stream's request, after which the library must not be
-// called for the stream.
-func (s *h2Stream) detach() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-}
-
-// streamSet holds the streams of HTTP/2 whose requests are in flight.
-type streamSet struct {
-	mu  sync.Mutex // a leaf
-	all map[*h2Stream]struct{}
-}
-
-func (s *streamSet) add(st *h2Stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*h2Stream]struct{}{}
-	}
-	s.all[st] = struct{}{}
-}
-
-func (s *streamSet) remove(st *h2Stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, st)
-}
-
-func (s *streamSet) each(f func(*h2Stream)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for st := range s.all {
-		f(st)
-	}
 }

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"context"
 	"net"
 	"net/netip"
 	"sync"
@@ -29,9 +28,8 @@ type Exchange struct {
 
 	srv   *Server
 	set   *settings
-	conn  *conn           // nil for HTTP/2
-	h2    *h2Stream       // nil for HTTP/1
-	base  context.Context // of an HTTP/2 request; nil otherwise
+	conn  *conn     // nil for HTTP/2
+	h2    *h2Stream // nil for HTTP/1
 	start time.Time
 	watch *watch // made by Context
 	// scoped is set by ClientScope: the connection's client is watched for this exchange.
@@ -40,8 +38,9 @@ type Exchange struct {
 	denied  bool // by the rate limit
 	closing bool // the connection ends after this answer
 
-	light bool // of HTTP/2, with smaller buffers
-	held  int  // bytes of the answer's body that are counted
+	light  bool     // of HTTP/2, with smaller buffers
+	stream h2Stream // h2, if that is not nil
+	held   int      // bytes of the answer's body that are counted
 
 	in        input
 	body      *incoming   // read by the handler, from Body or the connection
@@ -121,7 +120,7 @@ func acquireExchange(s *Server, c *conn) *Exchange {
 func (x *Exchange) release() {
 	x.returnLoan()
 	x.uncountBody()
-	x.srv, x.conn, x.h2, x.base, x.set = nil, nil, nil, nil, nil
+	x.srv, x.conn, x.h2, x.set = nil, nil, nil, nil
 	x.Body, x.Reply.Body, x.Reply.Pages, x.Reply.Before, x.Reply.After = nil, nil, nil, nil, nil
 	x.body, x.upgraded, x.answer = nil, nil, Outgoing{}
 	x.Record = telemetry.Record{}

@@ -30,6 +30,7 @@ func overPipe(t *testing.T, cfg Config, f func(t *testing.T, w *wire)) {
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(time.Second) // for goroutines that still write to the closed connection
 	})
 }
 

@@ -68,7 +68,7 @@ func TestH2Stop(t *testing.T) {
 			defer cancel()
 			var a h2Call
 			go a.ask(ctx, s)
-			synctest.Wait()
+			time.Sleep(time.Second) // another goroutine reads the connection, because the handler blocks
 			if !reached {
 				t.Fatal("the request has not reached the handler")
 			}
@@ -94,28 +94,4 @@ func TestH2Stop(t *testing.T) {
 	f("HTTP/2.0 finished", func(*h2Call, func()) {})
 	f("", func(_ *h2Call, cancel func()) { cancel(); synctest.Wait() })
 	f("", func(a *h2Call, _ func()) { _ = a.nc.Close(); synctest.Wait() })
-}
-
-// TestRunning checks that wait waits for all requests, and that none enters after it.
-func TestRunning(t *testing.T) {
-	r := newRequestGroup()
-	if !r.enter() {
-		t.Fatal("enter returned false")
-	}
-	waited := make(chan struct{})
-	go func() { r.wait(); close(waited) }()
-	for r.enter() {
-		r.leave()
-	}
-	select {
-	case <-waited:
-		t.Error("wait returned before the last leave")
-	default:
-	}
-	r.leave()
-	<-waited
-	r.wait()
-	if r.enter() {
-		t.Error("enter returned true after wait")
-	}
 }

@@ -1,294 +1,319 @@
 package edge
 
 import (
-	"errors"
-	"io"
+	"bytes"
+	"context"
 	"net/http"
-	"os"
-	"strconv"
-	"strings"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/socket"
+	"github.com/kasoku/kasoku/internal/http2"
+	"github.com/kasoku/kasoku/internal/inflight"
 )
 
-// h2Stream carries one HTTP/2 request and its answer.
+// h2Stream is the stream of an exchange over HTTP/2. It is a part of its Exchange.
 type h2Stream struct {
-	w  http.ResponseWriter
-	r  *http.Request
-	rc *http.ResponseController
-	// The deadlines of HTTP/2 streams run even when no goroutine waits, so our own timers
-	// move them into the past once a goroutine has waited too long.
-	reading, writing timeout
-	woken            atomic.Bool
+	x  *Exchange
+	h  *h2Conn
+	st *http2.Stream
 
-	delivery delivery
-	taken    int        // bytes of the answer
-	mu       sync.Mutex // a leaf; guards ended, and is held to set a deadline from another goroutine
-	ended    bool
+	// These are set before the exchange is served.
+	turn     uint64       // of the leader that serves it
+	refused  *http1.Error // the request is not passed to the handler
+	admitted bool         // counted in the budget
+	head     int          // length of the request's head, as HTTP/1.1
 
-	// Of the body; they belong to the goroutine that holds the mutex of the incoming around
-	// it.
+	accepted bool // see Limits.UnauthenticatedIdle
+
+	// For a body that is read before the request is served. They are guarded by h.mu, as is
+	// everything below except the last group.
+	collect bool
+	until   time.Duration
+
+	gone   bool // the client has reset the stream, or disconnected
+	cancel context.CancelCauseFunc
+
+	// The answer. pending waits in the queue of the connection to be sent, while queued is
+	// set; last is set if it is the end. ready is made at the first wait.
+	pending      []byte
+	last, queued bool
+	ready        chan struct{}
+	ended        bool // END_STREAM was sent
+	delivery     delivery
+
+	// The body that has arrived and was not read. readable is made at the first wait.
+	body     []byte
+	complete bool
+	fields   http1.Fields // behind the body
+	expects  bool         // the client waits for "100 Continue"
+	woken    bool
+	readable chan struct{}
+
+	// These belong to the goroutine that holds the mutex of the incoming around the body,
+	// except size after the end of the request.
 	pace  pace
 	limit int64
-	size  int64
+	size  atomic.Int64
 }
 
-func newH2Stream(x *Exchange, w http.ResponseWriter, r *http.Request) *h2Stream {
-	s := &h2Stream{w: w, r: r, rc: http.NewResponseController(w), limit: int64(x.set.limits.BodyBytes)}
-	s.pace = newPace(x.set.limits.BodyTimeout)
-	s.reading.expire = func() { _ = s.rc.SetReadDeadline(socket.Past) }
-	s.writing.expire = func() { _ = s.rc.SetWriteDeadline(socket.Past) }
+// open makes the exchange of a request. mu is held.
+func (h *h2Conn) open(e *http2.Event) *h2Stream {
+	x := acquireExchange(h.c.srv, nil)
+	x.start = time.Now()
+	x.set = h.c.srv.set.Load()
+	x.begin(h.c.Client, true)
+	s := &x.stream
+	*s = h2Stream{x: x, h: h, st: e.Stream}
+	x.h2, e.Stream.Owner = s, s
+	x.in.data = x.in.data[:0]
+	h.admit(s)
+	err := x.parseH2(e.Head, e.End)
+	x.identify(&h.c.ids)
+	switch limit := x.set.limits.BodyBytes; {
+	case err != nil:
+		s.refused = err
+	case e.Head.Length > int64(limit):
+		s.refused = http1.ErrTooLarge
+	default:
+		x.denied = !h.c.Allow(x.set.rates, x.start)
+	}
+	if !e.End && s.refused == nil && !x.denied {
+		s.openBody(e.Head)
+	}
 	return s
 }
 
-// streamH2 parses the head of a request whose body the handler reads, and returns
-// its length.
-func (x *Exchange) streamH2() (int, error) {
-	r := x.h2.r
-	if r.ContentLength > int64(x.set.limits.BodyBytes) {
-		return 0, http1.ErrTooLarge
+// parseH2 writes the head of a request as HTTP/1.1 and parses it, so that a service has the
+// same types, and the same requests are refused.
+func (x *Exchange) parseH2(head *http2.Head, end bool) *http1.Error {
+	if head.TooLarge {
+		return &http1.Error{Status: http.StatusRequestHeaderFieldsTooLarge, Reason: "the header list is too large"}
 	}
-	n, err := x.parseH2(r, int(r.ContentLength))
-	x.Request.ContentLength = r.ContentLength
-	if r.ContentLength != 0 {
-		x.body = newIncoming(r.ContentLength, x.h2)
+	in := &x.in
+	in.buf = appendHead(in.buf[:0], head)
+	n, err := http1.ParseRequest(in.buf, &x.set.head, &x.Request)
+	if err != nil {
+		return err.(*http1.Error)
 	}
-	return n, err
+	if n == 0 {
+		return &http1.Error{Status: http.StatusBadRequest, Reason: "head not whole"}
+	}
+	x.h2.head = n
+	if !end {
+		x.Request.ContentLength = head.Length
+	}
+	return nil
 }
 
-// read implements bodySource.
-func (s *h2Stream) read(p []byte) (int, error) {
-	began := time.Now()
-	s.reading.start(s.pace.credit)
-	n, err := s.r.Body.Read(p)
-	s.reading.stop()
-	s.pace.account(n, time.Since(began), minPace)
-	if s.size += int64(n); s.size > s.limit {
-		return 0, http1.ErrTooLarge
+// appendHead appends the head of a request as HTTP/1.1. The pieces of Cookie are joined (RFC
+// 9113, 8.2.3).
+func appendHead(dst []byte, head *http2.Head) []byte {
+	dst = append(append(dst, head.Method...), ' ')
+	dst = append(dst, head.Path...)
+	if len(head.Path) == 0 {
+		dst = append(dst, head.Authority...) // of CONNECT, which is refused
 	}
-	if err == io.EOF {
-		if malformed := checkH2Trailer(s.r); malformed != nil {
-			return n, malformed
+	dst = append(dst, " HTTP/1.1\r\nhost: "...)
+	dst = append(append(dst, head.Authority...), crlf...)
+	cookies := false
+	for i := range head.Fields {
+		switch f := &head.Fields[i]; string(f.Name) {
+		case "host", "expect":
+		case "cookie":
+			cookies = true
+		default:
+			dst = append(append(dst, f.Name...), ": "...)
+			dst = append(append(dst, f.Value...), crlf...)
 		}
 	}
+	if cookies {
+		dst = appendCookies(dst, head.Fields)
+	}
+	return append(dst, crlf...)
+}
+
+func appendCookies(dst []byte, fields http1.Fields) []byte {
+	separator := "cookie: "
+	for i := range fields {
+		if f := &fields[i]; string(f.Name) == "cookie" {
+			dst = append(append(dst, separator...), f.Value...)
+			separator = "; "
+		}
+	}
+	return append(dst, crlf...)
+}
+
+// openBody prepares for the body of a request. mu is held.
+func (s *h2Stream) openBody(head *http2.Head) {
+	x := s.x
+	s.expects = head.Expect100
+	if x.srv.cfg.Streaming {
+		s.limit = int64(x.set.limits.BodyBytes)
+		s.pace = newPace(x.set.limits.BodyTimeout)
+		x.body = newIncoming(head.Length, s)
+		return
+	}
+	s.collect, s.until = true, s.h.now+x.set.limits.BodyTimeout
+	s.h.collecting = append(s.h.collecting, s)
+	x.in.data = x.in.data[:0]
+	x.in.length = x.set.limits.BodyBytes + 1
+	s.sendContinue()
+}
+
+// isReady reports whether the request is to be served now. mu is held.
+func (s *h2Stream) isReady() bool { return !s.collect }
+
+// data takes a part of the body, and reports whether the request is to be served now. mu is
+// held.
+func (s *h2Stream) data(p []byte, end bool) bool {
+	s.complete = s.complete || end
 	switch {
-	case err == nil || err == io.EOF:
-		return n, err
-	case errors.Is(err, os.ErrDeadlineExceeded) && s.woken.Load():
-		return n, errWoken
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, errTooSlow
+	case s.collect:
+		s.h.p.Consumed(s.st, len(p))
+		return s.collected(p) || end && s.stopCollecting()
+	case s.x.body == nil || s.x.body.over.Load():
+		s.h.p.Consumed(s.st, len(p)) // not read any more
+	default:
+		s.body = append(s.body, p...)
+		wake(s.readable)
 	}
-	return n, io.ErrUnexpectedEOF
+	return false
 }
 
-// wake implements bodySource. Nothing can be read after it: HTTP/2 informs the client that
-// the rest is not wanted.
-func (s *h2Stream) wake() {
-	s.woken.Store(true)
-	_ = s.rc.SetReadDeadline(socket.Past)
+// collected adds p to a body that is read before the request is served, and reports whether
+// the request is refused.
+func (s *h2Stream) collected(p []byte) bool {
+	in := &s.x.in
+	if len(in.data)+len(p) >= in.length {
+		s.refuse(http1.ErrTooLarge)
+		return true
+	}
+	for cap(in.data)-len(in.data) < len(p) {
+		in.growData()
+	}
+	if !s.x.countBody() {
+		s.refuse(errNoMemory)
+		return true
+	}
+	in.data = append(in.data, p...)
+	return false
 }
 
-func (s *h2Stream) discardable() bool { return true }
+// stopCollecting makes the request ready.
+func (s *h2Stream) stopCollecting() bool {
+	if s.collect {
+		s.collect = false
+		i := slices.Index(s.h.collecting, s)
+		s.h.collecting = slices.Delete(s.h.collecting, i, i+1)
+	}
+	s.x.Body = s.x.in.data
+	s.x.Request.ContentLength = int64(len(s.x.Body))
+	return true
+}
 
-func (s *h2Stream) trailer() (h http1.Fields) {
-	for name, values := range s.r.Trailer {
-		for _, v := range values {
-			if f := (http1.Field{Name: []byte(name), Value: []byte(v)}); http1.InTrailer(f.Name) {
-				h = append(h, f)
-			}
+// refuse makes a request ready that is not passed to the handler.
+func (s *h2Stream) refuse(e *http1.Error) {
+	s.stopCollecting()
+	s.refused = e
+}
+
+// trailers takes the fields behind the body, and reports whether the request is to be served
+// now. mu is held.
+func (s *h2Stream) trailers(fields http1.Fields) bool {
+	for i := range fields {
+		if f := &fields[i]; http1.InTrailer(f.Name) {
+			s.fields = append(s.fields, http1.Field{Name: bytes.Clone(f.Name), Value: bytes.Clone(f.Value)})
 		}
 	}
-	return h
+	return s.data(nil, true)
 }
 
-// begin implements answerer.
-func (s *h2Stream) begin(o *Outgoing, length int64, first []byte) error {
-	x := o.x
-	x.headH2(s.w, length)
-	x.sent += len(x.Reply.lines)
-	return s.piece(o, first) // flushes
-}
-
-// flush sends the bytes that the library has buffered.
-func (s *h2Stream) flush(x *Exchange) error {
-	s.writing.start(x.set.limits.WriteTimeout)
-	defer s.writing.stop()
-	s.delivery.begin(time.Since(x.srv.epoch))
-	err := s.rc.Flush()
-	s.delivery.end(time.Since(x.srv.epoch), 0)
-	return err
-}
-
-func (s *h2Stream) piece(o *Outgoing, p []byte) error {
-	for len(p) > 0 {
-		s.writing.start(o.x.set.limits.WriteTimeout)
-		n, err := s.send(o.x, p)
-		s.writing.stop()
-		if p = p[n:]; err != nil {
-			return err
-		}
+// reset ends the exchange of a stream that was closed by the client. mu is held.
+func (s *h2Stream) reset() {
+	s.gone = true
+	s.dequeue()
+	wake(s.readable)
+	if s.cancel != nil {
+		s.cancel(ErrClientGone)
 	}
-	return s.flush(o.x)
+	if s.collect { // it was not served
+		s.stopCollecting()
+		s.release()
+	}
 }
 
-// send sends a first piece of p, and returns its length. It gives up a client that reads too
-// slowly on average.
-func (s *h2Stream) send(x *Exchange, p []byte) (int, error) {
-	if s.delivery.cut.Load() {
-		return 0, errSlowClient
+// release ends a stream and its exchange. mu is held.
+func (s *h2Stream) release() {
+	h, st := s.h, s.st
+	h.p.Reset(st, http2.InternalError) // if it is not closed
+	h.p.Consumed(st, len(s.body))
+	if s.admitted {
+		h.c.srv.cfg.Budget.Add(-inflight.Stream)
 	}
-	began := time.Now()
-	s.delivery.begin(began.Sub(x.srv.epoch))
-	n, err := s.writeCopy(x, p)
-	s.delivery.end(time.Since(x.srv.epoch), n)
-	s.taken += n
-	x.sent += n
-	if err == nil && !x.keepsPace(n, time.Since(began), x.set.limits.WriteTimeout) {
-		err = errSlowClient
-	}
-	return n, err
+	h.streams--
+	h.p.Release(st)
+	s.x.release()
 }
 
-// extendWriteDeadline gives the next piece of an answer the whole write timeout.
-func (s *h2Stream) extendWriteDeadline(x *Exchange) {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
+// watchCancel arranges for cancel to be called when the client resets the stream or
+// disconnects.
+func (s *h2Stream) watchCancel(cancel context.CancelCauseFunc) {
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	if s.cancel = cancel; s.gone {
+		cancel(ErrClientGone)
+	}
 }
 
-// writeCopy writes a copy of the beginning of p. When the stream is reset the library's
-// Write returns while its own goroutine may still read the bytes, and by then the memory of
-// the answer may belong to another exchange.
-//
-// A client that reads nothing keeps the copy in memory. So the first copies are small, and
-// all are while memory is short.
-func (s *h2Stream) writeCopy(x *Exchange, p []byte) (int, error) {
-	if b := x.srv.cfg.Budget; len(p) > smallPiece && s.taken >= minTaken && b.Buffer(tlsPiece) {
-		defer b.Add(-tlsPiece)
-		b := pieces.Get().(*[tlsPiece]byte)
-		n, err := s.w.Write(b[:copy(b[:], p)])
-		if err == nil {
-			pieces.Put(b)
-		}
-		return n, err
-	}
-	b := smallPieces.Get().(*[smallPiece]byte)
-	n, err := s.w.Write(b[:copy(b[:], p)])
-	if err == nil {
-		smallPieces.Put(b)
-	}
-	return n, err
-}
-
-const (
-	smallPiece = 4 << 10
-	minTaken   = 16 << 10 // a client that has read less may read no more
-)
-
-var (
-	pieces      = sync.Pool{New: func() any { return new([tlsPiece]byte) }}
-	smallPieces = sync.Pool{New: func() any { return new([smallPiece]byte) }}
-)
-
-func (s *h2Stream) end(o *Outgoing) error {
-	h := s.w.Header()
-	for _, f := range o.fields {
-		h.Add(http.TrailerPrefix+string(f.Name), string(f.Value))
-	}
-	return nil
-}
-
-func (s *h2Stream) interim(_ *Exchange, status int, fields http1.Fields) error {
-	if status == http.StatusContinue {
-		return nil // the library does that at the first read
-	}
-	h := s.w.Header()
-	for _, f := range fields {
-		h.Add(string(f.Name), string(f.Value))
-	}
-	s.w.WriteHeader(status)
-	clear(h)
-	return nil
-}
-
-// concludeH2 ends an exchange over HTTP/2 after the handler has returned. It returns the
-// bytes of its body and whether its answer is complete.
-func (x *Exchange) concludeH2() (received int, whole bool) {
+// serveH2 serves a request over HTTP/2.
+func (x *Exchange) serveH2() {
 	s := x.h2
+	switch {
+	case s.refused != nil:
+		x.refusal(s.refused)
+	case !s.admitted && !s.awaitMemory():
+		x.refuseNoMemory()
+	case x.denied:
+		x.limited()
+	case !answerLocally(x):
+		x.serve()
+		s.accepted = !x.Unauthenticated
+	}
+	x.end()
+	received, whole := x.concludeH2()
+	x.account(s.head+received, x.sent, time.Since(x.start))
+	if !whole {
+		x.srv.stats.unsent.Inc()
+	}
+}
+
+// concludeH2 sends what is left of the answer after the handler has returned. It returns the
+// bytes of the request's body, and whether all of the answer was sent; otherwise the stream
+// will be reset.
+func (x *Exchange) concludeH2() (received int, whole bool) {
+	received = len(x.in.data)
 	if x.body != nil {
 		x.body.finish()
-		received = int(s.size)
+		received = int(x.h2.size.Load())
 	}
+	defer x.returnLoan()
 	if x.answer.begun {
-		if whole = x.answer.whole(); !whole {
-			x.srv.stats.unsent.Inc()
-		}
-		return received, whole
+		return received, x.answer.whole()
 	}
 	if x.body != nil {
 		if e := x.body.refusal(); e != nil {
 			x.refusal(e)
 		}
 	}
-	return received, x.replyH2()
+	return received, x.h2.reply() == nil
 }
 
-// headH2 sends the head of the answer.
-func (x *Exchange) headH2(w http.ResponseWriter, length int64) {
-	r := &x.Reply
-	h := w.Header()
-	for line := range strings.Lines(string(r.lines)) {
-		if name, value, ok := strings.Cut(line, ":"); ok {
-			h.Add(name, strings.TrimSpace(value))
-		}
-	}
-	h["X-Request-Id"] = []string{string(x.Record.RequestID)}
-	if _, ok := h["Content-Type"]; !ok {
-		h["Content-Type"] = nil // not guessed from the body
-	}
-	if r.Close {
-		h.Set("Connection", "close") // net/http ends the connection after the requests in flight
-	}
-	if length >= 0 {
-		h["Content-Length"] = []string{strconv.FormatInt(length, 10)}
-	}
-	w.WriteHeader(r.Status)
-}
-
-// timeout is a timer for one wait after another.
-type timeout struct {
-	mu     sync.Mutex
-	timer  *time.Timer
-	until  time.Time // zero while no goroutine waits
-	expire func()
-}
-
-func (t *timeout) start(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.until = time.Now().Add(d)
-	if t.timer == nil {
-		t.timer = time.AfterFunc(d, t.fire)
-		return
-	}
-	t.timer.Reset(d)
-}
-
-// stop ends the wait: expire is not called for it any more.
-func (t *timeout) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.until = time.Time{}
-	t.timer.Stop()
-}
-
-func (t *timeout) fire() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.until.IsZero() && !time.Now().Before(t.until) {
-		t.expire()
+// wake wakes the goroutine that waits for c, which may be nil.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -68,20 +67,21 @@ func (x *Exchange) refuseNoMemory() {
 // clients with few requests get stored answers while others hold all memory.
 const freeStreams = 4
 
-// admitStream counts a stream. If there are many on the connection it waits for memory, and
-// reports false if there is none.
-func (h *h2Conn) admitStream(ctx context.Context) bool {
+// admit counts a stream. If there are many on the connection and no memory is left, its
+// exchange has to wait for some. mu is held.
+func (h *h2Conn) admit(s *h2Stream) {
 	b := h.c.srv.cfg.Budget
-	if h.running.Add(1) > freeStreams {
-		return b.Await(ctx, inflight.Stream)
+	if h.streams++; h.streams > freeStreams {
+		s.admitted = b.Take(inflight.Stream)
+		return
 	}
 	b.Add(inflight.Stream)
-	return true
+	s.admitted = true
 }
 
-// releaseStream ends a stream that admitStream has admitted.
-func (h *h2Conn) releaseStream(admitted bool) {
-	if admitted {
-		h.c.srv.cfg.Budget.Add(-inflight.Stream)
-	}
+// awaitMemory waits for memory for a stream that was not admitted, and reports false if there
+// is none.
+func (s *h2Stream) awaitMemory() bool {
+	s.admitted = s.x.srv.cfg.Budget.Await(s.x.Context(), inflight.Stream)
+	return s.admitted
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -157,43 +156,6 @@ func TestPaceOfLoans(t *testing.T) {
 		f(streamed, 10<<10, 20<<10, 3*time.Minute, 5*time.Minute)
 		f(streamed, 20<<10, 10<<20, 0, time.Minute)
 	}
-}
-
-// slowStream is an HTTP/2 stream whose client reads that many bytes a second.
-type slowStream struct {
-	http.ResponseWriter
-	bytes int
-}
-
-func (s slowStream) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(len(p)) * time.Second / time.Duration(s.bytes)) // on the bubble's clock
-	return len(p), nil
-}
-
-// TestPaceOfLoansH2 is TestPaceOfLoans for HTTP/2, where each piece has the write timeout.
-func TestPaceOfLoansH2(t *testing.T) {
-	f := func(bytes int, pace int64, success bool) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			x := &Exchange{srv: &Server{epoch: time.Now()}, set: &settings{limits: Limits{WriteTimeout: 30 * time.Second}}}
-			x.Reply.Loan = &pacedLoan{pace: pace}
-			s := &h2Stream{w: slowStream{bytes: bytes}}
-			var err error
-			for left := make([]byte, 4<<20); len(left) > 0 && err == nil; {
-				var n int
-				n, err = s.send(x, left)
-				left = left[n:]
-			}
-			if (err == nil) != success || !success && (!errors.Is(err, errSlowClient) || x.sent > 3*30*bytes+tlsPiece) {
-				t.Errorf("%d bytes a second: %v after %d", bytes, err, x.sent)
-			}
-		})
-	}
-	f(20<<10, 0, true)
-	f(20<<10, 19<<10, true)
-	f(20<<10, 40<<10, false)
-	f(1<<10, 0, true)
-	f(1<<9, 0, false)
 }
 
 // TestPacePerAnswer checks that the time of one answer does not count for the next.

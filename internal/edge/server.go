@@ -13,8 +13,7 @@
 // A connection is served by one goroutine, and an idle one holds nothing except that
 // goroutine: buffers belong to the Exchange, which is taken from a pool when bytes arrive
 // and returned to it when none are left. HTTP/1.1 is read by package http1. A TLS connection
-// that negotiated h2 is served by x/net's http2, which calls the same Handler through an
-// adapter.
+// that negotiated h2 is read by package http2, see h2Conn.
 package edge
 
 import (
@@ -24,13 +23,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/inflight"
@@ -103,15 +99,11 @@ type Server struct {
 	hard  context.Context  // cancelled when Shutdown no longer waits
 	conns *listener.Server // accepts and tracks the connections
 
-	streams    streamSet
 	unregister func() // removes the clients of this server from the budget
 
 	refuser *listener.Refuser
 
-	//lint:ignore SA1019 see h2.go
-	h2         *http2.Server // nil without TLS
-	h2Base     *http.Server
-	h2Requests *requestGroup
+	h2 h2Set
 }
 
 // settings can be changed by a reload.
@@ -136,7 +128,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
-	s := &Server{cfg: cfg, refuser: listener.NewRefuser(), h2Requests: newRequestGroup()}
+	s := &Server{cfg: cfg, refuser: listener.NewRefuser()}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
@@ -154,12 +146,6 @@ func Listen(cfg Config) (*Server, error) {
 		Accepted: s.stats.accepted, Refused: s.stats.refused, PerClient: s.stats.perClient,
 	})
 	s.epoch, s.hard = s.conns.Epoch(), s.conns.Hard()
-	if cfg.TLS != nil {
-		if err := s.startH2(); err != nil {
-			s.conns.Stop()
-			return nil, fmt.Errorf("edge: service %s: %w", cfg.Name, err)
-		}
-	}
 	s.unregister = cfg.Budget.Register(&inflight.Source{Clients: s.slowClients})
 	return s, nil
 }
@@ -244,11 +230,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.conns.CloseIdle(0)
 	done := make(chan struct{})
 	go func() {
-		if s.h2 != nil {
-			_ = s.h2Base.Shutdown(ctx)
-		}
+		s.h2.drain()
 		s.conns.Wait()
-		s.h2Requests.wait()
 		close(done)
 	}()
 	defer s.unregister()

@@ -18,6 +18,8 @@ type stats struct {
 	limited         *telemetry.Counter
 	panics          *telemetry.Counter
 	h2Resets        *telemetry.Counter
+	h2Floods        *telemetry.Counter
+	h2Blocks        *telemetry.Counter
 	h2Slow          *telemetry.Counter
 	duration        *telemetry.Histogram
 }
@@ -28,7 +30,7 @@ func newStats(s *Server) *stats {
 		m = telemetry.NewRegistry()
 	}
 	service := []string{"service", s.cfg.Name}
-	const h2Ended = "HTTP/2 connections ended because their client reset too many requests, or took too long to send a header block."
+	const h2Ended = "HTTP/2 connections ended because their client reset too many requests, sent too many frames without a part of a request or too large a header block, or took too long to send one."
 	st := &stats{
 		in: m.Counter("kasoku_edge_received_bytes_total",
 			"Bytes of requests, heads and bodies with their framing, TLS excluded.", service...),
@@ -53,6 +55,8 @@ func newStats(s *Server) *stats {
 		panics: m.Counter("kasoku_edge_panics_total",
 			"Handlers that panicked; each is a bug, the log has its stack.", service...),
 		h2Resets: m.Counter("kasoku_edge_http2_ended_total", h2Ended, append(service, "reason", "resets")...),
+		h2Floods: m.Counter("kasoku_edge_http2_ended_total", h2Ended, append(service, "reason", "control_frames")...),
+		h2Blocks: m.Counter("kasoku_edge_http2_ended_total", h2Ended, append(service, "reason", "header_block")...),
 		h2Slow:   m.Counter("kasoku_edge_http2_ended_total", h2Ended, append(service, "reason", "header_timeout")...),
 		duration: m.Histogram("kasoku_edge_request_duration_seconds",
 			"From a request's first byte to the last byte of its answer being handed to the kernel.", service...),
@@ -76,4 +80,16 @@ func (st *stats) exchange(r *telemetry.Record) {
 	st.in.Add(uint64(r.BytesIn))
 	st.out.Add(uint64(r.BytesOut))
 	st.duration.Observe(r.Duration)
+}
+
+// h2Ended returns the counter of HTTP/2 connections that were ended for a reason that package
+// http2 has given.
+func (st *stats) h2Ended(reason string) *telemetry.Counter {
+	switch reason {
+	case "resets":
+		return st.h2Resets
+	case "header_block":
+		return st.h2Blocks
+	}
+	return st.h2Floods
 }

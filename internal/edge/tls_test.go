@@ -62,7 +62,7 @@ func newIdentity(t testing.TB, dir string, serial int64) identity {
 	return id
 }
 
-func startTLS(t *testing.T, cfg Config) (*Server, identity) {
+func startTLS(t testing.TB, cfg Config) (*Server, identity) {
 	t.Helper()
 	id := newIdentity(t, t.TempDir(), 1)
 	r, err := NewCertReloader(id.cert, id.key, "")

@@ -1,9 +1,7 @@
 package edge
 
 import (
-	"bytes"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -136,45 +134,5 @@ func TestPagesAreNotRead(t *testing.T) {
 	}
 	if n := s.stats.unsent.Value(); n != 1 {
 		t.Errorf("%d unsent answers are counted, want 1", n)
-	}
-}
-
-// resetWriter is HTTP/2's writer of a stream that was reset: Write has returned, but its bytes
-// are still being read.
-type resetWriter struct {
-	http.ResponseWriter
-	given []byte
-}
-
-func (w *resetWriter) Write(p []byte) (int, error) {
-	w.given = p
-	return 0, errors.New("stream reset")
-}
-
-// discardWriter is HTTP/2's writer for a client that reads everything.
-type discardWriter struct{ http.ResponseWriter }
-
-func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
-
-// TestWriteCopy checks that bytes that a writer may read after its error are not the answer's
-// memory, and are not reused.
-func TestWriteCopy(t *testing.T) {
-	x := &Exchange{srv: &Server{}}
-	for _, length := range []int{smallPiece, tlsPiece} {
-		text := []byte(strings.Repeat("a", length))
-		w := &resetWriter{}
-		if n, err := (&h2Stream{w: w, taken: length}).writeCopy(x, text); n != 0 || err == nil {
-			t.Fatalf("got n %d, error %v", n, err)
-		}
-		clear(text)
-		discard := &h2Stream{w: discardWriter{}, taken: length}
-		for range 100 {
-			if n, err := discard.writeCopy(x, bytes.Repeat([]byte("b"), length)); n != length || err != nil {
-				t.Fatalf("got n %d, error %v", n, err)
-			}
-		}
-		if string(w.given) != strings.Repeat("a", length) {
-			t.Error("the bytes passed to Write have changed")
-		}
 	}
 }

@@ -41,7 +41,7 @@ var layers = map[string]layer{
 	"internal/socket":           {nil, "system calls on one connection, for servers and clients alike"},
 	"internal/listener":         {[]string{"socket", "telemetry"}, "connections of any protocol"},
 	"internal/acme":             {[]string{"pause"}, "certificates and answers to challenges: listeners and their connections are the caller's"},
-	"internal/edge":             {[]string{"socket", "http1", "inflight", "listener", "pages", "scope", "telemetry"}, "it passes requests to a handler and depends on no service"},
+	"internal/edge":             {[]string{"socket", "http1", "http2", "inflight", "listener", "pages", "scope", "telemetry"}, "it passes requests to a handler and depends on no service"},
 	"internal/origin":           {[]string{"telemetry", "http1", "scope", "socket"}, "it sends requests to an origin; the service's Classify function interprets them"},
 	"internal/httpcache/coding": {nil, "encodings of bytes: callers decide what is encoded and when"},
 	"internal/httpcache/store": {[]string{"cache", "http1", "httpcache/coding", "httpcache/disk", "httpcache/policy", "inflight", "jsonp", "pages", "purge"},
