@@ -129,63 +129,78 @@ func (s *h2Stream) send(p []byte, end bool) error {
 				continue
 			}
 		}
-		piece := p[:min(len(p), tlsPiece)]
-		if err := s.wait(piece, end && len(piece) == len(p)); err != nil {
-			return err
-		}
-		if p = p[len(piece):]; len(p) == 0 {
-			s.ended = end
-			return nil
-		}
+		err := s.wait(p, end)
+		s.ended = end && err == nil
+		return err
 	}
 }
 
-// wait waits until p was appended to Out. It gives up a client that does not open its window
-// for the write timeout, or that reads too slowly on average. mu is held, but not while it
-// waits.
+// wait waits until p was appended to Out. It gives up a client that does not accept tlsPiece
+// bytes, or the rest, in the write timeout, or that reads too slowly on average. mu is held, but
+// not while it waits.
 func (s *h2Stream) wait(p []byte, end bool) error {
 	h, x := s.h, s.x
 	if s.ready == nil {
 		s.ready = make(chan struct{}, 1)
 	}
-	s.pending, s.last, s.queued = p, end, true
+	s.pending, s.last, s.queued, s.progress = p, end, true, 0
 	h.queue = append(h.queue, s)
-	limit, began := x.set.limits.WriteTimeout, time.Now()
-	s.delivery.begin(began.Sub(x.srv.epoch))
 	h.mu.Unlock()
 	h.yield(s.turn)
+	limit := x.set.limits.WriteTimeout
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	h.lock()
 	h.flush()
-	h.mu.Unlock()
-	timer := time.NewTimer(limit)
-	select {
-	case <-s.ready:
-	case <-timer.C:
-	}
-	timer.Stop()
-	h.lock()
-	late := s.queued
-	taken := len(p) - len(s.pending)
-	x.sent += taken
-	s.delivery.end(time.Since(x.srv.epoch), taken)
-	s.dequeue()
-	s.pending = nil
-	select {
-	case <-s.ready:
-	default:
-	}
-	switch {
-	case taken == len(p):
-		if x.keepsPace(taken, time.Since(began), limit) {
-			return nil
+	for late := false; ; {
+		began := time.Now()
+		s.delivery.begin(began.Sub(x.srv.epoch))
+		h.mu.Unlock()
+		select {
+		case <-s.ready:
+		case <-timer.C:
+			late = true
 		}
-		return errSlowClient
-	case late:
-		return os.ErrDeadlineExceeded
+		h.lock()
+		now, taken := time.Now(), s.progress
+		s.progress = 0
+		x.sent += taken
+		s.delivery.end(now.Sub(x.srv.epoch), 0)
+		err := s.waitResult(late && taken < tlsPiece)
+		if err == nil && !x.keepsPace(taken, now.Sub(began), limit) {
+			err = errSlowClient
+		}
+		if err != nil || !s.queued {
+			s.dequeue()
+			s.pending = nil
+			return err
+		}
+		late = false
+		timer.Reset(limit)
+	}
+}
+
+// waitResult returns the reason for which a stream no longer waits to send, or nil if it
+// still does or all was sent. mu is held.
+func (s *h2Stream) waitResult(late bool) error {
+	switch {
 	case s.delivery.cut.Load():
 		return errSlowClient
+	case s.gone:
+		return errStreamReset
+	case s.queued && late:
+		return os.ErrDeadlineExceeded
 	}
-	return errStreamReset
+	return nil
+}
+
+// advance removes n bytes that were appended from pending. mu is held.
+func (s *h2Stream) advance(n int) {
+	s.pending = s.pending[n:]
+	s.delivery.taken.Add(int64(n))
+	if s.progress += n; s.progress >= tlsPiece {
+		wake(s.ready)
+	}
 }
 
 // dequeue ends the wait of a stream that waits to send. mu is held.

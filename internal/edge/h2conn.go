@@ -23,8 +23,9 @@ type h2Conn struct {
 
 	// turn is odd while the leader serves or writes. The goroutine that changes an odd value to
 	// the next even one leads after that, or starts another one that does.
-	turn atomic.Uint64
-	seen uint64 // an odd turn that h2Set has found before; guarded by its mu
+	turn  atomic.Uint64
+	seen  uint64 // an odd turn that h2Set has found before; guarded by its mu
+	index int    // in h2Set; guarded by its mu
 
 	// These belong to the leader.
 	in        []byte  // nil while idle

@@ -14,29 +14,36 @@ import (
 type h2Set struct {
 	ticking atomic.Bool
 	mu      sync.Mutex // taken before the mu of a connection
-	conns   map[*h2Conn]struct{}
+	conns   []*h2Conn  // each has its index
 	timer   *time.Timer
 }
 
-// h2Tick is the interval. A leader that blocks delays other requests of its connection by at
-// most twice as long.
-const h2Tick = 10 * time.Millisecond
+// The interval, and how much is added for each connection, so that many of them don't cost more
+// CPU. A leader that blocks delays other requests of its connection by at most two intervals.
+const (
+	h2Tick        = 10 * time.Millisecond
+	h2TickPerConn = 2 * time.Microsecond
+)
 
 func (t *h2Set) add(h *h2Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.conns == nil {
-		t.conns = map[*h2Conn]struct{}{}
+	if t.timer == nil {
 		t.timer = time.AfterFunc(time.Hour, t.tick)
 		t.timer.Stop()
 	}
-	t.conns[h] = struct{}{}
+	h.index = len(t.conns)
+	t.conns = append(t.conns, h)
 }
 
 func (t *h2Set) remove(h *h2Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.conns, h)
+	last := len(t.conns) - 1
+	t.conns[h.index] = t.conns[last]
+	t.conns[h.index].index = h.index
+	t.conns[last] = nil
+	t.conns = t.conns[:last]
 }
 
 // watch is called when a leader begins to serve or to write.
@@ -51,7 +58,7 @@ func (t *h2Set) tick() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.look(true) {
-		t.timer.Reset(h2Tick)
+		t.timer.Reset(h2Tick + time.Duration(len(t.conns))*h2TickPerConn)
 		return
 	}
 	t.ticking.Store(false)
@@ -62,7 +69,7 @@ func (t *h2Set) tick() {
 
 // look reports whether any leader serves or writes.
 func (t *h2Set) look(replace bool) (busy bool) {
-	for h := range t.conns {
+	for _, h := range t.conns {
 		turn := h.turn.Load()
 		if turn%2 == 0 {
 			continue
@@ -83,7 +90,7 @@ func (t *h2Set) look(replace bool) (busy bool) {
 func (t *h2Set) drain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for h := range t.conns {
+	for _, h := range t.conns {
 		h.drain()
 	}
 }
@@ -92,7 +99,7 @@ func (t *h2Set) drain() {
 func (t *h2Set) slowClients(now time.Duration, yield func(inflight.Client)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for h := range t.conns {
+	for _, h := range t.conns {
 		h.mu.Lock()
 		for _, s := range h.queue {
 			if client, ok := s.delivery.client(now); ok {

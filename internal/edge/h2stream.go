@@ -39,6 +39,7 @@ type h2Stream struct {
 	// set; last is set if it is the end. ready is made at the first wait.
 	pending      []byte
 	last, queued bool
+	progress     int // bytes of it since the sender was woken
 	ready        chan struct{}
 	ended        bool // END_STREAM was sent
 	delivery     delivery

@@ -126,8 +126,13 @@ func (h *h2Conn) write() {
 func (h *h2Conn) fill() {
 	for i := 0; i < len(h.queue); {
 		s := h.queue[i]
-		n := h.append(s, s.pending, s.last)
-		s.pending = s.pending[n:]
+		n := 0
+		if s.st.Incremental {
+			n = h.appendFrame(s, s.pending, s.last)
+		} else {
+			n = h.append(s, s.pending, s.last)
+		}
+		s.advance(n)
 		switch {
 		case len(s.pending) == 0:
 			h.queue = slices.Delete(h.queue, i, i+1)
@@ -149,17 +154,22 @@ const minFrame = 1 << 10
 // append appends the beginning of p as frames of data, as much as the windows and the space
 // in Out allow, and returns its length. mu is held.
 func (h *h2Conn) append(s *h2Stream, p []byte, end bool) (n int) {
-	h.output()
 	for {
-		space := h2OutSize - len(h.p.Out) - minFrame/2
-		if space < minFrame/2 && len(p) > 0 {
-			return n
-		}
-		piece := p[:min(len(p), max(space, 0))]
-		k := h.p.Data(s.st, piece, end && len(piece) == len(p))
+		k := h.appendFrame(s, p, end)
 		n += k
 		if p = p[k:]; k == 0 || len(p) == 0 {
 			return n
 		}
 	}
+}
+
+// appendFrame is append for one frame.
+func (h *h2Conn) appendFrame(s *h2Stream, p []byte, end bool) int {
+	h.output()
+	space := h2OutSize - len(h.p.Out) - minFrame/2
+	if space < minFrame/2 && len(p) > 0 {
+		return 0
+	}
+	piece := p[:min(len(p), max(space, 0))]
+	return h.p.Data(s.st, piece, end && len(piece) == len(p))
 }
