@@ -69,6 +69,7 @@ func TestH2Stop(t *testing.T) {
 			var a h2Call
 			go a.ask(ctx, s)
 			time.Sleep(time.Second) // another goroutine reads the connection, because the handler blocks
+			synctest.Wait()
 			if !reached {
 				t.Fatal("the request has not reached the handler")
 			}
