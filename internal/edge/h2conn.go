@@ -82,6 +82,9 @@ var (
 // connection ends, which another goroutine then serves.
 func (c *conn) speakH2() {
 	c.Detach()
+	if c.srv.hard.Err() != nil { // cut may have run before the state was set
+		_ = c.Sock.Close()
+	}
 	l := &c.srv.set.Load().limits
 	h := &h2Conn{c: c, room: make(chan struct{}, 1), since: time.Since(c.srv.epoch)}
 	h.now = h.since
