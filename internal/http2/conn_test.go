@@ -102,7 +102,10 @@ func (p *peer) note(e Event) {
 		}
 		p.c.Consumed(e.Stream, len(e.Data))
 	case Trailer:
-		p.log = append(p.log, fmt.Sprintf("trailer %d %s", e.Stream.ID, e.Head.Fields[0].Name))
+		p.log = append(p.log, fmt.Sprintf("trailer %d", e.Stream.ID))
+		for _, f := range e.Head.Fields {
+			p.log[len(p.log)-1] += " " + string(f.Name)
+		}
 	case Reset:
 		p.log = append(p.log, fmt.Sprintf("reset %d %s", e.Stream.ID, e.Code.Error()[len("http2: "):]))
 		p.c.Release(e.Stream)
@@ -513,6 +516,7 @@ func FuzzNext(f *testing.F) {
 	_ = p.fr.WriteWindowUpdate(0, 5)
 	_ = p.fr.WriteRSTStream(1, 3)
 	f.Add(p.in.Bytes(), uint16(5))
+	f.Add([]byte("\x00\x00\x0f\x01\x040001\x82\x87\x84A\x83001@\x03000\x010\x00\x00\a\x01\x0500010000000"), uint16(2)) // an empty trailer
 	f.Fuzz(func(t *testing.T, b []byte, n uint16) {
 		events := func(n int) string {
 			p := newPeer(t)
