@@ -108,4 +108,3 @@ func (r *report) judgeH2(atMost func(name string, value, bound float64)) {
 		}
 	}
 }
-
