@@ -93,7 +93,7 @@ func (s *Space) fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc,
 			}
 			return f.answer, f.err
 		case how.started:
-			go s.run(nil, f)
+			go s.runAside(f)
 		}
 		select {
 		case <-f.done:
@@ -113,7 +113,7 @@ func (s *Space) fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc,
 func (s *Space) Refresh(key []byte, tags []Tag, fill FillFunc) {
 	if f, how := s.join(key, tags, fill, true); how.started {
 		s.cache.stats.refreshes.Add(1)
-		go s.run(nil, f)
+		go s.runAside(f)
 	}
 }
 
@@ -180,7 +180,14 @@ func (s *Space) start(f *flight) {
 	s.cache.stats.fills.Add(1)
 }
 
-// run fills f within ctx, or within a context with the time limit of fills if that is nil.
+// runAside is run in a goroutine of its own, with the time limit of fills.
+func (s *Space) runAside(f *flight) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cache.fillTimeout)
+	defer cancel()
+	s.run(ctx, f)
+}
+
+// run fills f.
 func (s *Space) run(ctx context.Context, f *flight) {
 	defer s.finish(f)
 	f.err = errFillExited // remains only if fill ends its goroutine
@@ -196,7 +203,7 @@ func (s *Space) finish(f *flight) {
 	}
 	if f.next != nil {
 		s.start(f.next)
-		go s.run(nil, f.next)
+		go s.runAside(f.next)
 	}
 	f.shard.Unlock()
 	close(f.done)
@@ -209,11 +216,6 @@ func (s *Space) ask(ctx context.Context, f *flight) (a Answer, err error) {
 			err = fmt.Errorf("%w: %v\n%s", ErrFillPanicked, p, debug.Stack())
 		}
 	}()
-	if ctx == nil {
-		limited, cancel := context.WithTimeout(context.Background(), s.cache.fillTimeout)
-		defer cancel()
-		ctx = limited
-	}
 	filling, err := f.fill(ctx, &f.stamp)
 	if err != nil {
 		return Answer{Extra: filling.Extra}, err
