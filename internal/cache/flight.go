@@ -71,42 +71,45 @@ func (fs *flights) init() {
 // began and this node has a lease. If a write was in flight when the fill began, the caller
 // waits for the next fill. If a write has happened since, a new fill replaces the running one.
 func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
-	return s.fill(ctx, key, tags, fill, false)
+	f, how := s.join(key, tags, fill, false)
+	if how.started {
+		go s.runAside(f)
+	}
+	return s.await(ctx, f, how, fill)
 }
 
 // FillHere is Fill for a caller that waits for the end of the fill that it starts. The fill
 // runs in the caller's goroutine, with ctx instead of a context of its own: the end of ctx
-// ends it for all callers.
-func (s *Space) FillHere(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
-	return s.fill(ctx, key, tags, fill, true)
-}
-
-func (s *Space) fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc, here bool) (Answer, error) {
-	for {
-		f, how := s.join(key, tags, fill, false)
-		switch {
-		case f == nil:
-			return Answer{Entry: how.entry, Stored: true, Coalesced: true}, nil
-		case how.started && here:
-			if s.run(ctx, f); f.err != nil && ctx.Err() != nil {
-				return Answer{}, context.Cause(ctx)
-			}
-			return f.answer, f.err
-		case how.started:
-			go s.runAside(f)
-		}
-		select {
-		case <-f.done:
-		case <-ctx.Done():
+// ends it for all callers. waiting returns the context for joining the fill of another caller.
+func (s *Space) FillHere(ctx context.Context, key []byte, tags []Tag, fill FillFunc, waiting func() (context.Context, context.CancelFunc)) (Answer, error) {
+	f, how := s.join(key, tags, fill, false)
+	if how.started {
+		if s.run(ctx, f); f.err != nil && ctx.Err() != nil {
 			return Answer{}, context.Cause(ctx)
 		}
-		if errors.Is(f.err, errGroupFailed) {
-			continue
-		}
-		answer := f.answer
-		answer.Coalesced = how.joined
-		return answer, f.err
+		return f.answer, f.err
 	}
+	ctx, cancel := waiting()
+	defer cancel()
+	return s.await(ctx, f, how, fill)
+}
+
+// await returns the answer of a flight that join has returned.
+func (s *Space) await(ctx context.Context, f *flight, how joinResult, fill FillFunc) (Answer, error) {
+	if f == nil {
+		return Answer{Entry: how.entry, Stored: true, Coalesced: true}, nil
+	}
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return Answer{}, context.Cause(ctx)
+	}
+	if errors.Is(f.err, errGroupFailed) {
+		return s.Fill(ctx, f.key, f.tags[:f.ntags], fill)
+	}
+	answer := f.answer
+	answer.Coalesced = how.joined
+	return answer, f.err
 }
 
 // Refresh fills key in the background unless a fill of it is running.

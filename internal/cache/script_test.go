@@ -108,7 +108,8 @@ func readHere(ctx context.Context, s *Space, key string, fill FillFunc, names ..
 	r := &reader{done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		r.answer, r.err = s.FillHere(ctx, []byte(key), tags(names...), fill)
+		waiting := func() (context.Context, context.CancelFunc) { return ctx, func() {} }
+		r.answer, r.err = s.FillHere(ctx, []byte(key), tags(names...), fill, waiting)
 	}()
 	synctest.Wait()
 	return r

@@ -228,15 +228,15 @@ func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a
 }
 
 // joinFill starts or joins the fill of the call's key. A fill that is started runs in this
-// goroutine, unless the client has announced until when it waits, which may be earlier than
-// for other clients that join the fill.
+// goroutine, which does not notice then that the client disconnects, unless the client has
+// announced until when it waits: other clients that join the fill may wait longer.
 func (c *call) joinFill(tags []cache.Tag, fill cache.FillFunc) (cache.Answer, error) {
 	space := c.svc.space
 	if _, limited := sdkDeadline(c.x.Request.Get("amz-sdk-request")); !limited {
 		if work, until := c.x.WorkScope(), c.x.Deadline(); work != nil && !until.IsZero() {
 			ctx, cancel := context.WithDeadlineCause(work, until, edge.ErrRequestTimeout)
 			defer cancel()
-			return space.FillHere(ctx, c.key, tags, fill)
+			return space.FillHere(ctx, c.key, tags, fill, c.deadline)
 		}
 	}
 	ctx, cancel := c.deadline()
