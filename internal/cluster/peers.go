@@ -19,9 +19,9 @@ const (
 	// silentAsk is how long a node waits for a sign of the owner before it asks the origin. It
 	// leaves an owner time to look at its messages while many clients connect to it.
 	silentAsk = 150 * time.Millisecond
-	// maxUnsigned is the same for an owner that sends signs for other requests: it is alive, and
-	// this one may wait in a queue, or be lost.
-	maxUnsigned = 300 * time.Millisecond
+	// maxUnsigned is the same for an owner that sends signs for other requests, or messages of the
+	// protocol: it is alive, and this one may wait in a queue, or be lost.
+	maxUnsigned = 400 * time.Millisecond
 	// maxTimerDelay is the delay of a timer that shows that this node itself gets too little CPU
 	// time to judge an owner silent: its sign may wait to be read.
 	maxTimerDelay = 5 * time.Millisecond
@@ -189,7 +189,7 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 				wait(silentAsk)
 				continue
 			}
-			if left := n.peers.extension(to.Instance, signed); left > 0 {
+			if left := n.extension(to.Instance, signed); left > 0 {
 				wait(left)
 				continue
 			}
@@ -205,14 +205,26 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 }
 
 // extension returns for how much longer a request without a sign since a time waits for its owner,
-// because that has sent signs for others lately.
-func (p *peers) extension(of protocol.Instance, signed time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// because that has sent other messages lately.
+func (n *Node) extension(of protocol.Instance, signed time.Time) time.Duration {
+	n.mu.Lock()
+	silence := time.Duration(n.machine.Silence(n.now(), of))
+	n.mu.Unlock()
+	return n.peers.extension(of, signed, time.Now().Add(-silence))
+}
+
+// extension is that of Node, for an owner whose last message of the protocol was received at
+// heard.
+func (p *peers) extension(of protocol.Instance, signed, heard time.Time) time.Duration {
 	if time.Since(signed) >= maxUnsigned {
 		return 0
 	}
-	return time.Until(p.heard[of].Add(silentAsk))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if sign := p.heard[of]; sign.After(heard) {
+		heard = sign
+	}
+	return time.Until(heard.Add(silentAsk))
 }
 
 // hear records that a member is alive. The caller holds mu.

@@ -459,13 +459,15 @@ func TestForeignReplies(t *testing.T) {
 	}
 }
 
-// A request without signs of its own waits for an owner that sends signs for others, 300 ms at most.
+// A request without signs of its own waits for an owner that sends signs for others, or messages
+// of the protocol, 400 ms at most.
 func TestExtension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, signed := &peers{}, time.Now()
+		var heard time.Time
 		f := func(of protocol.Instance, want time.Duration) {
 			t.Helper()
-			if got := max(0, p.extension(of, signed)); got != want {
+			if got := max(0, p.extension(of, signed, heard)); got != want {
 				t.Errorf("member %d, %s after the sign: got %s, want %s", of, time.Since(signed), got, want)
 			}
 		}
@@ -476,6 +478,10 @@ func TestExtension(t *testing.T) {
 		f(2, 0)
 		time.Sleep(silentAsk - 10*time.Millisecond)
 		f(1, 0)
+		heard = time.Now().Add(-time.Millisecond)
+		f(1, silentAsk-time.Millisecond)
+		f(2, silentAsk-time.Millisecond)
+		heard = time.Time{}
 		time.Sleep(maxUnsigned - silentAsk - 11*time.Millisecond)
 		p.alive(&peerFrame{from: 1})
 		f(1, silentAsk)
