@@ -74,21 +74,21 @@ type Node struct {
 
 	self atomic.Uint64 // the instance of the present membership
 
-	mu        sync.Mutex
-	machine   *protocol.Machine
-	rounds    map[uint64]*round // own writes that wait or are in flight, by number
-	opening   *round            // its number is being assigned
-	holds     map[holdKey]*cache.Hold
-	state     string                     // as last logged
-	connected uint64                     // the epoch whose members' addresses the transport has
-	serving   map[protocol.Instance]bool // members that serve, as of the last change
-	moved     protocol.Time              // when this node got keys of other members last; 0 for never
-	started   bool
-	warmedAs  protocol.Instance // the membership that warmJoined was called in
-	served    chan struct{}     // closed when the node has had a lease
-	hasServed bool
-	left      chan struct{} // closed when the protocol has ended
-	hasLeft   bool
+	mu          sync.Mutex
+	machine     *protocol.Machine
+	rounds      map[uint64]*round // own writes that wait or are in flight, by number
+	opening     *round            // its number is being assigned
+	holds       map[holdKey]*cache.Hold
+	state       string                     // as last logged
+	connected   uint64                     // the epoch whose members' addresses the transport has
+	serving     map[protocol.Instance]bool // members that serve, as of the last change
+	formerUntil protocol.Time              // former owners of keys are asked until then
+	started     bool
+	warmedAs    protocol.Instance // the membership that warmJoined was called in
+	served      chan struct{}     // closed when the node has had a lease
+	hasServed   bool
+	left        chan struct{} // closed when the protocol has ended
+	hasLeft     bool
 
 	handlersMu sync.RWMutex
 	handlers   map[string]func(ctx context.Context, request []byte) []byte // of requests, by kind

@@ -246,7 +246,7 @@ func (n *Node) formerOwner(key []byte) (to protocol.Instance, epoch uint64, ok b
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m, now := n.machine, n.now()
-	if n.moved == 0 || now-n.moved > formerFor || !n.shares(now) {
+	if now >= n.formerUntil || !n.shares(now) {
 		return 0, 0, false
 	}
 	v := m.View()
@@ -260,7 +260,7 @@ func (n *Node) formerOwner(key []byte) (to protocol.Instance, epoch uint64, ok b
 	return next.Instance, v.Epoch, true
 }
 
-// membersChanged records the time at which keys of other members became keys of this node: it has
+// membersChanged records that keys of other members have become keys of this node: it has
 // joined, or another member has left. It is called with mu held.
 func (n *Node) membersChanged() {
 	m := n.machine
@@ -279,6 +279,6 @@ func (n *Node) membersChanged() {
 		changed = changed || !serving[i]
 	}
 	if n.serving = serving; changed {
-		n.moved = n.now()
+		n.formerUntil = n.now() + formerFor
 	}
 }

@@ -87,7 +87,7 @@ func TestFormerOwnerLeft(t *testing.T) {
 		o := &source{value: "x"}
 		o.serve(nodes)
 		for _, m := range nodes {
-			m.do(func(protocol.Time) { m.moved = 0 }) // the changes by their joining are long ago
+			m.do(func(protocol.Time) { m.formerUntil = 0 }) // the changes by their joining are long ago
 		}
 		key := ""
 		for i := 0; key == ""; i++ {
