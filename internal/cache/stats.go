@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -74,6 +75,18 @@ func (c *Cache) usage(s *store) Usage {
 		Memory: uint64(memory), Reserved: uint64(taken),
 		Evictions: s.evicted.n.Load(), EvictedBytes: s.evicted.bytes.Load(),
 	}
+}
+
+// Held returns the number of bytes of all entries in memory and of everything in flight.
+func (c *Cache) Held() int64 {
+	c.memoryMu.Lock()
+	stores := append(slices.Clone(c.capped), c.shared)
+	c.memoryMu.Unlock()
+	held := c.budget.Stats().Held
+	for _, s := range stores {
+		held += int64(s.otter.WeightedSize())
+	}
+	return held
 }
 
 // evictions counts the evictions of the store's policy. The cache counts everything else

@@ -3,6 +3,7 @@ package cli
 import (
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -12,26 +13,32 @@ import (
 )
 
 // guardHeap makes the garbage collector run more often when the heap approaches the expected
-// size of a process whose cache may hold cache bytes. It doesn't change a limit that
-// GOMEMLIMIT sets. The returned function stops it.
-func guardHeap(cache int64) (stop func()) {
+// size of a process whose cache may hold cache bytes. held returns how many it holds now, with
+// those in flight. guardHeap doesn't change a limit that GOMEMLIMIT sets. The returned function
+// stops it.
+func guardHeap(cache int64, held func() int64) (stop func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	ended, left := make(chan struct{}), make(chan struct{})
+	collected := make(chan struct{}, 1)
+	afterCollections(collected, ended)
 	go func() {
 		defer close(left)
 		tick := time.NewTicker(guardEvery)
 		defer tick.Stop()
-		for set := int64(0); ; {
-			limit := heapLimit(cache, memorypages.Held(), liveHeap())
+		for set, other := int64(0), int64(0); ; {
+			paged := memorypages.Held()
+			limit := heapLimit(cache, paged, other)
 			if change := limit - set; change > limit/32 || change < -limit/32 {
 				debug.SetMemoryLimit(limit)
 				set = limit
 			}
 			select {
 			case <-tick.C:
+			case <-collected:
+				other = otherData(cache, held()-memorypages.Held(), liveHeap())
 			case <-ended:
 				return
 			}
@@ -44,6 +51,21 @@ func guardHeap(cache int64) (stop func()) {
 	}
 }
 
+// afterCollections sends to collected, which has room for one, after each garbage collection,
+// until ended is closed.
+func afterCollections(collected chan<- struct{}, ended <-chan struct{}) {
+	unreachable := &struct{ _ *int }{}
+	runtime.AddCleanup(unreachable, func(collected chan<- struct{}) {
+		select {
+		case <-ended:
+			return
+		case collected <- struct{}{}:
+		default:
+		}
+		afterCollections(collected, ended)
+	}, collected)
+}
+
 const (
 	guardEvery = time.Second
 	// liveBeside is the assumed size of live data other than stored and in-flight bytes.
@@ -52,13 +74,18 @@ const (
 
 // heapLimit returns the limit for a process in which pages outside the heap use paged bytes:
 // twice the cache including these pages. The program and its other mappings are not
-// included. If live exceeds the size of stored and in-flight data, for example because of an
-// embedded store, the limit is raised by twice the difference, so that the collector behaves
-// as without a limit.
-func heapLimit(cache, paged, live int64) int64 {
+// included. The limit is raised by twice the size of other live data, for example of an embedded
+// store, so that the collector behaves as without a limit.
+func heapLimit(cache, paged, other int64) int64 {
+	return max(2*cache-paged, cache) + 2*other
+}
+
+// otherData returns how many of the live bytes are not stored and not in flight. held is how many
+// are that now. Some that the collection has found live may have been released meanwhile, so as many
+// are assumed as may be in flight beside a quarter of the cache, which entries have at least.
+func otherData(cache, held, live int64) int64 {
 	_, inFlight := inflight.Bounds(cache)
-	explained := cache/4 + inFlight + liveBeside // entries get a quarter
-	return max(2*cache-paged, cache) + 2*max(0, live-explained)
+	return max(0, live-liveBeside-max(held, cache/4+inFlight))
 }
 
 // liveHeap returns the number of bytes that were reachable at the end of the last

@@ -51,6 +51,7 @@ type Budget struct {
 
 	follow       func(held int64)
 	step         int64        // in bytes
+	ahead        int64        // how much more may be held than follow was called with
 	lastReported atomic.Int64 // how many steps follow was called with
 	reporting    atomic.Bool  // it is being called
 
@@ -84,14 +85,15 @@ func Bounds(cache int64) (lower, upper int64) {
 
 // New returns a Budget with the Bounds for a cache of that many bytes.
 func New(cache int64) *Budget {
-	b := &Budget{step: max(cache/64, 256<<10), sources: map[*Source]struct{}{}}
+	b := &Budget{step: max(cache/64, 256<<10), ahead: max(cache/16, 4<<20), sources: map[*Source]struct{}{}}
 	b.lower, b.upper = Bounds(cache)
 	return b
 }
 
 // Follow calls f with the number of bytes in flight whenever that has changed noticeably.
-// The calls are made one at a time by a goroutine that holds no lock. Follow must be called
-// before the Budget is used.
+// The calls are made one at a time by a goroutine that holds no lock. Await and AwaitBuffer wait
+// for f if much more is held than it was called with: f releases other memory, which takes a
+// moment. Follow must be called before the Budget is used.
 func (b *Budget) Follow(f func(held int64)) { b.follow = f }
 
 // reportChange starts a call of the function passed to Follow, if one is due.
@@ -109,6 +111,8 @@ func (b *Budget) report() {
 		n := b.held.Load() / b.step
 		b.follow(max(0, n) * b.step)
 		b.lastReported.Store(n)
+		b.shares.grant(b, b.upper)
+		b.buffers.grant(b, b.lower)
 		b.reporting.Store(false)
 		if b.held.Load()/b.step == n || !b.reporting.CompareAndSwap(false, true) {
 			return
@@ -165,16 +169,22 @@ func (b *Budget) take(n, bound int64) bool {
 	}
 }
 
+// room is take for a caller that can wait.
+func (b *Budget) room(n, bound int64) bool {
+	behind := b.follow != nil && b.held.Load()-b.lastReported.Load()*b.step > b.ahead
+	return !behind && b.take(n, bound)
+}
+
 // AwaitBuffer is Buffer that waits for a short time. The bytes pass through if it returns
 // false.
 func (b *Budget) AwaitBuffer(ctx context.Context, n int64) bool {
-	return b.Buffer(n) || b.wait(ctx, &b.buffers, n, b.lower, maxWaitBuffer, &b.stats.unbuffered)
+	return b == nil || b.room(n, b.lower) || b.wait(ctx, &b.buffers, n, b.lower, maxWaitBuffer, &b.stats.unbuffered)
 }
 
 // Await is Take that waits, while the slowest clients are cut. If it returns false the
 // request is to be refused.
 func (b *Budget) Await(ctx context.Context, n int64) bool {
-	return b.Take(n) || b.wait(ctx, &b.shares, n, b.upper, maxWait, &b.stats.refused)
+	return b == nil || b.room(n, b.upper) || b.wait(ctx, &b.shares, n, b.upper, maxWait, &b.stats.refused)
 }
 
 // wait waits in q until n bytes are within bound, and counts a failure in failed.
@@ -254,7 +264,7 @@ func (q *queue) grant(b *Budget, bound int64) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i := len(q.list) - 1; i >= 0 && b.take(q.list[i].n, bound); i-- {
+	for i := len(q.list) - 1; i >= 0 && b.room(q.list[i].n, bound); i-- {
 		q.list[i].done <- true
 		q.list[i] = nil
 		q.list = q.list[:i]

@@ -227,3 +227,26 @@ func TestFollow(t *testing.T) {
 		}
 	})
 }
+
+// A request that can wait does so until the function passed to Follow has made room for what is
+// held already.
+func TestWaitsForFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := new64()
+		proceed := make(chan struct{})
+		b.Follow(func(int64) { <-proceed })
+		b.Add(b.ahead + 1)
+		var admitted [2]bool
+		go func() { admitted[0] = b.Await(t.Context(), 1) }()
+		go func() { admitted[1] = b.AwaitBuffer(t.Context(), 1) }()
+		synctest.Wait()
+		if admitted[0] || admitted[1] || !b.Take(1) {
+			t.Errorf("admitted: %v; want only the request that can't wait", admitted)
+		}
+		close(proceed)
+		synctest.Wait()
+		if !admitted[0] || !admitted[1] {
+			t.Errorf("admitted: %v; want both", admitted)
+		}
+	})
+}
