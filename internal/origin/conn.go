@@ -21,6 +21,9 @@ type conn struct {
 	stream *socket.Stream
 	// idle checks the socket; nil if raw is no socket.
 	idle func() bool
+	// unchecked is set while it is unknown whether anything has arrived since it was put into the
+	// pool.
+	unchecked bool
 	// used is set once the connection has served a request.
 	used bool
 	// since is the time when it was put into the pool.
@@ -110,6 +113,9 @@ func (m *meter) Write(b []byte) (int, error) {
 // send writes all of the buffers. It reports whether any byte may have been sent, which over
 // TLS is not the same as the number of accepted bytes.
 func (c *conn) send(head, body []byte) (left bool, err error) {
+	if c.takeUnchecked() && !c.idle() {
+		return false, socket.ErrNotIdle
+	}
 	var n int64
 	before := 0
 	if c.meter != nil {
@@ -141,22 +147,34 @@ func (c *conn) sendGuarded(head, body []byte, guard func() bool, last bool) (lef
 	return left, err
 }
 
+// takeUnchecked returns unchecked and clears it.
+func (c *conn) takeUnchecked() bool {
+	u := c.unchecked
+	c.unchecked = false
+	return u
+}
+
 // truncated reports whether an ended TLS connection had no closing alert, so that a third
 // party may have ended it.
 func (c *conn) truncated() bool { return c.meter != nil && c.meter.ended }
 
 // reusable sets the deadline and reports whether the connection can be used again: it is
 // open, has nothing to read, and is not about to be closed. Unsolicited data would otherwise
-// be read as the next answer.
+// be read as the next answer. A plain socket is checked when the request is sent, whose error is
+// then ErrNotIdle.
 func (c *conn) reusable(deadline time.Time) bool {
 	if !c.until.IsZero() && !time.Now().Before(c.until) {
 		return false
 	}
-	if c.SetDeadline(deadline) != nil || c.idle != nil && !c.idle() {
+	if c.SetDeadline(deadline) != nil {
 		return false
 	}
-	if c.idle != nil && c.meter == nil {
+	if c.stream != nil {
+		c.unchecked = true
 		return true
+	}
+	if c.idle != nil && !c.idle() {
+		return false
 	}
 	// TLS may hold data already read from the socket, and a connection that is no socket has
 	// no other check: try a read that does not block.

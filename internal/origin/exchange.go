@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 const (
@@ -118,7 +119,7 @@ func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, guard func()
 	if ctx.Done() != nil {
 		free = context.AfterFunc(ctx, c.interrupt)
 	}
-	left, sendErr := c.sendGuarded(x.out, x.rest, guard, true)
+	left, sendErr := x.send(c, guard, true)
 	if sendErr == nil || left && !isTimeout(sendErr) && sendErr != errWithheld {
 		// A request that was not sent completely may nevertheless be answered.
 		resp, err = x.receive(c, maxBody)
@@ -136,6 +137,35 @@ func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, guard func()
 	return resp, left, err
 }
 
+// send sends the request if guard, which may be nil, allows it. last reports whether nothing
+// follows: guard must then still allow it afterwards, or the error is errWithheld. The beginning of
+// the answer may have been read when send returns.
+func (x *exchange) send(c *conn, guard func() bool, last bool) (left bool, err error) {
+	x.expectAnswer()
+	if c.stream == nil || len(x.rest) > 0 || !last {
+		return c.sendGuarded(x.out, x.rest, guard, last)
+	}
+	if guard != nil && !guard() {
+		return false, errWithheld
+	}
+	var written int
+	written, x.end, err = c.stream.Ask(x.out, x.in, c.takeUnchecked(), guard)
+	switch {
+	case err == socket.ErrUnwanted:
+		return true, errWithheld
+	case written < len(x.out):
+		return written > 0, err
+	}
+	x.readErr = err
+	return true, nil
+}
+
+// expectAnswer removes what was read of an earlier answer.
+func (x *exchange) expectAnswer() {
+	x.begin, x.end, x.readErr = 0, 0, nil
+	x.response.Reset()
+}
+
 func isTimeout(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()
@@ -149,8 +179,6 @@ func (x *exchange) isHead() bool { return string(x.request.Method) == "HEAD" }
 
 // receive reads the complete answer.
 func (x *exchange) receive(c *conn, maxBody int64) (*Response, error) {
-	x.begin, x.end, x.readErr = 0, 0, nil
-	x.response.Reset()
 	if err := x.readHead(c); err != nil {
 		return nil, fmt.Errorf("read the answer's head: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/scope"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // Inbound is an answer whose head has arrived and whose body is streamed. It is used by one
@@ -114,7 +115,10 @@ func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 		in.c.SetReadDeadline(time.Time{}) // the sender sets it
 	}
 	in.follow()
-	left, err = in.c.sendGuarded(in.x.out, in.x.rest, q.Guard, s == nil)
+	left, err = in.x.send(in.c, q.Guard, s == nil)
+	if err == socket.ErrNotIdle {
+		return false, err
+	}
 	if err != nil {
 		return left, fmt.Errorf("send the request: %w", err)
 	}
@@ -162,8 +166,6 @@ func (in *Inbound) SetContext(ctx context.Context) bool {
 // readHead reads up to the end of the final answer's head.
 func (in *Inbound) readHead(q *Outbound) error {
 	x := in.x
-	x.begin, x.end, x.readErr = 0, 0, nil
-	x.response.Reset()
 	var seen interims
 	for {
 		n, err := x.nextHead(in.c, &in.t.limits)
@@ -229,7 +231,6 @@ func (in *Inbound) acceptHead() error {
 	}
 	in.chunks.Reset(math.MaxInt64)
 	in.releaseBuffers(false)
-	in.extendDeadline()
 	return nil
 }
 

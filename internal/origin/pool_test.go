@@ -430,6 +430,7 @@ func TestExchangeIsReused(t *testing.T) {
 			io.WriteString(server, text)
 			server.Close()
 		}()
+		x.expectAnswer()
 		return x.receive(newConn(client), 1000)
 	}
 	first, err := receive("HTTP/1.1 200 OK\r\nA: first\r\nContent-Length: 5\r\n\r\nhello")

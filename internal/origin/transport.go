@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -149,14 +150,19 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 		return nil, false, &Fault{Kind: Unprepared, Err: err}
 	}
 	head := cmp.Or(q.HeadTimeout, t.cfg.HeadTimeout)
-	c, err := t.connect(ctx, fresh, head)
-	if err != nil {
-		x.free()
-		return nil, false, newFault(ctx, Dial, false, err)
-	}
 	in = inbounds.Get().(*Inbound)
-	in.t, in.ctx, in.c, in.x, in.headTime, in.stallTime = t, ctx, c, x, head, cmp.Or(q.StallTimeout, t.cfg.StallTimeout)
-	left, err := in.sendRequest(q)
+	in.t, in.ctx, in.x, in.headTime, in.stallTime = t, ctx, x, head, cmp.Or(q.StallTimeout, t.cfg.StallTimeout)
+	left, err := false, socket.ErrNotIdle
+	for err == socket.ErrNotIdle {
+		if in.c, err = t.connect(ctx, fresh, head); err != nil {
+			x.free()
+			return nil, false, newFault(ctx, Dial, false, err)
+		}
+		if left, err = in.sendRequest(q); err == socket.ErrNotIdle {
+			in.release()
+			in.c.Close()
+		}
+	}
 	if err == nil || left && !isTimeout(err) && !errors.Is(err, errWithheld) {
 		// A request that was not sent completely may nevertheless be answered.
 		if e := in.readHead(q); e == nil || err == nil {
@@ -170,7 +176,7 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 	in.end(err)
 	f = in.err.(*Fault)
 	f.Reached = left
-	return nil, c.used && !fresh && silent && f.Kind == Reset && q.mayRepeat(left), f
+	return nil, in.c.used && !fresh && silent && f.Kind == Reset && q.mayRepeat(left), f
 }
 
 // connect returns a connection with the deadline of the head.

@@ -5,7 +5,16 @@
 // that a server has in it.
 package socket
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Past is a deadline that has passed: setting it wakes the goroutine that waits for a socket.
 var Past = time.Unix(1, 0)
+
+// Errors of Stream.Ask.
+var (
+	ErrNotIdle  = errors.New("socket: bytes or the end of the stream have arrived before the request")
+	ErrUnwanted = errors.New("socket: the answer is not wanted")
+)

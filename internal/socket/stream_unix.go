@@ -14,6 +14,7 @@ import (
 type Stream struct {
 	raw         syscall.RawConn
 	read, write transfer
+	ask         question
 }
 
 // transfer is a read or write in progress.
@@ -30,7 +31,7 @@ func NewStream(raw syscall.RawConn) *Stream {
 		return nil
 	}
 	s := &Stream{raw: raw}
-	s.read.try, s.write.try = s.read.receive, s.write.send
+	s.read.try, s.write.try, s.ask.try = s.read.receive, s.write.send, s.ask.proceed
 	return s
 }
 
