@@ -57,6 +57,24 @@ func TestReserve(t *testing.T) {
 	})
 }
 
+// Held has the entries of all stores and what is in flight.
+func TestHeld(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, shared *Space) {
+		const inFlight = 50 << 10
+		want := int64(inFlight)
+		for _, s := range []*Space{shared, space(t, c, 1<<20)} {
+			s.Store(c.Note(), []byte("x"), &Filling{Payload: make([]byte, 100<<10), TTL: time.Hour})
+			synctest.Wait()
+			want += int64(s.Usage().Bytes)
+		}
+		c.Budget().Add(inFlight)
+		if got := c.Held(); got != want || got < inFlight+200<<10 {
+			t.Errorf("got %d bytes, want %d", got, want)
+		}
+		c.Budget().Add(-inFlight)
+	})
+}
+
 // removalCounter counts the calls of Removed.
 type removalCounter struct{ calls atomic.Int64 }
 

@@ -5,6 +5,7 @@ package origin
 import (
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -35,6 +36,49 @@ func TestUnsolicitedData(t *testing.T) {
 		conn.(*net.TCPConn).SetLinger(0)
 		conn.Close()
 	})
+}
+
+// TestUnsolicitedDataOfTransport checks the same for a Transport, with and without a streamed body:
+// every idle connection is tried, and a new one has the request. The body is read only once.
+func TestUnsolicitedDataOfTransport(t *testing.T) {
+	for name, body := range map[string]string{"no body": "", "a body": "hello"} {
+		t.Run(name, func(t *testing.T) {
+			o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", keepsOpen)
+			tr := transport(t, TransportConfig{URL: o.url()})
+			exchange := func() {
+				t.Helper()
+				q := &Outbound{Method: []byte("POST"), Target: []byte("/"), Length: int64(len(body))}
+				if body != "" {
+					q.Body = strings.NewReader(body)
+				}
+				in, f := tr.Exchange(t.Context(), q)
+				if f != nil {
+					t.Fatal(f)
+				}
+				if got, err := io.ReadAll(in); err != nil || string(got) != "{}" {
+					t.Errorf("got %q, %v", got, err)
+				}
+				in.Close()
+			}
+			exchange()
+			first := tr.pool.pop()
+			exchange() // over a second connection
+			tr.pool.put(first)
+			for range 2 {
+				if _, err := io.WriteString(<-o.conns, "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, c := range tr.pool.idle {
+				c.SetReadDeadline(time.Now().Add(10 * time.Second))
+				waitReadable(t, c.raw)
+			}
+			exchange()
+			if n := len(tr.pool.idle); n != 1 || tr.pool.idle[0] == first {
+				t.Errorf("%d connections are idle, want a new one", n)
+			}
+		})
+	}
 }
 
 // waitReadable waits until a socket has something to read, without reading it.

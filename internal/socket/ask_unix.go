@@ -59,9 +59,11 @@ func (q *question) proceed(fd uintptr) bool {
 	if !q.asked {
 		q.asked = true
 		// What had arrived before the first call is not notified again.
-		if arrived := q.arrived(int(fd)); !q.send(int(fd), arrived) {
+		arrived := q.arrived(int(fd))
+		if !q.send(int(fd), arrived) {
 			return true
-		} else if !arrived {
+		}
+		if !arrived {
 			return false
 		}
 	}
@@ -86,8 +88,8 @@ func (q *question) arrived(fd int) bool {
 	return err != syscall.EAGAIN
 }
 
-// send writes the request and reports whether the answer is to be waited for. The error is EAGAIN
-// if the request was not written as a whole.
+// send writes the request, unless something has arrived before that must not, and reports whether
+// the answer is to be read. It sets err to EAGAIN if the socket has room for a part only.
 func (q *question) send(fd int, arrived bool) bool {
 	if q.idle && arrived {
 		q.err = ErrNotIdle
