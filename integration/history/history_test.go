@@ -171,7 +171,7 @@ func purge(ctx context.Context, t *testing.T, n *harness.Node) {
 // its fences.
 func TestBrokenFence(t *testing.T) {
 	n := node(t, "kasokubroken", nil)
-	result := mustRun(t, Config{URL: n.URL, Ops: 20_000, Clients: 24, IndexLag: lag, KeyTime: time.Minute})
+	result := mustRun(t, Config{URL: n.URL, Ops: 5_000, Clients: 24, IndexLag: lag, KeyTime: time.Minute})
 	if len(result.Violations) == 0 {
 		t.Fatalf("the cache ignored its fences and no violation was found among %d requests", result.Requests)
 	}
