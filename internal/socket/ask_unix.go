@@ -88,8 +88,8 @@ func (q *question) arrived(fd int) bool {
 	return err != syscall.EAGAIN
 }
 
-// send writes the request, unless something has arrived before that must not, and reports whether
-// the answer is to be read. It sets err to EAGAIN if the socket has room for a part only.
+// send writes the request, unless an idle connection has received data before it, and reports
+// whether the answer is to be read. It sets err to EAGAIN if the socket has room for a part only.
 func (q *question) send(fd int, arrived bool) bool {
 	if q.idle && arrived {
 		q.err = ErrNotIdle
