@@ -4,6 +4,7 @@ package cache
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,22 @@ func TestHeld(t *testing.T) {
 			t.Errorf("got %d bytes, want %d", got, want)
 		}
 		c.Budget().Add(-inFlight)
+	})
+}
+
+// Storing a large entry evicts others at once, also if no other goroutine can run.
+func TestLargeEntriesEvictAtOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		const entries = 40
+		size := int64(s.Usage().Capacity / 4)
+		l := &removalCounter{}
+		for i := range entries {
+			s.Store(c.Note(), fmt.Append(nil, i), &Filling{Value: l, Weight: size, TTL: time.Hour})
+		}
+		if left := entries - l.calls.Load(); left > 4 {
+			t.Errorf("%d entries of a quarter of the capacity are stored", left)
+		}
 	})
 }
 

@@ -171,6 +171,7 @@ func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) 
 		s.cache.stats.overtaken.Add(1)
 	default:
 		s.store.otter.Set(s.hashIn(st.era, key), e) // unreachable if the era has moved just now
+		s.store.evictFor(e)
 		s.cache.stats.stored.Add(1)
 		return e, true
 	}
