@@ -210,7 +210,7 @@ func TestBrokenRule(t *testing.T) {
 	// Otherwise most messages arrive before the origin has executed the write.
 	s.net.Delay("a", "c", 50*time.Millisecond)
 	s.net.Delay("b", "c", 50*time.Millisecond)
-	result, err := history.Run(t.Context(), history.Config{Nodes: s.targets(), Ops: 10_000, Clients: 12, KeyTime: time.Minute})
+	result, err := history.Run(t.Context(), history.Config{Nodes: s.targets(), Ops: 5_000, Clients: 12, KeyTime: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
