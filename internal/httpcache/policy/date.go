@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/kasoku/kasoku/internal/ascii"
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // ParseDate parses an HTTP date in one of its three forms (RFC 9110, section 5.6.7), in any
 // case and otherwise exactly:
@@ -14,6 +18,7 @@ import "github.com/kasoku/kasoku/internal/ascii"
 func ParseDate(b []byte, now int64) (unix int64, ok bool) {
 	r := dateReader{text: b, ok: true}
 	switch {
+	case r.usual():
 	case len(b) == len("Sun Nov  6 08:49:37 1994"):
 		r.asctime()
 	case len(b) > 3 && b[3] == ',':
@@ -59,6 +64,39 @@ type dateReader struct {
 	ok                   bool
 	year, month, day     int
 	hour, minute, second int
+}
+
+// usual reads the preferred form in its usual case, which nearly all dates have: imf would take
+// ten times as long. It reports false, and has read nothing, if the date is not of that kind.
+func (r *dateReader) usual() bool {
+	b := r.text
+	if len(b) != len("Sun, 06 Nov 1994 08:49:37 GMT") || string(b[3:5]) != ", " || b[7] != ' ' || b[11] != ' ' ||
+		b[16] != ' ' || b[19] != ':' || b[22] != ':' || string(b[25:]) != " GMT" {
+		return false
+	}
+	switch string(b[:3]) {
+	case "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat":
+	default:
+		return false
+	}
+	month := slices.Index(months[:], string(b[8:11])) + 1
+	day, century, year := digits(b[5:]), digits(b[12:]), digits(b[14:])
+	hour, minute, second := digits(b[17:]), digits(b[20:]), digits(b[23:])
+	if month == 0 || min(day, century, year, hour, minute, second) < 0 {
+		return false
+	}
+	r.year, r.month, r.day, r.hour, r.minute, r.second = century*100+year, month, day, hour, minute, second
+	r.text = nil
+	return true
+}
+
+// digits returns the number that b's first two bytes are, -1 if they are not digits.
+func digits(b []byte) int {
+	tens, units := b[0]-'0', b[1]-'0'
+	if tens > 9 || units > 9 {
+		return -1
+	}
+	return int(tens)*10 + int(units)
 }
 
 func (r *dateReader) imf() {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -108,6 +109,23 @@ func TestDatesRoundTrip(t *testing.T) {
 		want := oldDate(then)
 		if got, ok := ParseDate([]byte(old), in2026); ok != (want != nil) || ok && got != want.Unix() {
 			t.Fatalf("%s: got %d, %t; want %v", old, got, ok, want)
+		}
+	})
+}
+
+// TestDamagedDates changes bytes of a date in its usual case, which is read in another way than one
+// in lower case: both must mean the same.
+func TestDamagedDates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := AppendDate(nil, rapid.Int64Range(-62135596800, 253402300799).Draw(t, "unix"))
+		for range rapid.IntRange(0, 3).Draw(t, "changes") {
+			at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+			text[at] = rapid.SampledFrom([]byte("0123456789:;/ ,JSMTagGz\x00\xff")).Draw(t, "byte")
+		}
+		got, ok := ParseDate(text, in2026)
+		want, wantOK := ParseDate(bytes.ToLower(text), in2026)
+		if got != want || ok != wantOK {
+			t.Fatalf("%q: got %d, %t; in lower case %d, %t", text, got, ok, want, wantOK)
 		}
 	})
 }
