@@ -194,9 +194,9 @@ func extent(t *testing.T, usual time.Duration) (d time.Duration, ops int, pause 
 // scan is older than an acknowledged write, and clients of nodes without a fault get answers
 // in time.
 func TestStorm(t *testing.T) {
-	t.Run("embedded", func(t *testing.T) { runStorm(t, store(t), 30*time.Second, false) })
+	t.Run("embedded", func(t *testing.T) { runStorm(t, store(t), 20*time.Second, false) })
 	// DynamoDB Local loses a put that overlaps a delete of the same item, for example.
-	t.Run("local", func(t *testing.T) { runStorm(t, harness.DynamoDBLocal(t), 15*time.Second, true) })
+	t.Run("local", func(t *testing.T) { runStorm(t, harness.DynamoDBLocal(t), 12*time.Second, true) })
 }
 
 // TestBrokenRule checks that the check works: it must refute a build whose writes wait for one

@@ -15,11 +15,11 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// restarts returns how often nodes are restarted: KASOKU_RESTARTS, ten times by default.
+// restarts returns how often nodes are restarted: KASOKU_RESTARTS, six times by default.
 func restarts(t *testing.T) int {
 	text := os.Getenv("KASOKU_RESTARTS")
 	if text == "" {
-		return 10
+		return 6
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
