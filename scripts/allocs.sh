@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Runs the tests that measure allocations and memory, without the race detector, which
-# allocates on its own.
+# Runs the tests that measure allocations and memory without the race detector, which allocates on
+# its own, and those that do less with it, because it makes them slow.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-names='Alloc|Budget|Memory|Heap'
-folders=$(grep -rlE --include='*_test.go' 'race\.Enabled|testing\.AllocsPerRun' fluent internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
+names='Alloc|Budget|Memory|Heap' # of tests whose helpers measure
+# `make test` limits the examples of rapid by RAPID_CHECKS with the race detector.
+depends='race\.(Enabled|Part)|testing\.AllocsPerRun|rapid\.(Check|MakeCheck)\('
+files=$(grep -rlE --include='*_test.go' "$depends" fluent internal)
+tests=$(awk -v call="$depends" '/^func / { name = substr($2, 1, index($2, "(") - 1) } name ~ /^Test/ && $0 ~ call { print name }' $files | sort -u | paste -sd '|' -)
+folders=$(printf '%s\n' $files | xargs -n1 dirname | sort -u | sed 's|^|./|')
 # A folder per word.
-exec go test -vet=off -run "$names" $folders
+exec go test -vet=off -run "$names|^($tests)\$" $folders

@@ -63,6 +63,9 @@ func heap() int64 {
 // The overhead of an entry is the growth of the heap beyond its key and payload, including
 // the allocator's rounding of about 5 %.
 func TestMemoryPerEntry(t *testing.T) {
+	if race.Enabled {
+		return // it starts no goroutine, and would take ten times as long
+	}
 	const (
 		entries = 200_000
 		budget  = 250

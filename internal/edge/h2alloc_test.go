@@ -146,7 +146,7 @@ func TestH2HotPathAllocs(t *testing.T) {
 			perRequest = 2
 		}
 		l := newH2Loop(t, dialPlain(t, s), n, body, size)
-		got := testing.AllocsPerRun(1000, func() {
+		got := testing.AllocsPerRun(race.Part(1000), func() {
 			if err := l.round(perRequest); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // follower follows the database as CouchDB's clients do: by feeds of any form in sequence,
@@ -135,7 +136,7 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 // follower has the newest state of everything that has changed since it joined. Without faults it
 // received each row once and in order.
 func TestModel(t *testing.T) {
-	for seed := range uint64(120) {
+	for seed := range uint64(race.Part(120)) {
 		faults := seed%3 != 0
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { model(t, seed, faults) })
 	}

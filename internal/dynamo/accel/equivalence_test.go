@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // TestSameAnswers sends random requests to two services with one origin and to a model without
@@ -16,7 +18,7 @@ import (
 // query of a global index must also reflect each write at once.
 func TestSameAnswers(t *testing.T) {
 	configs := []string{"", "item=0", "query=0", "negative=0", "refresh=0.5 item=10s query=10s", "settle=5s"}
-	for seed := range uint64(24) {
+	for seed := range uint64(race.Part(24)) {
 		config := configs[seed%uint64(len(configs))]
 		t.Run(fmt.Sprintf("%d/%s", seed, config), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

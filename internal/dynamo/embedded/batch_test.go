@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 func TestBatchGetItem(t *testing.T) {
@@ -26,6 +27,9 @@ func TestBatchGetItem(t *testing.T) {
 
 // TestBatchGetLimit reads more than a batch may return: the rest is returned as UnprocessedKeys.
 func TestBatchGetLimit(t *testing.T) {
+	if race.Enabled {
+		return // it starts no goroutine, and would take ten times as long
+	}
 	s := withTables(t)
 	const size = 400_000 // 41 of them are 16.4 MB, 16 MiB is 16.8 MB
 	var keys []string

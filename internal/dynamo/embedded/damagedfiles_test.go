@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // envDamages is the number of damages that TestDamagedFiles tries, with a new seed. Without it
@@ -211,7 +212,7 @@ func damageOne(random *rand.Rand, files contents) fileDamage {
 // then either returns all acknowledged writes, or isn't opened, with a message that names the
 // directory and a remedy, and the directory is unchanged.
 func TestDamagedFiles(t *testing.T) {
-	damages, seed := defaultDamages, uint64(1)
+	damages, seed := race.Part(defaultDamages), uint64(1)
 	if text := os.Getenv(envDamages); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // sized returns an item of the table range with a size of exactly that many bytes.
@@ -32,6 +34,9 @@ const wholePartition = `"KeyConditionExpression":"a = :a","ExpressionAttributeVa
 // TestPageOfOneMegabyte checks that a page ends with the item that makes it a megabyte, and has a
 // LastEvaluatedKey whether anything follows or not.
 func TestPageOfOneMegabyte(t *testing.T) {
+	if race.Enabled {
+		return // it starts no goroutine, and would take ten times as long
+	}
 	const quarter = maxPage / 4
 	s := newQueryStore(t)
 	f := func(count int, last string, units float64) {

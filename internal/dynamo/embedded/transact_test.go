@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // transact returns a TransactWriteItems of the actions.
@@ -109,6 +111,9 @@ func TestCancellations(t *testing.T) {
 
 // TestTransactionRefusals sends transactions with errors that are reported before items are read.
 func TestTransactionRefusals(t *testing.T) {
+	if race.Enabled {
+		return // it starts no goroutine, and would take ten times as long
+	}
 	s := withTables(t)
 	f := func(message string, actions ...string) {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 func TestScore(t *testing.T) {
@@ -159,6 +160,9 @@ func TestSearch(t *testing.T) {
 
 // TestSearchReplyLimit searches more than a reply may have.
 func TestSearchReplyLimit(t *testing.T) {
+	if race.Enabled {
+		return // it starts no goroutine, and would take ten times as long
+	}
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
 	large := strings.Repeat("x", 350<<10)
