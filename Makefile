@@ -77,13 +77,13 @@ spec: ## check the specification of the cluster with TLC: the small models, and 
 
 # Property tests use the same examples in every run, so that a failure is due to a change.
 # With the race detector each program exits after 50 ms instead of a second. Without it run:
-# the rules of the repository, which start no goroutines and read every file; allocations, which
-# it adds to; tests that are slow with it; and the simulation, in which it finds nothing. The rules
-# of the cluster are turned off one by one in a build of its own. go vet runs in lint.
+# packages without goroutines; the rules of the repository; allocations, which it adds to; tests
+# that are slow with it; and the simulation, in which it finds nothing. The rules of the cluster are
+# turned off one by one in a build of its own. go vet runs in lint.
 test-unit:
 	@scripts/setup-go.sh
-	RAPID_SEED=1 RAPID_CHECKS=30 GORACE=atexit_sleep_ms=50 go test -vet=off -race $$(go list ./... | grep -v /internal/repo$$)
-	go test -vet=off ./internal/repo
+	RAPID_SEED=1 RAPID_CHECKS=30 GORACE=atexit_sleep_ms=50 go test -vet=off -race $$(scripts/goroutines.sh)
+	RAPID_SEED=1 go test -vet=off ./internal/repo $$(scripts/goroutines.sh -none)
 	RAPID_SEED=1 scripts/allocs.sh
 	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol

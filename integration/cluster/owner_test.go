@@ -94,6 +94,11 @@ func TestColdKey(t *testing.T) {
 		}
 		reading.Wait()
 		counts = append(counts, gets.Load()-before)
+		if gets.Load()-before > 1 {
+			for _, n := range s.nodes {
+				t.Logf("%s: %s", n.name, metricLines(t, n, "kasoku_cluster_peer_asked_total"))
+			}
+		}
 	}
 	t.Logf("requests to the origin for each of %d keys: %d", keys, counts)
 	for _, n := range counts {
@@ -101,4 +106,19 @@ func TestColdKey(t *testing.T) {
 			t.Errorf("the origin was asked %d times for a key, want once", n)
 		}
 	}
+}
+
+// metricLines returns the series of a metric of a node.
+func metricLines(t *testing.T, n *node, name string) string {
+	text, err := n.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, name) {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(out, "; ")
 }

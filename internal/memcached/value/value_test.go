@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kasoku/kasoku/internal/testutil/race"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -294,9 +293,6 @@ func TestCutAnywhere(t *testing.T) {
 
 // An excessive expansion is an error.
 func TestRatio(t *testing.T) {
-	if race.Enabled {
-		return // it starts no goroutine, and would take ten times as long
-	}
 	f := func(text string, want error) {
 		t.Helper()
 		size := len(text)
