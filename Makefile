@@ -32,7 +32,7 @@ SOAK_FUZZ ?= 1h
 SOAK_BEHAVIOURS ?= 20000
 SOAK_TRACES ?= 500
 
-.PHONY: help build run check test test-unit test-integration lint vuln spec soak bench tools analysis fetch
+.PHONY: help build run check test test-unit test-integration lint vuln spec soak bench tools fetch
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -47,21 +47,19 @@ check: ## formatting, vet, staticcheck and the unit tests without the race detec
 	@$(MAKE) --no-print-directory lint
 	RAPID_SEED=1 go test -vet=off ./...
 
-# The integration tests run alone: they measure time-outs and start many processes.
+# The tools for the integration tests are fetched while the unit tests run. Nothing else runs beside
+# tests: some are only right if they get CPU time soon.
 test: ## all checks and tests
-	@scripts/setup-go.sh
-	@$(MAKE) --no-print-directory -j3 test-unit analysis fetch
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory vuln
+	@$(MAKE) --no-print-directory -j2 test-unit fetch
 	@$(MAKE) --no-print-directory test-integration
 
-# These run other targets beside the tests: they print their output when they are done.
-analysis:
-	@$(call quietly,lint vuln)
+# fetch runs tools beside another target: it prints their output when they are done.
 fetch:
-	@$(call quietly,tools)
-
-# quietly makes the targets $(1).
-quietly = log=$$(mktemp); trap 'rm -f "$$log"' EXIT; status=0; \
-	MAKEFLAGS= $(MAKE) --no-print-directory $(1) >"$$log" 2>&1 || status=$$?; cat "$$log"; exit $$status
+	@mkdir -p .tools
+	@$(MAKE) --no-print-directory tools >.tools/log 2>&1 || { cat .tools/log; exit 1; }
+	@cat .tools/log
 
 lint: ## gofmt, go vet, staticcheck in both modules, and whether they compile on other systems
 	@scripts/setup-go.sh
@@ -88,12 +86,12 @@ test-unit:
 	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
 
-# All packages use one build of Kasoku. Three run at a time, because most wait a lot, and the one
-# that waits the most is started first. The one that measures memory runs alone: a garbage
-# collector that gets too little CPU time beside other tests exceeds the limit on the heap.
+# All packages use one build of Kasoku. The one that waits the most is started first. The one that
+# measures memory runs alone: a garbage collector that gets too little CPU time beside other tests
+# exceeds the limit on the heap.
 test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
-	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -p 3 -timeout 12m ./cluster $$(go list ./... | grep -vE '/(cluster|memory)$$')
+	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./cluster $$(go list ./... | grep -vE '/(cluster|memory)$$')
 	cd integration && go test -vet=off -count=1 -timeout 12m ./memory
 
 soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, SOAK_TRACES (500) traces of simulated clusters, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
