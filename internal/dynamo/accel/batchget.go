@@ -403,7 +403,7 @@ func (c *call) storeItems(p *batchPart, items []byte) bool {
 		if k == nil {
 			return false
 		}
-		f := c.svc.presentFilling(p.t, it.Value())
+		f := c.svc.presentFilling(p.t, it.Value(), nil)
 		c.storeKey(k, &f)
 	}
 	return !it.Err()

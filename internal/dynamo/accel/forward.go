@@ -23,6 +23,11 @@ const (
 	fieldID      = "X-Amzn-Requestid"
 )
 
+const getItemTarget = targetPrefix + "GetItem"
+
+// getItemHeader is that of the most frequent request.
+var getItemHeader = http1.FieldsOf("X-Amz-Target", getItemTarget, "Content-Type", jsonType)
+
 // sendOrigin sends a read request in DynamoDB's JSON protocol. target is the complete
 // X-Amz-Target.
 func (s *Service) sendOrigin(ctx context.Context, target string, body []byte) (*origin.Response, error) {
@@ -30,10 +35,14 @@ func (s *Service) sendOrigin(ctx context.Context, target string, body []byte) (*
 }
 
 func (s *settings) send(ctx context.Context, target string, body []byte) (*origin.Response, error) {
+	header := getItemHeader
+	if target != getItemTarget {
+		header = http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType)
+	}
 	return s.origin.Do(ctx, &origin.Request{
 		Method:     http.MethodPost,
 		Path:       "/",
-		Header:     http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType),
+		Header:     header,
 		Body:       body,
 		Repeatable: true,
 	})

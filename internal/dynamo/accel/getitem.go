@@ -262,7 +262,7 @@ func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 // itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers.
 func (s *Service) itemFill(t *table, keyJSON []byte) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
-		resp, err := s.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, keyJSON, st.Strong))
+		resp, err := s.sendOrigin(ctx, getItemTarget, getItemBody(t, keyJSON, st.Strong))
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -278,7 +278,8 @@ func (s *Service) itemFill(t *table, keyJSON []byte) cache.FillFunc {
 }
 
 func getItemBody(t *table, keyJSON []byte, strong bool) []byte {
-	b := append([]byte(nil), `{"TableName":`...)
+	const others = len(`{"TableName":"","Key":,"ConsistentRead":true}`)
+	b := append(make([]byte, 0, others+len(t.name)+len(keyJSON)), `{"TableName":`...)
 	b = wire.AppendQuoted(b, []byte(t.name))
 	b = append(append(b, `,"Key":`...), keyJSON...)
 	if strong {
@@ -297,7 +298,8 @@ func (s *Service) itemFilling(t *table, body []byte) (f cache.Filling, ok bool) 
 	case item == nil:
 		return s.absentFilling(t), true
 	}
-	return s.presentFilling(t, item), wire.Kind(item) == '{'
+	f = s.presentFilling(t, item, body)
+	return f, wire.Kind(item) == '{'
 }
 
 // memberOf returns a member of a response, nil if it is absent or null. ok is false if the
@@ -317,7 +319,9 @@ func (s *Service) absentFilling(t *table) cache.Filling {
 	}
 }
 
-func (s *Service) presentFilling(t *table, item []byte) cache.Filling {
+// presentFilling returns the entry of an item. Its payload may be answer, the origin's answer or nil,
+// which usually has nothing else than the item.
+func (s *Service) presentFilling(t *table, item, answer []byte) cache.Filling {
 	ttl := t.rule.item
 	if t.ttlAttribute != "" {
 		left, expired := timeLeft(item, t.ttlAttribute, time.Now())
@@ -326,8 +330,11 @@ func (s *Service) presentFilling(t *table, item []byte) cache.Filling {
 		}
 		ttl = min(ttl, left)
 	}
-	payload := make([]byte, 0, len(itemPrefix)+len(item)+1)
-	payload = append(append(append(payload, itemPrefix...), item...), '}')
+	payload := answer
+	if len(payload) != len(itemPrefix)+len(item)+1 || !bytes.HasPrefix(payload, []byte(itemPrefix)) {
+		payload = make([]byte, 0, len(itemPrefix)+len(item)+1)
+		payload = append(append(append(payload, itemPrefix...), item...), '}')
+	}
 	return cache.Filling{
 		Payload: payload, Kind: kindItem, Aux: crc32.ChecksumIEEE(payload),
 		TTL: ttl, Refresh: s.refresh(ttl),
@@ -373,7 +380,7 @@ func (c *call) strongItem(t *table, hashLen int, r read) {
 	ctx, cancel := c.deadline()
 	defer cancel()
 	start := time.Now()
-	resp, err := c.svc.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, c.m[1], true))
+	resp, err := c.svc.sendOrigin(ctx, getItemTarget, getItemBody(t, c.m[1], true))
 	c.x.Record.Origin += time.Since(start)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)

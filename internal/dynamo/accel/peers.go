@@ -100,7 +100,11 @@ func (s *Service) useQuery(t *table) useFunc {
 
 // sharedItemFill is itemFill for an item under a cache key, with the owner asked first.
 func (s *Service) sharedItemFill(t *table, key, keyJSON []byte) cache.FillFunc {
-	return s.askFirst(t, key, getItemBody(t, keyJSON, false), s.useItem(t), s.itemFill(t, keyJSON))
+	fill := s.itemFill(t, keyJSON)
+	if !s.cache.HasPeers() {
+		return fill
+	}
+	return s.askFirst(t, key, getItemBody(t, keyJSON, false), s.useItem(t), fill)
 }
 
 // sharedQueryFill is queryFill with the owner asked first.

@@ -348,7 +348,7 @@ func (s *Service) writtenFilling(w *itemWrite, new image) (f cache.Filling, ok b
 	case w.originReturns != "ALL_NEW" && !wire.ReadsBackAs(new.item):
 		return f, false
 	}
-	return s.presentFilling(w.t, new.item), true
+	return s.presentFilling(w.t, new.item, nil), true
 }
 
 // clientView returns the response with only the attributes that the client requested.
