@@ -165,8 +165,8 @@ func (s *store) resize() {
 }
 
 // evictFor evicts what has to make room for e, which was stored, if e is large. Otherwise another
-// goroutine evicts. It can be too late for that if many goroutines can run and all store large
-// entries: without this a process with one CPU used 250 MiB for entries that 64 MiB were allowed.
+// goroutine evicts, which can be too late if many goroutines can run and all store large entries:
+// without this a process with one CPU and a memory of 64 MiB grew to 380 MiB.
 func (s *store) evictFor(e *Entry) {
 	if e.weight() >= large {
 		s.otter.CleanUp()
