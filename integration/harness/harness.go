@@ -70,11 +70,18 @@ func StablePort() (string, error) {
 	return ports[0], nil
 }
 
-// stablePorts returns n different such addresses.
+// stablePorts returns n different such addresses. The process gets others for a long time after.
 func stablePorts(n int) (ports []string, err error) {
-	const attempts = 20
-	for range n * attempts {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+	stable.Lock()
+	defer stable.Unlock()
+	if stable.guard == nil {
+		if err := stable.claim(); err != nil {
+			return nil, err
+		}
+	}
+	for range portsOfProcess {
+		stable.next = stable.next%(portsOfProcess-1) + 1
+		l, err := listenOn(stable.first + stable.next)
 		if err != nil {
 			continue
 		}
@@ -83,7 +90,42 @@ func stablePorts(n int) (ports []string, err error) {
 			return ports, nil
 		}
 	}
-	return nil, errors.New("no free port")
+	return nil, errNoPort
+}
+
+// stable is the range of ports that this process assigns one after the other. Other processes don't
+// use it: between the choice of a port and its use by a server nothing else would keep them from it.
+var stable portRange
+
+type portRange struct {
+	sync.Mutex
+	guard net.Listener // on the first port; the process that has it owns the range
+	first int
+	next  int // offset of the last assigned port
+}
+
+const (
+	firstPort      = 20000
+	portsOfProcess = 1000
+	portRanges     = 12
+)
+
+var errNoPort = errors.New("no free port")
+
+// claim claims a range.
+func (r *portRange) claim() error {
+	for _, i := range rand.Perm(portRanges) {
+		first := firstPort + i*portsOfProcess
+		if l, err := listenOn(first); err == nil {
+			r.guard, r.first = l, first
+			return nil
+		}
+	}
+	return errNoPort
+}
+
+func listenOn(port int) (net.Listener, error) {
+	return net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 }
 
 // errNotUp is returned if a server isn't ready in time.
