@@ -89,6 +89,12 @@ func TestLargeEntriesEvictAtOnce(t *testing.T) {
 		if left := entries - l.calls.Load(); left > 4 {
 			t.Errorf("%d entries of a quarter of the capacity are stored", left)
 		}
+		for i := range entries {
+			s.storeAbsent(c.Note(), fmt.Append(nil, "warmed", i), &Filling{Value: l, Weight: size, TTL: time.Hour})
+		}
+		if left := 2*entries - l.calls.Load(); left > 4 {
+			t.Errorf("%d such entries are stored after they were warmed", left)
+		}
 	})
 }
 

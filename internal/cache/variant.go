@@ -34,6 +34,9 @@ func (s *Space) Attach(e *Entry, variant []byte) bool {
 		}
 		return old, otter.CancelOp
 	})
+	if attached {
+		s.store.evictFor(&c.Entry)
+	}
 	return attached
 }
 

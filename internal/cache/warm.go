@@ -123,6 +123,7 @@ func (s *Space) storeAbsent(st Stamp, key []byte, f *Filling) (stored bool) {
 		return e, otter.WriteOp
 	})
 	if stored {
+		s.store.evictFor(e)
 		s.cache.stats.stored.Add(1)
 	}
 	return stored
