@@ -15,7 +15,7 @@ import (
 // the other keys are returned as unprocessed.
 func TestBatchReplyLimit(t *testing.T) {
 	if race.Enabled {
-		return // it starts no goroutine, and would take ten times as long
+		return // all of it runs in one goroutine, and would be slow
 	}
 	s, p := withParrot(t)
 	var keys, items []string

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"context"
+	"hash/crc32"
 	"testing"
 	"time"
 
@@ -107,4 +108,31 @@ func BenchmarkGetItemHit(b *testing.B) {
 		x.Reply.Reset()
 		f.svc.Serve(x)
 	}
+}
+
+// TestPayloadOfAnswer checks the entry of answers that consist of the item, from which it takes its
+// payload, and of others.
+func TestPayloadOfAnswer(t *testing.T) {
+	f := newFixture(t)
+	f.do("GetItem", getA) // describes the table
+	table := f.svc.peek([]byte("t"))
+	want := func(answer, payload string, ok bool) {
+		t.Helper()
+		got, filled := f.svc.itemFilling(table, []byte(answer))
+		if filled != ok || ok && (string(got.Payload) != payload || got.Aux != crc32.ChecksumIEEE([]byte(payload))) {
+			t.Errorf("%s: got %q with the checksum %x, %t; want %q, %t", answer, got.Payload, got.Aux, filled, payload, ok)
+		}
+	}
+	const item = `{"Item":{"p":{"S":"a"}}}`
+	want(item, item, true)
+	want(`{"Item": {"p":{"S":"a"}}}`, item, true)
+	want(` {"Item":{"p":{"S":"a"}}}`, item, true)
+	want(`{"Item":{"p":{"S":"a"}},"ConsumedCapacity":{"TableName":"t"}}`, item, true)
+	want(`{"ConsumedCapacity":{"TableName":"t"},"Item":{"p":{"S":"a"}}}`, item, true)
+	want(`{"Item":{}}`, `{"Item":{}}`, true)
+	want(`{"Item":null}`, emptyReply, true)
+	want(`{}`, emptyReply, true)
+	want(`{"Item":"text"}`, "", false)
+	want(`{"Item":{},"Item":{}}`, "", false)
+	want(`{"Item":{}`, "", false)
 }

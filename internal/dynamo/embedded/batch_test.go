@@ -28,7 +28,7 @@ func TestBatchGetItem(t *testing.T) {
 // TestBatchGetLimit reads more than a batch may return: the rest is returned as UnprocessedKeys.
 func TestBatchGetLimit(t *testing.T) {
 	if race.Enabled {
-		return // it starts no goroutine, and would take ten times as long
+		return // all of it runs in one goroutine, and would be slow
 	}
 	s := withTables(t)
 	const size = 400_000 // 41 of them are 16.4 MB, 16 MiB is 16.8 MB

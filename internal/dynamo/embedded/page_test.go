@@ -35,7 +35,7 @@ const wholePartition = `"KeyConditionExpression":"a = :a","ExpressionAttributeVa
 // LastEvaluatedKey whether anything follows or not.
 func TestPageOfOneMegabyte(t *testing.T) {
 	if race.Enabled {
-		return // it starts no goroutine, and would take ten times as long
+		return // all of it runs in one goroutine, and would be slow
 	}
 	const quarter = maxPage / 4
 	s := newQueryStore(t)

@@ -112,7 +112,7 @@ func TestCancellations(t *testing.T) {
 // TestTransactionRefusals sends transactions with errors that are reported before items are read.
 func TestTransactionRefusals(t *testing.T) {
 	if race.Enabled {
-		return // it starts no goroutine, and would take ten times as long
+		return // all of it runs in one goroutine, and would be slow
 	}
 	s := withTables(t)
 	f := func(message string, actions ...string) {

@@ -161,7 +161,7 @@ func TestSearch(t *testing.T) {
 // TestSearchReplyLimit searches more than a reply may have.
 func TestSearchReplyLimit(t *testing.T) {
 	if race.Enabled {
-		return // it starts no goroutine, and would take ten times as long
+		return // all of it runs in one goroutine, and would be slow
 	}
 	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
