@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
@@ -37,6 +38,7 @@ type exchange struct {
 	text    []byte // computed parts of the request
 	out     []byte // the head, and the body if it is small
 	rest    []byte // the body if it is large
+	watch   scope.Watch
 
 	in         []byte
 	begin, end int   // unread part of in
@@ -112,13 +114,10 @@ func (x *exchange) serialise(body []byte) (err error) {
 	return nil
 }
 
-// roundTrip makes the exchange over a connection and then returns it to the pool or closes
-// it. left reports whether the origin may have received any of the request.
+// roundTrip makes the exchange over a connection, whose deadline is not after that of ctx, and then
+// returns it to the pool or closes it. left reports whether the origin may have received any of the request.
 func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, guard func() bool, maxBody int64) (resp *Response, left bool, err error) {
-	free := func() bool { return true }
-	if ctx.Done() != nil {
-		free = context.AfterFunc(ctx, c.interrupt)
-	}
+	x.watch.Start(scope.WithoutDeadline(ctx), c.interrupt)
 	left, sendErr := x.send(c, guard, true)
 	if sendErr == nil || left && !isTimeout(sendErr) && sendErr != errWithheld {
 		// A request that was not sent completely may nevertheless be answered.
@@ -127,9 +126,8 @@ func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, guard func()
 	if sendErr != nil && resp == nil {
 		err = fmt.Errorf("send the request: %w", sendErr)
 	}
-	// If free returns false, interrupt is running or has run, and the connection is
-	// unusable.
-	if free() && resp != nil && sendErr == nil && x.reusable() {
+	// If Stop returns false, interrupt is running or has run, and the connection is unusable.
+	if x.watch.Stop() && resp != nil && sendErr == nil && x.reusable() {
 		p.put(c)
 	} else {
 		c.Close()

@@ -33,9 +33,8 @@ type Inbound struct {
 	t     *Transport
 	ctx   context.Context
 	c     *conn
-	x     *exchange    // holds data read with the head; nil once that is consumed
-	free  func() bool  // releases c from ctx; returns false if c was interrupted; may be nil
-	scope *scope.Scope // ctx, if c was hooked to it in place of free
+	x     *exchange   // holds data read with the head; nil once that is consumed
+	watch scope.Watch // interrupts c when ctx ends
 	// headTime and stallTime are the timeouts of this exchange.
 	headTime, stallTime time.Duration
 
@@ -114,7 +113,7 @@ func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 	if s != nil {
 		in.c.SetReadDeadline(time.Time{}) // the sender sets it
 	}
-	in.follow()
+	in.watch.Start(in.ctx, in.c.interrupt)
 	left, err = in.x.send(in.c, q.Guard, s == nil)
 	if err == socket.ErrNotIdle {
 		return false, err
@@ -129,37 +128,15 @@ func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 	return true, nil
 }
 
-// follow lets the end of ctx interrupt the connection, until release.
-func (in *Inbound) follow() {
-	if s, ok := in.ctx.(*scope.Scope); ok && s.Hook(in.c.interrupt) {
-		in.scope = s
-	} else if in.ctx.Done() != nil {
-		in.free = context.AfterFunc(in.ctx, in.c.interrupt)
-	}
-}
-
-// release reverts follow. It reports whether the connection was not interrupted.
-func (in *Inbound) release() bool {
-	s, free := in.scope, in.free
-	in.scope, in.free = nil, nil
-	switch {
-	case s != nil:
-		return s.Unhook()
-	case free != nil:
-		return free()
-	}
-	return true
-}
-
 // SetContext replaces the context whose end interrupts the exchange. It returns false if the
 // old one has interrupted it.
 func (in *Inbound) SetContext(ctx context.Context) bool {
 	if in.over {
 		return true
 	}
-	ok := in.release()
+	ok := in.watch.Stop()
 	in.ctx = ctx
-	in.follow()
+	in.watch.Start(in.ctx, in.c.interrupt)
 	return ok
 }
 
@@ -383,7 +360,7 @@ func (in *Inbound) end(err error) {
 	in.releaseBuffers(true)
 	clean := in.pending == nil && !in.extraData && !in.noReuse && in.framing != http1.UntilClose
 	sent, bodyErr := in.sender.finish(whole)
-	if in.release() && whole && clean && sent {
+	if in.watch.Stop() && whole && clean && sent {
 		in.t.pool.put(in.c)
 	} else {
 		in.c.Close()

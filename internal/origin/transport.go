@@ -159,7 +159,7 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 			return nil, false, newFault(ctx, Dial, false, err)
 		}
 		if left, err = in.sendRequest(q); err == socket.ErrNotIdle {
-			in.release()
+			in.watch.Stop()
 			in.c.Close()
 		}
 	}

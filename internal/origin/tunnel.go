@@ -20,7 +20,7 @@ func (in *Inbound) detach() error {
 	first := append([]byte(nil), x.in[x.begin:x.end]...)
 	x.begin = x.end
 	in.releaseBuffers(true)
-	if !in.release() {
+	if !in.watch.Stop() {
 		return in.ctx.Err()
 	}
 	in.c.tunnel = &tunnel{conn: in.c, buffered: first, in: in}

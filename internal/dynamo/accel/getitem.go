@@ -13,6 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -234,8 +235,8 @@ func (c *call) joinFill(tags []cache.Tag, fill cache.FillFunc) (cache.Answer, er
 	space := c.svc.space
 	if _, limited := sdkDeadline(c.x.Request.Get("amz-sdk-request")); !limited {
 		if work, until := c.x.WorkScope(), c.x.Deadline(); work != nil && !until.IsZero() {
-			ctx, cancel := context.WithDeadlineCause(work, until, edge.ErrRequestTimeout)
-			defer cancel()
+			ctx := scope.WithDeadline(work, until, edge.ErrRequestTimeout)
+			defer ctx.Cancel()
 			return space.FillHere(ctx, c.key, tags, fill, c.deadline)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -381,9 +382,9 @@ func (c *call) writeDeadline() (context.Context, context.CancelFunc) {
 	if c.set.cfg.Local && !c.svc.cache.Coordinated() {
 		return context.Background(), func() {}
 	}
-	whole, cancelWhole := context.WithDeadline(context.Background(), c.x.Deadline())
+	whole := scope.WithDeadline(context.Background(), c.x.Deadline(), nil)
 	ctx, cancel := c.until(whole)
-	return ctx, func() { cancel(); cancelWhole() }
+	return ctx, func() { cancel(); whole.Cancel() }
 }
 
 // beginWrite declares a write in the cache, before it is forwarded. It returns nil if it has
