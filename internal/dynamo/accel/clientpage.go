@@ -1,6 +1,7 @@
 package accel
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -16,6 +17,7 @@ type PageHit struct {
 	// KeyHash identifies the request in the access log.
 	KeyHash uint64
 
+	table *table
 	entry *cache.Entry
 }
 
@@ -25,6 +27,23 @@ func (h *PageHit) Answer() []byte { return h.entry.Payload() }
 // Form returns the form passed to Client.AttachPageForm for this answer, or nil. The result
 // must not be modified.
 func (h *PageHit) Form() []byte { return h.entry.Variant() }
+
+// PageKey identifies a request that Client.Page has served, so that it is served again without being
+// parsed.
+type PageKey struct {
+	table *table
+	key   []byte
+	hash  uint64
+	body  []byte
+}
+
+// Key returns the key of the request with the given body, which Page has served.
+func (h *PageHit) Key(body []byte) PageKey {
+	return PageKey{h.table, bytes.Clone(h.entry.Key()), h.KeyHash, bytes.Clone(body)}
+}
+
+// KeySize returns the memory that Key takes, in bytes.
+func (h *PageHit) KeySize(body []byte) int { return len(h.entry.Key()) + len(body) }
 
 // Page serves a Query or a Scan from the cache. body is the request for the table name, a
 // JSON object without invalid members. ok is false if the answer isn't cached or not fresh,
@@ -40,42 +59,83 @@ func (c Client) Page(op *wire.Operation, name, body []byte, now time.Time) (h Pa
 	if t == nil || !t.known || !c.principal.allows(wire.Read, tableOf(name)) {
 		return h, false
 	}
-	k := s.calls.Get().(*call)
-	k.svc, k.set, k.op, k.principal, k.now = s, s.settings.Load(), op, c.principal, s.cache.At(now)
+	k := c.pageCall(op, now)
 	s.refreshIfStale(t, k.now)
-	e, due := k.cachedPage(t, body)
-	if e != nil {
-		h = PageHit{uint64(cache.TagOf(k.key)), e}
-		if due.t != nil {
-			k.refreshPage(&due, body, now)
-		}
-		s.metrics.decision(op, telemetry.Hit)
-	}
-	k.release()
-	s.calls.Put(k)
-	return h, e != nil
+	h, ok = k.cachedPage(t, body, now)
+	k.free()
+	return h, ok
 }
 
-// cachedPage returns the fresh entry for a query or a scan, or nil. due is the view to
-// refresh, if any.
-func (c *call) cachedPage(t *table, body []byte) (e *cache.Entry, due view) {
-	known, ok := c.members(body, queryMembers)
-	strong, valid := isTrue(c.m[qConsistent])
-	if !ok || !known || !valid || strong || t.tags.origin != c.set.tag {
-		return nil, due
-	}
-	v := view{t: t, scan: c.op.Kind == wire.Scan}
-	if !c.parseView(&v) {
-		return nil, due
+// cachedPage is the part of Page that needs a call.
+func (c *call) cachedPage(t *table, body []byte, now time.Time) (h PageHit, ok bool) {
+	v, ok := c.parsePage(t, body)
+	if !ok {
+		return h, false
 	}
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found != cache.Fresh {
-		return nil, due
+		return h, false
 	}
 	if refresh {
-		due = v
+		c.refreshPage(&v, body, now)
 	}
-	return e, due
+	c.svc.metrics.decision(c.op, telemetry.Hit)
+	return PageHit{uint64(cache.TagOf(c.key)), t, e}, true
+}
+
+// pageCall returns a call for a Query or a Scan. A call whose use has panicked must not be freed.
+func (c Client) pageCall(op *wire.Operation, now time.Time) *call {
+	s := c.svc
+	k := s.calls.Get().(*call)
+	k.svc, k.set, k.op, k.principal, k.now = s, s.settings.Load(), op, c.principal, s.cache.At(now)
+	return k
+}
+
+// free returns a call to its pool.
+func (c *call) free() {
+	s := c.svc
+	c.release()
+	s.calls.Put(c)
+}
+
+// PageAgain is Page for a request that Page has served before. It also returns false if the table has
+// been described again since, and if the answer has only the form of JSON.
+func (c Client) PageAgain(op *wire.Operation, name []byte, key *PageKey, now time.Time) (h PageHit, ok bool) {
+	s := c.svc
+	t := s.peek(name)
+	if t == nil || t != key.table || t.tags.origin != s.settings.Load().tag || !c.principal.allows(wire.Read, tableOf(name)) {
+		return h, false
+	}
+	at := s.cache.At(now)
+	s.refreshIfStale(t, at)
+	e, found, refresh := s.space.Lookup(key.key, at)
+	if found != cache.Fresh {
+		return h, false
+	}
+	if refresh {
+		k := c.pageCall(op, now)
+		if v, ok := k.parsePage(t, key.body); ok {
+			k.refreshPage(&v, key.body, now)
+		}
+		k.free()
+	}
+	if e.Variant() == nil {
+		return h, false
+	}
+	s.metrics.decision(op, telemetry.Hit)
+	return PageHit{key.hash, t, e}, true
+}
+
+// parsePage parses a query or a scan and builds its cache key. It returns false if the request isn't
+// served from the cache.
+func (c *call) parsePage(t *table, body []byte) (v view, ok bool) {
+	known, ok := c.members(body, queryMembers)
+	strong, valid := isTrue(c.m[qConsistent])
+	if !ok || !known || !valid || strong || t.tags.origin != c.set.tag {
+		return v, false
+	}
+	v = view{t: t, scan: c.op.Kind == wire.Scan}
+	return v, c.parseView(&v)
 }
 
 // refreshPage starts to fetch the answer of a hit again. The fetch doesn't use the exchange

@@ -20,8 +20,8 @@ func queryOf(partition byte) string {
 const pageOf1 = `{"Count":1,"Items":[{"age":{"N":"42"},"name":{"S":"Alice"},"pk":{"S":"a"},"sk":{"N":"1"}}],"ScannedCount":1}`
 
 // TestPageForms compares translated answers with those that are served in the attached form:
-// the first reply is that of a miss, the second one is translated from the cache, and the
-// third one was attached.
+// the first reply is that of a miss, the second one is translated from the cache, the third one was
+// attached, and the fourth one is found by its key.
 func TestPageForms(t *testing.T) {
 	s := newStage(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -56,7 +56,7 @@ func TestPageForms(t *testing.T) {
 		}
 		s.origin.setAnswer(200, answer+"}")
 		request += options
-		var replies [3]string
+		var replies [4]string
 		for i := range replies {
 			s.c.send(request)
 			replies[i] = s.c.reply(2)
@@ -64,8 +64,8 @@ func TestPageForms(t *testing.T) {
 		if asked := s.origin.take(); strings.Count(asked, operation) != 1 || strings.Count(asked, "\n") != 0 {
 			t.Fatalf("the origin received %s", asked)
 		}
-		if replies[0] != replies[1] || replies[0] != replies[2] || !strings.HasPrefix(replies[0], "80") {
-			t.Fatalf("got the replies\n%s\n%s\n%s", replies[0], replies[1], replies[2])
+		if replies[0] != replies[1] || replies[0] != replies[2] || replies[0] != replies[3] || !strings.HasPrefix(replies[0], "80") {
+			t.Fatalf("got the replies\n%s", strings.Join(replies[:], "\n"))
 		}
 		s.origin.setAnswer(200, `{}`)
 		s.c.expect("013a7d8e7e56 44 54616232 46 6161c11c0000 41 01 bfff", "80 f6")
@@ -86,7 +86,7 @@ func TestPageForms(t *testing.T) {
 func TestPageFormAfterWrite(t *testing.T) {
 	s := newStage(t)
 	s.origin.setAnswer(200, pageOf1)
-	for range 3 {
+	for range 4 {
 		s.c.send(queryOf('a') + "bfff")
 		if got := s.c.reply(2); !strings.Contains(got, hex.EncodeToString([]byte("Alice"))) {
 			t.Fatalf("got %s", got)
@@ -95,7 +95,7 @@ func TestPageFormAfterWrite(t *testing.T) {
 	s.origin.setAnswer(200, `{}`)
 	s.c.expect("013a7d8e7e56 44 54616232 46 6161c11c0000 41 01 bfff", "80 f6")
 	s.origin.setAnswer(200, strings.Replace(pageOf1, "Alice", "Bob", 1))
-	for range 3 {
+	for range 4 {
 		s.c.send(queryOf('a') + "bfff")
 		if got := s.c.reply(2); !strings.Contains(got, hex.EncodeToString([]byte("Bob"))) {
 			t.Fatalf("got %s after a write", got)
@@ -111,7 +111,7 @@ func newPageLoop(t testing.TB) *loop {
 	}
 	s.origin.setAnswer(200, `{"Count":8,"Items":[`+strings.Join(items, ",")+`],"ScannedCount":8}`)
 	request := strings.ReplaceAll(queryOf('a')+"bfff", " ", "")
-	for range 2 {
+	for range 3 {
 		s.c.send(request)
 		s.c.reply(2)
 	}

@@ -27,7 +27,7 @@ var (
 // query returns the items of a partition that match a key condition.
 func (k *call) query() {
 	table, ok := k.table(wire.Read)
-	if !ok {
+	if !ok || k.servePageAgain(queryOperation, table) {
 		return
 	}
 	body := appendTable(k.scratch.body[:0], table)
@@ -43,8 +43,24 @@ func (k *call) query() {
 	k.servePage(&headQuery, queryOperation, table, body, queryOptions)
 }
 
+// servePageAgain serves a page from the cache whose request has been served before, in the form that
+// is attached to it. It returns false, without any effect, if that isn't possible.
+func (k *call) servePageAgain(op *wire.Operation, table []byte) bool {
+	k.scratch.page = pageVersion{op, bytes.HasPrefix(k.agent, goAgent), k.args.Rest()}
+	key := k.srv.pageKeys.find(&k.scratch.page)
+	if key == nil {
+		return false
+	}
+	h, ok := k.client.PageAgain(op, table, key, k.now)
+	if ok {
+		k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
+		k.cached = h.Form()
+	}
+	return ok
+}
+
 func (k *call) scanItems() {
-	if table, ok := k.table(wire.Read); ok {
+	if table, ok := k.table(wire.Read); ok && !k.servePageAgain(scanOperation, table) {
 		k.servePage(&headScan, scanOperation, table, appendTable(k.scratch.body[:0], table), scanOptions)
 	}
 }
@@ -97,6 +113,7 @@ func (k *call) serveCachedPage(op *wire.Operation, p *page) bool {
 	}
 	k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
 	if form := h.Form(); form != nil {
+		k.srv.pageKeys.add(&k.scratch.page, &h, k.scratch.body)
 		k.cached = form
 		return true
 	}
@@ -153,7 +170,7 @@ func (k *call) appendPaging(body []byte) []byte {
 	o := &k.scratch.options
 	selected, _ := o.number(&k.args, optSelect)
 	switch {
-	case selected == selectAll && bytes.HasPrefix(k.agent, goAgent):
+	case selected == selectAll && k.scratch.page.goV2:
 	case selected == selectSpecific && !o.has(optProjection):
 	default:
 		body = appendMember(body, "Select", o.enum(&k.args, optSelect, selects))

@@ -78,14 +78,15 @@ type Lists interface {
 // Shutdown once. Configure may be called at any time; a request in progress keeps its
 // settings.
 type Server struct {
-	cfg     Config    // without the part that Configure changes
-	epoch   time.Time // origin of all deadlines
-	session int64     // identifies this process, to distinguish it from earlier ones
-	metrics *metrics
-	methods methodTable
-	calls   sync.Pool
-	room    byteBudget
-	sysmon  socket.Sysmon
+	cfg      Config    // without the part that Configure changes
+	epoch    time.Time // origin of all deadlines
+	session  int64     // identifies this process, to distinguish it from earlier ones
+	metrics  *metrics
+	methods  methodTable
+	calls    sync.Pool
+	pageKeys *pageKeys
+	room     byteBudget
+	sysmon   socket.Sysmon
 
 	// set is replaced as a whole; setMu serialises replacements.
 	set   atomic.Pointer[settings]
@@ -113,7 +114,7 @@ func Listen(cfg Config) (*Server, error) {
 }
 
 func newServer(cfg Config, ln net.Listener, operations []method) *Server {
-	s := &Server{cfg: cfg, session: rand.Int64N(maxNumber), methods: newMethodTable(operations, metadata)}
+	s := &Server{cfg: cfg, session: rand.Int64N(maxNumber), pageKeys: newPageKeys(), methods: newMethodTable(operations, metadata)}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = nil // no client uses ALPN

@@ -22,6 +22,7 @@ type scratch struct {
 	keys      key.Schema
 	canonical []byte // canonical key of the requested item
 	body      []byte // the request in DynamoDB's protocol
+	page      pageVersion
 	spare     []byte // a form of an item
 	words     tree.Placeholders
 	batch     cachedBatch
@@ -47,6 +48,7 @@ func checkLength(body []byte) error {
 // release drops references to the request and large buffers.
 func (w *scratch) release() {
 	w.options.clear()
+	w.page = pageVersion{}
 	w.words.Reset()
 	if cap(w.body) > maxPooledBody {
 		w.body = nil
