@@ -77,21 +77,22 @@ spec: ## check the specification of the cluster with TLC: the small models, and 
 # With the race detector each program exits after 50 ms instead of a second. Without it run:
 # packages without goroutines; the rules of the repository; allocations, which it adds to; tests
 # that are slow with it; and the simulation, in which it finds nothing. The rules of the cluster are
-# turned off one by one in a build of its own. go vet runs in lint.
+# turned off one by one in a build of its own. go vet runs in lint. Three packages are tested at once
+# on two CPUs, because many wait.
 test-unit:
 	@scripts/setup-go.sh
-	RAPID_SEED=1 RAPID_CHECKS=30 GORACE=atexit_sleep_ms=50 go test -vet=off -race $$(scripts/goroutines.sh)
+	RAPID_SEED=1 RAPID_CHECKS=30 GORACE=atexit_sleep_ms=50 go test -p 3 -vet=off -race $$(scripts/goroutines.sh)
 	RAPID_SEED=1 go test -vet=off ./internal/repo $$(scripts/goroutines.sh -none)
 	RAPID_SEED=1 scripts/allocs.sh
 	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
 
-# All packages use one build of Kasoku. The one that waits the most is started first. The one that
-# measures memory runs alone: a garbage collector that gets too little CPU time beside other tests
-# exceeds the limit on the heap.
+# All packages use one build of Kasoku. The one that waits the most is started first, and three are
+# tested at once. The one that measures memory runs alone: a garbage collector that gets too little
+# CPU time beside other tests exceeds the limit on the heap.
 test-integration: tools
-	go build -race -o bin/kasoku-race ./cmd/kasoku
-	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./cluster $$(go list ./... | grep -vE '/(cluster|memory)$$')
+	go build -race -ldflags '-s -w' -o bin/kasoku-race ./cmd/kasoku
+	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -p 3 -vet=off -count=1 -timeout 12m ./cluster $$(go list ./... | grep -vE '/(cluster|memory)$$')
 	cd integration && go test -vet=off -count=1 -timeout 12m ./memory
 
 soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, SOAK_TRACES (500) traces of simulated clusters, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages

@@ -42,7 +42,8 @@ func (d *dynamoDBLocal) start() {
 	}
 	home := filepath.Join(Tools(), "dynamodb-local")
 	port := addr[strings.LastIndexByte(addr, ':')+1:]
-	cmd := exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC",
+	// It runs for too short a time for the second compiler.
+	cmd := exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-cp", filepath.Join(home, "classes")+":"+filepath.Join(home, "lib", "*"),
 		"LoopbackDynamoDB", "-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)
 	var output bytes.Buffer

@@ -248,7 +248,7 @@ func built(tags string, flags ...string) (string, error) {
 }
 
 func build(path, tags string, flags []string) error {
-	args := append([]string{"build", "-tags", tags, "-o", path}, flags...)
+	args := append([]string{"build", "-ldflags", "-s -w", "-tags", tags, "-o", path}, flags...)
 	cmd := exec.Command("go", append(args, "./cmd/kasoku")...)
 	cmd.Dir = Root()
 	if out, err := cmd.CombinedOutput(); err != nil {
