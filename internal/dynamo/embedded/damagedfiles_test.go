@@ -287,7 +287,7 @@ func TestFormerFormat(t *testing.T) {
 				}
 				s.Close()
 			}
-			if after := readContents(t, vfs.Default, dir); string(after["FORMAT"]) != "kasoku embedded store, format 2\n" || after["INTEGRITY"] == nil {
+			if after := readContents(t, vfs.Default, dir); string(after["FORMAT"]) != "kasoku embedded store, format 3\n" || after["INTEGRITY"] == nil {
 				t.Errorf("FORMAT is %q", after["FORMAT"])
 			}
 			const manifest = "MANIFEST-000006"

@@ -26,6 +26,11 @@ type Config struct {
 	// NoSync acknowledges writes before they are on disk. A crash of the machine may lose
 	// the writes of the last moments, and a crash of the process the very last ones.
 	NoSync bool
+	// StreamShards is the number of shards of a new stream. 0 is 1.
+	StreamShards int
+	// ShardLife is the time after which an open shard of a stream is closed, and followed by
+	// others. 0 is 4 hours, as in the service.
+	ShardLife time.Duration
 
 	fs disk.FS // nil for the operating system's
 }
@@ -72,6 +77,7 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 	s.workers.Go(s.runBackfill)
 	s.repeat(sweepEvery, "removing expired items", s.sweep)
 	s.repeat(trimEvery, "trimming streams", s.trimStreams)
+	s.repeat(min(s.cfg.ShardLife/4, time.Minute), "closing shards", s.followShards)
 	s.repeat(time.Minute, "forgetting client request tokens", s.forgetTokens)
 	return s, nil
 }
@@ -79,6 +85,7 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 // open opens a store without its background work.
 func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) {
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
+	cfg.ShardLife = cmp.Or(cfg.ShardLife, 4*time.Hour)
 	db, err := disk.Open(cfg.Dir, disk.Options{NoSync: cfg.NoSync, Log: log, FS: cfg.fs})
 	if err != nil {
 		return nil, err

@@ -123,25 +123,42 @@ func (c *call) describeStream() error {
 	c.out = append(c.out, ',')
 	c.out = catalog.AppendKeySchema(c.out, &info.Key)
 	c.out = append(c.out, `,"Shards":[`...)
-	// The only shard has no children, and follows no other.
-	if c.member("ShardFilter") == nil && c.memberText("ExclusiveStartShardId") < info.Shard {
-		c.appendShard(info, st.floor())
+	shards := info.Shards
+	if filter := c.member("ShardFilter"); filter != nil {
+		raw, _ := wire.Lookup(filter, "ShardId")
+		parent, _ := wire.AppendString(nil, raw)
+		shards = info.Children(string(parent))
 	}
-	c.out = append(c.out, "]}}"...)
+	shards, more := catalog.ShardPage(shards, c.memberText("ExclusiveStartShardId"), c.memberCount("Limit", 100))
+	for i := range shards {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.appendShard(&shards[i], st.floor(&shards[i]))
+	}
+	c.out = append(c.out, ']')
+	if more {
+		c.out = append(c.out, `,"LastEvaluatedShardId":"`...)
+		c.out = append(append(c.out, shards[len(shards)-1].ID...), '"')
+	}
+	c.out = append(c.out, "}}"...)
 	return nil
 }
 
-// appendShard appends the description of a stream's shard, whose records have numbers of at
-// least floor.
-func (c *call) appendShard(info *catalog.Stream, floor uint64) {
+// appendShard appends the description of a shard, whose records have numbers of at least floor.
+func (c *call) appendShard(shard *catalog.Shard, floor uint64) {
 	c.out = append(c.out, `{"ShardId":"`...)
-	c.out = append(c.out, info.Shard...)
+	c.out = append(c.out, shard.ID...)
+	if shard.Parent != "" {
+		c.out = append(c.out, `","ParentShardId":"`...)
+		c.out = append(c.out, shard.Parent...)
+	}
 	c.out = append(c.out, `","SequenceNumberRange":{"StartingSequenceNumber":"`...)
 	c.out = appendSequence(c.out, floor)
 	c.out = append(c.out, '"')
-	if info.Closed != nil {
+	if shard.Closed != nil {
 		c.out = append(c.out, `,"EndingSequenceNumber":"`...)
-		c.out = appendSequence(c.out, max(info.End, floor))
+		c.out = appendSequence(c.out, max(shard.End, floor))
 		c.out = append(c.out, '"')
 	}
 	c.out = append(c.out, "}}"...)
@@ -156,15 +173,16 @@ func (c *call) getShardIterator() error {
 	if err != nil {
 		return err
 	}
-	if c.memberText("ShardId") != st.info.Load().Shard {
+	shard := st.info.Load().Shard(c.memberText("ShardId"))
+	if shard == nil {
 		return errNoShard
 	}
-	after, err := c.position(st)
+	after, err := c.position(st, shard)
 	if err != nil {
 		return err
 	}
 	c.out = append(c.out, `{"ShardIterator":`...)
-	c.out = wire.AppendQuoted(c.out, shardIterator{arn, after, c.now}.append(nil))
+	c.out = wire.AppendQuoted(c.out, shardIterator{arn, shard.ID, after, c.now}.append(nil))
 	c.out = append(c.out, '}')
 	return nil
 }
@@ -182,8 +200,8 @@ func (c *call) checkSequenceNumber() error {
 	return nil
 }
 
-// position returns the number after which a new iterator begins; 0 for the oldest record.
-func (c *call) position(st *stream) (uint64, error) {
+// position returns the number after which a new iterator of a shard begins; 0 for the oldest record.
+func (c *call) position(st *stream, shard *catalog.Shard) (uint64, error) {
 	typ, text := c.memberText("ShardIteratorType"), c.memberText("SequenceNumber")
 	switch typ {
 	case "TRIM_HORIZON":
@@ -197,7 +215,7 @@ func (c *call) position(st *stream) (uint64, error) {
 	if !ok {
 		return 0, errSequence
 	}
-	if number < st.floor() {
+	if number < st.floor(shard) {
 		return 0, errTrimmed
 	}
 	if typ == "AT_SEQUENCE_NUMBER" {
@@ -209,16 +227,21 @@ func (c *call) position(st *stream) (uint64, error) {
 // shardIterator is a position in the shard of a stream.
 type shardIterator struct {
 	arn   string
+	shard string // its ID
 	after uint64 // number of the record before it; 0 for the oldest record
 	made  time.Time
 }
 
-// iteratorMark separates the ARN from the rest of an iterator.
-const iteratorMark = "|1|"
+// iteratorMark separates the ARN from the rest of an iterator, and iteratorBytes is the length of that
+// rest without the shard's ID.
+const (
+	iteratorMark  = "|1|"
+	iteratorBytes = 8 + 8 + 4
+)
 
 // append appends the text of an iterator. Its checksum detects accidental changes.
 func (it shardIterator) append(dst []byte) []byte {
-	b := binary.BigEndian.AppendUint64(nil, it.after)
+	b := binary.BigEndian.AppendUint64([]byte(it.shard), it.after)
 	b = binary.BigEndian.AppendUint64(b, uint64(it.made.UnixMilli()))
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(append([]byte(it.arn), b...)))
 	dst = append(append(dst, it.arn...), iteratorMark...)
@@ -229,10 +252,12 @@ func (it shardIterator) append(dst []byte) []byte {
 func parseIterator(text string) (it shardIterator, ok bool) {
 	arn, rest, _ := strings.Cut(text, iteratorMark)
 	b, err := base64.StdEncoding.DecodeString(rest)
-	if err != nil || len(b) != 20 || binary.BigEndian.Uint32(b[16:]) != crc32.ChecksumIEEE(append([]byte(arn), b[:16]...)) {
+	n := len(b) - iteratorBytes // the length of the shard's ID
+	if err != nil || n <= 0 || binary.BigEndian.Uint32(b[n+16:]) != crc32.ChecksumIEEE(append([]byte(arn), b[:n+16]...)) {
 		return it, false
 	}
-	return shardIterator{arn, binary.BigEndian.Uint64(b), time.UnixMilli(int64(binary.BigEndian.Uint64(b[8:])))}, true
+	made := time.UnixMilli(int64(binary.BigEndian.Uint64(b[n+8:])))
+	return shardIterator{arn, string(b[:n]), binary.BigEndian.Uint64(b[n:]), made}, true
 }
 
 func (c *call) getRecords() error {
@@ -247,25 +272,35 @@ func (c *call) getRecords() error {
 	if err != nil {
 		return err
 	}
+	// In this order: all records up to durable were written before info is read, so those of a shard
+	// that is open then are its own.
+	durable := st.durable.Load()
 	info := st.info.Load()
+	shard := info.Shard(it.shard)
+	if shard == nil {
+		return errTrimmed
+	}
+	if shard.Closed != nil {
+		durable = min(durable, shard.End)
+	}
 	c.out = append(c.out, `{"Records":[`...)
-	next, err := c.appendRecords(st, it.after, c.memberCount("Limit", maxRecords))
+	next, err := c.appendRecords(st, shard, it.after, durable, c.memberCount("Limit", maxRecords))
 	if err != nil {
 		return err
 	}
 	c.out = append(c.out, ']')
-	if info.Closed == nil || next < info.End {
+	if shard.Closed == nil || next < shard.End {
 		c.out = append(c.out, `,"NextShardIterator":`...)
-		c.out = wire.AppendQuoted(c.out, shardIterator{it.arn, next, c.now}.append(nil))
+		c.out = wire.AppendQuoted(c.out, shardIterator{it.arn, it.shard, next, c.now}.append(nil))
 	}
 	c.out = append(c.out, '}')
 	return nil
 }
 
-// appendRecords appends the records after a number, 0 for all, and returns the number after
-// which to continue.
-func (c *call) appendRecords(st *stream, after uint64, limit int) (next uint64, err error) {
-	info, durable := st.info.Load(), st.durable.Load()
+// appendRecords appends the records of a shard after a number, 0 for all, and up to another one, and
+// returns the number after which to continue.
+func (c *call) appendRecords(st *stream, shard *catalog.Shard, after, durable uint64, limit int) (next uint64, err error) {
+	info := st.info.Load()
 	if durable <= after {
 		return after, nil
 	}
@@ -274,11 +309,15 @@ func (c *call) appendRecords(st *stream, after uint64, limit int) (next uint64, 
 		return 0, err
 	}
 	defer it.Close()
-	if after != 0 && after+1 < st.floor() {
+	if after != 0 && after+1 < st.floor(shard) {
 		return 0, errTrimmed
 	}
 	begin := len(c.out)
 	for ok := it.First(); ok; ok = it.Next() {
+		if !shardHas(info, shard, recordNumber(it.Key()), it.Value()) {
+			after = recordNumber(it.Key())
+			continue
+		}
 		if limit == 0 || len(c.out)-begin+len(it.Value()) > maxRecordBytes && len(c.out) > begin {
 			return after, nil
 		}

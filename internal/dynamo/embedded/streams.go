@@ -84,6 +84,12 @@ func (s *Store) openStream(b *disk.Batch, info *catalog.Table) (*stream, error) 
 // labelKey is the key of the label of the newest stream of the store's lifetime.
 var labelKey = []byte{spaceMeta, 'l'}
 
+// newStreams returns the state on which a new stream depends.
+func (s *Store) newStreams() (catalog.Streams, error) {
+	latest, err := s.latestLabel()
+	return catalog.Streams{Latest: latest, Shards: s.cfg.StreamShards}, err
+}
+
 // latestLabel returns the label of the newest stream, empty if there was none. For stores
 // that are older than labelKey it uses the streams that still exist.
 func (s *Store) latestLabel() (latest string, err error) {
@@ -113,9 +119,7 @@ func (st *stream) begin(info *catalog.Stream, last uint64) {
 func (st *stream) closedInfo(now time.Time) *catalog.Stream {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	closed := *st.info.Load()
-	closed.Closed, closed.End = &now, st.last
-	return &closed
+	return st.info.Load().Close(now, st.last)
 }
 
 // nextNumber returns the number for the next record. The caller holds mu.
@@ -124,9 +128,15 @@ func (st *stream) nextNumber(now time.Time) uint64 {
 	return st.last
 }
 
-// floor returns the smallest number at which a reader may begin. All readable records have
-// at least this number.
-func (st *stream) floor() uint64 { return max(st.info.Load().Start, st.trimmed.Load()+1) }
+// floor returns the smallest number at which a reader of a shard may begin. All its readable
+// records have at least this number.
+func (st *stream) floor(shard *catalog.Shard) uint64 {
+	first := shard.Start
+	if shard.Parent != "" {
+		first++ // its parent ends with Start
+	}
+	return max(first, st.trimmed.Load()+1)
+}
 
 // setDurable records that all records up to number are on disk.
 func (st *stream) setDurable(number uint64) {
@@ -173,6 +183,7 @@ func (s *Store) loadStreams() error {
 }
 
 func (s *Store) loadStream(info *catalog.Stream) error {
+	info.Upgrade()
 	last, err := s.lastRecord(info)
 	if err != nil {
 		return err
@@ -199,6 +210,9 @@ func (s *Store) lastRecord(info *catalog.Stream) (uint64, error) {
 	}
 	defer it.Close()
 	last := max(info.Start, info.End)
+	for i := range info.Shards {
+		last = max(last, info.Shards[i].Start)
+	}
 	if it.Last() {
 		last = max(last, recordNumber(it.Key()))
 	}
@@ -217,6 +231,11 @@ func (s *Store) trimStreams(now time.Time) error {
 			continue
 		}
 		if err := s.trimStream(st, uint64(horizon.UnixMicro())); err != nil {
+			return err
+		}
+		if err := s.changeShards(st, func(info *catalog.Stream, _ uint64) *catalog.Stream {
+			return info.Forget(horizon)
+		}); err != nil {
 			return err
 		}
 	}

@@ -110,11 +110,11 @@ func (c *call) describer(id uint64) (d catalog.Describer, failed *error) {
 func (c *call) createTable() error {
 	c.s.schema.Lock()
 	defer c.s.schema.Unlock()
-	latest, err := c.s.latestLabel()
+	streams, err := c.s.newStreams()
 	if err != nil {
 		return err
 	}
-	info, err := catalog.Create(c.tableName(), c.body, c.s.place(), c.now, latest)
+	info, err := catalog.Create(c.tableName(), c.body, c.s.place(), c.now, streams)
 	if err != nil {
 		return err
 	}
@@ -341,11 +341,11 @@ func (c *call) updateTable() error {
 	}
 	var change catalog.Change
 	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
-		latest, err := c.s.latestLabel()
+		streams, err := c.s.newStreams()
 		if err != nil {
 			return nil, err
 		}
-		if change, err = r.Apply(info, c.now, latest); err != nil {
+		if change, err = r.Apply(info, c.now, streams); err != nil {
 			return nil, err
 		}
 		if x := change.Deleted; x != nil {

@@ -19,13 +19,12 @@ type Change struct {
 
 // change is a Change in progress.
 type change struct {
-	r     *UpdateRequest
-	now   time.Time
-	old   *Table
-	next  *Table
-	reply *Table // becomes Change.Reply
-	// latest is the label of the store's newest stream.
-	latest string
+	r       *UpdateRequest
+	now     time.Time
+	old     *Table
+	next    *Table
+	reply   *Table // becomes Change.Reply
+	streams Streams
 	Change
 }
 
@@ -34,12 +33,12 @@ type change struct {
 const capacityChangeTime = time.Millisecond
 
 // Apply makes the checks that need the table, and the change; if it fails nothing is
-// changed. latest is the label of the store's newest stream.
-func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, error) {
+// changed.
+func (r *UpdateRequest) Apply(t *Table, now time.Time, streams Streams) (Change, error) {
 	next, reply := *t, *t
 	next.Indexes, reply.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
 	next.Vectors, reply.Vectors = slices.Clone(t.Vectors), slices.Clone(t.Vectors)
-	c := &change{r: r, now: now, old: t, next: &next, reply: &reply, latest: latest}
+	c := &change{r: r, now: now, old: t, next: &next, reply: &reply, streams: streams}
 	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setVectors, c.setStream, c.setFeatures} {
 		if err := step(); err != nil {
 			return Change{}, err
@@ -175,7 +174,7 @@ func (c *change) setStream() error {
 	case !s.enabled && c.old.Stream == nil:
 		return wire.Invalid("Table has no stream to disable: TableName: %s", c.old.Name)
 	case s.enabled:
-		c.next.openStream(s.view, c.now, c.latest)
+		c.next.openStream(s.view, c.now, c.streams)
 	default:
 		c.next.Stream = nil
 	}

@@ -32,7 +32,7 @@ type creation struct {
 // no other table. name is separate because the request may have an ARN instead; latest is
 // the label of the store's newest stream. The store sets the rest: ID and UUID, and the
 // stream's ID.
-func Create(name string, body []byte, p Place, now time.Time, latest string) (*Table, error) {
+func Create(name string, body []byte, p Place, now time.Time, streams Streams) (*Table, error) {
 	r, err := readCreation(body, p)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func Create(name string, body []byte, p Place, now time.Time, latest string) (*T
 	if err := r.checkRest(); err != nil {
 		return nil, err
 	}
-	return r.table(key, keys, now, latest), nil
+	return r.table(key, keys, now, streams), nil
 }
 
 func readCreation(body []byte, p Place) (*creation, error) {
@@ -273,7 +273,7 @@ func checkClass(class string) error {
 	return nil
 }
 
-func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Table {
+func (r *creation) table(key Key, keys []Key, now time.Time, streams Streams) *Table {
 	t := &Table{
 		Name: r.name, Created: now, Status: Active, Key: key,
 		Billing: r.billing, Capacity: newCapacity(r.billing, r.throughput, r.demand.limit, r.warm.requested),
@@ -291,7 +291,7 @@ func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Tab
 		t.Vectors = append(t.Vectors, r.vectors[i].index(t.LastIndex, r.definitions))
 	}
 	if r.stream != nil && r.stream.enabled {
-		t.openStream(r.stream.view, now, latest)
+		t.openStream(r.stream.view, now, streams)
 	}
 	return t
 }

@@ -30,7 +30,7 @@ func expectError(t *testing.T, what string, err error, typ, message string) {
 // create returns a table called tab, created by a request.
 func create(t *testing.T, body string) *Table {
 	t.Helper()
-	table, err := Create("tab", []byte(body), here, noon, "")
+	table, err := Create("tab", []byte(body), here, noon, Streams{})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -82,7 +82,7 @@ func TestCreateRefuses(t *testing.T) {
 	f := func(message string, parts ...string) {
 		t.Helper()
 		body := request(parts...)
-		_, err := Create("tab", []byte(body), here, noon, "")
+		_, err := Create("tab", []byte(body), here, noon, Streams{})
 		expectError(t, body, err, "ValidationException", message)
 	}
 	const one = "One or more parameter values were invalid: "
@@ -231,7 +231,7 @@ func TestCreateRefuses(t *testing.T) {
 	f(one+"ResourcePolicy is not supported", append(simple, `"ResourcePolicy":"{}"`)...)
 	f("Tag Key cannot be prefixed with aws:, Key: aws:x", append(simple, `"Tags":[{"Key":"aws:x","Value":""}]`)...)
 
-	_, err := Create("tab", []byte(`{"KeySchema":[],"KeySchema":[]}`), here, noon, "")
+	_, err := Create("tab", []byte(`{"KeySchema":[],"KeySchema":[]}`), here, noon, Streams{})
 	expectError(t, "a member twice", err, "SerializationException", "")
 }
 
@@ -272,8 +272,8 @@ func TestCreate(t *testing.T) {
 	if s == nil || s.View != ViewBoth || s.Label != "2026-11-21T12:00:00.123" || s.Label != table.LatestStream || s.Table != "tab" {
 		t.Fatalf("got the stream %+v", s)
 	}
-	if len(s.Shard) != 37 || !strings.HasPrefix(s.Shard, "shardId-00000001795262400123-") {
-		t.Errorf("got the shard %s", s.Shard)
+	if len(s.Shards[0].ID) != 37 || !strings.HasPrefix(s.Shards[0].ID, "shardId-00000001795262400123-") {
+		t.Errorf("got the shard %s", s.Shards[0].ID)
 	}
 
 	text, err := json.Marshal(table)

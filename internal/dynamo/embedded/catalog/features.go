@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"fmt"
-	"hash/fnv"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -53,23 +51,26 @@ func (s *streamSpec) checkChange() error {
 // labelFormat is the time format of a stream's label.
 const labelFormat = "2006-01-02T15:04:05.000"
 
+// Streams is the state of a store on which a new stream depends.
+type Streams struct {
+	Latest string // label of the newest stream so far; empty if there was none
+	Shards int    // of a new stream; less than 1 means 1
+}
+
 // openStream adds a new stream, without its ID, to a table that is not published yet. Its
-// label is later than latest, the label of the newest stream so far, so that an ARN is
-// unique even if the clock was set back.
-func (t *Table) openStream(view ViewType, now time.Time, latest string) {
+// label is later than the latest one, so that an ARN is unique even if the clock was set back.
+func (t *Table) openStream(view ViewType, now time.Time, streams Streams) {
 	begin := now.UTC()
-	if last, err := time.Parse(labelFormat, latest); err == nil && !begin.Truncate(time.Millisecond).After(last) {
+	if last, err := time.Parse(labelFormat, streams.Latest); err == nil && !begin.Truncate(time.Millisecond).After(last) {
 		begin = last.Add(time.Millisecond)
 	}
 	label := begin.Format(labelFormat)
-	h := fnv.New32a()
-	fmt.Fprint(h, t.Name, label)
 	t.LatestStream = label
 	t.Stream = &Stream{
 		Table: t.Name, Label: label, View: view, Key: t.Key, Created: now,
-		Shard: fmt.Sprintf("shardId-%020d-%08x", begin.UnixMilli(), h.Sum32()),
 		Start: uint64(now.UnixMicro()),
 	}
+	t.Stream.open(streams.Shards, begin)
 }
 
 // encryptionSpec is an SSESpecification.

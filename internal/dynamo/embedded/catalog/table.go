@@ -169,11 +169,13 @@ type Stream struct {
 	Label   string // last part of its ARN
 	View    ViewType
 	Key     Key // of the table
-	Shard   string
 	Created time.Time
 	Start   uint64     // less than the number of each record
 	Closed  *time.Time `json:",omitempty"` // when it was disabled or its table deleted; nil while it is open
 	End     uint64     `json:",omitempty"` // of a closed stream: the greatest number of its records, at least Start
+	Shards  []Shard    `json:",omitempty"` // by age
+	// OnlyShard is the ID of its shard, written by versions without Shards.
+	OnlyShard string `json:"Shard,omitempty"`
 }
 
 // TTL is a table's time to live.

@@ -86,7 +86,7 @@ func alter(t *testing.T, table *Table, body string) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	return r.Apply(table, noon.Add(time.Hour), table.LatestStream)
+	return r.Apply(table, noon.Add(time.Hour), Streams{Latest: table.LatestStream})
 }
 
 func mustAlter(t *testing.T, table *Table, body string) Change {
@@ -355,7 +355,7 @@ func TestUpdateStream(t *testing.T) {
 	}
 	// A stream within the same millisecond still gets a label of its own.
 	second := mustAlter(t, closed.Table, on)
-	if a, b := first.Table.Stream, second.Table.Stream; b.Label <= a.Label || b.Shard <= a.Shard {
-		t.Errorf("got the streams %q %q, then %q %q", a.Label, a.Shard, b.Label, b.Shard)
+	if a, b := first.Table.Stream, second.Table.Stream; b.Label <= a.Label || b.Shards[0].ID <= a.Shards[0].ID {
+		t.Errorf("got the streams %q %q, then %q %q", a.Label, a.Shards[0].ID, b.Label, b.Shards[0].ID)
 	}
 }

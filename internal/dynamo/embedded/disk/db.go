@@ -113,11 +113,13 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 	if err := d.space.checkOpening(); err != nil {
 		return err
 	}
-	if version < formatVersion {
-		// A directory of this format always has the integrity file, so it is created first.
+	if version < formatIntegrity {
+		// A directory of a later format always has the integrity file, so it is created first.
 		if err := createIntegrity(fs, dir, known); err != nil {
 			return err
 		}
+	}
+	if version < formatVersion {
 		if err := markFormat(dir, fs); err != nil {
 			return err
 		}

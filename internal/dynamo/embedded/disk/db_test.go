@@ -233,7 +233,7 @@ func TestLock(t *testing.T) {
 func TestFormat(t *testing.T) {
 	fs := vfs.NewMem()
 	open(t, fs).Close()
-	if got, err := readFile(fs, "store/FORMAT"); err != nil || string(got) != "kasoku embedded store, format 2\n" {
+	if got, err := readFile(fs, "store/FORMAT"); err != nil || string(got) != "kasoku embedded store, format 3\n" {
 		t.Fatalf("FORMAT: %q, %v", got, err)
 	}
 	refused := func(text, want string) {
@@ -246,7 +246,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%q: got %v; want %q", text, err, want)
 		}
 	}
-	refused("kasoku embedded store, format 3\n", "the directory has format 3, and this version of kasoku reads formats up to 2")
+	refused("kasoku embedded store, format 4\n", "the directory has format 4, and this version of kasoku reads formats up to 3")
 	refused("kasoku embedded store, format 0\n", "does not state the format")
 	refused("kasoku embedded store, format x\n", "does not state the format")
 	refused("something else", "does not state the format")
@@ -260,6 +260,10 @@ func TestFormat(t *testing.T) {
 	}
 	if err := writeFile(fs, "store/FORMAT", []byte("kasoku embedded store, format 2\n")); err != nil {
 		t.Fatal(err)
+	}
+	open(t, fs).Close()
+	if got, err := readFile(fs, "store/FORMAT"); err != nil || string(got) != "kasoku embedded store, format 3\n" {
+		t.Errorf("FORMAT after a directory of format 2 was opened: %q, %v", got, err)
 	}
 	open(t, fs).Close()
 }

@@ -18,7 +18,11 @@ import (
 //
 //	1  the first
 //	2  with a file that records the expected files; see integrity.go
-const formatVersion = 2
+//	3  streams may have several shards
+const (
+	formatVersion   = 3
+	formatIntegrity = 2 // the first with that file
+)
 
 // formatFile holds formatPrefix and the version, so that it explains the directory to a
 // reader.

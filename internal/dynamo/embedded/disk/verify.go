@@ -45,7 +45,7 @@ type verification struct {
 // verify returns the facts about a directory, or the reason why it must not be opened. For a
 // directory of format 1, which has no recorded facts, it returns the facts that it finds.
 func verify(version int, dir string, fs vfs.FS, opts func(vfs.FS) *pebble.Options, log *slog.Logger) (facts, error) {
-	v := &verification{fs: fs, dir: dir, opts: opts, log: log, known: version > 1}
+	v := &verification{fs: fs, dir: dir, opts: opts, log: log, known: version >= formatIntegrity}
 	if v.known {
 		text, err := readWhole(fs, v.path(integrityFile))
 		if err == nil {
