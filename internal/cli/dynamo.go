@@ -149,7 +149,8 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 }
 
 func storeConfig(c *config.Config, d *config.DynamoDB) embedded.Config {
-	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync}
+	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync,
+		StreamShards: d.StreamShards, ShardLife: d.StreamShardLife.Std()}
 }
 
 func std(d *config.Duration) *time.Duration {

@@ -197,9 +197,16 @@ var awsHost = regexp.MustCompile(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9
 // their defaults.
 func (k *checker) origin(path string, s *Service) {
 	if s.DynamoDB.Origin.Embedded() == "" {
-		if !s.DynamoDB.Sync {
-			k.failf(path+".sync", "has no effect: it is for an embedded store only")
+		var usual DynamoDB
+		setDefaults(reflect.ValueOf(&usual).Elem(), "")
+		f := func(key string, changed bool) {
+			if changed {
+				k.failf(path+"."+key, "has no effect: it is for an embedded store only")
+			}
 		}
+		f("sync", s.DynamoDB.Sync != usual.Sync)
+		f("stream_shards", s.DynamoDB.StreamShards != usual.StreamShards)
+		f("stream_shard_life", s.DynamoDB.StreamShardLife != usual.StreamShardLife)
 		return
 	}
 	var usual Common

@@ -17,6 +17,13 @@ type DynamoDB struct {
 	// operating system: a crash of Kasoku loses the writes of its last instant at most, a
 	// crash of the machine those of some hundredths of a second.
 	Sync bool `yaml:"sync" default:"true"`
+	// For an embedded store: number of shards of a new DynamoDB stream. Each has the records of
+	// some partitions. With one, a consumer gets all records in the order of the writes.
+	StreamShards int `yaml:"stream_shards" default:"1" min:"1" max:"64"`
+	// For an embedded store: how long a shard of a stream is open. It is then closed and followed
+	// by another, as in DynamoDB, or by two while a stream that began with several shards has not
+	// twice as many. A short time shows whether consumers handle that.
+	StreamShardLife Duration `yaml:"stream_shard_life" default:"4h" min:"1s" max:"24h"`
 	// Authentication and permissions of clients.
 	Auth Auth `yaml:"auth"`
 
