@@ -239,36 +239,32 @@ func TestShardsFollowed(t *testing.T) {
 		f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
 		want := map[string][]string{}
 		n := 0
-		r.Repeat(map[string]func(*rapid.T){
-			"write": func(r *rapid.T) {
+		for range rapid.IntRange(1, 12).Draw(r, "steps") {
+			switch rapid.IntRange(0, 9).Draw(r, "step") {
+			case 0:
+				s.Close()
+				s = openIdle(t, cfg, c.Now)
+				f.s = s
+			case 1, 2, 3, 4:
 				for range rapid.IntRange(1, 6).Draw(r, "writes") {
 					p := fmt.Sprint(rapid.IntRange(0, 4).Draw(r, "partition"))
 					s.putN(t, p, n)
 					want[p] = append(want[p], fmt.Sprint(n))
 					n++
 				}
-			},
-			"follow": func(r *rapid.T) {
+			case 5, 6, 7:
 				c.advance(time.Duration(rapid.IntRange(0, 1500).Draw(r, "ms")) * time.Millisecond)
 				if err := s.followShards(c.Now()); err != nil {
 					r.Fatal(err)
 				}
-			},
-			"restart": func(r *rapid.T) {
-				if rapid.IntRange(0, 4).Draw(r, "restart") > 0 {
-					return
-				}
-				s.Close()
-				s = openIdle(t, cfg, c.Now)
-				f.s = s
-			},
-			"poll": func(r *rapid.T) {
+			default:
 				f.poll(t)
-				if got := f.partitions(t); fmt.Sprint(got) != fmt.Sprint(want) {
-					r.Fatalf("read %v, want %v", got, want)
-				}
-			},
-		})
+			}
+		}
+		f.poll(t)
+		if got := f.partitions(t); fmt.Sprint(got) != fmt.Sprint(want) {
+			r.Fatalf("read %v, want %v", got, want)
+		}
 		s.Close()
 	})
 }
