@@ -22,7 +22,7 @@ fi
 "$(dirname "$0")/setup-python.sh"
 unpack "$home" $packages
 say "installing pylibmc and other clients below .tools/memcached"
-"$TOOLS/python/bin/python" -m pip install -q --no-compile --disable-pip-version-check --no-input --target "$home/python" -r "$pins" >&2
+"$TOOLS/python/bin/python" -m pip install -q --disable-pip-version-check --no-input --target "$home/python" -r "$pins" >&2
 mkdir "$home/bin"
 
 # script NAME COMMAND makes a script of that name. It takes the system's program where

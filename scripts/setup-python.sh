@@ -14,5 +14,5 @@ fi
 say "installing boto3 and the DAX client below .tools/python"
 rm -rf "$home"
 python3 -m venv "$home"
-"$home/bin/python" -m pip install -q --no-compile --disable-pip-version-check --no-input -r "$pins" >&2
+"$home/bin/python" -m pip install -q --disable-pip-version-check --no-input -r "$pins" >&2
 digest "$pins" >"$home/.stamp"

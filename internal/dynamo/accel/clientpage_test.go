@@ -84,9 +84,22 @@ func TestPageAgainRefreshes(t *testing.T) {
 	key := f.cachedPage(c)
 	const updated = `{"Items":[{"p":{"S":"a"}}],"Count":1}`
 	f.origin.reply("Query", updated)
+	answer := func() string {
+		e, found := f.svc.space.Peek(key.key, f.svc.cache.Now())
+		if found != cache.Fresh {
+			t.Fatalf("the entry is %v", found)
+		}
+		return string(e.Payload())
+	}
+	later := time.Now().Add(time.Second)
+	if _, ok := c.PageAgain(queryOperation, []byte("t"), &key, later); !ok {
+		t.Error("the hit that starts the refresh is none")
+	}
 	await.Until(t, func() bool {
-		c.PageAgain(queryOperation, []byte("t"), &key, time.Now().Add(time.Second))
-		h, ok := c.Page(queryOperation, []byte("t"), []byte(queryOfA), time.Now())
-		return ok && string(h.Answer()) == updated
+		c.PageAgain(queryOperation, []byte("t"), &key, later) // a refresh is due after several hits
+		return answer() == updated
 	})
+	if _, ok := c.PageAgain(queryOperation, []byte("t"), &key, later); ok {
+		t.Error("a hit with the form of an earlier answer")
+	}
 }
