@@ -115,7 +115,8 @@ func (x *exchange) serialise(body []byte) (err error) {
 }
 
 // roundTrip makes the exchange over a connection, whose deadline is not after that of ctx, and then
-// returns it to the pool or closes it. left reports whether the origin may have received any of the request.
+// returns it to the pool or closes it. left reports whether the origin may have received any of the
+// request.
 func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, guard func() bool, maxBody int64) (resp *Response, left bool, err error) {
 	x.watch.Start(scope.WithoutDeadline(ctx), c.interrupt)
 	left, sendErr := x.send(c, guard, true)

@@ -228,6 +228,35 @@ func TestOneShard(t *testing.T) {
 	}
 }
 
+// TestForeignRecords reads a shard among many records of another one: a reply may have none, but each
+// continues behind the one before.
+func TestForeignRecords(t *testing.T) {
+	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, StreamShards: 2}, time.Now)
+	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
+	f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
+	const many, own = "0", "1" // partitions in different shards
+	for n := range maxForeign + 5 {
+		s.putN(t, many, n)
+	}
+	s.putN(t, own, 1)
+	f.poll(t)
+	for _, sh := range f.shards(t) {
+		if records := f.got[sh.ShardId]; len(records) > 1 {
+			continue
+		}
+		next, pages := s.shardIterator(t, f.arn, sh.ShardId, "TRIM_HORIZON"), 0
+		var records []record
+		for ; len(records) == 0 && pages < 5; pages++ {
+			records, next = s.read(t, next, "")
+		}
+		if len(records) != 1 || records[0].Dynamodb.Keys["p"]["S"] != own || pages != 2 {
+			t.Errorf("read %d records in %d pages", len(records), pages)
+		}
+		return
+	}
+	t.Error("the partitions are in the same shard")
+}
+
 // TestShardsFollowed reads a stream while shards are closed and the store is restarted, in random order.
 func TestShardsFollowed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

@@ -21,6 +21,9 @@ const iteratorLife = 15 * time.Minute
 const (
 	maxRecords     = 1000
 	maxRecordBytes = 1 << 20
+	// maxForeign is the maximum number of records of other shards that are read for it. The reply
+	// may then have no records, although more follow.
+	maxForeign = 10_000
 )
 
 // errNoStream is the error of operations on streams for a missing one.
@@ -300,11 +303,11 @@ func (c *call) getRecords() error {
 // appendRecords appends the records of a shard after a number, 0 for all, and up to another one, and
 // returns the number after which to continue.
 func (c *call) appendRecords(st *stream, shard *catalog.Shard, after, durable uint64, limit int) (next uint64, err error) {
-	info := st.info.Load()
-	if durable <= after {
-		return after, nil
+	info, foreign := st.info.Load(), 0
+	if next = max(after, shard.Start); durable <= next {
+		return next, nil
 	}
-	it, err := c.s.db.Iter(recordKey(nil, info.ID, after+1), recordKey(nil, info.ID, durable+1))
+	it, err := c.s.db.Iter(recordKey(nil, info.ID, next+1), recordKey(nil, info.ID, durable+1))
 	if err != nil {
 		return 0, err
 	}
@@ -315,18 +318,21 @@ func (c *call) appendRecords(st *stream, shard *catalog.Shard, after, durable ui
 	begin := len(c.out)
 	for ok := it.First(); ok; ok = it.Next() {
 		if !shardHas(info, shard, recordNumber(it.Key()), it.Value()) {
-			after = recordNumber(it.Key())
+			next = recordNumber(it.Key())
+			if foreign++; foreign == maxForeign {
+				return next, nil
+			}
 			continue
 		}
 		if limit == 0 || len(c.out)-begin+len(it.Value()) > maxRecordBytes && len(c.out) > begin {
-			return after, nil
+			return next, nil
 		}
 		if len(c.out) > begin {
 			c.out = append(c.out, ',')
 		}
 		c.out = readRecord(c.out, c.s.cfg.Region, info, it.Key(), it.Value())
-		after = recordNumber(it.Key())
+		next = recordNumber(it.Key())
 		limit--
 	}
-	return max(after, durable), it.Error()
+	return max(next, durable), it.Error()
 }
