@@ -109,6 +109,11 @@ func TestDAXMembersKeepList(t *testing.T) {
 		b.DAX = map[string][]string{"orders": {"b.test:8111"}}
 		at := cluster.Membership{View: protocol.View{Rev: 1, Creator: 1, Members: []protocol.Member{a, b}}, Self: 1, Mode: protocol.In, Serving: true}
 		d := newDAXMembers(t, func() cluster.Membership { return at })
+		lookup, answer := d.hosts.lookup, make(chan struct{})
+		d.hosts.lookup = func(ctx context.Context, network, host string) ([]netip.Addr, error) {
+			<-answer
+			return lookup(ctx, network, host)
+		}
 		last := d.list()
 		f := func(what string, want bool) {
 			t.Helper()
@@ -122,6 +127,7 @@ func TestDAXMembersKeepList(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		f("nothing", false)
+		close(answer)
 		synctest.Wait()
 		f("the address of b was found", true)
 		if got, want := describe(last), "zb [10.0.1.1:8111] 2; za [10.0.0.1:8111] 1 self"; got != want {
