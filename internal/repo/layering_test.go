@@ -61,6 +61,7 @@ var layers = map[string]layer{
 	"internal/dynamo/embedded/catalog": {[]string{"dynamo/wire", "dynamo/value"}, "tables as data, without their items"},
 	"internal/dynamo/embedded": {[]string{"http1", "origin", "dynamo/wire", "dynamo/value", "dynamo/expr", "dynamo/shape", "dynamo/partiql",
 		"dynamo/embedded/disk", "dynamo/embedded/catalog"}, "an origin inside the process, without the cache and listeners"},
+	"internal/dynamo/streams": {[]string{"telemetry"}, "records of a stream in order, without the cache that they invalidate; the caller passes in the function that calls the origin"},
 	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "jsonp", "dynamo/wire", "dynamo/value"}, "routes in front of a dynamodb service, which it calls as a handler"},
 	"internal/dynamo/partiql": {[]string{"dynamo/wire", "dynamo/value", "dynamo/expr"}, "statements as text and as commands, without a cache or a store"},
 	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; the service checks permissions"},
