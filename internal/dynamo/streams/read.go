@@ -16,6 +16,11 @@ const (
 	// maxAge is the time after which the oldest record of a shard may not be its first: the
 	// origin keeps records for 24 hours.
 	maxAge = 23 * time.Hour
+	// emptyAnswers is the number of empty answers after which a shard that was behind by
+	// more than behindAge is regarded as read to the present: the origin may answer without
+	// records although some follow.
+	emptyAnswers = 5
+	behindAge    = time.Minute
 )
 
 // read applies the records of a shard to its end. It returns errGap if that is not possible,
@@ -45,7 +50,7 @@ func (r *round) read(ctx context.Context, sh *shard, delay time.Duration) error 
 				return nil
 			}
 			interval := f.interval
-			if p.full {
+			if p.full || sh.behind > 0 {
 				interval = minInterval
 			}
 			delay = max(0, started+interval-f.now())
@@ -95,6 +100,9 @@ func (r *round) poll(ctx context.Context, sh *shard) (*page, error) {
 		}
 	}
 	sh.page, sh.iterator, sh.obtained = nil, p.next, p.started
+	if len(p.records) == 0 {
+		sh.behind = max(0, sh.behind-1)
+	}
 	r.applied(sh, p)
 	return p, nil
 }
@@ -121,6 +129,8 @@ func (r *round) applied(sh *shard, p *page) {
 		}
 		through = min(through, newest)
 		f.set.setPlace(sh, last.Sequence, false)
+	} else if sh.behind > 0 {
+		return
 	}
 	caughtUp := read || !p.full
 	if caughtUp && p.next != "" {
@@ -191,6 +201,9 @@ func (f *Follower) renewAt(ctx context.Context, sh *shard, kind, sequence string
 	if err != nil {
 		return err
 	}
-	sh.iterator, sh.obtained, sh.resumed = iterator, started, false
+	sh.iterator, sh.obtained, sh.resumed, sh.behind = iterator, started, false, 0
+	if through, read := f.set.time(sh); kind != latest && (!read || started-through > behindAge) {
+		sh.behind = emptyAnswers
+	}
 	return nil
 }

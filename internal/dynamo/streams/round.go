@@ -216,7 +216,7 @@ const (
 	// leafInterval is the interval of searches after leafWait.
 	leafInterval = 5 * time.Minute
 	// checkAfter is the time after which a successful search is repeated.
-	checkAfter = 30 * time.Second
+	checkAfter = 10 * time.Second
 	// manySearches is the number of searches from which on one listing of the whole stream,
 	// with 100 shards a page, replaces a call for each.
 	manySearches = 10

@@ -17,6 +17,7 @@ type shard struct {
 	resumed  bool          // it is in Config.From, and has had no iterator
 	gap      bool          // records may have been missed, and no fence has completed since
 	holding  bool          // it holds back Through
+	behind   int           // empty answers that do not move its time
 	leaf     bool          // it was closed when it was found, and had no children
 
 	// The rest is guarded by shardSet.mu.
