@@ -75,7 +75,6 @@ func (f *Follower) describe(ctx context.Context, parent string) (*description, e
 			return nil, errors.New("DescribeStream: a page ends where it begins")
 		}
 		arguments.After = d.next
-		failures = 0
 	}
 }
 

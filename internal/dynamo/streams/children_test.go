@@ -187,3 +187,21 @@ func TestChildrenAfterLongOutage(t *testing.T) {
 		s.wantLog("fence")
 	})
 }
+
+// TestEndDuringLongOutage checks that children are read from their beginning after a fence,
+// if their parent ended in an outage.
+func TestEndDuringLongOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 1)
+		s.startAt(time.Second)
+		s.takeLog()
+		s.set(func() { s.fail = func(string) error { return errors.New("no connection") } })
+		s.split(s.shards[0], 1)
+		s.pass(23*time.Hour + time.Minute)
+		s.write(s.shards[1], 1, 1)
+		s.set(func() { s.fail = nil })
+		s.pass(10 * time.Second)
+		s.wantLag(0, 250*time.Millisecond)
+		s.wantLog("fence 2:1.1")
+	})
+}

@@ -172,6 +172,37 @@ func TestExpiredIterator(t *testing.T) {
 	})
 }
 
+// TestShardIsRemoved checks that a shard that loses its place and is removed is a gap.
+func TestShardIsRemoved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 2)
+		s.startAt(time.Second)
+		s.takeLog()
+		s.set(func() {
+			s.fail = func(operation string) error {
+				if operation == "GetShardIterator" {
+					return errors.New("no connection")
+				}
+				return nil
+			}
+			s.expired = time.Now().Add(time.Nanosecond)
+		})
+		s.pass(5 * time.Second)
+		s.wantNone()
+		s.set(func() {
+			s.fail, s.shards[0].forgotten = nil, true
+		})
+		s.pass(10 * time.Second)
+		if log := s.takeLog(); log != "fence" && log != "fence fence" { // of the other shard
+			t.Errorf("log %q", log)
+		}
+		s.wantLag(0, 250*time.Millisecond)
+		if open := s.open(); len(open) != 1 {
+			t.Errorf("follows %v", open)
+		}
+	})
+}
+
 // TestSharedFence checks that many shards that lose their place share few fences.
 func TestSharedFence(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -38,6 +38,22 @@ func TestStart(t *testing.T) {
 	})
 }
 
+// TestThroughAtStart checks that Through is the time of the iterators until the first poll.
+func TestThroughAtStart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 2)
+		s.holdup = 300 * time.Millisecond
+		s.fail = func(operation string) error {
+			if operation == "GetRecords" {
+				return errors.New("no connection")
+			}
+			return nil
+		}
+		s.startAt(time.Second)
+		s.wantLag(time.Second, time.Second)
+	})
+}
+
 func TestStartListsAllPages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newScene(t, 25)
@@ -101,6 +117,43 @@ func TestStartAtLeaf(t *testing.T) {
 	})
 }
 
+// TestStartAtOnlyLeaf checks that the last shard remains, so that its children are found soon.
+func TestStartAtOnlyLeaf(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 1)
+		s.shards[0].closed = true
+		s.start()
+		s.pass(2 * time.Minute)
+		s.set(func() { s.add(s.shards[0].id) })
+		s.write(s.shards[1], 1, 1)
+		s.pass(15 * time.Second)
+		s.wantLog("fence 2:1.1")
+	})
+}
+
+// TestStartBeforeParentIsListed checks that a shard is followed once, if it is listed before
+// its parent.
+func TestStartBeforeParentIsListed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 1)
+		child := s.split(s.shards[0], 1)[0]
+		grandchild := s.split(child, 1)[0]
+		child.listed = time.Now().Add(5 * time.Second)
+		s.start()
+		s.pass(4 * time.Second)
+		if open := s.open(); !slices.Equal(open, []string{"1", "3"}) {
+			t.Errorf("follows %v", open)
+		}
+		s.write(grandchild, 1, 1)
+		s.pass(10 * time.Second)
+		if open := s.open(); !slices.Equal(open, []string{"3"}) {
+			t.Errorf("follows %v", open)
+		}
+		s.wantLag(0, 250*time.Millisecond)
+		s.wantLog("fence 3:1.1")
+	})
+}
+
 // TestStartBetweenPages checks that the descendants of a shard that is followed wait for it.
 func TestStartBetweenPages(t *testing.T) {
 	d := &description{status: "ENABLED", shards: []listed{
@@ -151,6 +204,29 @@ func TestEnded(t *testing.T) {
 		s.pass(2 * time.Second)
 		s.wantResult(ErrEnded)
 		s.wantLog("")
+	})
+}
+
+// TestEndedWithChildren checks that the children of all shards are found in a stream that is
+// disabled, although each answer has those of one shard.
+func TestEndedWithChildren(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 3)
+		s.latency = func() time.Duration { return 50 * time.Millisecond } // so that searches meet
+		s.startAt(time.Second)
+		for i, shard := range slices.Clone(s.shards) {
+			child := s.split(shard, 1)[0]
+			s.write(child, i, 1)
+			child.closed = true
+		}
+		s.set(func() { s.status = "DISABLED" })
+		s.pass(time.Minute)
+		s.wantResult(ErrEnded)
+		got := strings.Fields(s.takeLog())
+		slices.Sort(got)
+		if want := []string{"4:0.1", "5:1.1", "6:2.1", "fence"}; !slices.Equal(got, want) {
+			t.Errorf("log %v, want %v", got, want)
+		}
 	})
 }
 
@@ -268,6 +344,15 @@ func TestResumeWithGap(t *testing.T) {
 			if log := s.takeLog(); log != "fence" {
 				t.Errorf("%s: log %q, want a fence", name, log)
 			}
+			listed := 0
+			for _, shard := range s.shards {
+				if !shard.forgotten {
+					listed++
+				}
+			}
+			if calls := s.takeCalls(); strings.Count(calls, latest) != listed {
+				t.Errorf("%s: calls %q, want %d iterators at the end of shards", name, calls, listed)
+			}
 			s.write(s.shards[1], 2, 3)
 			s.pass(time.Second)
 			if log := s.takeLog(); log != "2:2.3" {
@@ -282,6 +367,15 @@ func TestResumeWithGap(t *testing.T) {
 	f("the checkpoint is empty", Checkpoint{}, func(*scene) {})
 }
 
+// TestResumeParentAndChild checks that a child waits for its parent.
+func TestResumeParentAndChild(t *testing.T) {
+	d := &description{status: "ENABLED", shards: []listed{{id: "1", closed: true}, {id: "2", parent: "1"}}}
+	shards, err := resume(d, Checkpoint{"1": "5", "2": "6"})
+	if err != nil || len(shards) != 1 || shards[0].id != "1" || shards[0].sequence != "5" {
+		t.Errorf("resumes %v, error %v", shards, err)
+	}
+}
+
 // TestResumeBehind checks that empty answers do not end the search for records that follow.
 func TestResumeBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -291,14 +385,19 @@ func TestResumeBehind(t *testing.T) {
 		s.pass(time.Hour)
 		s.emptyAnswers = emptyAnswers - 1
 		s.cfg.From = Checkpoint{"shard-000001": "1"}
+		s.cfg.MaxLag = 20 * time.Second
 		s.start()
+		began := time.Now()
 		for s.takeLog() == "" {
 			s.wantNone()
 			s.pass(50 * time.Millisecond)
 		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the record was found after %v", took)
+		}
 		s.wantLag(time.Hour-2*time.Second, time.Hour+2*time.Second)
-		s.pass(4 * time.Second)
-		s.wantLag(0, 250*time.Millisecond)
+		s.pass(8 * time.Second)
+		s.wantLag(0, 5*time.Second)
 	})
 }
 

@@ -363,7 +363,8 @@ func (r *round) conclude(ctx context.Context, s *search, children []listed, enab
 		return complete && s.found != nil, nil
 	}
 	if len(children) > 0 {
-		return false, r.adopt(ctx, s, children)
+		r.adopt(ctx, s, children)
+		return false, nil
 	}
 	switch {
 	case !complete:
@@ -381,10 +382,7 @@ func (r *round) conclude(ctx context.Context, s *search, children []listed, enab
 }
 
 // adopt starts to read the children of a shard in its place.
-func (r *round) adopt(ctx context.Context, s *search, children []listed) error {
-	if r.tooOld(s.shard) {
-		return fmt.Errorf("%w: shard %s was last read long ago", errGap, s.id)
-	}
+func (r *round) adopt(ctx context.Context, s *search, children []listed) {
 	s.found = map[string]bool{}
 	var shards []*shard
 	for _, l := range children {
@@ -396,5 +394,4 @@ func (r *round) adopt(ctx context.Context, s *search, children []listed) error {
 	r.f.set.replace(s.shard, shards)
 	s.idle, s.next = true, r.f.now()+checkAfter
 	r.follow(ctx, shards)
-	return nil
 }
