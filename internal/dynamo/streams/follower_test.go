@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -398,6 +399,52 @@ func TestResumeBehind(t *testing.T) {
 		s.wantLag(time.Hour-2*time.Second, time.Hour+2*time.Second)
 		s.pass(8 * time.Second)
 		s.wantLag(0, 5*time.Second)
+	})
+}
+
+// TestResumeBusy checks that a shard that always has records is polled no more often after it
+// was resumed.
+func TestResumeBusy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 1)
+		s.write(s.shards[0], 1, 1)
+		s.cfg.From = Checkpoint{"shard-000001": "1"}
+		s.cfg.MaxLag = 20 * time.Second
+		s.start()
+		for version := range 600 {
+			s.write(s.shards[0], 1, 2+version)
+			s.pass(100 * time.Millisecond)
+		}
+		if n := s.count("GetRecords"); n > 15 {
+			t.Errorf("%d calls of GetRecords in a minute", n)
+		}
+		s.wantLag(0, 5*time.Second)
+	})
+}
+
+// TestResumeAtOnce checks that there is no Through and no checkpoint while some shards of a
+// checkpoint are unread.
+func TestResumeAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newScene(t, 2)
+		s.cfg.From = Checkpoint{}
+		for i, shard := range s.shards {
+			s.write(shard, i, 1)
+			s.cfg.From[shard.id] = strconv.Itoa(shard.records[0].sequence)
+			s.write(shard, i, 2)
+		}
+		apply := s.cfg.Apply
+		s.cfg.Apply = func(ctx context.Context, shard string, records []Record) error {
+			s.wantNone()
+			if got := len(s.f.Checkpoint()); got != 2 {
+				t.Errorf("a checkpoint of %d shards", got)
+			}
+			wait(ctx, time.Second)
+			return apply(ctx, shard, records)
+		}
+		s.start()
+		s.pass(500 * time.Millisecond)
+		s.wantNone()
 	})
 }
 

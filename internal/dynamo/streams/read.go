@@ -124,6 +124,9 @@ func (r *round) applied(sh *shard, p *page) {
 		count(f.cfg.Metrics.Late, late)
 		last := &p.records[n-1]
 		newest := f.since(last.Created)
+		if p.started-newest < behindAge {
+			sh.behind = 0
+		}
 		if !p.full {
 			newest += createdUnit
 		}

@@ -35,6 +35,7 @@ func (f *Follower) round(ctx context.Context, from Checkpoint) error {
 	var shards []*shard
 	if len(from) > 0 {
 		shards, err = resume(stream, from)
+		f.set.replace(nil, shards)
 	} else {
 		shards, err = f.start(ctx, stream)
 	}
@@ -177,12 +178,9 @@ func resume(stream *description, from Checkpoint) (shards []*shard, err error) {
 	return shards, nil
 }
 
-// follow starts to read shards. The first polls of many shards are spread over an interval.
+// follow starts to read shards of the set. The first polls of many shards are spread over an interval.
 func (r *round) follow(ctx context.Context, shards []*shard) {
 	for i, sh := range shards {
-		if !r.f.set.has(sh.id) {
-			r.f.set.replace(nil, []*shard{sh})
-		}
 		delay := time.Duration(i) * min(time.Millisecond, r.f.interval/time.Duration(len(shards)))
 		r.readers.Go(func() {
 			if err := r.read(ctx, sh, delay); err != nil {
