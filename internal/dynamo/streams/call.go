@@ -46,6 +46,7 @@ func (f *Follower) describe(ctx context.Context, parent string) (*description, e
 		arguments.Filter = &childFilter{"CHILD_SHARDS", parent}
 	}
 	all := &description{}
+	pages := int32(0)
 	var failures backoff
 	for {
 		if err := f.cfg.Describe.wait(ctx); err != nil {
@@ -66,9 +67,13 @@ func (f *Follower) describe(ctx context.Context, parent string) (*description, e
 		if err != nil {
 			return nil, err
 		}
+		pages++
 		all.status = d.status
 		all.shards = append(all.shards, d.shards...)
 		if d.next == "" {
+			if parent == "" {
+				f.pages.Store(pages)
+			}
 			return all, nil
 		}
 		if d.next == arguments.After {

@@ -24,6 +24,9 @@ type Follower struct {
 	warnings  rate.Sometimes
 	// unfiltered is set when the origin has rejected the filter of DescribeStream.
 	unfiltered atomic.Bool
+	// pages is the number of calls of DescribeStream that the last listing of the whole stream
+	// took. It replaces as many calls for the children of single shards.
+	pages atomic.Int32
 
 	// Calls of fence are numbered, and a Fence serves all that began before it.
 	fenceAsked  atomic.Uint64

@@ -215,9 +215,9 @@ const (
 	leafInterval = 5 * time.Minute
 	// checkAfter is the time after which a successful search is repeated.
 	checkAfter = 10 * time.Second
-	// manySearches is the number of searches from which on one listing of the whole stream,
-	// with 100 shards a page, replaces a call for each.
-	manySearches = 10
+	// gatherShare is the share of MaxLag for which a search waits for other shards to end, so
+	// that one call serves them all: shards are often closed at the same time.
+	gatherShare = 5
 )
 
 // findChildren looks for the children of shards that were read to their end, and starts to
@@ -233,7 +233,7 @@ func (r *round) findChildren(ctx context.Context, enabled bool) error {
 			return context.Cause(ctx)
 		}
 		parent := s.id
-		if r.f.unfiltered.Load() || r.due(list) >= manySearches {
+		if n := r.pending(list); r.f.unfiltered.Load() || n > 1 && n >= int(r.f.pages.Load()) {
 			parent = ""
 		}
 		stream, err := r.f.describe(ctx, parent)
@@ -308,6 +308,9 @@ func (r *round) nextSearch(ctx context.Context, list *[]*search) *search {
 		}
 		timer.Stop()
 		s := &search{shard: ended, next: r.f.now()}
+		if r.f.set.size() > 1 {
+			s.next += r.f.cfg.MaxLag / gatherShare
+		}
 		if ended.leaf {
 			s.until = s.next + leafWait
 		}
@@ -326,10 +329,10 @@ func (r *round) before(a, b *search) bool {
 	return a.next < b.next
 }
 
-// due returns the number of searches that are due.
-func (r *round) due(list []*search) (n int) {
+// pending returns the number of searches that are due or hold back Through.
+func (r *round) pending(list []*search) (n int) {
 	for _, s := range list {
-		if s.next <= r.f.now() {
+		if !s.idle || s.next <= r.f.now() {
 			n++
 		}
 	}
