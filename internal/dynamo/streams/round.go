@@ -198,9 +198,10 @@ func (r *round) follow(ctx context.Context, shards []*shard) {
 // search is a search for the children of a shard that was read to its end.
 type search struct {
 	*shard
-	tries int
-	next  time.Duration // when it continues
-	until time.Duration // when it stops to hold back Through; 0 for never
+	tries    int
+	failures backoff       // of its calls
+	next     time.Duration // when it continues
+	until    time.Duration // when it stops to hold back Through; 0 for never
 	// found has the children that are followed already. A search is repeated once to check
 	// that there are no others.
 	found map[string]bool
@@ -250,10 +251,11 @@ func (r *round) findChildren(ctx context.Context, enabled bool) error {
 			continue
 		case err != nil:
 			r.f.failed(s.shard, err)
-			r.postpone(s)
+			r.retry(s)
 			continue
 		}
 		r.f.set.setError(s.shard, nil)
+		s.failures = 0
 		enabled = stream.enabled()
 		children := map[string][]listed{}
 		for _, l := range stream.shards {
@@ -337,6 +339,16 @@ func (r *round) pending(list []*search) (n int) {
 		}
 	}
 	return n
+}
+
+// retry sets the time of the next attempt after a failed call. While it holds back Through, that
+// is soon.
+func (r *round) retry(s *search) {
+	if s.idle {
+		r.postpone(s)
+		return
+	}
+	s.next = r.f.now() + s.failures.next()
 }
 
 // postpone sets the time of the next attempt.
