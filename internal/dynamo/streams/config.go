@@ -74,9 +74,15 @@ type Record struct {
 	Sequence string
 }
 
-// Checkpoint has a place in each shard, by the shard's ID: the sequence number of the last
-// record that was applied, or "" for the beginning of the shard.
-type Checkpoint map[string]string
+// Checkpoint has a place in each shard, by the shard's ID.
+type Checkpoint map[string]Place
+
+// Place is a place in a shard: after the record with a sequence number; at an iterator, as long as
+// that is valid, which is 15 minutes; or, if both are empty, at the beginning.
+type Place struct {
+	Sequence string `json:",omitempty"`
+	Iterator string `json:",omitempty"`
+}
 
 // Config describes a follower.
 type Config struct {

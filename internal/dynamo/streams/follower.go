@@ -81,6 +81,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if !errors.Is(err, errGap) {
+			f.set.reset()
 			return err
 		}
 		from = nil
@@ -110,9 +111,9 @@ func (f *Follower) Through() (t time.Time, ok bool) {
 const maxCheckpoint = 256
 
 // Checkpoint returns the place in each shard, for another follower's Config.From. It returns
-// nil if the stream can't be resumed: before the follower has started, while no record of some
-// shard was applied, or if there are more than 256 shards. It may be called after Run has
-// returned.
+// nil if the stream can't be resumed: before the follower has started, while it has no iterator of
+// some shard of which no record was applied, or if there are more than 256 shards. It may be called
+// after Run has returned.
 func (f *Follower) Checkpoint() Checkpoint {
 	f.set.mu.Lock()
 	defer f.set.mu.Unlock()
@@ -121,10 +122,13 @@ func (f *Follower) Checkpoint() Checkpoint {
 	}
 	c := make(Checkpoint, len(f.set.shards))
 	for id, sh := range f.set.shards {
+		place := Place{Sequence: sh.sequence}
 		if sh.sequence == "" && !sh.oldest {
-			return nil
+			if place.Iterator = sh.next; sh.next == "" {
+				return nil
+			}
 		}
-		c[id] = sh.sequence
+		c[id] = place
 	}
 	return c
 }

@@ -288,9 +288,6 @@ func TestResume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newScene(t, 3)
 		s.startAt(time.Second)
-		if s.f.Checkpoint() != nil {
-			t.Error("there is a checkpoint before each shard had a record")
-		}
 		for i, shard := range s.shards {
 			s.write(shard, i, 1)
 		}
@@ -302,7 +299,7 @@ func TestResume(t *testing.T) {
 		s.takeLog()
 		s.takeCalls()
 		checkpoint := s.f.Checkpoint()
-		if want := (Checkpoint{"shard-000002": "2", "shard-000003": "3", "shard-000004": "4", "shard-000005": ""}); !maps.Equal(checkpoint, want) {
+		if want := (Checkpoint{"shard-000002": {Sequence: "2"}, "shard-000003": {Sequence: "3"}, "shard-000004": {Sequence: "4"}, "shard-000005": {}}); !maps.Equal(checkpoint, want) {
 			t.Fatalf("checkpoint %v, want %v", checkpoint, want)
 		}
 		s.write(s.shards[1], 2, 2)
@@ -328,6 +325,36 @@ func TestResume(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestResumeAtIterator checks that shards without a record are resumed while their iterators are
+// valid, and with a fence afterwards.
+func TestResumeAtIterator(t *testing.T) {
+	f := func(pause time.Duration, want string) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s := newScene(t, 2)
+			s.startAt(time.Second)
+			s.end()
+			s.takeLog()
+			s.takeCalls()
+			s.cfg.From = s.f.Checkpoint()
+			s.write(s.shards[0], 1, 1)
+			s.write(s.shards[1], 2, 1)
+			s.pass(pause)
+			s.start()
+			s.pass(2 * time.Second)
+			s.wantLag(0, 250*time.Millisecond)
+			got := strings.Fields(s.takeLog())
+			slices.Sort(got)
+			if got := strings.Join(slices.Compact(got), " "); got != want {
+				t.Errorf("after %s: %q, want %q", pause, got, want)
+			}
+		})
+	}
+	f(0, "1:1.1 2:2.1")
+	f(13*time.Minute, "1:1.1 2:2.1")
+	f(16*time.Minute, "fence")
 }
 
 // TestResumeWithGap checks that a checkpoint that does not fit the stream is not used.
@@ -361,7 +388,7 @@ func TestResumeWithGap(t *testing.T) {
 			}
 		})
 	}
-	one, both := Checkpoint{"shard-000002": "2"}, Checkpoint{"shard-000001": "1", "shard-000002": "2"}
+	one, both := Checkpoint{"shard-000002": {Sequence: "2"}}, Checkpoint{"shard-000001": {Sequence: "1"}, "shard-000002": {Sequence: "2"}}
 	f("a shard is not in the checkpoint", one, func(*scene) {})
 	f("a shard of the checkpoint was removed", both, func(s *scene) { s.shards[0].forgotten = true })
 	f("the records were trimmed", both, func(s *scene) { s.shards[1].trimmed = 2 })
@@ -371,7 +398,7 @@ func TestResumeWithGap(t *testing.T) {
 // TestResumeParentAndChild checks that a child waits for its parent.
 func TestResumeParentAndChild(t *testing.T) {
 	d := &description{status: "ENABLED", shards: []listed{{id: "1", closed: true}, {id: "2", parent: "1"}}}
-	shards, err := resume(d, Checkpoint{"1": "5", "2": "6"})
+	shards, err := resume(d, Checkpoint{"1": {Sequence: "5"}, "2": {Sequence: "6"}})
 	if err != nil || len(shards) != 1 || shards[0].id != "1" || shards[0].sequence != "5" {
 		t.Errorf("resumes %v, error %v", shards, err)
 	}
@@ -385,7 +412,7 @@ func TestResumeBehind(t *testing.T) {
 		s.write(s.shards[0], 1, 2)
 		s.pass(time.Hour)
 		s.emptyAnswers = emptyAnswers - 1
-		s.cfg.From = Checkpoint{"shard-000001": "1"}
+		s.cfg.From = Checkpoint{"shard-000001": {Sequence: "1"}}
 		s.cfg.MaxLag = 20 * time.Second
 		s.start()
 		began := time.Now()
@@ -408,7 +435,7 @@ func TestResumeBusy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newScene(t, 1)
 		s.write(s.shards[0], 1, 1)
-		s.cfg.From = Checkpoint{"shard-000001": "1"}
+		s.cfg.From = Checkpoint{"shard-000001": {Sequence: "1"}}
 		s.cfg.MaxLag = 20 * time.Second
 		s.start()
 		for version := range 600 {
@@ -430,7 +457,7 @@ func TestResumeAtOnce(t *testing.T) {
 		s.cfg.From = Checkpoint{}
 		for i, shard := range s.shards {
 			s.write(shard, i, 1)
-			s.cfg.From[shard.id] = strconv.Itoa(shard.records[0].sequence)
+			s.cfg.From[shard.id] = Place{Sequence: strconv.Itoa(shard.records[0].sequence)}
 			s.write(shard, i, 2)
 		}
 		apply := s.cfg.Apply

@@ -61,7 +61,7 @@ func (r *round) read(ctx context.Context, sh *shard, delay time.Duration) error 
 		}
 		f.failed(sh, err)
 		switch kind := errorType(err); {
-		case kind == expiredIterator:
+		case kind == expiredIterator, kind == invalid:
 			sh.iterator = ""
 		case kind == notFound, kind == trimmedData && sh.resumed:
 			return fmt.Errorf("%w: shard %s: %w", errGap, sh.id, err)
@@ -132,8 +132,11 @@ func (r *round) applied(sh *shard, p *page) {
 		}
 		through = min(through, newest)
 		f.set.setPlace(sh, last.Sequence, false)
-	} else if sh.behind > 0 {
-		return
+	} else {
+		f.set.setNext(sh, p.next)
+		if sh.behind > 0 {
+			return
+		}
 	}
 	caughtUp := read || !p.full
 	if caughtUp && p.next != "" {
@@ -205,6 +208,7 @@ func (f *Follower) renewAt(ctx context.Context, sh *shard, kind, sequence string
 		return err
 	}
 	sh.iterator, sh.obtained, sh.resumed, sh.behind = iterator, started, false, 0
+	f.set.setNext(sh, iterator)
 	if through, read := f.set.time(sh); kind != latest && (!read || started-through > behindAge) {
 		sh.behind = emptyAnswers
 	}

@@ -170,7 +170,9 @@ func resume(stream *description, from Checkpoint) (shards []*shard, err error) {
 		below := descends(l.id, parents, chosen)
 		switch {
 		case chosen[l.id] && !below:
-			shards = append(shards, &shard{id: l.id, resumed: true, sequence: from[l.id], oldest: from[l.id] == ""})
+			place := from[l.id]
+			shards = append(shards, &shard{id: l.id, resumed: true, iterator: place.Iterator, next: place.Iterator,
+				sequence: place.Sequence, oldest: place == Place{}})
 		case !chosen[l.id] && !below && !l.closed:
 			return nil, fmt.Errorf("%w: shard %s is not in the checkpoint", errGap, l.id)
 		}

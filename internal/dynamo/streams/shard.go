@@ -23,6 +23,7 @@ type shard struct {
 	// The rest is guarded by shardSet.mu.
 	sequence string        // of the last record applied
 	oldest   bool          // while sequence is empty: it is read from its oldest record
+	next     string        // while sequence is empty, and oldest false: the iterator, or ""
 	read     bool          // through is valid
 	through  time.Duration // all records of before are applied
 	index    int           // in shardSet.order if read
@@ -140,7 +141,14 @@ func (s *shardSet) place(sh *shard) (sequence string, oldest bool) {
 func (s *shardSet) setPlace(sh *shard, sequence string, oldest bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh.sequence, sh.oldest = sequence, oldest
+	sh.sequence, sh.oldest, sh.next = sequence, oldest, ""
+}
+
+// setNext records the iterator of a shard.
+func (s *shardSet) setNext(sh *shard, iterator string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh.next = iterator
 }
 
 func (s *shardSet) setError(sh *shard, err error) {

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -330,8 +331,10 @@ func (w *simulation) finish() {
 	}
 }
 
+var simulated = flag.Int("seeds", 100, "number of seeds of TestSimulation")
+
 func TestSimulation(t *testing.T) {
-	seeds := race.Part(300)
+	seeds := race.Part(*simulated)
 	served, records, handovers, fences := 0, 0, 0, 0
 	for seed := range seeds {
 		bubble(t, func(t *testing.T) {
