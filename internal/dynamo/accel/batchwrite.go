@@ -18,6 +18,7 @@ type group struct {
 	items         []change
 	uncertainTags []cache.Tag // also invalidated if the outcome is unknown
 	tables        []*table
+	own           []groupWrite // of a batch: the writes whose stream records are recognized
 }
 
 func (g *group) add(t *table, key itemKey, ch change) {
@@ -73,6 +74,10 @@ func (c *call) writeGroup(g *group) {
 		return
 	}
 	defer cw.Unknown(g.uncertainTags...)
+	if g.own != nil {
+		g.beginOwn(c.now)
+		defer g.dropOwn()
+	}
 	resp, err := c.forwardWrite(ctx, cw, c.x.Body)
 	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(g.uncertainTags...)
@@ -83,6 +88,9 @@ func (c *call) writeGroup(g *group) {
 		}
 		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
 			return
+		}
+		if err == nil && resp.Class == origin.Good {
+			g.endOwn(resp.Body)
 		}
 	}
 	if err != nil {
@@ -151,22 +159,110 @@ func (c *call) addBatch(g *group, quoted, requests []byte) {
 }
 
 func (c *call) addRequest(g *group, t *table, request []byte) bool {
+	key, ch, ok := t.parseRequest(request)
+	if ok {
+		g.add(t, key, ch)
+		g.addOwn(t, key, ch.new)
+	}
+	return ok
+}
+
+// parseRequest returns the key and the effect of a put or delete of a batch. It returns false
+// if the request isn't understood.
+func (t *table) parseRequest(request []byte) (key itemKey, ch change, ok bool) {
 	if put, ok := wire.Lookup(request, "PutRequest"); ok && wire.Kind(put) == '{' {
 		item, _ := wire.Lookup(put, "Item")
-		key, ok := t.keyOfItem(item)
-		if ok {
-			g.add(t, key, change{key: item, new: image{known: true, item: item}})
-		}
-		return ok
+		key, ok = t.keyOfItem(item)
+		return key, change{key: item, new: image{known: true, item: item}}, ok
 	}
 	del, ok := wire.Lookup(request, "DeleteRequest")
 	if !ok {
-		return false
+		return itemKey{}, change{}, false
 	}
 	keyJSON, _ := wire.Lookup(del, "Key")
-	key, ok := t.keyOf(keyJSON)
-	if ok {
-		g.add(t, key, change{key: keyJSON, new: image{known: true}})
+	key, ok = t.keyOf(keyJSON)
+	return key, change{key: keyJSON, new: image{known: true}}, ok
+}
+
+// groupWrite is a write of a batch to a table whose stream is followed.
+type groupWrite struct {
+	t     *table
+	item  cache.Tag
+	new   image
+	write *ownWrite // nil before the batch is sent
+}
+
+// addOwn adds a write whose stream record is to be recognized. It isn't called for a
+// transaction: a repeated one is acknowledged, and its items may have changed since.
+func (g *group) addOwn(t *table, key itemKey, new image) {
+	if t.feed != nil {
+		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), new: new})
 	}
-	return ok
+}
+
+func (g *group) beginOwn(now int64) {
+	for i := range g.own {
+		w := &g.own[i]
+		w.write = w.t.feed.own.begin(w.item, now)
+	}
+}
+
+func (g *group) dropOwn() {
+	for i := range g.own {
+		g.own[i].write.drop()
+	}
+}
+
+// endOwn ends the writes of a batch that was answered with body.
+func (g *group) endOwn(body []byte) {
+	if g.own == nil || !g.dropUnprocessed(body) {
+		return // dropOwn follows
+	}
+	for i := range g.own {
+		g.own[i].write.end(image{}, g.own[i].new)
+	}
+}
+
+// dropUnprocessed drops the writes that the origin has not executed. It returns false if they
+// can't be determined.
+func (g *group) dropUnprocessed(body []byte) bool {
+	unprocessed, ok := memberOf(body, "UnprocessedItems")
+	if !ok || unprocessed == nil {
+		return ok
+	}
+	tables := wire.Object(unprocessed)
+	for tables.Next() {
+		requests := wire.Array(tables.Value())
+		for requests.Next() {
+			if !g.dropRequest(tables.Name(), requests.Value()) {
+				return false
+			}
+		}
+		if requests.Err() {
+			return false
+		}
+	}
+	return !tables.Err()
+}
+
+// dropRequest drops the write of a request to the table called name in the answer. It returns
+// false if the request isn't understood.
+func (g *group) dropRequest(name, request []byte) bool {
+	for _, t := range g.tables {
+		if !wire.NameIs(name, t.name) {
+			continue
+		}
+		key, _, ok := t.parseRequest(request)
+		if !ok {
+			return false
+		}
+		item := t.itemTag(key.bytes)
+		for i := range g.own {
+			if g.own[i].item == item {
+				g.own[i].write.drop()
+			}
+		}
+		return true
+	}
+	return false
 }

@@ -62,6 +62,7 @@ type table struct {
 	ttlAttribute string // the TTL attribute, if a rule requires it
 	tags         tableTags
 	rule         rule
+	feed         *feed        // nil: its stream is not followed
 	checked      atomic.Int64 // time of the last description or refresh, by the cache's clock
 	// described holds the generations of the table's schema tags before it was described. If
 	// they have changed, the table was created, changed or deleted through a service with
@@ -338,7 +339,7 @@ func (r rule) stricter(old rule) bool {
 func (t *table) withRule(r rule, id uint32) *table {
 	u := &table{
 		name: t.name, space: t.space, id: id, incarnation: t.incarnation, known: t.known, missing: t.missing, active: t.active,
-		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttlAttribute: t.ttlAttribute, tags: t.tags, rule: r,
+		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttlAttribute: t.ttlAttribute, tags: t.tags, rule: r, feed: t.feed,
 	}
 	if !r.expire {
 		u.ttlAttribute = ""

@@ -31,6 +31,7 @@ type itemWrite struct {
 	update        *expr.Update
 	clientReturns string // ReturnValues requested by the client
 	originReturns string // ReturnValues requested from the origin
+	old, new      image  // after a successful write, if they are known
 }
 
 // writeItem writes through: first to the origin, then to the cache, then it replies.
@@ -138,6 +139,7 @@ func (c *call) parseUpdate(expression, legacy, names, values []byte) *expr.Updat
 // client's reply can be derived from the other image.
 func (w *itemWrite) chooseReturnValues() string {
 	globals := w.t.hasGlobalIndex() && w.t.rule.query > 0
+	followed := w.t.feed != nil // an image lets the stream's record be recognized
 	if w.kind != wire.UpdateItem {
 		if w.clientReturns == "NONE" && globals {
 			return "ALL_OLD"
@@ -150,7 +152,7 @@ func (w *itemWrite) chooseReturnValues() string {
 	switch w.clientReturns {
 	case "NONE":
 		if !globals {
-			if w.t.rule.item > 0 {
+			if w.t.rule.item > 0 || followed {
 				return "ALL_NEW"
 			}
 			return "NONE"
@@ -160,11 +162,11 @@ func (w *itemWrite) chooseReturnValues() string {
 		}
 		return "ALL_NEW"
 	case "UPDATED_OLD":
-		if globals && w.canProject() {
+		if (globals || followed) && w.canProject() {
 			return "ALL_OLD"
 		}
 	case "UPDATED_NEW":
-		if globals && w.canProject() {
+		if (globals || followed) && w.canProject() {
 			return "ALL_NEW"
 		}
 	}
@@ -203,6 +205,11 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 		return
 	}
 	defer cw.Unknown(unsure...)
+	var own *ownWrite
+	if t.feed != nil {
+		own = t.feed.own.begin(tags[0], c.now)
+		defer own.drop()
+	}
 	resp, err := c.forwardWrite(ctx, cw, body)
 	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(unsure...)
@@ -214,6 +221,7 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
 			return
 		}
+		own.end(w.old, w.new)
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)
@@ -262,6 +270,7 @@ func (c *call) committedChange(w *itemWrite, resp *origin.Response) cache.Change
 		return ch
 	}
 	old, new := w.images(resp.Body)
+	w.old, w.new = old, new
 	effect := change{t: t, key: w.keyJSON, old: old, new: new, update: w.kind == wire.UpdateItem}
 	if w.update != nil {
 		effect.targets = w.targets()

@@ -13,9 +13,16 @@ import (
 //
 // Values with equal forms are equal to DynamoDB. Some equal values have different forms, for
 // example JSON numbers and sets in another order.
-func AppendCanonical(dst, v []byte) ([]byte, bool) {
+func AppendCanonical(dst, v []byte) ([]byte, bool) { return appendCanonical(dst, v, false) }
+
+// AppendCanonicalItem is AppendCanonical for an item, with the members of sets sorted: items
+// that DynamoDB considers equal have the same form. It also returns false for a set with
+// duplicate members.
+func AppendCanonicalItem(dst, item []byte) ([]byte, bool) { return appendCanonical(dst, item, true) }
+
+func appendCanonical(dst, v []byte, sortSets bool) ([]byte, bool) {
 	c := canonPool.Get().(*canon)
-	c.out = dst
+	c.out, c.sortSets = dst, sortSets
 	ok := c.value(v)
 	out := c.out
 	c.out, c.members, c.depth = nil, c.members[:0], 0
@@ -31,9 +38,10 @@ var canonPool = sync.Pool{New: func() any { return new(canon) }}
 // canon writes one value in canonical form. members holds the members of the open objects,
 // innermost last.
 type canon struct {
-	out     []byte
-	members []member
-	depth   int
+	out      []byte
+	members  []member
+	depth    int
+	sortSets bool // v is an item
 }
 
 // member is the span of a member in out: the starts of its name and its value, and its end.
@@ -113,6 +121,33 @@ func (c *canon) array(v []byte, element func(*canon, []byte) bool) bool {
 	return !it.Err()
 }
 
+// set writes a set of strings, of which element writes one.
+func (c *canon) set(v []byte, element func(*canon, []byte) bool) bool {
+	if !c.sortSets {
+		return c.array(v, element)
+	}
+	c.out = append(c.out, '[')
+	start, base := len(c.out), len(c.members)
+	it := Array(v)
+	for it.Next() {
+		if len(c.out) > start {
+			c.out = append(c.out, ',')
+		}
+		m := member{name: len(c.out)}
+		if !element(c, it.Value()) {
+			return false
+		}
+		m.value, m.end = len(c.out), len(c.out)
+		c.members = append(c.members, m)
+	}
+	if it.Err() || !c.sort(start, c.members[base:]) {
+		return false
+	}
+	c.members = c.members[:base]
+	c.out = append(c.out, ']')
+	return true
+}
+
 // number writes a number given as a JSON string.
 func (c *canon) number(v []byte) bool {
 	if Kind(v) != '"' {
@@ -164,7 +199,9 @@ func (c *canon) memberValue(name, v []byte) bool {
 	case string(name) == `"N"` && Kind(v) == '"':
 		return c.number(v)
 	case string(name) == `"NS"` && Kind(v) == '[':
-		return c.array(v, (*canon).number)
+		return c.set(v, (*canon).number)
+	case (string(name) == `"SS"` || string(name) == `"BS"`) && Kind(v) == '[':
+		return c.set(v, (*canon).value)
 	}
 	return c.value(v)
 }
@@ -173,8 +210,8 @@ func (c *canon) compare(a, b member) int {
 	return bytes.Compare(c.out[a.name:a.value], c.out[b.name:b.value])
 }
 
-// sort sorts the members of an object, out[start:], by name. It returns false if two have
-// the same name.
+// sort sorts the members of an object or a set, out[start:], by name. It returns false if two
+// have the same name. The whole of a set's member is its name.
 func (c *canon) sort(start int, members []member) bool {
 	slices.SortFunc(members, c.compare)
 	size := len(c.out) - start

@@ -1,0 +1,295 @@
+package accel
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Limits of ownWrites. Beyond them, own writes are treated as foreign.
+const (
+	ownShards      = 64
+	maxOwnItems    = 1024 // of a shard
+	maxOwnWrites   = 4096 // of a shard
+	maxWritesOfOne = 256  // of an item
+	maxOwnAge      = 10 * time.Minute
+	ownSweep       = time.Minute // the minimum interval between sweeps of a shard
+)
+
+// ownWrites recognizes the stream records of writes through this process. Each own write has
+// moved its tags already, so its record need not move them again.
+//
+// DynamoDB's answer to a write has no sequence number. A record is therefore recognized by
+// its item and its images: a write with a known new image adds an expectation, and a record
+// with the same new image, and not with another old one, is taken for the write's own. Every
+// record makes ownWrites forget writes of its item, so that they recognize no later record:
+//
+//   - After a record that was recognized by the write e, it forgets each write that began
+//     before e ended, and e.
+//   - After any other record, it forgets all writes.
+//
+// A write that is forgotten in flight adds no expectation when it ends.
+//
+// # Why a foreign record is never mistaken
+//
+// The records of an item arrive in the order in which its writes were executed. After the
+// record x has arrived, each write that isn't forgotten was executed after x:
+//
+//   - If x wasn't recognized, only writes that began after its arrival remain.
+//   - If x was recognized by e, then e was executed at x or after it (see below), and a
+//     write that began after the end of e was executed after e.
+//
+// Let r be recognized by a write W. By the rule above for the record before r, W was executed
+// after that record. If W was executed before r, then it has no record, since there is none
+// in between. So it changed nothing, and the item was equal to W's new image until r. But
+// then r changed the item to the image that it had already, and DynamoDB writes no record
+// of that. (If it did, then a record that changes nothing makes no entry invalid.) So W was
+// executed at r or after it. At its end W has moved the tags of the item, of the partition
+// and of the table's writes, and everything cached under them since contains r. If the old
+// images are equal too, then r and W affect the same partitions of indexes, and W has moved
+// their tags as well.
+//
+// The same holds for the first record after reset, provided that reset is called after the
+// stream's position has been determined: the remaining writes began after all records that
+// are not delivered.
+//
+// Forgetting a write is always safe, because only a write can recognize a record.
+type ownWrites struct{ shards [ownShards]ownShard }
+
+// ownShard has the writes of the items of a shard. Its mutex is a leaf.
+type ownShard struct {
+	mu     sync.Mutex
+	items  map[cache.Tag]ownItem
+	writes int    // of all items
+	stamp  uint64 // of the last event
+	swept  int64  // the time of the last sweep, by the cache's clock
+}
+
+// ownItem is the list of an item's writes in flight or expected, in the order of begin.
+type ownItem struct {
+	first, last *ownWrite
+	n           int
+}
+
+// ownWrite is a write through this process. It is in its item's list until it is forgotten.
+// It is used by one goroutine, except for the fields that its shard's mutex guards.
+type ownWrite struct {
+	shard *ownShard
+	item  cache.Tag
+	ended bool // end or drop was called
+
+	// Guarded by shard.mu:
+	prev, next *ownWrite
+	listed     bool
+	began      int64  // time, by the cache's clock
+	begin      uint64 // stamp
+	commit     uint64 // stamp, 0 in flight
+	old, new   itemHash
+	oldKnown   bool
+}
+
+func newOwnWrites() *ownWrites { return new(ownWrites) }
+
+func (o *ownWrites) shard(item cache.Tag) *ownShard { return &o.shards[item%ownShards] }
+
+// begin declares a write of an item before it is sent. now is the time by the cache's clock.
+// It returns nil if the write is not tracked. Else the write must be ended with end or drop.
+func (o *ownWrites) begin(item cache.Tag, now int64) *ownWrite {
+	s := o.shard(item)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now-s.swept > int64(ownSweep) {
+		s.sweep(now)
+	}
+	l, tracked := s.items[item]
+	if l.n >= maxWritesOfOne {
+		s.forget(item, s.stamp+1)
+		l, tracked = ownItem{}, false
+	}
+	if !tracked && len(s.items) >= maxOwnItems || s.writes >= maxOwnWrites {
+		return nil
+	}
+	if s.items == nil {
+		s.items = make(map[cache.Tag]ownItem)
+	}
+	s.stamp++
+	w := &ownWrite{shard: s, item: item, listed: true, began: now, begin: s.stamp, prev: l.last}
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.next = w
+	}
+	l.last = w
+	l.n++
+	s.items[item] = l
+	s.writes++
+	return w
+}
+
+// end ends a write that was executed, after its tags have moved. It expects the write's
+// record if the images are known. If they are equal, there is none.
+func (w *ownWrite) end(old, new image) {
+	if w == nil || w.ended {
+		return
+	}
+	newHash, ok := imageHash(new)
+	oldHash, oldKnown := imageHash(old)
+	if !ok || oldKnown && oldHash == newHash {
+		w.drop()
+		return
+	}
+	w.ended = true
+	s := w.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stamp++
+	w.commit, w.new, w.old, w.oldKnown = s.stamp, newHash, oldHash, oldKnown
+}
+
+// drop ends a write whose record isn't expected. It has no effect after end.
+func (w *ownWrite) drop() {
+	if w == nil || w.ended {
+		return
+	}
+	w.ended = true
+	s := w.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(w)
+}
+
+// take receives a record of an item. own reports that it is the record of a write through
+// this process, or of an earlier one: the tags of the item, the partition and the table's
+// writes have moved since. exact reports that those of the indexes' partitions have moved
+// too.
+func (o *ownWrites) take(item cache.Tag, old, new image) (own, exact bool) {
+	s := o.shard(item)
+	if !s.tracks(item) {
+		return false, false
+	}
+	newHash, ok := imageHash(new)
+	oldHash, oldKnown := imageHash(old)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found *ownWrite
+	for w := s.items[item].first; ok && w != nil; w = w.next {
+		if w.commit == 0 || w.new != newHash || w.oldKnown && oldKnown && w.old != oldHash {
+			continue
+		}
+		if found == nil || w.commit < found.commit {
+			found = w
+		}
+	}
+	if found == nil {
+		s.forget(item, s.stamp+1)
+		return false, false
+	}
+	exact = found.oldKnown && oldKnown
+	s.forget(item, found.commit)
+	return true, exact
+}
+
+// reset forgets all writes. It is called after records may have been missed, once the
+// position of the next record has been determined.
+func (o *ownWrites) reset() {
+	for i := range o.shards {
+		s := &o.shards[i]
+		s.mu.Lock()
+		for item := range s.items {
+			s.forget(item, s.stamp+1)
+		}
+		s.mu.Unlock()
+	}
+}
+
+func (s *ownShard) tracks(item cache.Tag) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.items[item].n > 0
+}
+
+// forget removes the writes of an item that began before a stamp. mu must be held.
+func (s *ownShard) forget(item cache.Tag, before uint64) {
+	for w := s.items[item].first; w != nil && w.begin < before; w = s.items[item].first {
+		s.remove(w)
+	}
+}
+
+// remove removes a write from its item's list, if it is still there. mu must be held.
+func (s *ownShard) remove(w *ownWrite) {
+	if !w.listed {
+		return
+	}
+	l := s.items[w.item]
+	if w.prev == nil {
+		l.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next, w.listed = nil, nil, false
+	s.writes--
+	if l.n--; l.n == 0 {
+		delete(s.items, w.item)
+		return
+	}
+	s.items[w.item] = l
+}
+
+// sweep removes the writes that are too old: their records are late, or the stream is no
+// longer followed. mu must be held.
+func (s *ownShard) sweep(now int64) {
+	s.swept = now
+	for _, l := range s.items {
+		for l.first != nil && now-l.first.began > int64(maxOwnAge) {
+			w := l.first
+			l.first = w.next
+			s.remove(w)
+		}
+	}
+}
+
+// itemHash is the hash of an image, the same in all processes. It has 128 bits, so that no
+// two images share one by accident.
+type itemHash struct{ low, high uint64 }
+
+// absentHash is the hash of an item that doesn't exist.
+var absentHash = itemHash{1, 1}
+
+// canonicalItems holds buffers for the canonical forms of items.
+var canonicalItems = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxCanonicalBuffer is the maximum size of a buffer that is kept.
+const maxCanonicalBuffer = 64 << 10
+
+// imageHash returns the hash of an image. Images that DynamoDB considers equal have the same
+// hash. ok is false if the image is unknown or isn't an item.
+func imageHash(im image) (h itemHash, ok bool) {
+	if !im.known {
+		return h, false
+	}
+	if im.item == nil {
+		return absentHash, true
+	}
+	buf := canonicalItems.Get().(*[]byte)
+	defer canonicalItems.Put(buf)
+	text, ok := wire.AppendCanonicalItem((*buf)[:0], im.item)
+	if !ok {
+		return h, false
+	}
+	if *buf = text; cap(text) > maxCanonicalBuffer {
+		*buf = nil
+	}
+	var d xxhash.Digest
+	d.ResetWithSeed(1)
+	_, _ = d.Write(text)
+	return itemHash{low: xxhash.Sum64(text), high: d.Sum64()}, true
+}
