@@ -33,6 +33,7 @@
 // service.go has the life of a request, call.go its state; getitem.go, batchget.go,
 // query.go, write.go, batchwrite.go, transact.go, partiql.go and tableops.go are the
 // operations; passthrough.go forwards reads that aren't cached; schema.go loads table
-// descriptions; tags.go defines the tags of entries; forward.go sends requests to the
-// origin; reply.go writes replies.
+// descriptions; tags.go defines the tags of entries; own.go recognizes the records of own
+// writes in a table's stream; forward.go sends requests to the origin; reply.go writes
+// replies.
 package accel

@@ -31,7 +31,6 @@ type itemWrite struct {
 	update        *expr.Update
 	clientReturns string // ReturnValues requested by the client
 	originReturns string // ReturnValues requested from the origin
-	old, new      image  // after a successful write, if they are known
 }
 
 // writeItem writes through: first to the origin, then to the cache, then it replies.
@@ -215,13 +214,14 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 		cw.Unknown(unsure...)
 	} else {
 		ch := cache.Change{}
+		var old, new image
 		if err == nil && resp.Class == origin.Good {
-			ch = c.committedChange(w, resp)
+			ch, old, new = c.committedChange(w, resp)
 		}
 		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
 			return
 		}
-		own.end(w.old, w.new)
+		own.end(old, new)
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)
@@ -260,17 +260,17 @@ func (t *table) allIndexTags() (tags []cache.Tag) {
 	return tags
 }
 
-// committedChange returns the effect of a successful write on the cache.
-func (c *call) committedChange(w *itemWrite, resp *origin.Response) cache.Change {
+// committedChange returns the effect of a successful write on the cache, and the item's images
+// if they are known.
+func (c *call) committedChange(w *itemWrite, resp *origin.Response) (ch cache.Change, old, new image) {
 	t := w.t
-	ch := cache.Change{Cause: cache.ByWrite}
+	ch = cache.Change{Cause: cache.ByWrite}
 	if !c.svc.isCurrent(t) {
 		// The table was described again in the meantime: its indexes may have changed.
 		ch.Tags = append(ch.Tags, t.tags.table)
-		return ch
+		return ch, old, new
 	}
-	old, new := w.images(resp.Body)
-	w.old, w.new = old, new
+	old, new = w.images(resp.Body)
 	effect := change{t: t, key: w.keyJSON, old: old, new: new, update: w.kind == wire.UpdateItem}
 	if w.update != nil {
 		effect.targets = w.targets()
@@ -279,7 +279,7 @@ func (c *call) committedChange(w *itemWrite, resp *origin.Response) cache.Change
 	if f, ok := c.svc.writtenFilling(w, new); ok {
 		ch.Puts = []cache.Put{{Space: c.svc.space, Key: t.cacheKey(w.key), Tags: t.itemTags(w.key), Filling: f}}
 	}
-	return ch
+	return ch, old, new
 }
 
 // targets returns the targets of the update. It is never nil, because nil means not

@@ -28,6 +28,31 @@ func TestAppendCanonical(t *testing.T) {
 	f(`"\u001f\u0022\u005c\ud83d\ude00"`, `"\u001f\"\\😀"`)
 }
 
+func TestAppendCanonicalItem(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		got, ok := AppendCanonicalItem([]byte("<"), []byte(in))
+		if !ok || string(got) != "<"+want {
+			t.Errorf("AppendCanonicalItem(%s) = %s, %v; want %s", in, got, ok, want)
+		}
+	}
+	f(`{"a":{"SS":["b","\u0061","c\/"]}}`, `{"a":{"SS":["a","b","c/"]}}`)
+	f(`{"a":{"SS":["a"]},"b":{"SS":[ ]}}`, `{"a":{"SS":["a"]},"b":{"SS":[]}}`)
+	f(`{"a":{"NS":["10","9.0","-1e1"]}}`, `{"a":{"NS":["-10","10","9"]}}`)
+	f(`{"a":{"BS":["AAE=","AA=="]}}`, `{"a":{"BS":["AA==","AAE="]}}`)
+	f(`{"a":{"L":[{"S":"b"},{"S":"a"}]}}`, `{"a":{"L":[{"S":"b"},{"S":"a"}]}}`)
+	f(`{"SS":{"L":[{"M":{"SS":{"SS":["b","a"]},"L":{"N":"1.0"}}}]},"A":{"SS":["d","c"]}}`, `{"A":{"SS":["c","d"]},"SS":{"L":[{"M":{"L":{"N":"1"},"SS":{"SS":["a","b"]}}}]}}`)
+	for _, in := range []string{`{"a":{"SS":["a","\u0061"]}}`, `{"a":{"NS":["1","1.0"]}}`, `{"a":{"NS":["x"]}}`, `{"a":{"SS":["a"}}`, `{"a":{"SS":["\ud800"]}}`, `{"a":1,"a":1}`} {
+		if got, ok := AppendCanonicalItem([]byte("<"), []byte(in)); ok || string(got) != "<" {
+			t.Errorf("AppendCanonicalItem(%s) = %s, %v", in, got, ok)
+		}
+	}
+	// AppendCanonical keeps the order of a set.
+	if got, ok := AppendCanonical(nil, []byte(`{"a":{"SS":["b","a"]}}`)); !ok || string(got) != `{"a":{"SS":["b","a"]}}` {
+		t.Errorf("AppendCanonical = %s, %v", got, ok)
+	}
+}
+
 func TestAppendCanonicalRefuses(t *testing.T) {
 	for _, in := range []string{`{"a":1,"a":1}`, `{"a":1,"b":2,"\u0061":1}`, `{"x":[{"b":0,"a":1,"b":1}]}`, `{"N":"x"}`, `{"NS":["1",2]}`, `{"NS":["x"]}`,
 		`"\ud83d"`, "\"\xff\"", "\"\\n\xff\"", `{"\ud83d":1}`, `{"a":"\udc00"}`, ``, `{"a":1`, `x`,

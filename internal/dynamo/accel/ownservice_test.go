@@ -1,0 +1,227 @@
+package accel
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// followed is a fixture with a table t whose stream is followed.
+type followed struct {
+	*fixture
+	table *table
+}
+
+func newFollowed(t *testing.T, description string) *followed {
+	f := newFixture(t)
+	f.origin.reply("DescribeTable", description)
+	tb := f.svc.table(context.Background(), []byte("t"))
+	if !tb.known {
+		t.Fatal("the table is not known")
+	}
+	tb.feed = &feed{own: newOwnWrites()}
+	return &followed{f, tb}
+}
+
+// record receives a record of the table's stream. An absent image is "".
+func (f *followed) record(old, new string) string {
+	f.t.Helper()
+	text := new
+	if text == "" {
+		text = old
+	}
+	key, ok := f.table.keyOfItem([]byte(text))
+	if !ok {
+		f.t.Fatalf("no key in %s", text)
+	}
+	im := func(item string) image {
+		if item == "" {
+			return image{known: true}
+		}
+		return image{known: true, item: []byte(item)}
+	}
+	return answer(f.table.feed.own.take(f.table.itemTag(key.bytes), im(old), im(new)))
+}
+
+// tracked returns the number of writes that are in flight or expected.
+func (f *followed) tracked() (n int) {
+	for i := range f.table.feed.own.shards {
+		n += f.table.feed.own.shards[i].writes
+	}
+	return n
+}
+
+// write sends a write that the origin answers with the given status and reply, and returns
+// the ReturnValues that the origin has received and the client's answer.
+func (f *followed) write(op, body string, status int, reply string) (returns, answer string) {
+	f.t.Helper()
+	f.origin.mu.Lock()
+	f.origin.handler = func(string, string) (int, string) { return status, reply }
+	f.origin.mu.Unlock()
+	got := f.do(op, body)
+	if got.status != status {
+		f.t.Errorf("%s %s: got %d %s", op, body, got.status, got.body)
+	}
+	value, _ := wire.Lookup([]byte(f.origins(op)[0].body), "ReturnValues")
+	return strings.Trim(string(value), `"`), got.body
+}
+
+// TestOwnRecords checks that the records of writes through a service are recognized, in
+// a table without a global index.
+func TestOwnRecords(t *testing.T) {
+	f := newFollowed(t, describePlain)
+	check := func(op, body, reply, returns, client, old, new, want string) {
+		t.Helper()
+		gotReturns, gotClient := f.write(op, body, 200, reply)
+		if gotReturns != returns || !sameJSON(gotClient, client) {
+			t.Errorf("%s %s: the origin received %q, the client %s", op, body, gotReturns, gotClient)
+		}
+		if got := f.record(old, new); got != want {
+			t.Errorf("%s %s: the record is %s; want %s", op, body, got, want)
+		}
+		if n := f.tracked(); n != 0 {
+			t.Errorf("%s %s: %d writes remain", op, body, n)
+		}
+	}
+	const (
+		a1 = `{"p":{"S":"a"},"n":{"N":"1"},"s":{"SS":["x","y"]}}`
+		a2 = `{"p":{"S":"a"},"n":{"N":"2"},"s":{"SS":["x","y"]}}`
+	)
+	check("PutItem", `{"TableName":"t","Item":{"s":{"SS":["y","x"]},"n":{"N":"1.0"},"p":{"S":"a"}}}`, `{}`, "", `{}`, "", a1, "own")
+	check("PutItem", `{"TableName":"t","ReturnValues":"ALL_OLD","Item":`+a2+`}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":`+a1+`}`, a1, a2, "exact")
+	key := `{"TableName":"t","Key":{"p":{"S":"a"}}`
+	set := key + `,"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"2.0"}}`
+	check("UpdateItem", set+`}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "own")
+	check("UpdateItem", set+`,"ReturnValues":"ALL_OLD"}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":`+a1+`}`, a1, a2, "exact")
+	check("UpdateItem", set+`,"ReturnValues":"UPDATED_OLD"}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":{"n":{"N":"1"}}}`, a1, a2, "exact")
+	add := key + `,"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"1"}}`
+	check("UpdateItem", add+`}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "own")
+	check("UpdateItem", add+`,"ReturnValues":"UPDATED_NEW"}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{"Attributes":{"n":{"N":"2"}}}`, a1, a2, "own")
+	check("UpdateItem", add+`,"ReturnValues":"ALL_OLD"}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":`+a1+`}`, a1, a2, "foreign")
+	legacy := key + `,"AttributeUpdates":{"n":{"Action":"ADD","Value":{"N":"1"}}}}`
+	check("UpdateItem", legacy, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "own")
+	check("DeleteItem", key+`}`, `{}`, "", `{}`, a2, "", "own")
+	check("DeleteItem", key+`,"ReturnValues":"ALL_OLD"}`, `{"Attributes":`+a2+`}`, "ALL_OLD", `{"Attributes":`+a2+`}`, a2, "", "exact")
+	// Writes without a record.
+	f.write("PutItem", `{"TableName":"t","ReturnValues":"ALL_OLD","Item":`+a2+`}`, 200, `{"Attributes":`+a2+`}`)
+	f.write("DeleteItem", key+`,"ReturnValues":"ALL_OLD"}`, 200, `{}`)
+	if n := f.tracked(); n != 0 {
+		t.Errorf("%d writes without a record remain", n)
+	}
+	// Writes without a known effect.
+	for _, w := range []struct {
+		op, body string
+		status   int
+		reply    string
+	}{
+		{"PutItem", `{"TableName":"t","Item":` + a2 + `}`, 400, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`},
+		{"PutItem", `{"TableName":"t","Item":` + a2 + `}`, 500, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`},
+		{"PutItem", `{"TableName":"t","Item":` + a2 + `}`, 200, `[]`},
+		{"UpdateItem", key + `,"UpdateExpression":"SET n = = :n","ReturnValues":"UPDATED_NEW"}`, 200, `{"Attributes":{"n":{"N":"2"}}}`},
+		{"UpdateItem", key + `,"UpdateExpression":"REMOVE x"}`, 200, `{}`},
+		// Acknowledged without an effect if it is repeated.
+		{"TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t","Item":` + a2 + `}}]}`, 200, `{}`},
+		{"BatchExecuteStatement", `{"Statements":[{"Statement":"INSERT INTO t VALUE {'p':'a'}"}]}`, 200, `{}`},
+	} {
+		f.write(w.op, w.body, w.status, w.reply)
+		if n, got := f.tracked(), f.record(a1, a2); n != 0 || got != "foreign" {
+			t.Errorf("%s %s, answered with %d: %d writes remain, the record is %s", w.op, w.body, w.status, n, got)
+		}
+	}
+}
+
+// TestOwnBatchRecords checks that the records of a batch are recognized, except those of
+// items that were not processed.
+func TestOwnBatchRecords(t *testing.T) {
+	f := newFollowed(t, describePlain)
+	const (
+		a     = `{"p":{"S":"a"},"n":{"N":"1"}}`
+		b     = `{"p":{"S":"b"},"n":{"N":"1"}}`
+		batch = `{"RequestItems":{"t":[{"PutRequest":{"Item":{"n":{"N":"1.0"},"p":{"S":"a"}}}},{"DeleteRequest":{"Key":{"p":{"S":"b"}}}}]}}`
+		putA  = `{"PutRequest":{"Item":` + a + `}}`
+		delB  = `{"DeleteRequest":{"Key":{"p":{"S":"\u0062"}}}}`
+	)
+	check := func(reply, wantA, wantB string) {
+		t.Helper()
+		f.write("BatchWriteItem", batch, 200, reply)
+		if gotA, gotB := f.record("", a), f.record(b, ""); gotA != wantA || gotB != wantB {
+			t.Errorf("%s: the records are %s and %s; want %s and %s", reply, gotA, gotB, wantA, wantB)
+		}
+		if n := f.tracked(); n != 0 {
+			t.Errorf("%s: %d writes remain", reply, n)
+		}
+	}
+	check(`{"UnprocessedItems":{}}`, "own", "own")
+	check(`{}`, "own", "own")
+	check(`{"UnprocessedItems":{"t":[`+putA+`]}}`, "foreign", "own")
+	check(`{"UnprocessedItems":{"\u0074":[`+delB+`]}}`, "own", "foreign")
+	check(`{"UnprocessedItems":{"t":[`+putA+`,`+delB+`]}}`, "foreign", "foreign")
+	// The items that were not processed can't be determined.
+	for _, unprocessed := range []string{`[]`, `{"t":{}}`, `{"t":[{}]}`, `{"t":[{"DeleteRequest":{}}]}`, `{"u":[` + putA + `]}`, `{"arn:aws:dynamodb:us-east-1:000000000000:table/t":[` + putA + `]}`,
+		`{},"UnprocessedItems":{"t":[` + putA + `]}`} {
+		check(`{"UnprocessedItems":`+unprocessed+`}`, "foreign", "foreign")
+	}
+	f.write("BatchWriteItem", batch, 400, `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException"}`)
+	f.write("BatchWriteItem", batch, 500, `{}`)
+	if n, got := f.tracked(), f.record("", a); n != 0 || got != "foreign" {
+		t.Errorf("%d writes remain of batches that failed, the record is %s", n, got)
+	}
+}
+
+// TestOwnRecordsWithIndex checks that both images of a write are known in a table with global
+// indexes, except for an update that doesn't move the item.
+func TestOwnRecordsWithIndex(t *testing.T) {
+	f := newFollowed(t, describeT)
+	const (
+		x   = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"}}`
+		y   = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"y"}}`
+		y1  = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"y"},"v":{"N":"1"}}`
+		key = `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1.0"}}`
+	)
+	check := func(op, body, reply, returns, old, new, want string) {
+		t.Helper()
+		if got, _ := f.write(op, body, 200, reply); got != returns {
+			t.Errorf("%s %s: the origin received %q", op, body, got)
+		}
+		if got := f.record(old, new); got != want {
+			t.Errorf("%s %s: the record is %s; want %s", op, body, got, want)
+		}
+	}
+	check("PutItem", `{"TableName":"t","Item":`+x+`}`, `{}`, "ALL_OLD", "", x, "exact")
+	check("UpdateItem", key+`,"UpdateExpression":"SET g = :g","ExpressionAttributeValues":{":g":{"S":"y"}}}`, `{"Attributes":`+x+`}`, "ALL_OLD", x, y, "exact")
+	check("UpdateItem", key+`,"UpdateExpression":"ADD v :v","ExpressionAttributeValues":{":v":{"N":"1"}}}`, `{"Attributes":`+y1+`}`, "ALL_NEW", y, y1, "own")
+	check("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+x+`}}]}}`, `{"UnprocessedItems":{}}`, "", y1, x, "own")
+	check("DeleteItem", key+`}`, `{"Attributes":`+x+`}`, "ALL_OLD", x, "", "exact")
+	if n := f.tracked(); n != 0 {
+		t.Errorf("%d writes remain", n)
+	}
+}
+
+// TestOwnRecordInFlight checks that a record that arrives before the answer to its write is
+// not recognized, and that no later one is.
+func TestOwnRecordInFlight(t *testing.T) {
+	f := newFollowed(t, describePlain)
+	const item = `{"p":{"S":"a"}}`
+	for op, body := range map[string]string{
+		"PutItem":        `{"TableName":"t","Item":` + item + `}`,
+		"BatchWriteItem": `{"RequestItems":{"t":[{"PutRequest":{"Item":` + item + `}}]}}`,
+	} {
+		got := ""
+		f.origin.mu.Lock()
+		f.origin.handler = func(string, string) (int, string) {
+			if n := f.tracked(); n != 1 {
+				t.Errorf("%s: %d writes are in flight", op, n)
+			}
+			got = f.record("", item)
+			return http.StatusOK, `{}`
+		}
+		f.origin.mu.Unlock()
+		f.do(op, body)
+		if later := f.record("", item); got != "foreign" || later != "foreign" || f.tracked() != 0 {
+			t.Errorf("%s: the record is %s, then %s; %d writes remain", op, got, later, f.tracked())
+		}
+	}
+}
