@@ -1,6 +1,7 @@
 package accel
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ const (
 	maxOwnItems    = 1024 // of a shard
 	maxOwnWrites   = 4096 // of a shard
 	maxWritesOfOne = 256  // of an item
+	maxSeen        = 64   // images of a write in flight
 	maxOwnAge      = 10 * time.Minute
 	ownSweep       = time.Minute // the minimum interval between sweeps of a shard
 )
@@ -25,39 +27,43 @@ const (
 //
 // DynamoDB's answer to a write has no sequence number. A record is therefore recognized by
 // its item and its images: a write with a known new image adds an expectation, and a record
-// with the same new image, and not with another old one, is taken for the write's own. Every
-// record makes ownWrites forget writes of its item, so that they recognize no later record:
-//
-//   - After a record that was recognized by the write e, it forgets each write that began
-//     before e ended, and e.
-//   - After any other record, it forgets all writes.
-//
-// A write that is forgotten in flight adds no expectation when it ends.
+// with the same new image, and not with another old one, is taken for the write's own. Each
+// record x, from the old image O to the new image N, makes ownWrites forget writes of the
+// item, so that they recognize no later record. These are the writes to N or to O, and if
+// one of the two is unknown, all writes. But if x was recognized by e, then the writes that
+// began after e had ended are kept. The images of a write in flight are compared when it
+// ends.
 //
 // # Why a foreign record is never mistaken
 //
-// The records of an item arrive in the order in which its writes were executed. After the
-// record x has arrived, each write that isn't forgotten was executed after x:
+// The records of an item arrive in the order in which its writes were executed. After a
+// record x has arrived, each write that is not forgotten was executed after x. The proof is
+// by induction. Let W be a write that was executed after the record before x:
 //
-//   - If x wasn't recognized, only writes that began after its arrival remain.
-//   - If x was recognized by e, then e was executed at x or after it (see below), and a
-//     write that began after the end of e was executed after e.
+//   - If W was executed after x, there is nothing to prove.
+//   - If x is the record of W, then W is a write to N.
+//   - If W was executed before x, then W has no record, since there is none in between. So
+//     it changed nothing, and its new image is the state before x, which is O.
 //
-// Let r be recognized by a write W. By the rule above for the record before r, W was executed
-// after that record. If W was executed before r, then it has no record, since there is none
-// in between. So it changed nothing, and the item was equal to W's new image until r. But
-// then r changed the item to the image that it had already, and DynamoDB writes no record
-// of that. (If it did, then a record that changes nothing makes no entry invalid.) So W was
-// executed at r or after it. At its end W has moved the tags of the item, of the partition
-// and of the table's writes, and everything cached under them since contains r. If the old
-// images are equal too, then r and W affect the same partitions of indexes, and W has moved
-// their tags as well.
+// So W is forgotten in the last two cases, unless x was recognized by a write e and W began
+// after e had ended. This can't be. The expectation of e was not forgotten, so e too was
+// executed after the record before x, and is one of the three cases. The new image of e is
+// N. If e was executed before x, then O is N, and x changed nothing, for which DynamoDB
+// writes no record. So e was executed at x or after it, and W after e.
+//
+// It follows that a record is recognized only by its own write or by one that was executed
+// after it. At its end this write has moved the tags of the item, of the partition and of
+// the table's writes, and everything that was cached under them since contains the record's
+// change. If the old images are equal too, then the write affects the same partitions of
+// indexes as the record, and has moved their tags as well.
 //
 // The same holds for the first record after reset, provided that reset is called after the
 // stream's position has been determined: the remaining writes began after all records that
 // are not delivered.
 //
-// Forgetting a write is always safe, because only a write can recognize a record.
+// Forgetting a write is always safe, because only a write can recognize a record. The proof
+// requires that equal images of records have equal hashes, but not that the image of a write
+// has the hash of its record's: then the write recognizes nothing.
 type ownWrites struct{ shards [ownShards]ownShard }
 
 // ownShard has the writes of the items of a shard. Its mutex is a leaf.
@@ -90,6 +96,7 @@ type ownWrite struct {
 	commit     uint64 // stamp, 0 in flight
 	old, new   itemHash
 	oldKnown   bool
+	seen       []itemHash // in flight: the images that the write must not end with
 }
 
 func newOwnWrites() *ownWrites { return new(ownWrites) }
@@ -146,8 +153,12 @@ func (w *ownWrite) end(old, new image) {
 	s := w.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slices.Contains(w.seen, newHash) {
+		s.remove(w)
+		return
+	}
 	s.stamp++
-	w.commit, w.new, w.old, w.oldKnown = s.stamp, newHash, oldHash, oldKnown
+	w.commit, w.new, w.old, w.oldKnown, w.seen = s.stamp, newHash, oldHash, oldKnown, nil
 }
 
 // drop ends a write whose record isn't expected. It has no effect after end.
@@ -171,12 +182,12 @@ func (o *ownWrites) take(item cache.Tag, old, new image) (own, exact bool) {
 	if !s.tracks(item) {
 		return false, false
 	}
-	newHash, ok := imageHash(new)
+	newHash, newKnown := imageHash(new)
 	oldHash, oldKnown := imageHash(old)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found *ownWrite
-	for w := s.items[item].first; ok && w != nil; w = w.next {
+	for w := s.items[item].first; newKnown && w != nil; w = w.next {
 		if w.commit == 0 || w.new != newHash || w.oldKnown && oldKnown && w.old != oldHash {
 			continue
 		}
@@ -184,13 +195,16 @@ func (o *ownWrites) take(item cache.Tag, old, new image) (own, exact bool) {
 			found = w
 		}
 	}
-	if found == nil {
-		s.forget(item, s.stamp+1)
-		return false, false
+	before := s.stamp + 1
+	if found != nil {
+		own, exact, before = true, found.oldKnown && oldKnown, found.commit
 	}
-	exact = found.oldKnown && oldKnown
-	s.forget(item, found.commit)
-	return true, exact
+	if oldKnown && newKnown {
+		s.forgetImages(item, before, oldHash, newHash)
+	} else {
+		s.forget(item, before)
+	}
+	return own, exact
 }
 
 // reset forgets all writes. It is called after records may have been missed, once the
@@ -216,6 +230,20 @@ func (s *ownShard) tracks(item cache.Tag) bool {
 func (s *ownShard) forget(item cache.Tag, before uint64) {
 	for w := s.items[item].first; w != nil && w.begin < before; w = s.items[item].first {
 		s.remove(w)
+	}
+}
+
+// forgetImages is forget for the writes to one of two images. mu must be held.
+func (s *ownShard) forgetImages(item cache.Tag, before uint64, a, b itemHash) {
+	next := (*ownWrite)(nil)
+	for w := s.items[item].first; w != nil && w.begin < before; w = next {
+		next = w.next
+		switch {
+		case w.commit == 0 && len(w.seen) < maxSeen:
+			w.seen = append(w.seen, a, b)
+		case w.commit == 0 || w.new == a || w.new == b:
+			s.remove(w)
+		}
 	}
 }
 

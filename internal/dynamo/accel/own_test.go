@@ -119,23 +119,40 @@ func TestOwnWrites(t *testing.T) {
 	f("+1 1:A>B 1:C>D A>B C>D", "exact foreign")
 	f("+1 1:B>B A>B", "foreign")
 	f("+1 1:->- A>-", "foreign")
-	// A foreign record between the write and its own.
-	f("+1 1:A>B C>A A>B", "foreign foreign")
+	// A foreign record before the write's own.
+	f("+1 1:A>B C>A A>B", "foreign exact")
+	f("+1 1:?>B D>C C>A A>B", "foreign foreign own")
+	// The write to B may have changed nothing, and the record of C follow it.
+	f("+1 1:?>B B>C C>B", "foreign foreign")
+	f("+1 1:?>B ?>C C>B", "foreign foreign")
+	f("+1 1:?>B C>? C>B", "foreign foreign")
+	// The write to B may be the one of the first record.
+	f("+1 1:A>B C>B A>B", "foreign foreign")
 	// A record that arrives while the write is in flight.
 	f("+1 A>B 1:A>B A>B", "foreign foreign")
-	f("+1 C>A 1:A>B A>B", "foreign foreign")
+	f("+1 C>A 1:A>B A>B", "foreign exact")
+	f("+1 B>C 1:?>B C>B", "foreign foreign")
+	f("+1 C>? 1:A>B A>B", "foreign foreign")
+	f("+1 ?>C 1:A>B A>B", "foreign foreign")
 	f("+1 C>A -1 1:A>B A>B", "foreign foreign")
+	f("+1 "+strings.Repeat("C>D ", maxSeen/2)+"1:A>B A>B", strings.Repeat("foreign ", maxSeen/2)+"exact")
+	f("+1 "+strings.Repeat("C>D ", maxSeen/2+1)+"1:A>B A>B", strings.Repeat("foreign ", maxSeen/2+1)+"foreign")
 	// Writes that follow one another, each record late.
 	f("+1 1:A>B +2 2:B>C +3 3:C>A +4 A>B B>C C>A 4:A>B A>B", "exact exact exact exact")
 	f("+1 1:?>B +2 2:?>C +3 3:?>B A>B B>C C>B", "own own own")
 	// A write that changed nothing has no record, whether or not its old image is known.
 	f("+1 1:A>B +2 2:?>B +3 3:B>C A>B B>C", "exact exact")
 	f("+1 1:A>B +2 2:?>B +3 3:?>A A>B B>A A>B", "exact own foreign")
-	// A write that began before another one ended may have been executed before it.
-	f("+1 +2 1:A>B 2:B>C A>B B>C", "exact foreign")
-	f("+1 1:A>B +2 2:B>C A>B B>C", "exact exact")
-	f("+1 +2 1:A>B A>B 2:B>C B>C", "exact foreign")
-	f("+1 1:A>B +2 A>B 2:B>C B>C", "exact exact")
+	// Writes that overlap. One that began before the end of another may have been executed
+	// before it, which matters if the images are equal.
+	f("+1 +2 1:A>B 2:B>C A>B B>C", "exact exact")
+	f("+1 +2 1:A>B A>B 2:B>C B>C", "exact exact")
+	f("+1 +2 1:A>B 2:?>A A>B B>A", "exact foreign")
+	f("+1 1:A>B +2 2:?>A A>B B>A", "exact own")
+	f("+1 +2 1:A>B A>B 2:?>A B>A", "exact foreign")
+	f("+1 1:A>B +2 A>B 2:?>A B>A", "exact own")
+	f("+1 +2 1:A>B 2:?>B A>B A>B", "exact foreign")
+	f("+1 1:A>B +2 2:?>B A>B A>B", "exact own")
 	// Of two that match, the one that ended first.
 	f("+1 1:?>B +2 2:B>C +3 3:?>B A>B B>C C>B", "own exact own")
 	f("+1 +2 2:?>B +3 3:?>C 1:?>B A>B B>C", "own own")

@@ -47,8 +47,9 @@ const (
 	faultNone         = iota
 	faultKeepFlying   // a record that isn't recognized doesn't affect writes in flight
 	faultKeepPending  // a record that isn't recognized doesn't affect expectations
-	faultKeepEarlier  // a recognized record removes only its own expectation
 	faultKeepOverlap  // a recognized record doesn't affect writes in flight
+	faultKeepEarlier  // a recognized record removes only its own expectation
+	faultKeepIdle     // writes to the old image of a record, which may have changed nothing, are kept
 	faultIgnoreOld    // expectations are compared by their new image only
 	faultAlwaysExact  // index partitions are never dropped for a recognized record
 	faultExpectFailed // writes that were refused are expected
@@ -56,7 +57,7 @@ const (
 	faults
 )
 
-var faultNames = [faults]string{"none", "keep flying", "keep pending", "keep earlier", "keep overlap", "ignore old", "always exact", "expect failed", "no reset"}
+var faultNames = [faults]string{"none", "keep flying", "keep pending", "keep overlap", "keep earlier", "keep idle", "ignore old", "always exact", "expect failed", "no reset"}
 
 // plainRule is the rule written plainly, with a fault.
 type plainRule struct {
@@ -69,6 +70,7 @@ type plainWrite struct {
 	begin, commit int // commit is 0 in flight
 	old, new      string
 	forgotten     bool
+	seen          []string // in flight: images of records
 }
 
 func (r *plainRule) tick() int {
@@ -84,7 +86,7 @@ func (r *plainRule) begin() int {
 func (r *plainRule) end(write int, old, new string) {
 	w := r.writes[write]
 	w.old, w.new, w.commit = old, new, r.tick()
-	w.forgotten = w.forgotten || old == new || new == "?"
+	w.forgotten = w.forgotten || old == new || new == "?" || slices.Contains(w.seen, new)
 }
 
 func (r *plainRule) drop(write int) { r.writes[write].forgotten = true }
@@ -99,29 +101,30 @@ func (r *plainRule) take(old, new string) (own, exact bool) {
 			found = w
 		}
 	}
-	if found == nil {
-		r.forget(r.tick(), r.fault == faultKeepFlying, r.fault == faultKeepPending)
-		return false, false
+	before, keepFlying, keepPending := r.tick(), r.fault == faultKeepFlying, r.fault == faultKeepPending
+	if found != nil {
+		found.forgotten = true
+		before, keepFlying, keepPending = found.commit, r.fault == faultKeepOverlap, r.fault == faultKeepEarlier
 	}
-	found.forgotten = true
-	r.forget(found.commit, r.fault == faultKeepOverlap, r.fault == faultKeepEarlier)
-	return true, r.fault == faultAlwaysExact || found.old != "?"
-}
-
-// forget forgets the writes that began before a stamp, except for faults.
-func (r *plainRule) forget(before int, keepFlying, keepPending bool) {
+	images := []string{new}
+	if r.fault != faultKeepIdle {
+		images = append(images, old)
+	}
 	for _, w := range r.writes {
-		keep := keepPending
-		if w.commit == 0 {
-			keep = keepFlying
+		switch {
+		case w.begin >= before:
+		case w.commit == 0 && !keepFlying:
+			w.seen = append(w.seen, images...)
+		case w.commit != 0 && !keepPending:
+			w.forgotten = w.forgotten || slices.Contains(images, w.new)
 		}
-		w.forgotten = w.forgotten || w.begin < before && !keep
 	}
+	return found != nil, found != nil && (r.fault == faultAlwaysExact || found.old != "?")
 }
 
 func (r *plainRule) reset() {
-	if r.fault != faultNoReset {
-		r.forget(r.tick(), false, false)
+	for _, w := range r.writes {
+		w.forgotten = w.forgotten || r.fault != faultNoReset
 	}
 }
 
@@ -429,6 +432,51 @@ func TestOwnSequence(t *testing.T) {
 		}
 		if slices.Contains(m.answers, "foreign") {
 			t.Fatalf("seed %d: a record was not recognized:\n%s", seed, strings.Join(m.history, "\n"))
+		}
+	}
+}
+
+// TestOwnCounter checks that the record of each write is recognized although several clients
+// update the item at the same time, and others past the cache. Only the records of writes
+// that have ended are delivered.
+func TestOwnCounter(t *testing.T) {
+	type update struct {
+		id       int
+		own      bool
+		old, new string
+		ended    bool
+	}
+	name := func(n int) string { return fmt.Sprint("n", n) }
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		rule := &realRule{own: newOwnWrites()}
+		var flying, log []*update
+		done := 0 // updates executed
+		for range 400 {
+			switch n := rng.IntN(10); {
+			case n < 3 && len(flying) < 4:
+				flying = append(flying, &update{id: rule.begin(), own: true})
+			case n < 7 && len(flying) > 0:
+				i := rng.IntN(len(flying))
+				u := flying[i]
+				if u.new == "" {
+					u.old, u.new = name(done), name(done+1)
+					log = append(log, u)
+					done++
+					break
+				}
+				rule.end(u.id, []string{"?", u.old}[rng.IntN(2)], u.new)
+				u.ended = true
+				flying = slices.Delete(flying, i, i+1)
+			case n == 7 && rng.IntN(10) == 0:
+				log = append(log, &update{old: name(done), new: name(done + 1), ended: true})
+				done++
+			case len(log) > 0 && log[0].ended:
+				if own, _ := rule.take(log[0].old, log[0].new); own != log[0].own {
+					t.Fatalf("seed %d: the record %s>%s is recognized: %v", seed, log[0].old, log[0].new, own)
+				}
+				log = log[1:]
+			}
 		}
 	}
 }
