@@ -162,7 +162,7 @@ type simEntry struct{ gen, at int }
 type simWrite struct {
 	id       int
 	to       string // a new image, or an update: "toggle" changes A to C and back, "refused" has no effect
-	knowsOld bool
+	hasOld   bool
 	unknown  bool // its answer is lost
 	done     bool
 	ended    bool
@@ -191,7 +191,7 @@ func (m *ownModel) set(to string) {
 }
 
 func (m *ownModel) begin() {
-	w := &simWrite{to: m.pick(m.values...), knowsOld: m.rng.IntN(2) == 0, unknown: m.rng.IntN(16) == 0}
+	w := &simWrite{to: m.pick(m.values...), hasOld: m.rng.IntN(2) == 0, unknown: m.rng.IntN(16) == 0}
 	if m.rng.IntN(4) == 0 {
 		w.to = m.pick("toggle", "refused")
 	}
@@ -205,7 +205,7 @@ func (m *ownModel) begin() {
 func (m *ownModel) execute(w *simWrite) {
 	w.done, w.old, w.new = true, m.value, w.to
 	if w.to == "toggle" {
-		w.knowsOld = false // the answer is the new image
+		w.hasOld = false // the answer is the new image
 		switch m.value {
 		case "A":
 			w.new = "C"
@@ -236,7 +236,7 @@ func (m *ownModel) commit(w *simWrite) {
 			break
 		}
 		m.rule.drop(w.id)
-	case w.knowsOld:
+	case w.hasOld:
 		m.move(indexPartition(w.old), indexPartition(w.new))
 		m.rule.end(w.id, w.old, w.new)
 	case w.to == "toggle":
