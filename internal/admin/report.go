@@ -117,6 +117,7 @@ func (o *Overview) Text() []byte {
 	})
 	members(&b, j.Services)
 	feeds(&b, j.Services)
+	streams(&b, j.Services)
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()
@@ -176,6 +177,32 @@ func members(b *bytes.Buffer, services []ServiceJSON) {
 		}
 		return strings.Join(rows, "\n")
 	})
+}
+
+// streams adds a row for each stream that is followed.
+func streams(b *bytes.Buffer, services []ServiceJSON) {
+	if !slices.ContainsFunc(services, func(s ServiceJSON) bool { return len(s.Streams) > 0 }) {
+		return
+	}
+	table(b, "STREAM\tTABLE\tLAG\tSERVED\tREADER\tSHARDS\tTROUBLE", services, func(s *ServiceJSON) string {
+		var rows []string
+		for i := range s.Streams {
+			t := &s.Streams[i]
+			reader, shards := t.Reader, ""
+			if reader == "" {
+				reader, shards = "this process", strconv.Itoa(len(t.Shards))
+			}
+			rows = append(rows, join(s.Name, t.Table, seconds(t.Lag), yes(t.Served), reader, shards, t.Trouble))
+		}
+		return strings.Join(rows, "\n")
+	})
+}
+
+func seconds(f *float64) string {
+	if f == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*f, 'f', 2, 64) + "s"
 }
 
 // disk adds one row, because all services share the disk.

@@ -49,11 +49,34 @@ type Report struct {
 	Disk *Disk `json:"disk,omitempty"`
 	// Feeds are the shared live feeds, in descending order of clients.
 	Feeds []Feed `json:"feeds,omitempty"`
+	// Streams are the streams that are followed, in the order of their tables.
+	Streams []Stream `json:"streams,omitempty"`
 	// Decisions counts requests by how they were answered, since the start.
 	Decisions map[telemetry.Decision]uint64 `json:"-"`
 	// Notes are messages for the administrator, for example about a table whose schema could
 	// not be read.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Stream is the state of following the stream of a table.
+type Stream struct {
+	Table string `json:"table"`
+	// Lag is the time since the stream was known to be read to its end, in seconds; null before
+	// the first time.
+	Lag    *float64 `json:"lag_seconds"`
+	Served bool     `json:"served"` // answers of the table are served from memory
+	// Reader is the node of the cluster that reads the stream; "" for this process.
+	Reader string `json:"reader,omitempty"`
+	// Shards are those that are read by this process.
+	Shards  []Shard `json:"shards,omitempty"`
+	Trouble string  `json:"trouble,omitempty"`
+}
+
+// Shard is a shard of a stream that is being read.
+type Shard struct {
+	ID      string   `json:"id"`
+	Lag     *float64 `json:"lag_seconds"` // as in Stream
+	Trouble string   `json:"trouble,omitempty"`
 }
 
 // Origin is the state of the client of an origin.

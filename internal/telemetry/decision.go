@@ -21,6 +21,7 @@ const (
 	BypassConsistent                  // strongly consistent read from the origin
 	BypassRequest                     // the client's own directives required the origin
 	BypassUncacheable                 // valid request that the cache does not answer
+	BypassLagging                     // the table's stream is not read in time
 	Write                             // write-through
 	Pass                              // forwarded as is
 	Local                             // answered by Kasoku itself
@@ -52,6 +53,7 @@ var Decisions = []DecisionInfo{
 	{BypassConsistent, "bypass-consistent", "fwd=request; detail=consistent-read", "The client requested a strongly consistent read, which was sent to the origin. Many of these: the client may not need them."},
 	{BypassRequest, "bypass-request", "fwd=request", "The client's own directives (no-cache, max-age, min-fresh) or preconditions required the origin. Many of these from programs: they may not need them."},
 	{BypassUncacheable, "bypass-uncacheable", "fwd=bypass", "A valid read that the cache does not answer, for example a transaction or an unsupported form; forwarded."},
+	{BypassLagging, "bypass-lagging", "fwd=bypass; detail=lagging", "The table's stream could not be read within streams_max_lag, so that writes past Kasoku may be missing in memory; forwarded. Look at the lag of its stream."},
 	{Write, "write", "fwd=method", "A write: given to the origin first, then applied to the cache."},
 	{Pass, "pass", "fwd=bypass; detail=pass", "Forwarded unchanged: table operations and operations that Kasoku does not implement."},
 	{Local, "local", "detail=local", "Answered by Kasoku itself: a health check, a failed signature, a malformed request, a limit."},

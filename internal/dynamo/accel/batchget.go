@@ -178,7 +178,7 @@ func (c *call) parseBatch(items, capacity []byte) bool {
 		if !c.setTable(p.quoted) {
 			return false
 		}
-		if p.t = c.table(); !p.t.known || p.t.rule.item <= 0 || b.countParts(p.t) > 1 {
+		if p.t = c.table(); c.lagging(p.t) || !p.t.known || p.t.rule.item <= 0 || b.countParts(p.t) > 1 {
 			return false
 		}
 		keys := c.m[0]

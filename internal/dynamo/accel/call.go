@@ -34,6 +34,8 @@ type call struct {
 	condition  expr.KeyCondition
 	batch      batch
 
+	pass telemetry.Decision // of a read that isn't served from the cache
+
 	permitted   bool // all permissions have been checked
 	writeSent   bool // a request that must not be repeated has been sent
 	encoded     bool // the reply has a Content-Encoding
@@ -44,7 +46,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.principal, c.op = nil, nil
 	c.now = s.cache.At(x.Now())
-	c.name = c.name[:0]
+	c.name, c.pass = c.name[:0], telemetry.BypassUncacheable
 	c.permitted, c.writeSent, c.encoded, c.explainOnly = false, false, false, false
 	x.Record.Service = s.name
 	x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))

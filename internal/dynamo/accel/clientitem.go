@@ -66,6 +66,9 @@ func (c Client) Peek(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 	}
 	at := s.cache.At(now)
 	s.refreshIfStale(t, at)
+	if t.lags(at) {
+		return h, false
+	}
 	var room [prefixLen + maxStackKey]byte
 	key := append(t.appendPrefix(room[:0], keyItem), canonical...)
 	e, found, due := s.space.Lookup(key, at)

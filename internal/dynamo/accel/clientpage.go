@@ -61,7 +61,9 @@ func (c Client) Page(op *wire.Operation, name, body []byte, now time.Time) (h Pa
 	}
 	k := c.pageCall(op, now)
 	s.refreshIfStale(t, k.now)
-	h, ok = k.cachedPage(t, body, now)
+	if !t.lags(k.now) {
+		h, ok = k.cachedPage(t, body, now)
+	}
 	k.free()
 	return h, ok
 }
@@ -108,6 +110,9 @@ func (c Client) PageAgain(op *wire.Operation, name []byte, key *PageKey, now tim
 	}
 	at := s.cache.At(now)
 	s.refreshIfStale(t, at)
+	if t.lags(at) {
+		return h, false
+	}
 	e, found, refresh := s.space.Lookup(key.key, at)
 	if found != cache.Fresh {
 		return h, false

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,6 +37,14 @@ type Config struct {
 	RefreshAhead float64
 	// Tables are exceptions for tables by pattern; the first match applies.
 	Tables []TableRule
+	// Streams is whether the streams of tables are followed. FollowedItemTTL replaces ItemTTL for
+	// followed tables; StreamsEnable gives a table a stream if Streams is StreamsOn and it has
+	// none. Nothing of a followed table is served from memory unless its stream was read through a
+	// time within the last StreamsMaxLag.
+	Streams         StreamMode
+	StreamsEnable   bool
+	StreamsMaxLag   time.Duration
+	FollowedItemTTL time.Duration
 	// ExpireItems are patterns of tables whose items aren't served after the time in their
 	// TTL attribute.
 	ExpireItems []string
@@ -71,12 +80,25 @@ type TableRule struct {
 	Pattern                        string
 	Cache                          *bool
 	ItemTTL, QueryTTL, NegativeTTL *time.Duration
+	Streams                        *StreamMode
+	StreamsEnable                  *bool
+	StreamsMaxLag                  *time.Duration
+}
+
+// followsStreams reports whether the stream of any table may be followed.
+func (c *Config) followsStreams() bool {
+	return c.Streams != StreamsOff ||
+		slices.ContainsFunc(c.Tables, func(t TableRule) bool { return t.Streams != nil && *t.Streams != StreamsOff })
 }
 
 // rule is the configuration of one table.
 type rule struct {
 	item, query, negative time.Duration
 	expire                bool // hide items after the time in their TTL attribute
+	streams               StreamMode
+	enable                bool          // give the table a stream
+	maxLag                time.Duration // of the stream
+	followed              time.Duration // instead of item if the stream is followed
 }
 
 // settings is a Config ready for use. It is immutable; a reload creates a new one.
@@ -89,6 +111,7 @@ type settings struct {
 	byID       map[string]*principal
 	origin     Origin
 	search     Origin // for SearchVectors; equals origin unless AWS has a separate host for it
+	streams    Origin // for the streams API; equals origin for a local store
 }
 
 // caches reports whether anything of the table is cached. If not, requests are forwarded
@@ -96,7 +119,10 @@ type settings struct {
 func (r rule) caches() bool { return r.item > 0 || r.query > 0 }
 
 func (s *settings) ruleFor(table string) rule {
-	r := rule{item: s.cfg.ItemTTL, query: s.cfg.QueryTTL, negative: s.cfg.NegativeTTL}
+	r := rule{
+		item: s.cfg.ItemTTL, query: s.cfg.QueryTTL, negative: s.cfg.NegativeTTL,
+		streams: s.cfg.Streams, enable: s.cfg.StreamsEnable, maxLag: s.cfg.StreamsMaxLag, followed: s.cfg.FollowedItemTTL,
+	}
 	for i := range s.cfg.Tables {
 		t := &s.cfg.Tables[i]
 		if !glob.Match(t.Pattern, table) {
@@ -108,15 +134,22 @@ func (s *settings) ruleFor(table string) rule {
 		override(&r.item, t.ItemTTL)
 		override(&r.query, t.QueryTTL)
 		override(&r.negative, t.NegativeTTL)
+		override(&r.followed, t.ItemTTL)
+		override(&r.streams, t.Streams)
+		override(&r.enable, t.StreamsEnable)
+		override(&r.maxLag, t.StreamsMaxLag)
 		break
 	}
 	for _, p := range s.cfg.ExpireItems {
 		r.expire = r.expire || glob.Match(p, table)
 	}
+	if r.streams == StreamsOff { // so that the rule does not differ from that of other tables
+		r.enable, r.maxLag, r.followed = false, 0, r.item
+	}
 	return r
 }
 
-func override(d, by *time.Duration) {
+func override[T any](d, by *T) {
 	if by != nil {
 		*d = *by
 	}

@@ -106,7 +106,7 @@ func (e *explanation) table(quoted []byte) (t *table, why string) {
 	case !t.known:
 		return t, "the origin could not describe the table; its requests are forwarded"
 	}
-	e.step("table", t.name, fmt.Sprintf("key %s, %d indexes; item_ttl %s, query_ttl %s", t.keyNames(), len(t.indexes), t.rule.item, t.rule.query))
+	e.step("table", t.name, fmt.Sprintf("key %s, %d indexes; item_ttl %s, query_ttl %s", t.keyNames(), len(t.indexes), t.itemTTL(), t.rule.query))
 	return t, ""
 }
 
@@ -214,6 +214,9 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	e.step("key", t.keyText(c.key), canonical)
 	st := c.svc.cache.Note(tags...)
 	e.tags(tags, names...)
+	if e.stream(t) {
+		return
+	}
 	entry, found := c.svc.space.Peek(c.key, c.now)
 	switch found {
 	case cache.Fresh:

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	targetPrefix = "DynamoDB_20120810."
-	jsonType     = "application/x-amz-json-1.0"
-	fieldCRC     = "X-Amz-Crc32"
-	fieldID      = "X-Amzn-Requestid"
+	targetPrefix  = "DynamoDB_20120810."
+	streamsPrefix = "DynamoDBStreams_20120810."
+	jsonType      = "application/x-amz-json-1.0"
+	fieldCRC      = "X-Amz-Crc32"
+	fieldID       = "X-Amzn-Requestid"
 )
 
 const getItemTarget = targetPrefix + "GetItem"
@@ -35,11 +36,16 @@ func (s *Service) sendOrigin(ctx context.Context, target string, body []byte) (*
 }
 
 func (s *settings) send(ctx context.Context, target string, body []byte) (*origin.Response, error) {
+	return sendTo(ctx, s.origin, target, body)
+}
+
+// sendTo sends a request in DynamoDB's JSON protocol that may be repeated.
+func sendTo(ctx context.Context, to Origin, target string, body []byte) (*origin.Response, error) {
 	header := getItemHeader
 	if target != getItemTarget {
 		header = http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType)
 	}
-	return s.origin.Do(ctx, &origin.Request{
+	return to.Do(ctx, &origin.Request{
 		Method:     http.MethodPost,
 		Path:       "/",
 		Header:     header,

@@ -22,6 +22,7 @@ const (
 	kindItem   = 1 // payload {"Item":{...}}
 	kindAbsent = 2 // payload {}
 	kindQuery  = 3 // payload the whole answer
+	kindFeed   = 4 // payload a feedAnswer; only for other nodes
 )
 
 const (
@@ -72,7 +73,7 @@ func (c *call) getItem() {
 	}
 	r, plain := c.parseReadOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
 	t := c.namedTable(named)
-	if !known || !plain || !t.known || t.rule.item <= 0 || r.project && t.projectsIntoKey(&c.projection) {
+	if c.lagging(t) || !known || !plain || !t.known || t.rule.item <= 0 || r.project && t.projectsIntoKey(&c.projection) {
 		c.passItem(t)
 		return
 	}
@@ -323,7 +324,7 @@ func (s *Service) absentFilling(t *table) cache.Filling {
 // presentFilling returns the entry of an item. Its payload may be answer, the origin's answer or nil,
 // which usually has nothing else than the item.
 func (s *Service) presentFilling(t *table, item, answer []byte) cache.Filling {
-	ttl := t.rule.item
+	ttl := t.itemTTL()
 	if t.ttlAttribute != "" {
 		left, expired := timeLeft(item, t.ttlAttribute, time.Now())
 		if expired {

@@ -69,6 +69,7 @@ const (
 	keyItem  = 'i'
 	keyQuery = 'q'
 	keyScan  = 's'
+	keyFeed  = 'f' // of questions to other nodes only
 )
 
 // appendPrefix appends the table's prefix of cache keys.

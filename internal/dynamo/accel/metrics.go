@@ -3,6 +3,7 @@ package accel
 import (
 	"sync/atomic"
 
+	"github.com/kasoku/kasoku/internal/dynamo/streams"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -19,6 +20,8 @@ type metrics struct {
 	denied    *telemetry.Counter
 	faults    *telemetry.Counter
 	batch     struct{ hit, miss, strong *telemetry.Counter } // keys of BatchGetItem
+	streams   streams.Metrics
+	own       *telemetry.Counter // records of writes through this process
 }
 
 func newMetrics(r *telemetry.Registry, service string) *metrics {
@@ -38,6 +41,17 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 			"service", service, "decision", d.String())
 	}
 	m.batch.hit, m.batch.miss, m.batch.strong = keys(telemetry.Hit), keys(telemetry.Miss), keys(telemetry.BypassConsistent)
+	called := func(operation string) *telemetry.Counter {
+		return r.Counter("kasoku_streams_calls_total", "Requests to the origin that read the streams of tables.", "service", service, "operation", operation)
+	}
+	m.streams = streams.Metrics{
+		Describes: called("DescribeStream"), Iterators: called("GetShardIterator"), Reads: called("GetRecords"),
+		Records:   r.Counter("kasoku_streams_records_total", "Records of streams that were applied.", "service", service),
+		Late:      r.Counter("kasoku_streams_late_records_total", "Records that a stream had only after it had been read to its end: the origin delays its streams, so that an answer may be older than streams_max_lag by as much.", "service", service),
+		Fences:    r.Counter("kasoku_streams_fences_total", "Times at which everything of a table was dropped, because its stream was followed anew or records may have been missed.", "service", service),
+		Throttles: r.Counter("kasoku_streams_throttled_total", "Requests to read streams that the origin has throttled.", "service", service),
+	}
+	m.own = r.Counter("kasoku_streams_own_records_total", "Records of writes through this process, which have invalidated before what they change.", "service", service)
 	return m
 }
 

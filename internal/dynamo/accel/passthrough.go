@@ -30,6 +30,15 @@ func (t *table) itemReadTags(key []byte) []cache.Tag {
 	return []cache.Tag{t.tags.writes, t.tags.table, t.tags.origin}
 }
 
+// lagging reports whether the stream of a table lags, so that the request is forwarded.
+func (c *call) lagging(t *table) bool {
+	if !t.lags(c.now) {
+		return false
+	}
+	c.pass = telemetry.BypassLagging
+	return true
+}
+
 // passItem forwards a GetItem that isn't served from the cache. It is made strongly
 // consistent if the item was written less than settle ago. c.m holds the members of the
 // request.
@@ -37,14 +46,14 @@ func (c *call) passItem(t *table) {
 	strong, ok := isTrue(c.m[2])
 	capacity, plain := capacityMode(c.m[6])
 	if !ok || !plain || !t.rule.caches() {
-		c.passRead(telemetry.BypassUncacheable)
+		c.passRead(c.pass)
 		return
 	}
 	q := originQuery{body: c.x.Body, capacity: capacity}
 	if !strong && c.svc.cache.Note(t.itemReadTags(c.m[1])...).Strong {
 		q.makeStrong()
 	}
-	c.forwardQuery(&q, telemetry.BypassUncacheable)
+	c.forwardQuery(&q, c.pass)
 }
 
 // strongPart is a part of a BatchGetItem that was made strongly consistent.
@@ -60,20 +69,20 @@ func (c *call) passBatch(items, capacity []byte) {
 	mode, plain := capacityMode(capacity)
 	changed, parts, ok := c.makePartsStrong(items)
 	if !plain || !ok || len(parts) == 0 {
-		c.passRead(telemetry.BypassUncacheable)
+		c.passRead(c.pass)
 		return
 	}
 	body, ok := wire.SetMember(nil, c.x.Body, "RequestItems", changed)
 	if !ok {
-		c.passRead(telemetry.BypassUncacheable)
+		c.passRead(c.pass)
 		return
 	}
 	resp, err := c.forwardRead(body)
 	switch {
 	case err != nil:
-		c.failOrigin(err, telemetry.BypassUncacheable)
+		c.failOrigin(err, c.pass)
 	case resp.Class != origin.Good:
-		c.relay(resp, telemetry.BypassUncacheable)
+		c.relay(resp, c.pass)
 	default:
 		answer := resp.Body
 		for _, p := range parts {
@@ -82,7 +91,7 @@ func (c *call) passBatch(items, capacity []byte) {
 		if mode != 0 {
 			answer = halveParts(answer, parts)
 		}
-		c.relayChanged(resp, answer, telemetry.BypassUncacheable)
+		c.relayChanged(resp, answer, c.pass)
 	}
 }
 

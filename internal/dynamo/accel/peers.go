@@ -118,6 +118,8 @@ func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Share
 	s.peerCall(ctx, request, func(c *call, q *peerRequest) {
 		if q.kind == keyBatch {
 			a, ok = c.shareBatch(ctx, q)
+		} else if q.kind == keyFeed {
+			a, ok = s.answerFeed(ctx, q.body)
 		} else if v := c.peerView(q); v != nil {
 			fill := s.cache.AskStored(v.question(request), v.fill())
 			a, ok = s.space.Share(ctx, c.key, v.tags, fill)

@@ -99,6 +99,10 @@ func (c *call) query() {
 		c.parseIndex(&v)
 		c.passQuery(&v)
 		return
+	case c.lagging(t):
+		c.parseIndex(&v)
+		c.passQuery(&v)
+		return
 	case !t.known || !c.parseView(&v):
 		c.passQuery(&v)
 		return
@@ -306,7 +310,7 @@ func (c *call) passQuery(v *view) {
 	unknownIndex := c.m[qIndex] != nil && v.ix == nil
 	capacity, plain := capacityMode(c.m[qCapacity])
 	if unknownIndex || !plain || !t.rule.caches() {
-		c.passRead(telemetry.BypassUncacheable)
+		c.passRead(c.pass)
 		return
 	}
 	q := originQuery{body: c.x.Body, capacity: capacity}
@@ -316,7 +320,7 @@ func (c *call) passQuery(v *view) {
 	if !v.global() && c.svc.cache.Note(t.itemReadTags(nil)...).Strong {
 		q.makeStrong()
 	}
-	c.forwardQuery(&q, telemetry.BypassUncacheable)
+	c.forwardQuery(&q, c.pass)
 }
 
 // strongQuery forwards a strongly consistent query, without expired items.

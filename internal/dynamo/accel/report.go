@@ -26,6 +26,7 @@ func (s *Service) Report() admin.Report {
 		Cache: admin.Usage{
 			Entries: u.Entries, Bytes: u.Bytes, Capacity: u.Capacity, Evictions: u.Evictions, EvictedBytes: u.EvictedBytes, Shared: u.Shared,
 		},
+		Streams:   s.streamReport(),
 		Decisions: s.metrics.counts(),
 		Notes:     s.notes(),
 	}

@@ -60,9 +60,11 @@ type table struct {
 	schema       Schema    // hash and rng, for other packages
 	indexes      []*index
 	ttlAttribute string // the TTL attribute, if a rule requires it
+	stream       string // the ARN of its stream; "" if it has none
+	streamView   string // the StreamViewType of that
+	feed         *feed  // nil: its stream is not followed; set before the table is published
 	tags         tableTags
 	rule         rule
-	feed         *feed        // nil: its stream is not followed
 	checked      atomic.Int64 // time of the last description or refresh, by the cache's clock
 	// described holds the generations of the table's schema tags before it was described. If
 	// they have changed, the table was created, changed or deleted through a service with
@@ -259,7 +261,7 @@ func (s *Service) publish(name string, l *describeCall) {
 		// The origin couldn't describe it this time; keep the previous description.
 		return
 	}
-	if current && prev.sameAs(l.table) {
+	if current && prev.sameAs(l.table) && prev.feed == s.feeds.attach(prev) {
 		// Users of prev must be able to see that nothing has changed.
 		prev.checked.Store(s.cache.Now())
 		l.table = prev
@@ -272,6 +274,7 @@ func (s *Service) publish(name string, l *describeCall) {
 		clear(next)
 		clear(ts.ids)
 	}
+	l.table.feed = s.feeds.attach(l.table)
 	next[name] = l.table
 	ts.byName.Store(&next)
 	if prev != nil && prev.known && !prev.sameAs(l.table) {
@@ -293,6 +296,7 @@ func (s *Service) dropTables() {
 	ts.voidPending()
 	ts.byName.Store(&map[string]*table{})
 	clear(ts.ids)
+	s.feeds.removeAll()
 }
 
 // voidPending discards the results of descriptions in progress. mu must be held.
@@ -324,7 +328,9 @@ func (s *Service) applyRules(set *settings) {
 			ts.ids[name] = ts.newID()
 		}
 		if t.rule.expire || !r.expire {
-			next[name] = t.withRule(r, ts.ids[name])
+			u := t.withRule(r, ts.ids[name])
+			u.feed = s.feeds.attach(u)
+			next[name] = u
 		}
 	}
 	ts.byName.Store(&next)
@@ -332,14 +338,15 @@ func (s *Service) applyRules(set *settings) {
 
 // stricter reports whether an entry cached under the rule old might have to be hidden.
 func (r rule) stricter(old rule) bool {
-	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire
+	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire ||
+		r.followed < old.followed || r.streams == StreamsOff && old.streams != StreamsOff
 }
 
 // withRule returns the table with another rule and ID.
 func (t *table) withRule(r rule, id uint32) *table {
 	u := &table{
 		name: t.name, space: t.space, id: id, incarnation: t.incarnation, known: t.known, missing: t.missing, active: t.active,
-		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttlAttribute: t.ttlAttribute, tags: t.tags, rule: r, feed: t.feed,
+		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttlAttribute: t.ttlAttribute, stream: t.stream, streamView: t.streamView, tags: t.tags, rule: r,
 	}
 	if !r.expire {
 		u.ttlAttribute = ""
@@ -356,7 +363,8 @@ func unknownTable(set *settings, name string) *table {
 
 // sameAs reports whether two descriptions are equivalent for the cache.
 func (t *table) sameAs(u *table) bool {
-	if u.missing || t.incarnation != u.incarnation || t.active != u.active || t.hash != u.hash || t.rng != u.rng || t.ttlAttribute != u.ttlAttribute || t.rule != u.rule || len(t.indexes) != len(u.indexes) {
+	if u.missing || t.incarnation != u.incarnation || t.active != u.active || t.hash != u.hash || t.rng != u.rng || t.ttlAttribute != u.ttlAttribute || t.rule != u.rule ||
+		t.stream != u.stream || t.streamView != u.streamView || len(t.indexes) != len(u.indexes) {
 		return false
 	}
 	for i, a := range t.indexes {
@@ -379,6 +387,11 @@ type description struct {
 		KeySchema            []keyElement
 		LocalIndexes         []indexDescription `json:"LocalSecondaryIndexes"`
 		GlobalIndexes        []indexDescription `json:"GlobalSecondaryIndexes"`
+		LatestStreamArn      string
+		StreamSpecification  struct {
+			StreamEnabled  bool
+			StreamViewType string
+		}
 	}
 }
 
@@ -455,6 +468,9 @@ func (t *table) fill(d *description) error {
 	t.schema = Schema{KeyAttribute{t.hash.name, t.hash.typ}, KeyAttribute{t.rng.name, t.rng.typ}}
 	t.incarnation = fmt.Sprintf("%s %f", d.Table.TableID, d.Table.CreationDateTime)
 	t.active = d.Table.TableStatus == "ACTIVE"
+	if stream := &d.Table.StreamSpecification; stream.StreamEnabled && d.Table.LatestStreamArn != "" {
+		t.stream, t.streamView = d.Table.LatestStreamArn, stream.StreamViewType
+	}
 	for _, global := range []bool{false, true} {
 		list := d.Table.LocalIndexes
 		if global {

@@ -41,7 +41,31 @@ func searchURL(endpoint string) (string, bool) {
 	return "", false
 }
 
-// connect connects to the origin, and to the one for searches. Metrics and events are those
+// streamsURL returns the URL of the streams API that corresponds to a DynamoDB endpoint: AWS has
+// separate hosts for it, other origins serve it themselves.
+func streamsURL(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return endpoint
+	}
+	for _, domain := range awsDomains {
+		if !strings.HasSuffix(u.Hostname(), domain) {
+			continue
+		}
+		prefix := "streams."
+		if strings.Contains(domain, ".api.") { // for IPv6 too
+			prefix = "streams-"
+		}
+		if _, regional, ok := strings.Cut(u.Host, ".ddb."); ok { // the host of an account
+			u.Host = prefix + "dynamodb." + regional
+		} else if strings.HasPrefix(u.Host, "dynamodb.") || strings.HasPrefix(u.Host, "dynamodb-fips.") {
+			u.Host = prefix + u.Host
+		}
+	}
+	return u.String()
+}
+
+// connect connects to the origin, to the one for searches, and to the one for streams. Metrics and events are those
 // of the first.
 func (set *settings) connect(oc origin.Config) (err error) {
 	connect := set.cfg.Connect
@@ -56,6 +80,15 @@ func (set *settings) connect(oc origin.Config) (err error) {
 		oc.URL, oc.Metrics, oc.OnBreakerChange = search, nil, nil
 		if set.search, err = connect(oc); err != nil {
 			set.origin.Close()
+			return err
+		}
+	}
+	if set.streams = set.origin; !set.cfg.Local && set.cfg.followsStreams() {
+		// These requests must not wait behind those of clients.
+		oc.URL, oc.Metrics, oc.OnBreakerChange = streamsURL(set.cfg.Origin.URL), nil, nil
+		oc.Breaker, oc.Concurrency = origin.Breaker{Disabled: true}, origin.Concurrency{Disabled: true}
+		if set.streams, err = connect(oc); err != nil {
+			set.close(nil)
 		}
 	}
 	return err
@@ -65,6 +98,9 @@ func (set *settings) connect(oc origin.Config) (err error) {
 func (set *settings) close(next *settings) {
 	if set.search != set.origin {
 		set.search.Close()
+	}
+	if set.streams != nil && set.streams != set.origin {
+		set.streams.Close()
 	}
 	if next == nil || set.origin != next.origin {
 		set.origin.Close()

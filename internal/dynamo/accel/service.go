@@ -31,6 +31,7 @@ type Service struct {
 	tables   *tables
 	failures origin.FailureLog
 	calls    sync.Pool
+	feeds    *feeds
 	unshare  func() // ends the answers to other nodes
 	settings atomic.Pointer[settings]
 }
@@ -49,7 +50,9 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	if err != nil {
 		return nil, err
 	}
+	s.feeds = newFeeds(s)
 	s.settings.Store(set)
+	s.exposeLag()
 	noFetch, noWarm := s.cache.OnFetch(s.name, s.answerPeer), s.cache.OnWarm(s.name, warmer{s})
 	s.unshare = func() { noFetch(); noWarm() }
 	return s, nil
@@ -75,6 +78,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 // Close closes the connections to the origin.
 func (s *Service) Close() {
 	s.unshare()
+	s.feeds.close()
 	s.settings.Load().close(nil)
 }
 

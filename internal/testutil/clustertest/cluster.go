@@ -49,6 +49,13 @@ func (cl *Cluster) Share(owners ...*cache.Cache) {
 	}
 }
 
+// Own changes the owner of all keys after Share.
+func (cl *Cluster) Own(owner *cache.Cache) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.owner, cl.owners = owner, []*cache.Cache{owner}
+}
+
 // Inherit makes former the former owner of all keys, which the owner asks for what is stored
 // there. It is called after Share.
 func (cl *Cluster) Inherit(former *cache.Cache) { cl.former = former }
@@ -135,6 +142,8 @@ type round struct {
 
 // ownerOf returns the owner of key, and its name for other members.
 func (cl *Cluster) ownerOf(key []byte) (owner *cache.Cache, name string) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	i := crc32.ChecksumIEEE(key) % uint32(len(cl.owners))
 	if i == 0 {
 		return cl.owner, "owner"
