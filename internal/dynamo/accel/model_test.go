@@ -41,6 +41,10 @@ type modelTable struct {
 	ttl     string
 	items   map[string]item
 	past    map[string]item // while the model lags
+
+	stream  *modelStream
+	former  []*modelStream // with the present one
+	streams int            // made so far
 }
 
 // refusal is an error answer.
@@ -132,6 +136,8 @@ func (m *model) execute(op string, r *modelRequest, body []byte) (any, *refusal)
 		return map[string]any{"Responses": []any{}}, nil
 	case "CreateTable", "UpdateTable", "DeleteTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive":
 		return m.tableOperation(op, r, body)
+	case "DescribeStream", "GetShardIterator", "GetRecords":
+		return m.streamOperation(op, body)
 	}
 	return map[string]any{}, nil // an operation that the model does not have
 }

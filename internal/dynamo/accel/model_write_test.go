@@ -19,6 +19,7 @@ type modelWrite struct {
 }
 
 func (w *modelWrite) apply() {
+	w.t.record(w)
 	if w.new == nil {
 		delete(w.t.items, w.id)
 		return
@@ -209,6 +210,9 @@ func (m *model) create(body []byte) *modelTable {
 	t.raw["TableId"] = json.RawMessage(strconv.Quote(strconv.Itoa(m.created)))
 	t.raw["TableStatus"] = json.RawMessage(`"ACTIVE"`)
 	t.read()
+	if spec := t.raw["StreamSpecification"]; spec != nil {
+		t.setStream(spec)
+	}
 	m.tables[t.name] = t
 	return t
 }
@@ -260,6 +264,10 @@ func (t *modelTable) update(r *modelRequest, body []byte) {
 		if gone, ok := u["Delete"]; ok {
 			list = slices.DeleteFunc(list, func(ix json.RawMessage) bool { return indexNameOf(ix) == indexNameOf(gone) })
 		}
+	}
+	var spec struct{ StreamSpecification json.RawMessage }
+	if _ = json.Unmarshal(body, &spec); spec.StreamSpecification != nil {
+		t.setStream(spec.StreamSpecification)
 	}
 	t.raw["AttributeDefinitions"], _ = json.Marshal(definitions)
 	t.raw["GlobalSecondaryIndexes"], _ = json.Marshal(list)

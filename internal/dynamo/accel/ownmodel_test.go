@@ -413,7 +413,7 @@ func TestOwnModelFaults(t *testing.T) {
 // TestOwnSequence checks that without foreign writes each record is recognized, however late
 // it is, if the writes of the item follow one another.
 func TestOwnSequence(t *testing.T) {
-	for seed := range uint64(500) {
+	for seed := range uint64(race.Part(500)) {
 		m := newOwnModel(&realRule{own: newOwnWrites()}, seed)
 		lag := m.rng.IntN(60)
 		for range 100 {
@@ -447,7 +447,7 @@ func TestOwnCounter(t *testing.T) {
 		ended    bool
 	}
 	name := func(n int) string { return fmt.Sprint("n", n) }
-	for seed := range uint64(200) {
+	for seed := range uint64(race.Part(200)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		rule := &realRule{own: newOwnWrites()}
 		var flying, log []*update

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,6 +188,8 @@ func (s *script) run(command string) string {
 	return out + s.dropped(before)
 }
 
+var lastMoved = regexp.MustCompile(`last moved \S+ ago`)
+
 // commands are the script's commands other than DynamoDB's operations.
 var commands = map[string]func(s *script, arg string) string{
 	"config": (*script).config,
@@ -207,7 +210,7 @@ var commands = map[string]func(s *script, arg string) string{
 		for _, p := range s.probes {
 			s.send(p.op, p.body)
 		}
-		s.origin.log = nil
+		s.origin.requests()
 		return "fresh: " + strings.Join(s.fresh(), " ")
 	},
 	"header": func(s *script, arg string) string {
@@ -240,8 +243,11 @@ var commands = map[string]func(s *script, arg string) string{
 		var out strings.Builder
 		out.WriteString(s.origin.requests())
 		for _, step := range got.Steps {
-			if step.What == "tag" {
+			if step.What == "tag" || step.What == "stream" {
 				step.Value = "#"
+			}
+			if s.cfg.Streams != StreamsOff { // polls are not at regular times
+				step.Note = lastMoved.ReplaceAllString(step.Note, "last moved # ago")
 			}
 			fmt.Fprintf(&out, "%s %s: %s\n", step.What, step.Value, step.Note)
 		}
@@ -275,6 +281,11 @@ func (s *script) config(arg string) string {
 			s.origin.settle = d
 		case "refresh":
 			s.cfg.RefreshAhead, _ = strconv.ParseFloat(value, 64)
+		case "streams":
+			s.cfg.Streams = map[string]StreamMode{"off": StreamsOff, "on": StreamsOn, "auto": StreamsAuto}[value]
+			s.cfg.StreamsMaxLag, s.cfg.FollowedItemTTL = time.Second, 24*time.Hour
+		case "enable":
+			s.cfg.StreamsEnable = value == "true"
 		case "expire":
 			s.cfg.ExpireItems = []string{value}
 		case "off":
@@ -293,12 +304,18 @@ func (s *script) config(arg string) string {
 // <status> <body>, <fault kind>, after <duration>, do-then-<fault kind>.
 func (s *script) setOrigin(arg string) string {
 	o := s.origin
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	word, rest, _ := strings.Cut(arg, " ")
 	switch word {
 	case "up", "down":
 		o.down = word == "down"
 	case "lag", "catch-up":
 		o.model.lag(word == "lag")
+	case "stall", "flow":
+		o.stalled = word == "stall"
+	case "roll":
+		o.model.tables["t"].stream.roll()
 	case "after":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
@@ -336,15 +353,23 @@ func (s *script) addProbe(arg string) string {
 // fresh returns the names of the probes that are served from the cache, using an origin that
 // answers only DescribeTable.
 func (s *script) fresh() (names []string) {
-	was, log := s.origin.probing, s.origin.log
-	s.origin.probing = true
+	was, log := s.origin.probe(true, nil)
 	for _, p := range s.probes {
 		if d := s.send(p.op, p.body).Record.Decision; d == telemetry.Hit || d == telemetry.HitNegative {
 			names = append(names, p.name)
 		}
 	}
-	s.origin.probing, s.origin.log = was, log
+	s.origin.probe(was, log)
 	return names
+}
+
+// probe makes requests fail, or not any more, and exchanges the log.
+func (o *scriptOrigin) probe(on bool, log []string) (was bool, former []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was, former = o.probing, o.log
+	o.probing, o.log = on, log
+	return was, former
 }
 
 // dropped lists the probes that are no longer fresh.
@@ -378,7 +403,7 @@ func (s *script) send(op, body string) *edge.Exchange {
 // request sends a client's request and returns the requests to the origin and the client's
 // reply.
 func (s *script) request(op, body string) string {
-	s.origin.log = nil
+	s.origin.requests()
 	x := s.send(op, body)
 	out := s.origin.requests()
 	stored := ""
@@ -424,6 +449,7 @@ type scriptOrigin struct {
 	model   *model
 	log     []string
 	down    bool
+	stalled bool // requests to the streams API fail
 	probing bool // fail all requests except Describe*, to find out which probes are cached
 	settle  time.Duration
 	next    []func(ctx context.Context, op string, body []byte) (*origin.Response, error) // faults for the next requests
@@ -453,6 +479,12 @@ func (o *scriptOrigin) Do(ctx context.Context, r *origin.Request) (*origin.Respo
 func (o *scriptOrigin) note(op string, body []byte) (fault func(context.Context, string, []byte) (*origin.Response, error), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if op == "DescribeStream" || op == "GetShardIterator" || op == "GetRecords" {
+		if o.down || o.stalled {
+			err = &origin.Fault{Kind: origin.Dial, Err: errRefused}
+		}
+		return nil, err
+	}
 	o.log = append(o.log, "> "+op+" "+tidy(body))
 	if o.down || o.probing && !strings.HasPrefix(op, "Describe") {
 		return nil, &origin.Fault{Kind: origin.Dial, Err: errRefused}
@@ -499,9 +531,13 @@ func (o *scriptOrigin) Close()              {}
 func (o *scriptOrigin) requests() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	slices.SortStableFunc(o.log, func(a, b string) int {
-		return cmp.Compare(strings.Index(a, "> Describe"), strings.Index(b, "> Describe")) * -1
-	})
+	own := func(line string) int {
+		if strings.HasPrefix(line, "> Describe") || strings.HasPrefix(line, `> UpdateTable {"StreamSpecification"`) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(o.log, func(a, b string) int { return cmp.Compare(own(a), own(b)) })
 	out := strings.Join(o.log, "\n")
 	o.log = nil
 	if out != "" {
