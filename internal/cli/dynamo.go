@@ -111,12 +111,18 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 		Region:       d.Region,
 		Origin:       originConfig(string(d.Origin), s),
 		Open:         d.Auth.Mode == "none",
-		ItemTTL:      d.ItemTTL.Std(),
+		ItemTTL:      config.UsualItemTTL,
 		QueryTTL:     d.QueryTTL.Std(),
 		NegativeTTL:  d.NegativeTTL.Std(),
 		RefreshAhead: float64(d.RefreshAhead),
 		ExpireItems:  d.ExpireItems.Tables,
 		Underscores:  s.UnderscoresInHeaders,
+
+		Streams: streamMode(d.Streams), StreamsEnable: d.StreamsEnable, StreamsMaxLag: d.StreamsMaxLag.Std(),
+		FollowedItemTTL: config.FollowedItemTTL,
+	}
+	if ttl := std(d.ItemTTL); ttl != nil {
+		ac.ItemTTL, ac.FollowedItemTTL = *ttl, *ttl
 	}
 	if d.Origin.Embedded() != "" {
 		store := storeConfig(c, d)
@@ -140,10 +146,16 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	}
 	for i := range d.Tables {
 		t := &d.Tables[i]
-		ac.Tables = append(ac.Tables, accel.TableRule{
+		rule := accel.TableRule{
 			Pattern: t.Pattern, Cache: &t.Cache,
 			ItemTTL: std(t.ItemTTL), QueryTTL: std(t.QueryTTL), NegativeTTL: std(t.NegativeTTL),
-		})
+			StreamsEnable: t.StreamsEnable, StreamsMaxLag: std(t.StreamsMaxLag),
+		}
+		if t.Streams != nil {
+			mode := streamMode(*t.Streams)
+			rule.Streams = &mode
+		}
+		ac.Tables = append(ac.Tables, rule)
 	}
 	return ac, nil
 }
@@ -151,6 +163,10 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 func storeConfig(c *config.Config, d *config.DynamoDB) embedded.Config {
 	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync,
 		StreamShards: d.StreamShards, ShardLife: d.StreamShardLife.Std()}
+}
+
+func streamMode(m config.StreamMode) accel.StreamMode {
+	return map[config.StreamMode]accel.StreamMode{"off": accel.StreamsOff, "on": accel.StreamsOn, "auto": accel.StreamsAuto}[m]
 }
 
 func std(d *config.Duration) *time.Duration {

@@ -175,6 +175,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 	if d.DAX != nil {
 		k.dax(path+".dax", s)
 	}
+	k.streams(path, d)
 	for i := range d.Tables {
 		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)
 		if !d.PlainJSON && d.Tables[i].Arrays != "" {

@@ -104,7 +104,7 @@ func TestFullFormIncludesDefaults(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"admin":{"listen":"127.0.0.1:9090","limits":{"connections":64,"unauthenticated_idle":"10s"}}`, `"generations":4194304`, `"to":"none"`, `"sample":1`,
-		`"item_ttl":"5m"`, `"negative_ttl":"1m"`, `"settle":"5s"`, `"refresh_ahead":0.1`, `"header_bytes":"32KiB"`,
+		`"query_ttl":"5m"`, `"negative_ttl":"1m"`, `"settle":"5s"`, `"refresh_ahead":0.1`, `"header_bytes":"32KiB"`,
 		`"idle_timeout":"3m"`, `"enabled":true`, `"mode":"none"`, `"requests_per_second":0`,
 	} {
 		if !bytes.Contains(got, []byte(want)) {

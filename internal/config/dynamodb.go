@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // DynamoDB is a service of type dynamodb: the AWS JSON protocol for DynamoDB or a compatible
 // store.
 type DynamoDB struct {
@@ -29,8 +31,9 @@ type DynamoDB struct {
 
 	// How long an item that was read or written is served from memory. Writes through Kasoku
 	// are seen at once in any case; the TTL bounds how long a write past Kasoku is unseen.
-	// 0s: items are not cached.
-	ItemTTL Duration `yaml:"item_ttl" default:"5m"`
+	// 0s: items are not cached. Left out: 5m, and 24h for tables whose stream is followed, because
+	// that shows writes past Kasoku.
+	ItemTTL *Duration `yaml:"item_ttl"`
 	// The same for the results of Query and Scan. A write through Kasoku drops the results
 	// that it may have changed. 0s: they are not cached.
 	QueryTTL Duration `yaml:"query_ttl" default:"5m"`
@@ -69,8 +72,26 @@ type DynamoDB struct {
 	// used.
 	Tables []Table `yaml:"tables,keyed"`
 
-	_ struct{} `yaml:"streams" later:"following DynamoDB Streams"`
+	// Whether the DynamoDB streams of tables are followed, so that writes past Kasoku are seen
+	// within about a second: `off`, `auto` (those of tables whose stream has images, which are
+	// NEW_IMAGE, OLD_IMAGE or NEW_AND_OLD_IMAGES) or `on` (any stream; with KEYS_ONLY a record
+	// drops all cached queries of all global indexes). A table is followed from its first use
+	// until it has not been used for an hour. `true` is `on`, `false` is `off`.
+	Streams StreamMode `yaml:"streams" default:"off"`
+	// How old an answer from memory may be if its stream is followed. If a stream was not read
+	// to its end for longer than that, nothing of its table is served from memory. Each shard of
+	// a stream is read four times in this time, but at most five times per second.
+	StreamsMaxLag Duration `yaml:"streams_max_lag" default:"1s" min:"500ms" max:"1m"`
+	// Whether a table without a stream is given one, with NEW_AND_OLD_IMAGES, if `streams` is
+	// `on`. Kasoku's credentials must allow dynamodb:UpdateTable.
+	StreamsEnable bool `yaml:"streams_enable" default:"false"`
 }
+
+// The lifetimes of items without item_ttl.
+const (
+	UsualItemTTL    = 5 * time.Minute
+	FollowedItemTTL = 24 * time.Hour // of tables whose stream is followed
+)
 
 // Auth holds the authentication and permissions of a service's clients.
 type Auth struct {
@@ -128,4 +149,10 @@ type Table struct {
 	Cache bool `yaml:"cache" default:"true"`
 	// Instead of the service's arrays.
 	Arrays string `yaml:"arrays" enum:"sets|lists"`
+	// Instead of the service's streams.
+	Streams *StreamMode `yaml:"streams"`
+	// Instead of the service's streams_max_lag.
+	StreamsMaxLag *Duration `yaml:"streams_max_lag" min:"500ms" max:"1m"`
+	// Instead of the service's streams_enable.
+	StreamsEnable *bool `yaml:"streams_enable"`
 }
