@@ -1,0 +1,72 @@
+package streams
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/internal/pause"
+)
+
+// TestPastWrites checks that no answer of Kasoku lacks a write at its origin that was acknowledged
+// for longer than bound, while shards of the stream are closed and followed by others all the time.
+func TestPastWrites(t *testing.T) {
+	url := store(t, 2*time.Second)
+	createTable(t, url, "items")
+	n := accelerate(t, url, following)
+	pastWrites(t, n, newWorkload(t, url, "items", n.URL), 6*time.Second)
+}
+
+// TestDynamoDBLocal is the same in front of DynamoDB Local, with a few items: its records have
+// times in minutes, so that a stream is only known to be read to its end by a poll without a record.
+func TestDynamoDBLocal(t *testing.T) {
+	url := harness.DynamoDBLocal(t)
+	const table = "past-writes" // tests of this package share the server
+	createTable(t, url, table)
+	n := accelerate(t, url, following)
+	w := newWorkload(t, url, table, n.URL)
+	w.items = w.items[:perPart]
+	pastWrites(t, n, w, 4*time.Second)
+}
+
+// pastWrites runs a workload for a time, or for KASOKU_STREAMS_FOR.
+func pastWrites(t *testing.T, n *harness.Node, w *workload, length time.Duration) {
+	t.Helper()
+	awaitServed(t, n, w.table)
+	length = runTime(t, length)
+	w.run(func(ctx context.Context) { pause.For(ctx, length) })
+	r := w.result()
+	logStreams(t, n)
+	if 2*r.hits <= r.requests {
+		t.Errorf("only %d of %d reads were hits: the run hardly tests the cache", r.hits, r.requests)
+	}
+	r.verify(t)
+}
+
+// logStreams logs how a node has followed streams.
+func logStreams(t *testing.T, n *harness.Node) {
+	t.Helper()
+	f := func(name string) float64 { return metric(t, n, "kasoku_streams_"+name+"_total") }
+	t.Logf("%.0f calls; %.0f records, %.0f of them of own writes, %.0f late; %.0f fences, %.0f throttled calls",
+		f("calls"), f("records"), f("own_records"), f("late_records"), f("fences"), f("throttled"))
+}
+
+// TestCheckFails checks that the check works: it must find violations if the answers to Kasoku lack
+// some records.
+func TestCheckFails(t *testing.T) {
+	url := store(t, 2*time.Second)
+	createTable(t, url, "items")
+	p := newProxy(t, url)
+	n := accelerate(t, p.url, following)
+	awaitServed(t, n, "items")
+	w := newWorkload(t, url, "items", n.URL)
+	w.minPause = bound + 500*time.Millisecond // later writes of an item hide a lost record
+	p.set(dropRecords(3))
+	w.run(func(ctx context.Context) { pause.For(ctx, 4*time.Second) })
+	r := w.result()
+	if p.count("drop") == 0 || len(r.violations) == 0 {
+		t.Fatalf("%d records were lost, and the check found no violation", p.count("drop"))
+	}
+	t.Logf("%d records were lost; %d violations, the first: %s", p.count("drop"), len(r.violations), &r.violations[0])
+}
