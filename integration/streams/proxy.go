@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,6 +52,24 @@ func (p *proxy) set(f streamFault) {
 	p.fault.Store(&f)
 }
 
+// hold keeps back the requests for records until release is called.
+func (p *proxy) hold() (release func()) {
+	held := make(chan struct{})
+	p.set(func(_ *proxy, _ http.ResponseWriter, r *http.Request, operation string) string {
+		if operation == "GetRecords" {
+			select {
+			case <-held:
+			case <-r.Context().Done():
+			}
+		}
+		return ""
+	})
+	return func() {
+		p.set(nil)
+		close(held)
+	}
+}
+
 // count returns the number of faults of a kind.
 func (p *proxy) count(kind string) int {
 	p.mu.Lock()
@@ -83,10 +102,10 @@ func reply(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// failWith answers one in n requests of the given operations, or of all, with an error.
-func failWith(n, status int, kind string, operations ...string) streamFault {
+// failWith answers a share of the requests of the given operations, or of all, with an error.
+func failWith(share float64, status int, kind string, operations ...string) streamFault {
 	return func(_ *proxy, w http.ResponseWriter, r *http.Request, operation string) string {
-		if rand.IntN(n) > 0 || len(operations) > 0 && !strings.Contains(strings.Join(operations, " "), operation) {
+		if rand.Float64() > share || len(operations) > 0 && !slices.Contains(operations, operation) {
 			return ""
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -109,11 +128,11 @@ func delayBy(d time.Duration) streamFault {
 	}
 }
 
-// cut closes the connection of one in n requests, before the origin has executed it or within
+// cut closes the connection of a share of the requests, before the origin has executed it or within
 // its answer.
-func cut(n int) streamFault {
+func cut(share float64) streamFault {
 	return func(p *proxy, w http.ResponseWriter, r *http.Request, _ string) string {
-		if rand.IntN(n) > 0 {
+		if rand.Float64() > share {
 			return ""
 		}
 		var part []byte

@@ -154,13 +154,16 @@ const maxLag = time.Second
 // a second because the times of records are in seconds.
 const bound = maxLag + maxLag/4 + time.Second
 
+// settled is the configured time after which answers of the origin are cached as they are.
+const settled = 200 * time.Millisecond
+
 // accelerate starts Kasoku in front of an origin whose streams it follows. Without them its
 // answers would be served for an hour.
 func accelerate(t testing.TB, origin string, change ...func(*harness.Options)) *harness.Node {
 	t.Helper()
 	o := harness.Options{
 		Origin: origin,
-		Service: []string{"auth: {mode: none}", "item_ttl: 1h", "query_ttl: 1h", "negative_ttl: 1h", "settle: 200ms",
+		Service: []string{"auth: {mode: none}", "item_ttl: 1h", "query_ttl: 1h", "negative_ttl: 1h", "settle: " + settled.String(),
 			"quarantine: 1s", "streams_max_lag: " + maxLag.String()},
 	}
 	for _, f := range change {

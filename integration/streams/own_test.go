@@ -1,0 +1,162 @@
+package streams
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/internal/pause"
+)
+
+// TestOwnWrites checks that records of writes through Kasoku do not drop what it has cached since.
+// In each round items are written and all answers cached, while the records are held back. When
+// they are applied, at least 99% of the reads must be hits, as without streams. Writes whose images
+// Kasoku can't derive drop again what depends on these, for which there are only figures.
+func TestOwnWrites(t *testing.T) {
+	url := store(t, 4*time.Hour)
+	p := newProxy(t, url)
+	const interval = maxLag              // of polls: four in the longer lag
+	longer := func(o *harness.Options) { // than the records are held back
+		o.Service[len(o.Service)-2] = "streams_max_lag: " + (4 * maxLag).String()
+	}
+	without, with := accelerate(t, url), accelerate(t, p.url, following, longer)
+	var tables []*ownWrites
+	for _, operations := range [][]string{
+		{"PutItem", "UpdateItem", "PutItem", "DeleteItem"},
+		{"UpdateItem", "UpdateItem-ADD", "UpdateItem-ADD", "UpdateItem-ADD"}, {"BatchWriteItem"}, {"TransactWriteItems"},
+	} {
+		for _, n := range []*harness.Node{without, with} {
+			o := &ownWrites{t: t, n: n, operations: operations, table: fmt.Sprint("table-", len(tables))}
+			createTable(t, url, o.table)
+			tables = append(tables, o)
+			if n == with {
+				awaitServed(t, n, o.table)
+			}
+		}
+	}
+	const rounds = 4
+	for round := range rounds {
+		release := p.hold()
+		each(tables, func(o *ownWrites, c, i int) {
+			o.write(c, i, round)
+			o.reads[0].Add(readsOfItem)
+			o.hits[0].Add(o.read(c, i))
+		})
+		// Answers of the index are cached for the time since the last write. Until then each shard
+		// has a request that is held back.
+		pause.For(t.Context(), interval+settled)
+		each(tables, func(o *ownWrites, c, i int) {
+			for began := time.Now(); o.read(c, i) < readsOfItem; pause.For(t.Context(), 10*time.Millisecond) {
+				if time.Since(began) > startupLimit {
+					t.Error("some answers are never hits")
+					return
+				}
+			}
+		})
+		release()
+		records := (round + 1) * len(tables) / 2 * ownClients * ownItems
+		await(t, "the records of all writes are applied", startupLimit, func() bool {
+			return metric(t, with, "kasoku_streams_records_total") >= float64(records)
+		})
+		each(tables, func(o *ownWrites, c, i int) {
+			o.reads[1].Add(readsOfItem)
+			o.hits[1].Add(o.read(c, i))
+		})
+	}
+	for i := 0; i < len(tables); i += 2 {
+		without, with := tables[i], tables[i+1]
+		t.Logf("%s: hits after the records %s without streams, %s with streams; at once %s and %s", strings.Join(with.operations, ", "),
+			without.ratio(1), with.ratio(1), without.ratio(0), with.ratio(0))
+		if i == 0 && 100*with.hits[1].Load() < 99*without.hits[1].Load() {
+			t.Errorf("%s of the reads were hits with streams, %s without them, want 1%% less at most", with.ratio(1), without.ratio(1))
+		}
+	}
+	logStreams(t, with)
+}
+
+// each calls f for all items of all tables, with a goroutine for each client of a table.
+func each(tables []*ownWrites, f func(o *ownWrites, c, i int)) {
+	var clients sync.WaitGroup
+	for _, o := range tables {
+		for c := range ownClients {
+			clients.Go(func() {
+				for i := range ownItems {
+					f(o, c, i)
+				}
+			})
+		}
+	}
+	clients.Wait()
+}
+
+// ownWrites sends requests for a table through a node.
+type ownWrites struct {
+	t           testing.TB
+	n           *harness.Node
+	operations  []string // by round
+	table       string
+	reads, hits [2]atomic.Int64 // right after writes, and after their records
+}
+
+// ratio returns the share of hits.
+func (o *ownWrites) ratio(after int) string {
+	return fmt.Sprintf("%.2f%%", 100*float64(o.hits[after].Load())/float64(o.reads[after].Load()))
+}
+
+// ownClients is the number of clients. Each has a partition and a key of the index.
+const (
+	ownClients = 4
+	ownItems   = 4
+)
+
+// write writes an item. Each write changes it.
+func (o *ownWrites) write(c, i, round int) {
+	key := fmt.Sprintf(`"p":{"S":"p%d"},"s":{"N":"%d"}`, c, i)
+	item := fmt.Sprintf(`{%s,"g":{"S":"g%d"},"v":{"N":"%d"}}`, key, c, round+1)
+	put := fmt.Sprintf(`{"TableName":%q,"Item":%s}`, o.table, item)
+	switch o.operations[round%len(o.operations)] {
+	case "PutItem":
+		o.send("PutItem", put)
+	case "DeleteItem":
+		o.send("DeleteItem", fmt.Sprintf(`{"TableName":%q,"Key":{%s}}`, o.table, key))
+	case "UpdateItem":
+		o.send("UpdateItem", fmt.Sprintf(`{"TableName":%q,"Key":{%s},"UpdateExpression":"SET v = :v, g = :g","ExpressionAttributeValues":{":v":{"N":"%d"},":g":{"S":"g%d"}}}`,
+			o.table, key, round+1, c))
+	case "UpdateItem-ADD":
+		o.send("UpdateItem", fmt.Sprintf(`{"TableName":%q,"Key":{%s},"UpdateExpression":"ADD v :v","ExpressionAttributeValues":{":v":{"N":"1"}}}`, o.table, key))
+	case "BatchWriteItem":
+		o.send("BatchWriteItem", fmt.Sprintf(`{"RequestItems":{%q:[{"PutRequest":{"Item":%s}}]}}`, o.table, item))
+	case "TransactWriteItems":
+		o.send("TransactWriteItems", fmt.Sprintf(`{"TransactItems":[{"Put":%s}]}`, put))
+	}
+}
+
+// readsOfItem is the number of requests of read.
+const readsOfItem = 3
+
+// read reads an item and what contains it, and returns the number of hits.
+func (o *ownWrites) read(c, i int) (hits int64) {
+	for _, request := range [readsOfItem][2]string{
+		{"GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":"p%d"},"s":{"N":"%d"}}}`, o.table, c, i)},
+		{"Query", fmt.Sprintf(`{"TableName":%q,"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"p%d"}}}`, o.table, c)},
+		{"Query", fmt.Sprintf(`{"TableName":%q,"IndexName":"by-group","KeyConditionExpression":"g = :g","ExpressionAttributeValues":{":g":{"S":"g%d"}}}`, o.table, c)},
+	} {
+		if o.send(request[0], request[1]) {
+			hits++
+		}
+	}
+	return hits
+}
+
+// send sends a request and reports whether it was a hit.
+func (o *ownWrites) send(operation, body string) bool {
+	a, err := send(o.t.Context(), o.n.URL, operation, body)
+	if err != nil {
+		o.t.Error(err)
+	}
+	return a.hit
+}
