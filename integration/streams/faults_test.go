@@ -14,13 +14,25 @@ import (
 // and deletes and creates the table. No answer may lack a write for longer than bound meanwhile.
 // Requests pass through while the stream is not read in time.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	url := store(t, 3*time.Second)
 	createTable(t, url, "items")
 	p := newProxy(t, url)
 	n := accelerate(t, p.url, following)
 	awaitServed(t, n, "items")
 	w := newWorkload(t, url, "items", n.URL)
-	length := runTime(t, 900*time.Millisecond)
+	faults := []struct {
+		name  string
+		fault streamFault
+	}{
+		{"ThrottlingException", failWith(0.9, http.StatusBadRequest, "ThrottlingException")},
+		{"ExpiredIteratorException", failWith(0.4, http.StatusBadRequest, "ExpiredIteratorException", "GetRecords")},
+		{"TrimmedDataAccessException", failWith(0.3, http.StatusBadRequest, "TrimmedDataAccessException", "GetRecords", "GetShardIterator")},
+		{"InternalServerError", failWith(0.8, http.StatusInternalServerError, "InternalServerError")},
+		{"cut", cut(0.6)},
+		{"delay", delayBy(2 * maxLag)},
+	}
+	length := runTime(t, 6*time.Second) / time.Duration(len(faults))
 	w.run(func(ctx context.Context) {
 		healthy := func() time.Duration {
 			t.Helper()
@@ -30,17 +42,7 @@ func TestFaults(t *testing.T) {
 				return found && s.Served
 			})
 		}
-		for _, kind := range []struct {
-			name  string
-			fault streamFault
-		}{
-			{"ThrottlingException", failWith(0.9, http.StatusBadRequest, "ThrottlingException")},
-			{"ExpiredIteratorException", failWith(0.4, http.StatusBadRequest, "ExpiredIteratorException", "GetRecords")},
-			{"TrimmedDataAccessException", failWith(0.3, http.StatusBadRequest, "TrimmedDataAccessException", "GetRecords", "GetShardIterator")},
-			{"InternalServerError", failWith(0.8, http.StatusInternalServerError, "InternalServerError")},
-			{"cut", cut(0.6)},
-			{"delay", delayBy(2 * maxLag)},
-		} {
+		for _, kind := range faults {
 			lagging := w.lagging.Load()
 			p.set(kind.fault)
 			pause.For(ctx, length)

@@ -12,6 +12,7 @@ import (
 // TestPastWrites checks that no answer of Kasoku lacks a write at its origin that was acknowledged
 // for longer than bound, while shards of the stream are closed and followed by others all the time.
 func TestPastWrites(t *testing.T) {
+	t.Parallel()
 	url := store(t, 2*time.Second)
 	createTable(t, url, "items")
 	n := accelerate(t, url, following)
@@ -21,6 +22,7 @@ func TestPastWrites(t *testing.T) {
 // TestDynamoDBLocal is the same in front of DynamoDB Local, with a few items: its records have
 // times in minutes, so that a stream is only known to be read to its end by a poll without a record.
 func TestDynamoDBLocal(t *testing.T) {
+	t.Parallel()
 	url := harness.DynamoDBLocal(t)
 	const table = "past-writes" // tests of this package share the server
 	createTable(t, url, table)
@@ -38,10 +40,8 @@ func pastWrites(t *testing.T, n *harness.Node, w *workload, length time.Duration
 	w.run(func(ctx context.Context) { pause.For(ctx, length) })
 	r := w.result()
 	logStreams(t, n)
-	if 2*r.hits <= r.requests {
-		t.Errorf("only %d of %d reads were hits: the run hardly tests the cache", r.hits, r.requests)
-	}
 	r.verify(t)
+	r.verifyHits(t)
 }
 
 // logStreams logs how a node has followed streams.
@@ -55,14 +55,15 @@ func logStreams(t *testing.T, n *harness.Node) {
 // TestCheckFails checks that the check works: it must find violations if the answers to Kasoku lack
 // some records.
 func TestCheckFails(t *testing.T) {
+	t.Parallel()
 	url := store(t, 2*time.Second)
 	createTable(t, url, "items")
 	p := newProxy(t, url)
 	n := accelerate(t, p.url, following)
 	awaitServed(t, n, "items")
 	w := newWorkload(t, url, "items", n.URL)
-	w.minPause = bound + 500*time.Millisecond // later writes of an item hide a lost record
-	p.set(dropRecords(3))
+	w.minPause, w.maxBurst = bound+500*time.Millisecond, 1 // later writes of an item hide a lost record
+	p.set(dropRecords(2))
 	w.run(func(ctx context.Context) { pause.For(ctx, 4*time.Second) })
 	r := w.result()
 	if p.count("drop") == 0 || len(r.violations) == 0 {

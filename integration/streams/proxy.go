@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -38,6 +39,7 @@ func newProxy(t testing.TB, origin string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	next.ErrorLog = log.New(io.Discard, "", 0) // clients disconnect at the end of a test
 	p := &proxy{next: next, counts: map[string]int{}}
 	p.url = harness.Origin(t, p)
 	return p

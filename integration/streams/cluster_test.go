@@ -1,0 +1,138 @@
+package streams
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/internal/pause"
+)
+
+// TestCluster kills the node of three that reads the stream. Writes at the store are visible through
+// all nodes in time before, and through the others while another one takes over. No read through
+// these fails.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	url := store(t, 2*time.Second)
+	createTable(t, url, "items")
+	nodes := cluster(t, url, 3)
+	var urls []string
+	for _, n := range nodes {
+		awaitServed(t, n, "items")
+		urls = append(urls, n.URL)
+	}
+	w := newWorkload(t, url, "items", urls...)
+	w.run(func(ctx context.Context) {
+		pause.For(ctx, runTime(t, 2*time.Second))
+		reader := readerOf(t, nodes, "items")
+		others := append(append([]*harness.Node{}, nodes[:reader]...), nodes[reader+1:]...)
+		fences, calls := sum(t, others, "kasoku_streams_fences_total"), sum(t, others, "kasoku_streams_calls_total")
+		if calls > 0 {
+			t.Errorf("nodes that don't read the stream have sent %.0f calls for it", calls)
+		}
+		w.nodes[reader].takeOut()
+		probes := cacheProbes(t, w, others)
+		lagging := w.lagging.Load()
+		killed := time.Now()
+		nodes[reader].Kill()
+		await(t, "the others are the cluster, and one of them reads the stream", startupLimit, func() bool {
+			return members(others[0]) == len(others) && readerOf(t, others, "items") >= 0
+		})
+		took := time.Since(killed)
+		for _, n := range others {
+			awaitServed(t, n, "items")
+		}
+		hits := 0
+		for i, probe := range probes {
+			if mustSend(t, others[i%len(others)].URL, "GetItem", probe).hit {
+				hits++
+			}
+		}
+		t.Logf("another node reads the stream %s after the reader was killed, and all serve from memory after %s; meanwhile %d requests passed through; %.0f fences; of %d items that were cached before %d are hits",
+			took.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond), w.lagging.Load()-lagging,
+			sum(t, others, "kasoku_streams_fences_total")-fences, len(probes), hits)
+		pause.For(ctx, runTime(t, time.Second))
+	})
+	r := w.result()
+	r.verify(t)
+	r.verifyHits(t)
+}
+
+// cluster starts a cluster in front of an origin.
+func cluster(t *testing.T, origin string, count int) (nodes []*harness.Node) {
+	t.Helper()
+	var listen []string
+	for range count {
+		port, err := harness.StablePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listen = append(listen, port)
+	}
+	for i := range count {
+		nodes = append(nodes, accelerate(t, origin, following, func(o *harness.Options) {
+			o.Top = []string{"cluster:", "  name: streams", fmt.Sprint("  node: node-", i), "  listen: " + listen[i],
+				"  advertise: " + listen[i], "  join: [" + strings.Join(listen, ", ") + "]"}
+		}))
+	}
+	for _, n := range nodes {
+		await(t, "all nodes are members", startupLimit, func() bool { return members(n) == count })
+	}
+	return nodes
+}
+
+// members returns the number of members in the view of n, or 0 unless all of them serve.
+func members(n *harness.Node) int {
+	resp, err := client.Get(n.Admin + "/api/v1/cluster")
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	var status struct{ Members []struct{ State string } }
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+		return 0
+	}
+	for _, m := range status.Members {
+		if m.State != "serving" {
+			return 0
+		}
+	}
+	return len(status.Members)
+}
+
+// readerOf returns which of the nodes reads the stream of a table, in time, and -1 if none does.
+func readerOf(t *testing.T, nodes []*harness.Node, table string) int {
+	t.Helper()
+	for i, n := range nodes {
+		if s, found := streamOf(t, n, table); found && s.Served && s.Reader == "" && len(s.Shards) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func sum(t *testing.T, nodes []*harness.Node, name string) (all float64) {
+	t.Helper()
+	for _, n := range nodes {
+		all += metric(t, n, name)
+	}
+	return all
+}
+
+// cacheProbes caches items that are not written, in nodes by turns, and returns the reads.
+func cacheProbes(t *testing.T, w *workload, nodes []*harness.Node) (reads []string) {
+	t.Helper()
+	for i := range 40 {
+		read := fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":"probe-%d"},"s":{"N":"%d"}}}`, w.table, i, rand.IntN(100))
+		await(t, "a read is a hit", startupLimit, func() bool {
+			return mustSend(t, nodes[i%len(nodes)].URL, "GetItem", read).hit
+		})
+		reads = append(reads, read)
+	}
+	return reads
+}
