@@ -1,12 +1,16 @@
+//go:build unix
+
 package streams
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/integration/harness"
 	"github.com/kasoku/kasoku/internal/pause"
 )
 
@@ -58,6 +62,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("no request had the fault %s", kind.name)
 			}
 		}
+		suspend(ctx, t, n, 3*maxLag)
 		lagging := w.lagging.Load()
 		w.reopenStream()
 		pause.For(ctx, maxLag)
@@ -71,6 +76,18 @@ func TestFaults(t *testing.T) {
 	r := w.result()
 	logStreams(t, n)
 	r.verify(t)
+}
+
+// suspend stops the process for a time. It then finds requests that were sent meanwhile.
+func suspend(ctx context.Context, t *testing.T, n *harness.Node, d time.Duration) {
+	t.Helper()
+	if err := syscall.Kill(n.Process(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	pause.For(ctx, d)
+	if err := syscall.Kill(n.Process(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // reopenStream switches the stream off at the store, and on again.

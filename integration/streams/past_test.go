@@ -19,6 +19,24 @@ func TestPastWrites(t *testing.T) {
 	pastWrites(t, n, newWorkload(t, url, "items", n.URL), 6*time.Second)
 }
 
+// TestKeysOnly is the same with a stream without images.
+func TestKeysOnly(t *testing.T) {
+	t.Parallel()
+	url := store(t, 4*time.Hour)
+	createWith(t, url, "items", `{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"}`)
+	n := accelerate(t, url, following)
+	pastWrites(t, n, newWorkload(t, url, "items", n.URL), 3*time.Second)
+}
+
+// TestEnable is the same with a stream that Kasoku itself has given the table.
+func TestEnable(t *testing.T) {
+	t.Parallel()
+	url := store(t, 4*time.Hour)
+	createWith(t, url, "items", `{"StreamEnabled":false}`)
+	n := accelerate(t, url, following, func(o *harness.Options) { o.Service = append(o.Service, "streams_enable: true") })
+	pastWrites(t, n, newWorkload(t, url, "items", n.URL), 2*time.Second)
+}
+
 // TestDynamoDBLocal is the same in front of DynamoDB Local, with a few items: its records have
 // times in minutes, so that a stream is only known to be read to its end by a poll without a record.
 func TestDynamoDBLocal(t *testing.T) {

@@ -110,8 +110,8 @@ func streamOf(t testing.TB, n *harness.Node, table string) (s stream, found bool
 // awaitServed waits until a node serves a table from memory because it follows its stream.
 func awaitServed(t testing.TB, n *harness.Node, table string) time.Duration {
 	t.Helper()
-	mustSend(t, n.URL, "Scan", fmt.Sprintf(`{"TableName":%q,"Limit":1}`, table)) // begins to follow it
 	return await(t, "the stream of "+table+" is read in time", startupLimit, func() bool {
+		mustSend(t, n.URL, "Scan", fmt.Sprintf(`{"TableName":%q,"Limit":1}`, table)) // only tables in use are followed
 		s, found := streamOf(t, n, table)
 		return found && s.Served
 	})
@@ -175,14 +175,20 @@ func accelerate(t testing.TB, origin string, change ...func(*harness.Options)) *
 // following is a change for accelerate.
 func following(o *harness.Options) { o.Service = append(o.Service, "streams: on") }
 
-// createTable creates a table with a sort key, a global index and a stream.
+// createTable creates a table with a sort key, a global index and a stream with images.
 func createTable(t testing.TB, url, name string) {
+	t.Helper()
+	createWith(t, url, name, `{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}`)
+}
+
+// createWith creates such a table with a specification of a stream.
+func createWith(t testing.TB, url, name, stream string) {
 	t.Helper()
 	mustSend(t, url, "CreateTable", fmt.Sprintf(`{"TableName":%q,"BillingMode":"PAY_PER_REQUEST",
 "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"s","AttributeType":"N"},{"AttributeName":"g","AttributeType":"S"}],
 "KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],
 "GlobalSecondaryIndexes":[{"IndexName":"by-group","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}],
-"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`, name))
+"StreamSpecification":%s}`, name, stream))
 	awaitActive(t, url, name)
 }
 

@@ -275,8 +275,15 @@ func (w *workload) read(r *rand.Rand) (operation, body string, expected []*item,
 	i := r.IntN(len(w.items))
 	it := w.items[i]
 	switch n := r.IntN(100); {
-	case n < 60:
+	case n < 52:
 		return "GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":%q},"s":{"N":"%d"}}}`, w.table, it.p, it.s), w.items[i : i+1], ""
+	case n < 60:
+		first := i / 3 * 3
+		var keys []string
+		for _, it := range w.items[first : first+3] {
+			keys = append(keys, fmt.Sprintf(`{"p":{"S":%q},"s":{"N":"%d"}}`, it.p, it.s))
+		}
+		return "BatchGetItem", fmt.Sprintf(`{"RequestItems":{%q:{"Keys":[%s]}}}`, w.table, strings.Join(keys, ",")), w.items[first : first+3], ""
 	case n < 72:
 		first := i / perPart * perPart
 		return "Query", fmt.Sprintf(`{"TableName":%q,"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":%q}}}`, w.table, it.p),
@@ -294,8 +301,9 @@ func (w *workload) see(list []sighting, s sighting, body []byte, expected []*ite
 	type value struct{ S, N string }
 	type attributes struct{ P, S, V value }
 	var got struct {
-		Item  *attributes
-		Items []attributes
+		Item      *attributes
+		Items     []attributes
+		Responses map[string][]attributes
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
 		return list, err
@@ -303,6 +311,7 @@ func (w *workload) see(list []sighting, s sighting, body []byte, expected []*ite
 	if got.Item != nil {
 		got.Items = append(got.Items, *got.Item)
 	}
+	got.Items = append(got.Items, got.Responses[w.table]...)
 	seen := map[*item]int{}
 	for _, a := range got.Items {
 		it := w.byKey[a.P.S+"/"+a.S.N]
