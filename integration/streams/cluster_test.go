@@ -29,7 +29,11 @@ func TestCluster(t *testing.T) {
 	w := newWorkload(t, url, "items", urls...)
 	w.run(func(ctx context.Context) {
 		pause.For(ctx, runTime(t, 2*time.Second))
-		reader := readerOf(t, nodes, "items")
+		reader := -1
+		await(t, "a node reads the stream in time", startupLimit, func() bool {
+			reader = readerOf(t, nodes, "items")
+			return reader >= 0
+		})
 		others := append(append([]*harness.Node{}, nodes[:reader]...), nodes[reader+1:]...)
 		fences, calls := sum(t, others, "kasoku_streams_fences_total"), sum(t, others, "kasoku_streams_calls_total")
 		if calls > 0 {

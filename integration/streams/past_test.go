@@ -13,10 +13,11 @@ import (
 // for longer than bound, while shards of the stream are closed and followed by others all the time.
 func TestPastWrites(t *testing.T) {
 	t.Parallel()
-	url := store(t, 2*time.Second)
+	length := runTime(t, 6*time.Second)
+	url := store(t, max(2*time.Second, length/10))
 	createTable(t, url, "items")
 	n := accelerate(t, url, following)
-	pastWrites(t, n, newWorkload(t, url, "items", n.URL), 6*time.Second)
+	pastWrites(t, n, newWorkload(t, url, "items", n.URL), length)
 }
 
 // TestKeysOnly is the same with a stream without images.
