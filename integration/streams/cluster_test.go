@@ -18,7 +18,8 @@ import (
 // these fails.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	url := store(t, 2*time.Second)
+	length := runTime(t, 2*time.Second)
+	url := store(t, max(2*time.Second, length/5))
 	createTable(t, url, "items")
 	nodes := cluster(t, url, 3)
 	var urls []string
@@ -28,7 +29,7 @@ func TestCluster(t *testing.T) {
 	}
 	w := newWorkload(t, url, "items", urls...)
 	w.run(func(ctx context.Context) {
-		pause.For(ctx, runTime(t, 2*time.Second))
+		pause.For(ctx, length)
 		reader := -1
 		await(t, "a node reads the stream in time", startupLimit, func() bool {
 			reader = readerOf(t, nodes, "items")
@@ -60,7 +61,7 @@ func TestCluster(t *testing.T) {
 		t.Logf("another node reads the stream %s after the reader was killed, and all serve from memory after %s; meanwhile %d requests passed through; %.0f fences; of %d items that were cached before %d are hits",
 			took.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond), w.lagging.Load()-lagging,
 			sum(t, others, "kasoku_streams_fences_total")-fences, len(probes), hits)
-		pause.For(ctx, runTime(t, time.Second))
+		pause.For(ctx, length/2)
 	})
 	r := w.result()
 	r.verify(t)

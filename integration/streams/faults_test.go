@@ -19,7 +19,8 @@ import (
 // Requests pass through while the stream is not read in time.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	url := store(t, 3*time.Second)
+	length := runTime(t, 6*time.Second)
+	url := store(t, max(3*time.Second, length/10))
 	createTable(t, url, "items")
 	p := newProxy(t, url)
 	n := accelerate(t, p.url, following)
@@ -36,7 +37,7 @@ func TestFaults(t *testing.T) {
 		{"cut", cut(0.6)},
 		{"delay", delayBy(2 * maxLag)},
 	}
-	length := runTime(t, 6*time.Second) / time.Duration(len(faults))
+	length /= time.Duration(len(faults))
 	w.run(func(ctx context.Context) {
 		healthy := func() time.Duration {
 			t.Helper()

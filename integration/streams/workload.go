@@ -149,13 +149,12 @@ func (w *workload) write(ctx context.Context, it *item, r *rand.Rand) {
 	if operation == "DeleteItem" {
 		group = ""
 	}
-	n, release := w.nodes[0], func() {}
 	url := w.store
 	if !past {
-		n, release = w.pick(r)
+		n, release := w.pick(r)
+		defer release()
 		url = n.url
 	}
-	defer release()
 	it.mu.Lock()
 	it.versions = append(it.versions, version{group: group, past: past, sent: w.now(), acked: never, measure: number > 1})
 	it.mu.Unlock()
