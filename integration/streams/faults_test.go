@@ -63,7 +63,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("no request had the fault %s", kind.name)
 			}
 		}
-		suspend(ctx, t, n, 3*maxLag)
+		w.suspend(ctx, n, 2*maxLag)
 		lagging := w.lagging.Load()
 		w.reopenStream()
 		pause.For(ctx, maxLag)
@@ -79,16 +79,22 @@ func TestFaults(t *testing.T) {
 	r.verify(t)
 }
 
-// suspend stops the process for a time. It then finds requests that were sent meanwhile.
-func suspend(ctx context.Context, t *testing.T, n *harness.Node, d time.Duration) {
-	t.Helper()
-	if err := syscall.Kill(n.Process(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
+// suspend stops the process for a time. It then finds requests that were sent meanwhile. Those may
+// fail, because it finds their connections idle for as long.
+func (w *workload) suspend(ctx context.Context, n *harness.Node, d time.Duration) {
+	w.t.Helper()
+	w.running.Lock() // no write is in flight
+	w.onlyPast.Store(true)
+	w.running.Unlock()
+	w.failing.Store(true)
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := syscall.Kill(n.Process(), signal); err != nil {
+			w.t.Fatal(err)
+		}
+		pause.For(ctx, d)
 	}
-	pause.For(ctx, d)
-	if err := syscall.Kill(n.Process(), syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	w.failing.Store(false)
+	w.onlyPast.Store(false)
 }
 
 // reopenStream switches the stream off at the store, and on again.

@@ -37,6 +37,8 @@ type workload struct {
 
 	// failing is set while reads may fail.
 	failing atomic.Bool
+	// onlyPast is set while no writes are sent through Kasoku.
+	onlyPast atomic.Bool
 	// running is read-locked by each write and locked by a test that stops all of them.
 	running sync.RWMutex
 	writes  [2]atomic.Int64 // through and past Kasoku
@@ -139,7 +141,7 @@ func (w *workload) writer(ctx context.Context, it *item, r *rand.Rand) {
 
 // write writes the next version of an item.
 func (w *workload) write(ctx context.Context, it *item, r *rand.Rand) {
-	past := len(it.versions) == 1 || r.IntN(w.throughIn) > 0
+	past := len(it.versions) == 1 || w.onlyPast.Load() || r.IntN(w.throughIn) > 0
 	number := len(it.versions)
 	operation := []string{"PutItem", "UpdateItem", "BatchWriteItem", "TransactWriteItems", "DeleteItem"}[r.IntN(5)]
 	if number == 1 || operation == "DeleteItem" && r.IntN(2) > 0 {
