@@ -32,6 +32,7 @@ SOAK_FUZZ ?= 1h
 SOAK_BEHAVIOURS ?= 20000
 SOAK_TRACES ?= 500
 SOAK_STREAMS ?= 3m
+SOAK_STREAM_SEEDS ?= 10000
 
 .PHONY: help build run check test test-unit test-integration lint vuln spec soak bench tools fetch
 
@@ -96,11 +97,12 @@ test-integration: tools
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -p 3 -vet=off -count=1 -timeout 12m ./cluster $$(go list ./... | grep -vE '/(cluster|memory)$$')
 	cd integration && go test -vet=off -count=1 -timeout 12m ./memory
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, SOAK_TRACES (500) traces of simulated clusters, SOAK_STREAMS (3m) for each check of followed streams, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, that of clusters with SOAK_CLUSTER_OPS (1,000,000), SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, SOAK_CLUSTERS (10,000,000) simulated clusters, SOAK_MUTANTS (200,000) without each rule, new examples for the property tests, the large models of the cluster's specification with SOAK_BEHAVIOURS (20,000) random behaviours, SOAK_TRACES (500) traces of simulated clusters, SOAK_STREAMS (3m) for each check of followed streams and SOAK_STREAM_SEEDS (10,000) simulated ones, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener and of cluster messages
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	KASOKU_DAMAGES=$(SOAK_DAMAGES) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestDamagedFiles$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 	cd integration && KASOKU_CLUSTER_OPS=$(SOAK_CLUSTER_OPS) KASOKU_SEED=random go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestStorm' ./cluster
+	go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestSimulation$$' ./internal/dynamo/streams -seeds $(SOAK_STREAM_SEEDS)
 	cd integration && KASOKU_STREAMS_FOR=$(SOAK_STREAMS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) ./streams
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
 	KASOKU_FLUENT_RECORDS=$(SOAK_RECORDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNothingIsMissingAfterFaults$$' ./fluent
