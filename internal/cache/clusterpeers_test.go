@@ -46,6 +46,9 @@ func (k clusterNode) FetchStored(_ context.Context, service string, _, request [
 	return s, ok
 }
 
+// FetchAll implements Peers. It is not used here.
+func (clusterNode) FetchAll(context.Context, string, []byte) []Shared { return nil }
+
 // warmer is the Warmer of a node.
 type warmer struct {
 	*round

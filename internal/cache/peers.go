@@ -17,6 +17,9 @@ type Peers interface {
 	// stored there. Neither node asks any other one for it. ok is false if there is no such
 	// member, or it has no answer.
 	FetchStored(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
+	// FetchAll asks all other members at the same time, and returns the answers that arrive in time,
+	// in any order. Members that are silent or decline have none.
+	FetchAll(ctx context.Context, service string, request []byte) []Shared
 	// Owner returns the name of the member that Fetch would ask, or "" for none.
 	Owner(key []byte) string
 }
@@ -60,7 +63,7 @@ type Query struct {
 	Use func(s Shared) (f Filling, ok bool)
 }
 
-// HasPeers reports whether AskFirst and AskOwner may ask another member, for callers that would
+// HasPeers reports whether AskFirst, AskOwner and AskAll may ask another member, for callers that would
 // prepare a request in vain.
 func (c *Cache) HasPeers() bool { return c.peers != nil }
 
@@ -82,6 +85,15 @@ func (c *Cache) AskFormerOwner(ctx context.Context, service string, key, request
 		return s, false
 	}
 	return c.peers.FetchStored(ctx, service, key, request)
+}
+
+// AskAll returns the answers of all other members to a request, in any order. Some may be missing,
+// and the caller can't determine whose.
+func (c *Cache) AskAll(ctx context.Context, service string, request []byte) []Shared {
+	if c.peers == nil || c.Announcing() {
+		return nil
+	}
+	return c.peers.FetchAll(ctx, service, request)
 }
 
 // Announcing reports whether no other member may be asked for an answer: see BeginAnnouncement.

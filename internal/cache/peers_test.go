@@ -30,6 +30,13 @@ func (p *fakePeers) FetchStored(ctx context.Context, service string, key, reques
 	return p.Fetch(ctx, service, key, request)
 }
 
+func (p *fakePeers) FetchAll(ctx context.Context, service string, request []byte) []Shared {
+	if s, ok := p.Fetch(ctx, service, []byte("k"), request); ok {
+		return []Shared{s, s}
+	}
+	return nil
+}
+
 func (p *fakePeers) Owner(key []byte) string { return "owner of " + string(key) }
 
 // The owner is asked before the origin, except during writes.
@@ -94,6 +101,27 @@ func TestAskFirstWithoutPeers(t *testing.T) {
 	c.SetPeers(&fakePeers{})
 	if got := c.Owner([]byte("k")); got != "owner of k" || !c.HasPeers() {
 		t.Errorf("got owner %q", got)
+	}
+}
+
+// All other members are asked, except without peers and during an announcement.
+func TestAskAll(t *testing.T) {
+	c, _ := open(t, Config{})
+	if got := c.AskAll(background, "orders", []byte("r")); got != nil {
+		t.Errorf("got %v without peers", got)
+	}
+	p := &fakePeers{fetch: func() (Shared, bool) { return Shared{Payload: []byte("x")}, true }}
+	c.SetPeers(p)
+	if got := c.AskAll(background, "orders", []byte("r")); len(got) != 2 || string(got[1].Payload) != "x" {
+		t.Errorf("got %v", got)
+	}
+	end := c.BeginAnnouncement()
+	if got := c.AskAll(background, "orders", []byte("r")); got != nil || p.asked != 1 {
+		t.Errorf("got %v during an announcement, %d questions", got, p.asked)
+	}
+	end()
+	if got := c.AskAll(background, "orders", []byte("r")); len(got) != 2 {
+		t.Errorf("got %v after it", got)
 	}
 }
 

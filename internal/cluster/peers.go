@@ -59,8 +59,8 @@ type peers struct {
 // question is an own request.
 type question struct {
 	to     protocol.Instance
-	sign   chan struct{}   // the owner is at work
-	answer chan *peerFrame // an answer or nil
+	sign   chan struct{}   // the owner is at work; nil if that is of no interest
+	answer chan *peerFrame // an answer or nil; questions to several members share it
 }
 
 // observe registers the metrics.
@@ -156,9 +156,9 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 		return s, false
 	}
 	q := &question{to: to.Instance, sign: make(chan struct{}, 1), answer: make(chan *peerFrame, 1)}
-	number := n.peers.ask(q)
+	number, sent := n.sendQuestion(q, epoch, service, request)
 	defer n.peers.forget(number)
-	if !n.sendPeer(to.Instance, &peerFrame{kind: peerAsk, number: number, epoch: epoch, service: service, request: request}) {
+	if !sent {
 		n.peers.silent.Inc()
 		return s, false
 	}
@@ -202,6 +202,64 @@ func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (
 			return s, false
 		}
 	}
+}
+
+// sendQuestion sends a question. The caller must call forget with its number.
+func (n *Node) sendQuestion(q *question, epoch uint64, service string, request []byte) (number uint64, sent bool) {
+	number = n.peers.ask(q)
+	return number, n.sendPeer(q.to, &peerFrame{kind: peerAsk, number: number, epoch: epoch, service: service, request: request})
+}
+
+// FetchAll implements cache.Peers. It waits for silentAsk at most.
+func (n *Node) FetchAll(ctx context.Context, service string, request []byte) (answers []cache.Shared) {
+	if len(request) > maxPeerRequest {
+		return nil
+	}
+	others, epoch := n.allToAsk()
+	if len(others) == 0 {
+		return nil
+	}
+	replies, waiting := make(chan *peerFrame, len(others)), 0
+	for _, to := range others {
+		number, sent := n.sendQuestion(&question{to: to, answer: replies}, epoch, service, request)
+		defer n.peers.forget(number)
+		if sent {
+			waiting++
+		}
+	}
+	limit := time.NewTimer(silentAsk)
+	defer limit.Stop()
+	for ; waiting > 0; waiting-- {
+		select {
+		case f := <-replies:
+			if f != nil {
+				answers = append(answers, f.shared)
+			}
+		case <-limit.C:
+			return answers
+		case <-ctx.Done():
+			return answers
+		}
+	}
+	return answers
+}
+
+// allToAsk returns the other members that may be asked, and the epoch.
+func (n *Node) allToAsk() (list []protocol.Instance, epoch uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m, now := n.machine, n.now()
+	if !n.shares(now) {
+		return nil, 0
+	}
+	v := m.View()
+	for i := range v.Members {
+		o := &v.Members[i]
+		if !o.Joining && o.Instance != m.Self() && n.replies(now, o.Instance) {
+			list = append(list, o.Instance)
+		}
+	}
+	return list, v.Epoch
 }
 
 // extension returns for how much longer a request without a sign since a time waits for its owner,

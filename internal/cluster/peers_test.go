@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -337,6 +338,72 @@ func TestDeclined(t *testing.T) {
 	one("another epoch", func(_ *testing.T, _ *lab, owner *member, _ *source) {
 		v := owner.machine.View() // as if its members had changed
 		v.Epoch++
+	})
+}
+
+// All other members are asked at the same time. Those that decline or are silent have no answer.
+func TestFetchAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		nodes := l.cluster("a", "b", "c", "d")
+		answer := func(m *member, takes time.Duration) {
+			m.cache.OnFetch("site", func(_ context.Context, request []byte) (cache.Shared, bool) {
+				time.Sleep(takes)
+				return cache.Shared{Payload: append([]byte(m.name), request...), Kind: 7}, m.name != "d"
+			})
+		}
+		for _, m := range nodes {
+			answer(m, 100*time.Millisecond)
+		}
+		ask := func(ctx context.Context, request string) string {
+			var got []string
+			for _, s := range nodes[0].cache.AskAll(ctx, "site", []byte(request)) {
+				got = append(got, string(s.Payload))
+			}
+			slices.Sort(got)
+			return strings.Join(got, " ")
+		}
+		expect := func(what, want string, takes time.Duration) {
+			t.Helper()
+			start := time.Now()
+			if got := ask(t.Context(), "?"); got != want || time.Since(start) != takes {
+				t.Errorf("%s: got %q after %s, want %q after %s", what, got, time.Since(start), want, takes)
+			}
+			p := &nodes[0].peers
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if n := len(p.asked); n != 0 {
+				t.Errorf("%s: %d questions remain", what, n)
+			}
+		}
+		expect("all", "b? c?", 100*time.Millisecond)
+		answer(nodes[2], silentAsk+time.Millisecond) // its signs are of no interest
+		expect("one is slow", "b?", silentAsk)
+		time.Sleep(time.Second)
+		l.net.isolate("b", true)
+		answer(nodes[2], 0)
+		expect("one is cut off", "c?", silentAsk)
+		if got := ask(t.Context(), strings.Repeat("x", maxPeerRequest)); got == "" {
+			t.Error("a long request is not sent")
+		}
+		if got := ask(t.Context(), strings.Repeat("x", maxPeerRequest+1)); got != "" {
+			t.Error("a request is sent that is too long")
+		}
+		time.Sleep(time.Duration(silentOwner))
+		answer(nodes[3], 50*time.Millisecond)
+		expect("it is not asked any more", "c?", 50*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if got := ask(ctx, "?"); got != "c?" || ctx.Err() == nil {
+			t.Errorf("got %q when the context ended", got)
+		}
+		if got, want := nodes[0].peerCounts(), "answered 0, declined 0, silent 0; hits 0, fills 0, declined 0"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		l.net.isolate("b", false)
+		l.net.isolate("a", true)
+		time.Sleep(10 * time.Second) // it serves nothing any more
+		expect("isolated", "", 0)
 	})
 }
 

@@ -30,6 +30,7 @@ type Cluster struct {
 	former  *cache.Cache // the former owner of all keys
 	fetches []string     // how each question to another member was answered
 	after   func()       // called when another member has answered
+	loses   func(to *cache.Cache) (request, answer bool)
 }
 
 // Connect makes one cluster of caches.
@@ -75,6 +76,14 @@ func (cl *Cluster) AfterAnswer(f func()) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	cl.after = f
+}
+
+// Lose lets f be called for each member that FetchAll asks. f reports whether the request to that
+// member is lost, and whether its answer is.
+func (cl *Cluster) Lose(f func(to *cache.Cache) (request, answer bool)) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.loses = f
 }
 
 // BeforeBroadcast lets f be called before a broadcast is delivered to the other caches.
@@ -184,6 +193,32 @@ func (m member) Fetch(ctx context.Context, service string, key, request []byte) 
 		after()
 	}
 	return s, ok
+}
+
+func (m member) FetchAll(ctx context.Context, service string, request []byte) (answers []cache.Shared) {
+	if len(request) > cache.MaxPeerRequest {
+		return nil
+	}
+	m.mu.Lock()
+	loses := m.loses
+	m.mu.Unlock()
+	for _, c := range m.all {
+		if c == m.own {
+			continue
+		}
+		lostRequest, lostAnswer := false, false
+		if loses != nil {
+			lostRequest, lostAnswer = loses(c)
+		}
+		if lostRequest {
+			continue
+		}
+		s, ok := c.Answer(ctx, service, slices.Clone(request))
+		if ok && !lostAnswer && len(s.Payload) <= cache.MaxShared {
+			answers = append(answers, s)
+		}
+	}
+	return answers
 }
 
 func (m member) FetchStored(_ context.Context, service string, _, request []byte) (s cache.Shared, ok bool) {
