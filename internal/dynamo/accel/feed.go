@@ -152,9 +152,11 @@ func (f *feed) read(ctx context.Context, started int64) error {
 	if f.svc.cache.HasPeers() && f.checkpoint() == nil {
 		sleep(ctx, 3*f.interval()) // a node that has read the stream so far may ask this one
 	}
+	from := f.checkpoint()
+	f.own.reset() // the records before that place were perhaps not taken here
 	follower := streams.New(streams.Config{
 		Call: f.svc.callStreams, Stream: f.stream, MaxLag: f.maxLag, Describe: f.svc.feeds.describes,
-		Apply: f.apply, Fence: f.fence, From: f.checkpoint(), Metrics: f.svc.metrics.streams, Log: f.svc.log.With(slog.String("table", f.table)),
+		Apply: f.apply, Fence: f.fence, From: from, Metrics: f.svc.metrics.streams, Log: f.svc.log.With(slog.String("table", f.table)),
 	})
 	f.mu.Lock()
 	f.follower, f.reader, f.ended = follower, "", ""

@@ -40,7 +40,7 @@ func newFeedPair(t *testing.T) *feedPair {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	p := &feedPair{s, s.svc, b, clustertest.Connect(s.svc.cache, c)}
+	p := &feedPair{script: s, a: s.svc, b: b, cl: clustertest.Connect(s.svc.cache, c)}
 	p.cl.Share(p.a.cache)
 	return p
 }
@@ -78,6 +78,26 @@ func (p *feedPair) warm() {
 // write writes the item past both nodes.
 func (p *feedPair) write(value string) {
 	p.past(`PutItem {"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"` + value + `"}}}`)
+}
+
+// newFollowedPair returns a feedPair whose stream is read. Further steps that take multiples of 500 ms
+// happen between two reads of it.
+func newFollowedPair(t *testing.T) *feedPair {
+	p := newFeedPair(t)
+	p.get(p.b)
+	time.Sleep(5100 * time.Millisecond) // of the bubble
+	return p
+}
+
+// put writes the item through a node.
+func (p *feedPair) put(svc *Service, value string) {
+	p.t.Helper()
+	x := edge.Detached(p.t.Context(), request("PutItem"), []byte(`{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"`+value+`"}}}`), time.Now())
+	svc.Serve(x)
+	synctest.Wait()
+	if x.Reply.Status != 200 {
+		p.t.Errorf("got %d %s", x.Reply.Status, x.Reply.Body)
+	}
 }
 
 // One node reads the stream, for both.
@@ -124,6 +144,30 @@ func TestFeedIsTakenOver(t *testing.T) {
 		p.write("z")
 		time.Sleep(300 * time.Millisecond)
 		p.expect("after a write", telemetry.MissInvalidated, telemetry.Hit) // node b was filled for node a
+	})
+}
+
+// A node that reads where another one has stopped forgets its earlier writes, whose records the
+// other one may have read.
+func TestFeedIsTakenOverByWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFollowedPair(t)
+		p.put(p.b, "x")
+		time.Sleep(500 * time.Millisecond)
+		p.put(p.b, "y")
+		p.write("x")
+		time.Sleep(500 * time.Millisecond)
+		p.cl.Own(p.b.cache)
+		time.Sleep(5 * time.Second)
+		p.warm()
+		p.write("y")
+		time.Sleep(500 * time.Millisecond)
+		if got := p.b.metrics.own.Value(); got != 0 {
+			t.Errorf("%d records are recognized", got)
+		}
+		if got := p.get(p.a); got != telemetry.MissInvalidated {
+			t.Errorf("got %s", got)
+		}
 	})
 }
 
