@@ -63,6 +63,9 @@ type feed struct {
 	own   *ownWrites
 	until atomic.Int64 // on the cache's clock
 
+	batches batchNumbers // of the records that this node reads
+	foreign batchTaker   // takes the records that another node reads
+
 	gauges map[string]bool // shards whose lag has a gauge; used by run only
 
 	running bool // guarded by feeds.mu; so is stop
@@ -91,7 +94,8 @@ func (t *table) itemTTL() time.Duration {
 }
 
 func (s *Service) newFeed(id feedID) *feed {
-	return &feed{feedID: id, svc: s, key: append([]byte("stream\x00"), id.table...), own: newOwnWrites(), lagging: true}
+	own := newOwnWrites()
+	return &feed{feedID: id, svc: s, key: append([]byte("stream\x00"), id.table...), own: own, foreign: batchTaker{own: own}, lagging: true}
 }
 
 // run follows the stream until ctx ends, or there is no use in it: the stream has ended, which
@@ -154,6 +158,7 @@ func (f *feed) read(ctx context.Context, started int64) error {
 	}
 	from := f.checkpoint()
 	f.own.reset() // the records before that place were perhaps not taken here
+	f.batches.restart()
 	follower := streams.New(streams.Config{
 		Call: f.svc.callStreams, Stream: f.stream, MaxLag: f.maxLag, Describe: f.svc.feeds.describes,
 		Apply: f.apply, Fence: f.fence, From: from, Metrics: f.svc.metrics.streams, Log: f.svc.log.With(slog.String("table", f.table)),

@@ -18,6 +18,8 @@ type feedPair struct {
 	*script
 	a, b *Service
 	cl   *clustertest.Cluster
+
+	recognized uint64 // the value of a.metrics.own at the last call of records
 }
 
 func newFeedPair(t *testing.T) *feedPair {
@@ -153,10 +155,11 @@ func TestFeedIsTakenOverByWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFollowedPair(t)
 		p.put(p.b, "x")
-		time.Sleep(500 * time.Millisecond)
+		p.records("the first batch", 0)
+		p.lose(true, false)
 		p.put(p.b, "y")
 		p.write("x")
-		time.Sleep(500 * time.Millisecond)
+		p.records("read by node a", 0)
 		p.cl.Own(p.b.cache)
 		time.Sleep(5 * time.Second)
 		p.warm()

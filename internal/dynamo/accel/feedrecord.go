@@ -13,24 +13,33 @@ import (
 // maxRecordTags is the number of tags that are invalidated at a time.
 const maxRecordTags = 1000
 
+// feedRecord is a record of a feed's stream.
+type feedRecord struct {
+	change
+	item, partition cache.Tag
+	own             bool // it is the record of a write through a node, which has moved its tags
+	exact           bool // those of partitions of indexes too
+}
+
 // apply invalidates what depends on the records of a shard, on all nodes. Those of writes through
-// this process have done so before.
-func (f *feed) apply(ctx context.Context, _ string, records []streams.Record) error {
+// one of the nodes have done so before.
+func (f *feed) apply(ctx context.Context, shard string, records []streams.Record) error {
 	s := f.svc
 	t := s.peek([]byte(f.table)) // it is no use of the table
 	if t == nil {
 		t = s.loadTable(ctx, f.table)
 	}
 	if t.feed != f {
-		f.own.reset()
 		return f.fence(ctx)
 	}
-	var tags []cache.Tag
-	for i := range records {
-		tags = f.recordTags(tags, t, &records[i])
+	list, ok := f.parse(t, records)
+	if !ok {
+		return f.fence(ctx)
 	}
-	slices.Sort(tags)
-	for chunk := range slices.Chunk(slices.Compact(tags), maxRecordTags) {
+	if s.cache.HasPeers() {
+		f.askMembers(ctx, t, shard, list)
+	}
+	for chunk := range slices.Chunk(f.recordTags(t, list), maxRecordTags) {
 		if err := f.invalidate(ctx, chunk); err != nil {
 			return err
 		}
@@ -44,6 +53,7 @@ func (f *feed) apply(ctx context.Context, _ string, records []streams.Record) er
 // fence implements streams.Config.Fence: it invalidates everything of the table, on all nodes.
 func (f *feed) fence(ctx context.Context) error {
 	f.own.reset()
+	f.batches.restart()
 	return f.invalidate(ctx, []cache.Tag{newTableTags(f.origin, f.table).table})
 }
 
@@ -54,31 +64,44 @@ func (f *feed) invalidate(ctx context.Context, tags []cache.Tag) error {
 	return nil
 }
 
-// recordTags appends the tags of a record that its write has not moved yet.
-func (f *feed) recordTags(tags []cache.Tag, t *table, r *streams.Record) []cache.Tag {
-	k, ok := t.keyOf(r.Keys)
-	if !ok || !validImage(r.Old) || !validImage(r.New) {
-		f.own.reset()
-		return append(tags, t.tags.table)
+// parse parses records, and takes those of writes through this process. ok is false if one of them
+// can't be read. Then fence must be called.
+func (f *feed) parse(t *table, records []streams.Record) (list []feedRecord, ok bool) {
+	list = make([]feedRecord, len(records))
+	for i := range records {
+		from, r := &records[i], &list[i]
+		k, ok := t.keyOf(from.Keys)
+		if !ok || !validImage(from.Old) || !validImage(from.New) {
+			return nil, false
+		}
+		r.change = change{t: t, key: from.Keys}
+		if from.Old != nil || from.Kind == streams.Insert {
+			r.old = image{known: true, item: from.Old}
+		}
+		if from.New != nil || from.Kind == streams.Remove {
+			r.new = image{known: true, item: from.New}
+		}
+		r.item, r.partition = t.itemTag(k.bytes), t.partitionTag(k.hash())
+		r.own, r.exact = f.own.take(r.item, r.old, r.new)
 	}
-	ch := change{t: t, key: r.Keys}
-	if r.Old != nil || r.Kind == streams.Insert {
-		ch.old = image{known: true, item: r.Old}
+	return list, true
+}
+
+// recordTags returns the tags of records that their writes have not moved yet.
+func (f *feed) recordTags(t *table, list []feedRecord) (tags []cache.Tag) {
+	for i := range list {
+		r := &list[i]
+		if r.own {
+			f.svc.metrics.own.Inc()
+		} else {
+			tags = append(tags, r.item, r.partition, t.tags.writes)
+		}
+		if !r.exact && t.rule.query > 0 {
+			tags = r.indexTags(tags)
+		}
 	}
-	if r.New != nil || r.Kind == streams.Remove {
-		ch.new = image{known: true, item: r.New}
-	}
-	item := t.itemTag(k.bytes)
-	own, exact := f.own.take(item, ch.old, ch.new)
-	if own {
-		f.svc.metrics.own.Inc()
-	} else {
-		tags = append(tags, item, t.partitionTag(k.hash()), t.tags.writes)
-	}
-	if !exact && t.rule.query > 0 {
-		tags = ch.indexTags(tags)
-	}
-	return tags
+	slices.Sort(tags)
+	return slices.Compact(tags)
 }
 
 // validImage reports whether an image, which may be absent, can be read.

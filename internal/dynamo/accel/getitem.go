@@ -22,7 +22,9 @@ const (
 	kindItem   = 1 // payload {"Item":{...}}
 	kindAbsent = 2 // payload {}
 	kindQuery  = 3 // payload the whole answer
-	kindFeed   = 4 // payload a feedAnswer; only for other nodes
+	// Only for other nodes:
+	kindFeed    = 4 // payload a feedAnswer
+	kindRecords = 5 // payload the verdicts on a recordBatch
 )
 
 const (

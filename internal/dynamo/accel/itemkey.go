@@ -69,7 +69,9 @@ const (
 	keyItem  = 'i'
 	keyQuery = 'q'
 	keyScan  = 's'
-	keyFeed  = 'f' // of questions to other nodes only
+	// Of questions to other nodes only:
+	keyFeed    = 'f'
+	keyRecords = 'r'
 )
 
 // appendPrefix appends the table's prefix of cache keys.

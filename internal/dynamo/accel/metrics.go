@@ -51,7 +51,7 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 		Fences:    r.Counter("kasoku_streams_fences_total", "Times at which everything of a table was dropped, because its stream was followed anew or records may have been missed.", "service", service),
 		Throttles: r.Counter("kasoku_streams_throttled_total", "Requests to read streams that the origin has throttled.", "service", service),
 	}
-	m.own = r.Counter("kasoku_streams_own_records_total", "Records of writes through this process, which have invalidated before what they change.", "service", service)
+	m.own = r.Counter("kasoku_streams_own_records_total", "Records of writes through this process or another node of the cluster, which have invalidated before what they change. Counted by the node that reads the stream.", "service", service)
 	return m
 }
 

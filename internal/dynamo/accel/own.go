@@ -178,17 +178,20 @@ func (w *ownWrite) drop() {
 // writes have moved since. exact reports that those of the indexes' partitions have moved
 // too.
 func (o *ownWrites) take(item cache.Tag, old, new image) (own, exact bool) {
-	s := o.shard(item)
-	if !s.tracks(item) {
+	if !o.shard(item).tracks(item) {
 		return false, false
 	}
-	newHash, newKnown := imageHash(new)
-	oldHash, oldKnown := imageHash(old)
+	return o.takeHashes(hashRecord(item, old, new))
+}
+
+// takeHashes is take for a record whose images were hashed before.
+func (o *ownWrites) takeHashes(r recordHashes) (own, exact bool) {
+	s := o.shard(r.item)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found *ownWrite
-	for w := s.items[item].first; newKnown && w != nil; w = w.next {
-		if w.commit == 0 || w.new != newHash || w.oldKnown && oldKnown && w.old != oldHash {
+	for w := s.items[r.item].first; r.newKnown && w != nil; w = w.next {
+		if w.commit == 0 || w.new != r.new || w.oldKnown && r.oldKnown && w.old != r.old {
 			continue
 		}
 		if found == nil || w.commit < found.commit {
@@ -197,12 +200,12 @@ func (o *ownWrites) take(item cache.Tag, old, new image) (own, exact bool) {
 	}
 	before := s.stamp + 1
 	if found != nil {
-		own, exact, before = true, found.oldKnown && oldKnown, found.commit
+		own, exact, before = true, found.oldKnown && r.oldKnown, found.commit
 	}
-	if oldKnown && newKnown {
-		s.forgetImages(item, before, oldHash, newHash)
+	if r.oldKnown && r.newKnown {
+		s.forgetImages(r.item, before, r.old, r.new)
 	} else {
-		s.forget(item, before)
+		s.forget(r.item, before)
 	}
 	return own, exact
 }
@@ -291,6 +294,20 @@ type itemHash struct{ low, high uint64 }
 
 // absentHash is the hash of an item that doesn't exist.
 var absentHash = itemHash{1, 1}
+
+// recordHashes is a record of an item, with the hashes of its images.
+type recordHashes struct {
+	item               cache.Tag
+	old, new           itemHash
+	oldKnown, newKnown bool
+}
+
+func hashRecord(item cache.Tag, old, new image) recordHashes {
+	r := recordHashes{item: item}
+	r.old, r.oldKnown = imageHash(old)
+	r.new, r.newKnown = imageHash(new)
+	return r
+}
 
 // canonicalItems holds buffers for the canonical forms of items.
 var canonicalItems = sync.Pool{New: func() any { return new([]byte) }}

@@ -25,9 +25,9 @@ const peerVersion = 1
 // peerRequest is a question to the owner of a key.
 type peerRequest struct {
 	origin       cache.Tag // which must be the owner's
-	kind         byte      // keyItem, keyQuery, keyScan or keyBatch
+	kind         byte      // keyItem, keyQuery, keyScan, keyBatch, keyFeed or keyRecords
 	ttlAttribute string    // by which items expire; the owner's must be the same
-	body         []byte    // GetItem, Query, Scan or BatchGetItem
+	body         []byte    // GetItem, Query, Scan or BatchGetItem; a feedQuestion; a recordBatch
 	storedOnly   bool      // nothing may be asked of the origin; not encoded
 }
 
@@ -41,7 +41,8 @@ func (q *peerRequest) encode() []byte {
 	return append(b, q.body...)
 }
 
-// parsePeerRequest is the inverse of encode. It also checks that the body is JSON.
+// parsePeerRequest is the inverse of encode. It also checks that the body is JSON, which it is except
+// in a question about records.
 func parsePeerRequest(b []byte) (q peerRequest, ok bool) {
 	const head = 2 + 8
 	if len(b) < head || b[0] != peerVersion {
@@ -54,7 +55,7 @@ func parsePeerRequest(b []byte) (q peerRequest, ok bool) {
 		return q, false
 	}
 	q.ttlAttribute, q.body = string(b[:n]), b[n:]
-	return q, wire.Valid(q.body, wire.MaxDepth) && wire.Kind(q.body) == '{'
+	return q, q.kind == keyRecords || wire.Valid(q.body, wire.MaxDepth) && wire.Kind(q.body) == '{'
 }
 
 // peerKey returns the name of the answer under a cache key, which is the same on all nodes: the
@@ -120,6 +121,8 @@ func (s *Service) answerPeer(ctx context.Context, request []byte) (a cache.Share
 			a, ok = c.shareBatch(ctx, q)
 		} else if q.kind == keyFeed {
 			a, ok = s.answerFeed(ctx, q.body)
+		} else if q.kind == keyRecords {
+			a, ok = s.answerRecords(q.body)
 		} else if v := c.peerView(q); v != nil {
 			fill := s.cache.AskStored(v.question(request), v.fill())
 			a, ok = s.space.Share(ctx, c.key, v.tags, fill)
