@@ -23,8 +23,8 @@ const (
 	kindAbsent = 2 // payload {}
 	kindQuery  = 3 // payload the whole answer
 	// Only for other nodes:
-	kindFeed    = 4 // payload a feedAnswer
-	kindRecords = 5 // payload the verdicts on a recordBatch
+	kindFeed    = 5 // payload a feedAnswer
+	kindRecords = 6 // payload the verdicts on a recordBatch
 )
 
 const (
