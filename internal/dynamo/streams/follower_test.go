@@ -334,6 +334,13 @@ func TestResumeAtIterator(t *testing.T) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
 			s := newScene(t, 2)
+			fence := s.cfg.Fence
+			s.cfg.Fence = func(ctx context.Context) error {
+				if c := s.f.Checkpoint(); c != nil {
+					t.Errorf("checkpoint %v before the fence", c)
+				}
+				return fence(ctx)
+			}
 			s.startAt(time.Second)
 			s.end()
 			s.takeLog()

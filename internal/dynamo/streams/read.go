@@ -194,7 +194,7 @@ func (r *round) skip(ctx context.Context, sh *shard) error {
 	if err := f.fence(ctx); err != nil {
 		return err
 	}
-	f.set.advance(sh, sh.obtained)
+	f.set.begin(sh)
 	sh.gap, sh.holding = false, false
 	f.set.release()
 	return nil
@@ -208,7 +208,6 @@ func (f *Follower) renewAt(ctx context.Context, sh *shard, kind, sequence string
 		return err
 	}
 	sh.iterator, sh.obtained, sh.resumed, sh.behind = iterator, started, false, 0
-	f.set.setNext(sh, iterator)
 	if through, read := f.set.time(sh); kind != latest && (!read || started-through > behindAge) {
 		sh.behind = emptyAnswers
 	}

@@ -91,7 +91,7 @@ func (f *Follower) start(ctx context.Context, stream *description) ([]*shard, er
 		return nil, err
 	}
 	for _, sh := range shards {
-		f.set.advance(sh, sh.obtained)
+		f.set.begin(sh)
 	}
 	return shards, nil
 }

@@ -144,6 +144,13 @@ func (s *shardSet) setPlace(sh *shard, sequence string, oldest bool) {
 	sh.sequence, sh.oldest, sh.next = sequence, oldest, ""
 }
 
+// begin is called when a fence has completed that began after the call for the shard's iterator. A
+// checkpoint may have the iterator from then on.
+func (s *shardSet) begin(sh *shard) {
+	s.setNext(sh, sh.iterator)
+	s.advance(sh, sh.obtained)
+}
+
 // setNext records the iterator of a shard.
 func (s *shardSet) setNext(sh *shard, iterator string) {
 	s.mu.Lock()
