@@ -162,7 +162,7 @@ func (c *call) addRequest(g *group, t *table, request []byte) bool {
 	key, ch, ok := t.parseRequest(request)
 	if ok {
 		g.add(t, key, ch)
-		g.addOwn(t, key, ch.new)
+		g.addOwn(t, key, &ch)
 	}
 	return ok
 }
@@ -189,14 +189,16 @@ type groupWrite struct {
 	t     *table
 	item  cache.Tag
 	new   image
+	moves indexMoves
 	write *ownWrite // nil before the batch is sent
 }
 
 // addOwn adds a write whose stream record is to be recognized. It isn't called for a
 // transaction: a repeated one is acknowledged, and its items may have changed since.
-func (g *group) addOwn(t *table, key itemKey, new image) {
+func (g *group) addOwn(t *table, key itemKey, ch *change) {
 	if t.feed != nil {
-		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), new: new})
+		ch.t = t
+		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), new: ch.new, moves: ch.indexMoves()})
 	}
 }
 
@@ -219,6 +221,7 @@ func (g *group) endOwn(body []byte) {
 		return // dropOwn follows
 	}
 	for i := range g.own {
+		g.own[i].write.movesIndexes(g.own[i].moves)
 		g.own[i].write.end(image{}, g.own[i].new)
 	}
 }

@@ -82,7 +82,7 @@ func (f *feed) parse(t *table, records []streams.Record) (list []feedRecord, ok 
 			r.new = image{known: true, item: from.New}
 		}
 		r.item, r.partition = t.itemTag(k.bytes), t.partitionTag(k.hash())
-		r.own, r.exact = f.own.take(r.item, r.old, r.new)
+		r.own, r.exact = f.own.take(r.item, r.old, r.new, r.remains())
 	}
 	return list, true
 }

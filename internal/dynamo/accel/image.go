@@ -73,6 +73,55 @@ func (ch *change) imagePartitions(ix *index) (left, entered []byte, known bool) 
 	return left, entered, true
 }
 
+// indexMoves describes which tags of global indexes indexTags has.
+type indexMoves uint8
+
+const (
+	movesSome indexMoves = iota
+	// movesNew: for each index that projects all attributes, the tag of the partition of the new
+	// image, if that is in the index.
+	movesNew
+	// movesAll: for each index, the tag of the whole index, or of the only partition that the item
+	// can be in.
+	movesAll
+)
+
+// indexMoves describes which tags indexTags has.
+func (ch *change) indexMoves() indexMoves {
+	all, newest := true, ch.new.known
+	ch.t.eachGlobalIndex(func(ix *index) {
+		left, entered, known := ch.partitions(ix)
+		if !known {
+			return
+		}
+		all = all && ch.t.keyDetermines(ix) && left != nil
+		if newest && ix.all {
+			at, ok := ix.partitionOf(ch.new.item)
+			newest = ok && (at == nil || bytes.Equal(at, left) || bytes.Equal(at, entered))
+		}
+	})
+	switch {
+	case all:
+		return movesAll
+	case newest:
+		return movesNew
+	}
+	return movesSome
+}
+
+// remains reports whether the item remains in its partition of each global index, or outside of it, and
+// changes nothing in those that don't project all attributes.
+func (ch *change) remains() bool {
+	remains := ch.old.known && ch.new.known
+	ch.t.eachGlobalIndex(func(ix *index) {
+		if remains {
+			left, entered, known := ix.partitionsOf(ch.old.item, ch.new.item)
+			remains = known && bytes.Equal(left, entered) && (ix.all || left == nil || ix.sameEntry(ch.old.item, ch.new.item))
+		}
+	})
+	return remains
+}
+
 // partitionsOf returns the partition keys of two items, each of which may be nil.
 func (ix *index) partitionsOf(a, b []byte) (left, entered []byte, known bool) {
 	if left, known = ix.partitionOf(a); known {

@@ -55,7 +55,11 @@ const (
 // after it. At its end this write has moved the tags of the item, of the partition and of
 // the table's writes, and everything that was cached under them since contains the record's
 // change. If the old images are equal too, then the write affects the same partitions of
-// indexes as the record, and has moved their tags as well.
+// indexes as the record, and has moved their tags as well. So it has if the record leaves the
+// item in its partition of each index, and the write has moved the tags of the partitions of
+// its new image, which is the record's; an index that doesn't project all attributes is left
+// out if the record changes nothing in it. And so it has if it has moved the tags of whole
+// indexes.
 //
 // The same holds for the first record after reset, provided that reset is called after the
 // stream's position has been determined: the remaining writes began after all records that
@@ -96,6 +100,7 @@ type ownWrite struct {
 	commit     uint64 // stamp, 0 in flight
 	old, new   itemHash
 	oldKnown   bool
+	moves      indexMoves
 	seen       []itemHash // in flight: the images that the write must not end with
 }
 
@@ -161,6 +166,13 @@ func (w *ownWrite) end(old, new image) {
 	w.commit, w.new, w.old, w.oldKnown, w.seen = s.stamp, newHash, oldHash, oldKnown, nil
 }
 
+// movesIndexes records which tags of indexes the end of a write moves. It is called before end.
+func (w *ownWrite) movesIndexes(m indexMoves) {
+	if w != nil && !w.ended {
+		w.moves = m
+	}
+}
+
 // drop ends a write whose record isn't expected. It has no effect after end.
 func (w *ownWrite) drop() {
 	if w == nil || w.ended {
@@ -176,12 +188,14 @@ func (w *ownWrite) drop() {
 // take receives a record of an item. own reports that it is the record of a write through
 // this process, or of an earlier one: the tags of the item, the partition and the table's
 // writes have moved since. exact reports that those of the indexes' partitions have moved
-// too.
-func (o *ownWrites) take(item cache.Tag, old, new image) (own, exact bool) {
+// too. remains is that of the change.
+func (o *ownWrites) take(item cache.Tag, old, new image, remains bool) (own, exact bool) {
 	if !o.shard(item).tracks(item) {
 		return false, false
 	}
-	return o.takeHashes(hashRecord(item, old, new))
+	r := hashRecord(item, old, new)
+	r.remains = remains
+	return o.takeHashes(r)
 }
 
 // takeHashes is take for a record whose images were hashed before.
@@ -200,7 +214,8 @@ func (o *ownWrites) takeHashes(r recordHashes) (own, exact bool) {
 	}
 	before := s.stamp + 1
 	if found != nil {
-		own, exact, before = true, found.oldKnown && r.oldKnown, found.commit
+		own, before = true, found.commit
+		exact = found.oldKnown && r.oldKnown || found.moves == movesNew && r.remains || found.moves == movesAll
 	}
 	if r.oldKnown && r.newKnown {
 		s.forgetImages(r.item, before, r.old, r.new)
@@ -300,6 +315,7 @@ type recordHashes struct {
 	item               cache.Tag
 	old, new           itemHash
 	oldKnown, newKnown bool
+	remains            bool // see change.remains
 }
 
 func hashRecord(item cache.Tag, old, new image) recordHashes {

@@ -45,7 +45,8 @@ func images(change string) (old, new image) {
 // runOwn executes a script of steps on one item and returns the answers to its records:
 //
 //	+1 -1 1:A>B   write 1 begins, is dropped, ends with these images
-//	A>B           a record
+//	1:?>B! 1:?>B!!  ends, with movesNew, or movesAll
+//	A>B A>B=      a record; one that leaves the item in its partitions of indexes
 //	!             reset
 func runOwn(o *ownWrites, script string) string {
 	writes := map[byte]*ownWrite{}
@@ -59,7 +60,9 @@ func runOwn(o *ownWrites, script string) string {
 		case step == "!":
 			o.reset()
 		case step[1] == ':':
-			writes[step[0]].end(images(step[2:]))
+			change := strings.TrimRight(step[2:], "!")
+			writes[step[0]].movesIndexes(indexMoves(len(step) - 2 - len(change)))
+			writes[step[0]].end(images(change))
 		default:
 			answers = append(answers, answer(o.take(record(step))))
 		}
@@ -68,9 +71,10 @@ func runOwn(o *ownWrites, script string) string {
 }
 
 // record returns the arguments of take for a change of the item of runOwn.
-func record(change string) (item cache.Tag, old, new image) {
+func record(change string) (item cache.Tag, old, new image, remains bool) {
+	change, remains = strings.CutSuffix(change, "=")
 	old, new = images(change)
-	return 7, old, new
+	return 7, old, new, remains
 }
 
 func answer(own, exact bool) string {
@@ -100,6 +104,11 @@ func TestOwnWrites(t *testing.T) {
 	f("A>B", "foreign")
 	f("+1 1:A>B A>B", "exact")
 	f("+1 1:?>B A>B", "own")
+	f("+1 1:?>B! A>B", "own")
+	f("+1 1:?>B A>B=", "own")
+	f("+1 1:?>B! A>B=", "exact")
+	f("+1 1:?>B! C>D= A>B=", "foreign exact")
+	f("+1 1:?>B!! A>B", "exact")
 	f("+1 1:A>B ?>B", "own")
 	f("+1 1:A>- A>-", "exact")
 	f("+1 1:->A ->A", "exact")
@@ -181,11 +190,11 @@ func TestOwnItems(t *testing.T) {
 	for _, item := range []cache.Tag{1, 2, 1 + ownShards} {
 		o.begin(item, 0).end(old, new)
 	}
-	if own, _ := o.take(1, new, old); own {
+	if own, _ := o.take(1, new, old, false); own {
 		t.Error("a foreign record was recognized")
 	}
 	for item, want := range map[cache.Tag]bool{1: false, 2: true, 1 + ownShards: true, 3: false} {
-		if own, _ := o.take(item, old, new); own != want {
+		if own, _ := o.take(item, old, new, false); own != want {
 			t.Errorf("item %d: recognized: %v", item, own)
 		}
 	}
@@ -294,10 +303,10 @@ func TestOwnConcurrent(t *testing.T) {
 				item := cache.Tag(i % 3 * ownShards / 2)
 				switch (i + g) % 5 {
 				case 0:
-					o.take(item, old, new)
+					o.take(item, old, new, false)
 				case 1:
 					w := o.begin(item, int64(i)*int64(ownSweep))
-					o.take(item, new, old)
+					o.take(item, new, old, false)
 					w.end(old, new)
 				case 2:
 					o.begin(item, 0).drop()
@@ -328,11 +337,11 @@ func TestOwnAllocs(t *testing.T) {
 	old, new := images("A>B")
 	if n := testing.AllocsPerRun(200, func() {
 		o.begin(7, 0).end(old, new)
-		o.take(7, old, new)
+		o.take(7, old, new, false)
 	}); n > 1 {
 		t.Errorf("a write and its record allocate %v times; want 1", n)
 	}
-	if n := testing.AllocsPerRun(200, func() { o.take(8, old, new) }); n != 0 {
+	if n := testing.AllocsPerRun(200, func() { o.take(8, old, new, false) }); n != 0 {
 		t.Errorf("a foreign record allocates %v times", n)
 	}
 }
@@ -343,6 +352,6 @@ func BenchmarkOwnWrite(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		o.begin(7, 0).end(old, new)
-		o.take(7, old, new)
+		o.take(7, old, new, false)
 	}
 }

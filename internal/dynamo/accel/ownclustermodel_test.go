@@ -69,7 +69,8 @@ func (r *clusterRule) begin() int {
 	return len(r.writes) - 1
 }
 
-func (r *clusterRule) end(write int, old, new string) {
+func (r *clusterRule) end(write int, old, new string, moves indexMoves) {
+	r.writes[write].movesIndexes(moves)
 	r.writes[write].end(imageNamed(old), imageNamed(new))
 }
 
@@ -77,6 +78,7 @@ func (r *clusterRule) drop(write int) { r.writes[write].drop() }
 
 func (r *clusterRule) take(old, new string) (own, exact bool) {
 	b := recordBatch{table: "t", records: []recordHashes{hashRecord(7, imageNamed(old), imageNamed(new))}}
+	b.records[0].remains = remainsIn(old, new)
 	r.disturb()
 	b.shard = fmt.Sprint(r.shard)
 	r.log = append(r.log, b)

@@ -13,7 +13,7 @@ import (
 // ownRule is the rule of ownWrites for one item, with images named as by imageNamed.
 type ownRule interface {
 	begin() (write int)
-	end(write int, old, new string)
+	end(write int, old, new string, moves indexMoves)
 	drop(write int)
 	take(old, new string) (own, exact bool)
 	reset()
@@ -30,34 +30,37 @@ func (r *realRule) begin() int {
 	return len(r.writes) - 1
 }
 
-func (r *realRule) end(write int, old, new string) {
+func (r *realRule) end(write int, old, new string, moves indexMoves) {
+	r.writes[write].movesIndexes(moves)
 	r.writes[write].end(imageNamed(old), imageNamed(new))
 }
 
 func (r *realRule) drop(write int) { r.writes[write].drop() }
 
 func (r *realRule) take(old, new string) (own, exact bool) {
-	return r.own.take(7, imageNamed(old), imageNamed(new))
+	return r.own.take(7, imageNamed(old), imageNamed(new), remainsIn(old, new))
 }
 
 func (r *realRule) reset() { r.own.reset() }
 
 // Faults of plainRule. Each makes it mistake a foreign record.
 const (
-	faultNone         = iota
-	faultKeepFlying   // a record that isn't recognized doesn't affect writes in flight
-	faultKeepPending  // a record that isn't recognized doesn't affect expectations
-	faultKeepOverlap  // a recognized record doesn't affect writes in flight
-	faultKeepEarlier  // a recognized record removes only its own expectation
-	faultKeepIdle     // writes to the old image of a record, which may have changed nothing, are kept
-	faultIgnoreOld    // expectations are compared by their new image only
-	faultAlwaysExact  // index partitions are never dropped for a recognized record
-	faultExpectFailed // writes that were refused are expected
-	faultNoReset      // records were missed, but nothing is forgotten
+	faultNone          = iota
+	faultKeepFlying    // a record that isn't recognized doesn't affect writes in flight
+	faultKeepPending   // a record that isn't recognized doesn't affect expectations
+	faultKeepOverlap   // a recognized record doesn't affect writes in flight
+	faultKeepEarlier   // a recognized record removes only its own expectation
+	faultKeepIdle      // writes to the old image of a record, which may have changed nothing, are kept
+	faultIgnoreOld     // expectations are compared by their new image only
+	faultAlwaysMoves   // writes are supposed to move the tags of their new index partitions
+	faultAlwaysRemains // records are supposed to leave the item in its index partition
+	faultAlwaysExact   // index partitions are never dropped for a recognized record
+	faultExpectFailed  // writes that were refused are expected
+	faultNoReset       // records were missed, but nothing is forgotten
 	faults
 )
 
-var faultNames = [faults]string{"none", "keep flying", "keep pending", "keep overlap", "keep earlier", "keep idle", "ignore old", "always exact", "expect failed", "no reset"}
+var faultNames = [faults]string{"none", "keep flying", "keep pending", "keep overlap", "keep earlier", "keep idle", "ignore old", "always moves", "always remains", "always exact", "expect failed", "no reset"}
 
 // plainRule is the rule written plainly, with a fault.
 type plainRule struct {
@@ -69,6 +72,7 @@ type plainRule struct {
 type plainWrite struct {
 	begin, commit int // commit is 0 in flight
 	old, new      string
+	moves         indexMoves
 	forgotten     bool
 	seen          []string // in flight: images of records
 }
@@ -83,8 +87,11 @@ func (r *plainRule) begin() int {
 	return len(r.writes) - 1
 }
 
-func (r *plainRule) end(write int, old, new string) {
+func (r *plainRule) end(write int, old, new string, moves indexMoves) {
 	w := r.writes[write]
+	if w.moves = moves; r.fault == faultAlwaysMoves {
+		w.moves = max(moves, movesNew)
+	}
 	w.old, w.new, w.commit = old, new, r.tick()
 	w.forgotten = w.forgotten || old == new || new == "?" || slices.Contains(w.seen, new)
 }
@@ -119,7 +126,8 @@ func (r *plainRule) take(old, new string) (own, exact bool) {
 			w.forgotten = w.forgotten || slices.Contains(images, w.new)
 		}
 	}
-	return found != nil, found != nil && (r.fault == faultAlwaysExact || found.old != "?")
+	remains := remainsIn(old, new) || r.fault == faultAlwaysRemains
+	return found != nil, found != nil && (r.fault == faultAlwaysExact || found.old != "?" || found.moves == movesNew && remains || found.moves == movesAll)
 }
 
 func (r *plainRule) reset() {
@@ -164,10 +172,14 @@ type simWrite struct {
 	to       string // a new image, or an update: "toggle" changes A to C and back, "refused" has no effect
 	hasOld   bool
 	unknown  bool // its answer is lost
+	quiet    bool // it moves no tag of an index: its record does
 	done     bool
 	ended    bool
 	old, new string // when done
 }
+
+// remainsIn reports whether a record leaves the item in its partition of the index.
+func remainsIn(old, new string) bool { return indexPartition(old) == indexPartition(new) }
 
 func (m *ownModel) note(format string, args ...any) {
 	m.history = append(m.history, fmt.Sprintf(format, args...))
@@ -191,7 +203,7 @@ func (m *ownModel) set(to string) {
 }
 
 func (m *ownModel) begin() {
-	w := &simWrite{to: m.pick(m.values...), hasOld: m.rng.IntN(2) == 0, unknown: m.rng.IntN(16) == 0}
+	w := &simWrite{to: m.pick(m.values...), hasOld: m.rng.IntN(2) == 0, unknown: m.rng.IntN(16) == 0, quiet: m.rng.IntN(4) == 0}
 	if m.rng.IntN(4) == 0 {
 		w.to = m.pick("toggle", "refused")
 	}
@@ -232,19 +244,21 @@ func (m *ownModel) commit(w *simWrite) {
 		m.rule.drop(w.id)
 	case w.to == "refused":
 		if p, ok := m.rule.(*plainRule); ok && p.fault == faultExpectFailed {
-			p.end(w.id, "?", m.pick("A", "B", "C"))
+			p.end(w.id, "?", m.pick("A", "B", "C"), movesSome)
 			break
 		}
 		m.rule.drop(w.id)
+	case w.quiet:
+		m.rule.end(w.id, "?", w.new, movesSome)
 	case w.hasOld:
 		m.move(indexPartition(w.old), indexPartition(w.new))
-		m.rule.end(w.id, w.old, w.new)
+		m.rule.end(w.id, w.old, w.new, movesNew)
 	case w.to == "toggle":
 		m.move(indexPartition(w.new))
-		m.rule.end(w.id, "?", w.new)
+		m.rule.end(w.id, "?", w.new, movesNew)
 	default:
 		m.move("x", "y")
-		m.rule.end(w.id, "?", w.new)
+		m.rule.end(w.id, "?", w.new, movesAll)
 	}
 	m.note("end %d", w.id)
 }
@@ -465,7 +479,7 @@ func TestOwnCounter(t *testing.T) {
 					done++
 					break
 				}
-				rule.end(u.id, []string{"?", u.old}[rng.IntN(2)], u.new)
+				rule.end(u.id, []string{"?", u.old}[rng.IntN(2)], u.new, movesSome)
 				u.ended = true
 				flying = slices.Delete(flying, i, i+1)
 			case n == 7 && rng.IntN(10) == 0:

@@ -43,7 +43,8 @@ func (f *followed) record(old, new string) string {
 		}
 		return image{known: true, item: []byte(item)}
 	}
-	return answer(f.table.feed.own.take(f.table.itemTag(key.bytes), im(old), im(new)))
+	ch := change{t: f.table, old: im(old), new: im(new)}
+	return answer(f.table.feed.own.take(f.table.itemTag(key.bytes), ch.old, ch.new, ch.remains()))
 }
 
 // tracked returns the number of writes that are in flight or expected.
@@ -90,20 +91,20 @@ func TestOwnRecords(t *testing.T) {
 		a1 = `{"p":{"S":"a"},"n":{"N":"1"},"s":{"SS":["x","y"]}}`
 		a2 = `{"p":{"S":"a"},"n":{"N":"2"},"s":{"SS":["x","y"]}}`
 	)
-	check("PutItem", `{"TableName":"t","Item":{"s":{"SS":["y","x"]},"n":{"N":"1.0"},"p":{"S":"a"}}}`, `{}`, "", `{}`, "", a1, "own")
+	check("PutItem", `{"TableName":"t","Item":{"s":{"SS":["y","x"]},"n":{"N":"1.0"},"p":{"S":"a"}}}`, `{}`, "", `{}`, "", a1, "exact")
 	check("PutItem", `{"TableName":"t","ReturnValues":"ALL_OLD","Item":`+a2+`}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":`+a1+`}`, a1, a2, "exact")
 	key := `{"TableName":"t","Key":{"p":{"S":"a"}}`
 	set := key + `,"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"2.0"}}`
-	check("UpdateItem", set+`}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "own")
+	check("UpdateItem", set+`}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "exact")
 	check("UpdateItem", set+`,"ReturnValues":"ALL_OLD"}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":`+a1+`}`, a1, a2, "exact")
 	check("UpdateItem", set+`,"ReturnValues":"UPDATED_OLD"}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":{"n":{"N":"1"}}}`, a1, a2, "exact")
 	add := key + `,"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"1"}}`
-	check("UpdateItem", add+`}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "own")
-	check("UpdateItem", add+`,"ReturnValues":"UPDATED_NEW"}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{"Attributes":{"n":{"N":"2"}}}`, a1, a2, "own")
+	check("UpdateItem", add+`}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "exact")
+	check("UpdateItem", add+`,"ReturnValues":"UPDATED_NEW"}`, `{"Attributes":`+a2+`}`, "ALL_NEW", `{"Attributes":{"n":{"N":"2"}}}`, a1, a2, "exact")
 	check("UpdateItem", add+`,"ReturnValues":"ALL_OLD"}`, `{"Attributes":`+a1+`}`, "ALL_OLD", `{"Attributes":`+a1+`}`, a1, a2, "foreign")
 	legacy := key + `,"AttributeUpdates":{"n":{"Action":"ADD","Value":{"N":"1"}}}}`
-	check("UpdateItem", legacy, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "own")
-	check("DeleteItem", key+`}`, `{}`, "", `{}`, a2, "", "own")
+	check("UpdateItem", legacy, `{"Attributes":`+a2+`}`, "ALL_NEW", `{}`, a1, a2, "exact")
+	check("DeleteItem", key+`}`, `{}`, "", `{}`, a2, "", "exact")
 	check("DeleteItem", key+`,"ReturnValues":"ALL_OLD"}`, `{"Attributes":`+a2+`}`, "ALL_OLD", `{"Attributes":`+a2+`}`, a2, "", "exact")
 	// Writes without a record.
 	f.write("PutItem", `{"TableName":"t","ReturnValues":"ALL_OLD","Item":`+a2+`}`, 200, `{"Attributes":`+a2+`}`)
@@ -154,10 +155,10 @@ func TestOwnBatchRecords(t *testing.T) {
 			t.Errorf("%s: %d writes remain", reply, n)
 		}
 	}
-	check(`{"UnprocessedItems":{}}`, "own", "own")
-	check(`{}`, "own", "own")
-	check(`{"UnprocessedItems":{"t":[`+putA+`]}}`, "foreign", "own")
-	check(`{"UnprocessedItems":{"\u0074":[`+delB+`]}}`, "own", "foreign")
+	check(`{"UnprocessedItems":{}}`, "exact", "exact")
+	check(`{}`, "exact", "exact")
+	check(`{"UnprocessedItems":{"t":[`+putA+`]}}`, "foreign", "exact")
+	check(`{"UnprocessedItems":{"\u0074":[`+delB+`]}}`, "exact", "foreign")
 	check(`{"UnprocessedItems":{"t":[`+putA+`,`+delB+`]}}`, "foreign", "foreign")
 	// The items that were not processed can't be determined.
 	for _, unprocessed := range []string{`[]`, `{"t":{}}`, `{"t":[{}]}`, `{"t":[{"DeleteRequest":{}}]}`, `{"u":[` + putA + `]}`, `{"arn:aws:dynamodb:us-east-1:000000000000:table/t":[` + putA + `]}`,
@@ -179,6 +180,8 @@ func TestOwnRecordsWithIndex(t *testing.T) {
 		x   = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"}}`
 		y   = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"y"}}`
 		y1  = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"y"},"v":{"N":"1"}}`
+		xk  = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"},"k":{"S":"k"}}`
+		xk1 = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"},"k":{"S":"k"},"v":{"N":"1"}}`
 		key = `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1.0"}}`
 	)
 	check := func(op, body, reply, returns, old, new, want string) {
@@ -192,8 +195,12 @@ func TestOwnRecordsWithIndex(t *testing.T) {
 	}
 	check("PutItem", `{"TableName":"t","Item":`+x+`}`, `{}`, "ALL_OLD", "", x, "exact")
 	check("UpdateItem", key+`,"UpdateExpression":"SET g = :g","ExpressionAttributeValues":{":g":{"S":"y"}}}`, `{"Attributes":`+x+`}`, "ALL_OLD", x, y, "exact")
-	check("UpdateItem", key+`,"UpdateExpression":"ADD v :v","ExpressionAttributeValues":{":v":{"N":"1"}}}`, `{"Attributes":`+y1+`}`, "ALL_NEW", y, y1, "own")
-	check("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+x+`}}]}}`, `{"UnprocessedItems":{}}`, "", y1, x, "own")
+	check("UpdateItem", key+`,"UpdateExpression":"ADD v :v","ExpressionAttributeValues":{":v":{"N":"1"}}}`, `{"Attributes":`+y1+`}`, "ALL_NEW", y, y1, "exact")
+	check("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+x+`}}]}}`, `{"UnprocessedItems":{}}`, "", y1, x, "exact")
+	check("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+xk+`}}]}}`, `{"UnprocessedItems":{}}`, "", x, xk, "exact")
+	check("UpdateItem", key+`,"UpdateExpression":"ADD v :v","ExpressionAttributeValues":{":v":{"N":"1"}}}`, `{"Attributes":`+xk1+`}`, "ALL_NEW", xk, xk1, "exact")
+	check("BatchWriteItem", `{"RequestItems":{"t":[{"PutRequest":{"Item":`+xk+`}}]}}`, `{"UnprocessedItems":{}}`, "", xk1, xk, "exact")
+	check("UpdateItem", key+`,"UpdateExpression":"REMOVE k"}`, `{"Attributes":`+xk+`}`, "ALL_OLD", xk, x, "exact")
 	check("DeleteItem", key+`}`, `{"Attributes":`+x+`}`, "ALL_OLD", x, "", "exact")
 	if n := f.tracked(); n != 0 {
 		t.Errorf("%d writes remain", n)

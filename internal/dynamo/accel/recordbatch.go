@@ -34,6 +34,7 @@ type recordBatch struct {
 const (
 	flagOld = 1 << iota
 	flagNew
+	flagRemains
 )
 
 // append appends the encoding of b: each name after its length, the numbers, and for each record its
@@ -57,6 +58,9 @@ func (b *recordBatch) append(dst []byte) []byte {
 			dst[at] |= flagNew
 			dst = r.new.append(dst)
 		}
+		if r.remains {
+			dst[at] |= flagRemains
+		}
 	}
 	return dst
 }
@@ -72,7 +76,7 @@ func parseRecordBatch(body []byte) (b recordBatch, ok bool) {
 	b.run, b.number, b.indexes = in.number(), in.number(), in.number()
 	for len(in.rest) > 0 && !in.short {
 		flags := in.cut(1)[0]
-		r := recordHashes{item: cache.Tag(in.number()), oldKnown: flags&flagOld != 0, newKnown: flags&flagNew != 0}
+		r := recordHashes{item: cache.Tag(in.number()), oldKnown: flags&flagOld != 0, newKnown: flags&flagNew != 0, remains: flags&flagRemains != 0}
 		if r.oldKnown {
 			r.old = itemHash{in.number(), in.number()}
 		}
@@ -183,6 +187,7 @@ func (f *feed) askMembers(ctx context.Context, t *table, shard string, list []fe
 		b.records = make([]recordHashes, len(part))
 		for i := range part {
 			b.records[i] = hashRecord(part[i].item, part[i].old, part[i].new)
+			b.records[i].remains = part[i].remains()
 		}
 		q := peerRequest{origin: f.origin, kind: keyRecords, body: b.append(nil)}
 		for _, a := range f.svc.cache.AskAll(ctx, f.svc.name, q.encode()) {

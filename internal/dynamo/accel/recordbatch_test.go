@@ -11,9 +11,11 @@ import (
 
 func TestRecordBatch(t *testing.T) {
 	b := recordBatch{table: "orders", stream: "arn:1", shard: "shard-1", run: 1<<63 + 1, number: 300, indexes: 7}
-	for i, change := range []string{"A>B", "?>B", "A>?", "?>?", "->C", "C>-"} {
-		_, old, new := record(change)
-		b.records = append(b.records, hashRecord(cache.Tag(i)<<60, old, new))
+	for i, change := range []string{"A>B", "?>B", "A>?", "?>?", "->C", "C>-", "A>B=", "C>-="} {
+		_, old, new, remains := record(change)
+		r := hashRecord(cache.Tag(i)<<60, old, new)
+		r.remains = remains
+		b.records = append(b.records, r)
 	}
 	text := b.append(nil)
 	got, ok := parseRecordBatch(text)
@@ -65,7 +67,7 @@ func TestVerdicts(t *testing.T) {
 
 // recordOf returns a batch with one record, as of runOwn.
 func recordOf(run uint64, shard string, number uint64, change string) *recordBatch {
-	_, old, new := record(change)
+	_, old, new, _ := record(change)
 	return &recordBatch{shard: shard, run: run, number: number, records: []recordHashes{hashRecord(7, old, new)}}
 }
 

@@ -216,7 +216,7 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 		ch := cache.Change{}
 		var old, new image
 		if err == nil && resp.Class == origin.Good {
-			ch, old, new = c.committedChange(w, resp)
+			ch, old, new = c.committedChange(w, resp, own)
 		}
 		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
 			return
@@ -261,8 +261,8 @@ func (t *table) allIndexTags() (tags []cache.Tag) {
 }
 
 // committedChange returns the effect of a successful write on the cache, and the item's images
-// if they are known.
-func (c *call) committedChange(w *itemWrite, resp *origin.Response) (ch cache.Change, old, new image) {
+// if they are known. own is the write if its table's stream is followed.
+func (c *call) committedChange(w *itemWrite, resp *origin.Response, own *ownWrite) (ch cache.Change, old, new image) {
 	t := w.t
 	ch = cache.Change{Cause: cache.ByWrite}
 	if !c.svc.isCurrent(t) {
@@ -276,6 +276,9 @@ func (c *call) committedChange(w *itemWrite, resp *origin.Response) (ch cache.Ch
 		effect.targets = w.targets()
 	}
 	ch.Tags = effect.indexTags(ch.Tags)
+	if own != nil {
+		own.movesIndexes(effect.indexMoves())
+	}
 	if f, ok := c.svc.writtenFilling(w, new); ok {
 		ch.Puts = []cache.Put{{Space: c.svc.space, Key: t.cacheKey(w.key), Tags: t.itemTags(w.key), Filling: f}}
 	}
