@@ -3,6 +3,10 @@ package accel
 import (
 	"encoding/json"
 	"log/slog"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,6 +106,21 @@ func (p *feedPair) put(svc *Service, value string) {
 	}
 }
 
+// lagSeries returns the tables and shards whose lag a service exposes.
+func lagSeries(s *Service) (list []string) {
+	w := httptest.NewRecorder()
+	s.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.SplitSeq(w.Body.String(), "\n") {
+		if m := lagLine.FindStringSubmatch(line); m != nil {
+			list = append(list, m[2]+"/"+m[1])
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+var lagLine = regexp.MustCompile(`^kasoku_streams_lag_seconds\{service="orders",shard="(.*)",table="(.*)"\} [0-9.e-]+$`)
+
 // One node reads the stream, for both.
 func TestFeedOfOtherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -116,6 +135,13 @@ func TestFeedOfOtherNode(t *testing.T) {
 		}
 		if st := p.a.streamReport()[0]; st.Reader != "" || !st.Served || len(st.Shards) != 1 {
 			t.Errorf("node a: %+v", st)
+		}
+		shard := p.a.streamReport()[0].Shards[0].ID
+		if got, want := lagSeries(p.a), []string{"/", "t/", "t/" + shard}; !slices.Equal(got, want) {
+			t.Errorf("node a exposes the lags of %q, want %q", got, want)
+		}
+		if got, want := lagSeries(p.b), []string{"/", "t/"}; !slices.Equal(got, want) {
+			t.Errorf("node b exposes the lags of %q, want %q", got, want)
 		}
 		p.write("y")
 		time.Sleep(300 * time.Millisecond)

@@ -86,15 +86,13 @@ const maxShardGauges = 100
 // expose makes the lag of the feed and of its shards a gauge, and removes those of former shards.
 func (f *feed) expose(shards []streams.ShardState) {
 	r, labels := f.svc.registry, []string{"service", f.svc.name, "table", f.table, "shard", ""}
-	if f.gauges == nil {
-		f.gauges = make(map[string]bool)
-		r.Gauge(lagMetric, lagHelp, func() float64 {
-			if lag := f.lag(f.svc.cache.Now()); lag != nil {
-				return *lag
-			}
-			return math.NaN()
-		}, labels...)
-	}
+	// Another feed of the same table may have removed the gauge when it ended.
+	r.Gauge(lagMetric, lagHelp, func() float64 {
+		if lag := f.lag(f.svc.cache.Now()); lag != nil {
+			return *lag
+		}
+		return math.NaN()
+	}, slices.Clone(labels)...)
 	former := f.gauges
 	f.gauges = make(map[string]bool)
 	for _, sh := range shards[:min(len(shards), maxShardGauges)] {
