@@ -74,7 +74,7 @@ func (n *node) page() (text string, hit bool, err error) {
 // cachedPage requests the page through n until it is a hit.
 func (n *node) cachedPage(t *testing.T) (page string, took time.Duration) {
 	t.Helper()
-	took = await(t, "a hit through "+n.name, time.Minute, func() bool {
+	took = harness.Await(t, "a hit through "+n.name, time.Minute, func() bool {
 		text, hit, err := n.page()
 		if err != nil {
 			t.Fatal(err) // a read never fails
@@ -101,7 +101,7 @@ func TestSite(t *testing.T) {
 	s := startSite(t)
 	ready := func(what string, nodes ...*node) {
 		t.Helper()
-		took := await(t, what, time.Minute, func() bool {
+		took := harness.Await(t, what, time.Minute, func() bool {
 			for _, n := range nodes {
 				if !n.ready() {
 					return false
@@ -118,7 +118,7 @@ func TestSite(t *testing.T) {
 		if wait := max(first, second); wait > 30*time.Second {
 			t.Errorf("a page is not cached for %v after the first start of a cluster", wait)
 		}
-		await(t, "a purge through "+through.name, time.Minute, through.purge)
+		harness.Await(t, "a purge through "+through.name, time.Minute, through.purge)
 		if page, _, err := other.page(); err != nil || page == old {
 			t.Errorf("got page %s through %s, %v, which was purged through %s", page, other.name, err, through.name)
 		}
@@ -126,7 +126,7 @@ func TestSite(t *testing.T) {
 
 	old, _ := s.a.cachedPage(t)
 	s.b.Kill()
-	took := await(t, "a purge without the killed node", time.Minute, s.a.purge)
+	took := harness.Await(t, "a purge without the killed node", time.Minute, s.a.purge)
 	page, again := s.a.cachedPage(t)
 	if page == old {
 		t.Errorf("page %s is served after it was purged", page)

@@ -84,7 +84,7 @@ func TestFillsOfPages(t *testing.T) {
 	}
 	// The first node of a cluster stores nothing for a while, and no other one meanwhile.
 	for i := range s.nodes {
-		await(t, "a node stores pages", 20*time.Second, func() bool { return strings.Contains(get(i, "/stored"), "hit") })
+		harness.Await(t, "a node stores pages", 20*time.Second, func() bool { return strings.Contains(get(i, "/stored"), "hit") })
 	}
 
 	// On a machine that runs other tests too, the signs of an owner may be late in a crowd, so that
@@ -119,7 +119,7 @@ func TestFillsOfPages(t *testing.T) {
 	readers.Wait()
 	s.nodes[2].Terminate(t)
 	s.nodes[2].Restart(t)
-	await(t, "all nodes serve", 20*time.Second, s.whole)
+	harness.Await(t, "all nodes serve", 20*time.Second, s.whole)
 	before := w.requests("")
 	for i := range pages {
 		get(2, fmt.Sprintf("/page/%d", i))

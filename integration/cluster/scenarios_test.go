@@ -45,7 +45,7 @@ func (s *scene) mustPut(n *node, k, value string) time.Duration {
 // cached reads the item k through n until it is a hit, which must not take long.
 func (s *scene) cached(n *node, k, want string) {
 	s.t.Helper()
-	await(s.t, fmt.Sprintf("a hit of %s through %s", k, n.name), 10*time.Second, func() bool {
+	harness.Await(s.t, fmt.Sprintf("a hit of %s through %s", k, n.name), 10*time.Second, func() bool {
 		value, hit, err := n.get(k)
 		if err != nil || value != want {
 			s.t.Fatalf("%s through %s: got %q, %v, want %q", k, n.name, value, err, want)
@@ -142,7 +142,7 @@ func TestSuspended(t *testing.T) {
 		<-time.After(d - time.Since(stopped))
 		n.signal(syscall.SIGCONT)
 		reading.Wait()
-		back := await(t, "all nodes serve", 20*time.Second, s.whole)
+		back := harness.Await(t, "all nodes serve", 20*time.Second, s.whole)
 		for i := range keys {
 			s.cached(n, fmt.Sprint(i), "new")
 		}
@@ -255,7 +255,7 @@ func TestRollingRestart(t *testing.T) {
 		pause.For(ctx, time.Second)
 		n.Terminate(t)
 		n.Restart(t)
-		await(t, "all nodes serve", 20*time.Second, s.whole)
+		harness.Await(t, "all nodes serve", 20*time.Second, s.whole)
 	}
 	pause.For(ctx, time.Second)
 	took := time.Since(began)
@@ -343,7 +343,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 	s.nodes[0].Restart(t)
 	s.nodes[2].Restart(t)
-	await(t, "all nodes serve", 20*time.Second, s.whole)
+	harness.Await(t, "all nodes serve", 20*time.Second, s.whole)
 	s.mustPut(s.nodes[0], "k", "3")
 	for _, n := range s.nodes {
 		if value, hit, err := n.get("k"); err != nil || hit || value != "3" {

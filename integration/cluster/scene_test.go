@@ -87,7 +87,7 @@ func start(t *testing.T, url string, count int, change ...func(*harness.Options)
 			n.signal(syscall.SIGINT)
 		}
 	})
-	await(t, "all nodes serve", 20*time.Second, s.whole)
+	harness.Await(t, "all nodes serve", 20*time.Second, s.whole)
 	return s
 }
 
@@ -101,20 +101,6 @@ func (n *node) signal(s syscall.Signal) {
 	default:
 		_ = syscall.Kill(n.Process(), s)
 	}
-}
-
-// await polls done until it returns true.
-func await(t testing.TB, what string, within time.Duration, done func() bool) (took time.Duration) {
-	t.Helper()
-	began := time.Now()
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		if <-poll.C; time.Since(began) > within {
-			t.Fatalf("not within %s: %s", within, what)
-		}
-	}
-	return time.Since(began)
 }
 
 var admin = &http.Client{Timeout: 2 * time.Second}

@@ -150,7 +150,7 @@ func (s *storm) run(end <-chan struct{}) {
 		fault := interval{node: i, kind: k.name, from: time.Now()}
 		k.run(s, n)
 		ended := time.Now()
-		await(s.t, "all nodes serve after: "+k.name, 20*time.Second, s.whole)
+		harness.Await(s.t, "all nodes serve after: "+k.name, 20*time.Second, s.whole)
 		fault.to = time.Now()
 		s.faults = append(s.faults, fault)
 		s.t.Logf("%s; all nodes serve %s after its end", fault, fault.to.Sub(ended).Round(time.Millisecond))

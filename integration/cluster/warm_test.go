@@ -147,9 +147,9 @@ func TestRestartUnderLoad(t *testing.T) {
 	}
 	c.Terminate(t)
 	c.Restart(t)
-	await(t, "all nodes serve", 20*time.Second, s.whole)
-	took := await(t, "the node is warm", 10*time.Second, func() bool { return !c.warming() })
-	await(t, "there are enough reads to compare", 20*time.Second, func() bool { return origin.cold.Load()-cold >= 40 })
+	harness.Await(t, "all nodes serve", 20*time.Second, s.whole)
+	took := harness.Await(t, "the node is warm", 10*time.Second, func() bool { return !c.warming() })
+	harness.Await(t, "there are enough reads to compare", 20*time.Second, func() bool { return origin.cold.Load()-cold >= 40 })
 	cancel()
 	running.Wait()
 	hot, cold = origin.hot.Load()-hot, origin.cold.Load()-cold

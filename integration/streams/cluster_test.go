@@ -31,7 +31,7 @@ func TestCluster(t *testing.T) {
 	w.run(func(ctx context.Context) {
 		pause.For(ctx, length)
 		reader := -1
-		await(t, "a node reads the stream in time", startupLimit, func() bool {
+		harness.Await(t, "a node reads the stream in time", startupLimit, func() bool {
 			reader = readerOf(t, nodes, "items")
 			return reader >= 0
 		})
@@ -45,7 +45,7 @@ func TestCluster(t *testing.T) {
 		lagging := w.lagging.Load()
 		killed := time.Now()
 		nodes[reader].Kill()
-		await(t, "the others are the cluster, and one of them reads the stream", startupLimit, func() bool {
+		harness.Await(t, "the others are the cluster, and one of them reads the stream", startupLimit, func() bool {
 			return members(others[0]) == len(others) && readerOf(t, others, "items") >= 0
 		})
 		took := time.Since(killed)
@@ -86,7 +86,7 @@ func cluster(t *testing.T, origin string, count int) (nodes []*harness.Node) {
 		}))
 	}
 	for _, n := range nodes {
-		await(t, "all nodes are members", startupLimit, func() bool { return members(n) == count })
+		harness.Await(t, "all nodes are members", startupLimit, func() bool { return members(n) == count })
 	}
 	return nodes
 }
@@ -134,7 +134,7 @@ func cacheProbes(t *testing.T, w *workload, nodes []*harness.Node) (reads []stri
 	t.Helper()
 	for i := range 40 {
 		read := fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":"probe-%d"},"s":{"N":"%d"}}}`, w.table, i, rand.IntN(100))
-		await(t, "a read is a hit", startupLimit, func() bool {
+		harness.Await(t, "a read is a hit", startupLimit, func() bool {
 			return mustSend(t, nodes[i%len(nodes)].URL, "GetItem", read).hit
 		})
 		reads = append(reads, read)

@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 		healthy := func() time.Duration {
 			t.Helper()
 			p.set(nil)
-			return await(t, "the stream is read in time again", startupLimit, func() bool {
+			return harness.Await(t, "the stream is read in time again", startupLimit, func() bool {
 				s, found := streamOf(t, n, "items")
 				return found && s.Served
 			})
@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 			p.set(kind.fault)
 			pause.For(ctx, length)
 			if kind.name == "delay" {
-				await(t, "requests pass through because the stream lags", startupLimit, func() bool {
+				harness.Await(t, "requests pass through because the stream lags", startupLimit, func() bool {
 					return w.lagging.Load() > lagging
 				})
 			}
@@ -124,7 +124,7 @@ func (w *workload) recreateTable() {
 		it.versions[len(it.versions)-1].acked = deleted
 		it.mu.Unlock()
 	}
-	await(w.t, "the table is deleted", startupLimit, func() bool {
+	harness.Await(w.t, "the table is deleted", startupLimit, func() bool {
 		_, err := send(w.t.Context(), w.store, "DescribeTable", fmt.Sprintf(`{"TableName":%q}`, w.table))
 		return err != nil
 	})

@@ -61,7 +61,7 @@ func TestOwnWrites(t *testing.T) {
 		})
 		release()
 		records := (round + 1) * len(tables) / 2 * ownClients * ownItems
-		await(t, "the records of all writes are applied", startupLimit, func() bool {
+		harness.Await(t, "the records of all writes are applied", startupLimit, func() bool {
 			return metric(t, with, "kasoku_streams_records_total") >= float64(records)
 		})
 		each(tables, func(o *ownWrites, c, i int) {

@@ -62,20 +62,6 @@ func mustSend(t testing.TB, url, operation, body string) answer {
 	return a
 }
 
-// await polls done until it returns true.
-func await(t testing.TB, condition string, within time.Duration, done func() bool) (took time.Duration) {
-	t.Helper()
-	began := time.Now()
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		if <-poll.C; time.Since(began) > within {
-			t.Fatalf("not within %s: %s", within, condition)
-		}
-	}
-	return time.Since(began)
-}
-
 const startupLimit = 60 * time.Second
 
 // stream is the state of a stream in the report of a node.
@@ -110,7 +96,7 @@ func streamOf(t testing.TB, n *harness.Node, table string) (s stream, found bool
 // awaitServed waits until a node serves a table from memory because it follows its stream.
 func awaitServed(t testing.TB, n *harness.Node, table string) time.Duration {
 	t.Helper()
-	return await(t, "the stream of "+table+" is read in time", startupLimit, func() bool {
+	return harness.Await(t, "the stream of "+table+" is read in time", startupLimit, func() bool {
 		mustSend(t, n.URL, "Scan", fmt.Sprintf(`{"TableName":%q,"Limit":1}`, table)) // only tables in use are followed
 		s, found := streamOf(t, n, table)
 		return found && s.Served
@@ -195,7 +181,7 @@ func createWith(t testing.TB, url, name, stream string) {
 // awaitActive waits until a table is active.
 func awaitActive(t testing.TB, url, name string) {
 	t.Helper()
-	await(t, "the table "+name+" is active", startupLimit, func() bool {
+	harness.Await(t, "the table "+name+" is active", startupLimit, func() bool {
 		a := mustSend(t, url, "DescribeTable", fmt.Sprintf(`{"TableName":%q}`, name))
 		return !strings.Contains(string(a.body), `ATING"`) // CREATING, UPDATING
 	})
