@@ -37,9 +37,8 @@ func TestCluster(t *testing.T) {
 		})
 		others := append(append([]*harness.Node{}, nodes[:reader]...), nodes[reader+1:]...)
 		fences, calls := sum(t, others, "kasoku_streams_fences_total"), sum(t, others, "kasoku_streams_calls_total")
-		// A node reads the stream too while it has no sign of the reader, for example on a busy machine.
-		if own := sum(t, nodes[reader:reader+1], "kasoku_streams_calls_total"); calls > own/2 {
-			t.Errorf("nodes that don't read the stream have sent %.0f calls for it, and the reader %.0f", calls, own)
+		if calls > 0 {
+			t.Errorf("nodes that don't read the stream have sent %.0f calls for it", calls)
 		}
 		w.nodes[reader].takeOut()
 		probes := cacheProbes(t, w, others)

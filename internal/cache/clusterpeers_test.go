@@ -46,6 +46,8 @@ func (k clusterNode) FetchStored(_ context.Context, service string, _, request [
 	return s, ok
 }
 
+func (clusterNode) Owns([]byte) bool { return false }
+
 // FetchAll implements Peers. It is not used here.
 func (clusterNode) FetchAll(context.Context, string, []byte) []Shared { return nil }
 

@@ -22,6 +22,9 @@ type Peers interface {
 	FetchAll(ctx context.Context, service string, request []byte) []Shared
 	// Owner returns the name of the member that Fetch would ask, or "" for none.
 	Owner(key []byte) string
+	// Owns reports whether this node owns key. At any time one member does so, also while it is
+	// silent, except that members may differ for a moment when the members change.
+	Owns(key []byte) bool
 }
 
 // Shared is an answer that one member of a cluster gives to another one.
@@ -49,6 +52,10 @@ func (c *Cache) Owner(key []byte) string {
 	}
 	return c.peers.Owner(key)
 }
+
+// Owns reports whether this process is the one of its cluster that owns key, for duties that only one
+// member has.
+func (c *Cache) Owns(key []byte) bool { return c.peers == nil || c.peers.Owns(key) }
 
 // Query describes the answer that a fill fetches, for the member that owns its key.
 type Query struct {

@@ -37,6 +37,8 @@ func (p *fakePeers) FetchAll(ctx context.Context, service string, request []byte
 	return nil
 }
 
+func (p *fakePeers) Owns(key []byte) bool { return string(key) == "own" }
+
 func (p *fakePeers) Owner(key []byte) string { return "owner of " + string(key) }
 
 // The owner is asked before the origin, except during writes.
@@ -95,11 +97,11 @@ func TestAskFirstWithoutPeers(t *testing.T) {
 	c, _ := open(t, Config{})
 	called := false
 	f := c.AskFirst(Query{}, func(context.Context, *Stamp) (Filling, error) { called = true; return Filling{}, nil })
-	if _, err := f(background, &Stamp{Settled: true}); err != nil || !called || c.HasPeers() || c.Owner([]byte("k")) != "" {
+	if _, err := f(background, &Stamp{Settled: true}); err != nil || !called || c.HasPeers() || c.Owner([]byte("k")) != "" || !c.Owns([]byte("k")) {
 		t.Error("a peer is asked, and there is none")
 	}
 	c.SetPeers(&fakePeers{})
-	if got := c.Owner([]byte("k")); got != "owner of k" || !c.HasPeers() {
+	if got := c.Owner([]byte("k")); got != "owner of k" || !c.HasPeers() || c.Owns([]byte("k")) || !c.Owns([]byte("own")) {
 		t.Errorf("got owner %q", got)
 	}
 }

@@ -145,6 +145,15 @@ func (n *Node) Owner(key []byte) string {
 	return m.Node
 }
 
+// Owns implements cache.Peers. A node that is no member owns nothing.
+func (n *Node) Owns(key []byte) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.machine
+	best := rendezvous(m.View(), key, 0)
+	return m.Mode() == protocol.In && best != nil && best.Instance == m.Self()
+}
+
 // Fetch implements cache.Peers. It waits while the owner sends signs that it is at work,
 // for maxAsk at most.
 func (n *Node) Fetch(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {

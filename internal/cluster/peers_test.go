@@ -218,6 +218,35 @@ func TestSilentOwner(t *testing.T) {
 	}
 }
 
+// A key has one owner, which remains it while it is silent, until it is a member no more.
+func TestOwns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		nodes := l.cluster("a", "b", "c")
+		key := []byte(ownedBy(t, nodes[0], "b"))
+		owners := func() (names string) {
+			for _, m := range nodes {
+				if m.Owns(key) {
+					names += m.name
+				}
+			}
+			return names
+		}
+		if got := owners(); got != "b" {
+			t.Errorf("the owners are %q", got)
+		}
+		l.net.isolate("b", true)
+		time.Sleep(time.Duration(silentOwner) + 10*time.Millisecond)
+		if got := owners(); got != "b" {
+			t.Errorf("while b is silent, the owners are %q", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := strings.Trim(owners(), "b"); got != "a" && got != "c" {
+			t.Errorf("after that, the owners are %q", got)
+		}
+	})
+}
+
 // An owner that has nothing to do sends its regular messages often enough to be asked.
 func TestIdleOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@
 // service.go has the life of a request, call.go its state; getitem.go, batchget.go,
 // query.go, write.go, batchwrite.go, transact.go, partiql.go and tableops.go are the
 // operations; passthrough.go forwards reads that aren't cached; schema.go loads table
-// descriptions; tags.go defines the tags of entries; own.go recognizes the records of own
-// writes in a table's stream; forward.go sends requests to the origin; reply.go writes
+// descriptions; tags.go defines the tags of entries; feed.go follows the stream of a table,
+// feedpeer.go asks the node that reads it, and own.go recognizes the records of own writes; forward.go sends requests to the origin; reply.go writes
 // replies.
 package accel

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/streams"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // StreamMode is whether the stream of a table is followed.
@@ -38,6 +39,9 @@ const (
 	feedUnused = time.Hour
 	// maxPlaceAge is the age up to which a place in the stream is resumed from.
 	maxPlaceAge = 12 * time.Hour
+	// maxHandOver is how long a node that is not the owner any more reads the stream, so that the new
+	// owner can continue.
+	maxHandOver = 5 * time.Second
 	// feedRetry is the delay before a stream that has ended is looked for again.
 	feedRetry = time.Second
 )
@@ -105,13 +109,14 @@ func (f *feed) run(ctx context.Context) (again bool) {
 	defer f.conceal()
 	for ctx.Err() == nil {
 		if f.unused(started) {
-			return f.end(ctx, "the table is not used")
+			f.end(ctx, "the table is not used")
+			return false
 		}
-		if f.svc.cache.Owner(f.key) != "" {
+		if !f.svc.cache.Owns(f.key) {
 			f.ask(ctx)
 			f.watch()
 			f.expose(nil)
-			sleep(ctx, f.interval())
+			pause.For(ctx, f.interval())
 			continue
 		}
 		err := f.read(ctx, started)
@@ -125,12 +130,11 @@ func (f *feed) run(ctx context.Context) (again bool) {
 
 // end drops everything of the table, whose entries live longer than others, before it is not
 // followed any more.
-func (f *feed) end(ctx context.Context, why string) bool {
+func (f *feed) end(ctx context.Context, why string) {
 	f.note("", why)
 	for f.fence(ctx) != nil && ctx.Err() == nil {
-		sleep(ctx, feedRetry)
+		pause.For(ctx, feedRetry)
 	}
-	return false
 }
 
 // interval returns how often the owner is asked, and the owner looks for its successor.
@@ -154,7 +158,7 @@ func (f *feed) read(ctx context.Context, started int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if f.svc.cache.HasPeers() && f.checkpoint() == nil {
-		sleep(ctx, 3*f.interval()) // a node that has read the stream so far may ask this one
+		pause.For(ctx, 3*f.interval()) // a node that has read the stream so far may ask this one
 	}
 	from := f.checkpoint()
 	f.own.reset() // the records before that place were perhaps not taken here
@@ -176,7 +180,8 @@ func (f *feed) read(ctx context.Context, started int64) error {
 	go func() { done <- follower.Run(ctx) }()
 	tick := time.NewTicker(max(f.maxLag/20, 5*time.Millisecond))
 	defer tick.Stop()
-	for next := time.Now().Add(f.interval()); ; {
+	owned := time.Now() // the last time at which this node was the owner
+	for next := owned.Add(f.interval()); ; {
 		select {
 		case err := <-done:
 			return err
@@ -191,7 +196,11 @@ func (f *feed) read(ctx context.Context, started int64) error {
 		}
 		next = time.Now().Add(f.interval())
 		f.expose(follower.Shards())
-		if f.unused(started) || f.svc.cache.Owner(f.key) != "" && f.ask(ctx) {
+		owns := f.svc.cache.Owns(f.key)
+		if owns {
+			owned = time.Now()
+		}
+		if f.unused(started) || !owns && (f.ask(ctx) || time.Since(owned) > maxHandOver) {
 			cancel()
 			<-done
 			return nil
@@ -252,14 +261,4 @@ func (f *feed) note(reader, ended string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reader, f.ended = reader, ended
-}
-
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -1,6 +1,7 @@
 package accel
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/streams"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/pause"
 )
 
 // feeds are the feeds of a service, one for each table whose stream is followed.
@@ -71,7 +73,7 @@ func (fs *feeds) start(f *feed) {
 		f.running = false
 		fs.mu.Unlock()
 		if again {
-			sleep(ctx, feedRetry)
+			pause.For(ctx, feedRetry)
 			fs.svc.loadTable(ctx, f.table)
 		}
 		cancel()
@@ -130,11 +132,6 @@ func (fs *feeds) list() []*feed {
 	for _, f := range fs.byTable {
 		list = append(list, f)
 	}
-	slices.SortFunc(list, func(a, b *feed) int {
-		if a.table < b.table {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b *feed) int { return cmp.Compare(a.table, b.table) })
 	return list
 }

@@ -168,6 +168,11 @@ func (m member) Owner(key []byte) string {
 	return name
 }
 
+func (m member) Owns(key []byte) bool {
+	owner, _ := m.ownerOf(key)
+	return m.own == owner
+}
+
 func (m member) Fetch(ctx context.Context, service string, key, request []byte) (s cache.Shared, ok bool) {
 	owner, _ := m.ownerOf(key)
 	if m.own == owner {
