@@ -14,9 +14,9 @@ import (
 
 // guardHeap makes the garbage collector run more often when the heap approaches the expected
 // size of a process whose cache may hold cache bytes. held returns how many it holds now, with
-// those in flight. guardHeap doesn't change a limit that GOMEMLIMIT sets. The returned function
-// stops it.
-func guardHeap(cache int64, held func() int64) (stop func()) {
+// those in flight, and short reports whether many are in flight. guardHeap doesn't change a limit
+// that GOMEMLIMIT sets. The returned function stops it.
+func guardHeap(cache int64, held func() int64, short func() bool) (stop func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
@@ -28,9 +28,10 @@ func guardHeap(cache int64, held func() int64) (stop func()) {
 		defer close(left)
 		tick := time.NewTicker(guardEvery)
 		defer tick.Stop()
-		for set, other := int64(0), int64(0); ; {
+		var other estimate
+		for set := int64(0); ; {
 			paged := memorypages.Held()
-			limit := heapLimit(cache, paged, other)
+			limit := heapLimit(cache, paged, other.size)
 			if change := limit - set; change > limit/32 || change < -limit/32 {
 				debug.SetMemoryLimit(limit)
 				set = limit
@@ -38,7 +39,7 @@ func guardHeap(cache int64, held func() int64) (stop func()) {
 			select {
 			case <-tick.C:
 			case <-collected:
-				other = otherData(cache, held()-memorypages.Held(), liveHeap())
+				other.update(otherData(cache, held()-memorypages.Held(), liveHeap()), short())
 			case <-ended:
 				return
 			}
@@ -86,6 +87,26 @@ func heapLimit(cache, paged, other int64) int64 {
 func otherData(cache, held, live int64) int64 {
 	_, inFlight := inflight.Bounds(cache)
 	return max(0, live-liveBeside-max(held, cache/4+inFlight))
+}
+
+// estimate is the size of other data, in bytes. It is not changed while many bytes are in flight:
+// the goroutines and buffers of as many clients would be taken for other data, and the limit would
+// be raised when memory is short.
+type estimate struct {
+	size int64
+	calm int // collections since memory was short
+}
+
+// update sets the size that was found after a collection, unless memory is short now or was short
+// when that collection began.
+func (e *estimate) update(size int64, short bool) {
+	if short {
+		e.calm = 0
+		return
+	}
+	if e.calm++; e.calm > 1 {
+		e.size = size
+	}
 }
 
 // liveHeap returns the number of bytes that were reachable at the end of the last

@@ -29,7 +29,7 @@ func (c *serveCommand) Run(env *Environment) error {
 	if err != nil {
 		return fail(codeStart, err)
 	}
-	defer guardHeap(int64(cfg.Cache.Limit()), n.cache.Held)()
+	defer guardHeap(int64(cfg.Cache.Limit()), n.cache.Held, n.cache.Budget().Pressed)()
 	if file == "" {
 		name := cfg.Services[0].Name
 		greet(env.Stderr, n.ServiceAddr(name).String(), n.DAXAddr(name).String())
