@@ -78,7 +78,7 @@ var layers = map[string]layer{
 	"internal/dynamo/dax/cbor":   {nil, "a format, without the messages in it"},
 	"internal/dynamo/dax/fault":  {[]string{"dynamo/dax/cbor", "dynamo/wire"}, "errors as bytes, without their causes"},
 	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "pause", "scope", "telemetry",
-		"dynamo/wire", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4", "dynamo/streams"}, "a service imports no other service, and not the commands that start it"},
+		"dynamo/wire", "dynamo/value", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4", "dynamo/streams"}, "a service imports no other service, and not the commands that start it"},
 	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "httpcache/store", "jsonp", "origin", "origin/balance", "purge", "telemetry",
 		"couch/api", "couch/auth", "couch/feed", "couch/follow"},
 		"the service on top of the HTTP cache; it imports no other service"},

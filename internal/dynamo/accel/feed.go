@@ -70,6 +70,8 @@ type feed struct {
 	batches batchNumbers // of the records that this node reads
 	foreign batchTaker   // takes the records that another node reads
 
+	itemsUntil atomic.Int64 // until then another node wants old images; on the cache's clock
+
 	gauges map[string]bool // shards whose lag has a gauge; used by run only
 
 	running bool // guarded by feeds.mu; so is stop

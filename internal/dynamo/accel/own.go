@@ -3,6 +3,7 @@ package accel
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -14,10 +15,11 @@ import (
 // Limits of ownWrites. Beyond them, own writes are treated as foreign.
 const (
 	ownShards      = 64
-	maxOwnItems    = 1024 // of a shard
-	maxOwnWrites   = 4096 // of a shard
-	maxWritesOfOne = 256  // of an item
-	maxSeen        = 64   // images of a write in flight
+	maxOwnItems    = 1024      // of a shard
+	maxOwnWrites   = 4096      // of a shard
+	maxWritesOfOne = 256       // of an item
+	maxSeen        = 64        // images of a write in flight
+	maxOwnUpdates  = 256 << 10 // bytes of the updates of a shard
 	maxOwnAge      = 10 * time.Minute
 	ownSweep       = time.Minute // the minimum interval between sweeps of a shard
 )
@@ -61,6 +63,11 @@ const (
 // out if the record changes nothing in it. And so it has if it has moved the tags of whole
 // indexes.
 //
+// A write may also be a function U of the item, such as ADD, whose images aren't known. It recognizes
+// a record if U(O) is N and isn't O, and is forgotten as if its images were unknown. The proof is the
+// same: if it was executed before x without a record, then U(O) is O. It has moved the tags of all
+// partitions of indexes that U may affect, as x does.
+//
 // The same holds for the first record after reset, provided that reset is called after the
 // stream's position has been determined: the remaining writes began after all records that
 // are not delivered.
@@ -68,13 +75,17 @@ const (
 // Forgetting a write is always safe, because only a write can recognize a record. The proof
 // requires that equal images of records have equal hashes, but not that the image of a write
 // has the hash of its record's: then the write recognizes nothing.
-type ownWrites struct{ shards [ownShards]ownShard }
+type ownWrites struct {
+	shards  [ownShards]ownShard
+	updated atomic.Int64 // when the last update ended, by the cache's clock; 0 if none did
+}
 
 // ownShard has the writes of the items of a shard. Its mutex is a leaf.
 type ownShard struct {
 	mu     sync.Mutex
 	items  map[cache.Tag]ownItem
 	writes int    // of all items
+	bytes  int    // of their updates
 	stamp  uint64 // of the last event
 	swept  int64  // the time of the last sweep, by the cache's clock
 }
@@ -101,6 +112,7 @@ type ownWrite struct {
 	old, new   itemHash
 	oldKnown   bool
 	moves      indexMoves
+	update     *ownUpdate // in place of the images, which are not known then
 	seen       []itemHash // in flight: the images that the write must not end with
 }
 
@@ -166,6 +178,28 @@ func (w *ownWrite) end(old, new image) {
 	w.commit, w.new, w.old, w.oldKnown, w.seen = s.stamp, newHash, oldHash, oldKnown, nil
 }
 
+// endUpdate is end for an update that was executed, whose images aren't known. It has moved the tags of
+// all partitions of indexes that the update may affect.
+func (w *ownWrite) endUpdate(u *ownUpdate) {
+	if w == nil || w.ended {
+		return
+	}
+	w.ended = true
+	s := w.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !w.listed {
+		return
+	}
+	if len(w.seen) > 0 || s.bytes+u.size() > maxOwnUpdates {
+		s.remove(w)
+		return
+	}
+	s.stamp++
+	w.commit, w.update, w.moves = s.stamp, u, movesAll
+	s.bytes += u.size()
+}
+
 // movesIndexes records which tags of indexes the end of a write moves. It is called before end.
 func (w *ownWrite) movesIndexes(m indexMoves) {
 	if w != nil && !w.ended {
@@ -204,11 +238,8 @@ func (o *ownWrites) takeHashes(r recordHashes) (own, exact bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found *ownWrite
-	for w := s.items[r.item].first; r.newKnown && w != nil; w = w.next {
-		if w.commit == 0 || w.new != r.new || w.oldKnown && r.oldKnown && w.old != r.old {
-			continue
-		}
-		if found == nil || w.commit < found.commit {
+	for w := s.items[r.item].first; r.newKnown && w != nil && (found == nil || w.begin < found.commit); w = w.next {
+		if (found == nil || w.commit < found.commit) && w.makes(&r) {
 			found = w
 		}
 	}
@@ -223,6 +254,24 @@ func (o *ownWrites) takeHashes(r recordHashes) (own, exact bool) {
 		s.forget(r.item, before)
 	}
 	return own, exact
+}
+
+// makes reports whether w has ended and makes the change of r, whose new image is known. The shard's mu
+// must be held.
+func (w *ownWrite) makes(r *recordHashes) bool {
+	switch {
+	case w.commit == 0:
+		return false
+	case w.update != nil:
+		return w.update.makes(r)
+	}
+	return w.new == r.new && !(w.oldKnown && r.oldKnown && w.old != r.old)
+}
+
+// hasUpdates reports whether an update has ended a short time ago. now is the time by the cache's clock.
+func (o *ownWrites) hasUpdates(now int64) bool {
+	at := o.updated.Load()
+	return at != 0 && now-at < int64(itemsWanted)
 }
 
 // reset forgets all writes. It is called after records may have been missed, once the
@@ -259,7 +308,7 @@ func (s *ownShard) forgetImages(item cache.Tag, before uint64, a, b itemHash) {
 		switch {
 		case w.commit == 0 && len(w.seen) < maxSeen:
 			w.seen = append(w.seen, a, b)
-		case w.commit == 0 || w.new == a || w.new == b:
+		case w.commit == 0 || w.update != nil || w.new == a || w.new == b:
 			s.remove(w)
 		}
 	}
@@ -283,6 +332,9 @@ func (s *ownShard) remove(w *ownWrite) {
 	}
 	w.prev, w.next, w.listed = nil, nil, false
 	s.writes--
+	if w.update != nil {
+		s.bytes -= w.update.size()
+	}
 	if l.n--; l.n == 0 {
 		delete(s.items, w.item)
 		return
@@ -315,11 +367,12 @@ type recordHashes struct {
 	item               cache.Tag
 	old, new           itemHash
 	oldKnown, newKnown bool
-	remains            bool // see change.remains
+	remains            bool   // see change.remains
+	oldItem            []byte // the old image, if updates can be compared; nil too if there is none
 }
 
 func hashRecord(item cache.Tag, old, new image) recordHashes {
-	r := recordHashes{item: item}
+	r := recordHashes{item: item, oldItem: old.item}
 	r.old, r.oldKnown = imageHash(old)
 	r.new, r.newKnown = imageHash(new)
 	return r

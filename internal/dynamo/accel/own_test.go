@@ -11,7 +11,7 @@ import (
 )
 
 // imageNamed returns the image with a one-letter name: "?" is unknown, "-" is absent. A and
-// C are in partition x of an index, B is in y, and D is in none.
+// C are in partition x of an index, B and E are in y, and D is in none. E has the value of C.
 func imageNamed(name string) image {
 	switch name {
 	case "?":
@@ -23,6 +23,9 @@ func imageNamed(name string) image {
 	if p := indexPartition(name); p != "" {
 		g = `,"g":{"S":"` + p + `"}`
 	}
+	if name == "E" {
+		name = "C"
+	}
 	return image{known: true, item: []byte(`{"p":{"S":"k"},"v":{"S":"` + name + `"}` + g + `}`)}
 }
 
@@ -30,10 +33,15 @@ func indexPartition(name string) string {
 	switch name {
 	case "A", "C":
 		return "x"
-	case "B":
+	case "B", "E":
 		return "y"
 	}
 	return ""
+}
+
+// valueUpdate returns an update that sets the value to that of the image with the given name.
+func valueUpdate(name string) *ownUpdate {
+	return newOwnUpdate([]byte(`{"p":{"S":"k"}}`), []byte(`"SET v = :v"`), nil, []byte(`{":v":{"S":"`+name+`"}}`))
 }
 
 // images returns the images of a change, for example "A>B".
@@ -46,6 +54,7 @@ func images(change string) (old, new image) {
 //
 //	+1 -1 1:A>B   write 1 begins, is dropped, ends with these images
 //	1:?>B! 1:?>B!!  ends, with movesNew, or movesAll
+//	1=C           ends as an update that sets the value to that of C
 //	A>B A>B=      a record; one that leaves the item in its partitions of indexes
 //	!             reset
 func runOwn(o *ownWrites, script string) string {
@@ -59,6 +68,8 @@ func runOwn(o *ownWrites, script string) string {
 			writes[step[1]].drop()
 		case step == "!":
 			o.reset()
+		case step[1] == '=':
+			writes[step[0]].endUpdate(valueUpdate(step[2:]))
 		case step[1] == ':':
 			change := strings.TrimRight(step[2:], "!")
 			writes[step[0]].movesIndexes(indexMoves(len(step) - 2 - len(change)))
@@ -165,6 +176,23 @@ func TestOwnWrites(t *testing.T) {
 	// Of two that match, the one that ended first.
 	f("+1 1:?>B +2 2:B>C +3 3:?>B A>B B>C C>B", "own exact own")
 	f("+1 +2 2:?>B +3 3:?>C 1:?>B A>B B>C", "own own")
+	// Updates whose images aren't known.
+	f("+1 1=C A>C", "exact")
+	f("+1 1=C B>E", "exact")
+	f("+1 1=C A>C A>C", "exact foreign")
+	f("+1 1=C A>B A>C", "foreign foreign")
+	f("+1 1=C A>E A>C", "foreign foreign")
+	f("+1 1=C C>E A>C", "foreign foreign") // it may have been executed before that record
+	f("+1 1=C ?>C A>C", "foreign foreign")
+	f("+1 1=C A>? A>C", "foreign foreign")
+	f("+1 A>C 1=C A>C", "foreign foreign")
+	f("+1 1=C +2 2=A A>C C>A", "exact exact")
+	f("+1 1=C +2 A>C 2=A C>A", "exact exact")
+	f("+1 +2 1=C 2=A A>C C>A", "exact foreign")
+	f("+1 1=C +2 2:?>B A>C C>B", "exact own")
+	f("+1 1=C ! A>C", "foreign")
+	f("+1 1=C -1 A>C", "exact")
+	f("+1 -1 1=C A>C", "foreign")
 	// Records were missed.
 	f("+1 1:A>B ! A>B", "foreign")
 	f("+1 ! 1:A>B A>B", "foreign")
@@ -180,6 +208,7 @@ func TestOwnWrites(t *testing.T) {
 func TestOwnUntracked(t *testing.T) {
 	var w *ownWrite
 	w.end(images("A>B"))
+	w.endUpdate(valueUpdate("A"))
 	w.drop()
 }
 
@@ -237,6 +266,22 @@ func TestOwnLimits(t *testing.T) {
 	}
 	if now := 3 * int64(maxOwnAge); !track(0, now) || len(o.shards[0].items) != 1 || o.shards[0].writes != 1 {
 		t.Errorf("%d items and %d writes remain", len(o.shards[0].items), o.shards[0].writes)
+	}
+}
+
+// TestOwnUpdateLimits checks that the memory of updates is bounded, and counted down to 0.
+func TestOwnUpdateLimits(t *testing.T) {
+	o := newOwnWrites()
+	u := valueUpdate(strings.Repeat("x", 10_000))
+	for i := range 2 * maxOwnUpdates / u.size() {
+		o.begin(cache.Tag(i%8)*ownShards, 0).endUpdate(u)
+	}
+	s := &o.shards[0]
+	if s.bytes > maxOwnUpdates || s.bytes <= maxOwnUpdates-u.size() || s.writes != s.bytes/u.size() {
+		t.Errorf("%d updates of %d bytes have %d", s.writes, u.size(), s.bytes)
+	}
+	if o.reset(); s.bytes != 0 || s.writes != 0 {
+		t.Errorf("%d bytes and %d writes remain", s.bytes, s.writes)
 	}
 }
 

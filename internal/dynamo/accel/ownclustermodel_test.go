@@ -74,6 +74,8 @@ func (r *clusterRule) end(write int, old, new string, moves indexMoves) {
 	r.writes[write].end(imageNamed(old), imageNamed(new))
 }
 
+func (r *clusterRule) endUpdate(write int, to string) { r.writes[write].endUpdate(valueUpdate(to)) }
+
 func (r *clusterRule) drop(write int) { r.writes[write].drop() }
 
 func (r *clusterRule) take(old, new string) (own, exact bool) {

@@ -14,6 +14,7 @@ import (
 type ownRule interface {
 	begin() (write int)
 	end(write int, old, new string, moves indexMoves)
+	endUpdate(write int, to string)
 	drop(write int)
 	take(old, new string) (own, exact bool)
 	reset()
@@ -34,6 +35,8 @@ func (r *realRule) end(write int, old, new string, moves indexMoves) {
 	r.writes[write].movesIndexes(moves)
 	r.writes[write].end(imageNamed(old), imageNamed(new))
 }
+
+func (r *realRule) endUpdate(write int, to string) { r.writes[write].endUpdate(valueUpdate(to)) }
 
 func (r *realRule) drop(write int) { r.writes[write].drop() }
 
@@ -57,10 +60,14 @@ const (
 	faultAlwaysExact   // index partitions are never dropped for a recognized record
 	faultExpectFailed  // writes that were refused are expected
 	faultNoReset       // records were missed, but nothing is forgotten
+	faultUpdateAny     // updates are compared by the value that they set only
+	faultUpdateFlying  // a record that isn't recognized doesn't affect updates in flight
+	faultUpdatePending // a record that isn't recognized doesn't affect updates that have ended
 	faults
 )
 
-var faultNames = [faults]string{"none", "keep flying", "keep pending", "keep overlap", "keep earlier", "keep idle", "ignore old", "always moves", "always remains", "always exact", "expect failed", "no reset"}
+var faultNames = [faults]string{"none", "keep flying", "keep pending", "keep overlap", "keep earlier", "keep idle", "ignore old", "always moves", "always remains", "always exact", "expect failed", "no reset",
+	"update any", "update flying", "update pending"}
 
 // plainRule is the rule written plainly, with a fault.
 type plainRule struct {
@@ -72,6 +79,7 @@ type plainRule struct {
 type plainWrite struct {
 	begin, commit int // commit is 0 in flight
 	old, new      string
+	update        string // in place of them
 	moves         indexMoves
 	forgotten     bool
 	seen          []string // in flight: images of records
@@ -96,12 +104,29 @@ func (r *plainRule) end(write int, old, new string, moves indexMoves) {
 	w.forgotten = w.forgotten || old == new || new == "?" || slices.Contains(w.seen, new)
 }
 
+func (r *plainRule) endUpdate(write int, to string) {
+	w := r.writes[write]
+	w.update, w.moves, w.commit = to, movesAll, r.tick()
+	w.forgotten = w.forgotten || len(w.seen) > 0 && r.fault != faultUpdateFlying
+}
+
+// makes reports whether a write makes the change of a record.
+func (r *plainRule) makes(w *plainWrite, old, new string) bool {
+	switch {
+	case w.update == "":
+		return w.new == new && (r.fault == faultIgnoreOld || w.old == "?" || w.old == old)
+	case r.fault == faultUpdateAny:
+		return new == w.update || new == "E" && w.update == "C"
+	}
+	return old != new && afterUpdate(old, w.update) == new
+}
+
 func (r *plainRule) drop(write int) { r.writes[write].forgotten = true }
 
 func (r *plainRule) take(old, new string) (own, exact bool) {
 	var found *plainWrite
 	for _, w := range r.writes {
-		if w.forgotten || w.commit == 0 || w.new != new || r.fault != faultIgnoreOld && w.old != "?" && w.old != old {
+		if w.forgotten || w.commit == 0 || !r.makes(w, old, new) {
 			continue
 		}
 		if found == nil || w.commit < found.commit {
@@ -122,6 +147,8 @@ func (r *plainRule) take(old, new string) (own, exact bool) {
 		case w.begin >= before:
 		case w.commit == 0 && !keepFlying:
 			w.seen = append(w.seen, images...)
+		case w.commit != 0 && w.update != "" && r.fault != faultUpdatePending:
+			w.forgotten = true
 		case w.commit != 0 && !keepPending:
 			w.forgotten = w.forgotten || slices.Contains(images, w.new)
 		}
@@ -170,12 +197,25 @@ type simEntry struct{ gen, at int }
 type simWrite struct {
 	id       int
 	to       string // a new image, or an update: "toggle" changes A to C and back, "refused" has no effect
+	value    string // of an update whose images aren't known
 	hasOld   bool
 	unknown  bool // its answer is lost
 	quiet    bool // it moves no tag of an index: its record does
 	done     bool
 	ended    bool
 	old, new string // when done
+}
+
+// afterUpdate returns the image after the value of old is set to that of the image called to, which is A
+// or C. It is "" if there is no such image.
+func afterUpdate(old, to string) string {
+	switch {
+	case old == "A" || old == "C":
+		return to
+	case (old == "B" || old == "E") && to == "C":
+		return "E"
+	}
+	return ""
 }
 
 // remainsIn reports whether a record leaves the item in its partition of the index.
@@ -207,6 +247,9 @@ func (m *ownModel) begin() {
 	if m.rng.IntN(4) == 0 {
 		w.to = m.pick("toggle", "refused")
 	}
+	if m.rng.IntN(3) == 0 {
+		w.value, w.hasOld, w.quiet = m.pick("A", "C"), false, false
+	}
 	m.move("p")
 	w.id = m.rule.begin()
 	m.writes = append(m.writes, w)
@@ -216,7 +259,11 @@ func (m *ownModel) begin() {
 // execute executes a write at the origin.
 func (m *ownModel) execute(w *simWrite) {
 	w.done, w.old, w.new = true, m.value, w.to
-	if w.to == "toggle" {
+	if w.value != "" {
+		if w.new = afterUpdate(w.old, w.value); w.new == "" {
+			w.to = "refused"
+		}
+	} else if w.to == "toggle" {
 		w.hasOld = false // the answer is the new image
 		switch m.value {
 		case "A":
@@ -231,7 +278,7 @@ func (m *ownModel) execute(w *simWrite) {
 		w.new = w.old
 	}
 	m.set(w.new)
-	m.note("execute %d: %s %s>%s", w.id, w.to, w.old, w.new)
+	m.note("execute %d: %s%s %s>%s", w.id, w.to, w.value, w.old, w.new)
 }
 
 // commit ends a write: its tags move, and then its record is expected.
@@ -248,6 +295,9 @@ func (m *ownModel) commit(w *simWrite) {
 			break
 		}
 		m.rule.drop(w.id)
+	case w.value != "":
+		m.move("x", "y")
+		m.rule.endUpdate(w.id, w.value)
 	case w.quiet:
 		m.rule.end(w.id, "?", w.new, movesSome)
 	case w.hasOld:
@@ -347,9 +397,9 @@ func (m *ownModel) advance(w *simWrite) {
 // newOwnModel returns a model whose history depends on the seed only.
 func newOwnModel(rule ownRule, seed uint64) *ownModel {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	values := []string{"-", "A", "B", "C", "D"}
+	values := []string{"-", "A", "B", "C", "D", "E"}
 	rng.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
-	return &ownModel{values: values[:2+rng.IntN(4)], rule: rule, rng: rng, value: "-", gens: map[string]int{}, entries: map[string]simEntry{},
+	return &ownModel{values: values[:2+rng.IntN(5)], rule: rule, rng: rng, value: "-", gens: map[string]int{}, entries: map[string]simEntry{},
 		parallel: 1 + rng.IntN(3), foreignRate: rng.IntN(6), deliverRate: 1 + rng.IntN(15)}
 }
 

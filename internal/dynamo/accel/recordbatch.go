@@ -14,9 +14,17 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 )
 
-// maxBatchRecords is the maximum number of records of a recordBatch, so that it is shorter than
-// cache.MaxPeerRequest.
-const maxBatchRecords = 1500
+const (
+	// maxBatchBytes is the maximum size of the records of a recordBatch, so that it is shorter than
+	// cache.MaxPeerRequest.
+	maxBatchBytes = 1500 * recordBytes
+	// recordBytes is the maximum size of a record without an item.
+	recordBytes = 41
+	// maxRecordItem is the maximum size of an old image in a recordBatch.
+	maxRecordItem = 16 << 10
+	// itemsWanted is how long old images are sent after a node wanted them.
+	itemsWanted = time.Minute
+)
 
 // maxBatchShards is the maximum number of shards whose batches are numbered.
 const maxBatchShards = 4096
@@ -35,10 +43,12 @@ const (
 	flagOld = 1 << iota
 	flagNew
 	flagRemains
+	flagItem
 )
 
 // append appends the encoding of b: each name after its length, the numbers, and for each record its
-// flags, its item and the hashes of the images that are known.
+// flags, its item, the hashes of the images that are known, and the old image after its length if it
+// is sent.
 func (b *recordBatch) append(dst []byte) []byte {
 	for _, name := range []string{b.table, b.stream, b.shard} {
 		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
@@ -61,6 +71,10 @@ func (b *recordBatch) append(dst []byte) []byte {
 		if r.remains {
 			dst[at] |= flagRemains
 		}
+		if r.oldItem != nil {
+			dst[at] |= flagItem
+			dst = append(binary.AppendUvarint(dst, uint64(len(r.oldItem))), r.oldItem...)
+		}
 	}
 	return dst
 }
@@ -69,7 +83,7 @@ func (h itemHash) append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, h.low), h.high)
 }
 
-// parseRecordBatch is the inverse of recordBatch.append.
+// parseRecordBatch is the inverse of recordBatch.append. The old images refer to body.
 func parseRecordBatch(body []byte) (b recordBatch, ok bool) {
 	in := input{rest: body}
 	b.table, b.stream, b.shard = in.name(), in.name(), in.name()
@@ -82,6 +96,9 @@ func parseRecordBatch(body []byte) (b recordBatch, ok bool) {
 		}
 		if r.newKnown {
 			r.new = itemHash{in.number(), in.number()}
+		}
+		if flags&flagItem != 0 {
+			r.oldItem = in.text()
 		}
 		b.records = append(b.records, r)
 	}
@@ -110,22 +127,36 @@ func (in *input) cut(n int) []byte {
 
 func (in *input) number() uint64 { return binary.BigEndian.Uint64(in.cut(8)) }
 
-func (in *input) name() string {
+func (in *input) name() string { return string(in.text()) }
+
+// text returns bytes that follow their number.
+func (in *input) text() []byte {
 	n, size := binary.Uvarint(in.rest)
 	if size <= 0 || n > uint64(len(in.rest)-size) {
 		in.rest, in.short = nil, true
-		return ""
+		return nil
 	}
-	name := string(in.rest[size : size+int(n)])
+	b := in.rest[size : size+int(n)]
 	in.rest = in.rest[size+int(n):]
-	return name
+	return b
 }
 
 // verdicts is the answer to a recordBatch: two bits for each record. The lower one is set if the
-// record is own, the upper one if it is exact too, as by ownWrites.take.
+// record is own, the upper one if it is exact too, as by ownWrites.take. One more byte is 1 if the
+// node wants old images in the next batches.
 type verdicts []byte
 
-func newVerdicts(records int) verdicts { return make(verdicts, (records+3)/4) }
+func newVerdicts(records int) verdicts { return make(verdicts, (records+3)/4+1) }
+
+// wantItems sets whether the node wants old images.
+func (v verdicts) wantItems(want bool) {
+	if want {
+		v[len(v)-1] = 1
+	}
+}
+
+// wantsItems is the inverse of wantItems.
+func (v verdicts) wantsItems() bool { return len(v) > 0 && v[len(v)-1] == 1 }
 
 func (v verdicts) set(i int, own, exact bool) {
 	if own {
@@ -181,21 +212,46 @@ func (n *batchNumbers) next(shard string) (run, number uint64) {
 // askMembers asks all other nodes which records of a shard are of their writes. Each needs to see
 // all records, also those of this node's writes.
 func (f *feed) askMembers(ctx context.Context, t *table, shard string, list []feedRecord) {
-	for part := range slices.Chunk(list, maxBatchRecords) {
+	now := f.svc.cache.Now()
+	for len(list) > 0 {
 		b := recordBatch{table: f.table, stream: f.stream, shard: shard, indexes: t.indexSum()}
 		b.run, b.number = f.batches.next(shard)
-		b.records = make([]recordHashes, len(part))
-		for i := range part {
-			b.records[i] = hashRecord(part[i].item, part[i].old, part[i].new)
-			b.records[i].remains = part[i].remains()
-		}
+		b.records = hashRecords(list, now < f.itemsUntil.Load())
+		part := list[:len(b.records)]
+		list = list[len(part):]
 		q := peerRequest{origin: f.origin, kind: keyRecords, body: b.append(nil)}
 		for _, a := range f.svc.cache.AskAll(ctx, f.svc.name, q.encode()) {
-			if a.Kind == kindRecords {
-				verdicts(a.Payload).mark(part)
+			if a.Kind != kindRecords {
+				continue
+			}
+			v := verdicts(a.Payload)
+			v.mark(part)
+			if v.wantsItems() {
+				f.itemsUntil.Store(now + int64(itemsWanted))
 			}
 		}
 	}
+}
+
+// hashRecords returns the hashes of the first records, as many as a batch may have, with their old
+// images if these are wanted and not too long.
+func hashRecords(list []feedRecord, items bool) (hashes []recordHashes) {
+	for i, size := 0, 0; i < len(list); i++ {
+		r := hashRecord(list[i].item, list[i].old, list[i].new)
+		r.remains = list[i].remains()
+		size += recordBytes
+		if !items || len(r.oldItem) > maxRecordItem {
+			r.oldItem = nil
+		}
+		if r.oldItem != nil {
+			size += binary.MaxVarintLen16 + len(r.oldItem)
+		}
+		if size > maxBatchBytes {
+			break
+		}
+		hashes = append(hashes, r)
+	}
+	return hashes
 }
 
 // answerRecords answers a recordBatch of another node.
@@ -209,6 +265,9 @@ func (s *Service) answerRecords(body []byte) (a cache.Shared, ok bool) {
 		return a, false
 	}
 	v, ok := t.feed.foreign.take(&b, t.indexSum())
+	if ok {
+		v.wantItems(t.feed.own.hasUpdates(s.cache.Now()))
+	}
 	return cache.Shared{Payload: v, Kind: kindRecords, Hit: true, TTL: time.Second}, ok
 }
 

@@ -15,6 +15,9 @@ func TestRecordBatch(t *testing.T) {
 		_, old, new, remains := record(change)
 		r := hashRecord(cache.Tag(i)<<60, old, new)
 		r.remains = remains
+		if i%3 > 0 {
+			r.oldItem = nil
+		}
 		b.records = append(b.records, r)
 	}
 	text := b.append(nil)
@@ -35,13 +38,25 @@ func TestRecordBatch(t *testing.T) {
 		t.Error("a name is longer than memory")
 	}
 	// The longest batch is not too long for a question.
-	long := recordBatch{table: strings.Repeat("t", 255), stream: strings.Repeat("s", 1024), shard: strings.Repeat("s", 65), records: make([]recordHashes, maxBatchRecords)}
-	for i := range long.records {
-		long.records[i].oldKnown, long.records[i].newKnown = true, true
+	long := recordBatch{table: strings.Repeat("t", 255), stream: strings.Repeat("s", 1024), shard: strings.Repeat("s", 65)}
+	item := func(size int) image {
+		return image{known: true, item: []byte(`{"p":{"S":"` + strings.Repeat("x", size-len(`{"p":{"S":""}}`)) + `"}}`)}
 	}
-	q := peerRequest{kind: keyRecords, body: long.append(nil)}
-	if n := len(q.encode()); n > cache.MaxPeerRequest {
-		t.Errorf("a question has %d bytes", n)
+	for _, items := range []bool{false, true} {
+		for _, size := range []int{14, 100, maxRecordItem, maxRecordItem + 1} {
+			list := make([]feedRecord, 2000)
+			for i := range list {
+				list[i].change = change{t: &table{}, old: item(size), new: item(20)}
+			}
+			long.records = hashRecords(list, items)
+			q := peerRequest{kind: keyRecords, body: long.append(nil)}
+			if n := len(q.encode()); n > cache.MaxPeerRequest || n < cache.MaxPeerRequest*2/3 {
+				t.Errorf("a question with %d records has %d bytes", len(long.records), n)
+			}
+			if sent := long.records[0].oldItem != nil; sent != (items && size <= maxRecordItem) {
+				t.Errorf("an item of %d bytes is sent: %v", size, sent)
+			}
+		}
 	}
 }
 
@@ -53,9 +68,15 @@ func TestVerdicts(t *testing.T) {
 	v.set(3, true, false)
 	v.set(4, true, true)
 	v.mark(list)
-	verdicts{2, 0}.mark(list) // exact, but not own
-	verdicts{255}.mark(list)  // too short
-	verdicts{255, 255, 255}.mark(list)
+	verdicts{2, 0, 0}.mark(list)  // exact, but not own
+	verdicts{255, 255}.mark(list) // too short
+	verdicts{255, 255, 255, 255}.mark(list)
+	if v.wantsItems() || verdicts(nil).wantsItems() {
+		t.Error("items are wanted")
+	}
+	if v.wantItems(true); !v.wantsItems() {
+		t.Error("items are not wanted")
+	}
 	var got []string
 	for _, r := range list {
 		got = append(got, answer(r.own, r.exact))

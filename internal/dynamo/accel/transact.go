@@ -68,7 +68,7 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 		ch.new.known = true
 	case wire.NameIs(name, "Update"):
 		ch.update = true
-		if u := c.parseUpdate(c.m[wExpression], nil, c.m[wNames], c.m[wValues]); u != nil {
+		if u := parseUpdate(c.m[wExpression], nil, c.m[wNames], c.m[wValues]); u != nil {
 			ch.targets = append([]expr.Target{}, u.Targets()...)
 		}
 	default:

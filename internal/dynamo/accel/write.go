@@ -97,14 +97,14 @@ func (c *call) parseWrite(t *table) (w *itemWrite, ok bool) {
 		w.clientReturns = string(text)
 	}
 	if w.kind == wire.UpdateItem {
-		w.update = c.parseUpdate(c.m[wExpression], c.m[wUpdates], c.m[wNames], c.m[wValues])
+		w.update = parseUpdate(c.m[wExpression], c.m[wUpdates], c.m[wNames], c.m[wValues])
 	}
 	w.originReturns = w.chooseReturnValues()
 	return w, true
 }
 
 // parseUpdate parses an update's expression. It returns nil if the update isn't understood.
-func (c *call) parseUpdate(expression, legacy, names, values []byte) *expr.Update {
+func parseUpdate(expression, legacy, names, values []byte) *expr.Update {
 	if expression == nil {
 		if legacy == nil {
 			return &expr.Update{}
