@@ -18,7 +18,12 @@ type group struct {
 	items         []change
 	uncertainTags []cache.Tag // also invalidated if the outcome is unknown
 	tables        []*table
-	own           []groupWrite // of a batch: the writes whose stream records are recognized
+	own           []groupWrite // the writes whose stream records are recognized
+
+	// Of a transaction:
+	repeatable   bool   // an answer may not mean that it was executed
+	body         []byte // sent in place of the client's request, if not nil
+	addsCapacity bool   // it asks for ConsumedCapacity, which the client has not requested
 }
 
 func (g *group) add(t *table, key itemKey, ch change) {
@@ -78,7 +83,11 @@ func (c *call) writeGroup(g *group) {
 		g.beginOwn(c.now)
 		defer g.dropOwn()
 	}
-	resp, err := c.forwardWrite(ctx, cw, c.x.Body)
+	body := g.body
+	if body == nil {
+		body = c.x.Body
+	}
+	resp, err := c.forwardWrite(ctx, cw, body)
 	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(g.uncertainTags...)
 	} else {
@@ -90,12 +99,18 @@ func (c *call) writeGroup(g *group) {
 			return
 		}
 		if err == nil && resp.Class == origin.Good {
-			g.endOwn(resp.Body)
+			g.endOwn(resp.Body, c.now)
 		}
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)
 		return
+	}
+	if g.addsCapacity && resp.Class == origin.Good {
+		if view, ok := wire.WithoutMember(nil, resp.Body, "ConsumedCapacity"); ok {
+			c.relayChanged(resp, view, telemetry.Write)
+			return
+		}
 	}
 	c.relay(resp, telemetry.Write)
 }
@@ -184,17 +199,17 @@ func (t *table) parseRequest(request []byte) (key itemKey, ch change, ok bool) {
 	return key, change{key: keyJSON, new: image{known: true}}, ok
 }
 
-// groupWrite is a write of a batch to a table whose stream is followed.
+// groupWrite is a write of a group to a table whose stream is followed.
 type groupWrite struct {
-	t     *table
-	item  cache.Tag
-	new   image
-	moves indexMoves
-	write *ownWrite // nil before the batch is sent
+	t      *table
+	item   cache.Tag
+	new    image
+	moves  indexMoves
+	update *ownUpdate // in place of the new image
+	write  *ownWrite  // nil before the group is sent
 }
 
-// addOwn adds a write whose stream record is to be recognized. It isn't called for a
-// transaction: a repeated one is acknowledged, and its items may have changed since.
+// addOwn adds a put or delete whose stream record is to be recognized.
 func (g *group) addOwn(t *table, key itemKey, ch *change) {
 	if t.feed != nil {
 		ch.t = t
@@ -215,14 +230,20 @@ func (g *group) dropOwn() {
 	}
 }
 
-// endOwn ends the writes of a batch that was answered with body.
-func (g *group) endOwn(body []byte) {
-	if g.own == nil || !g.dropUnprocessed(body) {
+// endOwn ends the writes of a group that was answered with body.
+func (g *group) endOwn(body []byte, now int64) {
+	if g.own == nil || !g.dropUnprocessed(body) || g.repeatable && !executed(body) {
 		return // dropOwn follows
 	}
 	for i := range g.own {
-		g.own[i].write.movesIndexes(g.own[i].moves)
-		g.own[i].write.end(image{}, g.own[i].new)
+		w := &g.own[i]
+		if w.update != nil {
+			w.write.endUpdate(w.update)
+			w.t.feed.own.updated.Store(now)
+			continue
+		}
+		w.write.movesIndexes(w.moves)
+		w.write.end(image{}, w.new)
 	}
 }
 

@@ -98,7 +98,13 @@ func newFollowedPair(t *testing.T) *feedPair {
 // put writes the item through a node.
 func (p *feedPair) put(svc *Service, value string) {
 	p.t.Helper()
-	x := edge.Detached(p.t.Context(), request("PutItem"), []byte(`{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"`+value+`"}}}`), time.Now())
+	p.send(svc, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"`+value+`"}}}`)
+}
+
+// send sends a write through a node.
+func (p *feedPair) send(svc *Service, op, body string) {
+	p.t.Helper()
+	x := edge.Detached(p.t.Context(), request(op), []byte(body), time.Now())
 	svc.Serve(x)
 	synctest.Wait()
 	if x.Reply.Status != 200 {

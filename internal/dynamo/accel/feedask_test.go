@@ -134,6 +134,33 @@ func TestFeedOfIndexedWrites(t *testing.T) {
 	})
 }
 
+// The reader recognizes the records of updates in transactions through another node, whose images
+// are not known, once it sends the old images along.
+func TestFeedOfUpdatesOfOtherNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFollowedPair(t)
+		value := 0
+		update := func(what string, own uint64) {
+			t.Helper()
+			value++
+			p.send(p.b, "TransactWriteItems", fmt.Sprintf(`{"TransactItems":[{"Update":{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},`+
+				`"UpdateExpression":"SET v = :v","ExpressionAttributeValues":{":v":{"S":"%d"}}}}]}`, value))
+			p.warm()
+			p.records(what, own)
+		}
+		update("the first batch of the shard", 0)
+		update("an update", 1)
+		p.expect("an update", telemetry.Hit, telemetry.Hit)
+		p.write("foreign")
+		p.records("a foreign write", 0)
+		p.expect("a foreign write", telemetry.MissInvalidated, telemetry.MissInvalidated)
+		time.Sleep(itemsWanted)
+		update("an update after a while, without the old image", 0)
+		update("an update", 1)
+		p.expect("an update", telemetry.Hit, telemetry.Hit)
+	})
+}
+
 // A reader begins another run when it starts, and when it has missed records.
 func TestFeedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

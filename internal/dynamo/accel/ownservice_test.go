@@ -13,6 +13,7 @@ import (
 type followed struct {
 	*fixture
 	table *table
+	sent  string // what the origin has received last
 }
 
 func newFollowed(t *testing.T, description string) *followed {
@@ -23,7 +24,7 @@ func newFollowed(t *testing.T, description string) *followed {
 		t.Fatal("the table is not known")
 	}
 	tb.feed = &feed{own: newOwnWrites()}
-	return &followed{f, tb}
+	return &followed{fixture: f, table: tb}
 }
 
 // record receives a record of the table's stream. An absent image is "".
@@ -66,7 +67,8 @@ func (f *followed) write(op, body string, status int, reply string) (returns, an
 	if got.status != status {
 		f.t.Errorf("%s %s: got %d %s", op, body, got.status, got.body)
 	}
-	value, _ := wire.Lookup([]byte(f.origins(op)[0].body), "ReturnValues")
+	f.sent = f.origins(op)[0].body
+	value, _ := wire.Lookup([]byte(f.sent), "ReturnValues")
 	return strings.Trim(string(value), `"`), got.body
 }
 
@@ -124,7 +126,8 @@ func TestOwnRecords(t *testing.T) {
 		{"UpdateItem", key + `,"UpdateExpression":"SET n = = :n","ReturnValues":"UPDATED_NEW"}`, 200, `{"Attributes":{"n":{"N":"2"}}}`},
 		{"UpdateItem", key + `,"UpdateExpression":"REMOVE x"}`, 200, `{}`},
 		// Acknowledged without an effect if it is repeated.
-		{"TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"t","Item":` + a2 + `}}]}`, 200, `{}`},
+		{"TransactWriteItems", `{"ClientRequestToken":"x","TransactItems":[{"Put":{"TableName":"t","Item":` + a2 + `}}]}`, 200, `{}`},
+		{"TransactWriteItems", `{"TransactItems":[{"Update":{"TableName":"t","Key":{"p":{"S":"a"}},"UpdateExpression":"SET n = = :n"}}]}`, 200, `{}`},
 		{"BatchExecuteStatement", `{"Statements":[{"Statement":"INSERT INTO t VALUE {'p':'a'}"}]}`, 200, `{}`},
 	} {
 		f.write(w.op, w.body, w.status, w.reply)
@@ -170,6 +173,49 @@ func TestOwnBatchRecords(t *testing.T) {
 	if n, got := f.tracked(), f.record("", a); n != 0 || got != "foreign" {
 		t.Errorf("%d writes remain of batches that failed, the record is %s", n, got)
 	}
+}
+
+// TestOwnTransactionRecords checks that the records of a transaction are recognized, if the answer
+// shows that it was executed.
+func TestOwnTransactionRecords(t *testing.T) {
+	f := newFollowed(t, describePlain)
+	const (
+		a       = `{"p":{"S":"a"},"n":{"N":"1"}}`
+		b       = `{"p":{"S":"b"},"n":{"N":"1"}}`
+		c2      = `{"p":{"S":"c"},"n":{"N":"2"}}`
+		c5      = `{"p":{"S":"c"},"n":{"N":"5"}}`
+		actions = `"TransactItems":[{"Put":{"TableName":"t","Item":{"n":{"N":"1.0"},"p":{"S":"a"}}}},{"Delete":{"TableName":"t","Key":{"p":{"S":"b"}}}},` +
+			`{"Update":{"TableName":"t","Key":{"p":{"S":"c"}},"UpdateExpression":"ADD #n :n","ConditionExpression":"#m <> :m",` +
+			`"ExpressionAttributeNames":{"#n":"n","#m":"m"},"ExpressionAttributeValues":{":n":{"N":"3"},":m":{"S":"x"}}}},` +
+			`{"ConditionCheck":{"TableName":"t","Key":{"p":{"S":"d"}},"ConditionExpression":"attribute_exists(p)"}}]`
+		written = `{"ConsumedCapacity":[{"TableName":"t","CapacityUnits":8.0,"WriteCapacityUnits":8.0}]}`
+		read    = `{"ConsumedCapacity":[{"TableName":"t","CapacityUnits":8.0,"ReadCapacityUnits":8.0,"WriteCapacityUnits":0.0}]}`
+	)
+	check := func(more, reply, sent, client, want string) {
+		t.Helper()
+		_, got := f.write("TransactWriteItems", `{`+more+actions+`}`, 200, reply)
+		capacity, _ := wire.Lookup([]byte(f.sent), "ReturnConsumedCapacity")
+		if string(capacity) != sent || !sameJSON(got, client) {
+			t.Errorf("%s: the origin received %q, the client %s", more, capacity, got)
+		}
+		if got := []string{f.record("", a), f.record(b, ""), f.record(c2, c5)}; strings.Join(got, " ") != want {
+			t.Errorf("%s: the records are %s; want %s", more, got, want)
+		}
+		if n := f.tracked(); n != 0 {
+			t.Errorf("%s: %d writes remain", more, n)
+		}
+	}
+	const own, foreign, token = "exact exact exact", "foreign foreign foreign", `"ClientRequestToken":"x",`
+	check(``, `{}`, ``, `{}`, own)
+	check(`"ClientRequestToken":null,`, `{}`, ``, `{}`, own)
+	check(token, written, `"TOTAL"`, `{}`, own)
+	check(token, read, `"TOTAL"`, `{}`, foreign)
+	check(token, `{}`, `"TOTAL"`, `{}`, foreign)
+	check(token+`"ReturnConsumedCapacity":"NONE",`, written, `"TOTAL"`, `{}`, own)
+	check(token+`"ReturnConsumedCapacity":"INDEXES",`, written, `"INDEXES"`, written, own)
+	check(token+`"ReturnConsumedCapacity":"TOTAL",`, read, `"TOTAL"`, read, foreign)
+	check(token+`"ReturnItemCollectionMetrics":"SIZE",`, `{"ItemCollectionMetrics":{},`+written[1:], `"TOTAL"`, `{"ItemCollectionMetrics":{}}`, own)
+	check(token+token, written, ``, written, foreign) // which of them counts?
 }
 
 // TestOwnRecordsWithIndex checks that both images of a write are known in a table with global

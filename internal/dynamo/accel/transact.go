@@ -1,6 +1,8 @@
 package accel
 
 import (
+	"bytes"
+
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -26,7 +28,43 @@ func (c *call) transactWriteItems() {
 	if it.Err() {
 		g.tags = append(g.tags, c.set.tag)
 	}
+	if g.own != nil {
+		c.askExecuted(g)
+	}
 	c.writeGroup(g)
+}
+
+// askExecuted makes the origin's answer show whether the transaction was executed. One that is sent
+// again with its token is acknowledged without being executed: the answer then has the capacity of
+// reads.
+func (c *call) askExecuted(g *group) {
+	if _, ok := c.members(c.x.Body, []string{"ClientRequestToken", "ReturnConsumedCapacity"}); !ok {
+		g.own = nil
+		return
+	}
+	if c.m[0] == nil || wire.Kind(c.m[0]) == 'n' {
+		return
+	}
+	g.repeatable = true
+	if c.m[1] != nil && string(c.m[1]) != `"NONE"` {
+		return
+	}
+	body, ok := wire.SetMember(nil, c.x.Body, "ReturnConsumedCapacity", []byte(`"TOTAL"`))
+	if ok {
+		g.body, g.addsCapacity = body, true
+	}
+}
+
+// executed reports whether the answer to a transaction shows that it was executed.
+func executed(body []byte) bool {
+	capacity, _ := memberOf(body, "ConsumedCapacity")
+	tables := wire.Array(capacity)
+	for tables.Next() {
+		if units, ok := wire.Lookup(tables.Value(), "WriteCapacityUnits"); ok && bytes.ContainsAny(units, "123456789") {
+			return true
+		}
+	}
+	return false
 }
 
 // addAction adds one action of a transaction. An action that isn't understood is a write to
@@ -54,7 +92,9 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 		item := c.m[wItem]
 		key, ok := t.keyOfItem(item)
 		if ok {
-			g.add(t, key, change{key: item, new: image{known: true, item: item}})
+			ch := change{key: item, new: image{known: true, item: item}}
+			g.add(t, key, ch)
+			g.addOwn(t, key, &ch)
 		}
 		return ok
 	}
@@ -75,5 +115,11 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 		return false
 	}
 	g.add(t, key, ch)
+	switch {
+	case !ch.update:
+		g.addOwn(t, key, &ch)
+	case ch.targets != nil && t.feed != nil:
+		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), update: newOwnUpdate(c.m[wKey], c.m[wExpression], c.m[wNames], c.m[wValues])})
+	}
 	return true
 }
