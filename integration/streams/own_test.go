@@ -29,6 +29,7 @@ func TestOwnWrites(t *testing.T) {
 		{"PutItem", "UpdateItem", "PutItem", "DeleteItem"},
 		{"UpdateItem", "UpdateItem-ADD", "UpdateItem-ADD", "UpdateItem-ADD"}, {"BatchWriteItem"},
 		{"TransactWriteItems", "TransactWriteItems-SET", "TransactWriteItems-ADD", "TransactWriteItems-Delete"},
+		{"PartiQL"},
 	} {
 		for _, n := range []*harness.Node{without, with} {
 			o := &ownWrites{t: t, n: n, operations: operations, table: fmt.Sprint("table-", len(tables))}
@@ -40,7 +41,7 @@ func TestOwnWrites(t *testing.T) {
 		}
 	}
 	counted := 0
-	for round := 0; counted < 3 && round < 8; round++ {
+	for round := 0; counted < 4 && round < 9; round++ {
 		var lagged atomic.Bool // on a slow machine the records may be held back for too long
 		release := p.hold()
 		each(tables, func(o *ownWrites, c, i int) {
@@ -156,6 +157,24 @@ func (o *ownWrites) write(c, i, round int) {
 		o.transact("Update", fmt.Sprintf(`"TableName":%q,"Key":{%s},"UpdateExpression":"ADD v :v","ExpressionAttributeValues":{":v":{"N":"1"}}}`, o.table, key))
 	case "TransactWriteItems-Delete":
 		o.transact("Delete", fmt.Sprintf(`"TableName":%q,"Key":{%s}}`, o.table, key))
+	case "PartiQL":
+		o.statement(c, i, round)
+	}
+}
+
+// statement writes an item by a statement: it is inserted, changed twice, and deleted.
+func (o *ownWrites) statement(c, i, round int) {
+	item := fmt.Sprintf(`p = 'p%d' AND s = %d`, c, i)
+	add := fmt.Sprintf(`{"Statement":"UPDATE \"%s\" SET v = v + ? WHERE %s","Parameters":[{"N":"1"}]}`, o.table, item)
+	switch round % 4 {
+	case 0:
+		o.send("ExecuteStatement", fmt.Sprintf(`{"Statement":"INSERT INTO \"%s\" VALUE {'p': 'p%d', 's': %d, 'g': 'g%d', 'v': 1}"}`, o.table, c, i, c))
+	case 1:
+		o.send("BatchExecuteStatement", `{"Statements":[`+add+`]}`)
+	case 2:
+		o.send("ExecuteTransaction", fmt.Sprintf(`{"ClientRequestToken":"%s-%d","TransactStatements":[%s]}`, o.table, o.token.Add(1), add))
+	case 3:
+		o.send("ExecuteStatement", fmt.Sprintf(`{"Statement":"DELETE FROM \"%s\" WHERE %s"}`, o.table, item))
 	}
 }
 

@@ -20,6 +20,8 @@ type group struct {
 	tables        []*table
 	own           []groupWrite // the writes whose stream records are recognized
 
+	statements bool // a BatchExecuteStatement, some of whose statements may fail
+
 	// Of a transaction:
 	repeatable   bool   // an answer may not mean that it was executed
 	body         []byte // sent in place of the client's request, if not nil
@@ -88,7 +90,7 @@ func (c *call) writeGroup(g *group) {
 		body = c.x.Body
 	}
 	resp, err := c.forwardWrite(ctx, cw, body)
-	if objectOutcomeUnknown(resp, err) {
+	if objectOutcomeUnknown(resp, err) || g.statements && err == nil && statementUnknown(resp.Body) {
 		cw.Unknown(g.uncertainTags...)
 	} else {
 		ch := cache.Change{}
@@ -217,6 +219,13 @@ func (g *group) addOwn(t *table, key itemKey, ch *change) {
 	}
 }
 
+// addOwnUpdate adds an update whose stream record is to be recognized.
+func (g *group) addOwnUpdate(t *table, key itemKey, u *ownUpdate) {
+	if t.feed != nil {
+		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), update: u})
+	}
+}
+
 func (g *group) beginOwn(now int64) {
 	for i := range g.own {
 		w := &g.own[i]
@@ -232,7 +241,7 @@ func (g *group) dropOwn() {
 
 // endOwn ends the writes of a group that was answered with body.
 func (g *group) endOwn(body []byte, now int64) {
-	if g.own == nil || !g.dropUnprocessed(body) || g.repeatable && !executed(body) {
+	if g.own == nil || !g.dropUnprocessed(body) || g.repeatable && !executed(body) || g.statements && statementFailed(body) {
 		return // dropOwn follows
 	}
 	for i := range g.own {

@@ -117,26 +117,37 @@ func (e *explanation) partiql() {
 		return
 	}
 	writes := false
-	for _, quoted := range statements {
-		st, understood := partiql.Statement{}, false
-		if text, ok := wire.AppendExact(nil, quoted); ok {
-			st, understood = partiql.Parse(text)
-		}
-		note := "a read: nothing is dropped"
-		if _, write := accessOf(st.Kind, understood); write {
-			writes = true
-			note = "a write: everything of the table is dropped"
-			if len(tableOf(st.Table)) == 0 {
-				note = "not understood, so a write: everything of the origin is dropped"
-			}
-		}
-		e.step("statement", string(quoted), note)
+	for i := range statements {
+		note, write := e.statement(&statements[i])
+		e.step("statement", string(statements[i].quoted), note)
+		writes = writes || write
 	}
 	if writes {
 		e.decide(telemetry.Write, "the origin executes it first")
 		return
 	}
 	e.decide(telemetry.BypassUncacheable, "results of statements are not cached")
+}
+
+// statement returns what a statement drops, and whether it writes.
+func (e *explanation) statement(s *statement) (note string, write bool) {
+	st, understood := partiql.Statement{}, false
+	var ok bool
+	if s.text, ok = wire.AppendExact(nil, s.quoted); ok {
+		st, understood = partiql.Parse(s.text)
+	}
+	if _, write := accessOf(st.Kind, understood); !write {
+		return "a read: nothing is dropped", false
+	}
+	g := &group{svc: e.c.svc, origin: e.c.set.tag}
+	e.c.addStatement(g, s, st.Table)
+	switch {
+	case len(g.items) > 0:
+		return "a write: the item " + string(g.items[0].key) + " and its dependents are dropped", true
+	case len(tableOf(st.Table)) == 0:
+		return "not understood, so a write: everything of the origin is dropped", true
+	}
+	return "a write to an item that can't be determined: everything of the table is dropped", true
 }
 
 // other explains operations without an item key.

@@ -128,6 +128,7 @@ func TestOwnRecords(t *testing.T) {
 		// Acknowledged without an effect if it is repeated.
 		{"TransactWriteItems", `{"ClientRequestToken":"x","TransactItems":[{"Put":{"TableName":"t","Item":` + a2 + `}}]}`, 200, `{}`},
 		{"TransactWriteItems", `{"TransactItems":[{"Update":{"TableName":"t","Key":{"p":{"S":"a"}},"UpdateExpression":"SET n = = :n"}}]}`, 200, `{}`},
+		{"ExecuteStatement", `{"Statement":"UPDATE t SET n = 2 WHERE p = 'a' OR n = 1"}`, 200, `{"Items":[]}`},
 		{"BatchExecuteStatement", `{"Statements":[{"Statement":"INSERT INTO t VALUE {'p':'a'}"}]}`, 200, `{}`},
 	} {
 		f.write(w.op, w.body, w.status, w.reply)
@@ -216,6 +217,39 @@ func TestOwnTransactionRecords(t *testing.T) {
 	check(token+`"ReturnConsumedCapacity":"TOTAL",`, read, `"TOTAL"`, read, foreign)
 	check(token+`"ReturnItemCollectionMetrics":"SIZE",`, `{"ItemCollectionMetrics":{},`+written[1:], `"TOTAL"`, `{"ItemCollectionMetrics":{}}`, own)
 	check(token+token, written, ``, written, foreign) // which of them counts?
+}
+
+// TestOwnStatementRecords checks that the records of PartiQL statements are recognized.
+func TestOwnStatementRecords(t *testing.T) {
+	f := newFollowed(t, describePlain)
+	const (
+		a1     = `{"p":{"S":"a"},"n":{"N":"1"}}`
+		a3     = `{"p":{"S":"a"},"n":{"N":"3"}}`
+		insert = `{"Statement":"INSERT INTO t VALUE {'p': ?, 'n': 1.0}","Parameters":[{"S":"a"}]}`
+		update = `{"Statement":"UPDATE \"t\" SET n = n + ? WHERE n < 3 AND 'a' = p","Parameters":[{"N":"2"}]}`
+		remove = `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"}]}`
+	)
+	for _, c := range []struct{ statement, old, new string }{{insert, "", a1}, {update, a1, a3}, {remove, a3, ""}} {
+		check := func(op, body, reply, want string) {
+			t.Helper()
+			f.write(op, body, 200, reply)
+			if got := f.record(c.old, c.new); got != want {
+				t.Errorf("%s %s: the record is %s; want %s", op, body, got, want)
+			}
+			if n := f.tracked(); n != 0 {
+				t.Errorf("%s %s: %d writes remain", op, body, n)
+			}
+		}
+		check("ExecuteStatement", c.statement, `{"Items":[]}`, "exact")
+		batch := `{"Statements":[` + c.statement + `]}`
+		check("BatchExecuteStatement", batch, `{"Responses":[{"TableName":"t"}]}`, "exact")
+		check("BatchExecuteStatement", batch, `{"Responses":[{"TableName":"t","Error":{"Code":"ConditionalCheckFailed"}}]}`, "foreign")
+		check("BatchExecuteStatement", batch, `{"Responses":[{"TableName":"t","Error":{"Code":"InternalServerError"}}]}`, "foreign")
+		rest := `"TransactStatements":[` + c.statement + `]}`
+		check("ExecuteTransaction", `{`+rest, `{}`, "exact")
+		check("ExecuteTransaction", `{"ClientRequestToken":"x",`+rest, `{}`, "foreign")
+		check("ExecuteTransaction", `{"ClientRequestToken":"x",`+rest, `{"ConsumedCapacity":[{"TableName":"t","WriteCapacityUnits":2.0}]}`, "exact")
+	}
 }
 
 // TestOwnRecordsWithIndex checks that both images of a write are known in a table with global

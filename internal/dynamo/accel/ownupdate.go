@@ -3,6 +3,7 @@ package accel
 import (
 	"bytes"
 
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
@@ -10,6 +11,7 @@ import (
 // memory of its request.
 type ownUpdate struct {
 	expression, names, values []byte // the members of the request; nil if absent
+	statement, parameters     []byte // of PartiQL, in place of them
 	key                       []byte // the item's
 }
 
@@ -21,7 +23,20 @@ func newOwnUpdate(key, expression, names, values []byte) *ownUpdate {
 }
 
 func (u *ownUpdate) size() int {
-	return len(u.expression) + len(u.names) + len(u.values) + len(u.key)
+	return len(u.expression) + len(u.names) + len(u.values) + len(u.statement) + len(u.parameters) + len(u.key)
+}
+
+// parse returns the update's expression, nil if it isn't understood.
+func (u *ownUpdate) parse() *expr.Update {
+	if u.statement == nil {
+		return parseUpdate(u.expression, nil, u.names, u.values)
+	}
+	s := statement{text: u.statement, parameters: u.parameters}
+	cmd, ok := s.translate(true)
+	if !ok {
+		return nil
+	}
+	return cmd.Update
 }
 
 // makes reports whether the update changes the old image of r, if that is known, into the new one.
@@ -36,7 +51,7 @@ func (u *ownUpdate) makes(r *recordHashes) bool {
 // apply returns the image after the update. It is unknown if the update fails. item is nil if the item
 // doesn't exist.
 func (u *ownUpdate) apply(item []byte) image {
-	update := parseUpdate(u.expression, nil, u.names, u.values)
+	update := u.parse()
 	key, err := value.ParseItem(u.key)
 	if update == nil || err != nil {
 		return image{}

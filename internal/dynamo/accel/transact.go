@@ -119,7 +119,7 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 	case !ch.update:
 		g.addOwn(t, key, &ch)
 	case ch.targets != nil && t.feed != nil:
-		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), update: newOwnUpdate(c.m[wKey], c.m[wExpression], c.m[wNames], c.m[wValues])})
+		g.addOwnUpdate(t, key, newOwnUpdate(c.m[wKey], c.m[wExpression], c.m[wNames], c.m[wValues]))
 	}
 	return true
 }

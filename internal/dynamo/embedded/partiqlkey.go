@@ -34,34 +34,15 @@ func (k *keyTerms) add(n *expr.Node, key *catalog.Key, in bool) {
 		}
 		return
 	}
-	name, v := equality(n)
+	name, v := n.Equality()
 	if v == nil && in && n.Kind == expr.In && len(n.Args) == 2 {
-		name, v = attributeAndValue(n.Args[0], n.Args[1])
+		name, v = expr.AttributeAndValue(n.Args[0], n.Args[1])
 	}
 	if v == nil || !key.Has(name) {
 		k.others = true
 		return
 	}
 	k.values[name] = append(k.values[name], v)
-}
-
-// equality returns the sides of a comparison of an attribute with a value. It returns a nil
-// value if the node is not such a comparison.
-func equality(n *expr.Node) (name string, v *value.Value) {
-	if n.Kind != expr.Compare || n.Op != expr.Equal {
-		return "", nil
-	}
-	if name, v = attributeAndValue(n.Args[0], n.Args[1]); v == nil {
-		name, v = attributeAndValue(n.Args[1], n.Args[0])
-	}
-	return name, v
-}
-
-func attributeAndValue(a, b *expr.Operand) (string, *value.Value) {
-	if a.Kind != expr.PathOperand || len(a.Path) != 1 || b.Kind != expr.ValueOperand {
-		return "", nil
-	}
-	return a.Path[0].Name, b.Value
 }
 
 // complete reports whether there is a term for each key attribute.

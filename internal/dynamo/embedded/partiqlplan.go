@@ -166,7 +166,7 @@ func (p *planner) leaf(n *expr.Node) branch {
 	if p.role(n) == rangeRole {
 		return branch{ranges: []*expr.Node{n}}
 	}
-	_, v := equality(n)
+	_, v := n.Equality()
 	return branch{hash: []*value.Value{v}}
 }
 
