@@ -189,7 +189,7 @@ func streams(b *bytes.Buffer, services []ServiceJSON) {
 		for i := range s.Streams {
 			t := &s.Streams[i]
 			reader, shards := t.Reader, ""
-			if reader == "" {
+			if reader == "" && (t.Lag != nil || !t.Served) {
 				reader, shards = "this process", strconv.Itoa(len(t.Shards))
 			}
 			rows = append(rows, join(s.Name, t.Table, seconds(t.Lag), yes(t.Served), reader, shards, t.Trouble))

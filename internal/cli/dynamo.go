@@ -133,6 +133,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 		}
 		ac.Origin.URL = "embedded:" + dir
 		ac.Local = true
+		ac.Streams = accel.StreamsOff // every write passes through this process
 		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.openStore(store) }
 	} else {
 		var err error
@@ -151,7 +152,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 			ItemTTL: std(t.ItemTTL), QueryTTL: std(t.QueryTTL), NegativeTTL: std(t.NegativeTTL),
 			StreamsEnable: t.StreamsEnable, StreamsMaxLag: std(t.StreamsMaxLag),
 		}
-		if t.Streams != nil {
+		if t.Streams != nil && !ac.Local {
 			mode := streamMode(*t.Streams)
 			rule.Streams = &mode
 		}

@@ -75,9 +75,12 @@ type DynamoDB struct {
 	// Whether the DynamoDB streams of tables are followed, so that writes past Kasoku are seen
 	// within about a second: `off`, `auto` (those of tables whose stream has images, which are
 	// NEW_IMAGE, OLD_IMAGE or NEW_AND_OLD_IMAGES) or `on` (any stream; with KEYS_ONLY a record
-	// drops all cached queries of all global indexes). A table is followed from its first use
-	// until it has not been used for an hour. `true` is `on`, `false` is `off`.
-	Streams StreamMode `yaml:"streams" default:"off"`
+	// drops all cached queries of all global indexes). With `auto`, a table whose stream can't be
+	// read at first, for example for lack of permissions, is served from memory as with `off`
+	// until that succeeds. A table is followed from its first use until it has not been used for
+	// an hour. Not for an embedded store, since no write passes it. `true` is `on`, `false` is
+	// `off`.
+	Streams StreamMode `yaml:"streams" default:"auto"`
 	// How old an answer from memory may be if its stream is followed. If a stream was not read
 	// to its end for longer than that, nothing of its table is served from memory. Each shard of
 	// a stream is read four times in this time, but at most five times per second.

@@ -1,6 +1,7 @@
 package accel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,14 +12,21 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// streamReport returns the states of all feeds.
+// streamReport returns the states of all feeds, and the tables that are not followed because their
+// streams can't be read.
 func (s *Service) streamReport() []admin.Stream {
 	var list []admin.Stream
 	for _, f := range s.feeds.list() {
 		list = append(list, f.state())
 	}
+	for table, err := range s.feeds.troubles() {
+		list = append(list, admin.Stream{Table: table, Served: true, Trouble: notFollowed(err)})
+	}
+	slices.SortFunc(list, func(a, b admin.Stream) int { return cmp.Compare(a.Table, b.Table) })
 	return list
 }
+
+func notFollowed(err error) string { return "not followed, since it can't be read: " + err.Error() }
 
 // state returns the state of a feed for reports.
 func (f *feed) state() admin.Stream {
@@ -124,6 +132,9 @@ func (f *feed) conceal() {
 // the stream isn't read in time.
 func (e *explanation) stream(t *table) bool {
 	if t.feed == nil {
+		if err := e.c.svc.feeds.troubles()[t.name]; err != nil {
+			e.step("stream", notFollowed(err), "writes past Kasoku are seen when the TTLs of answers end")
+		}
 		return false
 	}
 	st := t.feed.state()

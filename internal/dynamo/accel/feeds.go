@@ -23,12 +23,13 @@ type feeds struct {
 
 	mu      sync.Mutex // acquired after tables.mu
 	byTable map[string]*feed
-	warned  map[string]bool // tables without a stream that should have one
+	warned  map[string]bool       // tables without a stream that should have one
+	probes  map[string]*feedProbe // by table
 }
 
 func newFeeds(s *Service) *feeds {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &feeds{svc: s, describes: streams.NewLimiter(), ctx: ctx, cancel: cancel, byTable: make(map[string]*feed), warned: make(map[string]bool)}
+	return &feeds{svc: s, describes: streams.NewLimiter(), ctx: ctx, cancel: cancel, byTable: make(map[string]*feed), warned: make(map[string]bool), probes: make(map[string]*feedProbe)}
 }
 
 // close stops all feeds.
@@ -48,12 +49,16 @@ func (fs *feeds) attach(t *table) *feed {
 	f := fs.byTable[t.name]
 	if !t.known || !t.rule.caches() || !t.rule.streams.follows(t.streamView) {
 		fs.remove(t.name)
+		delete(fs.probes, t.name)
 		fs.enable(t)
 		return nil
 	}
 	id := feedID{t.tags.origin, t.name, t.stream, t.streamView, t.rule.maxLag}
 	if f == nil || f.feedID != id {
 		fs.remove(t.name)
+		if t.rule.streams == StreamsAuto && !fs.readable(t) {
+			return nil
+		}
 		f = fs.svc.newFeed(id)
 		fs.byTable[t.name] = f
 	}
@@ -95,6 +100,7 @@ func (fs *feeds) removeAll() {
 	for name := range fs.byTable {
 		fs.remove(name)
 	}
+	clear(fs.probes)
 }
 
 // enable warns that a table has no stream though its stream is to be followed, or gives it one if

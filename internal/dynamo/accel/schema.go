@@ -324,7 +324,7 @@ func (s *Service) applyRules(set *settings) {
 		case r == t.rule:
 			next[name] = t
 			continue
-		case r.stricter(t.rule):
+		case r.stricter(t.rule, t.feed != nil):
 			ts.ids[name] = ts.newID()
 		}
 		if t.rule.expire || !r.expire {
@@ -336,10 +336,11 @@ func (s *Service) applyRules(set *settings) {
 	ts.byName.Store(&next)
 }
 
-// stricter reports whether an entry cached under the rule old might have to be hidden.
-func (r rule) stricter(old rule) bool {
+// stricter reports whether an entry cached under the rule old might have to be hidden. followed
+// reports whether the table's stream was followed.
+func (r rule) stricter(old rule, followed bool) bool {
 	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire ||
-		r.followed < old.followed || r.streams == StreamsOff && old.streams != StreamsOff
+		followed && (r.followed < old.followed || r.streams == StreamsOff)
 }
 
 // withRule returns the table with another rule and ID.
