@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/integration/fault"
 	"github.com/kasoku/kasoku/integration/harness"
 	"github.com/kasoku/kasoku/internal/pause"
 )
@@ -21,7 +22,7 @@ func TestCluster(t *testing.T) {
 	length := runTime(t, 2*time.Second)
 	url := store(t, max(2*time.Second, length/5))
 	createTable(t, url, "items")
-	nodes := cluster(t, url, 3)
+	nodes := cluster(t, url, 3, nil)
 	var urls []string
 	for _, n := range nodes {
 		awaitServed(t, n, "items")
@@ -68,21 +69,67 @@ func TestCluster(t *testing.T) {
 	r.verifyHits(t)
 }
 
-// cluster starts a cluster in front of an origin.
-func cluster(t *testing.T, origin string, count int) (nodes []*harness.Node) {
+// TestLosses loses messages between the nodes of a cluster by resetting their connections. Writes at
+// the store are visible through all nodes in time, or requests pass through.
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	length := runTime(t, 4*time.Second)
+	url := store(t, max(2*time.Second, length/5))
+	createTable(t, url, "items")
+	network := fault.NewNetwork()
+	nodes := cluster(t, url, 3, network)
+	var urls []string
+	for _, n := range nodes {
+		awaitServed(t, n, "items")
+		urls = append(urls, n.URL)
+	}
+	w := newWorkload(t, url, "items", urls...)
+	resets := 0
+	w.run(func(ctx context.Context) {
+		for end := time.Now().Add(length); time.Now().Before(end); resets++ {
+			from := rand.IntN(len(nodes))
+			a, b := nodeName(from), nodeName((from+1)%len(nodes))
+			network.Cut(a, b)
+			pause.For(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+			network.Reset(a, b)
+			network.Heal(a, b)
+			pause.For(ctx, time.Duration(rand.IntN(200))*time.Millisecond)
+		}
+	})
+	repeated := sum(t, nodes, "kasoku_cluster_resends_total")
+	sent := repeated + sum(t, nodes, "kasoku_cluster_rounds_total")*float64(len(nodes)-1)
+	t.Logf("%d resets; %.0f of %.0f messages of invalidations were repeated; %.0f writes were refused", resets, repeated, sent,
+		sum(t, nodes, "kasoku_cluster_refused_total"))
+	if repeated == 0 || 100*repeated < sent {
+		t.Error("less than 1% of the messages were lost")
+	}
+	r := w.result()
+	r.verify(t)
+	r.verifyHits(t)
+}
+
+func nodeName(i int) string { return fmt.Sprint("node-", i) }
+
+// cluster starts a cluster in front of an origin. If network is not nil, its nodes connect to each other
+// through it.
+func cluster(t *testing.T, origin string, count int, network *fault.Network) (nodes []*harness.Node) {
 	t.Helper()
-	var listen []string
-	for range count {
+	var listen, advertised []string
+	for i := range count {
 		port, err := harness.StablePort()
 		if err != nil {
 			t.Fatal(err)
 		}
 		listen = append(listen, port)
+		if network != nil {
+			port = network.Proxy(t, nodeName(i), port, fault.NATSRoute)
+		}
+		advertised = append(advertised, port)
 	}
 	for i := range count {
 		nodes = append(nodes, accelerate(t, origin, following, func(o *harness.Options) {
-			o.Top = []string{"cluster:", "  name: streams", fmt.Sprint("  node: node-", i), "  listen: " + listen[i],
-				"  advertise: " + listen[i], "  join: [" + strings.Join(listen, ", ") + "]"}
+			o.Top = []string{"cluster:", "  name: streams", "  node: " + nodeName(i), "  listen: " + listen[i],
+				"  advertise: " + advertised[i], "  join: [" + strings.Join(advertised, ", ") + "]"}
 		}))
 	}
 	for _, n := range nodes {
