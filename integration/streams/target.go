@@ -171,8 +171,9 @@ func createTable(t testing.TB, url, name string) {
 func createWith(t testing.TB, url, name, stream string) {
 	t.Helper()
 	mustSend(t, url, "CreateTable", fmt.Sprintf(`{"TableName":%q,"BillingMode":"PAY_PER_REQUEST",
-"AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"s","AttributeType":"N"},{"AttributeName":"g","AttributeType":"S"}],
+"AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"s","AttributeType":"N"},{"AttributeName":"g","AttributeType":"S"},{"AttributeName":"v","AttributeType":"N"}],
 "KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],
+"LocalSecondaryIndexes":[{"IndexName":"by-version","KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"v","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}],
 "GlobalSecondaryIndexes":[{"IndexName":"by-group","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}],
 "StreamSpecification":%s}`, name, stream))
 	awaitActive(t, url, name)

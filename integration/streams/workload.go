@@ -143,7 +143,7 @@ func (w *workload) writer(ctx context.Context, it *item, r *rand.Rand) {
 func (w *workload) write(ctx context.Context, it *item, r *rand.Rand) {
 	past := len(it.versions) == 1 || w.onlyPast.Load() || r.IntN(w.throughIn) > 0
 	number := len(it.versions)
-	operation := []string{"PutItem", "UpdateItem", "BatchWriteItem", "TransactWriteItems", "DeleteItem"}[r.IntN(5)]
+	operation := []string{"PutItem", "UpdateItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement", "ExecuteTransaction", "DeleteItem"}[r.IntN(7)]
 	if number == 1 || operation == "DeleteItem" && r.IntN(2) > 0 {
 		operation = "PutItem"
 	}
@@ -151,6 +151,7 @@ func (w *workload) write(ctx context.Context, it *item, r *rand.Rand) {
 	if operation == "DeleteItem" {
 		group = ""
 	}
+	exists := it.versions[number-1].group != ""
 	url := w.store
 	if !past {
 		n, release := w.pick(r)
@@ -160,7 +161,7 @@ func (w *workload) write(ctx context.Context, it *item, r *rand.Rand) {
 	it.mu.Lock()
 	it.versions = append(it.versions, version{group: group, past: past, sent: w.now(), acked: never, measure: number > 1})
 	it.mu.Unlock()
-	if _, err := send(ctx, url, operation, w.writeBody(operation, it, number, group)); err != nil {
+	if _, err := send(ctx, url, operation, w.writeBody(operation, it, exists, number, group)); err != nil {
 		if ctx.Err() == nil {
 			w.t.Errorf("write, past Kasoku: %t: %v", past, err)
 		}
@@ -176,7 +177,8 @@ func (w *workload) write(ctx context.Context, it *item, r *rand.Rand) {
 	w.writes[kind].Add(1)
 }
 
-func (w *workload) writeBody(operation string, it *item, number int, group string) string {
+// writeBody returns the request that writes version number of an item, which exists or not.
+func (w *workload) writeBody(operation string, it *item, exists bool, number int, group string) string {
 	key := fmt.Sprintf(`"p":{"S":%q},"s":{"N":"%d"}`, it.p, it.s)
 	values := fmt.Sprintf(`"v":{"N":"%d"},"g":{"S":%q}`, number, group)
 	put := fmt.Sprintf(`{"TableName":%q,"Item":{%s,%s}}`, w.table, key, values)
@@ -189,9 +191,25 @@ func (w *workload) writeBody(operation string, it *item, number int, group strin
 	case "BatchWriteItem":
 		return fmt.Sprintf(`{"RequestItems":{%q:[{"PutRequest":{"Item":{%s,%s}}}]}}`, w.table, key, values)
 	case "TransactWriteItems":
+		if number%2 == 0 {
+			return fmt.Sprintf(`{"ClientRequestToken":"%s-%d-%d","TransactItems":[{"Update":{"TableName":%q,"Key":{%s},"UpdateExpression":"SET v = :v, g = :g",`+
+				`"ExpressionAttributeValues":{":v":{"N":"%d"},":g":{"S":%q}}}}]}`, it.p, it.s, number, w.table, key, number, group)
+		}
 		return fmt.Sprintf(`{"TransactItems":[{"Put":%s}]}`, put)
+	case "ExecuteStatement":
+		return w.statement(it, exists, number, group)
+	case "ExecuteTransaction":
+		return fmt.Sprintf(`{"TransactStatements":[%s]}`, w.statement(it, exists, number, group))
 	}
 	return put
+}
+
+func (w *workload) statement(it *item, exists bool, number int, group string) string {
+	text := `INSERT INTO \"%s\" VALUE {'v': ?, 'g': ?, 'p': '%s', 's': %d}`
+	if exists {
+		text = `UPDATE \"%s\" SET v = ? SET g = ? WHERE p = '%s' AND s = %d`
+	}
+	return fmt.Sprintf(`{"Statement":"%s","Parameters":[{"N":"%d"},{"S":%q}]}`, fmt.Sprintf(text, w.table, it.p, it.s), number, group)
 }
 
 // pick returns a node that is not down. release must be called after the request.
@@ -285,6 +303,18 @@ func (w *workload) read(r *rand.Rand) (operation, body string, expected []*item,
 			keys = append(keys, fmt.Sprintf(`{"p":{"S":%q},"s":{"N":"%d"}}`, it.p, it.s))
 		}
 		return "BatchGetItem", fmt.Sprintf(`{"RequestItems":{%q:{"Keys":[%s]}}}`, w.table, strings.Join(keys, ",")), w.items[first : first+3], ""
+	case n < 62:
+		first := i / perPart * perPart
+		return "Query", fmt.Sprintf(`{"TableName":%q,"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":%q}},"Limit":%d}`, w.table, it.p, perPart/2),
+			w.items[first : first+perPart], ""
+	case n < 64:
+		last := i/perPart*perPart + perPart
+		return "Query", fmt.Sprintf(`{"TableName":%q,"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":%q}},"ExclusiveStartKey":{"p":{"S":%q},"s":{"N":"%d"}}}`,
+			w.table, it.p, it.p, it.s), w.items[i+1 : last], ""
+	case n < 67:
+		first := i / perPart * perPart
+		return "Query", fmt.Sprintf(`{"TableName":%q,"IndexName":"by-version","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":%q}}}`, w.table, it.p),
+			w.items[first : first+perPart], ""
 	case n < 72:
 		first := i / perPart * perPart
 		return "Query", fmt.Sprintf(`{"TableName":%q,"KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":%q}}}`, w.table, it.p),
@@ -305,6 +335,7 @@ func (w *workload) see(list []sighting, s sighting, body []byte, expected []*ite
 		Item      *attributes
 		Items     []attributes
 		Responses map[string][]attributes
+		Last      *attributes `json:"LastEvaluatedKey"`
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
 		return list, err
@@ -323,6 +354,9 @@ func (w *workload) see(list []sighting, s sighting, body []byte, expected []*ite
 		seen[it] = number
 	}
 	for _, it := range expected {
+		if got.Last != nil && strconv.Itoa(it.s) > got.Last.S.N {
+			continue // on a later page of its partition
+		}
 		s.item, s.version = it, absent
 		if number, found := seen[it]; found {
 			s.version = number
