@@ -90,7 +90,7 @@ func (c *call) writeGroup(g *group) {
 		body = c.x.Body
 	}
 	resp, err := c.forwardWrite(ctx, cw, body)
-	if objectOutcomeUnknown(resp, err) || g.statements && err == nil && statementUnknown(resp.Body) {
+	if objectOutcomeUnknown(resp, err) || g.statements && err == nil && resp.Class == origin.Good && statementUnknown(resp.Body) {
 		cw.Unknown(g.uncertainTags...)
 	} else {
 		ch := cache.Change{}
@@ -219,10 +219,11 @@ func (g *group) addOwn(t *table, key itemKey, ch *change) {
 	}
 }
 
-// addOwnUpdate adds an update whose stream record is to be recognized.
-func (g *group) addOwnUpdate(t *table, key itemKey, u *ownUpdate) {
+// addOwnUpdate adds an update whose stream record is to be recognized. update is called only if
+// the table's stream is followed.
+func (g *group) addOwnUpdate(t *table, key itemKey, update func() *ownUpdate) {
 	if t.feed != nil {
-		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), update: u})
+		g.own = append(g.own, groupWrite{t: t, item: t.itemTag(key.bytes), update: update()})
 	}
 }
 

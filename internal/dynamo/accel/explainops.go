@@ -140,12 +140,14 @@ func (e *explanation) statement(s *statement) (note string, write bool) {
 		return "a read: nothing is dropped", false
 	}
 	g := &group{svc: e.c.svc, origin: e.c.set.tag}
-	e.c.addStatement(g, s, st.Table)
 	switch {
-	case len(g.items) > 0:
-		return "a write: the item " + string(g.items[0].key) + " and its dependents are dropped", true
 	case len(tableOf(st.Table)) == 0:
 		return "not understood, so a write: everything of the origin is dropped", true
+	case e.c.svc.peek(tableOf(st.Table)) == nil:
+		return "a write; the table's schema, which shows what is dropped, is not cached yet", true
+	}
+	if e.c.addStatement(g, s, st.Table); len(g.items) > 0 {
+		return "a write: the item " + string(g.items[0].key) + " and its dependents are dropped", true
 	}
 	return "a write to an item that can't be determined: everything of the table is dropped", true
 }

@@ -21,6 +21,7 @@ const (
 // from memory any more.
 type feedProbe struct {
 	table, stream string
+	began         int64 // on the cache's clock
 	readable      bool
 	trouble       error // of the last attempt
 }
@@ -30,7 +31,7 @@ type feedProbe struct {
 func (fs *feeds) readable(t *table) bool {
 	p := fs.probes[t.name]
 	if p == nil || p.stream != t.stream {
-		p = &feedProbe{table: t.name, stream: t.stream}
+		p = &feedProbe{table: t.name, stream: t.stream, began: fs.svc.cache.Now()}
 		fs.probes[t.name] = p
 		fs.running.Go(func() { fs.probe(p, t.tags.schema) })
 	}
@@ -65,14 +66,17 @@ func (fs *feeds) probe(p *feedProbe, schema cache.Tag) {
 // wants reports whether p is still of use: the table is used and has that stream. It removes p if it
 // isn't.
 func (fs *feeds) wants(p *feedProbe) bool {
-	t := fs.svc.peek([]byte(p.table)) // it is no use of the table; nil while it is described
-	used := t == nil || t.stream == p.stream && fs.svc.cache.Now()-t.checked.Load() < int64(feedUnused)
+	t := fs.svc.peek([]byte(p.table)) // it is no use of the table
+	last, same := p.began, true
+	if t != nil { // else it is about to be described
+		last, same = t.checked.Load(), t.stream == p.stream
+	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.probes[p.table] != p {
 		return false
 	}
-	if !used || fs.ctx.Err() != nil {
+	if !same || fs.svc.cache.Now()-last > int64(feedUnused) || fs.ctx.Err() != nil {
 		delete(fs.probes, p.table)
 		return false
 	}

@@ -130,7 +130,9 @@ func (g *group) addKnownStatement(t *table, s *statement, transaction bool) bool
 	}
 	g.add(t, key, ch)
 	if ch.update {
-		g.addOwnUpdate(t, key, &ownUpdate{statement: s.text, parameters: bytes.Clone(s.parameters), key: ch.key})
+		g.addOwnUpdate(t, key, func() *ownUpdate {
+			return &ownUpdate{statement: s.text, parameters: bytes.Clone(s.parameters), key: ch.key}
+		})
 	} else {
 		g.addOwn(t, key, &ch)
 	}

@@ -118,8 +118,8 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 	switch {
 	case !ch.update:
 		g.addOwn(t, key, &ch)
-	case ch.targets != nil && t.feed != nil:
-		g.addOwnUpdate(t, key, newOwnUpdate(c.m[wKey], c.m[wExpression], c.m[wNames], c.m[wValues]))
+	case ch.targets != nil:
+		g.addOwnUpdate(t, key, func() *ownUpdate { return newOwnUpdate(c.m[wKey], c.m[wExpression], c.m[wNames], c.m[wValues]) })
 	}
 	return true
 }
