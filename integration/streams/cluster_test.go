@@ -84,28 +84,34 @@ func TestLosses(t *testing.T) {
 		urls = append(urls, n.URL)
 	}
 	w := newWorkload(t, url, "items", urls...)
+	messages := func() (repeated, sent float64) {
+		repeated = sum(t, nodes, "kasoku_cluster_resends_total")
+		return repeated, repeated + sum(t, nodes, "kasoku_cluster_rounds_total")*float64(len(nodes)-1)
+	}
 	resets := 0
 	w.run(func(ctx context.Context) {
-		for end := time.Now().Add(length); time.Now().Before(end); resets++ {
+		end := time.Now().Add(length)
+		harness.Await(t, "a message of an invalidation is lost", length+startupLimit, func() bool {
 			from := rand.IntN(len(nodes))
 			a, b := nodeName(from), nodeName((from+1)%len(nodes))
 			network.Cut(a, b)
-			pause.For(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+			pause.For(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
 			network.Reset(a, b)
 			network.Heal(a, b)
-			pause.For(ctx, time.Duration(rand.IntN(200))*time.Millisecond)
-		}
+			resets++
+			pause.For(ctx, time.Duration(rand.IntN(300))*time.Millisecond)
+			repeated, _ := messages()
+			return time.Now().After(end) && repeated > 0
+		})
 	})
-	repeated := sum(t, nodes, "kasoku_cluster_resends_total")
-	sent := repeated + sum(t, nodes, "kasoku_cluster_rounds_total")*float64(len(nodes)-1)
-	t.Logf("%d resets; %.0f of %.0f messages of invalidations were repeated; %.0f writes were refused", resets, repeated, sent,
-		sum(t, nodes, "kasoku_cluster_refused_total"))
-	if repeated == 0 || 100*repeated < sent {
-		t.Error("less than 1% of the messages were lost")
-	}
+	repeated, sent := messages()
+	t.Logf("%d resets; %.0f of %.0f messages of invalidations were repeated; %.0f writes were refused; %.0f suspensions, %.1fs without a lease", resets, repeated, sent,
+		sum(t, nodes, "kasoku_cluster_refused_total"), sum(t, nodes, "kasoku_cluster_suspensions_total"), sum(t, nodes, "kasoku_cluster_without_lease_seconds_total"))
 	r := w.result()
 	r.verify(t)
-	r.verifyHits(t)
+	if 10*r.hits < r.requests {
+		t.Errorf("only %d of %d reads were hits: the run hardly tests the cache", r.hits, r.requests)
+	}
 }
 
 func nodeName(i int) string { return fmt.Sprint("node-", i) }
