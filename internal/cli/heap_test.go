@@ -34,13 +34,13 @@ func TestOtherData(t *testing.T) {
 		}
 	}
 	f(64, 0, 0, 0)
-	f(64, 0, 16+56+24, 0)
-	f(64, 64, 16+56+24, 0)
-	f(64, 0, 296, 200)   // a store of its own
-	f(256, 280, 304, 0)  // in flight, and entries that are not collected yet
+	f(64, 0, 16+72+24, 0)
+	f(64, 64, 16+72+24, 0)
+	f(64, 0, 312, 200)   // a store of its own
+	f(256, 280, 350, 0)  // in flight, and entries that are not collected yet
 	f(256, 500, 523, 0)  // evicted entries in flight beside others
 	f(256, 500, 600, 76) //
-	f(256, -10, 296, 8)
+	f(256, -10, 360, 8)
 }
 
 // TestEstimate checks that the size of other data is only changed when memory is not short, and was

@@ -24,7 +24,7 @@ var ErrFull = errors.New("inflight: there is no memory for the request")
 const (
 	// Request is for a request that needs its origin: two goroutines, the connection to the
 	// origin, and the memory into which request and answer are parsed.
-	Request = 48 << 10
+	Request = 64 << 10
 	// Stream is for an HTTP/2 stream: its goroutine, its request and a first buffer.
 	Stream = 24 << 10
 )
@@ -39,7 +39,7 @@ const (
 	maxWaitBuffer = time.Second
 	// leastBuffers is the lower bound of a process with little memory.
 	leastBuffers = 16 << 20
-	// beyond is how far the upper bound is above its part of the cache.
+	// beyond is how far the upper bound is above the memory of the cache.
 	beyond = 8 << 20
 )
 
@@ -76,12 +76,11 @@ type Stats struct {
 }
 
 // Bounds returns the bounds of a process whose cache may hold that many bytes. The lower
-// bound is half of that. The upper one is 8 MiB above three quarters of it: nearly all stored
-// bytes may be on their way to slow clients, since a quarter remains stored, and some requests
-// may need their origin.
+// bound is half of that. The upper one is 8 MiB above it: all stored bytes may be on their
+// way to slow clients, in addition to some requests that need their origin.
 func Bounds(cache int64) (lower, upper int64) {
 	lower = max(cache/2, leastBuffers)
-	return lower, max(cache/4*3, lower) + beyond
+	return lower, max(cache, lower) + beyond
 }
 
 // New returns a Budget with the Bounds for a cache of that many bytes.

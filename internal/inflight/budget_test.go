@@ -11,7 +11,7 @@ import (
 
 const mib = 1 << 20
 
-// new64 returns a Budget with bounds of 32 and 56 MiB.
+// new64 returns a Budget with bounds of 32 and 72 MiB.
 func new64() *Budget { return New(64 * mib) }
 
 func TestBounds(t *testing.T) {
@@ -21,19 +21,19 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%d MiB: got the bounds %d and %d, want %d and %d", cache, b.lower/mib, b.upper/mib, lower, upper)
 		}
 	}
-	f(64, 32, 56)
-	f(1024, 512, 776)
+	f(64, 32, 72)
+	f(1024, 512, 1032)
 	f(1, 16, 24)
 
 	b := new64()
 	if b.Pressed() || !b.Buffer(32*mib) || b.Buffer(1) || !b.Pressed() {
 		t.Error("buffers are not bounded by the lower bound")
 	}
-	if !b.Take(24*mib) || b.Take(1) {
+	if !b.Take(40*mib) || b.Take(1) {
 		t.Error("requests are not bounded by the upper bound")
 	}
 	b.Add(mib)
-	b.Add(-57 * mib)
+	b.Add(-73 * mib)
 	if n := b.Stats().Held; n != 0 || b.Pressed() {
 		t.Errorf("%d bytes are held, want 0", n)
 	}
@@ -55,7 +55,7 @@ func TestAwait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := new64()
-				b.Add(56 * mib)
+				b.Add(72 * mib)
 				ctx, end := context.WithCancel(t.Context())
 				defer end()
 				time.AfterFunc(after, func() {
@@ -113,7 +113,7 @@ func TestAwaitBuffer(t *testing.T) {
 func TestNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
-		b.Add(56 * mib)
+		b.Add(72 * mib)
 		var mu sync.Mutex
 		var served, refused []int
 		for i := range maxWaiting + 2 {
@@ -147,7 +147,7 @@ func TestNewestFirst(t *testing.T) {
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()
-		b.Add(56 * mib)
+		b.Add(72 * mib)
 		const slow = 2 * cutPart
 		var cut [slow]atomic.Bool
 		remove := b.Register(&Source{Clients: func(yield func(Client)) {
@@ -192,9 +192,9 @@ func TestCutBeyond(t *testing.T) {
 		b.Register(&Source{Clients: func(yield func(Client)) {
 			yield(Client{Waited: time.Hour, Cut: func() { b.Add(-2 * mib) }})
 		}})
-		b.Add(57 * mib)
+		b.Add(73 * mib)
 		time.Sleep(time.Minute)
-		if s := b.Stats(); s.Cut != 1 || s.Held != 55*mib {
+		if s := b.Stats(); s.Cut != 1 || s.Held != 71*mib {
 			t.Errorf("got %+v", s)
 		}
 	})
