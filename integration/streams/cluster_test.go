@@ -107,6 +107,10 @@ func TestLosses(t *testing.T) {
 	repeated, sent := messages()
 	t.Logf("%d resets; %.0f of %.0f messages of invalidations were repeated; %.0f writes were refused; %.0f suspensions, %.1fs without a lease", resets, repeated, sent,
 		sum(t, nodes, "kasoku_cluster_refused_total"), sum(t, nodes, "kasoku_cluster_suspensions_total"), sum(t, nodes, "kasoku_cluster_without_lease_seconds_total"))
+	// In a short run the share depends on chance, and on how fast connections return.
+	if length >= 5*time.Minute && 100*repeated < sent {
+		t.Error("less than 1% of the messages were lost")
+	}
 	r := w.result()
 	r.verify(t)
 	if 10*r.hits < r.requests {
