@@ -20,6 +20,7 @@ require (
 	github.com/nats-io/nats.go v1.55.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/tidwall/btree v1.8.2
 	github.com/tinylib/msgp v1.6.5
 	github.com/valyala/fasthttp v1.74.0
 	golang.org/x/crypto v0.58.0

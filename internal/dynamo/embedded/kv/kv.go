@@ -1,0 +1,83 @@
+// Package kv defines the ordered keys and values in which a store keeps its data. Package
+// disk implements it with files, package memory without.
+package kv
+
+// Reader reads either the current state or a snapshot.
+type Reader interface {
+	// Get returns the value under key; ok is false if there is none. If ok, the caller must
+	// close the value.
+	Get(key []byte) (v Value, ok bool, err error)
+	// Iter iterates over the keys in [lower, upper) at the time of the call. The caller must
+	// close it, and must not change the bounds before.
+	Iter(lower, upper []byte) (Iter, error)
+}
+
+// Iter iterates over keys in either direction. First, Last, Next and Prev report whether they
+// found a key. The results of Key and Value are valid until the next move. Error and Close
+// return the error of an iteration that ended early.
+type Iter interface {
+	First() bool
+	Last() bool
+	Next() bool
+	Prev() bool
+	Key() []byte
+	Value() []byte
+	// ValueAndErr is Value, with the error of reading it.
+	ValueAndErr() ([]byte, error)
+	Error() error
+	Close() error
+}
+
+// DB holds keys and values. Its methods may be called concurrently.
+type DB interface {
+	Reader
+	// Snapshot returns the current state. The caller must close it.
+	Snapshot() Snapshot
+	// NewBatch returns an empty batch.
+	NewBatch() Batch
+	// Apply makes the batch visible to readers atomically and starts to make it durable.
+	Apply(Batch) error
+	// Wait returns once the applied batch is durable. After an error it is unknown whether it
+	// is.
+	Wait(Batch) error
+	// Writable returns an error while there is no space for writes. Only writes that free
+	// space are then allowed.
+	Writable() error
+	// Deletable returns an error while there is no space even for deletes.
+	Deletable() error
+	// Close releases the keys and values. They must not be in use any more, and their
+	// iterators and snapshots must be closed.
+	Close() error
+}
+
+// Snapshot is the state at one moment.
+type Snapshot interface {
+	Reader
+	Close()
+}
+
+// Batch collects writes. It copies its arguments. It must be closed; if it was applied, after
+// Wait.
+type Batch interface {
+	// Set writes value under key.
+	Set(key, value []byte)
+	// Delete removes key, which need not exist.
+	Delete(key []byte)
+	// DeleteRange removes all keys in [lower, upper).
+	DeleteRange(lower, upper []byte)
+	// Add adds to the sums under key, which begin at zero.
+	Add(key []byte, to Sums)
+	// Barrier changes nothing. Waiting for the batch then waits for all batches that were
+	// applied before it.
+	Barrier()
+	// Close releases the batch's memory.
+	Close()
+}
+
+// Commit applies a batch and waits until it is durable.
+func Commit(db DB, b Batch) error {
+	if err := db.Apply(b); err != nil {
+		return err
+	}
+	return db.Wait(b)
+}
