@@ -32,7 +32,7 @@ type options struct {
 	spill         SpillOptions
 	closeTimeout  time.Duration
 
-	// what is sent
+	// the messages that are sent
 	mode        Mode
 	compression Compression
 	ack         bool

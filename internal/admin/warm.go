@@ -19,7 +19,7 @@ type Warmer interface {
 	Warm(ctx context.Context, entry string) (WarmOutcome, error)
 }
 
-// WarmOutcome is what has become of an entry.
+// WarmOutcome is the outcome for an entry.
 type WarmOutcome string
 
 // The outcomes of entries.

@@ -154,7 +154,7 @@ func (c *Cache) askThen(q Query, fetch fetchFunc, fill FillFunc) FillFunc {
 // fetchFunc is AskOwner or AskFormerOwner.
 type fetchFunc func(ctx context.Context, service string, key, request []byte) (s Shared, ok bool)
 
-// use returns what is to be stored of an answer that took a time. Its lifetime is reduced by that
+// use returns the part to be stored of an answer that took a time. Its lifetime is reduced by that
 // time, because the time at which the other member has determined it is unknown.
 func (s Shared) use(use func(Shared) (Filling, bool), took time.Duration) (f Filling, ok bool) {
 	s.TTL -= took

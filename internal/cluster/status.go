@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Status is the state of a node and what it has found out about the others.
+// Status is the state of a node, and that of the others as it sees them.
 type Status struct {
 	Mode     protocol.Mode
 	Instance protocol.Instance

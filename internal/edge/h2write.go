@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// flushAll sends what is to be sent. The leader calls it without mu; it returns false if
+// flushAll sends all that is to be sent. The leader calls it without mu; it returns false if
 // another goroutine leads, because writing has blocked.
 func (h *h2Conn) flushAll() bool {
 	h.mu.Lock()

@@ -11,8 +11,8 @@ type Stream struct {
 	// Incremental is set if the client can use parts of the answer (RFC 9218).
 	Incremental bool
 
-	send     int64 // what the peer's window allows to be sent
-	receive  int64 // what our window allows the peer to send
+	send     int64 // bytes that the peer's window allows to be sent
+	receive  int64 // bytes that our window allows the peer to send
 	pending  int64 // bytes consumed that the peer's window does not have back yet
 	length   int64 // announced; -1: not
 	received int64

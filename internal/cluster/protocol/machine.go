@@ -330,7 +330,7 @@ func (m *Machine) awake(now Time) {
 	}
 }
 
-// Tick does what is due.
+// Tick does all that is due.
 func (m *Machine) Tick(now Time) {
 	if overrun := now - m.due; overrun > m.cfg.Suspect/2 {
 		m.excuse(now, overrun)

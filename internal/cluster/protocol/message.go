@@ -49,7 +49,7 @@ type Message struct {
 	Books   *Book
 }
 
-// Book is what a member hands over to a joining one.
+// Book is the state that a member hands over to a joining one.
 type Book struct {
 	Writes      []HeldWrite
 	Quarantines []Quarantine

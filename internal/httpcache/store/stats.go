@@ -24,7 +24,7 @@ type Stats struct {
 	Generation uint64 // the number of the newest purge
 }
 
-// Stats returns the present figures. The space counts what is stored.
+// Stats returns the present figures. The space counts all that is stored.
 func (s *Store) Stats() Stats {
 	c := &s.stats
 	return Stats{

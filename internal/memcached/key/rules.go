@@ -37,7 +37,7 @@ func (t Trouble) String() string {
 	return [...]string{"ok", "no-key", "empty-key", "bad-key", "long-key"}[t]
 }
 
-// Check returns what is wrong with the namespace, if anything.
+// Check returns the mistake in the namespace, if there is one.
 func (r *Rules) Check() Trouble {
 	t := check(append([]byte(r.Namespace), '.'))
 	if r.HashLong && len(r.Namespace)+hex.EncodedLen(sha256.Size) > MaxLength {
@@ -64,7 +64,7 @@ func (r *Rules) Wire(dst, bare []byte) (wire, hashed []byte, t Trouble) {
 	return dst, bare, check(dst[n:])
 }
 
-// check returns what is wrong with a key to send.
+// check returns the mistake in a key to send.
 func check(wire []byte) Trouble {
 	switch {
 	case len(wire) == 0:
