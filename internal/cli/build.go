@@ -31,7 +31,7 @@ const unsafeQuarantine = 30 * time.Second
 func settleTimes(c *config.Config) (settle, quarantine time.Duration) {
 	for i := range c.Services {
 		if d := c.Services[i].DynamoDB; d != nil {
-			if d.Origin.Embedded() == "" {
+			if !d.Origin.Embedded() {
 				settle = max(settle, d.Settle.Std())
 			}
 			quarantine = max(quarantine, d.Quarantine.Std())

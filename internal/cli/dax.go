@@ -26,13 +26,24 @@ type daxListener struct {
 	accepting atomic.Bool
 }
 
-// newListsDirs returns a set of directories with lists of attributes.
-func newListsDirs(log *slog.Logger) *sharedDirs[*lists.Registry] {
-	return newSharedDirs(func(dir string, r *lists.Registry) {
+// newLists returns an empty set of lists of attributes.
+func newLists(log *slog.Logger) *shared[*lists.Registry] {
+	return newShared(func(at place, r *lists.Registry) {
 		if err := r.Close(); err != nil {
-			log.Warn("the lists of attributes could not be closed", "dir", dir, "error", err)
+			log.Warn("the lists of attributes could not be closed", "dir", string(at), "error", err)
 		}
 	})
+}
+
+// listsOf returns the place of the lists of attributes of s, and their directory, which is
+// empty for lists in memory.
+func listsOf(c *config.Config, s *config.Service) (at place, dir string, err error) {
+	dir = c.DAXLists(s)
+	if dir == "" {
+		return memoryOf(s.Name), "", nil
+	}
+	at, err = directory(dir)
+	return at, dir, err
 }
 
 // daxOf returns the DAX configuration of a service, nil if it has none.
@@ -83,8 +94,12 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 		}
 		cfg.TLS = front.certs.serverConfig()
 	}
-	front.lists, err = c.node.lists.connect(c.cfg.DAXLists(s), func(path string) (*lists.Registry, error) {
-		return lists.Open(lists.Config{Dir: path, Log: c.node.log})
+	at, dir, err := listsOf(c.cfg, s)
+	if err != nil {
+		return nil, err
+	}
+	front.lists, err = c.node.lists.connect(at, func() (*lists.Registry, error) {
+		return lists.Open(lists.Config{Dir: dir, Log: c.node.log})
 	})
 	if err != nil {
 		return nil, err
@@ -248,7 +263,7 @@ func (f *daxListener) pending(c *config.Config, s *config.Service, path string) 
 	if (f.certs != nil) != (s.DAXTLS() != nil) {
 		list = append(list, path+".dax.tls")
 	}
-	if !f.lists.isAt(c.DAXLists(s)) {
+	if at, _, err := listsOf(c, s); err == nil && at != f.lists.at {
 		list = append(list, path+".dax.lists")
 	}
 	return list

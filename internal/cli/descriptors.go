@@ -55,8 +55,11 @@ func descriptors(cfg *config.Config, limit uint64, share int) uint64 {
 			clients += uint64(part(d.Limits.Connections, share))
 		}
 		origins := clients
-		if d := s.DynamoDB; d != nil && d.Origin.Embedded() != "" {
-			origins = min(filesStore, limit/4)
+		if d := s.DynamoDB; d != nil && d.Origin.Embedded() {
+			origins = 0
+			if d.Origin.Dir() != "" {
+				origins = min(filesStore, limit/4)
+			}
 		} else if d != nil && s.Concurrency.Enabled {
 			origins = min(clients, uint64(s.Concurrency.Max))
 		}

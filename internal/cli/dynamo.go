@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +14,6 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/plain"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -70,8 +68,10 @@ func (d *dynamoService) warmer(*config.Service, net.Addr, bool) admin.Warmer { r
 
 // watchExpiry makes the embedded store report items that it removes itself to the service.
 func (d *dynamoService) watchExpiry(c *config.Config, s *config.Service) {
-	if s.DynamoDB.Origin.Embedded() != "" {
-		d.node.stores.onExpiry(storeConfig(c, s.DynamoDB), d.ItemRemoved())
+	if s.DynamoDB.Origin.Embedded() {
+		if store, err := storeOf(c, s); err == nil {
+			d.node.stores.onExpiry(store, d.ItemRemoved())
+		}
 	}
 }
 
@@ -98,7 +98,10 @@ func (d *dynamoService) inForce(s *config.Service) edge.Handler {
 func (d *dynamoService) listener(_ *config.Service, ec *edge.Config) { ec.RateLimited = d.RateLimited }
 
 func (d *dynamoService) pending(c *config.Config, s *config.Service, path string) []string {
-	if s.DynamoDB.Origin.Embedded() != "" && d.node.stores.differs(storeConfig(c, s.DynamoDB)) {
+	if !s.DynamoDB.Origin.Embedded() {
+		return nil
+	}
+	if store, err := storeOf(c, s); err == nil && d.node.stores.differs(store) {
 		return []string{path + ".origin"}
 	}
 	return nil
@@ -124,14 +127,12 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	if ttl := std(d.ItemTTL); ttl != nil {
 		ac.ItemTTL, ac.FollowedItemTTL = *ttl, *ttl
 	}
-	if d.Origin.Embedded() != "" {
-		store := storeConfig(c, d)
-		// Services with one directory share an origin, however the path is written.
-		dir, err := filepath.Abs(store.Dir)
+	if d.Origin.Embedded() {
+		store, err := storeOf(c, s)
 		if err != nil {
-			return accel.Config{}, fmt.Errorf("find the store's directory %s: %w", store.Dir, err)
+			return accel.Config{}, err
 		}
-		ac.Origin.URL = "embedded:" + dir
+		ac.Origin.URL = "embedded:" + string(store.at)
 		ac.Local = true
 		ac.Streams = accel.StreamsOff // every write passes through this process
 		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.openStore(store) }
@@ -159,11 +160,6 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 		ac.Tables = append(ac.Tables, rule)
 	}
 	return ac, nil
-}
-
-func storeConfig(c *config.Config, d *config.DynamoDB) embedded.Config {
-	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync,
-		StreamShards: d.StreamShards, ShardLife: d.StreamShardLife.Std()}
 }
 
 func streamMode(m config.StreamMode) accel.StreamMode {

@@ -40,7 +40,7 @@ type Node struct {
 	witness     *witness      // nil if it is no witness of one
 	cluster     admin.Cluster // member, witness or nil
 	stores      *stores
-	lists       *sharedDirs[*lists.Registry]
+	lists       *shared[*lists.Registry]
 	started     time.Time
 	boot        *config.Config // the configuration with which the cache was made
 	accessLogs  accessLogs
@@ -82,7 +82,7 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 		return nil, err
 	}
 	n := &Node{
-		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newListsDirs(log),
+		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newLists(log),
 		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
 	n.hard, n.hardStop = context.WithCancel(context.Background())

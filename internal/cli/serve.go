@@ -103,7 +103,7 @@ func (n *Node) stop(env *Environment) error {
 func origins(cfg *config.Config) (list []string) {
 	for i := range cfg.Services {
 		d := cfg.Services[i].DynamoDB
-		if d != nil && d.Origin.Embedded() == "" && !slices.Contains(list, string(d.Origin)) {
+		if d != nil && !d.Origin.Embedded() && !slices.Contains(list, string(d.Origin)) {
 			list = append(list, string(d.Origin))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
 )
 
 // storeNode is a node with services in front of embedded stores.
@@ -83,9 +83,9 @@ func TestReloadChangesStores(t *testing.T) {
 	r.ask("db", "CreateTable", createT)
 	r.ask("db", "PutItem", `{"TableName":"tab","Item":{"id":{"S":"1"}}}`)
 	free := func(dir string) error {
-		s, err := embedded.Open(embedded.Config{Dir: filepath.Join(filepath.Dir(r.file), dir)}, slog.New(slog.DiscardHandler))
+		db, err := disk.Open(filepath.Join(filepath.Dir(r.file), dir), disk.Options{Log: slog.New(slog.DiscardHandler)})
 		if err == nil {
-			s.Close()
+			db.Close()
 		}
 		return err
 	}
@@ -172,5 +172,34 @@ func TestDamagedStore(t *testing.T) {
 	}
 	if after, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || !slices.Equal(after, before) {
 		t.Errorf("the directory holds %v, it held %v: %v", after, before, err)
+	}
+}
+
+// TestStoresInMemory checks that each service has a memory of its own, which it keeps through
+// reloads, and that nothing is written to disk.
+func TestStoresInMemory(t *testing.T) {
+	const services = `  one: {type: dynamodb, listen: "127.0.0.1:0", dax: "127.0.0.1:0", origin: embedded:memory, auth: {mode: none}}
+  two: {type: dynamodb, listen: "127.0.0.1:0", dax: "127.0.0.1:0", origin: embedded:memory, auth: {mode: none}}
+`
+	r := run(t, head+services)
+	r.ask("one", "CreateTable", createT)
+	r.ask("one", "PutItem", `{"TableName":"tab","Item":{"id":{"S":"1"}}}`)
+	if _, answer := r.ask("two", "ListTables", `{}`); answer != `{"TableNames":[]}` {
+		t.Errorf("the other service has %s", answer)
+	}
+	r.mustReload(head + strings.ReplaceAll(services, "auth:", "item_ttl: 0s, auth:"))
+	if _, answer := r.ask("one", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
+		t.Errorf("after a reload: got %s", answer)
+	}
+	if files, err := filepath.Glob(filepath.Join(filepath.Dir(r.file), "*")); err != nil || !slices.Equal(files, []string{r.file}) {
+		t.Errorf("files: %v, %v", files, err)
+	}
+	r.mustReload(head + strings.Replace(services, "embedded:memory", "embedded:./memory", 1))
+	if _, answer := r.ask("one", "ListTables", `{}`); answer != `{"TableNames":[]}` {
+		t.Errorf("the store in the directory memory has %s", answer)
+	}
+	r.mustReload(head + services)
+	if _, answer := r.ask("one", "ListTables", `{}`); answer != `{"TableNames":[]}` {
+		t.Errorf("a new store in memory has %s", answer)
 	}
 }

@@ -159,7 +159,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 	switch of := regionOf(d.Origin); {
 	case d.Region == "":
 		d.Region = of
-	case of != "" && of != d.Region && d.Origin.Embedded() == "":
+	case of != "" && of != d.Region && !d.Origin.Embedded():
 		k.failf(path+".region", "%q is not the region of the origin %s, which refuses requests signed for another one; leave region out, or write %s", d.Region, d.Origin, of)
 	}
 	if _, given := k.places[path+".region"]; d.Region == "" && d.Origin != "" && !given {
@@ -197,7 +197,7 @@ var awsHost = regexp.MustCompile(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9
 // origin reports keys that have no meaning for the chosen origin, unless they are set to
 // their defaults.
 func (k *checker) origin(path string, s *Service) {
-	if s.DynamoDB.Origin.Embedded() == "" {
+	if !s.DynamoDB.Origin.Embedded() {
 		var usual DynamoDB
 		setDefaults(reflect.ValueOf(&usual).Elem(), "")
 		f := func(key string, changed bool) {
@@ -224,6 +224,9 @@ func (k *checker) origin(path string, s *Service) {
 	f("underscores_in_headers", s.UnderscoresInHeaders)
 	var store DynamoDB
 	setDefaults(reflect.ValueOf(&store).Elem(), "")
+	if s.DynamoDB.Origin == embeddedMemory && s.DynamoDB.Sync != store.Sync {
+		k.failf(path+".sync", "has no effect: the store is in memory")
+	}
 	if s.DynamoDB.Settle != store.Settle {
 		k.failf(path+".settle", "has no effect: an embedded store has no replicas that lag")
 	}
@@ -231,7 +234,7 @@ func (k *checker) origin(path string, s *Service) {
 
 // regionOf returns the region of an origin in AWS, or "" for other origins.
 func regionOf(origin Origin) string {
-	if origin.Embedded() != "" {
+	if origin.Embedded() {
 		return "us-east-1"
 	}
 	u, err := url.Parse(string(origin))
@@ -333,8 +336,8 @@ func (k *checker) disk() {
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
 		used = used || s.HTTP != nil
-		if s.DynamoDB != nil && s.DynamoDB.Origin.Embedded() != "" && d.Path != "" &&
-			k.config.Resolve(s.DynamoDB.Origin.Embedded()) == k.config.Resolve(d.Path) {
+		if s.DynamoDB != nil && s.DynamoDB.Origin.Dir() != "" && d.Path != "" &&
+			k.config.Resolve(s.DynamoDB.Origin.Dir()) == k.config.Resolve(d.Path) {
 			k.failf("cache.disk.path", "is the store of service %s", s.Name)
 		}
 	}
@@ -349,10 +352,10 @@ func (k *checker) stores() {
 	owner := map[string]string{}
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
-		if s.DynamoDB == nil || s.DynamoDB.Origin.Embedded() == "" {
+		if s.DynamoDB == nil || s.DynamoDB.Origin.Dir() == "" {
 			continue
 		}
-		dir := k.config.Resolve(s.DynamoDB.Origin.Embedded())
+		dir := k.config.Resolve(s.DynamoDB.Origin.Dir())
 		if first, ok := owner[dir]; ok {
 			k.failf(join("services", s.Name)+".origin", "is the store of service %s; a store belongs to one service, because its cache must see all writes", first)
 			continue

@@ -41,7 +41,7 @@ func (k *checker) cluster() {
 	k.clusterView(c)
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
-		if s.DynamoDB != nil && s.DynamoDB.Origin.Embedded() != "" {
+		if s.DynamoDB != nil && s.DynamoDB.Origin.Embedded() {
 			k.failf(join("services", s.Name)+".origin", "an embedded store is inside one process, so the nodes of a cluster can't share it; "+
 				"run it as a Kasoku of its own, without a cluster, and write the URL of that")
 		}

@@ -82,14 +82,18 @@ func (s *Service) DAXTLS() *TLS {
 	return s.TLS
 }
 
-// DAXLists returns the directory for the attribute lists of a service with a DAX listener.
+// DAXLists returns the directory for the attribute lists of a service with a DAX listener. It
+// is empty if they are kept in memory, beside the store.
 func (c *Config) DAXLists(s *Service) string {
 	d := s.DynamoDB
 	if d.DAX.Lists != "" {
 		return c.Resolve(d.DAX.Lists)
 	}
+	if d.Origin == embeddedMemory {
+		return ""
+	}
 	beside := c.Resolve("kasoku-dax")
-	if store := d.Origin.Embedded(); store != "" {
+	if store := d.Origin.Dir(); store != "" {
 		if dir, err := filepath.Abs(c.Resolve(store)); err == nil {
 			beside = filepath.Join(filepath.Dir(dir), "kasoku-dax")
 		}

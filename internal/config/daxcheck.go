@@ -32,7 +32,7 @@ func (k *checker) dax(path string, s *Service) {
 	if !zoneName.MatchString(d.Zone) {
 		k.failf(path+".zone", "%q is no zone: up to 64 letters, digits, -, _ and .", d.Zone)
 	}
-	if store := s.DynamoDB.Origin.Embedded(); d.Lists != "" && store != "" && k.config.Resolve(d.Lists) == k.config.Resolve(store) {
+	if store := s.DynamoDB.Origin.Dir(); d.Lists != "" && store != "" && k.config.Resolve(d.Lists) == k.config.Resolve(store) {
 		k.failf(path+".lists", "is the store of this service; the lists need a directory of their own")
 	}
 	if l := &d.Limits; l.RequestBytes > l.BufferedBytes {

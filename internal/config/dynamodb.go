@@ -9,7 +9,9 @@ type DynamoDB struct {
 	// http://127.0.0.1:8001. Kasoku signs its requests with credentials from the AWS SDK's
 	// default chain: environment, shared files, container or instance role. Or
 	// `embedded:DIR`, for example embedded:./data: the store inside Kasoku, which stores its
-	// tables in that directory for this service alone.
+	// tables in that directory for this service alone. Or `embedded:memory`: the same store
+	// with nothing on disk, whose tables last as long as the process. (A directory of that
+	// name is embedded:./memory.)
 	Origin Origin `yaml:"origin" required:"there is nothing to accelerate without one"`
 	// AWS region, for the signatures of both sides. Left out: the region in an origin of the
 	// form https://dynamodb.REGION.amazonaws.com; us-east-1 for an embedded store.

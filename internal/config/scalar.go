@@ -319,23 +319,26 @@ func (u Upstream) reaches(listener Address) bool {
 	return URL(u).reaches(listener)
 }
 
-// Origin is the store of a dynamodb service: its [URL], or embedded:DIR for the store inside
-// Kasoku.
+// Origin is the store of a dynamodb service: its [URL], or embedded:DIR or embedded:memory for
+// the store inside Kasoku.
 type Origin string
 
-const embeddedPrefix = "embedded:"
+const (
+	embeddedPrefix = "embedded:"
+	embeddedMemory = embeddedPrefix + "memory"
+)
 
 func (o *Origin) set(text string) error {
 	if dir, ok := strings.CutPrefix(text, embeddedPrefix); ok {
 		if dir == "" || strings.Contains(dir, "\x00") {
-			return fmt.Errorf("needs the path of a directory after the colon; write for instance embedded:./data")
+			return fmt.Errorf("needs the path of a directory or memory after the colon; write for instance embedded:./data")
 		}
 		*o = Origin(text)
 		return nil
 	}
 	var u URL
 	if err := u.set(text); err != nil {
-		return fmt.Errorf("%w; or embedded:DIR for the store inside Kasoku", err)
+		return fmt.Errorf("%w; or embedded:DIR or embedded:memory for the store inside Kasoku", err)
 	}
 	*o = Origin(u)
 	return nil
@@ -343,10 +346,14 @@ func (o *Origin) set(text string) error {
 
 func (o Origin) String() string { return string(o) }
 
-// Embedded returns the directory of an embedded store, as written, or "" for a URL.
-func (o Origin) Embedded() string {
+// Embedded reports whether the store is inside Kasoku.
+func (o Origin) Embedded() bool { return strings.HasPrefix(string(o), embeddedPrefix) }
+
+// Dir returns the directory of an embedded store, as written, or "" for one in memory and for
+// a URL.
+func (o Origin) Dir() string {
 	dir, ok := strings.CutPrefix(string(o), embeddedPrefix)
-	if !ok {
+	if !ok || o == embeddedMemory {
 		return ""
 	}
 	return dir

@@ -170,7 +170,7 @@ func TestURL(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
-	f := func(text, embedded, problem string) {
+	f := func(text string, embedded bool, dir, problem string) {
 		t.Helper()
 		var o Origin
 		err := o.set(text)
@@ -180,16 +180,18 @@ func TestOrigin(t *testing.T) {
 			}
 			return
 		}
-		if err != nil || o.String() != text || o.Embedded() != embedded {
-			t.Fatalf("%q: %v, %q, embedded %q; want %q", text, err, o, o.Embedded(), embedded)
+		if err != nil || o.String() != text || o.Embedded() != embedded || o.Dir() != dir {
+			t.Fatalf("%q: %v, %q, embedded %t in %q; want %t in %q", text, err, o, o.Embedded(), o.Dir(), embedded, dir)
 		}
 	}
-	f("http://127.0.0.1:8001", "", "")
-	f("embedded:./data", "./data", "")
-	f("embedded:/var/lib/kasoku", "/var/lib/kasoku", "")
-	f("embedded:", "", "needs the path of a directory")
-	f("embedded", "", "or embedded:DIR")
-	f("ftp://host", "", "is no URL of an origin")
+	f("http://127.0.0.1:8001", false, "", "")
+	f("embedded:./data", true, "./data", "")
+	f("embedded:/var/lib/kasoku", true, "/var/lib/kasoku", "")
+	f("embedded:memory", true, "", "")
+	f("embedded:./memory", true, "./memory", "")
+	f("embedded:", false, "", "needs the path of a directory")
+	f("embedded", false, "", "or embedded:DIR or embedded:memory")
+	f("ftp://host", false, "", "is no URL of an origin")
 }
 
 func TestRegionOf(t *testing.T) {

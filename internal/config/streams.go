@@ -24,7 +24,7 @@ func (m StreamMode) String() string { return string(m) }
 // streams checks the settings of streams.
 func (k *checker) streams(path string, d *DynamoDB) {
 	enabling := func(path string, mode StreamMode, enable bool) {
-		if mode == "on" && d.Origin.Embedded() != "" {
+		if mode == "on" && d.Origin.Embedded() {
 			k.failf(path+".streams", "has no effect: all writes to an embedded store pass through this process")
 		}
 		if enable && mode != "on" {

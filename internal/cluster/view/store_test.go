@@ -13,6 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cluster/protocol"
 	"github.com/kasoku/kasoku/internal/cluster/view"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/testutil/viewtest"
@@ -23,7 +24,7 @@ const table = "kasoku-cluster"
 // newEmbedded returns a connection to an embedded store without tables.
 func newEmbedded(t testing.TB) view.Caller {
 	t.Helper()
-	store, err := embedded.Open(embedded.Config{Dir: t.TempDir(), NoSync: true}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	store, err := embedded.Open(memory.New(), embedded.Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

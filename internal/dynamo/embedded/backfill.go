@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/pause"
 )
 
@@ -239,7 +239,7 @@ func (e *edit) hasEntry(key []byte) bool {
 
 // endFill records that all items are in the index, or in the expiry index.
 func (s *Store) endFill(name string, index uint32) error {
-	return s.alter(name, s.clock(), func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
+	return s.alter(name, s.clock(), func(info *catalog.Table, b kv.Batch) (*catalog.Table, error) {
 		b.Delete(cursorKey(nil, info.ID, index))
 		if index != tableIndex {
 			return info.Filled(index), nil

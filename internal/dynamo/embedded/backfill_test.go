@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
@@ -56,8 +56,8 @@ func (s *Store) indexed(t testing.TB, name, index string) string {
 		n++
 	}
 	// The index counts its entries.
-	var sums [2]int64
-	if err := disk.Sums(s.db, counterKey(nil, info.ID, info.Index(index).ID), sums[:]); err != nil {
+	sums, err := kv.ReadSums(s.db, counterKey(nil, info.ID, info.Index(index).ID))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if sums[0] != n {
@@ -87,7 +87,7 @@ func upTo(n int) string {
 }
 
 func TestBackfill(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 200 {
 		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i%7))
@@ -146,7 +146,7 @@ func (s *Store) checkNoCursor(t testing.TB) {
 
 // TestChunkSize checks that a chunk, for which writers wait, has few items and few bytes.
 func TestChunkSize(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 5 {
 		s.putX(t, i, `{"B":"`+strings.Repeat("xxxx", 100<<10)+`"}`)
@@ -160,7 +160,7 @@ func TestChunkSize(t *testing.T) {
 // TestWritesAtCursorOfBackfill changes items before, after and at the backfill's cursor: the
 // index is correct afterwards.
 func TestWritesAtCursorOfBackfill(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 3 * chunkItems {
 		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i))
@@ -234,7 +234,7 @@ func (s *Store) checkIndexes(t testing.TB, name string) {
 // TestBackfillResumes closes the store after each chunk.
 func TestBackfillResumes(t *testing.T) {
 	dir := t.TempDir()
-	s := openIdle(t, Config{Dir: dir}, time.Now)
+	s := openIdle(t, onDisk{Dir: dir}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	const n = 3*chunkItems + 5
 	var requests []string
@@ -256,7 +256,7 @@ func TestBackfillResumes(t *testing.T) {
 			break
 		}
 		s.Close()
-		s = openIdle(t, Config{Dir: dir}, time.Now)
+		s = openIdle(t, onDisk{Dir: dir}, time.Now)
 		opened++
 	}
 	if opened != 5 {
@@ -272,7 +272,7 @@ func TestBackfillResumes(t *testing.T) {
 	// Open continues an interrupted backfill.
 	s.mustSend(t, "UpdateTable", strings.ReplaceAll(`{"TableName":"tab",`+newIndex+`}`, "byx", "again"))
 	s.Close()
-	s = openStore(t, Config{Dir: dir})
+	s = openStore(t, onDisk{Dir: dir})
 	s.await(t, func() bool { return s.describe(t, "tab").GlobalSecondaryIndexes[1].IndexStatus == "ACTIVE" })
 	s.checkIndexes(t, "tab")
 }
@@ -331,7 +331,7 @@ func TestBackfillUnderWrites(t *testing.T) {
 
 // TestIndexDeletedDuringBackfill deletes an index before it is filled, and uses its name again.
 func TestIndexDeletedDuringBackfill(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	for i := range 2 * chunkItems {
 		s.putX(t, i, `{"S":"x"}`)

@@ -28,9 +28,14 @@ const (
 func withTables(t testing.TB) *Store {
 	t.Helper()
 	s := newStore(t)
+	s.createTables(t)
+	return s
+}
+
+func (s *Store) createTables(t testing.TB) {
+	t.Helper()
 	s.mustSend(t, "CreateTable", plainTable)
 	s.mustSend(t, "CreateTable", rangeTable)
-	return s
 }
 
 const (

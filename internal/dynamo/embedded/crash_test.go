@@ -90,14 +90,14 @@ func TestKill(t *testing.T) {
 		kills = n
 	}
 	dir := t.TempDir()
-	s := openStore(t, Config{Dir: dir})
+	s := openStore(t, onDisk{Dir: dir})
 	s.mustSend(t, "CreateTable", stormTable)
 	s.Close()
 	var done [stormWorkers]int
 	var replayed stormReplay
 	for i := range kills {
 		killOnce(t, dir, &done, 1+rand.IntN(800))
-		s := openStore(t, Config{Dir: dir})
+		s := openStore(t, onDisk{Dir: dir})
 		s.checkStorm(t, &done, &replayed)
 		s.Close()
 		if t.Failed() {

@@ -129,7 +129,7 @@ func damagedStores(t testing.TB) []damagedStore {
 	t.Helper()
 	const dir = "store"
 	fs := vfs.NewMem()
-	cfg := Config{Dir: dir, fs: fs}
+	cfg := onDisk{Dir: dir, fs: fs}
 	var stores []damagedStore
 	found := func(name string, s *Store) {
 		items, err := scanned(t, s)
@@ -249,7 +249,7 @@ func openDamaged(t *testing.T, found damagedStore, files contents) (outcome stri
 		t.Fatal(err)
 	}
 	files.write(t, fs, dir)
-	s, err := open(Config{Dir: dir, NoSync: true, fs: fs}, slog.New(slog.DiscardHandler), time.Now)
+	s, err := onDisk{Dir: dir, NoSync: true, fs: fs}.open(slog.New(slog.DiscardHandler), idle(time.Now))
 	if err != nil {
 		after := readContents(t, fs, dir)
 		after["LOCK"], files["LOCK"] = nil, nil
@@ -281,7 +281,7 @@ func TestFormerFormat(t *testing.T) {
 			dir := t.TempDir()
 			files.write(t, vfs.Default, dir)
 			for range 2 { // the first time converts it to the current format
-				s := openStore(t, Config{Dir: dir, NoSync: true})
+				s := openStore(t, onDisk{Dir: dir, NoSync: true})
 				if items, err := scanned(t, s); itemsIn(items) != 15 || err != nil {
 					t.Errorf("got %d items, %v; want 15", itemsIn(items), err)
 				}

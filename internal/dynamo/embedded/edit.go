@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
@@ -15,7 +15,7 @@ import (
 // waits for the disk. 5) close, in any case; before commit it discards the batch.
 type edit struct {
 	s       *Store
-	b       *disk.Batch
+	b       kv.Batch
 	tables  tableSet
 	held    []stripe
 	locked  bool
@@ -159,7 +159,7 @@ func (e *edit) apply() error {
 	for i := range e.counts {
 		if n := &e.counts[i]; n.items != 0 || n.bytes != 0 {
 			e.keyBuf = counterKey(e.keyBuf[:0], n.table, n.index)
-			e.b.Add(e.keyBuf, n.items, n.bytes)
+			e.b.Add(e.keyBuf, kv.Sums{n.items, n.bytes})
 		}
 	}
 	streams := e.streamed()

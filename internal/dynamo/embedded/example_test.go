@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -17,7 +18,12 @@ func ExampleStore_Do() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	store, err := embedded.Open(embedded.Config{Dir: dir}, slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	db, err := disk.Open(dir, disk.Options{Log: log})
+	if err != nil {
+		panic(err)
+	}
+	store, err := embedded.Open(db, embedded.Config{}, log)
 	if err != nil {
 		panic(err)
 	}

@@ -54,11 +54,11 @@ func TestFileModes(t *testing.T) {
 			t.Errorf("%s: found only %d files", when, files)
 		}
 	}
-	s := openStore(t, Config{Dir: dir})
+	s := openStore(t, onDisk{Dir: dir})
 	s.mustSend(t, "CreateTable", damagedTable)
 	private("a new store")
 	s.Close()
-	s = openStore(t, Config{Dir: dir}) // opened again, so that pebble writes a table
+	s = openStore(t, onDisk{Dir: dir}) // opened again, so that pebble writes a table
 	private("opened again")
 	s.Close()
 	modes(t, dir, func(name string, mode fs.FileMode) {
@@ -75,7 +75,7 @@ func TestFileModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	s, err := Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(&log, nil)))
+	s, err := onDisk{Dir: dir}.open(slog.New(slog.NewTextHandler(&log, nil)), Open)
 	if err != nil {
 		t.Fatal(err)
 	}

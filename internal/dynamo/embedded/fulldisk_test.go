@@ -19,7 +19,7 @@ func TestDeletesOnFullDisk(t *testing.T) {
 		fs.TestingSetDiskUsage(vfs.DiskUsage{TotalBytes: disk, AvailBytes: n, UsedBytes: disk - n})
 	}
 	setFree(disk / 2)
-	s := openStore(t, Config{Dir: "store", NoSync: true, fs: fs})
+	s := openStore(t, onDisk{Dir: "store", NoSync: true, fs: fs})
 	s.mustSend(t, "CreateTable", damagedTable)
 	for i := range 40 {
 		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k%d"}}}`, i))
@@ -87,7 +87,7 @@ func TestExpiryOnFullDisk(t *testing.T) {
 	fs := vfs.NewMem()
 	fs.TestingSetDiskUsage(vfs.DiskUsage{TotalBytes: disk, AvailBytes: disk})
 	clock := clockAt(sessionStart)
-	s := openIdle(t, Config{Dir: "store", NoSync: true, fs: fs}, clock.Now)
+	s := openIdle(t, onDisk{Dir: "store", NoSync: true, fs: fs}, clock.Now)
 	s.mustSend(t, "CreateTable", damagedTable)
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"e"}}`)
 	s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"k"},"e":{"N":"%d"}}}`, clock.Now().Unix()))

@@ -7,21 +7,63 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
+// onDisk configures a store in a directory.
+type onDisk struct {
+	Config
+	Dir    string
+	NoSync bool
+	fs     disk.FS // nil for the operating system's
+}
+
+// open opens the store, and its directory, with Open or open.
+func (c onDisk) open(log *slog.Logger, open func(kv.DB, Config, *slog.Logger) (*Store, error)) (*Store, error) {
+	db, err := disk.Open(c.Dir, disk.Options{NoSync: c.NoSync, Log: log, FS: c.fs})
+	if err != nil {
+		return nil, err
+	}
+	return open(db, c.Config, log)
+}
+
+// idle returns a function that opens a store without background work.
+func idle(clock func() time.Time) func(kv.DB, Config, *slog.Logger) (*Store, error) {
+	return func(db kv.DB, cfg Config, log *slog.Logger) (*Store, error) { return open(db, cfg, log, clock) }
+}
+
 // newStore opens a store in a temporary directory.
 func newStore(t testing.TB) *Store {
 	t.Helper()
-	return openStore(t, Config{Dir: t.TempDir(), NoSync: true})
+	return openStore(t, onDisk{Dir: t.TempDir(), NoSync: true})
+}
+
+// newMemoryStore opens a store in memory.
+func newMemoryStore(t testing.TB) *Store {
+	t.Helper()
+	s, err := Open(memory.New(), Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// diskAndMemory runs f as a test with a store on disk and with one in memory.
+func diskAndMemory(t *testing.T, f func(t *testing.T, s *Store)) {
+	t.Run("disk", func(t *testing.T) { f(t, newStore(t)) })
+	t.Run("memory", func(t *testing.T) { f(t, newMemoryStore(t)) })
 }
 
 // openStore opens a store that is closed when the test ends.
-func openStore(t testing.TB, cfg Config) *Store {
+func openStore(t testing.TB, cfg onDisk) *Store {
 	t.Helper()
-	s, err := Open(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s, err := cfg.open(slog.New(slog.NewTextHandler(t.Output(), nil)), Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +72,9 @@ func openStore(t testing.TB, cfg Config) *Store {
 }
 
 // openIdle opens a store without background work, with the given clock.
-func openIdle(t testing.TB, cfg Config, clock func() time.Time) *Store {
+func openIdle(t testing.TB, cfg onDisk, clock func() time.Time) *Store {
 	t.Helper()
-	s, err := open(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)), clock)
+	s, err := cfg.open(slog.New(slog.NewTextHandler(t.Output(), nil)), idle(clock))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,5 +123,5 @@ func (s *Store) expectError(t testing.TB, op, body, typ, message string) {
 
 // openForProcess opens a store in a process of its own.
 func openForProcess(dir string) (*Store, error) {
-	return Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	return onDisk{Dir: dir}.open(slog.New(slog.NewTextHandler(os.Stderr, nil)), Open)
 }

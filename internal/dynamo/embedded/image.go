@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
@@ -62,7 +62,7 @@ func (m *image) parse() error {
 
 // readImage reads the item under key into new memory. It returns the zero image if there is
 // none.
-func readImage(r disk.Reader, key []byte, n need) (m image, err error) {
+func readImage(r kv.Reader, key []byte, n need) (m image, err error) {
 	v, ok, err := r.Get(key)
 	if !ok || err != nil {
 		return image{}, err

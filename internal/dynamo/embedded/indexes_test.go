@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
 // entries reads all entries with a prefix.
-func entries(t testing.TB, r disk.Reader, prefix []byte) map[string]string {
+func entries(t testing.TB, r kv.Reader, prefix []byte) map[string]string {
 	t.Helper()
 	it, err := r.Iter(prefix, prefixEnd(nil, prefix))
 	if err != nil {
@@ -90,10 +90,11 @@ func entryOf(info *catalog.Table, x *catalog.Index, item *value.Value) []byte {
 	return appendImage(nil, kept.ItemSize(), kept.AppendItem(nil))
 }
 
-func (s *Store) checkCounter(t testing.TB, r disk.Reader, tb *table, index uint32, stored map[string]string) {
+func (s *Store) checkCounter(t testing.TB, r kv.Reader, tb *table, index uint32, stored map[string]string) {
 	t.Helper()
-	var got, want [2]int64
-	if err := disk.Sums(r, counterKey(nil, tb.id, index), got[:]); err != nil {
+	var want kv.Sums
+	got, err := kv.ReadSums(r, counterKey(nil, tb.id, index))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range stored {

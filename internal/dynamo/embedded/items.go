@@ -2,7 +2,7 @@ package embedded
 
 import (
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -60,7 +60,7 @@ func selectionOf(paths []expr.Path) *expr.Selection {
 
 // appendItem appends the text of the item under key to the reply, or its selected part. It
 // returns the size of the whole item.
-func (c *call) appendItem(r disk.Reader, key []byte, selected *expr.Selection) (size int, found bool, err error) {
+func (c *call) appendItem(r kv.Reader, key []byte, selected *expr.Selection) (size int, found bool, err error) {
 	v, ok, err := r.Get(key)
 	if !ok || err != nil {
 		return 0, false, err

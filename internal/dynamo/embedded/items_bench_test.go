@@ -16,23 +16,30 @@ func kilobyte(key int) string {
 		key, strings.Repeat("n", 40), strings.Repeat("x", 900))
 }
 
-// benchStore opens a store with a table and some items.
-func benchStore(b *testing.B, noSync bool, items int) *Store {
+// fill creates a table with some items.
+func fill(b *testing.B, s *Store, items int) {
 	b.Helper()
-	s := openStore(b, Config{Dir: b.TempDir(), NoSync: noSync})
 	s.mustSend(b, "CreateTable", plainTable)
 	for i := range items {
 		s.mustSend(b, "PutItem", `{"TableName":"plain","Item":`+kilobyte(i)+`}`)
 	}
-	return s
+}
+
+// benchDiskAndMemory runs f as a benchmark with a store on disk, whose writes don't wait for it,
+// and with one in memory.
+func benchDiskAndMemory(b *testing.B, f func(b *testing.B, s *Store)) {
+	b.Run("disk", func(b *testing.B) { f(b, newStore(b)) })
+	b.Run("memory", func(b *testing.B) { f(b, newMemoryStore(b)) })
 }
 
 func request(op, body string) *origin.Request {
 	return &origin.Request{Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810."+op), Body: []byte(body)}
 }
 
-func BenchmarkGetItem(b *testing.B) {
-	s := benchStore(b, true, 1000)
+func BenchmarkGetItem(b *testing.B) { benchDiskAndMemory(b, getItems) }
+
+func getItems(b *testing.B, s *Store) {
+	fill(b, s, 1000)
 	r := request("GetItem", `{"TableName":"plain","Key":{"p":{"S":"key00000500"}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -42,8 +49,10 @@ func BenchmarkGetItem(b *testing.B) {
 	}
 }
 
-func BenchmarkPutItem(b *testing.B) {
-	s := benchStore(b, true, 0)
+func BenchmarkPutItem(b *testing.B) { benchDiskAndMemory(b, putItems) }
+
+func putItems(b *testing.B, s *Store) {
+	fill(b, s, 0)
 	r := request("PutItem", `{"TableName":"plain","Item":`+kilobyte(1)+`}`)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -56,7 +65,8 @@ func BenchmarkPutItem(b *testing.B) {
 // BenchmarkPutItemSynced has 64 clients that write items of their own, each acknowledged when
 // it is on disk.
 func BenchmarkPutItemSynced(b *testing.B) {
-	s := benchStore(b, false, 0)
+	s := openStore(b, onDisk{Dir: b.TempDir()})
+	fill(b, s, 0)
 	var next atomic.Int64
 	b.ReportAllocs()
 	b.SetParallelism(32) // times 2 processors

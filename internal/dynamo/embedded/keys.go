@@ -11,7 +11,7 @@ import (
 //
 //	m name                                          values of the whole store
 //	c table                                         catalog.Table as JSON
-//	n table index                                   disk.Sums: items, bytes; index 0 is the table
+//	n table index                                   kv.Sums: items, bytes; index 0 is the table
 //	t table 0     hash partition sort               item
 //	t table index hash index-partition index-sort   index entry, followed by hash
 //	              hash partition sort               and key of its item

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -59,7 +59,7 @@ func (r *reading) answer(c *call) error {
 // read reads the keys within the bounds from one snapshot, which is also used to fetch items
 // from the table.
 func (r *reading) read(c *call) error {
-	var source disk.Reader = c.s.db
+	var source kv.Reader = c.s.db
 	if r.fetch {
 		snapshot := c.s.db.Snapshot()
 		defer snapshot.Close()
@@ -83,14 +83,14 @@ func (r *reading) read(c *call) error {
 	return it.Error()
 }
 
-func (r *reading) first(it *disk.Iter) bool {
+func (r *reading) first(it kv.Iter) bool {
 	if r.req.Backward {
 		return it.Last()
 	}
 	return it.First()
 }
 
-func (r *reading) next(it *disk.Iter) bool {
+func (r *reading) next(it kv.Iter) bool {
 	if r.req.Backward {
 		return it.Prev()
 	}
@@ -98,7 +98,7 @@ func (r *reading) next(it *disk.Iter) bool {
 }
 
 // evaluate adds one item or index entry to the page, and reports whether the page is full.
-func (r *reading) evaluate(c *call, source disk.Reader, stored []byte) (full bool, err error) {
+func (r *reading) evaluate(c *call, source kv.Reader, stored []byte) (full bool, err error) {
 	size, text, err := splitImage(stored)
 	if err != nil {
 		return false, err
@@ -135,7 +135,7 @@ func (r *reading) passes(text []byte) (bool, error) {
 }
 
 // appendResult appends the requested part of an item.
-func (r *reading) appendResult(c *call, source disk.Reader, text []byte) error {
+func (r *reading) appendResult(c *call, source kv.Reader, text []byte) error {
 	r.page.returned++
 	if r.req.Select == selectCount {
 		return nil

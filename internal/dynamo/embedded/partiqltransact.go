@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/partiql"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -233,7 +233,7 @@ func (c *call) replyTransactRead(r *executeManyRequest, statements []*batchState
 }
 
 // appendRow appends the row of the columns, nil for all, for the item under key.
-func (c *call) appendRow(r disk.Reader, key []byte, columns []partiql.Column) (size int, found bool, err error) {
+func (c *call) appendRow(r kv.Reader, key []byte, columns []partiql.Column) (size int, found bool, err error) {
 	m, err := readImage(r, key, needText)
 	if err != nil || !m.exists() {
 		return 0, false, err

@@ -434,8 +434,9 @@ func drawFilled(r *rapid.T, t testing.TB, s *Store, serial *int) *modelTable {
 	return m
 }
 
-func TestQueryAgainstModel(t *testing.T) {
-	s := newStore(t)
+func TestQueryAgainstModel(t *testing.T) { diskAndMemory(t, checkQueries) }
+
+func checkQueries(t *testing.T, s *Store) {
 	serial := 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := drawFilled(r, t, s, &serial)
@@ -474,8 +475,9 @@ func TestQueryAgainstModel(t *testing.T) {
 	})
 }
 
-func TestScanAgainstModel(t *testing.T) {
-	s := newStore(t)
+func TestScanAgainstModel(t *testing.T) { diskAndMemory(t, checkScans) }
+
+func checkScans(t *testing.T, s *Store) {
 	serial := 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := drawFilled(r, t, s, &serial)

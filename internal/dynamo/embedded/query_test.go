@@ -15,7 +15,7 @@ import (
 // and e. It has no background work, because tests create states that this would end.
 func newQueryStore(t testing.TB) *Store {
 	t.Helper()
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", `{"TableName":"hash","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
 		"AttributeDefinitions":[{"AttributeName":"a","AttributeType":"S"}]}`)
 	key := func(hash, rng string) string {

@@ -15,7 +15,16 @@ import (
 var rewrite = flag.Bool("rewrite", false, "replace the expected output in testdata's scripts with the current one")
 
 // TestScripts runs the scripts in testdata: see testdata/README.md.
-func TestScripts(t *testing.T) { playAll(t, "testdata/*.txt", playScript) }
+func TestScripts(t *testing.T) {
+	playAll(t, "testdata/*.txt", func(t *testing.T, text string) string { return playScript(t, newStore(t), text) })
+}
+
+// TestScriptsInMemory runs the scripts with a store in memory.
+func TestScriptsInMemory(t *testing.T) {
+	eachFile(t, "testdata/*.txt", func(t *testing.T, _, text string) {
+		compareScripts(t, text, playScript(t, newMemoryStore(t), text))
+	})
+}
 
 // playAll runs each file that matches the pattern, and compares the result with the file.
 func playAll(t *testing.T, pattern string, play func(t *testing.T, text string) string) {
@@ -64,8 +73,9 @@ func compareScripts(t *testing.T, want, got string) {
 }
 
 // playScript runs a script and returns it with the current output.
-func playScript(t *testing.T, text string) string {
-	s := &script{t: t, s: withTables(t)}
+func playScript(t *testing.T, store *Store, text string) string {
+	store.createTables(t)
+	s := &script{t: t, s: store}
 	var out strings.Builder
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		command, _, answered := strings.Cut(block, "\n----")

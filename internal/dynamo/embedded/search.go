@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -126,7 +126,7 @@ func (c *call) searchVectors() error {
 
 // begin checks the request against the schema and returns an iterator over a snapshot of the
 // entries. It does not keep the table held: a search may take long.
-func (s *search) begin(c *call) (*disk.Iter, error) {
+func (s *search) begin(c *call) (kv.Iter, error) {
 	t, err := c.s.table(s.req.Table)
 	if err != nil {
 		return nil, err

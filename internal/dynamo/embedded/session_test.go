@@ -79,7 +79,7 @@ func (s *session) described() string {
 }
 
 func (s *session) open() {
-	s.s = openIdle(s.t, Config{Dir: s.dir, NoSync: true}, s.clock.Now)
+	s.s = openIdle(s.t, onDisk{Dir: s.dir, NoSync: true}, s.clock.Now)
 }
 
 var savedName = regexp.MustCompile(`\$[a-z0-9]+`)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -55,7 +56,7 @@ func (s *Store) changeShards(st *stream, change func(info *catalog.Stream, last 
 	if err := writeStream(b, next); err != nil {
 		return err
 	}
-	if err := s.db.Commit(b); err != nil {
+	if err := kv.Commit(s.db, b); err != nil {
 		return err
 	}
 	st.info.Store(next)

@@ -119,7 +119,7 @@ func isOpen(sh shard) bool { return sh.SequenceNumberRange.EndingSequenceNumber 
 func TestShards(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	cfg := Config{Dir: dir, NoSync: true, StreamShards: 4}
+	cfg := onDisk{Dir: dir, NoSync: true, Config: Config{StreamShards: 4}}
 	s := openIdle(t, cfg, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	arn := s.describe(t, "tab").LatestStreamArn
@@ -209,7 +209,7 @@ func TestShards(t *testing.T) {
 // TestOneShard checks that a stream with one shard is followed by one shard.
 func TestOneShard(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
 	for n := range 4 {
@@ -231,7 +231,7 @@ func TestOneShard(t *testing.T) {
 // TestForeignRecords reads a shard among many records of another one: a reply may have none, but each
 // continues behind the one before.
 func TestForeignRecords(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, StreamShards: 2}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true, Config: Config{StreamShards: 2}}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
 	const many, own = "0", "1" // partitions in different shards
@@ -262,7 +262,7 @@ func TestShardsFollowed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		dir := t.TempDir()
 		c := clockAt(time.Unix(1_700_000_000, 0))
-		cfg := Config{Dir: dir, NoSync: true, StreamShards: rapid.IntRange(1, 5).Draw(r, "shards"), ShardLife: time.Second}
+		cfg := onDisk{Dir: dir, NoSync: true, Config: Config{StreamShards: rapid.IntRange(1, 5).Draw(r, "shards"), ShardLife: time.Second}}
 		s := openIdle(t, cfg, c.Now)
 		s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 		f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
@@ -300,7 +300,7 @@ func TestShardsFollowed(t *testing.T) {
 
 // TestShardsUnderLoad reads a stream while it is written to and its shards are closed.
 func TestShardsUnderLoad(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), StreamShards: 3, ShardLife: time.Nanosecond}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), Config: Config{StreamShards: 3, ShardLife: time.Nanosecond}}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
 	const writers, writes = 4, 150

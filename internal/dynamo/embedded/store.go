@@ -12,34 +12,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // Config configures a store.
 type Config struct {
-	// Dir is the directory with all data of the store. It is created if it is missing.
-	Dir string
 	// Region is the region in ARNs. Empty is us-east-1.
 	Region string
-	// NoSync acknowledges writes before they are on disk. A crash of the machine may lose
-	// the writes of the last moments, and a crash of the process the very last ones.
-	NoSync bool
 	// StreamShards is the number of shards of a new stream. 0 is 1.
 	StreamShards int
 	// ShardLife is the time after which an open shard of a stream is closed, and followed by
 	// others. 0 is 4 hours, as in the service.
 	ShardLife time.Duration
-
-	fs disk.FS // nil for the operating system's
 }
 
 // Store holds tables. Open returns one.
 type Store struct {
 	cfg   Config
 	log   *slog.Logger
-	db    *disk.DB
+	db    kv.DB
 	clock func() time.Time
 
 	// schema is held while the set of tables or a table's schema is changed.
@@ -67,10 +60,10 @@ type Store struct {
 	requests, inFlight atomic.Int64
 }
 
-// Open opens the store in cfg.Dir. It returns an error if another process has it open or a
-// newer version has written it.
-func Open(cfg Config, log *slog.Logger) (*Store, error) {
-	s, err := open(cfg, log, time.Now)
+// Open opens the store whose data are in db, which may be empty. The store closes db, also if
+// Open fails.
+func Open(db kv.DB, cfg Config, log *slog.Logger) (*Store, error) {
+	s, err := open(db, cfg, log, time.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -83,27 +76,21 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 }
 
 // open opens a store without its background work.
-func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) {
+func open(db kv.DB, cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) {
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
 	cfg.ShardLife = cmp.Or(cfg.ShardLife, 4*time.Hour)
-	db, err := disk.Open(cfg.Dir, disk.Options{NoSync: cfg.NoSync, Log: log, FS: cfg.fs})
-	if err != nil {
-		return nil, err
-	}
 	s := &Store{cfg: cfg, log: log, db: db, clock: clock}
 	s.calls.New = func() any { return new(call) }
 	s.edits.New = func() any { return new(edit) }
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.backfill.wakeup = make(chan struct{}, 1)
 	if err := errors.Join(s.loadTables(), s.loadStreams()); err != nil {
-		db.Close()
-		return nil, err
+		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
 }
 
-// Close waits for the requests in progress and closes the directory. Later requests are
-// refused.
+// Close waits for the requests in progress and closes the data. Later requests are refused.
 func (s *Store) Close() {
 	s.stop()
 	s.workers.Wait()
@@ -114,7 +101,7 @@ func (s *Store) Close() {
 	}
 	s.closed = true
 	if err := s.db.Close(); err != nil {
-		s.log.Error("embedded store: closing", slog.String("dir", s.cfg.Dir), slog.Any("error", err))
+		s.log.Error("embedded store: closing", slog.Any("error", err))
 	}
 }
 

@@ -292,8 +292,9 @@ func (r *stormReplay) apply(t testing.TB, rec *stormRecord) {
 }
 
 // TestStorm runs a storm in this process, under the race detector if it is enabled.
-func TestStorm(t *testing.T) {
-	s := newStore(t)
+func TestStorm(t *testing.T) { diskAndMemory(t, checkStorms) }
+
+func checkStorms(t *testing.T, s *Store) {
 	s.mustSend(t, "CreateTable", stormTable)
 	var done [stormWorkers]int
 	var replayed stormReplay

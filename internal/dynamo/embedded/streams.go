@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 )
 
 // Streams on disk:
@@ -59,7 +59,7 @@ func recordKey(dst []byte, id, number uint64) []byte {
 // recordNumber returns the number of the record under key.
 func recordNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
-func writeStream(b *disk.Batch, info *catalog.Stream) error {
+func writeStream(b kv.Batch, info *catalog.Stream) error {
 	text, err := json.Marshal(info)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func writeStream(b *disk.Batch, info *catalog.Stream) error {
 }
 
 // openStream creates the stream of a table that is not published yet.
-func (s *Store) openStream(b *disk.Batch, info *catalog.Table) (*stream, error) {
+func (s *Store) openStream(b kv.Batch, info *catalog.Table) (*stream, error) {
 	id, err := s.nextID(b, streamIDs)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (s *Store) trimStream(st *stream, below uint64) error {
 	// A reader that still finds the records may be refused, but a reader that doesn't find
 	// them must not conclude that there are none.
 	st.trimmed.Store(last)
-	return s.db.Commit(b)
+	return kv.Commit(s.db, b)
 }
 
 // forgetStream removes a closed stream.
@@ -276,7 +276,7 @@ func (s *Store) forgetStream(st *stream) error {
 	b.DeleteRange(recordKey(nil, info.ID, 0), recordKey(nil, info.ID+1, 0))
 	b.Delete(streamKey(nil, streamInfo, info.ID))
 	b.Delete(streamKey(nil, streamTrimmed, info.ID))
-	if err := s.db.Commit(b); err != nil {
+	if err := kv.Commit(s.db, b); err != nil {
 		return err
 	}
 	s.streams.remove(st)

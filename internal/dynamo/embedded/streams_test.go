@@ -157,7 +157,7 @@ func TestStreamRecords(t *testing.T) {
 	f := func(view, want string) {
 		t.Helper()
 		c := clockAt(time.Unix(1_700_000_000, 250e6))
-		s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, c.Now)
+		s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true, Config: Config{Region: "eu-west-1"}}, c.Now)
 		s.mustSend(t, "CreateTable", streamTable("tab", view))
 		c.advance(time.Second)
 		writeAll(t, s)
@@ -193,7 +193,7 @@ func TestStreamRecords(t *testing.T) {
 
 // TestRecordSizes checks that a record's size is DynamoDB's: of the keys and of each image.
 func TestRecordSizes(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("Id:N")+
 		`,"KeySchema":[{"AttributeName":"Id","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`)
 	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"New item!"}}}`)
@@ -211,7 +211,7 @@ func TestRecordSizes(t *testing.T) {
 func TestShardIterators(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s := openIdle(t, onDisk{Dir: dir}, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	write := func(p string) {
@@ -252,7 +252,7 @@ func TestShardIterators(t *testing.T) {
 
 	// Iterators and numbers survive a restart.
 	s.Close()
-	s = openIdle(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, onDisk{Dir: dir}, c.Now)
 	follow(behind, "INSERT c\nINSERT d")
 	follow(next, "")
 	write("e")
@@ -270,7 +270,7 @@ func TestShardIterators(t *testing.T) {
 }
 
 func TestStreamRefusals(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	shard := s.describeStreamOf(t, arn, "").Shards[0]
@@ -324,7 +324,7 @@ func TestStreamRefusals(t *testing.T) {
 
 func TestDescribeStream(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "OLD_IMAGE"))
 	table := s.describe(t, "tab")
 	got := s.describeStreamOf(t, table.LatestStreamArn, "")
@@ -355,7 +355,7 @@ func TestDescribeStream(t *testing.T) {
 func TestStreamLifecycle(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s := openIdle(t, onDisk{Dir: dir}, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	write := func(p string) {
 		t.Helper()
@@ -396,7 +396,7 @@ func TestStreamLifecycle(t *testing.T) {
 	}
 	write("b")
 	s.Close()
-	s = openIdle(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, onDisk{Dir: dir}, c.Now)
 	write("c")
 	closed(first, "INSERT a")
 	names := func(want ...string) {
@@ -438,7 +438,7 @@ func TestStreamLifecycle(t *testing.T) {
 		t.Errorf("got the description %+v", got)
 	}
 	s.Close()
-	s = openIdle(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, onDisk{Dir: dir}, c.Now)
 	closed(second, both)
 	trim := func() {
 		t.Helper()
@@ -462,7 +462,7 @@ func TestStreamLifecycle(t *testing.T) {
 func TestTrim(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s := openIdle(t, onDisk{Dir: dir}, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	for _, p := range []string{"a", "b", "c"} {
@@ -492,7 +492,7 @@ func TestTrim(t *testing.T) {
 			t.Errorf("from the sequence number %s, read the records %s", start, summaries(got))
 		}
 		s.Close()
-		s = openIdle(t, Config{Dir: dir}, c.Now)
+		s = openIdle(t, onDisk{Dir: dir}, c.Now)
 	}
 	// A reader at the end of the stream can continue after a pause of any length.
 	_, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
@@ -515,7 +515,7 @@ func TestTrim(t *testing.T) {
 // TestClosedStreamPages checks that a closed shard has a next iterator until all is read.
 func TestClosedStreamPages(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, c.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
@@ -572,7 +572,7 @@ func (s *Store) streamsOnDisk(t testing.TB) []string {
 
 // TestLargestRecord checks that a record that is larger than a page is returned alone.
 func TestLargestRecord(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
 	for _, v := range []string{"x", "y"} {
 		s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"},"v":{"B":"`+strings.Repeat(v, 532<<10)+`"}}}`)
@@ -585,7 +585,7 @@ func TestLargestRecord(t *testing.T) {
 }
 
 func TestGetRecordsPages(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	for i := range 5 {
@@ -621,7 +621,7 @@ func (s *Store) lastNumber(t testing.TB, name string) string {
 
 // TestGetRecordsLimit checks that a page has at most a thousand records.
 func TestGetRecordsLimit(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	for i := range 1005 {
 		s.mustSend(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"n%d"}}}`, i))
@@ -636,7 +636,7 @@ func TestGetRecordsLimit(t *testing.T) {
 // TestStreamUnderWrites checks that, during concurrent writes, a reader gets each change once,
 // changes of one item in order, and increasing numbers.
 func TestStreamUnderWrites(t *testing.T) {
-	s := openStore(t, Config{Dir: t.TempDir()})
+	s := openStore(t, onDisk{Dir: t.TempDir()})
 	s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	next := s.iterator(t, arn, "LATEST")
@@ -691,7 +691,7 @@ func TestStreamUnderWrites(t *testing.T) {
 
 // TestReadersSeeOnlySyncedRecords checks that readers don't see records that are not on disk.
 func TestReadersSeeOnlySyncedRecords(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
 	arn := s.describe(t, "tab").LatestStreamArn
 	s.mustSend(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)

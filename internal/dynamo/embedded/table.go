@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -128,7 +128,7 @@ func loadEach[T any](s *Store, prefix []byte, kind string, load func(info *T) er
 }
 
 // writeTable adds the description of a table to a batch.
-func writeTable(b *disk.Batch, info *catalog.Table) error {
+func writeTable(b kv.Batch, info *catalog.Table) error {
 	text, err := json.Marshal(info)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/shape"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -31,7 +31,7 @@ func (s *Store) readNumber(key []byte) (uint64, error) {
 
 // nextID returns a new number of the kind, and adds it to the batch. The caller holds
 // Store.schema.
-func (s *Store) nextID(b *disk.Batch, kind byte) (uint64, error) {
+func (s *Store) nextID(b kv.Batch, kind byte) (uint64, error) {
 	key := []byte{spaceMeta, kind}
 	last, err := s.readNumber(key)
 	b.Set(key, binary.BigEndian.AppendUint64(nil, last+1))
@@ -99,8 +99,8 @@ func (c *call) describe(member string, t *catalog.Table) error {
 func (c *call) describer(id uint64) (d catalog.Describer, failed *error) {
 	failed = new(error)
 	return catalog.Describer{Place: c.s.place(), Now: c.now, Count: func(index uint32) (items, bytes int64) {
-		var sums [2]int64
-		if err := disk.Sums(c.s.db, counterKey(nil, id, index), sums[:]); err != nil {
+		sums, err := kv.ReadSums(c.s.db, counterKey(nil, id, index))
+		if err != nil {
 			*failed = err
 		}
 		return sums[0], sums[1]
@@ -249,7 +249,7 @@ func (s *Store) dropTable(t *table, now time.Time) error {
 }
 
 // uninstall applies the batch in which a table is removed, and retracts the table.
-func (s *Store) uninstall(t *table, b *disk.Batch, now time.Time) error {
+func (s *Store) uninstall(t *table, b kv.Batch, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := s.applyClosing(t, b, now); err != nil {
@@ -263,7 +263,7 @@ func (s *Store) uninstall(t *table, b *disk.Batch, now time.Time) error {
 // alter replaces the description of the table called name by the result of f. f may add to
 // the batch in which the description is written. The table is not written to while the batch
 // is applied. Store.schema is held throughout.
-func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error)) error {
+func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b kv.Batch) (*catalog.Table, error)) error {
 	s.schema.Lock()
 	defer s.schema.Unlock()
 	t := (*s.tables.Load())[name]
@@ -295,7 +295,7 @@ func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b 
 }
 
 // install applies the batch and makes next the description of the table.
-func (s *Store) install(t *table, next *catalog.Table, opened *stream, b *disk.Batch, now time.Time) error {
+func (s *Store) install(t *table, next *catalog.Table, opened *stream, b kv.Batch, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if next.Stream == nil {
@@ -318,7 +318,7 @@ func (s *Store) install(t *table, next *catalog.Table, opened *stream, b *disk.B
 
 // applyClosing applies a batch that also closes the table's stream, if it has one. The
 // caller holds table.mu for writing.
-func (s *Store) applyClosing(t *table, b *disk.Batch, now time.Time) error {
+func (s *Store) applyClosing(t *table, b kv.Batch, now time.Time) error {
 	if t.stream == nil {
 		return s.db.Apply(b)
 	}
@@ -340,7 +340,7 @@ func (c *call) updateTable() error {
 		return err
 	}
 	var change catalog.Change
-	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
+	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b kv.Batch) (*catalog.Table, error) {
 		streams, err := c.s.newStreams()
 		if err != nil {
 			return nil, err

@@ -82,7 +82,7 @@ func readDescription(t testing.TB, reply string) description {
 
 func TestTableLifecycle(t *testing.T) {
 	dir := t.TempDir()
-	s := openIdle(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
+	s := openIdle(t, onDisk{Dir: dir, Config: Config{Region: "eu-west-1"}}, time.Now)
 	missing := func(op, more string) {
 		t.Helper()
 		s.expectError(t, op, `{"TableName":"life"`+more+`}`, "ResourceNotFoundException", "Requested resource not found: Table: life not found")
@@ -112,7 +112,7 @@ func TestTableLifecycle(t *testing.T) {
 	}
 
 	s.Close()
-	s = openIdle(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
+	s = openIdle(t, onDisk{Dir: dir, Config: Config{Region: "eu-west-1"}}, time.Now)
 	if again := s.describe(t, "life"); fmt.Sprint(again) == "" || again.TableId != got.TableId || again.ItemCount != 2 || *again.CreationDateTime != *got.CreationDateTime {
 		t.Errorf("got after a restart the description %+v", again)
 	}
@@ -167,7 +167,7 @@ func TestDeleteTableUnderWrites(t *testing.T) {
 
 // TestDeletedTable checks that a request that found a table before its deletion can't write to it.
 func TestDeletedTable(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	found := s.tables.Load()
 	s.mustSend(t, "DeleteTable", `{"TableName":"tab"}`)
@@ -202,7 +202,7 @@ func (s *Store) keysOnDisk(t testing.TB) []string {
 }
 
 func TestDeleteTableRefused(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("kept", `"DeletionProtectionEnabled":true`))
 	const protected = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
 	s.expectError(t, "DeleteTable", `{"TableName":"kept"}`, "ValidationException", protected)
@@ -215,7 +215,7 @@ func TestDeleteTableRefused(t *testing.T) {
 }
 
 func TestTableLimit(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	full := map[string]*table{}
 	for i := range maxTables {
 		full[fmt.Sprint("table", i)] = &table{info: &catalog.Table{}}
@@ -226,7 +226,7 @@ func TestTableLimit(t *testing.T) {
 }
 
 func TestListTables(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	f := func(body, want string) {
 		t.Helper()
 		if got := s.mustSend(t, "ListTables", body); got != want {
@@ -262,7 +262,7 @@ func TestListTables(t *testing.T) {
 
 func TestUpdateTable(t *testing.T) {
 	dir := t.TempDir()
-	s := openIdle(t, Config{Dir: dir}, time.Now)
+	s := openIdle(t, onDisk{Dir: dir}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	reply := readDescription(t, s.mustSend(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":4}}`))
 	if reply.TableStatus != "UPDATING" || s.describe(t, "tab").TableStatus != "ACTIVE" {
@@ -275,7 +275,7 @@ func TestUpdateTable(t *testing.T) {
 	s.expectError(t, "UpdateTable", `{"TableName":"tab","TableClass":"Standard"}`, "ValidationException",
 		"Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].")
 	s.Close()
-	s = openIdle(t, Config{Dir: dir}, time.Now)
+	s = openIdle(t, onDisk{Dir: dir}, time.Now)
 	if got := s.mustSend(t, "DescribeTable", `{"TableName":"tab"}`); !strings.Contains(got, `"ReadCapacityUnits":3,"WriteCapacityUnits":4`) ||
 		!strings.Contains(got, `"BillingModeSummary":{"BillingMode":"PROVISIONED","LastUpdateToPayPerRequestDateTime":`) {
 		t.Errorf("got after a restart: %s", got)
@@ -283,7 +283,7 @@ func TestUpdateTable(t *testing.T) {
 }
 
 func TestTagOperations(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab", `"Tags":[{"Key":"z","Value":"1"}]`))
 	const arn = "arn:aws:dynamodb:us-east-1:000000000000:table/"
 	list := func(want string) {
@@ -336,7 +336,7 @@ func TestTagOperations(t *testing.T) {
 }
 
 func TestBackups(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	const off = `{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED","PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`
 	f := func(op, body, want string) {
@@ -361,7 +361,7 @@ func TestBackups(t *testing.T) {
 // TestUnsupported checks that operations without a handler are unknown, not ignored. Operations
 // with an error of their own are in testdata/sessions/unsupported.txt.
 func TestUnsupported(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	for _, op := range wire.Operations {
 		status, reply := s.send(t, op.Name, `{}`)
 		if handlers[op.Name] == nil && (status != 400 || reply != `{"__type":"com.amazon.coral.service#UnknownOperationException"}`) {
@@ -376,7 +376,7 @@ func TestUnsupported(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true, Config: Config{Region: "eu-west-1"}}, time.Now)
 	const limits = `{"AccountMaxReadCapacityUnits":80000,"AccountMaxWriteCapacityUnits":80000,"TableMaxReadCapacityUnits":40000,"TableMaxWriteCapacityUnits":40000}`
 	if got := s.mustSend(t, "DescribeLimits", `{}`); got != limits {
 		t.Errorf("got the limits %s", got)

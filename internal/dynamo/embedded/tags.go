@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -35,7 +35,7 @@ func (c *call) changeTags(r catalog.TagRequest) error {
 	if (*c.s.tables.Load())[r.Table] == nil {
 		return errNoResource(c.memberText("ResourceArn"))
 	}
-	return c.s.alter(r.Table, c.now, func(info *catalog.Table, _ *disk.Batch) (*catalog.Table, error) {
+	return c.s.alter(r.Table, c.now, func(info *catalog.Table, _ kv.Batch) (*catalog.Table, error) {
 		return info.Tagged(r)
 	})
 }

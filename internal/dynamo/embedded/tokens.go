@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -55,7 +55,7 @@ func (t *token) byTime(at time.Time) []byte {
 
 // lookup reports whether a request with this token was completed recently, and returns the
 // stored sizes. The caller holds the lock of the token's key.
-func (t *token) lookup(r disk.Reader, now time.Time) (sizes []int, found bool, err error) {
+func (t *token) lookup(r kv.Reader, now time.Time) (sizes []int, found bool, err error) {
 	v, ok, err := r.Get(t.key)
 	if !ok || err != nil {
 		return nil, false, err

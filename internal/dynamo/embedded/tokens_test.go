@@ -25,7 +25,7 @@ func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *Store {
 		t.Helper()
-		return openIdle(t, Config{Dir: dir}, func() time.Time { return now })
+		return openIdle(t, onDisk{Dir: dir}, func() time.Time { return now })
 	}
 	s := open()
 	s.mustSend(t, "CreateTable", plainTable)

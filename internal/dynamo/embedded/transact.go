@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -410,7 +410,7 @@ func (c *call) replyTransactGet(r *transactGetRequest, tables tableSet) error {
 
 // appendResponse appends one response: an object with the item under c.key, or without it if
 // there is no item or none of its requested attributes.
-func (c *call) appendResponse(snapshot *disk.Snapshot, g *getRequest) (size int, err error) {
+func (c *call) appendResponse(snapshot kv.Snapshot, g *getRequest) (size int, err error) {
 	start := len(c.out)
 	c.out = append(c.out, `{"Item":`...)
 	item := len(c.out)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -79,7 +79,7 @@ func (c *call) updateTimeToLive() error {
 	if err != nil {
 		return err
 	}
-	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
+	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b kv.Batch) (*catalog.Table, error) {
 		next, err := info.SetTTL(r, c.now)
 		if err == nil && next.TTL == nil {
 			entries := appendTable(nil, spaceExpiry, info.ID)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
@@ -37,7 +38,7 @@ func TestExpiresAt(t *testing.T) {
 }
 
 func TestTimeToLiveOperations(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	f := func(op, more, want string) {
 		t.Helper()
@@ -89,7 +90,7 @@ func (s *Store) alive(t testing.TB, name string) string {
 func TestExpiry(t *testing.T) {
 	dir := t.TempDir()
 	c := clockAt(time.Unix(1_700_000_000, 500e6))
-	s := openIdle(t, Config{Dir: dir}, c.Now)
+	s := openIdle(t, onDisk{Dir: dir}, c.Now)
 	s.mustSend(t, "CreateTable", strings.Replace(createP("tab"), defineKeys("p:S"), expiring, 1))
 	store := func(p, ttl string) {
 		t.Helper()
@@ -119,7 +120,7 @@ func TestExpiry(t *testing.T) {
 
 	// The store is opened again before the older items are added.
 	s.Close()
-	s = openIdle(t, Config{Dir: dir}, c.Now)
+	s = openIdle(t, onDisk{Dir: dir}, c.Now)
 	var expired []string
 	s.OnExpiry(func(table string, item []byte) { expired = append(expired, table+" "+string(item)) })
 	if got := s.alive(t, "tab"); got != "before late never later text old now fraction moved" {
@@ -176,7 +177,7 @@ func TestExpiry(t *testing.T) {
 // one batch.
 func TestExpiryOfKeys(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, c.Now)
 	s.mustSend(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("p:S c:N")+
 		`,"KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"c","KeyType":"RANGE"}]}`)
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"c"}}`)
@@ -196,7 +197,7 @@ func TestExpiryOfKeys(t *testing.T) {
 // TestOrderOfExpiry checks that an item has at most one entry after any change.
 func TestOrderOfExpiry(t *testing.T) {
 	c := clockAt(time.Unix(1_700_000_000, 0))
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, c.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
 	s.finishBackfill(t)
@@ -228,7 +229,7 @@ func TestOrderOfExpiry(t *testing.T) {
 			early := binary.BigEndian.AppendUint64(appendTable(nil, spaceExpiry, (*s.tables.Load())["tab"].id), 1_699_999_999)
 			b := s.db.NewBatch()
 			b.Set(append(early, key[hashStart:]...), nil)
-			if err := s.db.Commit(b); err != nil {
+			if err := kv.Commit(s.db, b); err != nil {
 				t.Fatal(err)
 			}
 			b.Close()
@@ -245,7 +246,7 @@ func TestOrderOfExpiry(t *testing.T) {
 
 // TestSweepUnderWrites checks that an item whose time to live is extended in time is kept.
 func TestSweepUnderWrites(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createP("tab"))
 	s.mustSend(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
 	s.finishBackfill(t)

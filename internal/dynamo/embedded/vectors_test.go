@@ -64,7 +64,7 @@ const createVectors = `{"TableName":"vec","BillingMode":"PAY_PER_REQUEST","KeySc
 // TestSearch writes, changes and deletes items at random, and compares each search with a
 // comparison with all items.
 func TestSearch(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
 	type item struct {
 		vector []float64
@@ -163,7 +163,7 @@ func TestSearchReplyLimit(t *testing.T) {
 	if race.Enabled {
 		return // all of it runs in one goroutine, and would be slow
 	}
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
 	large := strings.Repeat("x", 350<<10)
 	for i := range 50 {
@@ -183,7 +183,7 @@ func TestSearchReplyLimit(t *testing.T) {
 // TestCloseEndsSearch checks that closing the store does not wait for a search, which reads all
 // of an index.
 func TestCloseEndsSearch(t *testing.T) {
-	s := openIdle(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s := openIdle(t, onDisk{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.mustSend(t, "CreateTable", createVectors)
 	s.mustSend(t, "PutItem", `{"TableName":"vec","Item":{"p":{"S":"k"},"e":{"L":`+vectorText([]float64{0, 0, 0, 1})+`}}}`)
 	const query = `{"TableName":"vec","IndexName":"all","TopK":1,"SearchVector":[{"N":"0"},{"N":"0"},{"N":"0"},{"N":"0"}]}`

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
 	"github.com/kasoku/kasoku/internal/http1"
 	upstream "github.com/kasoku/kasoku/internal/origin"
 )
@@ -21,7 +22,7 @@ import (
 // TestEmbedded follows a stream of an embedded store, whose shards are closed soon, until it
 // is disabled.
 func TestEmbedded(t *testing.T) {
-	store, err := embedded.Open(embedded.Config{Dir: t.TempDir(), StreamShards: 2, ShardLife: 300 * time.Millisecond}, slog.New(slog.DiscardHandler))
+	store, err := embedded.Open(memory.New(), embedded.Config{StreamShards: 2, ShardLife: 300 * time.Millisecond}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

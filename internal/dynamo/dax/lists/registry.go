@@ -36,7 +36,7 @@ var (
 
 // Config configures a Registry.
 type Config struct {
-	Dir string       // created if missing; used by one registry only
+	Dir string       // created if missing; used by one registry only; empty: the lists are in memory
 	Max int          // maximum number of lists of 1 KiB on average; default 100,000
 	Log *slog.Logger // nil: slog.Default
 }
@@ -69,6 +69,10 @@ func Open(cfg Config) (*Registry, error) {
 		r.known[i].Store(&map[uint64]*list{})
 	}
 	(*r.shard(Empty).Load())[Empty] = &list{id: Empty}
+	if cfg.Dir == "" {
+		r.file.absent = true
+		return r, nil
+	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open attribute lists: %w", err)
 	}
@@ -113,7 +117,7 @@ const (
 var nameBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // ID returns the number of a list, whose order matters, for the given owner. A new list is
-// on disk when ID returns. The arguments are not retained. An error is one of this package's
+// on disk when ID returns, if the registry has a directory. The arguments are not retained. An error is one of this package's
 // or the file's.
 func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 	if len(names) == 0 {

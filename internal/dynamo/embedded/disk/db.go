@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 )
 
 // Options configure an open directory. The zero value is for production.
@@ -44,7 +46,7 @@ type DB struct {
 	syncer    *batchSyncer // nil: writers wait for the sync
 }
 
-var _ Reader = (*DB)(nil)
+var _ kv.DB = (*DB)(nil)
 
 // Open opens the directory, and creates it if it is missing.
 func Open(dir string, o Options) (*DB, error) {
@@ -238,30 +240,21 @@ func (d *DB) Deletable() error {
 	return nil
 }
 
-// Apply makes the batch visible to readers atomically and starts to write it. It writes all
-// batches with a sync: pebble delays unsynced writes until 32 KiB are pending, for any
-// length of time.
-func (d *DB) Apply(b *Batch) error {
-	err := d.db.ApplyNoSyncWait(b.b, pebble.Sync)
+// Apply implements kv.DB. It writes all batches with a sync: pebble delays unsynced writes
+// until 32 KiB are pending, for any length of time.
+func (d *DB) Apply(b kv.Batch) error {
+	own := b.(*batch)
+	err := d.db.ApplyNoSyncWait(own.b, pebble.Sync)
 	if err == nil {
-		b.syncer = d.syncer
+		own.syncer = d.syncer
 	}
 	return err
 }
 
-// Wait returns once the applied batch is on disk. After an error it is unknown whether it
-// is.
-func (d *DB) Wait(b *Batch) error {
+// Wait returns once the applied batch is on disk.
+func (d *DB) Wait(b kv.Batch) error {
 	if d.syncer != nil {
 		return nil
 	}
-	return b.b.SyncWait()
-}
-
-// Commit is Apply and Wait.
-func (d *DB) Commit(b *Batch) error {
-	if err := d.Apply(b); err != nil {
-		return err
-	}
-	return d.Wait(b)
+	return b.(*batch).b.SyncWait()
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 )
 
 func TestReadAndWrite(t *testing.T) {
@@ -20,7 +22,7 @@ func TestReadAndWrite(t *testing.T) {
 		b.Set([]byte(k), []byte("1"+k))
 	}
 	b.Delete([]byte("d"))
-	if err := d.Commit(b); err != nil {
+	if err := kv.Commit(d, b); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
@@ -29,11 +31,11 @@ func TestReadAndWrite(t *testing.T) {
 	b = d.NewBatch()
 	b.Set([]byte("a"), []byte("2a"))
 	b.DeleteRange([]byte("b"), []byte("c"))
-	if err := d.Commit(b); err != nil {
+	if err := kv.Commit(d, b); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
-	all := func(r Reader) string {
+	all := func(r kv.Reader) string {
 		t.Helper()
 		it, err := r.Iter([]byte("a"), []byte("d"))
 		if err != nil {
@@ -71,15 +73,15 @@ func TestSums(t *testing.T) {
 	fs := vfs.NewMem()
 	d := open(t, fs)
 	key := []byte("n")
-	var want [2]int64
+	var want kv.Sums
 	for round := range 3 {
 		var workers sync.WaitGroup
 		for w := range 4 {
 			workers.Go(func() {
 				for i := range 50 {
 					b := d.NewBatch()
-					b.Add(key, 1, int64(-w*i))
-					if err := d.Commit(b); err != nil {
+					b.Add(key, kv.Sums{1, int64(-w * i)})
+					if err := kv.Commit(d, b); err != nil {
 						t.Error(err)
 					}
 					b.Close()
@@ -96,24 +98,21 @@ func TestSums(t *testing.T) {
 			d.Close()
 			d = open(t, fs)
 		}
-		var got [2]int64
-		if err := Sums(d, key, got[:]); err != nil || got != want {
+		if got, err := kv.ReadSums(d, key); err != nil || got != want {
 			t.Fatalf("round %d: got %v, %v; want %v", round, got, err, want)
 		}
 	}
-	none := [2]int64{7, 7}
-	if err := Sums(d, []byte("other"), none[:]); err != nil || none != [2]int64{} {
+	if none, err := kv.ReadSums(d, []byte("other")); err != nil || none != (kv.Sums{}) {
 		t.Errorf("no sums: %v, %v", none, err)
 	}
 	b := d.NewBatch()
 	b.Delete(key)
-	b.Add(key, 5)
-	if err := d.Commit(b); err != nil {
+	b.Add(key, kv.Sums{5, 0})
+	if err := kv.Commit(d, b); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
-	got := [2]int64{9, 9}
-	if err := Sums(d, key, got[:]); err != nil || got != [2]int64{5, 0} {
+	if got, err := kv.ReadSums(d, key); err != nil || got != (kv.Sums{5, 0}) {
 		t.Errorf("after deletion: %v, %v", got, err)
 	}
 	d.Close()
@@ -193,7 +192,7 @@ func TestBarrier(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark.Barrier()
-	if err := d.Commit(mark); err != nil {
+	if err := kv.Commit(d, mark); err != nil {
 		t.Fatal(err)
 	}
 	crashed := fs.CrashClone(vfs.CrashCloneCfg{})

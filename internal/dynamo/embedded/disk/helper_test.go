@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 )
 
 // open opens a directory that is closed when the test ends, unless the test closes it.
@@ -29,11 +31,11 @@ func (d *DB) set(key, value string) error {
 	b := d.NewBatch()
 	defer b.Close()
 	b.Set([]byte(key), []byte(value))
-	return d.Commit(b)
+	return kv.Commit(d, b)
 }
 
 // text reads one value; "" if there is none.
-func text(t *testing.T, r Reader, key string) string {
+func text(t *testing.T, r kv.Reader, key string) string {
 	t.Helper()
 	v, ok, err := r.Get([]byte(key))
 	if err != nil {
