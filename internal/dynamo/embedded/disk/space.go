@@ -30,8 +30,11 @@ type space struct {
 	dir string
 	log *slog.Logger
 
-	reserve uint64 // free bytes below which writes are refused; 0: unknown
-	ballast uint64 // size of the ballast
+	reserve uint64        // free bytes below which writes are refused; 0: unknown
+	limit   uint64        // maximum size of the ballast
+	made    atomic.Uint64 // size of the ballast, as far as this process made it
+	// data is the size of the files at the opening and of all that was written since.
+	data atomic.Uint64
 
 	// full is set while writes are refused. out is set after a write has failed for lack of
 	// space, until half of reserve is free again.
@@ -60,6 +63,7 @@ const (
 const (
 	maxReserve = 64 << 20
 	maxBallast = 16 << 20
+	minBallast = 512 << 10
 )
 
 const ballastFile = "BALLAST"
@@ -68,17 +72,42 @@ func newSpace(fs vfs.FS, dir string, log *slog.Logger) *space {
 	s := &space{fs: fs, dir: dir, log: log, checkNow: make(chan struct{}, 1), closing: make(chan struct{})}
 	if usage, err := fs.GetDiskUsage(dir); err == nil {
 		s.reserve = min(maxReserve, usage.TotalBytes/16)
-		s.ballast = min(maxBallast, usage.TotalBytes/32)
+		s.limit = min(maxBallast, usage.TotalBytes/32)
+		s.data.Store(filesSize(fs, dir))
 		s.full.Store(usage.AvailBytes < s.reserve)
 		s.tight.Store(usage.AvailBytes < s.reserve/2)
 	}
 	return s
 }
 
+// filesSize returns the size of all files in a directory, as far as they can be read.
+func filesSize(fs vfs.FS, dir string) (sum uint64) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return 0
+	}
+	for _, name := range names {
+		if info, err := fs.Stat(fs.PathJoin(dir, name)); err == nil && info.Size() > 0 {
+			sum += uint64(info.Size())
+		}
+	}
+	return sum
+}
+
+// ballast returns the size that the ballast should have: enough to open the directory again,
+// which may write its data once more. It grows in few steps.
+func (s *space) ballast() uint64 {
+	size := uint64(minBallast)
+	for size < s.data.Load() && size < s.limit {
+		size *= 2
+	}
+	return min(size, s.limit)
+}
+
 // checkOpening refuses a disk without enough free space for opening. It removes the ballast
 // if that helps.
 func (s *space) checkOpening() error {
-	needed := s.reserve / 8
+	needed := min(s.reserve/8, s.ballast())
 	usage, err := s.fs.GetDiskUsage(s.dir)
 	if err != nil || usage.AvailBytes >= needed {
 		return nil
@@ -137,7 +166,7 @@ func (s *space) check() {
 	case free < s.reserve && !s.full.Swap(true):
 		s.log.Warn("embedded store: the disk is full; writes are refused until there is room again",
 			slog.String("dir", s.dir), slog.Uint64("free", free), slog.Uint64("needed", s.reserve))
-	case free >= s.reserve+s.reserve/4+s.ballast:
+	case free >= s.reserve+s.reserve/4+s.ballast():
 		s.makeBallast()
 		if s.full.Swap(false) {
 			s.log.Info("embedded store: there is room on the disk again; writes are taken", slog.String("dir", s.dir), slog.Uint64("free", free))
@@ -147,6 +176,7 @@ func (s *space) check() {
 
 // wrote records n written bytes.
 func (s *space) wrote(n int) {
+	s.data.Add(uint64(n))
 	if s.reserve > 0 && s.written.Add(uint64(n)) > s.reserve/8 {
 		select {
 		case s.checkNow <- struct{}{}:
@@ -178,24 +208,32 @@ func (s *space) wait() bool {
 	}
 }
 
+// makeBallast creates the ballast, or makes it larger.
 func (s *space) makeBallast() {
+	size := s.ballast()
+	if size <= s.made.Load() {
+		return
+	}
 	name := s.fs.PathJoin(s.dir, ballastFile)
-	if s.ballast == 0 {
-		return
+	var f vfs.File
+	_, err := s.fs.Stat(name)
+	if err == nil {
+		f, err = s.fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
+	} else {
+		f, err = s.fs.Create(name, vfs.WriteCategoryUnspecified)
 	}
-	if _, err := s.fs.Stat(name); err == nil {
-		return
-	}
-	f, err := s.fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return
 	}
-	err = f.Preallocate(0, int64(s.ballast))
+	err = f.Preallocate(0, int64(size))
 	if errors.Join(err, f.Close()) != nil {
 		s.dropBallast()
+		return
 	}
+	s.made.Store(size)
 }
 
 func (s *space) dropBallast() {
+	s.made.Store(0)
 	_ = s.fs.Remove(s.fs.PathJoin(s.dir, ballastFile)) // it may have been removed already
 }

@@ -88,6 +88,11 @@ func (s *smallDisk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 	return &smallFile{f, name, s}, err
 }
 
+func (s *smallDisk) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := s.MemFS.OpenReadWrite(name, c, opts...)
+	return &smallFile{f, name, s}, err
+}
+
 func (s *smallDisk) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	s.forget(oldname)
 	f, err := s.MemFS.ReuseForWrite(oldname, newname, c)
@@ -122,6 +127,9 @@ func (f *smallFile) Write(p []byte) (int, error) {
 }
 
 func (f *smallFile) Preallocate(_, length int64) error {
+	f.fs.mu.Lock()
+	length -= f.fs.used[f.name]
+	f.fs.mu.Unlock()
 	if n := f.fs.allocate(f.name, int(length)); int64(n) < length {
 		return syscall.ENOSPC
 	}
@@ -220,6 +228,29 @@ func TestFullDisk(t *testing.T) {
 		fs.fill(0)
 	})
 	f("to the last byte", 16<<20, func(_ *testing.T, fs *smallDisk, _ func(int) bool, _ func()) { fs.fill(0) })
+}
+
+// TestBallast checks that the ballast of an empty directory is small, and that it grows with the
+// data up to a share of the disk.
+func TestBallast(t *testing.T) {
+	fs := newSmall(256 << 20)
+	d := open(t, fs)
+	defer d.Close()
+	ballast := func() int64 {
+		fs.mu.Lock()
+		defer fs.mu.Unlock()
+		return fs.used["store/BALLAST"]
+	}
+	if got := ballast(); got != minBallast {
+		t.Errorf("the ballast of an empty directory has %d bytes, want %d", got, minBallast)
+	}
+	filler := make([]byte, 1<<20)
+	for i := range 20 {
+		if err := d.set(fmt.Sprint(i), string(filler)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the ballast has grown", func() bool { return ballast() == 256<<20/32 })
 }
 
 // TestFullAtOpen opens a directory on a full disk: the ballast is removed, and if that isn't
