@@ -80,6 +80,9 @@ func load(file string, env *Environment) (*config.Config, error) {
 // and with the line and a caret under the column. It returns the error that ends the
 // command.
 func refused(err error, env *Environment) error {
+	if ce, ok := errors.AsType[*codeError](err); ok {
+		return ce
+	}
 	list, ok := errors.AsType[config.Problems](err)
 	if !ok {
 		return fail(codeInput, err)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -64,6 +65,7 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("%s is %s\n%s is %s", args[0], got, args[1], want)
 				}
 			},
+			"awaitready": awaitReady,
 			// envsubst puts the environment into a file.
 			"envsubst": func(ts *testscript.TestScript, _ bool, args []string) {
 				file := ts.MkAbs(args[0])
@@ -71,6 +73,25 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// awaitReady waits for a ready file and sets $READY to the address of a service.
+func awaitReady(ts *testscript.TestScript, _ bool, args []string) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(time.Minute); ; {
+		if data, err := os.ReadFile(ts.MkAbs(args[0])); err == nil {
+			var r ready
+			ts.Check(json.Unmarshal(data, &r))
+			ts.Setenv("READY", r.Services[args[1]].Address)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			ts.Fatalf("%s was not written within a minute", args[0])
+		}
+	}
 }
 
 // daxLine matches a listener for DAX clients.

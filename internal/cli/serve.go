@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,14 +16,22 @@ import (
 )
 
 type serveCommand struct {
-	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, serve runs a DynamoDB-compatible store in ./kasoku-data, on 127.0.0.1:8000 and for DAX clients on 127.0.0.1:8111." placeholder:"FILE"`
+	Config    string    `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, serve runs a DynamoDB-compatible store in ./kasoku-data, on 127.0.0.1:8000 and for DAX clients on 127.0.0.1:8111." placeholder:"FILE"`
+	ReadyFile readyFile `help:"Write a file with all addresses, as JSON, when they answer. It is removed at the start and at the end." placeholder:"FILE"`
+	Standard  standard  `embed:""`
 }
 
 func (c *serveCommand) Run(env *Environment) error {
-	file, read := c.source(env)
+	file, read, err := c.source(env)
+	if err != nil {
+		return err
+	}
 	cfg, err := read()
 	if err != nil {
 		return refused(err, env)
+	}
+	if err := c.ReadyFile.remove(); err != nil {
+		return fail(codeStart, err)
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
 	slog.SetDefault(log)
@@ -32,25 +42,37 @@ func (c *serveCommand) Run(env *Environment) error {
 	defer guardHeap(int64(cfg.Cache.Limit()), n.cache.Held, n.cache.Budget().Pressed)()
 	if file == "" {
 		name := cfg.Services[0].Name
-		greet(env.Stderr, n.ServiceAddr(name).String(), n.DAXAddr(name).String())
+		c.Standard.greet(env.Stderr, n.ServiceAddr(name), n.DAXAddr(name))
 	}
 	if env.Started != nil {
 		env.Started(n)
 	}
-	return n.run(env, read)
+	if err := c.ReadyFile.write(n.ready()); err != nil {
+		return fail(codeStart, errors.Join(err, n.stop(env)))
+	}
+	return errors.Join(n.run(env, read), c.ReadyFile.remove())
 }
 
 // source returns the source of the configuration: the given file, or the default file, or,
-// with an empty name, the built-in configuration.
-func (c *serveCommand) source(env *Environment) (file string, read func() (*config.Config, error)) {
-	file = c.Config
-	if file == "" {
-		file = "kasoku.yaml"
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return "", func() (*config.Config, error) { return standard(env) }
-		}
+// with an empty name, the built-in configuration, which is also used if it has flags.
+func (c *serveCommand) source(env *Environment) (file string, read func() (*config.Config, error), err error) {
+	builtIn := func() (*config.Config, error) { return c.Standard.parse(env) }
+	const usual = "kasoku.yaml"
+	flags := c.Standard.given()
+	switch _, err := os.Stat(usual); {
+	case c.Config != "" && len(flags) > 0:
+		return "", nil, fail(codeUsage, fmt.Errorf("%s: only without a file: the file that -c names has this setting", strings.Join(flags, ", ")))
+	case c.Config != "":
+		file = c.Config
+	case errors.Is(err, fs.ErrNotExist):
+		return "", builtIn, nil
+	case len(flags) > 0:
+		fmt.Fprintf(env.Stderr, "%s is not used, because of %s\n", usual, strings.Join(flags, ", "))
+		return "", builtIn, nil
+	default:
+		file = usual
 	}
-	return file, func() (*config.Config, error) { return load(file, env) }
+	return file, func() (*config.Config, error) { return load(file, env) }, nil
 }
 
 // run waits for a signal to stop or a failing listener, and then stops the node. read reads
