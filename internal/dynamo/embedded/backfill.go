@@ -49,7 +49,7 @@ func cursorKey(dst []byte, table uint64, index uint32) []byte {
 func (s *Store) runBackfill() {
 	for s.background.Err() == nil {
 		var more bool
-		err := recoverPanics(func() (err error) {
+		err := s.work(func() (err error) {
 			more, err = s.fillSome()
 			return err
 		})

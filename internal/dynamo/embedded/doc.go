@@ -15,7 +15,7 @@
 // request writes everything in one batch: items, index entries, expiry entries, stream
 // records, counters. Several locks must be acquired in this order:
 //
-//	Store.running -> table.mu (by id) -> stripes (ascending) -> table.stream.mu (by id)
+//	Store.working -> Store.running -> Store.schema -> table.mu (by id) -> stripes (ascending) -> table.stream.mu (by id)
 //
 // Store.schema is held to change the set of tables or a table's schema. It must be acquired
 // before table.mu.

@@ -49,7 +49,11 @@ type Store struct {
 	calls sync.Pool
 	edits sync.Pool
 
-	// running is held for reading by each request in progress, and for writing by Close.
+	// working is held for reading by each part of the background work in progress, and for
+	// writing while the data are replaced. It is acquired before running.
+	working sync.RWMutex
+	// running is held for reading by each request in progress, and for writing to close the
+	// store or to replace its data.
 	running sync.RWMutex
 	closed  bool
 	// background ends when the store closes; workers counts the goroutines that use it.
@@ -141,11 +145,19 @@ func (s *Store) repeat(interval time.Duration, what string, do func(now time.Tim
 				return
 			case <-tick.C:
 			}
-			if err := recoverPanics(func() error { return do(s.clock()) }); err != nil {
+			if err := s.work(func() error { return do(s.clock()) }); err != nil {
 				s.log.Error("embedded store: "+what, slog.Any("error", err))
 			}
 		}
 	})
+}
+
+// work calls a part of the background work, during which the data are not replaced. The work
+// may send requests to the store, as a function given to OnExpiry does.
+func (s *Store) work(do func() error) error {
+	s.working.RLock()
+	defer s.working.RUnlock()
+	return recoverPanics(do)
 }
 
 // recoverPanics calls f and returns a panic in it as an error, so that a defect in one place

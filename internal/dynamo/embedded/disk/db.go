@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -39,6 +40,10 @@ const (
 
 // DB is an open directory.
 type DB struct {
+	dir       string
+	fs        vfs.FS
+	log       *slog.Logger
+	saving    sync.Mutex // held while saved contents are written, read or removed
 	db        *pebble.DB
 	lock      *pebble.Lock
 	space     *space
@@ -55,7 +60,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if fs == nil {
 		fs = privateFS{vfs.Default}
 	}
-	d := &DB{}
+	d := &DB{dir: dir, fs: fs, log: o.Log}
 	if err := d.open(dir, fs, o); err != nil {
 		return nil, fmt.Errorf("cannot open %s: %w", dir, err)
 	}
@@ -126,7 +131,7 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 			return err
 		}
 	}
-	files := &fileSystem{FS: fs, space: d.space}
+	files := &fileSystem{FS: fs, dir: dir, space: d.space}
 	if d.integrity, err = openIntegrity(fs, dir, known, files.persist); err != nil {
 		return err
 	}

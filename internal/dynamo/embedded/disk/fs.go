@@ -18,6 +18,7 @@ import (
 // after it has been recorded, and a log is removed only after its removal has been recorded.
 type fileSystem struct {
 	vfs.FS
+	dir       string
 	space     *space
 	integrity *integrity
 }
@@ -28,6 +29,12 @@ func (f *fileSystem) Unwrap() vfs.FS { return f.FS }
 // isTable reports whether name is a table, which pebble can write again.
 func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
+// recorded reports whether a file is in the directory itself. Those of snapshots have the same
+// names, and are not recorded.
+func (f *fileSystem) recorded(path string) bool {
+	return f.FS.PathDir(path) == f.FS.PathDir(f.FS.PathJoin(f.dir, "x"))
 }
 
 // numbered returns the number in the name of a manifest or a log.
@@ -104,7 +111,7 @@ func (f *fileSystem) Remove(name string) error {
 
 // withdraw deletes the record of a file before the file is removed.
 func (f *fileSystem) withdraw(name string) error {
-	if number, ok := numbered(f.FS, name, "", logSuffix); ok {
+	if number, ok := numbered(f.FS, name, "", logSuffix); ok && f.recorded(name) {
 		return f.integrity.logRemoved(number)
 	}
 	return nil
@@ -139,6 +146,9 @@ func (f *fileSystem) wrap(name string, file vfs.File, recycled bool) vfs.File {
 		return nil
 	}
 	w := &writtenFile{File: file, fs: f, table: isTable(name)}
+	if !f.recorded(name) {
+		return w
+	}
 	if number, ok := numbered(f.FS, name, "", logSuffix); ok {
 		return &logFile{writtenFile: w, state: logState{number: number, recycled: recycled}}
 	}

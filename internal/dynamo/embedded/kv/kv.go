@@ -2,6 +2,11 @@
 // disk implements it with files, package memory without.
 package kv
 
+import (
+	"errors"
+	"time"
+)
+
 // Reader reads either the current state or a snapshot.
 type Reader interface {
 	// Get returns the value under key; ok is false if there is none. If ok, the caller must
@@ -45,10 +50,31 @@ type DB interface {
 	Writable() error
 	// Deletable returns an error while there is no space even for deletes.
 	Deletable() error
+	// Save keeps the current contents under a name, which replaces earlier ones.
+	Save(name string) error
+	// Saved returns all saved contents, in the order of their names.
+	Saved() ([]Saved, error)
+	// Restore replaces the contents atomically by those saved under a name. Restore(Empty)
+	// removes everything that isn't saved. After an error nothing has changed.
+	Restore(name string) error
+	// Forget removes saved contents.
+	Forget(name string) error
 	// Close releases the keys and values. They must not be in use any more, and their
 	// iterators and snapshots must be closed.
 	Close() error
 }
+
+// Saved is saved contents.
+type Saved struct {
+	Name string
+	At   time.Time
+}
+
+// Empty names empty contents, which are always saved.
+const Empty = ""
+
+// ErrNotSaved is returned by Restore and Forget if nothing has that name.
+var ErrNotSaved = errors.New("there is no snapshot of that name")
 
 // Snapshot is the state at one moment.
 type Snapshot interface {

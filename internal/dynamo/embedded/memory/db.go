@@ -29,17 +29,23 @@ type DB struct {
 	next *tree      // is changed by batches, and shares its nodes with current
 	// current is the state for readers. It is replaced, never changed.
 	current atomic.Pointer[tree]
+
+	saved saved
 }
 
 var _ kv.DB = (*DB)(nil)
 
 // New returns an empty DB.
 func New() *DB {
-	return from(btree.NewBTreeGOptions(before, btree.Options{NoLocks: true, Degree: degree}))
+	return from(empty())
+}
+
+func empty() *tree {
+	return btree.NewBTreeGOptions(before, btree.Options{NoLocks: true, Degree: degree})
 }
 
 func from(t *tree) *DB {
-	d := &DB{next: t}
+	d := &DB{next: t, saved: saved{states: map[string]savedState{}}}
 	d.current.Store(t.Copy())
 	return d
 }
@@ -60,8 +66,8 @@ func (s State) copied() *tree {
 	return t.Copy()
 }
 
-// Restore replaces everything in the DB by the state.
-func (d *DB) Restore(s State) {
+// replace replaces the contents.
+func (d *DB) replace(s State) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next = s.copied()

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +60,7 @@ func TestModel(t *testing.T) {
 		keys := rapid.Map(rapid.IntRange(0, 400), func(n int) string { return fmt.Sprintf("k%03d", n) })
 		db, model := New(), map[string]string{}
 		var states []state
+		var saved map[string]string // nil if nothing is saved
 		check := func(s state) {
 			lower, upper, backwards := keys.Draw(t, "lower"), keys.Draw(t, "upper"), rapid.Bool().Draw(t, "backwards")
 			if got, want := contents(t, s, lower, upper, backwards), expected(s.model, lower, upper, backwards); !slices.Equal(got, want) {
@@ -110,13 +112,28 @@ func TestModel(t *testing.T) {
 			"snapshot": func(*rapid.T) { states = append(states, state{db.Snapshot(), maps.Clone(model)}) },
 			"fork": func(*rapid.T) {
 				states = append(states, state{db, maps.Clone(model)})
-				db = db.State().Open()
+				db, saved = db.State().Open(), nil
 			},
-			"restore": func(*rapid.T) {
+			"save": func(t *rapid.T) {
+				if err := db.Save("name"); err != nil {
+					t.Fatal(err)
+				}
+				saved = maps.Clone(model)
+			},
+			"restore": func(t *rapid.T) {
 				states = append(states, state{db.Snapshot(), maps.Clone(model)})
-				other := New()
-				other.Restore(db.State())
-				db = other
+				if err := db.Restore("name"); err != nil && !errors.Is(err, kv.ErrNotSaved) || (err == nil) != (saved != nil) {
+					t.Fatalf("%v, saved: %t", err, saved != nil)
+				}
+				if saved != nil {
+					model = maps.Clone(saved)
+				}
+			},
+			"reset": func(t *rapid.T) {
+				if err := db.Restore(kv.Empty); err != nil {
+					t.Fatal(err)
+				}
+				model = map[string]string{}
 			},
 			"old states": func(t *rapid.T) {
 				for _, s := range states {
