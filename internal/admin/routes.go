@@ -34,6 +34,7 @@ type Mounted struct {
 	Accepting   bool // the listener is up
 	DAX         *Listener
 	Warmer      Warmer // nil if its cache can't be filled ahead of requests now
+	Store       Store  // nil if it has no embedded store
 }
 
 // Listener is another listener of a service.
@@ -68,6 +69,8 @@ POST /api/v1/explain        how a request would be answered
 POST /api/v1/purge          drop entries from the cache
 POST /api/v1/warm           fill the cache ahead of requests
 POST /api/v1/drain          let an origin have no new requests, or have them again
+POST /api/v1/store/reset    remove all tables of an embedded store
+POST /api/v1/store/snapshot save it under a name; /restore, /remove, /list
 GET  /api/v1/ring           which memcached server has a key; ?service=NAME&key=KEY
 GET  /api/v1/cluster        the members of the cluster
 POST /api/v1/cluster/evict  take a node out of the cluster

@@ -104,7 +104,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 	mux := http.NewServeMux()
-	for _, route := range []struct {
+	routes := []struct {
 		method, path string
 		handler      http.Handler
 	}{
@@ -122,7 +122,14 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
 		{"GET", "/api/v1/cluster", http.HandlerFunc(s.cluster)},
 		{"POST", "/api/v1/cluster/evict", http.HandlerFunc(s.evict)},
-	} {
+	}
+	for _, a := range storeActions {
+		routes = append(routes, struct {
+			method, path string
+			handler      http.Handler
+		}{"POST", "/api/v1/store/" + a.name, a.handler(s)})
+	}
+	for _, route := range routes {
 		mux.Handle(route.method+" "+route.path, route.handler)
 		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", route.method)

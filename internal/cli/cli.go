@@ -49,6 +49,7 @@ type commands struct {
 	Drain      drainCommand      `cmd:"" help:"Stop new requests to an origin, or allow them again."`
 	Explain    explainCommand    `cmd:"" help:"Explain why an answer is a hit or a miss."`
 	Cluster    clusterCommand    `cmd:"" help:"Print the members of the cluster, or take one out."`
+	Store      storeCommand      `cmd:"" help:"Reset, save and restore an embedded store."`
 	Ring       ringCommand       `cmd:"" help:"Print which memcached server has a key."`
 	Import     importCommand     `cmd:"" help:"Print the configuration that replaces another program."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

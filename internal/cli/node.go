@@ -146,6 +146,7 @@ func (n *Node) overview() admin.Overview {
 		Version: thisBuild().Version, Started: n.started, Now: time.Now(),
 		AccessLog: n.accessLogs.stats(), Config: n.configStatus(),
 	}
+	stores := n.embeddedStores()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	o.Draining, o.Cluster = n.draining, n.cluster
@@ -154,6 +155,7 @@ func (n *Node) overview() admin.Overview {
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
 			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
 			Warmer: m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
+			Store:  stores[m.service],
 		})
 	}
 	return o

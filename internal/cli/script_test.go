@@ -75,7 +75,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// awaitReady waits for a ready file and sets $READY to the address of a service.
+// awaitReady waits for a ready file and sets $READY to the address of a service, and $ADMIN to the
+// URL of the admin API.
 func awaitReady(ts *testscript.TestScript, _ bool, args []string) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -84,6 +85,7 @@ func awaitReady(ts *testscript.TestScript, _ bool, args []string) {
 			var r ready
 			ts.Check(json.Unmarshal(data, &r))
 			ts.Setenv("READY", r.Services[args[1]].Address)
+			ts.Setenv("ADMIN", "http://"+r.Admin)
 			return
 		}
 		select {

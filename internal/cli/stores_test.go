@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -202,4 +204,36 @@ func TestStoresInMemory(t *testing.T) {
 	if _, answer := r.ask("one", "ListTables", `{}`); answer != `{"TableNames":[]}` {
 		t.Errorf("a new store in memory has %s", answer)
 	}
+}
+
+// TestRestoreDropsTheCache restores a snapshot while items are read and cached all the time: a read
+// that begins afterwards has the restored item.
+func TestRestoreDropsTheCache(t *testing.T) {
+	r := storeNode(t, `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:memory, auth: {mode: none}}`+"\n")
+	r.ask("db", "CreateTable", createT)
+	r.ask("db", "PutItem", `{"TableName":"tab","Item":{"id":{"S":"1"}}}`)
+	store := r.embeddedStores()[r.find("db").service]
+	if err := store.Save(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for !stop.Load() {
+				r.ask("db", "GetItem", getT)
+			}
+		})
+	}
+	for range 100 {
+		r.ask("db", "PutItem", `{"TableName":"tab","Item":{"id":{"S":"1"},"n":{"N":"2"}}}`)
+		if err := store.Restore(t.Context(), "s"); err != nil {
+			t.Error(err)
+		}
+		if how, item := r.ask("db", "GetItem", getT); item != `{"Item":{"id":{"S":"1"}}}` {
+			t.Errorf("after a restore: got %s %s", how, item)
+		}
+	}
+	stop.Store(true)
+	readers.Wait()
 }

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+)
+
+// storeAdmin is the embedded store behind a service, for the admin API.
+type storeAdmin struct {
+	service *accel.Service
+	store   *embedded.Store
+}
+
+var _ admin.Store = (*storeAdmin)(nil)
+
+// embeddedStores returns the services with an embedded store.
+func (n *Node) embeddedStores() map[service]admin.Store {
+	configs := map[*dynamoService]storeConfig{}
+	n.mu.Lock()
+	for _, m := range n.mounts {
+		if d, ok := m.service.(*dynamoService); ok && m.cfg.DynamoDB.Origin.Embedded() {
+			if sc, err := storeOf(n.cfg, &m.cfg); err == nil {
+				configs[d] = sc
+			}
+		}
+	}
+	n.mu.Unlock() // before the lock of the stores
+	all := map[service]admin.Store{}
+	for d, sc := range configs {
+		n.stores.use(sc.at, func(open *openStore) { all[d] = &storeAdmin{d.Service, open.Store} })
+	}
+	return all
+}
+
+// Reset implements admin.Store.
+func (a *storeAdmin) Reset(ctx context.Context) error {
+	return a.service.Replace(ctx, a.store.Reset)
+}
+
+// Save implements admin.Store.
+func (a *storeAdmin) Save(_ context.Context, name string) error {
+	return inputError(a.store.Save(name))
+}
+
+// Restore implements admin.Store.
+func (a *storeAdmin) Restore(ctx context.Context, name string) error {
+	return inputError(a.service.Replace(ctx, func() error { return a.store.Restore(name) }))
+}
+
+// Remove implements admin.Store.
+func (a *storeAdmin) Remove(_ context.Context, name string) error {
+	return inputError(a.store.Forget(name))
+}
+
+// Contents implements admin.Store.
+func (a *storeAdmin) Contents(context.Context) (admin.StoreContents, error) {
+	saved, err := a.store.Snapshots()
+	c := admin.StoreContents{Tables: a.store.Tables(), Snapshots: []admin.StoreSnapshot{}}
+	for _, s := range saved {
+		c.Snapshots = append(c.Snapshots, admin.StoreSnapshot{Name: s.Name, Saved: s.At})
+	}
+	return c, err
+}
+
+// inputError marks the errors of a store that the request caused.
+func inputError(err error) error {
+	for _, caused := range []error{embedded.ErrNoSnapshot, embedded.ErrSnapshotName, embedded.ErrSnapshots} {
+		if errors.Is(err, caused) {
+			return fmt.Errorf("%w: %w", admin.ErrInput, err)
+		}
+	}
+	return err
+}
