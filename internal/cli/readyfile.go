@@ -48,7 +48,7 @@ func text(addr net.Addr) string {
 	if addr.Network() == "unix" {
 		return "unix:" + addr.String()
 	}
-	return local(addr)
+	return reachable(addr)
 }
 
 // write writes the file. Readers see it either complete or not at all.

@@ -166,7 +166,7 @@ api GetItem '{"TableName":"Music","Key":{"Artist":{"S":"Perfume"}}}'
 A file of your own begins with these lines (kasoku serve -c FILE; docs/configuration.md has the rest):
 
 %[2]s
-`, local(listen), s.file(), greetDAX(dax), why, place)
+`, reachable(listen), s.file(), greetDAX(dax), why, place)
 	if s.Insecure && !config.Address(s.listen()).Loopback() {
 		fmt.Fprintf(w, "There is no authentication (--insecure): every program that can reach %s can read and change all tables.\n\n", listen)
 	}
@@ -182,11 +182,11 @@ Applications with a client of DAX need no cluster: its endpoint is dax://%[1]s. 
 
 python3 -m venv /tmp/dax && /tmp/dax/bin/pip -q install amazon-dax-client boto3
 AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any /tmp/dax/bin/python -c "import amazondax; print(amazondax.AmazonDaxClient.resource(endpoint_url='dax://%[1]s', region_name='us-east-1').Table('Music').get_item(Key={'Artist': 'Perfume'})['Item'])"
-`, local(addr))
+`, reachable(addr))
 }
 
-// local returns an address at which programs on this machine reach a listener.
-func local(addr net.Addr) string {
+// reachable returns an address at which programs on this machine reach a listener.
+func reachable(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
 	}

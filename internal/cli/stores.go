@@ -9,6 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
+	"github.com/kasoku/kasoku/internal/dynamo/local"
 )
 
 // stores holds the embedded stores of a node.
@@ -33,7 +34,7 @@ type openStore struct {
 
 // storeHandle is a store whose Close closes only one handle.
 type storeHandle struct {
-	*embedded.Store
+	local.Origin
 	close func()
 }
 
@@ -78,7 +79,7 @@ func (s *stores) openStore(cfg storeConfig) (accel.Origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &storeHandle{h.resource.Store, h.Close}, nil
+	return &storeHandle{local.Origin{Store: h.resource.Store}, h.Close}, nil
 }
 
 // openDB opens the data of a store.

@@ -14,8 +14,6 @@ import (
 	"github.com/kasoku/kasoku/internal/cluster/view"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/testutil/viewtest"
 )
 
@@ -29,10 +27,8 @@ func newEmbedded(t testing.TB) view.Caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	return func(ctx context.Context, target string, body []byte) (int, []byte, error) {
-		response, err := store.Do(ctx, &origin.Request{
-			Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", target), Body: body,
-		})
+	return func(_ context.Context, target string, body []byte) (int, []byte, error) {
+		response, err := store.Do(&embedded.Request{Method: "POST", Path: "/", Target: []byte(target), Body: body})
 		if err != nil {
 			return 0, nil, err
 		}

@@ -20,7 +20,7 @@ func TestAllocations(t *testing.T) {
 		r := request(op, body)
 		r.Buf = buf
 		got := testing.AllocsPerRun(200, func() {
-			if resp, err := s.Do(t.Context(), r); err != nil || resp.Status != 200 {
+			if resp, err := s.Do(r); err != nil || resp.Status != 200 {
 				t.Fatal(resp, err)
 			}
 		})

@@ -1,10 +1,6 @@
 package embedded
 
-import (
-	"time"
-
-	"github.com/kasoku/kasoku/internal/origin"
-)
+import "time"
 
 // call is a request in progress. It is pooled: its buffers keep their memory for the next
 // request, so data that outlives the request must not refer to them.
@@ -28,7 +24,7 @@ type call struct {
 // not hold its memory forever.
 const maxKeptBuffer = 256 << 10
 
-func (c *call) begin(s *Store, r *origin.Request) {
+func (c *call) begin(s *Store, r *Request) {
 	c.s, c.body = s, r.Body
 	c.now = s.clock()
 	c.op = ""

@@ -15,7 +15,7 @@ func TestReplyMemory(t *testing.T) {
 		t.Helper()
 		r := request(op, body)
 		r.Buf = buf
-		resp, err := s.Do(t.Context(), r)
+		resp, err := s.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,18 +2,13 @@ package embedded
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"hash/crc32"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/shape"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // handler executes one operation. It appends the body of a successful reply to c.out, or
@@ -95,39 +90,36 @@ func init() {
 	}
 }
 
-// errClosed is the error of requests after Close.
-var errClosed = &origin.Fault{Origin: "embedded", Kind: origin.Unprepared, Err: errors.New("the store is closed")}
+// ErrClosed is the error of requests after Close.
+var ErrClosed = errors.New("the store is closed")
 
 // Do executes a request of DynamoDB's JSON protocol. It returns an error only if the store
-// is closed, an *origin.Fault. A started request is completed even if the client has
-// disconnected.
-func (s *Store) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
+// is closed.
+func (s *Store) Do(r *Request) (Answer, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	if s.closed {
-		return nil, errClosed
+		return Answer{}, ErrClosed
 	}
-	begun := time.Now()
 	s.requests.Add(1)
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
 	c := s.calls.Get().(*call)
 	c.begin(s, r)
-	resp := c.answer(r)
-	resp.Attempts, resp.Duration = 1, time.Since(begun)
+	answer := c.answer(r)
 	c.end()
 	s.calls.Put(c)
-	return resp, nil
+	return answer, nil
 }
 
 // answer looks up the operation and returns the response.
-func (c *call) answer(r *origin.Request) *origin.Response {
+func (c *call) answer(r *Request) Answer {
 	if r.Path != "/" || r.Method != http.MethodPost {
 		return c.otherPath(r)
 	}
 	err := recoverPanics(func() error { return c.run(r) })
 	if err == nil {
-		return c.reply(r, http.StatusOK, origin.Good)
+		return c.reply(r, http.StatusOK)
 	}
 	e := asFault(err)
 	if e == nil {
@@ -135,11 +127,7 @@ func (c *call) answer(r *origin.Request) *origin.Response {
 		e = internalError()
 	}
 	c.out = e.Append(c.out[:0])
-	class := origin.Refused
-	if e.Status() >= http.StatusInternalServerError {
-		class = origin.Failed
-	}
-	return c.reply(r, e.Status(), class)
+	return c.reply(r, e.Status())
 }
 
 func internalError() *wire.Error {
@@ -147,13 +135,13 @@ func internalError() *wire.Error {
 }
 
 // run checks the request and calls its handler.
-func (c *call) run(r *origin.Request) error {
+func (c *call) run(r *Request) error {
 	valid := wire.Valid(r.Body, wire.MaxDepth) && wire.Kind(bytes.TrimLeft(r.Body, " \n\t\r")) == '{'
 	deep := !valid && wire.TooDeep(r.Body)
 	if !valid && !deep && len(r.Body) > 0 {
 		return &wire.Error{Type: "SerializationException"}
 	}
-	op, _ := wire.FindOperation(r.Header.Get("X-Amz-Target"))
+	op, _ := wire.FindOperation(r.Target)
 	h := handlers[op.Name]
 	switch {
 	case h == nil:
@@ -163,7 +151,7 @@ func (c *call) run(r *origin.Request) error {
 	case !valid:
 		return &wire.Error{Type: "SerializationException"}
 	}
-	c.op, c.host = op.Name, r.Header.Get("Host")
+	c.op, c.host = op.Name, r.Host
 	if err := shape.Check(op.Name, r.Body); err != nil {
 		return err
 	}
@@ -171,44 +159,31 @@ func (c *call) run(r *origin.Request) error {
 }
 
 // otherPath answers a request that is not an operation, as the service does.
-func (c *call) otherPath(r *origin.Request) *origin.Response {
+func (c *call) otherPath(r *Request) Answer {
 	if r.Method == http.MethodGet && r.Path == "/" {
 		body := []byte("healthy: dynamodb." + c.s.cfg.Region + ".amazonaws.com ")
-		return &origin.Response{Status: http.StatusOK, Header: http1.FieldsOf("Content-Type", "text/plain"), Body: body}
+		return Answer{Status: http.StatusOK, ContentType: []byte("text/plain"), Body: body}
 	}
-	return &origin.Response{Status: http.StatusNotFound, Body: []byte("<UnknownOperationException/>\n"), Class: origin.Refused}
-}
-
-// replyMemory holds all parts of a reply except its body, in one allocation.
-type replyMemory struct {
-	response origin.Response
-	fields   [2]http1.Field
-	crc      [10]byte
+	return Answer{Status: http.StatusNotFound, Body: []byte("<UnknownOperationException/>\n")}
 }
 
 var (
-	nameType    = []byte("Content-Type")
-	nameCRC     = []byte("X-Amz-Crc32")
 	typeJSON    = []byte("application/x-amz-json-1.0")
 	typeGeneric = []byte("application/json")
 )
 
 // answerType returns the content type of an answer: the request's type, if it is one of the
 // protocol's two.
-func answerType(r *origin.Request) []byte {
-	typ, _, _ := bytes.Cut(r.Header.Get("Content-Type"), []byte(";"))
+func answerType(r *Request) []byte {
+	typ, _, _ := bytes.Cut(r.ContentType, []byte(";"))
 	if bytes.EqualFold(bytes.TrimSpace(typ), typeGeneric) {
 		return typeGeneric
 	}
 	return typeJSON
 }
 
-// reply returns the response with the body c.out.
-func (c *call) reply(r *origin.Request, status int, class origin.Class) *origin.Response {
+// reply returns the answer with the body c.out.
+func (c *call) reply(r *Request, status int) Answer {
 	body := c.replyBody()
-	m := &replyMemory{}
-	m.fields[0] = http1.Field{Name: nameType, Value: answerType(r)}
-	m.fields[1] = http1.Field{Name: nameCRC, Value: strconv.AppendUint(m.crc[:0], uint64(crc32.ChecksumIEEE(body)), 10)}
-	m.response = origin.Response{Status: status, Header: m.fields[:], Body: body, Class: class}
-	return &m.response
+	return Answer{Status: status, ContentType: answerType(r), Checksum: crc32.ChecksumIEEE(body), HasChecksum: true, Body: body}
 }

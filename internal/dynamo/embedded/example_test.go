@@ -1,15 +1,12 @@
 package embedded_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 func ExampleStore_Do() {
@@ -29,14 +26,14 @@ func ExampleStore_Do() {
 	}
 	defer store.Close()
 
-	do := func(operation, body string) *origin.Response {
-		response, err := store.Do(context.Background(), &origin.Request{
-			Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810."+operation), Body: []byte(body),
+	do := func(operation, body string) embedded.Answer {
+		answer, err := store.Do(&embedded.Request{
+			Method: "POST", Path: "/", Target: []byte("DynamoDB_20120810." + operation), Body: []byte(body),
 		})
 		if err != nil {
 			panic(err) // only after Close
 		}
-		return response
+		return answer
 	}
 	do("CreateTable", `{"TableName":"users","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],
 		"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`)

@@ -11,8 +11,6 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // onDisk configures a store in a directory.
@@ -91,8 +89,8 @@ func (s *Store) send(t testing.TB, op, body string) (status int, reply string) {
 			prefix = "DynamoDBStreams_20120810."
 		}
 	}
-	resp, err := s.Do(t.Context(), &origin.Request{
-		Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", prefix+op), Body: []byte(body),
+	resp, err := s.Do(&Request{
+		Method: "POST", Path: "/", Target: []byte(prefix + op), Body: []byte(body),
 	})
 	if err != nil {
 		t.Fatalf("%s %s: %v", op, body, err)

@@ -5,9 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // kilobyte returns the text of an item of about 1 KB.
@@ -32,8 +29,8 @@ func benchDiskAndMemory(b *testing.B, f func(b *testing.B, s *Store)) {
 	b.Run("memory", func(b *testing.B) { f(b, newMemoryStore(b)) })
 }
 
-func request(op, body string) *origin.Request {
-	return &origin.Request{Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810."+op), Body: []byte(body)}
+func request(op, body string) *Request {
+	return &Request{Method: "POST", Path: "/", Target: []byte("DynamoDB_20120810." + op), Body: []byte(body)}
 }
 
 func BenchmarkGetItem(b *testing.B) { benchDiskAndMemory(b, getItems) }
@@ -43,7 +40,7 @@ func getItems(b *testing.B, s *Store) {
 	r := request("GetItem", `{"TableName":"plain","Key":{"p":{"S":"key00000500"}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if resp, err := s.Do(b.Context(), r); err != nil || resp.Status != 200 || len(resp.Body) < 1000 {
+		if resp, err := s.Do(r); err != nil || resp.Status != 200 || len(resp.Body) < 1000 {
 			b.Fatal(resp, err)
 		}
 	}
@@ -56,7 +53,7 @@ func putItems(b *testing.B, s *Store) {
 	r := request("PutItem", `{"TableName":"plain","Item":`+kilobyte(1)+`}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if resp, err := s.Do(b.Context(), r); err != nil || resp.Status != 200 {
+		if resp, err := s.Do(r); err != nil || resp.Status != 200 {
 			b.Fatal(resp, err)
 		}
 	}
@@ -73,7 +70,7 @@ func BenchmarkPutItemSynced(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			r := request("PutItem", `{"TableName":"plain","Item":`+kilobyte(int(next.Add(1)))+`}`)
-			if resp, err := s.Do(b.Context(), r); err != nil || resp.Status != 200 {
+			if resp, err := s.Do(r); err != nil || resp.Status != 200 {
 				b.Error(resp, err)
 			}
 		}

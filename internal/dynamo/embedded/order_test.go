@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // refusal is the expected error of a request with these members.
@@ -46,7 +44,7 @@ func TestRequestOrder(t *testing.T) {
 	s := newStore(t)
 	f := func(target, body, reply string) {
 		t.Helper()
-		resp, err := s.Do(t.Context(), &origin.Request{Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", target), Body: []byte(body)})
+		resp, err := s.Do(&Request{Method: "POST", Path: "/", Target: []byte(target), Body: []byte(body)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // BenchmarkQuery measures a Query of 25 items of 1 KB.
@@ -19,14 +16,14 @@ func BenchmarkQuery(b *testing.B) {
 	}
 	f := func(name, members string) {
 		b.Run(name, func(b *testing.B) {
-			var requests [40]*origin.Request
+			var requests [40]*Request
 			for p := range requests {
-				requests[p] = &origin.Request{Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810.Query"),
+				requests[p] = &Request{Method: "POST", Path: "/", Target: []byte("DynamoDB_20120810.Query"),
 					Body: []byte(`{"TableName":"range","KeyConditionExpression":"a = :a",` + members + `"ExpressionAttributeValues":{":a":{"S":"p` + fmt.Sprint(p) + `"}}}`)}
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if resp, err := s.Do(b.Context(), requests[i%len(requests)]); err != nil || resp.Status != 200 {
+				if resp, err := s.Do(requests[i%len(requests)]); err != nil || resp.Status != 200 {
 					b.Fatal(err, string(resp.Body))
 				}
 			}

@@ -31,7 +31,7 @@ func (s *Store) Save(name string) error {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	if s.closed {
-		return errClosed
+		return ErrClosed
 	}
 	all, err := s.db.Saved()
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Snapshots() ([]kv.Saved, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	if s.closed {
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	return s.db.Saved()
 }
@@ -61,7 +61,7 @@ func (s *Store) Forget(name string) error {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	if s.closed {
-		return errClosed
+		return ErrClosed
 	}
 	return s.db.Forget(name)
 }
@@ -85,7 +85,7 @@ func (s *Store) replace(name string) error {
 	s.running.Lock()
 	defer s.running.Unlock()
 	if s.closed {
-		return errClosed
+		return ErrClosed
 	}
 	s.schema.Lock()
 	defer s.schema.Unlock()

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // Config configures a store.
@@ -171,8 +170,5 @@ func recoverPanics(f func() error) (err error) {
 	return f()
 }
 
-// State returns the numbers of all requests and of those in progress.
-func (s *Store) State() origin.State {
-	n := uint64(s.requests.Load())
-	return origin.State{Breaker: "disabled", InFlight: int(s.inFlight.Load()), Requests: n, Attempts: n}
-}
+// Requests returns the numbers of all requests and of those in progress.
+func (s *Store) Requests() (all, inFlight int64) { return s.requests.Load(), s.inFlight.Load() }

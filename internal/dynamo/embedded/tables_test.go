@@ -12,8 +12,6 @@ import (
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
-	"github.com/kasoku/kasoku/internal/http1"
-	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // clock is a clock that tests set.
@@ -384,8 +382,8 @@ func TestLimits(t *testing.T) {
 	if got := s.mustSend(t, "DescribeEndpoints", `{}`); got != `{"Endpoints":[{"Address":"dynamodb.eu-west-1.amazonaws.com","CachePeriodInMinutes":1440}]}` {
 		t.Errorf("got the endpoints %s", got)
 	}
-	resp, err := s.Do(t.Context(), &origin.Request{Method: "POST", Path: "/", Body: []byte(`{}`),
-		Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810.DescribeEndpoints", "Host", "127.0.0.1:8000")})
+	resp, err := s.Do(&Request{Method: "POST", Path: "/", Body: []byte(`{}`),
+		Target: []byte("DynamoDB_20120810.DescribeEndpoints"), Host: []byte("127.0.0.1:8000")})
 	if err != nil || string(resp.Body) != `{"Endpoints":[{"Address":"127.0.0.1:8000","CachePeriodInMinutes":1440}]}` {
 		t.Errorf("got the endpoints %s, %v", resp.Body, err)
 	}

@@ -15,8 +15,6 @@ import (
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
-	"github.com/kasoku/kasoku/internal/http1"
-	upstream "github.com/kasoku/kasoku/internal/origin"
 )
 
 // TestEmbedded follows a stream of an embedded store, whose shards are closed soon, until it
@@ -27,8 +25,8 @@ func TestEmbedded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	do := func(ctx context.Context, target string, body []byte) ([]byte, error) {
-		response, err := store.Do(ctx, &upstream.Request{Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", target), Body: body})
+	do := func(_ context.Context, target string, body []byte) ([]byte, error) {
+		response, err := store.Do(&embedded.Request{Method: "POST", Path: "/", Target: []byte(target), Body: body})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,26 @@
+package embedded
+
+// Request is a request of DynamoDB's JSON protocol. Its fields are the parts of an HTTP request
+// that the store uses.
+type Request struct {
+	Method, Path string
+	Target       []byte // X-Amz-Target
+	ContentType  []byte
+	Host         []byte
+	// Body must not change until Do has returned.
+	Body []byte
+	// Buf is memory of length 0 that the store may use for the answer's body; nil for none.
+	Buf []byte
+}
+
+// Answer is the answer to a request.
+type Answer struct {
+	Status      int
+	ContentType []byte // nil for none
+	// Checksum is the CRC-32 of the body, for X-Amz-Crc32. HasChecksum is false for answers that
+	// are not of the protocol.
+	Checksum    uint32
+	HasChecksum bool
+	// Body belongs to the caller, unless it was built in Request.Buf.
+	Body []byte
+}
