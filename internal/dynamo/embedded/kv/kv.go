@@ -76,6 +76,13 @@ const Empty = ""
 // ErrNotSaved is returned by Restore and Forget if nothing has that name.
 var ErrNotSaved = errors.New("there is no snapshot of that name")
 
+// Forker is a DB that can be copied.
+type Forker interface {
+	// Fork returns a DB that begins with the current contents. Changes of one are not seen in
+	// the other.
+	Fork() DB
+}
+
 // Snapshot is the state at one moment.
 type Snapshot interface {
 	Reader

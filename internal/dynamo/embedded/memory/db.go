@@ -50,24 +50,24 @@ func from(t *tree) *DB {
 	return d
 }
 
-// State is the contents of a DB at one moment. It needs memory only for later changes.
-type State struct{ t *tree }
+// Fork returns a DB that begins with the current contents. Changes of one are not seen in the
+// other. It implements kv.Forker, in a time that does not depend on the contents.
+func (d *DB) Fork() kv.DB { return from(d.state().copied()) }
 
-// State returns the current state.
-func (d *DB) State() State { return State{d.current.Load()} }
+// state is the contents of a DB at one moment. It needs memory only for later changes.
+type state struct{ t *tree }
 
-// Open returns a DB that begins with the state.
-func (s State) Open() *DB { return from(s.copied()) }
+func (d *DB) state() state { return state{d.current.Load()} }
 
 // copied returns a tree that may be changed. States are copied concurrently, and Copy changes
 // its receiver, so it is applied to another one with the same nodes.
-func (s State) copied() *tree {
+func (s state) copied() *tree {
 	t := *s.t
 	return t.Copy()
 }
 
 // replace replaces the contents.
-func (d *DB) replace(s State) {
+func (d *DB) replace(s state) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next = s.copied()
@@ -90,7 +90,7 @@ func (d *DB) Apply(b kv.Batch) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := b.(*batch).apply(d.next); err != nil {
-		d.next = State{d.current.Load()}.copied()
+		d.next = d.state().copied()
 		return err
 	}
 	d.current.Store(d.next.Copy())

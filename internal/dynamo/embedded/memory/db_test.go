@@ -47,8 +47,8 @@ func expected(model map[string]string, lower, upper string, backwards bool) []st
 	return list
 }
 
-// state is a state of the DB that must not change, and its contents.
-type state struct {
+// pastState is a state of the DB that must not change, and its contents.
+type pastState struct {
 	kv.Reader
 	model map[string]string
 }
@@ -59,9 +59,9 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.Map(rapid.IntRange(0, 400), func(n int) string { return fmt.Sprintf("k%03d", n) })
 		db, model := New(), map[string]string{}
-		var states []state
+		var states []pastState
 		var saved map[string]string // nil if nothing is saved
-		check := func(s state) {
+		check := func(s pastState) {
 			lower, upper, backwards := keys.Draw(t, "lower"), keys.Draw(t, "upper"), rapid.Bool().Draw(t, "backwards")
 			if got, want := contents(t, s, lower, upper, backwards), expected(s.model, lower, upper, backwards); !slices.Equal(got, want) {
 				t.Fatalf("from %s to %s, backwards: %t:\ngot  %q\nwant %q", lower, upper, backwards, got, want)
@@ -97,7 +97,7 @@ func TestModel(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"":      func(*rapid.T) { check(state{db, model}) },
+			"":      func(*rapid.T) { check(pastState{db, model}) },
 			"write": write,
 			"fill": func(t *rapid.T) {
 				b := db.NewBatch()
@@ -109,10 +109,10 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			"snapshot": func(*rapid.T) { states = append(states, state{db.Snapshot(), maps.Clone(model)}) },
+			"snapshot": func(*rapid.T) { states = append(states, pastState{db.Snapshot(), maps.Clone(model)}) },
 			"fork": func(*rapid.T) {
-				states = append(states, state{db, maps.Clone(model)})
-				db, saved = db.State().Open(), nil
+				states = append(states, pastState{db, maps.Clone(model)})
+				db, saved = db.Fork().(*DB), nil
 			},
 			"save": func(t *rapid.T) {
 				if err := db.Save("name"); err != nil {
@@ -121,7 +121,7 @@ func TestModel(t *testing.T) {
 				saved = maps.Clone(model)
 			},
 			"restore": func(t *rapid.T) {
-				states = append(states, state{db.Snapshot(), maps.Clone(model)})
+				states = append(states, pastState{db.Snapshot(), maps.Clone(model)})
 				if err := db.Restore("name"); err != nil && !errors.Is(err, kv.ErrNotSaved) || (err == nil) != (saved != nil) {
 					t.Fatalf("%v, saved: %t", err, saved != nil)
 				}
@@ -205,11 +205,10 @@ func TestForks(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, parent, "", "z", false)
-	state := parent.State()
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
-			db, own := state.Open(), fmt.Appendf(nil, "fork %d", n)
+			db, own := parent.Fork(), fmt.Appendf(nil, "fork %d", n)
 			for i := range 200 {
 				b := db.NewBatch()
 				b.Set(fmt.Appendf(nil, "k%03d", i*5), own)

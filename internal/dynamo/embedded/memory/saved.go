@@ -16,7 +16,7 @@ type saved struct {
 }
 
 type savedState struct {
-	State
+	state
 	at time.Time
 }
 
@@ -24,7 +24,7 @@ type savedState struct {
 func (d *DB) Save(name string) error {
 	d.saved.mu.Lock()
 	defer d.saved.mu.Unlock()
-	d.saved.states[name] = savedState{d.State(), time.Now()}
+	d.saved.states[name] = savedState{d.state(), time.Now()}
 	return nil
 }
 
@@ -42,7 +42,7 @@ func (d *DB) Saved() ([]kv.Saved, error) {
 // Restore implements kv.DB. Its time does not depend on the contents.
 func (d *DB) Restore(name string) error {
 	if name == kv.Empty {
-		d.replace(State{empty()})
+		d.replace(state{empty()})
 		return nil
 	}
 	d.saved.mu.Lock()
@@ -51,7 +51,7 @@ func (d *DB) Restore(name string) error {
 	if !ok {
 		return kv.ErrNotSaved
 	}
-	d.replace(s.State)
+	d.replace(s.state)
 	return nil
 }
 
