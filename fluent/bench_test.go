@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 func BenchmarkPost(b *testing.B) {

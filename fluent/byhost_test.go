@@ -5,7 +5,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // byHost dials the receivers by the names a, b, c ...

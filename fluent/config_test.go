@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 func TestConfigOptions(t *testing.T) {

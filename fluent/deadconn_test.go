@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // deadConn is a connection whose peer has disappeared, before this is detected: writes succeed or

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // bubble runs f with a receiver and a source of batches on synctest's clock.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/fluent"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // away is a network without servers.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/fluent"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // fluentd is a server for the examples.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/fluent"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // The first server is down, so that the second gets the records. A heartbeat finds

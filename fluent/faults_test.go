@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 	"github.com/kasoku/kasoku/internal/testutil/certs"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
 // A server that fails on its first connections and then works receives everything, and the

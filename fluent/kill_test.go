@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // childDir is set in the process that TestKill kills: the directory it spills to.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 )
 
 // numbers counts how often each number of each tag has arrived.

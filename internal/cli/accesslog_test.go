@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 	"github.com/kasoku/kasoku/internal/testutil/certs"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
 // toFluentd returns a configuration that logs to r, with additional keys.

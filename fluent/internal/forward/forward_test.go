@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 	"github.com/kasoku/kasoku/internal/testutil/certs"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
 // entries makes n events {"a": i%100}, one second and one nanosecond apart.

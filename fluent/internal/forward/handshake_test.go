@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
 // The digests of the protocol's description, with short parts.

@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kasoku/kasoku/fluent"
+	"github.com/kasoku/kasoku/fluent/forwardtest"
 	"github.com/kasoku/kasoku/internal/telemetry"
-	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
