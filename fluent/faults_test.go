@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/fluent/forwardtest"
-	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
 // A server that fails on its first connections and then works receives everything, and the
@@ -164,9 +163,9 @@ func TestRestartOnItsAddress(t *testing.T) {
 
 // A refusal by TLS is reported, nothing is lost, and nothing arrives.
 func TestTLSFailures(t *testing.T) {
-	server, trusted := certificate(t, 1)
-	client, clients := certificate(t, 2)
-	_, other := certificate(t, 3)
+	server, trusted := forwardtest.Certificate(t, 1)
+	client, clients := forwardtest.Certificate(t, 2)
+	_, other := forwardtest.Certificate(t, 3)
 	f := func(config *tls.Config, want string, opts ...Option) {
 		t.Helper()
 		r := forwardtest.New(t, forwardtest.Options{TLS: mutual(server, clients)})
@@ -199,8 +198,8 @@ func TestTLSFailures(t *testing.T) {
 // not lost, even without acknowledgements.
 func TestTLSWithoutCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, trusted := certificate(t, 1)
-		_, clients := certificate(t, 2)
+		server, trusted := forwardtest.Certificate(t, 1)
+		_, clients := forwardtest.Certificate(t, 2)
 		r := forwardtest.Detached(forwardtest.Options{TLS: mutual(server, clients)})
 		t.Cleanup(r.Close)
 		s := newFakeSource(t)
@@ -217,18 +216,6 @@ func TestTLSWithoutCertificate(t *testing.T) {
 
 func mutual(server tls.Certificate, clients *x509.CertPool) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}
-}
-
-func certificate(t *testing.T, serial int64) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	certPEM, keyPEM := certs.SelfSigned(t, serial)
-	cert, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(certPEM)
-	return cert, pool
 }
 
 func TestHandshakeFailures(t *testing.T) {

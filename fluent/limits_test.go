@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/testutil/race"
+	"github.com/kasoku/kasoku/fluent/internal/race"
 )
 
 // recordBytes is the size of an event with count(n) for n below 128.

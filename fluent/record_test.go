@@ -11,7 +11,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/kasoku/kasoku/fluent/internal/encode"
-	"github.com/kasoku/kasoku/internal/testutil/race"
+	"github.com/kasoku/kasoku/fluent/internal/race"
 )
 
 // decoded renders one value as JSON with sorted keys.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/kasoku/kasoku/internal/testutil/race"
+	"github.com/kasoku/kasoku/fluent/internal/race"
 )
 
 func TestHandlerConforms(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kasoku/kasoku/internal/testutil/race"
+	"github.com/kasoku/kasoku/fluent/internal/race"
 )
 
 func TestWriter(t *testing.T) {

@@ -108,6 +108,7 @@ var layers = map[string]layer{
 	"fluent/internal/encode":   {[]string{"fluent/internal/msgpack"}, "values as bytes, without a connection"},
 	"fluent/internal/spool":    {nil, "payloads on disk, without their content"},
 	"fluent/internal/forward":  {[]string{"fluent/internal/msgpack"}, "a connection to one server; the caller decides what is sent and when"},
+	"fluent/internal/race":     {nil, "a constant for tests"},
 	"fluent/forwardtest":       {nil, "a receiver that shares no code with the client under test"},
 	"cmd/kasoku":               {[]string{"cli"}, "main only calls internal/cli, which tests can import"},
 }
@@ -182,7 +183,7 @@ func TestBannedImports(t *testing.T) {
 			if strings.HasPrefix(path, "github.com/stretchr/") {
 				t.Errorf("%s imports %s: tests are plain Go", s.path, path)
 			}
-			if strings.HasPrefix(path, module+"internal/testutil") || path == module+"fluent/forwardtest" {
+			if strings.HasPrefix(path, module+"internal/testutil") || path == module+"fluent/forwardtest" || path == module+"fluent/internal/race" {
 				t.Errorf("%s imports %s, which is for tests", s.path, path)
 			}
 		}

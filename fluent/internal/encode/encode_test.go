@@ -14,7 +14,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/kasoku/kasoku/internal/testutil/race"
+	"github.com/kasoku/kasoku/fluent/internal/race"
 )
 
 // text renders one encoded value, decoded by msgp, as JSON with sorted keys.

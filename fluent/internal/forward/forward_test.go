@@ -3,7 +3,6 @@ package forward
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"reflect"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/kasoku/kasoku/fluent/forwardtest"
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
-	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
 // entries makes n events {"a": i%100}, one second and one nanosecond apart.
@@ -158,19 +156,9 @@ func TestDamagedEntries(t *testing.T) {
 
 // servers with certificates, and clients that trust them or not.
 func TestTLS(t *testing.T) {
-	pair := func(serial int64) (tls.Certificate, *x509.CertPool) {
-		certPEM, keyPEM := certs.SelfSigned(t, serial)
-		cert, err := tls.X509KeyPair(certPEM, keyPEM)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool := x509.NewCertPool()
-		pool.AppendCertsFromPEM(certPEM)
-		return cert, pool
-	}
-	server, trusted := pair(1)
-	client, clients := pair(2)
-	_, other := pair(3)
+	server, trusted := forwardtest.Certificate(t, 1)
+	client, clients := forwardtest.Certificate(t, 2)
+	_, other := forwardtest.Certificate(t, 3)
 
 	// f dials, sends, and returns the first error that a client meets.
 	f := func(server, client *tls.Config) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 	"pgregory.net/rapid"
 
-	"github.com/kasoku/kasoku/internal/testutil/race"
+	"github.com/kasoku/kasoku/fluent/internal/race"
 )
 
 // unhex reads bytes written as "93 a1 74".
