@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -169,40 +168,6 @@ func TestFaults(t *testing.T) {
 	f(Behaviour{AckClose: true}, "", 1)
 	f(Behaviour{AckWrong: true}, "\x81\xa3ack\xb8bm90IHdoYXQgd2FzIHNlbnQ=", 1)
 	f(Behaviour{Hello: []byte("HTTP/1.1 400")}, "HTTP/1.1 400\x81\xa3ack\xa4AA==", 1)
-}
-
-func TestStallsUntilClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := Detached(Options{})
-		r.Behave(Behaviour{Stall: true})
-		c, err := r.Dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = c.SetWriteDeadline(time.Now().Add(time.Hour))
-		if n, err := c.Write([]byte{0x93}); n != 0 || err == nil {
-			t.Errorf("wrote %d bytes, %v, to a server that does not read", n, err)
-		}
-		r.Close()
-		if _, err := r.Dial(t.Context(), "", ""); err == nil {
-			t.Error("dialled a closed receiver")
-		}
-	})
-}
-
-func TestAckIsDelayed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := Detached(Options{})
-		defer r.Close()
-		r.Script(Behaviour{AckDelay: time.Minute})
-		c, _ := r.Dial(t.Context(), "", "")
-		start := time.Now()
-		send(t, c, packed(unhex(t, entry), "chunk", "AA=="))
-		expect(t, c, unhex(t, "81 a3 61 63 6b a4 41 41 3d 3d"))
-		if late := time.Since(start); late != time.Minute {
-			t.Errorf("the acknowledgement arrived after %v", late)
-		}
-	})
 }
 
 func TestRestartsOnItsAddress(t *testing.T) {
