@@ -33,7 +33,11 @@ func newDelivery(servers []string, o *options, report func(Event)) (*delivery, e
 func (d *delivery) start(ctx context.Context, src source) {
 	for _, s := range d.senders {
 		s.source = src
-		d.running.Go(func() { s.run(ctx) })
+		d.running.Add(1)
+		go func() {
+			defer d.running.Done()
+			s.run(ctx)
+		}()
 	}
 }
 

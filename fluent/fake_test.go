@@ -18,7 +18,11 @@ type fakeServers struct {
 }
 
 func (f *fakeServers) start(ctx context.Context, src source) {
-	f.running.Go(func() { f.run(ctx, src) })
+	f.running.Add(1)
+	go func() {
+		defer f.running.Done()
+		f.run(ctx, src)
+	}()
 }
 
 func (f *fakeServers) run(ctx context.Context, src source) {

@@ -74,7 +74,11 @@ func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err erro
 	defer context.AfterFunc(ctx, l.conn.Abort)()
 	l.s.counters.connected.Store(true)
 	var reader sync.WaitGroup
-	reader.Go(l.read)
+	reader.Add(1)
+	go func() {
+		defer reader.Done()
+		l.read()
+	}()
 
 	for b != nil && l.send(b) {
 		b = l.following()

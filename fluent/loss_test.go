@@ -111,7 +111,9 @@ func TestNothingIsMissingAfterFaults(t *testing.T) {
 	defer l.Close()
 	var posting sync.WaitGroup
 	for i, tag := range tags {
-		posting.Go(func() {
+		posting.Add(1)
+		go func() {
+			defer posting.Done()
 			for n := range each {
 				if i == 0 && n == each/2 {
 					if err := server.Start(); err != nil {
@@ -120,7 +122,7 @@ func TestNothingIsMissingAfterFaults(t *testing.T) {
 				}
 				postAccepted(t, l, tag, n)
 			}
-		})
+		}()
 	}
 	posting.Wait()
 	server.Wait(t, each*goroutines)
@@ -182,11 +184,13 @@ func TestArrivesInOrder(t *testing.T) {
 		}
 		var posting sync.WaitGroup
 		for tag := range tags {
-			posting.Go(func() {
+			posting.Add(1)
+			go func() {
+				defer posting.Done()
 				for n := range each {
 					postAccepted(t, l, fmt.Sprint(tag), n)
 				}
-			})
+			}()
 		}
 		posting.Wait()
 		if err := l.Close(); err != nil {

@@ -18,7 +18,11 @@ type goroutines struct {
 func (g *goroutines) init() { g.ctx, g.cancel = context.WithCancel(context.Background()) }
 
 func (g *goroutines) start(run func(context.Context)) {
-	g.wait.Go(func() { run(g.ctx) })
+	g.wait.Add(1)
+	go func() {
+		defer g.wait.Done()
+		run(g.ctx)
+	}()
 }
 
 // stop ends the goroutines and returns when they have.

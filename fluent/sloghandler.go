@@ -3,6 +3,7 @@ package fluent
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -159,11 +160,21 @@ func (h *Handler) addFixed(r *Record, s *slog.Record) {
 		r.Str(slog.LevelKey, s.Level.String())
 	}
 	if h.opts.AddSource {
-		if src := s.Source(); src != nil {
+		if src := callOf(s); src != nil {
 			h.addAttr(r, nil, slog.Any(slog.SourceKey, src))
 		}
 	}
 	h.addAttr(r, nil, slog.String(slog.MessageKey, s.Message))
+}
+
+// callOf returns the place of the call that made s, or nil if s has none, as slog.Record.Source
+// does since Go 1.25.
+func callOf(s *slog.Record) *slog.Source {
+	if s.PC == 0 {
+		return nil
+	}
+	frame, _ := runtime.CallersFrames([]uintptr{s.PC}).Next()
+	return &slog.Source{Function: frame.Function, File: frame.File, Line: frame.Line}
 }
 
 // addAttr adds an attribute. groups are the names of the enclosing groups, maintained only

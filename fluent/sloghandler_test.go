@@ -167,13 +167,15 @@ func TestHandlerConcurrent(t *testing.T) {
 	base := slog.New(newHandler(s, "app", nil)).With("a", 1).WithGroup("g")
 	var wg sync.WaitGroup
 	for i := range 4 {
-		wg.Go(func() {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
 			mine := base.With("i", i)
 			for j := range 50 {
 				base.Info("base", "i", i, "j", j)
 				mine.Info("mine", "j", j)
 			}
-		})
+		}()
 	}
 	wg.Wait()
 	seen := map[string]bool{}

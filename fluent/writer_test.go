@@ -124,11 +124,13 @@ func TestWriterConcurrent(t *testing.T) {
 	l := log.New(w, "", 0)
 	var wg sync.WaitGroup
 	for i := range 4 {
-		wg.Go(func() {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
 			for j := range 50 {
 				l.Printf("line %d of %d", j, i)
 			}
-		})
+		}()
 	}
 	wg.Wait()
 	count := map[string]int{}

@@ -92,7 +92,8 @@ func (c *conn) run() {
 		_, _ = io.Copy(io.Discard, c)
 		return
 	}
-	c.acking.Go(c.acknowledge)
+	c.acking.Add(1)
+	go c.acknowledge()
 	if err := c.serve(); err != nil {
 		if !gone(err) {
 			c.r.fail(fmt.Errorf("connection %d: %w", c.number, err))
@@ -138,6 +139,7 @@ func (c *conn) serve() error {
 // acknowledge writes acknowledgements when they are due. It returns when acks is closed and
 // empty.
 func (c *conn) acknowledge() {
+	defer c.acking.Done()
 	for a := range c.acks {
 		if c.behaviour.AckNever || !c.mayAck(a.after) {
 			continue

@@ -116,13 +116,22 @@ func (r *Receiver) Start() error {
 		if packets, err = net.ListenPacket("udp", l.Addr().String()); err != nil {
 			return errors.Join(err, l.Close())
 		}
-		r.running.Go(func() { beat(packets) })
+		r.spawn(func() { beat(packets) })
 	}
 	r.mu.Lock()
 	r.listener, r.packets, r.address = l, packets, l.Addr().String()
 	r.mu.Unlock()
-	r.running.Go(func() { r.accept(l) })
+	r.spawn(func() { r.accept(l) })
 	return nil
+}
+
+// spawn runs f in a goroutine that Close waits for.
+func (r *Receiver) spawn(f func()) {
+	r.running.Add(1)
+	go func() {
+		defer r.running.Done()
+		f()
+	}()
 }
 
 // Stop closes the listener and every connection. Dials are refused afterwards.
@@ -196,7 +205,7 @@ func (r *Receiver) Dial(ctx context.Context, network, address string) (net.Conn,
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	client, server := net.Pipe()
-	r.running.Go(func() { r.Serve(server) })
+	r.spawn(func() { r.Serve(server) })
 	return client, nil
 }
 
@@ -241,7 +250,7 @@ func (r *Receiver) accept(l net.Listener) {
 		case err != nil: // a shortage of resources, which may pass
 			time.Sleep(time.Millisecond)
 		default:
-			r.running.Go(func() { r.Serve(nc) })
+			r.spawn(func() { r.Serve(nc) })
 		}
 	}
 }

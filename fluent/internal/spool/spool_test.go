@@ -375,7 +375,9 @@ func TestConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{MaxBytes: 256 << 10, Sync: time.Millisecond})
 	var wg sync.WaitGroup
-	wg.Go(func() {
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
 		for i := 0; i < n; {
 			switch err := s.Append(numbered(i+1, 400), 1); err {
 			case nil:
@@ -387,11 +389,13 @@ func TestConcurrent(t *testing.T) {
 				return
 			}
 		}
-	})
+	}()
 	var mu sync.Mutex
 	seen := map[string]int{}
 	for range 3 {
-		wg.Go(func() {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
 			for {
 				mu.Lock()
 				all := len(seen) == n
@@ -414,7 +418,7 @@ func TestConcurrent(t *testing.T) {
 				s.Done(id)
 				s.Len()
 			}
-		})
+		}()
 	}
 	wg.Wait()
 	for i := range n {
