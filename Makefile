@@ -47,7 +47,7 @@ run: ## run a DynamoDB-compatible store on 127.0.0.1:8000; ctrl-C ends it
 
 check: ## formatting, vet, staticcheck and the unit tests without the race detector: about two minutes
 	@$(MAKE) --no-print-directory lint
-	RAPID_SEED=1 go test -vet=off ./...
+	RAPID_SEED=1 go test -vet=off work
 
 # The tools for the integration tests are fetched while the unit tests run. Nothing else runs beside
 # tests: some are only right if they get CPU time soon.
@@ -63,7 +63,7 @@ fetch:
 	@$(MAKE) --no-print-directory tools >.tools/log 2>&1 || { cat .tools/log; exit 1; }
 	@cat .tools/log
 
-lint: ## gofmt, go vet, staticcheck in both modules, and whether they compile on other systems
+lint: ## gofmt, go vet, staticcheck in all modules, and whether they compile on other systems
 	@scripts/setup-go.sh
 	@scripts/lint.sh
 
@@ -86,6 +86,7 @@ test-unit:
 	RAPID_SEED=1 RAPID_CHECKS=30 GORACE=atexit_sleep_ms=50 go test -p 3 -vet=off -race $$(scripts/goroutines.sh)
 	RAPID_SEED=1 go test -vet=off ./internal/repo $$(scripts/goroutines.sh -none)
 	RAPID_SEED=1 scripts/allocs.sh
+	RAPID_SEED=1 scripts/libraries.sh
 	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
 

@@ -2,7 +2,10 @@ module github.com/kasoku/kasoku/integration
 
 go 1.26.0
 
-replace github.com/kasoku/kasoku => ../
+replace (
+	github.com/kasoku/kasoku => ../
+	github.com/kasoku/kasoku/fluent => ../fluent
+)
 
 require (
 	github.com/IBM/fluent-forward-go v0.4.0
@@ -14,6 +17,7 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/fluent/fluent-logger-golang v1.10.2
 	github.com/kasoku/kasoku v0.0.0-00010101000000-000000000000
+	github.com/kasoku/kasoku/fluent v0.1.0
 	github.com/letsencrypt/pebble/v2 v2.10.3
 	github.com/miekg/dns v1.1.62
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/fluentforwardreceiver v0.164.1

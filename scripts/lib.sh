@@ -45,6 +45,15 @@ need_go() {
 	die "Go is needed: the version named in go.mod, from https://go.dev/dl or 'brew install go'"
 }
 
+# modules prints the folders of this repository's modules: those of go.work, and integration.
+modules() { workspace && echo "$ROOT/integration"; }
+
+# workspace prints the folders of the modules of go.work.
+workspace() { (cd "$ROOT" && go list -m -f '{{.Dir}}'); }
+
+# libraries prints the folders of the modules that programs import: those of go.work except the root.
+libraries() { workspace | grep -vxF "$ROOT"; }
+
 # need_java WHY ensures that the compiler of Java 17 or newer is installed.
 need_java() {
 	if ! java_is_new_enough; then

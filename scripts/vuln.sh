@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs govulncheck in both modules, if the database of vulnerabilities can be reached. It
+# Runs govulncheck in all modules, if the database of vulnerabilities can be reached. It
 # fails only for vulnerable code that is called.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -16,6 +16,7 @@ mkdir -p "$TOOLS/bin"
 [ "$(cat "$TOOLS/bin/.govulncheck" 2>/dev/null)" = "$GOVULNCHECK" ] ||
 	GOBIN=$TOOLS/bin go install "golang.org/x/vuln/cmd/govulncheck@$GOVULNCHECK"
 printf '%s\n' "$GOVULNCHECK" >"$TOOLS/bin/.govulncheck"
-for module in . integration; do
-	(cd "$ROOT/$module" && "$TOOLS/bin/govulncheck" -db "$DATABASE" ./...)
+modules=$(modules)
+for module in $modules; do
+	(cd "$module" && "$TOOLS/bin/govulncheck" -db "$DATABASE" ./...)
 done

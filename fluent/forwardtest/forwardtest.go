@@ -1,7 +1,7 @@
 // Package forwardtest is a small receiver of the Fluentd forward protocol for tests. It
 // supports TCP, TLS and unix sockets, the handshake, all four modes, acknowledgements, and
 // configurable misbehaviour. It decodes with a library that is independent of the encoder
-// under test.
+// under test. Its names may change in any version of the module.
 //
 //	r := forwardtest.New(t, forwardtest.Options{})
 //	... connect to r.Address() ...
