@@ -70,7 +70,7 @@ func Open(db kv.DB, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.workers.Go(s.runBackfill)
+	s.start(s.runBackfill)
 	s.repeat(sweepEvery, "removing expired items", s.sweep)
 	s.repeat(trimEvery, "trimming streams", s.trimStreams)
 	s.repeat(min(s.cfg.ShardLife/4, time.Minute), "closing shards", s.followShards)
@@ -133,9 +133,18 @@ func onlyDeletes(writes []*itemWrite) bool {
 // deletes reports whether the write stores no item: it deletes one or checks a condition.
 func (w *writeRequest) deletes() bool { return w.Kind == writeDelete || w.Kind == writeCheck }
 
+// start runs f in a goroutine that Close waits for.
+func (s *Store) start(f func()) {
+	s.workers.Add(1)
+	go func() {
+		defer s.workers.Done()
+		f()
+	}()
+}
+
 // repeat calls do at intervals until the store closes. It logs errors and continues.
 func (s *Store) repeat(interval time.Duration, what string, do func(now time.Time) error) {
-	s.workers.Go(func() {
+	s.start(func() {
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
