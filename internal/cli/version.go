@@ -13,8 +13,9 @@ type versionCommand struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// release is set by the linker for released binaries.
-var release string
+// release and commit are set by the linker for released binaries: the version of the changelog
+// and the revision. scripts/release sets them.
+var release, commit string
 
 // build identifies the build.
 type build struct {
@@ -26,15 +27,15 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Version: release, Revision: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	if b.Version == "" {
-		b.Version = info.Main.Version
+	if b.Version != "" {
+		return b
 	}
-	if b.Version == "" {
+	if b.Version = info.Main.Version; b.Version == "" {
 		b.Version = "(devel)"
 	}
 	for _, s := range info.Settings {
