@@ -40,6 +40,7 @@ var layers = map[string]layer{
 	"internal/pages":            {nil, "memory and system calls: callers own the bytes"},
 	"internal/socket":           {nil, "system calls on one connection, for servers and clients alike"},
 	"internal/listener":         {[]string{"socket", "telemetry"}, "connections of any protocol"},
+	"internal/systemd":          {[]string{"listener"}, "the protocols of a service manager, without the services: the caller decides when they are ready"},
 	"internal/acme":             {[]string{"pause"}, "certificates and answers to challenges: listeners and their connections are the caller's"},
 	"internal/edge":             {[]string{"socket", "http1", "http2", "inflight", "listener", "pages", "scope", "telemetry"}, "it passes requests to a handler and depends on no service"},
 	"internal/origin":           {[]string{"telemetry", "http1", "scope", "socket"}, "it sends requests to an origin; the service's Classify function interprets them"},

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package systemd
+
+// closeOnExec does nothing: there are no inherited sockets on this system.
+func closeOnExec(uintptr) {}
