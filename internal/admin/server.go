@@ -23,10 +23,11 @@ import (
 
 // Config describes the admin server.
 type Config struct {
-	Listen  string
-	Token   string // "" requires none
-	Limits  Limits
-	Metrics *telemetry.Registry
+	Listen       string
+	OpenListener func(network, address string) (net.Listener, error) // nil is net.Listen
+	Token        string                                              // "" requires none
+	Limits       Limits
+	Metrics      *telemetry.Registry
 	// Overview returns the current state of the process.
 	Overview func() Overview
 	Log      *slog.Logger
@@ -52,7 +53,11 @@ func Listen(cfg Config) (*Server, error) {
 	if path, ok := strings.CutPrefix(cfg.Listen, "unix:"); ok {
 		network, address = "unix", path
 	}
-	ln, err := net.Listen(network, address)
+	open := cfg.OpenListener
+	if open == nil {
+		open = net.Listen
+	}
+	ln, err := open(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}

@@ -87,7 +87,7 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Metrics, cfg.Logger = c.stage, c.node.log
+	cfg.OpenListener, cfg.Metrics, cfg.Logger = c.node.manager.Listen, c.stage, c.node.log
 	if t := s.DAXTLS(); t != nil {
 		if front.certs, err = c.newCertificates(t, s.Name, "dax"); err != nil {
 			return nil, err

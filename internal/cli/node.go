@@ -21,6 +21,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/pause"
+	"github.com/kasoku/kasoku/internal/systemd"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -32,6 +33,7 @@ import (
 // reloads.
 type Node struct {
 	log         *slog.Logger
+	manager     *systemd.Manager // nil unless systemd has started this process
 	stdout      io.Writer
 	registry    *telemetry.Registry
 	cache       *cache.Cache
@@ -77,12 +79,17 @@ type mount struct {
 
 // start starts a node with a configuration.
 func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) (*Node, error) {
+	return startManaged(cfg, file, stdout, log, nil)
+}
+
+// startManaged is start for a process that may have a service manager.
+func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger, manager *systemd.Manager) (*Node, error) {
 	c, err := cache.New(cacheConfig(cfg))
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{
-		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newLists(log),
+		log: log, manager: manager, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newLists(log),
 		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
 	n.hard, n.hardStop = context.WithCancel(context.Background())

@@ -195,7 +195,7 @@ func (c *change) admin() error {
 		return nil
 	}
 	next, err := admin.Listen(admin.Config{
-		Listen: string(c.cfg.Admin.Listen), Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Log: n.log,
+		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
 	ec := m.listenerConfig(s)
-	ec.Handler, ec.Log, ec.Metrics = m.service.handler(s), n.accessLogs.current(), c.stage
+	ec.OpenListener, ec.Handler, ec.Log, ec.Metrics = n.manager.Listen, m.service.handler(s), n.accessLogs.current(), c.stage
 	if m.certs != nil {
 		ec.TLS = m.certs.serverConfig()
 	} else {

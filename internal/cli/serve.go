@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/systemd"
 )
 
 type serveCommand struct {
@@ -35,9 +36,16 @@ func (c *serveCommand) Run(env *Environment) error {
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
 	slog.SetDefault(log)
-	n, err := start(cfg, file, env.Stdout, log)
+	manager, err := systemd.FromEnvironment()
+	if err != nil {
+		log.Error("the service manager's variables are not all used", "error", err)
+	}
+	n, err := startManaged(cfg, file, env.Stdout, log, manager)
 	if err != nil {
 		return fail(codeStart, err)
+	}
+	for _, s := range manager.Unused() {
+		log.Error("an inherited socket has the address of no listener", "socket", s)
 	}
 	defer guardHeap(int64(cfg.Cache.Limit()), n.cache.Held, n.cache.Budget().Pressed)()
 	if file == "" {
@@ -79,8 +87,13 @@ func (c *serveCommand) source(env *Environment) (file string, read func() (*conf
 // the configuration for a reload.
 func (n *Node) run(env *Environment, read func() (*config.Config, error)) error {
 	go n.warnWithoutCredentials(origins(n.boot))
+	defer n.attendWatchdog()()
+	opened := n.opened()
 	for {
 		select {
+		case <-opened:
+			opened = nil
+			n.reportReady()
 		case err := <-n.failed:
 			n.log.Error("a listener failed, stopping", "error", err)
 			return errors.Join(err, n.stop(env))
@@ -89,15 +102,19 @@ func (n *Node) run(env *Environment, read func() (*config.Config, error)) error 
 				n.log.Info("stopping: answering the requests in flight", "signal", s.String(), "timeout", stopTimeout.String())
 				return n.stop(env)
 			}
-			if err := n.Reload(read); err != nil {
-				n.log.Error(err.Error())
+			if opened != nil { // the end of a reload would be taken for that of the start
+				<-opened
+				opened = nil
+				n.reportReady()
 			}
+			n.reloadReported(read)
 		}
 	}
 }
 
 // stop drains the node; another signal to stop ends the drain.
 func (n *Node) stop(env *Environment) error {
+	n.report(n.manager.Stopping())
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	go func() {

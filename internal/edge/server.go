@@ -51,6 +51,8 @@ type Config struct {
 	Name string
 	// Listen is a TCP address, or unix:/path for a Unix socket.
 	Listen string
+	// OpenListener opens the listener; nil is listener.Listen.
+	OpenListener func(network, address string) (net.Listener, error)
 	// TLS makes the listener speak TLS; nil is plain. See CertReloader. NextProtos is set
 	// here.
 	TLS     *tls.Config
@@ -124,7 +126,11 @@ func Listen(cfg Config) (*Server, error) {
 	if path, ok := strings.CutPrefix(cfg.Listen, "unix:"); ok && path != "" {
 		network, address = "unix", path
 	}
-	ln, err := listener.Listen(network, address)
+	open := cfg.OpenListener
+	if open == nil {
+		open = listener.Listen
+	}
+	ln, err := open(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}

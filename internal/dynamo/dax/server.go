@@ -26,6 +26,8 @@ type Config struct {
 	Name string
 	// Listen is a TCP address.
 	Listen string
+	// OpenListener opens the listener; nil is listener.Listen.
+	OpenListener func(network, address string) (net.Listener, error)
 	// TLS enables TLS; nil is plain. Some clients send no server name, so there must be a
 	// default certificate.
 	TLS *tls.Config
@@ -101,7 +103,11 @@ type Server struct {
 
 // Listen opens the listener. Connections are accepted from Serve on.
 func Listen(cfg Config) (*Server, error) {
-	ln, err := listener.Listen("tcp", cfg.Listen)
+	open := cfg.OpenListener
+	if open == nil {
+		open = listener.Listen
+	}
+	ln, err := open("tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("dax: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
