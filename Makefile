@@ -48,6 +48,7 @@ run: ## run a DynamoDB-compatible store on 127.0.0.1:8000; ctrl-C ends it
 check: ## formatting, vet, staticcheck and the unit tests without the race detector: about two minutes
 	@$(MAKE) --no-print-directory lint
 	RAPID_SEED=1 go test -vet=off work
+	cd scripts/release && go test -vet=off ./...
 
 # The tools for the integration tests are fetched while the unit tests run. Nothing else runs beside
 # tests: some are only right if they get CPU time soon.
@@ -89,6 +90,7 @@ test-unit:
 	RAPID_SEED=1 scripts/libraries.sh
 	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
+	cd scripts/release && go test -vet=off ./...
 
 # All packages use one build of Kasoku. The one that waits the most is started first, and three are
 # tested at once. The one that measures memory runs alone: a garbage collector that gets too little

@@ -45,8 +45,8 @@ need_go() {
 	die "Go is needed: the version named in go.mod, from https://go.dev/dl or 'brew install go'"
 }
 
-# modules prints the folders of this repository's modules: those of go.work, and integration.
-modules() { workspace && echo "$ROOT/integration"; }
+# modules prints the folders of this repository's modules: those of go.work, and two others.
+modules() { workspace && echo "$ROOT/integration" && echo "$ROOT/scripts/release"; }
 
 # workspace prints the folders of the modules of go.work.
 workspace() { (cd "$ROOT" && go list -m -f '{{.Dir}}'); }

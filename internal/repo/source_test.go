@@ -38,7 +38,7 @@ func walk(t *testing.T, f func(path string)) {
 		name := d.Name()
 		if d.IsDir() {
 			hidden := strings.HasPrefix(name, ".") && name != ".." && name != ".ci" && name != ".github"
-			if hidden || name == "testdata" || name == "node_modules" || path == filepath.Join(root, "bin") || path == filepath.Join(root, "kasoku-data") {
+			if hidden || name == "testdata" || name == "node_modules" || path == filepath.Join(root, "bin") || path == filepath.Join(root, "dist") || path == filepath.Join(root, "kasoku-data") {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,3 @@
+module github.com/kasoku/kasoku
+
+go 1.26.0
