@@ -34,13 +34,17 @@ SOAK_TRACES ?= 500
 SOAK_STREAMS ?= 3m
 SOAK_STREAM_SEEDS ?= 10000
 
-.PHONY: help build run check test test-unit test-integration lint vuln spec soak bench tools fetch
+.PHONY: help build release run check test test-unit test-integration lint vuln spec soak bench tools fetch
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
 
 build: ## build bin/kasoku
 	go build -trimpath -o bin/kasoku ./cmd/kasoku
+
+release: ## build the files that users download, in dist/, for all systems: ten minutes, or one if nothing has changed
+	rm -rf dist
+	cd scripts/release && GOFLAGS= go run .
 
 run: ## run a DynamoDB-compatible store on 127.0.0.1:8000; ctrl-C ends it
 	@scripts/run.sh

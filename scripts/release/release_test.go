@@ -1,9 +1,23 @@
 package main
 
 import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestVersionOf(t *testing.T) {
@@ -35,5 +49,189 @@ func TestChangelog(t *testing.T) {
 	}
 	if _, err := versionOf(string(text)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStampedVariables checks that the variables that the linker sets exist: it ignores unknown
+// names.
+func TestStampedVariables(t *testing.T) {
+	dir := strings.TrimPrefix(stamped, "github.com/kasoku/kasoku/")
+	f, err := parser.ParseFile(token.NewFileSet(), "../../"+dir+"/version.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR {
+			continue
+		}
+		for _, s := range g.Specs {
+			if v := s.(*ast.ValueSpec); len(v.Values) == 0 && fmt.Sprint(v.Type) == "string" {
+				for _, name := range v.Names {
+					found[name.Name] = true
+				}
+			}
+		}
+	}
+	for _, name := range []string{"release", "commit"} {
+		if !found[name] {
+			t.Errorf("%s has no variable %s of type string without a value", stamped, name)
+		}
+	}
+}
+
+// standIn returns a release of the program in testdata, which compiles in a moment.
+func standIn(t *testing.T) *release {
+	t.Helper()
+	root, err := filepath.Abs("testdata/program")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &release{root: root, version: "0.1.0-dev", commit: "c0ffee", time: time.Unix(1795975710, 0).UTC()}
+}
+
+func parsed(t *testing.T, list string) []target {
+	t.Helper()
+	targets, err := parseTargets(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return targets
+}
+
+// TestMake makes a release of a small program twice, and compares all bytes.
+func TestMake(t *testing.T) {
+	r := standIn(t)
+	targets := parsed(t, "linux/amd64 windows/arm64")
+	var outs [2]map[string]string
+	for i := range outs {
+		dir := t.TempDir()
+		if err := r.make(dir, targets); err != nil {
+			t.Fatal(err)
+		}
+		outs[i] = contents(t, dir)
+	}
+	want := []string{
+		"SHA256SUMS",
+		"kasoku_0.1.0-dev_linux_amd64.tar.gz",
+		"kasoku_0.1.0-dev_windows_arm64.zip",
+	}
+	if got := slices.Sorted(maps.Keys(outs[0])); !slices.Equal(got, want) {
+		t.Errorf("wrote %q, want %q", got, want)
+	}
+	for name, data := range outs[0] {
+		if outs[1][name] != data {
+			t.Errorf("%s differs between two runs", name)
+		}
+	}
+	if n := strings.Count(outs[0]["SHA256SUMS"], "\n"); n != len(want)-1 {
+		t.Errorf("SHA256SUMS has %d lines, want %d", n, len(want)-1)
+	}
+	const top = "kasoku_0.1.0-dev_linux_amd64/"
+	files := untar(t, outs[0]["kasoku_0.1.0-dev_linux_amd64.tar.gz"])
+	for name, text := range map[string]string{
+		top + "README.md": "The README.md of a test.\n", top + bashFile: "completion bash\n", top + zshFile: "completion zsh\n",
+		top + fishFile: "completion fish\n", top + manFile: "help --man\n",
+	} {
+		if files[name] != text {
+			t.Errorf("%s is %q, want %q", name, files[name], text)
+		}
+	}
+	if !strings.HasPrefix(files[top+"kasoku"], "\x7fELF") {
+		t.Error("the archive for Linux has no ELF binary")
+	}
+}
+
+// contents returns the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(data)
+	}
+	return files
+}
+
+// untar returns the files of a compressed archive.
+func untar(t *testing.T, archive string) map[string]string {
+	t.Helper()
+	z, err := gzip.NewReader(strings.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !z.ModTime.IsZero() || z.Name != "" {
+		t.Errorf("the header of gzip has the time %s and the name %q", z.ModTime, z.Name)
+	}
+	files := map[string]string{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = string(data)
+	}
+}
+
+// TestArchives checks that archives have the modes of the files, and are the same whatever the
+// order of the files and the clock.
+func TestArchives(t *testing.T) {
+	files := []file{{"kasoku", 0o755, []byte("binary")}, {"LICENSE", 0o644, []byte("terms")}}
+	modified := time.Unix(1795975710, 0).UTC()
+	for name, pack := range map[string]func(string, []file, time.Time) ([]byte, error){"tar.gz": tarGzip, "zip": zipped} {
+		first, err := pack("top", files, modified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(files)
+		second, err := pack("top", files, modified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first, second) {
+			t.Errorf("%s: the order of the files changes the archive", name)
+		}
+		if name == "zip" {
+			z, err := zip.NewReader(bytes.NewReader(first), int64(len(first)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := z.File[1]
+			if len(z.File) != 2 || f.Name != "top/kasoku" || f.Mode() != 0o755 || !f.Modified.Equal(modified) {
+				t.Errorf("zip: the second of %d files is %s with %v of %s", len(z.File), f.Name, f.Mode(), f.Modified)
+			}
+		}
+	}
+}
+
+func TestParseTargets(t *testing.T) {
+	if _, err := parseTargets("linux/amd64 plan9/amd64"); err == nil || !strings.Contains(err.Error(), `"plan9/amd64"`) {
+		t.Errorf("error %v, want one that names the unknown target", err)
+	}
+}
+
+// TestRunRefusesFilledDirectory checks that no file of another release is mixed in.
+func TestRunRefusesFilledDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "old"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run("../..", dir, "linux/amd64", true); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("error %v, want one about the directory", err)
 	}
 }
