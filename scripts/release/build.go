@@ -81,7 +81,7 @@ func host() target { return target{runtime.GOOS, runtime.GOARCH} }
 
 // commonFiles returns the files of an archive that are the same for each target. Some of them
 // are the output of a binary built for this machine.
-func (r *release) commonFiles(work string) ([]file, error) {
+func (r *release) commonFiles(work string, targets []target) ([]file, error) {
 	binary, err := r.build(work, host())
 	if err != nil {
 		return nil, err
@@ -97,6 +97,11 @@ func (r *release) commonFiles(work string) ([]file, error) {
 		}
 		files = append(files, file{name: name, mode: 0o644, data: data})
 	}
+	notices, err := r.notices(targets)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{name: noticesFile, mode: 0o644, data: notices})
 	for _, f := range []struct {
 		name string
 		args []string
@@ -117,10 +122,11 @@ func (r *release) commonFiles(work string) ([]file, error) {
 
 // Names of files in archives.
 const (
-	bashFile = "completions/kasoku.bash"
-	zshFile  = "completions/_kasoku"
-	fishFile = "completions/kasoku.fish"
-	manFile  = "man/kasoku.1"
+	noticesFile = "THIRD-PARTY-NOTICES"
+	bashFile    = "completions/kasoku.bash"
+	zshFile     = "completions/_kasoku"
+	fishFile    = "completions/kasoku.fish"
+	manFile     = "man/kasoku.1"
 )
 
 // checkStamp checks that a binary reports the version and the commit of the release: the linker

@@ -1,5 +1,5 @@
 // Command release builds the files that users download, below -out: archives of the binary for
-// each system, and their checksums. Two runs on the same
+// each system with a bill of materials, and their checksums. Two runs on the same
 // commit with the same version of Go write the same bytes.
 package main
 
@@ -56,7 +56,7 @@ func (r *release) make(out string, targets []target) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	common, err := r.commonFiles(work)
+	common, err := r.commonFiles(work, targets)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,9 @@ func (r *release) make(out string, targets []target) error {
 			return err
 		}
 		if err := r.writeArchive(out, t, binary, common); err != nil {
+			return err
+		}
+		if err := r.writeBill(out, t, binary); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -114,8 +115,8 @@ func TestMake(t *testing.T) {
 	}
 	want := []string{
 		"SHA256SUMS",
-		"kasoku_0.1.0-dev_linux_amd64.tar.gz",
-		"kasoku_0.1.0-dev_windows_arm64.zip",
+		"kasoku_0.1.0-dev_linux_amd64.cdx.json", "kasoku_0.1.0-dev_linux_amd64.tar.gz",
+		"kasoku_0.1.0-dev_windows_arm64.cdx.json", "kasoku_0.1.0-dev_windows_arm64.zip",
 	}
 	if got := slices.Sorted(maps.Keys(outs[0])); !slices.Equal(got, want) {
 		t.Errorf("wrote %q, want %q", got, want)
@@ -140,6 +141,18 @@ func TestMake(t *testing.T) {
 	}
 	if !strings.HasPrefix(files[top+"kasoku"], "\x7fELF") {
 		t.Error("the archive for Linux has no ELF binary")
+	}
+	var bill struct {
+		BOMFormat string
+		Metadata  struct {
+			Component struct{ Name, Version string }
+		}
+	}
+	if err := json.Unmarshal([]byte(outs[0]["kasoku_0.1.0-dev_linux_amd64.cdx.json"]), &bill); err != nil {
+		t.Fatal(err)
+	}
+	if c := bill.Metadata.Component; bill.BOMFormat != "CycloneDX" || c.Name != "github.com/kasoku/kasoku" || c.Version != "v0.1.0-dev" {
+		t.Errorf("the bill of materials is for %+v, in the format %q", c, bill.BOMFormat)
 	}
 }
 
@@ -216,6 +229,30 @@ func TestArchives(t *testing.T) {
 				t.Errorf("zip: the second of %d files is %s with %v of %s", len(z.File), f.Name, f.Mode(), f.Modified)
 			}
 		}
+	}
+}
+
+// TestNotices checks the licences of Kasoku's own dependencies.
+func TestNotices(t *testing.T) {
+	r := &release{root: "../.."}
+	text, err := r.notices(parsed(t, "linux/amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\nthe Go standard library, LICENSE\n", "\ngithub.com/alecthomas/kong v", "\ngithub.com/aws/smithy-go v", ", NOTICE\n",
+		"TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
+	} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the notices lack %q", want)
+		}
+	}
+	// A test's dependency is no part of the binary.
+	if bytes.Contains(text, []byte("pgregory.net/rapid")) {
+		t.Error("the notices have a module that is not compiled in")
+	}
+	if err := (&release{root: "testdata/unlicensed"}).findLicences(host(), map[string]string{}); err == nil || !strings.Contains(err.Error(), "module example.com/bare has no licence file") {
+		t.Errorf("a module without a licence: error %v", err)
 	}
 }
 

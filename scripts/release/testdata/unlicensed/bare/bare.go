@@ -1,0 +1,2 @@
+// Package bare has no licence.
+package bare
