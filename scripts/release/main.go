@@ -1,5 +1,5 @@
 // Command release builds the files that users download, below -out: archives of the binary for
-// each system with a bill of materials, and their checksums. Two runs on the same
+// each system with a bill of materials, packages for Linux, and checksums. Two runs on the same
 // commit with the same version of Go write the same bytes.
 package main
 
@@ -70,6 +70,9 @@ func (r *release) make(out string, targets []target) error {
 			return err
 		}
 		if err := r.writeBill(out, t, binary); err != nil {
+			return err
+		}
+		if err := r.writePackages(work, out, t, binary, common); err != nil {
 			return err
 		}
 	}

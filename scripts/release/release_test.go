@@ -89,7 +89,7 @@ func standIn(t *testing.T) *release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &release{root: root, version: "0.1.0-dev", commit: "c0ffee", time: time.Unix(1795975710, 0).UTC()}
+	return &release{root: root, packaging: "../../packaging", version: "0.1.0-dev", commit: "c0ffee", time: time.Unix(1795975710, 0).UTC()}
 }
 
 func parsed(t *testing.T, list string) []target {
@@ -115,8 +115,11 @@ func TestMake(t *testing.T) {
 	}
 	want := []string{
 		"SHA256SUMS",
+		"kasoku-0.1.0-dev-1.x86_64.rpm",
+		"kasoku_0.1.0-dev-1_amd64.deb",
 		"kasoku_0.1.0-dev_linux_amd64.cdx.json", "kasoku_0.1.0-dev_linux_amd64.tar.gz",
 		"kasoku_0.1.0-dev_windows_arm64.cdx.json", "kasoku_0.1.0-dev_windows_arm64.zip",
+		"kasoku_0.1.0_alpha-r1_x86_64.apk",
 	}
 	if got := slices.Sorted(maps.Keys(outs[0])); !slices.Equal(got, want) {
 		t.Errorf("wrote %q, want %q", got, want)

@@ -14,10 +14,11 @@ import (
 
 // release identifies a release.
 type release struct {
-	root    string // of the source
-	version string // "0.1.0", or "0.1.0-dev" for a section of the changelog that is unreleased
-	commit  string
-	time    time.Time // of the commit; the modification time of all files
+	root      string // of the source
+	packaging string // the directory with files for packages
+	version   string // "0.1.0", or "0.1.0-dev" for a section of the changelog that is unreleased
+	commit    string
+	time      time.Time // of the commit; the modification time of all files
 }
 
 // newRelease returns the release of the commit that is checked out in root. A tree with
@@ -31,7 +32,7 @@ func newRelease(root string, dirty bool) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &release{root: root}
+	r := &release{root: root, packaging: filepath.Join(root, "packaging")}
 	if r.version, err = versionOf(string(changelog)); err != nil {
 		return nil, err
 	}
