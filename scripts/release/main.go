@@ -1,5 +1,5 @@
 // Command release builds the files that users download, below -out: archives of the binary for
-// each system with a bill of materials, packages for Linux, and checksums. Two runs on the same
+// each system with a bill of materials, packages for Linux, images for containers, and checksums. Two runs on the same
 // commit with the same version of Go write the same bytes.
 package main
 
@@ -60,12 +60,14 @@ func (r *release) make(out string, targets []target) error {
 	if err != nil {
 		return err
 	}
+	binaries := map[target]string{}
 	for _, t := range targets {
 		log.Printf("%s %s", r.version, t)
 		binary, err := r.build(work, t)
 		if err != nil {
 			return err
 		}
+		binaries[t] = binary
 		if err := r.writeArchive(out, t, binary, common); err != nil {
 			return err
 		}
@@ -75,6 +77,9 @@ func (r *release) make(out string, targets []target) error {
 		if err := r.writePackages(work, out, t, binary, common); err != nil {
 			return err
 		}
+	}
+	if err := r.writeImages(work, out, binaries, common); err != nil {
+		return err
 	}
 	return writeSums(out)
 }

@@ -117,7 +117,8 @@ func TestMake(t *testing.T) {
 		"SHA256SUMS",
 		"kasoku-0.1.0-dev-1.x86_64.rpm",
 		"kasoku_0.1.0-dev-1_amd64.deb",
-		"kasoku_0.1.0-dev_linux_amd64.cdx.json", "kasoku_0.1.0-dev_linux_amd64.tar.gz",
+		"kasoku_0.1.0-dev_linux_amd64.cdx.json", "kasoku_0.1.0-dev_linux_amd64.tar.gz", "kasoku_0.1.0-dev_linux_amd64_docker.tar",
+		"kasoku_0.1.0-dev_oci.tar",
 		"kasoku_0.1.0-dev_windows_arm64.cdx.json", "kasoku_0.1.0-dev_windows_arm64.zip",
 		"kasoku_0.1.0_alpha-r1_x86_64.apk",
 	}
