@@ -81,6 +81,9 @@ func (r *release) make(out string, targets []target) error {
 	if err := r.writeImages(work, out, binaries, common); err != nil {
 		return err
 	}
+	if err := r.writeFormula(out); err != nil {
+		return err
+	}
 	return writeSums(out)
 }
 
