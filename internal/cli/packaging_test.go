@@ -2,17 +2,22 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 // checkParses checks that the command line has commands and flags that exist.
@@ -207,5 +212,76 @@ func TestCompose(t *testing.T) {
 		t.Errorf("the health check is %q", test)
 	} else {
 		checkParses(t, "healthcheck", test[2:])
+	}
+}
+
+// TestTestcontainers checks the commands of the recipes, which are the same in each language.
+func TestTestcontainers(t *testing.T) {
+	text := string(readFile(t, "../../packaging/testcontainers/README.md"))
+	lists := regexp.MustCompile(`"serve"(?:, "[^"]*")*`).FindAllString(text, -1)
+	if len(lists) != 3 {
+		t.Fatalf("found %d commands", len(lists))
+	}
+	for _, list := range lists {
+		checkParses(t, "README.md", strings.Split(strings.Trim(list, `"`), `", "`))
+	}
+}
+
+// TestAction runs the step of the GitHub action that starts a store, and checks the syntax of the
+// others.
+func TestAction(t *testing.T) {
+	var action struct {
+		Inputs map[string]struct{ Default string }
+		Runs   struct{ Steps []struct{ Name, Run string } }
+	}
+	if err := yaml.Unmarshal(readFile(t, "../../packaging/action/action.yml"), &action); err != nil {
+		t.Fatal(err)
+	}
+	scripts := map[string]string{}
+	for _, s := range action.Runs.Steps {
+		scripts[s.Name] = s.Run
+		if out, err := exec.CommandContext(t.Context(), "bash", "-n", "-c", s.Run).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", s.Name, err, out)
+		}
+	}
+	dir, bin := t.TempDir(), t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "kasoku")); err != nil { // the test binary is kasoku under that name
+		t.Fatal(err)
+	}
+	output := filepath.Join(dir, "output")
+	start := func(flags string) ([]byte, error) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", scripts["Start"])
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "RUNNER_TEMP="+dir, "GITHUB_OUTPUT="+output, "FLAGS="+flags, "GORACE="+brief)
+		return cmd.CombinedOutput()
+	}
+	if out, err := start("--colour"); err == nil || !strings.Contains(string(out), "unknown flag --colour") {
+		t.Errorf("a wrong flag: %v\n%s", err, out)
+	}
+	if out, err := start(action.Inputs["flags"].Default); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file := filepath.Join(dir, "kasoku", "ready.json")
+	var r ready
+	if err := json.Unmarshal(readFile(t, file), &r); err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(r.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		await.Until(t, func() bool { _, err := os.Stat(file); return errors.Is(err, fs.ErrNotExist) })
+	}()
+	want := "endpoint=http://" + r.Services["dynamodb"].Address + "\ndax=dax://" + r.Services["dynamodb"].DAX + "\n"
+	if got := string(readFile(t, output)); got != want {
+		t.Errorf("the outputs are %q, want %q", got, want)
 	}
 }
