@@ -285,3 +285,15 @@ func TestAction(t *testing.T) {
 		t.Errorf("the outputs are %q, want %q", got, want)
 	}
 }
+
+// TestInstallPage checks the commands of docs/install.md, also those that run in containers.
+func TestInstallPage(t *testing.T) {
+	page := string(readFile(t, "../../docs/install.md"))
+	lines := regexp.MustCompile(`(?m)^    (?:kasoku|bin/kasoku|docker run .*kasoku:[0-9.]+|.* bin/kasoku) ([a-z].*)$`).FindAllStringSubmatch(page, -1)
+	if len(lines) < 5 {
+		t.Errorf("found only %d commands", len(lines))
+	}
+	for _, m := range lines {
+		checkParses(t, "docs/install.md", strings.Fields(m[1]))
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +131,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s differs between two runs", name)
 		}
 	}
+	checkDocumented(t, want)
 	if n := strings.Count(outs[0]["SHA256SUMS"], "\n"); n != len(want)-1 {
 		t.Errorf("SHA256SUMS has %d lines, want %d", n, len(want)-1)
 	}
@@ -157,6 +159,32 @@ func TestMake(t *testing.T) {
 	}
 	if c := bill.Metadata.Component; bill.BOMFormat != "CycloneDX" || c.Name != "github.com/kasoku/kasoku" || c.Version != "v0.1.0-dev" {
 		t.Errorf("the bill of materials is for %+v, in the format %q", c, bill.BOMFormat)
+	}
+}
+
+// checkDocumented checks that the documentation names files that exist: those of a release for two
+// systems, whose names have a suffix for unreleased versions.
+func checkDocumented(t *testing.T, names []string) {
+	t.Helper()
+	exists := map[string]bool{}
+	for _, name := range names {
+		exists[strings.NewReplacer("-dev", "", "_alpha", "").Replace(name)] = true
+	}
+	found := 0
+	for _, page := range []string{"docs/install.md", "docs/operations.md", "examples/compose/compose.yaml", "packaging/testcontainers/README.md"} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`kasoku[-_][0-9][\w.-]*\.(?:tar\.gz|tar|zip|deb|rpm|apk|json)`).FindAllString(string(text), -1) {
+			found++
+			if !exists[name] {
+				t.Errorf("%s names %s, which is no file of a release", page, name)
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("found only %d names of files", found)
 	}
 }
 
