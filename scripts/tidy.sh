@@ -28,3 +28,4 @@ for module in $libraries; do
 done
 cp "$new/go.mod" "$new/go.sum" .
 (cd integration && go mod tidy)
+(cd scripts/release && go mod tidy)

@@ -55,7 +55,7 @@ func (r *release) build(work string, t target) (string, error) {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", fmt.Sprintf("-s -w -X %s.release=%s -X %s.commit=%s", stamped, r.version, stamped, r.commit),
 		"-o", path, "./cmd/kasoku")
-	cmd.Dir, cmd.Env = r.root, t.environment()
+	cmd.Dir, cmd.Env = r.root, r.environment(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build for %s: %w\n%s", t, err, out)
 	}
@@ -70,10 +70,17 @@ func (r *release) build(work string, t target) (string, error) {
 }
 
 // environment returns the environment for Go's commands, without settings that change the
-// binary.
-func (t target) environment() []string {
+// binary. The modules of the workspace are those of the tree, if it has one.
+func (r *release) environment(t target) []string {
+	work, err := filepath.Abs(filepath.Join(r.root, "go.work"))
+	if err == nil {
+		_, err = os.Stat(work)
+	}
+	if err != nil {
+		work = "off"
+	}
 	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off")
+		"GOFLAGS=", "GOWORK="+work, "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off")
 }
 
 // host returns the system that this program runs on.

@@ -65,7 +65,7 @@ func (r *release) notices(targets []target) ([]byte, error) {
 // any is an error.
 func (r *release) findLicences(t target, files map[string]string) error {
 	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/kasoku")
-	cmd.Dir, cmd.Env = r.root, t.environment()
+	cmd.Dir, cmd.Env = r.root, r.environment(t)
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("go list for %s: %w%s", t, err, stderrOf(err))
