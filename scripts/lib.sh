@@ -45,14 +45,34 @@ need_go() {
 	die "Go is needed: the version named in go.mod, from https://go.dev/dl or 'brew install go'"
 }
 
-# modules prints the folders of this repository's modules: those of go.work, and two others.
-modules() { workspace && echo "$ROOT/integration" && echo "$ROOT/scripts/release"; }
+# libraries prints the folders of the modules that programs import: all modules of go.work except
+# the root. GOTOOLCHAIN may select a version of Go that is too old for the root.
+libraries() { (cd "$ROOT" && GOTOOLCHAIN="" go list -m -f '{{.Dir}}') | grep -vxF "$ROOT"; }
 
-# workspace prints the folders of the modules of go.work.
-workspace() { (cd "$ROOT" && go list -m -f '{{.Dir}}'); }
+# in_libraries COMMAND... runs a command in the folder of each library as in a program: outside of
+# the workspace, with the lowest versions of dependencies and without our other modules.
+in_libraries() {
+	local module libraries
+	libraries=$(libraries)
+	for module in $libraries; do
+		(cd "$module" && GOWORK=off "$@")
+	done
+}
 
-# libraries prints the folders of the modules that programs import: those of go.work except the root.
-libraries() { workspace | grep -vxF "$ROOT"; }
+# in_others COMMAND... runs a command in the folder of each module that is not in go.work.
+in_others() {
+	local module
+	for module in integration scripts/release; do
+		(cd "$ROOT/$module" && "$@")
+	done
+}
+
+# in_modules COMMAND... runs a command in the folders of all modules.
+in_modules() {
+	(cd "$ROOT" && "$@")
+	in_libraries "$@"
+	in_others "$@"
+}
 
 # need_java WHY ensures that the compiler of Java 17 or newer is installed.
 need_java() {

@@ -5,7 +5,4 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
-libraries=$(GOTOOLCHAIN="" libraries) # the workspace may need a newer version
-for module in $libraries; do
-	(cd "$module" && GOWORK=off go test -vet=off ./...)
-done
+in_libraries go test -vet=off ./...

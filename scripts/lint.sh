@@ -10,23 +10,15 @@ export GOGC=200 # go vet and staticcheck take a tenth less time
 unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
 [ -z "$unformatted" ] || die "gofmt would change:"$'\n'"$unformatted"
 
-modules=$(modules)
-libraries=$(libraries)
-for module in $modules; do
-	(
-		cd "$module"
-		# Outside of the workspace go vet reports what needs a newer Go or newer dependencies than
-		# the library requires, and imports of other modules of this repository.
-		if grep -qxF "$module" <<<"$libraries"; then export GOWORK=off; fi
-		go vet ./...
-		"$TOOLS/bin/staticcheck" ./...
-	)
-done
+# In libraries go vet also reports what needs a newer Go or newer dependencies than they require.
+in_modules go vet ./...
+in_modules "$TOOLS/bin/staticcheck" ./...
 # Files that only builds for a test have.
 go vet -tags kasokumutant,kasokutrace ./internal/cluster/...
 # No file of this project is for one processor only, so a system is checked on one, and 32 bits on
 # another. Fewer collections: a system takes two thirds of the time.
-for module in "$ROOT" $libraries; do
+libraries=$(libraries)
+for module in . $libraries; do
 	GOGC=400 go run ./scripts/crosscheck -C "$module" darwin/arm64 windows/amd64 freebsd/amd64 linux/386
 done
 GOGC=400 go run ./scripts/crosscheck -C integration darwin/arm64

@@ -5,13 +5,11 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
-libraries=$(libraries)
-export GOWORK=off
-for module in $libraries; do
-	(cd "$module" && go mod tidy)
-done
+in_libraries go mod tidy
 
 cd "$ROOT"
+libraries=$(libraries)
+export GOWORK=off
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 cp go.mod go.sum "$new"
@@ -27,5 +25,4 @@ for module in $libraries; do
 	grep -F "$path " go.sum >>"$new/go.sum" || true
 done
 cp "$new/go.mod" "$new/go.sum" .
-(cd integration && go mod tidy)
-(cd scripts/release && go mod tidy)
+in_others go mod tidy

@@ -16,7 +16,4 @@ mkdir -p "$TOOLS/bin"
 [ "$(cat "$TOOLS/bin/.govulncheck" 2>/dev/null)" = "$GOVULNCHECK" ] ||
 	GOBIN=$TOOLS/bin go install "golang.org/x/vuln/cmd/govulncheck@$GOVULNCHECK"
 printf '%s\n' "$GOVULNCHECK" >"$TOOLS/bin/.govulncheck"
-modules=$(modules)
-for module in $modules; do
-	(cd "$module" && "$TOOLS/bin/govulncheck" -db "$DATABASE" ./...)
-done
+in_modules "$TOOLS/bin/govulncheck" -db "$DATABASE" ./...
