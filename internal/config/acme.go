@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 )
 
 // domainName matches a DNS name with at least two labels.
-var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var domainName = lazyRegexp(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // maxDomains is the number of names that authorities accept in a certificate.
 const maxDomains = 100
@@ -55,7 +54,7 @@ func (k *checker) domain(path, name string) {
 		k.failf(path, "%s is an address; certificates are for names", name)
 	case strings.HasPrefix(name, "*."):
 		k.failf(path, "%q can't be verified over a connection; list the names, or give cert and key", name)
-	case len(name) > 253 || !domainName.MatchString(name):
+	case len(name) > 253 || !domainName().MatchString(name):
 		k.failf(path, "%q is no domain, such as www.example.com, in lower case", name)
 	}
 }

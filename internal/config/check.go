@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -94,11 +93,11 @@ func (k *checker) accessLog(a *AccessLog) {
 	}
 }
 
-var serviceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var serviceName = lazyRegexp(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (k *checker) service(s *Service) {
 	path := join("services", s.Name)
-	if !serviceName.MatchString(s.Name) {
+	if !serviceName().MatchString(s.Name) {
 		k.failf(path, "%q is no name for a service: up to 64 letters, digits, - and _", s.Name)
 	}
 	if s.TLS != nil {
@@ -192,7 +191,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 
 // awsHost matches the hosts of DynamoDB: regional, FIPS, dual-stack, China, account-based
 // (ddb) and VPC endpoints.
-var awsHost = regexp.MustCompile(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)$`)
+var awsHost = lazyRegexp(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)$`)
 
 // origin reports keys that have no meaning for the chosen origin, unless they are set to
 // their defaults.
@@ -241,7 +240,7 @@ func regionOf(origin Origin) string {
 	if err != nil {
 		return ""
 	}
-	if m := awsHost.FindStringSubmatch(u.Hostname()); m != nil {
+	if m := awsHost().FindStringSubmatch(u.Hostname()); m != nil {
 		return m[1]
 	}
 	return ""
@@ -301,10 +300,10 @@ func (k *checker) patterns(path string, list []string) {
 	}
 }
 
-var tablePattern = regexp.MustCompile(`^[A-Za-z0-9_.*?-]{1,255}$`)
+var tablePattern = lazyRegexp(`^[A-Za-z0-9_.*?-]{1,255}$`)
 
 func (k *checker) pattern(path, p string) {
-	if !tablePattern.MatchString(p) {
+	if !tablePattern().MatchString(p) {
 		k.failf(path, "%q matches no table: names are letters, digits, _ . and -, * matches any text and ? one letter", p)
 	}
 }

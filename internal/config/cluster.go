@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"net"
-	"regexp"
 	"slices"
 )
 
@@ -129,7 +128,7 @@ func (c *Cluster) Advertised() string {
 }
 
 // natsServer matches one server of a NATS deployment.
-var natsServer = regexp.MustCompile(`^(nats|tls)://([^/@?#,]+)$`)
+var natsServer = lazyRegexp(`^(nats|tls)://([^/@?#,]+)$`)
 
 // Joins returns the addresses of join with their ports.
 func (c *Cluster) Joins() []string {

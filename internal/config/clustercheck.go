@@ -5,16 +5,15 @@ import (
 	"net"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
-	clusterName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-	nodeName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	bucketName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	tableName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+	clusterName = lazyRegexp(`^[a-z0-9-]{1,40}$`)
+	nodeName    = lazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	bucketName  = lazyRegexp(`^[A-Za-z0-9_-]{1,64}$`)
+	tableName   = lazyRegexp(`^[A-Za-z0-9_.-]{3,255}$`)
 )
 
 func (k *checker) cluster() {
@@ -22,7 +21,7 @@ func (k *checker) cluster() {
 	if c == nil {
 		return
 	}
-	if _, given := k.places["cluster.name"]; given && !clusterName.MatchString(c.Name) {
+	if _, given := k.places["cluster.name"]; given && !clusterName().MatchString(c.Name) {
 		k.failf("cluster.name", "%q is no name for a cluster: up to 40 of lower-case letters, digits and -", c.Name)
 	}
 	k.nodeName(c)
@@ -35,7 +34,7 @@ func (k *checker) cluster() {
 			k.failf("cluster.nats_credentials", "they are for a deployment of your own, which nats names")
 		}
 	}
-	if c.Zone != "" && !zoneName.MatchString(c.Zone) {
+	if c.Zone != "" && !zoneName().MatchString(c.Zone) {
 		k.failf("cluster.zone", "%q is no zone: up to 64 letters, digits, -, _ and .", c.Zone)
 	}
 	k.clusterView(c)
@@ -50,7 +49,7 @@ func (k *checker) cluster() {
 
 func (k *checker) nodeName(c *Cluster) {
 	if _, given := k.places["cluster.node"]; given {
-		if !nodeName.MatchString(c.Node) {
+		if !nodeName().MatchString(c.Node) {
 			k.failf("cluster.node", "%q is no name for a node: up to 64 letters, digits, ., _ and -", c.Node)
 		}
 		return
@@ -59,7 +58,7 @@ func (k *checker) nodeName(c *Cluster) {
 	switch {
 	case err != nil:
 		k.failf("cluster", `lacks "node": the host's name can't be read: %v`, err)
-	case !nodeName.MatchString(host):
+	case !nodeName().MatchString(host):
 		k.failf("cluster", `lacks "node": the host's name, %q, is no name for a node: up to 64 letters, digits, ., _ and -`, host)
 	default:
 		c.host = host
@@ -109,7 +108,7 @@ func (k *checker) clusterNATS(c *Cluster) {
 	}
 	for _, url := range strings.Split(c.NATS, ",") {
 		url = strings.TrimSpace(url)
-		m := natsServer.FindStringSubmatch(url)
+		m := natsServer().FindStringSubmatch(url)
 		switch {
 		case strings.Contains(url, "@"):
 			k.failf("cluster.nats", "it has credentials; write them into the file nats_credentials")
@@ -166,7 +165,7 @@ func (k *checker) clusterView(c *Cluster) {
 			names = append(names, s.Name)
 		}
 	}
-	if c.View.Bucket != "" && !bucketName.MatchString(c.View.Bucket) {
+	if c.View.Bucket != "" && !bucketName().MatchString(c.View.Bucket) {
 		k.failf("cluster.view.bucket", "%q is no name for a bucket: up to 64 letters, digits, _ and -", c.View.Bucket)
 	}
 	if c.View.Bucket != "" || len(names) == 0 {
@@ -191,7 +190,7 @@ func (k *checker) useless(v *ClusterView, why string, keys ...string) {
 // clusterTable checks a view that is in a table at the origin of one of the services.
 func (k *checker) clusterTable(c *Cluster, names []string) {
 	v := &c.View
-	if !tableName.MatchString(v.Table) {
+	if !tableName().MatchString(v.Table) {
 		k.failf("cluster.view.table", "%q is no name for a table: 3 to 255 letters, digits, _ . and -", v.Table)
 	}
 	at := "cluster.view.service"
@@ -244,7 +243,7 @@ func (k *checker) viewNodes(c *Cluster) {
 	for i, n := range nodes {
 		place := fmt.Sprintf("%s[%d]", at, i)
 		switch {
-		case !nodeName.MatchString(n):
+		case !nodeName().MatchString(n):
 			k.failf(place, "%q is no name for a node: up to 64 letters, digits, ., _ and -", n)
 		case slices.Contains(nodes[:i], n):
 			k.failf(place, "%s is in the list twice", n)

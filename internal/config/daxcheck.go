@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 )
 
-var zoneName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var zoneName = lazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func (k *checker) dax(path string, s *Service) {
 	d := s.DynamoDB.DAX
@@ -29,7 +28,7 @@ func (k *checker) dax(path string, s *Service) {
 	} else if !given && k.config.Cluster != nil {
 		d.Zone = cmp.Or(k.config.Cluster.Zone, d.Zone)
 	}
-	if !zoneName.MatchString(d.Zone) {
+	if !zoneName().MatchString(d.Zone) {
 		k.failf(path+".zone", "%q is no zone: up to 64 letters, digits, -, _ and .", d.Zone)
 	}
 	if store := s.DynamoDB.Origin.Dir(); d.Lists != "" && store != "" && k.config.Resolve(d.Lists) == k.config.Resolve(store) {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,7 @@ import (
 // it, and the forms of shells that are not supported. By convention, names of environment
 // variables consist of capital letters, digits and _, so the ${arg.id} of a memcached key is
 // not one.
-var reference = regexp.MustCompile(`(\$?)\$\{([A-Z_][A-Z0-9_]*)((?:[^}A-Za-z0-9_.][^}]*)?)(\}|$)`)
+var reference = lazyRegexp(`(\$?)\$\{([A-Z_][A-Z0-9_]*)((?:[^}A-Za-z0-9_.][^}]*)?)(\}|$)`)
 
 // expand replaces references with the values of environment variables.
 func (d *decoder) expand(text string) (string, error) {
@@ -24,8 +23,8 @@ func (d *decoder) expand(text string) (string, error) {
 		}
 		return ""
 	}
-	out := reference.ReplaceAllStringFunc(text, func(found string) string {
-		m := reference.FindStringSubmatch(found)
+	out := reference().ReplaceAllStringFunc(text, func(found string) string {
+		m := reference().FindStringSubmatch(found)
 		escape, name, rest, end := m[1], m[2], m[3], m[4]
 		def, hasDefault := strings.CutPrefix(rest, ":-")
 		switch {
@@ -73,13 +72,13 @@ func (r redactor) redact(text string) string {
 	return text
 }
 
-var secretName = regexp.MustCompile(`SECRET|PASSW|TOKEN|CREDENTIAL|KEY`)
+var secretName = lazyRegexp(`SECRET|PASSW|TOKEN|CREDENTIAL|KEY`)
 
 // secrets returns the variables whose names suggest a secret.
 func (r redactor) secrets() redactor {
 	found := redactor{}
 	for name, value := range r {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			found[name] = value
 		}
 	}

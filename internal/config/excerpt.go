@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -31,7 +30,7 @@ func (p Problem) Excerpt() string {
 const maxExcerpt = 120
 
 // secretValue matches the values of keys whose names suggest a secret.
-var secretValue = regexp.MustCompile(`(?i)([\w-]*(?:secret|passw|token|credential)[\w-]*["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]]+)`)
+var secretValue = lazyRegexp(`(?i)([\w-]*(?:secret|passw|token|credential)[\w-]*["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]]+)`)
 
 // source returns a line of the file as it may be shown. A secret that was put into the file
 // by mistake is not copied to a log.
@@ -39,8 +38,8 @@ func (d *decoder) source(line int) string {
 	if line < 1 || line > len(d.lines) {
 		return ""
 	}
-	return secretValue.ReplaceAllStringFunc(strings.TrimRight(d.lines[line-1], "\r"), func(found string) string {
-		m := secretValue.FindStringSubmatch(found)
+	return secretValue().ReplaceAllStringFunc(strings.TrimRight(d.lines[line-1], "\r"), func(found string) string {
+		m := secretValue().FindStringSubmatch(found)
 		name := strings.ToLower(strings.TrimRight(m[1], "\"' \t:"))
 		if strings.HasSuffix(name, "_env") || strings.HasSuffix(name, "_file") {
 			return found

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +117,7 @@ type PurgeMethod struct {
 	From []string `yaml:"from" default:"127.0.0.0/8,::1"`
 }
 
-var fieldName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var fieldName = lazyRegexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // needed are fields of answers that can't be removed.
 var needed = []string{"connection", "content-encoding", "content-length", "content-range", "content-type", "date", "transfer-encoding", "upgrade", "vary"}
@@ -136,7 +135,7 @@ func (k *checker) http(path string, s *Service) {
 	}
 	for i, name := range h.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, i)
-		if !fieldName.MatchString(name) {
+		if !fieldName().MatchString(name) {
 			k.failf(at, "%q is no name of a header field", name)
 		} else if strings.EqualFold(name, "Cache-Control") {
 			k.failf(at, "Cache-Control is always looked at, after these")
@@ -144,14 +143,14 @@ func (k *checker) http(path string, s *Service) {
 	}
 	for i, name := range h.StripFields {
 		at := fmt.Sprintf("%s.strip_fields[%d]", path, i)
-		if !fieldName.MatchString(name) {
+		if !fieldName().MatchString(name) {
 			k.failf(at, "%q is no name of a header field", name)
 		} else if slices.Contains(needed, strings.ToLower(name)) {
 			k.failf(at, "clients need %s to understand the answer", name)
 		}
 	}
 	for i, name := range h.AcceptEncodings {
-		if !fieldName.MatchString(name) || name != strings.ToLower(name) || name == "*" || name == "identity" {
+		if !fieldName().MatchString(name) || name != strings.ToLower(name) || name == "*" || name == "identity" {
 			k.failf(fmt.Sprintf("%s.accept_encodings[%d]", path, i), "%q is no content coding, in lower case", name)
 		}
 	}

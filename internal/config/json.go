@@ -114,7 +114,7 @@ func nameOf(v reflect.Value) string {
 // appendText appends a value as it is written in the file, with references to environment
 // variables escaped.
 func (p *printer) appendText(dst []byte, s string) []byte {
-	return appendString(dst, p.hidden.redact(reference.ReplaceAllString(s, "$$$0")))
+	return appendString(dst, p.hidden.redact(reference().ReplaceAllString(s, "$$$0")))
 }
 
 func appendString(dst []byte, s string) []byte {

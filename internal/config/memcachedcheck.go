@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -292,7 +291,7 @@ func (k *checker) headers(path string, l *Location) {
 		at := join(path, h.Name)
 		same := func(o Header) bool { return strings.EqualFold(o.Name, h.Name) }
 		switch instead := otherKeys[strings.ToLower(h.Name)]; {
-		case !fieldName.MatchString(h.Name):
+		case !fieldName().MatchString(h.Name):
 			k.failf(at, "%q is no name of a header field", h.Name)
 		case instead != "":
 			k.failf(at, "%s can't be given here: %s", h.Name, instead)
@@ -309,7 +308,7 @@ func validValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-var captured = regexp.MustCompile(`\{[^}.]*(\.\.\.)?\}`)
+var captured = lazyRegexp(`\{[^}.]*(\.\.\.)?\}`)
 
 // path parses a location's path. It reports mistakes and returns nil then. shape is the path
 // with equal names in all its braces, so that two locations for the same requests have the
@@ -323,7 +322,7 @@ func (k *checker) path(at, text string) (p *key.Path, shape string) {
 		k.failf(at, "%v", err)
 		return nil, ""
 	}
-	return p, captured.ReplaceAllString(text, "{$1}")
+	return p, captured().ReplaceAllString(text, "{$1}")
 }
 
 // template parses a location's key. Without a path, captures can't be checked and are not
