@@ -21,7 +21,7 @@ func ReadAdmin(file string, env func(string) (string, bool), token string) (*Adm
 	}
 	c := Default()
 	c.dir = filepath.Dir(file)
-	d := &decoder{file: file, env: env, used: redactor{}}
+	d := &decoder{file: file, env: env, used: redactor{}, needs: "a service"}
 	d.decode(data, reflect.ValueOf(c).Elem())
 	if len(d.places) == 0 && len(d.problems) > 0 {
 		return nil, errors.New(d.problems[0].String()) // not YAML

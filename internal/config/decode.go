@@ -19,6 +19,7 @@ type decoder struct {
 	lines    []string // lines of the file
 	env      func(string) (string, bool)
 	used     redactor // environment variables used in values, which are not shown in messages
+	needs    string   // the least content of a file
 	problems Problems
 	places   map[string]place    // place of every path of the file
 	anchors  map[string]ast.Node // anchors above the current line, by name
@@ -65,7 +66,7 @@ func (d *decoder) decode(data []byte, v reflect.Value) {
 		return
 	}
 	if len(docs) == 0 {
-		d.report(place{}, "", "the file is empty; it needs at least a service")
+		d.report(place{}, "", "the file is empty; it needs at least %s", d.needs)
 		return
 	}
 	d.mapping(docs[0].Body, v, "", "")

@@ -11,7 +11,7 @@ import (
 func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := Default()
 	c.dir = filepath.Dir(file)
-	d := &decoder{file: file, env: env, used: redactor{}}
+	d := &decoder{file: file, env: env, used: redactor{}, needs: "a service"}
 	d.decode(data, reflect.ValueOf(c).Elem())
 	(&checker{decoder: d, config: c}).check()
 	if len(d.problems) > 0 {
