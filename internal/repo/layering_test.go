@@ -70,6 +70,8 @@ var layers = map[string]layer{
 	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "jsonp", "dynamo/wire", "dynamo/value"}, "routes in front of a dynamodb service, which it calls as a handler"},
 	"internal/dynamo/partiql": {[]string{"dynamo/wire", "dynamo/value", "dynamo/expr"}, "statements as text and as commands, without a cache or a store"},
 	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; the service checks permissions"},
+	"internal/dynamo/transfer": {[]string{"http1", "dynamo/sigv4", "dynamo/value", "dynamo/wire", "dynamo/transfer/anonymise", "dynamo/transfer/ion"},
+		"a client of stores behind HTTP, whichever they are: it imports no service"},
 	"internal/dynamo/transfer/anonymise": {[]string{"config", "glob", "dynamo/value"},
 		"items in, items out: it has no connection and no files except its rules"},
 	"internal/dynamo/transfer/ion": {[]string{"dynamo/wire"}, "a format, without the tables that its items belong to"},
