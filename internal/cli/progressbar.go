@@ -35,13 +35,20 @@ const (
 // show shows the number of entries that are done, and the part of all, from 0 to 1; 0 if that is
 // unknown.
 func (b *progressBar) show(done uint64, part float64) {
+	b.draw(barText(done, part, time.Since(b.start)))
+}
+
+// showText shows a text about the work that is done, in place of the number of entries.
+func (b *progressBar) showText(text string, part float64) { b.draw(framed(text, part)) }
+
+// draw shows a line, unless the last one is too recent.
+func (b *progressBar) draw(line string) {
 	if b.out == nil || time.Since(b.last) < barInterval {
 		return
 	}
 	b.last = time.Now()
-	text := barText(done, part, time.Since(b.start))
-	fmt.Fprintf(b.out, "\r%-*s", b.shown, text)
-	b.shown = len(text)
+	fmt.Fprintf(b.out, "\r%-*s", b.shown, line)
+	b.shown = len(line)
 }
 
 // clear removes the bar, so that something else can be printed.
@@ -56,7 +63,11 @@ func (b *progressBar) clear() {
 // barText returns the bar after a time.
 func barText(done uint64, part float64, after time.Duration) string {
 	rate := float64(done) / max(after.Seconds(), 0.001)
-	text := fmt.Sprintf("%d entries, %.0f/s", done, rate)
+	return framed(fmt.Sprintf("%d entries, %.0f/s", done, rate), part)
+}
+
+// framed returns a text with the bar before it.
+func framed(text string, part float64) string {
 	if part <= 0 {
 		return text
 	}
