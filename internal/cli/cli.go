@@ -49,7 +49,7 @@ type commands struct {
 	Drain      drainCommand      `cmd:"" help:"Stop new requests to an origin, or allow them again."`
 	Explain    explainCommand    `cmd:"" help:"Explain why an answer is a hit or a miss."`
 	Cluster    clusterCommand    `cmd:"" help:"Print the members of the cluster, or take one out."`
-	Store      storeCommand      `cmd:"" help:"Load data into a DynamoDB-compatible store; reset, save and restore an embedded one."`
+	Store      storeCommand      `cmd:"" help:"Load data into a DynamoDB-compatible store, or dump it; reset, save and restore an embedded one."`
 	Health     healthCommand     `cmd:"" help:"Exit with 0 if a running Kasoku answers requests, for example for a container."`
 	Ring       ringCommand       `cmd:"" help:"Print which memcached server has a key."`
 	Import     importCommand     `cmd:"" help:"Print the configuration that replaces another program."`

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -66,6 +69,7 @@ func TestScripts(t *testing.T) {
 				}
 			},
 			"awaitready": awaitReady,
+			"gzip":       gzipFile,
 			// envsubst puts the environment into a file.
 			"envsubst": func(ts *testscript.TestScript, _ bool, args []string) {
 				file := ts.MkAbs(args[0])
@@ -73,6 +77,15 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// gzipFile compresses a file, which keeps its name.
+func gzipFile(ts *testscript.TestScript, _ bool, args []string) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(ts.ReadFile(args[0])))
+	ts.Check(errors.Join(err, z.Close()))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o600))
 }
 
 // awaitReady waits for a ready file and sets $READY to the address of a service, and $ADMIN to the
