@@ -15,14 +15,15 @@ import (
 // standard are the flags of the configuration that serve uses in a folder without a
 // kasoku.yaml: one DynamoDB-compatible store.
 type standard struct {
-	Memory   bool   `help:"Without a file: keep the store in memory, with nothing on disk." xor:"store"`
-	Data     string `help:"Without a file: the directory of the store; default: ./kasoku-data." placeholder:"DIR" xor:"store"`
-	Listen   string `help:"Without a file: the address of the store; default: 127.0.0.1:8000." placeholder:"HOST:PORT" xor:"listen"`
-	Port     *int   `help:"Without a file: the port of the store on 127.0.0.1. With 0 each listener takes a port that is free, unless it has a flag." placeholder:"N" xor:"listen"`
-	DAX      string `name:"dax" help:"Without a file: the address for DAX clients; default: 127.0.0.1:8111." placeholder:"HOST:PORT" xor:"dax"`
-	NoDAX    bool   `name:"no-dax" help:"Without a file: serve no DAX clients." xor:"dax"`
-	Admin    string `help:"Without a file: the address of the admin listener; default: 127.0.0.1:9090. One that others can reach needs a token in KASOKU_ADMIN_TOKEN." placeholder:"HOST:PORT"`
-	Insecure bool   `help:"Without a file: allow --listen to be reached from other machines, though everybody there can read and change all tables."`
+	Memory   bool     `help:"Without a file: keep the store in memory, with nothing on disk." xor:"store"`
+	Data     string   `help:"Without a file: the directory of the store; default: ./kasoku-data." placeholder:"DIR" xor:"store"`
+	Listen   string   `help:"Without a file: the address of the store; default: 127.0.0.1:8000." placeholder:"HOST:PORT" xor:"listen"`
+	Port     *int     `help:"Without a file: the port of the store on 127.0.0.1. With 0 each listener takes a port that is free, unless it has a flag." placeholder:"N" xor:"listen"`
+	DAX      string   `name:"dax" help:"Without a file: the address for DAX clients; default: 127.0.0.1:8111." placeholder:"HOST:PORT" xor:"dax"`
+	NoDAX    bool     `name:"no-dax" help:"Without a file: serve no DAX clients." xor:"dax"`
+	Admin    string   `help:"Without a file: the address of the admin listener; default: 127.0.0.1:9090. One that others can reach needs a token in KASOKU_ADMIN_TOKEN." placeholder:"HOST:PORT"`
+	Schema   []string `help:"Without a file: create the tables that these files describe, as DescribeTable returns them or CreateTable takes them; those that exist are kept." placeholder:"FILE" sep:"none"`
+	Insecure bool     `help:"Without a file: allow --listen to be reached from other machines, though everybody there can read and change all tables."`
 }
 
 // given returns the flags that were given.
@@ -32,7 +33,7 @@ func (s *standard) given() (flags []string) {
 		given bool
 	}{
 		{"--memory", s.Memory}, {"--data", s.Data != ""}, {"--listen", s.Listen != ""}, {"--port", s.Port != nil},
-		{"--dax", s.DAX != ""}, {"--no-dax", s.NoDAX}, {"--admin", s.Admin != ""}, {"--insecure", s.Insecure},
+		{"--dax", s.DAX != ""}, {"--no-dax", s.NoDAX}, {"--admin", s.Admin != ""}, {"--insecure", s.Insecure}, {"--schema", len(s.Schema) > 0},
 	} {
 		if f.given {
 			flags = append(flags, f.name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/transfer/anonymise"
+	"github.com/kasoku/kasoku/internal/dynamo/transfer/creation"
 )
 
 // copier copies tables from one store to another.
@@ -124,7 +125,7 @@ func (c *copier) table(w *writer, source *table) error {
 	if err != nil {
 		return err
 	}
-	request, err := createRequest(source.description)
+	request, err := creation.Request(source.description)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package transfer
 import (
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/transfer/creation"
 )
 
 func TestParseSchema(t *testing.T) {
@@ -109,7 +111,7 @@ func TestDescriptionCreatesTheSameTable(t *testing.T) {
 		t.Fatalf("got %+v, %v", totals, err)
 	}
 	describe := func(s *server) string {
-		request, err := createRequest([]byte(strings.TrimSuffix(strings.TrimPrefix(s.must("DescribeTable", `{"TableName":"one"}`), `{"Table":`), "}")))
+		request, err := creation.Request([]byte(strings.TrimSuffix(strings.TrimPrefix(s.must("DescribeTable", `{"TableName":"one"}`), `{"Table":`), "}")))
 		if err != nil {
 			t.Fatal(err)
 		}
