@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
@@ -44,8 +45,10 @@ type Endpoint struct {
 	signer *sigv4.Signer
 }
 
-// awsHost matches the hosts of AWS's own endpoints.
-var awsHost = regexp.MustCompile(`^dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$`)
+// awsHost matches the hosts of AWS's own endpoints. It is compiled when it is first used.
+var awsHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$`)
+})
 
 // NewEndpoint returns an endpoint for an address: a URL, or unix:/path. The host of an AWS
 // endpoint determines the region; region is that of others. Credentials are found as those
@@ -67,7 +70,7 @@ func NewEndpoint(address, region string) (*Endpoint, error) {
 	}
 	e.url = *u
 	e.url.Path = "/"
-	if m := awsHost.FindStringSubmatch(u.Hostname()); m != nil {
+	if m := awsHost().FindStringSubmatch(u.Hostname()); m != nil {
 		region = m[1]
 	}
 	credentials, err := sigv4.DefaultCredentials(context.Background(), u.Hostname())

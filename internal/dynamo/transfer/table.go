@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -51,8 +50,15 @@ type describedTable struct {
 
 type keyElement struct{ AttributeName, KeyType string }
 
-// tableName matches the names of tables, which are names of files too.
-var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+// isTableName reports whether a table may have a name, which is the name of a file too.
+func isTableName(name string) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return len(name) >= 3 && len(name) <= 255
+}
 
 // parseTable reads a description of a table, or the request that creates one.
 func parseTable(description json.RawMessage) (*table, error) {
@@ -75,7 +81,7 @@ func parseTable(description json.RawMessage) (*table, error) {
 	if t.name == "" || len(t.keys) == 0 || len(t.keys) > 2 || len(t.keys) != len(d.KeySchema) {
 		return nil, fmt.Errorf("is no description of a table: it needs TableName, and KeySchema with one or two attributes")
 	}
-	if !tableName.MatchString(t.name) {
+	if !isTableName(t.name) {
 		return nil, fmt.Errorf("is no description of a table: %.300q is no name of a table", t.name)
 	}
 	for _, k := range t.keys {
