@@ -65,7 +65,11 @@ func completionPaths(format string) map[string]string {
 
 // packageInfo returns the description of a package. Its files are written below work.
 func (r *release) packageInfo(work string, t target, binary string, common []file, format string) (*nfpm.Info, error) {
-	scripts := filepath.Join(r.packaging, "linux")
+	scripts, err := r.scripts(work)
+	if err != nil {
+		return nil, err
+	}
+	configs := filepath.Join(r.packaging, "linux")
 	var contents files.Contents
 	add := func(source, path, kind string, mode os.FileMode) {
 		contents = append(contents, &files.Content{
@@ -74,9 +78,9 @@ func (r *release) packageInfo(work string, t target, binary string, common []fil
 		})
 	}
 	add(binary, "/usr/bin/kasoku", "", 0o755)
-	add(filepath.Join(scripts, "kasoku.yaml"), "/etc/kasoku/kasoku.yaml", files.TypeConfigNoReplace, 0o644)
+	add(filepath.Join(configs, "kasoku.yaml"), "/etc/kasoku/kasoku.yaml", files.TypeConfigNoReplace, 0o644)
 	if format != "apk" { // Alpine has no systemd
-		add(filepath.Join(scripts, "kasoku.service"), "/usr/lib/systemd/system/kasoku.service", "", 0o644)
+		add(filepath.Join(configs, "kasoku.service"), "/usr/lib/systemd/system/kasoku.service", "", 0o644)
 	}
 	paths := completionPaths(format)
 	for _, f := range common {
@@ -84,7 +88,6 @@ func (r *release) packageInfo(work string, t target, binary string, common []fil
 		switch {
 		case f.name == manFile:
 			path = "/usr/share/man/man1/kasoku.1.gz"
-			var err error
 			if data, err = gzipped(data); err != nil {
 				return nil, err
 			}
@@ -113,16 +116,40 @@ func (r *release) packageInfo(work string, t target, binary string, common []fil
 		Overridables: nfpm.Overridables{
 			Contents: contents, Recommends: []string{"ca-certificates"}, Umask: 0o022,
 			Scripts: nfpm.Scripts{
-				PostInstall: filepath.Join(scripts, "postinstall.sh"),
-				PreRemove:   filepath.Join(scripts, "preremove.sh"),
-				PostRemove:  filepath.Join(scripts, "postremove.sh"),
+				PostInstall: scripts["postinstall.sh"],
+				PreRemove:   scripts["preremove.sh"],
+				PostRemove:  scripts["postremove.sh"],
 			},
 			RPM: nfpm.RPM{BuildHost: "localhost", Summary: "Caching accelerator in front of NoSQL-backed HTTP APIs", Compression: "gzip"},
 			Deb: nfpm.Deb{Compression: "gzip"},
-			APK: nfpm.APK{Scripts: nfpm.APKScripts{PostUpgrade: filepath.Join(scripts, "postinstall.sh")}},
+			APK: nfpm.APK{Scripts: nfpm.APKScripts{PostUpgrade: scripts["postinstall.sh"]}},
 		},
 	}
 	return nfpm.WithDefaults(info), nil
+}
+
+// scripts copies the scripts of packages to work, with the time of the commit, which nfpm writes
+// into packages for Alpine. It returns the copies by name.
+func (r *release) scripts(work string) (map[string]string, error) {
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return nil, err
+	}
+	copies := map[string]string{}
+	for _, name := range []string{"postinstall.sh", "preremove.sh", "postremove.sh"} {
+		text, err := os.ReadFile(filepath.Join(r.packaging, "linux", name))
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(work, name)
+		if err := os.WriteFile(path, text, 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.Chtimes(path, r.time, r.time); err != nil {
+			return nil, err
+		}
+		copies[name] = path
+	}
+	return copies, nil
 }
 
 // gzipped compresses data, without a name or a time.

@@ -18,7 +18,12 @@ import (
 // packaged returns the packages for linux/arm64 of a program that consists of one word.
 func packaged(t *testing.T) map[string]string {
 	t.Helper()
-	r, work, out := standIn(t), t.TempDir(), t.TempDir()
+	return packagedBy(t, standIn(t))
+}
+
+func packagedBy(t *testing.T, r *release) map[string]string {
+	t.Helper()
+	work, out := t.TempDir(), t.TempDir()
 	binary := filepath.Join(work, "kasoku")
 	if err := os.WriteFile(binary, []byte("binary"), 0o755); err != nil {
 		t.Fatal(err)
@@ -96,8 +101,15 @@ func members(t *testing.T, deb string) map[string][]byte {
 	return list
 }
 
+// TestPackagesAreReproducible compares the packages of two clones, whose files have different
+// times.
 func TestPackagesAreReproducible(t *testing.T) {
-	first, second := packaged(t), packaged(t)
+	clone := standIn(t)
+	clone.packaging = t.TempDir()
+	if err := os.CopyFS(clone.packaging, os.DirFS("../../packaging")); err != nil {
+		t.Fatal(err)
+	}
+	first, second := packaged(t), packagedBy(t, clone)
 	if len(first) != len(formats) {
 		t.Errorf("there are %d packages, want %d", len(first), len(formats))
 	}
