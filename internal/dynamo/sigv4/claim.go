@@ -54,11 +54,39 @@ func CheckParts(r *http1.Request) *Error {
 // CheckForm checks a request's signature as far as possible without keys. It returns nil for
 // a request without one.
 func CheckForm(r *http1.Request) *Error {
-	if r.Get("Authorization") == nil && !hasParameter(r.RawQuery, "X-Amz-Algorithm") {
+	if !hasSignature(r) {
 		return nil
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
+	return s.readForm(r)
+}
+
+// Scope returns the access key ID and the region in the scope of a request's signature, in the
+// Authorization header or in the query. They are empty if the request has no signature. It
+// checks the signature as CheckForm does.
+func Scope(r *http1.Request) (id, region string, err *Error) {
+	if !hasSignature(r) {
+		return "", "", nil
+	}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	if err := s.readForm(r); err != nil {
+		return "", "", err
+	}
+	key, rest, _ := bytes.Cut(s.claim.credential, []byte("/"))
+	_, rest, _ = bytes.Cut(rest, []byte("/")) // the day
+	of, _, _ := bytes.Cut(rest, []byte("/"))
+	return string(key), string(of), nil
+}
+
+// hasSignature reports whether a request has a signature, in any form.
+func hasSignature(r *http1.Request) bool {
+	return r.Get("Authorization") != nil || hasParameter(r.RawQuery, "X-Amz-Algorithm")
+}
+
+// readForm is read, and checks the form of the parts.
+func (s *scratch) readForm(r *http1.Request) *Error {
 	c := &s.claim
 	if err := s.read(r); err != nil {
 		return err

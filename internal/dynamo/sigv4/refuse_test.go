@@ -177,3 +177,33 @@ func TestCheckForm(t *testing.T) {
 	f("IncompleteSignatureException: AWS query-string parameters must include 'X-Amz-Date'. Re-examine the query-string parameters.",
 		head("POST", "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=a&X-Amz-Signature=b&X-Amz-SignedHeaders=c"))
 }
+
+// TestScope checks the key and the region of signatures that have the right form.
+func TestScope(t *testing.T) {
+	const date = "X-Amz-Date: 20130301T000000Z"
+	f := func(id, region, refusal string, r *http1.Request) {
+		t.Helper()
+		gotID, gotRegion, err := Scope(r)
+		kind := ""
+		if err != nil {
+			kind = err.Type
+		}
+		if gotID != id || gotRegion != region || kind != refusal {
+			t.Errorf("got %q %q %v; want %q %q %s", gotID, gotRegion, err, id, region, refusal)
+		}
+	}
+	sent := func(credential string) *http1.Request {
+		return head("POST", "/", "Authorization: AWS4-HMAC-SHA256 Credential="+credential+", SignedHeaders=host, Signature=0", date)
+	}
+	f("", "", "", head("POST", "/"))
+	f("any", "x", "", sent("any/1/x/y/z"))
+	f("", "", "", sent("////"))
+	f("fake-Key.1", "fakeRegion", "", sent("fake-Key.1/20130301/fakeRegion/dynamodb/aws4_request"))
+	f("a%2Fb", "r", "", sent("a%2Fb/1/r/dynamodb/aws4_request"))
+	f("", "", "IncompleteSignatureException", sent("a/b/1/r/dynamodb/aws4_request"))
+	f("", "", "IncompleteSignatureException", sent("a"))
+	f("", "", "MissingAuthenticationTokenException", head("POST", "/", "Authorization: Basic x"))
+	const query = "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=20130301T000000Z&X-Amz-SignedHeaders=host&X-Amz-Signature=0&X-Amz-Credential="
+	f("any", "eu-west-1", "", head("POST", query+"any%2F20130301%2Feu-west-1%2Fdynamodb%2Faws4_request"))
+	f("", "", "IncompleteSignatureException", head("POST", query+"any"))
+}
