@@ -166,6 +166,9 @@ type Request struct {
 	// Buf is memory of length 0 that an origin in this process may use for the answer's
 	// body. A Client ignores it.
 	Buf []byte
+	// Namespace selects one of several stores of an origin in this process: the client's
+	// access key ID and region, as KEY/REGION. A Client ignores it.
+	Namespace string
 }
 
 // Response is a complete answer, whatever its status.

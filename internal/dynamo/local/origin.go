@@ -1,4 +1,5 @@
-// Package local makes an embedded store the origin of a service.
+// Package local makes an embedded store the origin of a service, or several, one for each
+// namespace.
 package local
 
 import (
