@@ -56,6 +56,10 @@ type Config struct {
 	// Local reports that Connect returns a store in this process. Requests to it have no
 	// deadline.
 	Local bool
+	// Namespaced reports that the local store has different contents for each access key and
+	// region. Nothing is cached: each request is forwarded with its Namespace. Open must be
+	// set.
+	Namespaced bool
 	// Underscores forwards AWS header fields with an underscore in their names.
 	Underscores bool
 }

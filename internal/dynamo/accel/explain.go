@@ -52,6 +52,10 @@ func (s *Service) Explain(ctx context.Context, r admin.ExplainRequest) (admin.Ex
 	c.op, c.principal, c.explainOnly = op, anonymous, true
 	e := &explanation{c: c}
 	e.step("operation", op.Name, "")
+	if c.set.cfg.Namespaced {
+		e.namespaced()
+		return e.Explanation, nil
+	}
 	switch op.Kind {
 	case wire.GetItem:
 		e.getItem()

@@ -14,6 +14,9 @@ import (
 // Purge drops entries. A read that begins after it has returned doesn't see anything cached
 // before.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+	if s.settings.Load().cfg.Namespaced {
+		return s.purgedNothing(), nil
+	}
 	tags, what, err := s.purgeTags(ctx, r)
 	if err != nil {
 		return admin.PurgeResult{}, err

@@ -236,9 +236,7 @@ func (c *call) authenticate() bool {
 	}
 	i, err := c.set.verifier.Verify(&c.x.Request, c.x.Body, c.x.Now())
 	if err != nil {
-		c.svc.metrics.denied.Inc()
-		c.x.Record.Reason = reasonAuthentication
-		c.fail(err.Type, err.Message)
+		c.failAuthentication(err)
 		return false
 	}
 	c.principal = c.set.principals[i]
@@ -257,15 +255,24 @@ func (c *call) wellFormed() bool {
 		check = sigv4.CheckForm
 	}
 	if err := check(&c.x.Request); err != nil {
-		c.svc.metrics.denied.Inc()
-		c.x.Record.Reason = reasonAuthentication
-		c.fail(err.Type, err.Message)
+		c.failAuthentication(err)
 		return false
 	}
 	return true
 }
 
+// failAuthentication answers a request whose signature is not accepted.
+func (c *call) failAuthentication(err *sigv4.Error) {
+	c.svc.metrics.denied.Inc()
+	c.x.Record.Reason = reasonAuthentication
+	c.fail(err.Type, err.Message)
+}
+
 func (c *call) dispatch() {
+	if c.set.cfg.Namespaced {
+		c.passNamespaced()
+		return
+	}
 	switch c.op.Kind {
 	case wire.GetItem:
 		c.getItem()

@@ -159,6 +159,10 @@ func (c *call) passCBOR(operation string) {
 	if !c.authenticate() || !c.decode() {
 		return
 	}
+	if c.set.cfg.Namespaced {
+		c.passNamespaced()
+		return
+	}
 	unknown := c.op == &wire.UnknownOperation
 	if !c.authorize(c.op.Access, nil) || unknown && !c.authorize(wire.Admin, nil) {
 		return

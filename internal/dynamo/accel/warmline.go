@@ -21,6 +21,9 @@ func (s *Service) Warm(ctx context.Context, entry string) (admin.WarmOutcome, er
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
+	if s.settings.Load().cfg.Namespaced {
+		return admin.WarmUncacheable, nil
+	}
 	q, err := s.entryQuestion(ctx, kind, body)
 	if err != nil {
 		return "", err
