@@ -21,6 +21,9 @@ type Options struct {
 	// may lose the last writes; a crash of the machine may lose the writes since the last
 	// sync, which happens every syncEvery. A batch is never lost in part.
 	NoSync bool
+	// Small is for one of several open directories: it takes less memory and fewer files, and
+	// reads of more data than its cache has are slower.
+	Small bool
 	// Log receives errors of background work. Nil for slog.Default().
 	Log *slog.Logger
 
@@ -36,6 +39,9 @@ const (
 	cacheBytes    = 64 << 20
 	memtableBytes = 16 << 20
 	openFiles     = 512
+
+	smallCacheBytes = 8 << 20
+	smallOpenFiles  = 64
 )
 
 // DB is an open directory.
@@ -203,6 +209,9 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, from Options) *pebble.Options {
 	o.Levels[0].BlockSize = 8 << 10
 	o.Levels[0].IndexBlockSize = 64 << 10
 	o.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	if from.Small {
+		o.CacheSize, o.MaxOpenFiles = smallCacheBytes, smallOpenFiles
+	}
 	if from.NoSync {
 		o.WALMinSyncInterval = func() time.Duration { return syncEvery }
 	}
