@@ -51,6 +51,9 @@ type Report struct {
 	Feeds []Feed `json:"feeds,omitempty"`
 	// Streams are the streams that are followed, in the order of their tables.
 	Streams []Stream `json:"streams,omitempty"`
+	// Namespaces is the number of parts that the service's store has for access keys and regions;
+	// nil if all clients have the same tables.
+	Namespaces *int `json:"namespaces,omitempty"`
 	// Decisions counts requests by how they were answered, since the start.
 	Decisions map[telemetry.Decision]uint64 `json:"-"`
 	// Notes are messages for the administrator, for example about a table whose schema could

@@ -17,19 +17,33 @@ type Store interface {
 	Restore(ctx context.Context, name string) error
 	// Remove removes a snapshot.
 	Remove(ctx context.Context, name string) error
-	// Contents returns the names of the tables, and the snapshots.
+	// Contents returns the names of the tables, and the snapshots; or those of all namespaces.
 	Contents(ctx context.Context) (StoreContents, error)
+	// Namespace returns a part of a store that has a part for each access key and region.
+	Namespace(name string) (Store, error)
 }
 
 // StoreRequest names a service, and for some requests a snapshot of its store.
 type StoreRequest struct {
 	Service string `json:"service,omitempty"` // may be empty if one service has a store
-	Name    string `json:"name,omitempty"`
+	// Namespace is KEY/REGION for a store with a part for each access key and region.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
 }
 
 // StoreContents is the state of a store after a request.
 type StoreContents struct {
 	Service   string          `json:"service"`
+	Namespace string          `json:"namespace,omitempty"` // the one of the request
+	Tables    []string        `json:"tables"`
+	Snapshots []StoreSnapshot `json:"snapshots"`
+	// Namespaces are all of a store that has some, unless the request names one.
+	Namespaces []StoreNamespace `json:"namespaces,omitzero"`
+}
+
+// StoreNamespace is the state of the part of a store for an access key and a region.
+type StoreNamespace struct {
+	Name      string          `json:"name"` // KEY/REGION
 	Tables    []string        `json:"tables"`
 	Snapshots []StoreSnapshot `json:"snapshots"`
 }
@@ -71,21 +85,31 @@ func (a *storeAction) handler(s *Server) http.Handler {
 		if st == nil {
 			return
 		}
-		err := a.do(st, r.Context(), req.Name)
-		var c StoreContents
-		if err == nil {
-			c, err = st.Contents(r.Context())
-		}
+		c, err := a.run(r.Context(), st, &req)
 		if err != nil {
 			s.failed(w, a.name, err)
 			return
 		}
 		if a.result != "" {
-			s.log.Info(a.result, "service", name, "snapshot", req.Name, "by", r.RemoteAddr)
+			s.log.Info(a.result, "service", name, "namespace", req.Namespace, "snapshot", req.Name, "by", r.RemoteAddr)
 		}
-		c.Service = name
+		c.Service, c.Namespace = name, req.Namespace
 		answer(w, http.StatusOK, c)
 	})
+}
+
+// run acts on a store, or on the namespace of the request, and returns the contents afterwards.
+func (a *storeAction) run(ctx context.Context, st Store, req *StoreRequest) (c StoreContents, err error) {
+	whole := st
+	if req.Namespace != "" {
+		if st, err = whole.Namespace(req.Namespace); err != nil {
+			return c, err
+		}
+	}
+	if err := a.do(st, ctx, req.Name); err != nil {
+		return c, err
+	}
+	return st.Contents(ctx)
 }
 
 // store returns the store of a service, or the only one if the name is empty. Otherwise it

@@ -8,6 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+	"github.com/kasoku/kasoku/internal/dynamo/local"
 )
 
 // storeAdmin is the embedded store behind a service, for the admin API.
@@ -59,8 +60,17 @@ func (a *storeAdmin) Remove(_ context.Context, name string) error {
 
 // Contents implements admin.Store.
 func (a *storeAdmin) Contents(context.Context) (admin.StoreContents, error) {
-	saved, err := a.store.Snapshots()
-	c := admin.StoreContents{Tables: a.store.Tables(), Snapshots: []admin.StoreSnapshot{}}
+	return storeContents(a.store)
+}
+
+// Namespace implements admin.Store.
+func (*storeAdmin) Namespace(string) (admin.Store, error) { return nil, errNoNamespaces }
+
+var errNoNamespaces = fmt.Errorf("%w: the store has no namespaces", admin.ErrInput)
+
+func storeContents(store *embedded.Store) (admin.StoreContents, error) {
+	saved, err := store.Snapshots()
+	c := admin.StoreContents{Tables: store.Tables(), Snapshots: []admin.StoreSnapshot{}}
 	for _, s := range saved {
 		c.Snapshots = append(c.Snapshots, admin.StoreSnapshot{Name: s.Name, Saved: s.At})
 	}
@@ -69,7 +79,7 @@ func (a *storeAdmin) Contents(context.Context) (admin.StoreContents, error) {
 
 // inputError marks the errors of a store that the request caused.
 func inputError(err error) error {
-	for _, caused := range []error{embedded.ErrNoSnapshot, embedded.ErrSnapshotName, embedded.ErrSnapshots} {
+	for _, caused := range []error{embedded.ErrNoSnapshot, embedded.ErrSnapshotName, embedded.ErrSnapshots, local.ErrNoNamespace} {
 		if errors.Is(err, caused) {
 			return fmt.Errorf("%w: %w", admin.ErrInput, err)
 		}
