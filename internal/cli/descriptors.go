@@ -12,6 +12,8 @@ const (
 	filesProcess = 64  // listeners with their reserves, the access log, cache.disk
 	filesService = 48  // feeds, health checks, idle connections to origins, connections that are being refused
 	filesStore   = 576 // for an embedded store, or a quarter of all if that is less
+	// filesNamespaces is filesStore for a store with namespaces.
+	filesNamespaces = maxOpenNamespaces * 80
 )
 
 // fullShare is the share at which limits are not lowered.
@@ -58,7 +60,11 @@ func descriptors(cfg *config.Config, limit uint64, share int) uint64 {
 		if d := s.DynamoDB; d != nil && d.Origin.Embedded() {
 			origins = 0
 			if d.Origin.Dir() != "" {
-				origins = min(filesStore, limit/4)
+				files := uint64(filesStore)
+				if d.Namespaced() {
+					files = filesNamespaces
+				}
+				origins = min(files, limit/4)
 			}
 		} else if d != nil && s.Concurrency.Enabled {
 			origins = min(clients, uint64(s.Concurrency.Max))

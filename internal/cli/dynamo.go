@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,6 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/local"
 	"github.com/kasoku/kasoku/internal/dynamo/plain"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -29,6 +31,8 @@ type dynamoService struct {
 	node   *Node
 	routes *plain.Handler // bbpd's routes, in front of the service; nil until first used
 	calls  *jsonp.Filter  // for their answers; nil for none
+	// namespaces are those of the embedded store; nil if there are none.
+	namespaces atomic.Pointer[local.Namespaces]
 }
 
 func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
@@ -43,7 +47,7 @@ func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space,
 	if d.Service, err = accel.New(ac, space, registry, log); err != nil {
 		return nil, err
 	}
-	d.watchExpiry(c, s)
+	d.watchStore(c, s)
 	return d, nil
 }
 
@@ -60,18 +64,32 @@ func (d *dynamoService) reconfigure(c *config.Config, s *config.Service) error {
 		return err
 	}
 	d.calls = calls
-	d.watchExpiry(c, s)
+	d.watchStore(c, s)
 	return nil
+}
+
+// Report implements admin.Service.
+func (d *dynamoService) Report() admin.Report {
+	r := d.Service.Report()
+	if all := d.namespaces.Load(); all != nil {
+		n := all.Len()
+		r.Namespaces = &n
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of at most %d namespaces, and nothing is cached", n, maxNamespaces))
+	}
+	return r
 }
 
 func (d *dynamoService) warmer(*config.Service, net.Addr, bool) admin.Warmer { return d.Service }
 
-// watchExpiry makes the embedded store report items that it removes itself to the service.
-func (d *dynamoService) watchExpiry(c *config.Config, s *config.Service) {
-	if s.DynamoDB.Origin.Embedded() {
-		if store, err := storeOf(c, s); err == nil {
-			d.node.stores.onExpiry(store, d.ItemRemoved())
-		}
+// watchStore makes the embedded store report items that it removes itself to the service.
+func (d *dynamoService) watchStore(c *config.Config, s *config.Service) {
+	d.namespaces.Store(nil)
+	if !s.DynamoDB.Origin.Embedded() {
+		return
+	}
+	if store, err := storeOf(c, s); err == nil {
+		d.node.stores.onExpiry(store, d.ItemRemoved())
+		d.node.stores.use(store.at, func(open *openStore) { d.namespaces.Store(open.namespaces) })
 	}
 }
 
@@ -133,7 +151,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 			return accel.Config{}, err
 		}
 		ac.Origin.URL = "embedded:" + string(store.at)
-		ac.Local = true
+		ac.Local, ac.Namespaced = true, store.namespaced
 		ac.Streams = accel.StreamsOff // every write passes through this process
 		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.openStore(store) }
 	} else {

@@ -15,15 +15,16 @@ import (
 // standard are the flags of the configuration that serve uses in a folder without a
 // kasoku.yaml: one DynamoDB-compatible store.
 type standard struct {
-	Memory   bool     `help:"Without a file: keep the store in memory, with nothing on disk." xor:"store"`
-	Data     string   `help:"Without a file: the directory of the store; default: ./kasoku-data." placeholder:"DIR" xor:"store"`
-	Listen   string   `help:"Without a file: the address of the store; default: 127.0.0.1:8000." placeholder:"HOST:PORT" xor:"listen"`
-	Port     *int     `help:"Without a file: the port of the store on 127.0.0.1. With 0 each listener takes a port that is free, unless it has a flag." placeholder:"N" xor:"listen"`
-	DAX      string   `name:"dax" help:"Without a file: the address for DAX clients; default: 127.0.0.1:8111." placeholder:"HOST:PORT" xor:"dax"`
-	NoDAX    bool     `name:"no-dax" help:"Without a file: serve no DAX clients." xor:"dax"`
-	Admin    string   `help:"Without a file: the address of the admin listener; default: 127.0.0.1:9090. One that others can reach needs a token in KASOKU_ADMIN_TOKEN." placeholder:"HOST:PORT"`
-	Schema   []string `help:"Without a file: create the tables that these files describe, as DescribeTable returns them or CreateTable takes them; those that exist are kept." placeholder:"FILE" sep:"none"`
-	Insecure bool     `help:"Without a file: allow --listen to be reached from other machines, though everybody there can read and change all tables."`
+	Memory     bool     `help:"Without a file: keep the store in memory, with nothing on disk." xor:"store"`
+	Data       string   `help:"Without a file: the directory of the store; default: ./kasoku-data." placeholder:"DIR" xor:"store"`
+	Listen     string   `help:"Without a file: the address of the store; default: 127.0.0.1:8000." placeholder:"HOST:PORT" xor:"listen"`
+	Port       *int     `help:"Without a file: the port of the store on 127.0.0.1. With 0 each listener takes a port that is free, unless it has a flag." placeholder:"N" xor:"listen"`
+	DAX        string   `name:"dax" help:"Without a file: the address for DAX clients; default: 127.0.0.1:8111." placeholder:"HOST:PORT" xor:"dax"`
+	NoDAX      bool     `name:"no-dax" help:"Without a file: serve no DAX clients." xor:"dax"`
+	Admin      string   `help:"Without a file: the address of the admin listener; default: 127.0.0.1:9090. One that others can reach needs a token in KASOKU_ADMIN_TOKEN." placeholder:"HOST:PORT"`
+	Schema     []string `help:"Without a file: create the tables that these files describe, as DescribeTable returns them or CreateTable takes them; those that exist are kept." placeholder:"FILE" sep:"none"`
+	Insecure   bool     `help:"Without a file: allow --listen to be reached from other machines, though everybody there can read and change all tables."`
+	Namespaces string   `help:"Without a file: shared (the default), or key for tables of each access key and region, as in DynamoDB Local without -sharedDb; then no DAX clients are served." enum:",shared,key" default:"" placeholder:"HOW"`
 }
 
 // given returns the flags that were given.
@@ -33,7 +34,8 @@ func (s *standard) given() (flags []string) {
 		given bool
 	}{
 		{"--memory", s.Memory}, {"--data", s.Data != ""}, {"--listen", s.Listen != ""}, {"--port", s.Port != nil},
-		{"--dax", s.DAX != ""}, {"--no-dax", s.NoDAX}, {"--admin", s.Admin != ""}, {"--insecure", s.Insecure}, {"--schema", len(s.Schema) > 0},
+		{"--dax", s.DAX != ""}, {"--no-dax", s.NoDAX}, {"--admin", s.Admin != ""}, {"--insecure", s.Insecure},
+		{"--schema", len(s.Schema) > 0}, {"--namespaces", s.Namespaces != ""},
 	} {
 		if f.given {
 			flags = append(flags, f.name)
@@ -88,7 +90,7 @@ func (s *standard) file() string {
 		b.WriteString("  token_env: KASOKU_ADMIN_TOKEN\n")
 	}
 	fmt.Fprintf(&b, "services:\n  dynamodb:\n    type: dynamodb\n    listen: %s\n", scalar(s.listen()))
-	if !s.NoDAX {
+	if !s.NoDAX && (s.Namespaces != "key" || s.DAX != "") {
 		fmt.Fprintf(&b, "    dax: %s\n", scalar(s.or(s.DAX, "127.0.0.1:8111")))
 	}
 	auth := "{mode: none}"
@@ -96,6 +98,9 @@ func (s *standard) file() string {
 		auth = "{mode: none, insecure: true}"
 	}
 	fmt.Fprintf(&b, "    origin: %s\n    auth: %s\n", scalar(s.origin()), auth)
+	if s.Namespaces != "" {
+		fmt.Fprintf(&b, "    namespaces: %s\n", s.Namespaces)
+	}
 	return b.String()
 }
 
@@ -156,8 +161,12 @@ func (s *standard) greet(w io.Writer, listen, dax net.Addr) {
 	case s.Data != "":
 		place = "kept in " + s.Data
 	}
+	credentials := "any region, any credentials"
+	if s.Namespaces == "key" {
+		credentials = "each access key and region has tables of its own, and DAX clients are not served"
+	}
 	fmt.Fprintf(w, `%[4]s is a DynamoDB-compatible store of your own: tables are %[5]s,
-every AWS SDK works with its endpoint set to http://%[1]s (any region, any credentials). To try it, paste:
+every AWS SDK works with its endpoint set to http://%[1]s (%[6]s). To try it, paste:
 
 api() { curl -sS http://%[1]s/ -H "X-Amz-Target: DynamoDB_20120810.$1" -H 'Content-Type: application/x-amz-json-1.0' -d "$2"; echo; }
 api CreateTable '{"TableName":"Music","KeySchema":[{"AttributeName":"Artist","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"Artist","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}'
@@ -167,7 +176,7 @@ api GetItem '{"TableName":"Music","Key":{"Artist":{"S":"Perfume"}}}'
 A file of your own begins with these lines (kasoku serve -c FILE; docs/configuration.md has the rest):
 
 %[2]s
-`, reachable(listen), s.file(), greetDAX(dax), why, place)
+`, reachable(listen), s.file(), greetDAX(dax), why, place, credentials)
 	if s.Insecure && !config.Address(s.listen()).Loopback() {
 		fmt.Fprintf(w, "There is no authentication (--insecure): every program that can reach %s can read and change all tables.\n\n", listen)
 	}

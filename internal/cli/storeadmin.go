@@ -33,7 +33,13 @@ func (n *Node) embeddedStores() map[service]admin.Store {
 	n.mu.Unlock() // before the lock of the stores
 	all := map[service]admin.Store{}
 	for d, sc := range configs {
-		n.stores.use(sc.at, func(open *openStore) { all[d] = &storeAdmin{d.Service, open.Store} })
+		n.stores.use(sc.at, func(open *openStore) {
+			if open.namespaces != nil {
+				all[d] = namespacesAdmin{open.namespaces}
+			} else {
+				all[d] = &storeAdmin{d.Service, open.store}
+			}
+		})
 	}
 	return all
 }

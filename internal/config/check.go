@@ -175,6 +175,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 		k.dax(path+".dax", s)
 	}
 	k.streams(path, d)
+	k.namespaces(path, d)
 	for i := range d.Tables {
 		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)
 		if !d.PlainJSON && d.Tables[i].Arrays != "" {
@@ -207,6 +208,7 @@ func (k *checker) origin(path string, s *Service) {
 		f("sync", s.DynamoDB.Sync != usual.Sync)
 		f("stream_shards", s.DynamoDB.StreamShards != usual.StreamShards)
 		f("stream_shard_life", s.DynamoDB.StreamShardLife != usual.StreamShardLife)
+		f("namespaces", s.DynamoDB.Namespaces == "key")
 		return
 	}
 	var usual Common

@@ -28,6 +28,11 @@ type DynamoDB struct {
 	// by another, as in DynamoDB, or by two while a stream that began with several shards has not
 	// twice as many. A short time shows whether consumers handle that.
 	StreamShardLife Duration `yaml:"stream_shard_life" default:"4h" min:"1s" max:"24h"`
+	// For an embedded store: whether all clients have the same tables, `shared`, or those of each
+	// access key and region are kept apart, `key`, as in DynamoDB Local without -sharedDb. With
+	// `key` nothing is cached, a signature selects the tables but is not verified, and `auth.mode`
+	// must be none. embedded.md#namespaces has the rest.
+	Namespaces string `yaml:"namespaces" default:"shared" enum:"shared|key"`
 	// Authentication and permissions of clients.
 	Auth Auth `yaml:"auth"`
 
