@@ -116,6 +116,9 @@ func scalar(text string) string {
 
 // parse returns the configuration. Its errors name flags.
 func (s *standard) parse(env *Environment) (*config.Config, error) {
+	if len(s.Schema) > 0 && s.Namespaces == "key" {
+		return nil, fail(codeUsage, errors.New("--schema: with --namespaces key the tables of each access key are created by its own requests"))
+	}
 	c, err := config.Parse("(built in)", []byte(s.file()), env.Lookup)
 	problems, ok := errors.AsType[config.Problems](err)
 	if !ok {
