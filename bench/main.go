@@ -103,6 +103,7 @@ var groups = []group{
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},
 	{"start", (*lab).measureStart, nil},
+	{"startmemory", (*lab).measureMemoryStart, nil},
 	{"size", (*lab).measureSizes, nil},
 	{"storm", (*lab).measureStorm, nil},
 	{"idle", (*lab).measureIdle, nil},

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os/exec"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+const (
+	startMemoryScenario = "a store in memory, to its first answer"
+	memoryStarts        = 20
+	slowStarts          = 3 // of DynamoDB Local
+)
+
+// measureMemoryStart starts stores in memory again and again, with dynoxide among them if it is
+// installed, and reports the time from the start of the process to the answer to its first request, the CPU time until then, and the memory.
+func (l *lab) measureMemoryStart() error {
+	progress("%s", startMemoryScenario)
+	kasoku, err := l.starts(memoryStarts, func() (*proc.Process, error) {
+		return l.startStore("memory", func(port string) []string {
+			return []string{l.kasoku, "serve", "--memory", "--port", port, "--no-dax", "--admin", "127.0.0.1:0"}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if dynoxide, err := exec.LookPath("dynoxide"); err == nil {
+		peer, err := l.starts(memoryStarts, func() (*proc.Process, error) {
+			return l.startStore("dynoxide", func(port string) []string { return []string{dynoxide, "serve", "--port", port} })
+		})
+		if err != nil {
+			return err
+		}
+		l.report.add(startMemoryScenario, "dynoxide", nameKasoku, peer, kasoku[:len(peer)], "")
+	}
+	local, err := l.starts(slowStarts, func() (*proc.Process, error) { return l.launchDynamo("256m") })
+	switch {
+	case errors.Is(err, errNoDynamo):
+		l.report.note("%s: %v", startMemoryScenario, err)
+	case err != nil:
+		return err
+	default:
+		l.report.add(startMemoryScenario, "DynamoDB Local", nameKasoku, local, kasoku[:len(local)], "")
+	}
+	l.report.add(startMemoryScenario, nameKasoku, nameKasoku, kasoku, kasoku, "the time is in the column p50")
+	return nil
+}
+
+// startStore starts a store on a free port.
+func (l *lab) startStore(name string, args func(port string) []string) (*proc.Process, error) {
+	addr, err := proc.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	return l.start(proc.Command{Name: name, Addr: addr, Args: args(port)})
+}
+
+// starts measures a number of starts.
+func (l *lab) starts(n int, start func() (*proc.Process, error)) (samples []sample, err error) {
+	for range n {
+		s, err := l.oneStart(start)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+	return samples, nil
+}
+
+func (l *lab) oneStart(start func() (*proc.Process, error)) (s sample, err error) {
+	begun := time.Now()
+	p, err := start()
+	if err != nil {
+		return s, err
+	}
+	defer l.stopAll()
+	if _, err := ask(p.Addr, dataset.AppendRequest(nil, "ListTables", []byte("{}"))); err != nil {
+		return s, err
+	}
+	s[p50] = float64(time.Since(begun))
+	if spent, err := p.CPU(); err == nil {
+		s[cpu] = float64(spent)
+	}
+	if bytes, err := p.RSS(); err == nil {
+		s[rss] = float64(bytes)
+	}
+	return s, nil
+}
