@@ -85,15 +85,14 @@ var errWhichNamespace = fmt.Errorf("%w: the service has a store for each access 
 
 // Contents implements admin.Store.
 func (a namespacesAdmin) Contents(ctx context.Context) (admin.StoreContents, error) {
-	c := admin.StoreContents{Tables: []string{}, Snapshots: []admin.StoreSnapshot{}, Namespaces: []admin.StoreNamespace{}}
-	for _, name := range a.Names() {
+	names := a.Names()
+	c := admin.StoreContents{Tables: []string{}, Snapshots: []admin.StoreSnapshot{}, Namespaces: make([]admin.StoreNamespace, len(names))}
+	err := local.ForEach(names, func(i int, name local.Namespace) error {
 		one, err := namespaceAdmin{a.Namespaces, name}.Contents(ctx)
-		if err != nil {
-			return c, fmt.Errorf("namespace %s: %w", name, err)
-		}
-		c.Namespaces = append(c.Namespaces, admin.StoreNamespace{Name: name.String(), Tables: one.Tables, Snapshots: one.Snapshots})
-	}
-	return c, nil
+		c.Namespaces[i] = admin.StoreNamespace{Name: name.String(), Tables: one.Tables, Snapshots: one.Snapshots}
+		return err
+	})
+	return c, err
 }
 
 // Namespace implements admin.Store.

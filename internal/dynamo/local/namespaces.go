@@ -318,12 +318,33 @@ func (n *Namespaces) remove(ns *namespace) error {
 
 // ResetAll resets all namespaces.
 func (n *Namespaces) ResetAll() error {
-	var errs []error
-	for _, name := range n.Names() {
-		if err := n.Reset(name); err != nil && !errors.Is(err, ErrNoNamespace) {
-			errs = append(errs, fmt.Errorf("namespace %s: %w", name, err))
+	return ForEach(n.Names(), func(_ int, name Namespace) error {
+		if err := n.Reset(name); !errors.Is(err, ErrNoNamespace) {
+			return err
 		}
+		return nil
+	})
+}
+
+// atOnce is the number of namespaces that ForEach visits at a time. To open a store on disk is
+// mostly to wait for the disk.
+const atOnce = 8
+
+// ForEach calls f for each of the namespaces, several at a time, and returns all errors.
+func ForEach(names []Namespace, f func(i int, name Namespace) error) error {
+	errs := make([]error, len(names))
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, name := range names {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := f(i, name); err != nil {
+				errs[i] = fmt.Errorf("namespace %s: %w", name, err)
+			}
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 

@@ -272,3 +272,29 @@ func TestConcurrentNamespaces(t *testing.T) {
 		}
 	})
 }
+
+// TestForEach checks that all namespaces are visited and all errors returned, with their names.
+func TestForEach(t *testing.T) {
+	names := make([]Namespace, 3*atOnce)
+	for i := range names {
+		names[i] = Namespace{fmt.Sprintf("k%d", i), "r"}
+	}
+	visited := make([]Namespace, len(names))
+	broken := errors.New("broken")
+	err := ForEach(names, func(i int, name Namespace) error {
+		visited[i] = name
+		if i == 1 || i == 20 {
+			return broken
+		}
+		return nil
+	})
+	if !slices.Equal(visited, names) {
+		t.Errorf("visited %v", visited)
+	}
+	if want := "namespace k1/r: broken\nnamespace k20/r: broken"; err == nil || err.Error() != want || !errors.Is(err, broken) {
+		t.Errorf("got %v; want %s", err, want)
+	}
+	if err := ForEach(nil, nil); err != nil {
+		t.Error(err)
+	}
+}
