@@ -1,9 +1,9 @@
 // Package ascii compares and classifies the ASCII text of protocols: names of header
-// fields, tokens, hexadecimal digits.
+// fields, tokens, hexadecimal digits. Near finds the name that a misspelt word may mean.
 //
 // Unlike the functions of the same names in bytes and strings it folds no letters beyond
-// ASCII: a Kelvin sign is not a "k". Nothing in it allocates, except for appending to a
-// full buffer.
+// ASCII: a Kelvin sign is not a "k". Nothing in it allocates, except for Near and for appending to
+// a full buffer.
 package ascii
 
 // The digits of hexadecimal numbers.

@@ -211,23 +211,6 @@ func TestRegionOf(t *testing.T) {
 	f("embedded:./data", "us-east-1")
 }
 
-func TestNear(t *testing.T) {
-	words := []string{"item_ttl", "query_ttl", "listen", "limits", "tls"}
-	f := func(word, want string) {
-		t.Helper()
-		if got := near(word, words); got != want {
-			t.Fatalf("near(%q) = %q; want %q", word, got, want)
-		}
-	}
-	f("item_tll", "item_ttl")
-	f("itemTTL", "item_ttl")
-	f("Listen", "listen")
-	f("lisetn", "listen")
-	f("limit", "limits")
-	f("colour", "")
-	f("", "")
-}
-
 func TestAdvertised(t *testing.T) {
 	f := func(text, host string, port uint16) {
 		t.Helper()
