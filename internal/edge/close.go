@@ -18,11 +18,11 @@ func (c *conn) close() {
 
 // closeSocket closes the connection. A client must not take the end of a broken answer for
 // the end of its body: TLS sends no close_notify, and the connection is reset where only its
-// end marks the end of the body.
+// end marks the end of the body, and where a handler asked for it by Hangup.
 func (c *conn) closeSocket() {
 	if !c.broken {
 		_ = c.NC.Close()
 		return
 	}
-	c.Abort(c.x != nil && !c.x.answer.chunked && c.x.answer.left < 0)
+	c.Abort(c.x != nil && (c.x.Reply.Hangup || !c.x.answer.chunked && c.x.answer.left < 0))
 }

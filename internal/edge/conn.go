@@ -294,10 +294,23 @@ func (c *conn) exchange(x *Exchange) bool {
 	if x.in.phase == inStream || x.answer.begun {
 		return c.finishStream(x)
 	}
+	if x.Reply.Hangup {
+		return c.hangUp(x)
+	}
 	x.closing = c.willClose(x)
 	ok := c.reply(x)
 	c.linger = x.closing && x.in.hasMore()
 	return ok && !x.closing
+}
+
+// hangUp ends the exchange without an answer. It returns false: the connection is to be closed.
+func (c *conn) hangUp(x *Exchange) bool {
+	c.broken, x.closing = true, true
+	x.returnLoan()
+	x.account(x.in.size(), 0, time.Since(x.start))
+	c.now = x.start.Sub(c.srv.epoch) + x.Record.Duration
+	c.srv.stats.unsent.Inc()
+	return false
 }
 
 // willClose reports whether the connection ends after the answer of x.

@@ -30,6 +30,8 @@ func (c *conn) finishAnswer(x *Exchange) bool {
 	case x.upgraded != nil:
 		x.upgraded.account(x)
 		return false
+	case !o.begun && x.Reply.Hangup:
+		// It ends like a broken answer.
 	case !o.begun:
 		if e := x.body.refusal(); e != nil {
 			x.refusal(e)

@@ -17,10 +17,16 @@ import (
 // errStreamReset is returned when the client has reset the stream, or disconnected.
 var errStreamReset = errors.New("edge: the stream was reset")
 
+// errHangup is returned when the handler wants no answer to be sent.
+var errHangup = errors.New("edge: the handler ended the stream without an answer")
+
 // reply sends the answer in x.Reply.
 func (s *h2Stream) reply() error {
 	x, h := s.x, s.h
 	r := &x.Reply
+	if r.Hangup {
+		return errHangup
+	}
 	x.countReply()
 	defer x.uncountReply()
 	r.fixStatus()

@@ -32,6 +32,8 @@ type Reply struct {
 	Buf []byte
 	// Close closes the connection after this answer.
 	Close bool
+	// Hangup closes the connection without an answer; over HTTP/2 it resets the stream.
+	Hangup bool
 	// OwnDate is set if the lines contain a Date: a cache repeats the origin's.
 	OwnDate bool
 	// Length is the Content-Length of an answer without a body: to HEAD with a nil Body, and
@@ -68,6 +70,7 @@ func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 func (r *Reply) Reset() {
 	r.returnLoan()
 	r.Status, r.Body, r.Buf, r.Close, r.lines = 0, nil, r.Buf[:0], false, r.lines[:0]
+	r.Hangup = false
 	r.OwnDate, r.Length, r.Pages, r.Before, r.After = false, 0, nil, nil, nil
 }
 
