@@ -34,6 +34,9 @@ func (c *call) batchGetItem() error {
 			return err
 		}
 	}
+	if c.leaveKeys(&r) {
+		return errTableThroughput(c)
+	}
 	return c.replyBatchGet(&r, tables)
 }
 
@@ -113,12 +116,12 @@ func (c *call) appendUnprocessedKeys(r *batchGetRequest, done []int) {
 	o := c.object()
 	for i := range r.Tables {
 		g := &r.Tables[i]
-		if done[i] == len(g.Keys) {
+		if done[i] == len(g.Keys) && len(g.Left) == 0 {
 			continue
 		}
 		o.name(g.Named)
 		c.out = append(c.out, `{"Keys":[`...)
-		c.out = append(c.out, bytes.Join(g.KeyTexts[done[i]:], []byte{','})...)
+		c.out = append(c.out, bytes.Join(slices.Concat(g.KeyTexts[done[i]:], g.Left), []byte{','})...)
 		c.out = append(c.out, ']')
 		c.out = append(c.out, g.Rest...)
 		c.out = append(c.out, '}')
@@ -150,16 +153,21 @@ func (c *call) batchWriteItem() error {
 	if err != nil {
 		return err
 	}
+	writes, left := c.leaveWrites(writes)
+	if len(writes) == 0 {
+		return errTableThroughput(c)
+	}
 	e.lock(keysOf(writes)...)
 	for _, w := range writes {
 		if err := w.run(e); err != nil {
 			return err
 		}
 	}
+	c.hold()
 	if err := e.commit(); err != nil {
 		return err
 	}
-	c.replyBatchWrite(&r, writes)
+	c.replyBatchWrite(&r, writes, left)
 	return nil
 }
 
@@ -176,6 +184,7 @@ type itemWrite struct {
 	info *catalog.Table
 	key  []byte // on disk
 	done *change
+	text []byte // in the request; nil outside of a batch
 }
 
 // run reads the item and writes it as the edit's next change.
@@ -197,7 +206,7 @@ func (r *batchWriteRequest) writes(tables tableSet) ([]*itemWrite, error) {
 	for i := range r.Tables {
 		t := tables.find(r.Tables[i].Table)
 		for j := range r.Tables[i].Writes {
-			w := &itemWrite{writeRequest: &r.Tables[i].Writes[j], t: t, info: t.info}
+			w := &itemWrite{writeRequest: &r.Tables[i].Writes[j], t: t, info: t.info, text: r.Tables[i].Texts[j]}
 			if err := w.checkInBatch(); err != nil {
 				return nil, err
 			}
@@ -239,10 +248,10 @@ func duplicates(keys [][]byte) bool {
 	return len(slices.CompactFunc(sorted, bytes.Equal)) < len(keys)
 }
 
-func (c *call) replyBatchWrite(r *batchWriteRequest, writes []*itemWrite) {
+func (c *call) replyBatchWrite(r *batchWriteRequest, writes, left []*itemWrite) {
 	o := c.object()
 	o.member("UnprocessedItems")
-	c.out = append(c.out, `{}`...)
+	c.appendUnprocessedItems(left)
 	if r.Metrics {
 		c.appendCollections(&o, writes)
 	}

@@ -1,6 +1,10 @@
 package embedded
 
-import "time"
+import (
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
+)
 
 // call is a request in progress. It is pooled: its buffers keep their memory for the next
 // request, so data that outlives the request must not refer to them.
@@ -16,6 +20,9 @@ type call struct {
 	out, own []byte
 	borrowed bool
 
+	fault     *faults.Decision // nil for none
+	uncertain bool             // executed, though the answer is an error
+
 	key     []byte // a key on disk
 	scratch []byte
 }
@@ -27,7 +34,7 @@ const maxKeptBuffer = 256 << 10
 func (c *call) begin(s *Store, r *Request) {
 	c.s, c.body = s, r.Body
 	c.now = s.clock()
-	c.op = ""
+	c.op, c.uncertain = "", false
 	c.out, c.borrowed = r.Buf, r.Buf != nil
 	if !c.borrowed {
 		c.out = c.own[:0]
@@ -48,7 +55,7 @@ func (c *call) replyBody() []byte {
 
 // end releases all data of the request.
 func (c *call) end() {
-	c.s, c.body, c.host, c.out = nil, nil, nil, nil
+	c.s, c.body, c.host, c.out, c.fault = nil, nil, nil, nil, nil
 	for _, b := range []*[]byte{&c.own, &c.key, &c.scratch} {
 		if cap(*b) > maxKeptBuffer {
 			*b = nil

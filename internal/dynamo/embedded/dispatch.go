@@ -121,6 +121,9 @@ func (c *call) answer(r *Request) Answer {
 	if err == nil {
 		return c.reply(r, http.StatusOK)
 	}
+	if errors.Is(err, errReset) {
+		return Answer{Reset: true, Uncertain: c.uncertain}
+	}
 	e := asFault(err)
 	if e == nil {
 		c.s.log.Error("embedded store: a request failed", slog.String("operation", c.op), slog.Any("error", err))
@@ -155,6 +158,9 @@ func (c *call) run(r *Request) error {
 	if err := shape.Check(op.Name, r.Body); err != nil {
 		return err
 	}
+	if f := c.s.faults.Load(); f != nil && !r.Own {
+		return c.runFaulty(f, op, h)
+	}
 	return h(c)
 }
 
@@ -185,5 +191,5 @@ func answerType(r *Request) []byte {
 // reply returns the answer with the body c.out.
 func (c *call) reply(r *Request, status int) Answer {
 	body := c.replyBody()
-	return Answer{Status: status, ContentType: answerType(r), Checksum: crc32.ChecksumIEEE(body), HasChecksum: true, Body: body}
+	return Answer{Status: status, ContentType: answerType(r), Checksum: crc32.ChecksumIEEE(body), HasChecksum: true, Uncertain: c.uncertain, Body: body}
 }

@@ -19,4 +19,9 @@
 //
 // Store.schema is held to change the set of tables or a table's schema. It must be acquired
 // before table.mu.
+//
+// # Faults
+//
+// SetFaults injects faults by a plan of package faults. Do decides about each request before its
+// handler is called; without faults this is one atomic load.
 package embedded

@@ -126,6 +126,7 @@ func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after
 		return nil, nil, err
 	}
 	done = e.write(t, c.key, &old, after)
+	c.hold()
 	return done, after, e.commit()
 }
 

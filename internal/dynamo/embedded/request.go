@@ -115,6 +115,7 @@ type batchGetTable struct {
 	Named      string
 	Keys       []value.Value
 	KeyTexts   [][]byte // the keys as the request has them, for UnprocessedKeys
+	Left       [][]byte // further keys, which are left unprocessed
 	Consistent bool
 	Projection []expr.Path
 	// Rest is the text of the other members with their commas in front, for

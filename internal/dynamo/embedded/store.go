@@ -44,6 +44,10 @@ type Store struct {
 	backfill backfiller
 	expired  atomic.Pointer[func(table string, item []byte)] // set by OnExpiry
 
+	// faults are the faults in effect; nil for none. faulting is held while they are replaced.
+	faults   atomic.Pointer[faultState]
+	faulting sync.Mutex
+
 	locks locks
 	calls sync.Pool
 	edits sync.Pool

@@ -219,6 +219,7 @@ func (x *transaction) execute() error {
 	if x.token != nil {
 		x.e.remember(x.token, x.c.now, x.sizes())
 	}
+	x.c.hold()
 	if err := x.e.commit(); err != nil {
 		return err
 	}

@@ -1,0 +1,116 @@
+package embedded
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/memory"
+)
+
+// inBubble runs f in a bubble with a store in memory that has the tables of createTables.
+func inBubble(t *testing.T, f func(t *testing.T, s *Store)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := open(memory.New(), Config{}, slog.New(slog.DiscardHandler), time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		s.createTables(t)
+		f(t, s)
+	})
+}
+
+// setFaults sets the faults of a store.
+func (s *Store) setFaults(t testing.TB, plan string) {
+	t.Helper()
+	p, err := faults.Parse([]byte(plan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetFaults(p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	getPlain = `{"TableName":"plain","Key":{"p":{"S":"a"}}}`
+	putPlain = `{"TableName":"plain","Item":{"p":{"S":"a"}}}`
+)
+
+// TestDelay checks that a request is delayed, and that its delay ends with the faults.
+func TestDelay(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *Store) {
+		s.setFaults(t, `{"rules":[{"operations":"GetItem","delay":"3s"}]}`)
+		begun := time.Now()
+		s.mustSend(t, "GetItem", getPlain)
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("took %s", took)
+		}
+		begun = time.Now()
+		time.AfterFunc(time.Second, func() { s.setFaults(t, `{}`) })
+		s.mustSend(t, "GetItem", getPlain)
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("took %s after the faults were cleared", took)
+		}
+		s.setFaults(t, `{"rules":[{"operations":"GetItem","delay":"3s"}]}`)
+		begun = time.Now()
+		go s.mustSend(t, "GetItem", getPlain)
+		synctest.Wait()
+		s.Close()
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("Close waited %s for a delayed request", took)
+		}
+	})
+}
+
+// TestHold checks that a write that is held keeps its item locked, for every operation that
+// writes.
+func TestHold(t *testing.T) {
+	for op, body := range map[string]string{
+		"PutItem":            putPlain,
+		"BatchWriteItem":     `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}]}}`,
+		"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"plain","Item":{"p":{"S":"a"}}}}]}`,
+		"ExecuteStatement":   `{"Statement":"INSERT INTO plain VALUE {'p':'a'}"}`,
+		"ExecuteTransaction": `{"TransactStatements":[{"Statement":"INSERT INTO plain VALUE {'p':'a'}"}]}`,
+	} {
+		t.Run(op, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *Store) {
+				s.setFaults(t, `{"rules":[{"operations":"`+op+`","count":1,"hold":"2s"}]}`)
+				begun := time.Now()
+				go s.mustSend(t, op, body)
+				synctest.Wait()
+				if reply := s.mustSend(t, "GetItem", getPlain); reply != `{}` {
+					t.Errorf("a write that is held is visible: %s", reply)
+				}
+				// The release of a sync.Mutex is not durably blocking: this waits outside of the lock.
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if reply := s.mustSend(t, "GetItem", getPlain); reply != `{"Item":{"p":{"S":"a"}}}` {
+					t.Errorf("got %s after %s", reply, time.Since(begun))
+				}
+			})
+		})
+	}
+}
+
+// TestSetFaultsChecks checks that a plan that was made in Go is checked like one in JSON.
+func TestSetFaultsChecks(t *testing.T) {
+	s := newMemoryStore(t)
+	err := s.SetFaults(faults.Plan{Rules: []faults.Rule{{Error: &faults.Error{Type: "Throttling"}}}})
+	if want := `rules[0].error.type: "Throttling" is no error (did you mean "ThrottlingException"?)`; err == nil || err.Error() != want {
+		t.Errorf("got error %v", err)
+	}
+	err = s.AddFault(faults.Rule{Operations: faults.Patterns{"PutItem"}})
+	if want := "rules[0]: nothing happens: give an error, a reset, a delay, a hold or a share unprocessed"; err == nil || err.Error() != want {
+		t.Errorf("got error %v", err)
+	}
+	if err := s.AddFault(faults.Rule{Reset: true}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Faults(); len(r.Rules) != 1 || !r.BypassCache || !s.BypassCache() {
+		t.Errorf("got %+v", r)
+	}
+}
