@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
 )
 
 // TestSessions runs the sessions of testdata/sessions: see the README there.
@@ -130,7 +132,27 @@ var sessionCommands = map[string]func(s *session, arg string) string{
 		s.open()
 		return ""
 	},
-	"save": (*session).save,
+	"save":   (*session).save,
+	"faults": (*session).faults,
+	"counts": func(s *session, _ string) string {
+		var all []string
+		for _, r := range s.s.Faults().Rules {
+			all = append(all, fmt.Sprintf("%s: %d of %d", r.Name, r.Injected, r.Matched))
+		}
+		return strings.Join(all, ", ")
+	},
+}
+
+// faults sets the faults of the store.
+func (s *session) faults(plan string) string {
+	p, err := faults.Parse([]byte(plan))
+	if err == nil {
+		err = s.s.SetFaults(p)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func (s *session) background(f func(now time.Time) error) string {
