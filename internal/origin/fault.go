@@ -59,6 +59,9 @@ type Fault struct {
 	// that (Outbound.AwaitAnswer), and closed the connection without an answer: it will do
 	// nothing more with the part it received.
 	Aborted bool
+	// Hangup is true if the client's connection is to be closed without an answer, too. Only a
+	// store in this process asks for that.
+	Hangup bool
 	// Attempts is the number of attempts made.
 	Attempts int
 	// BudgetSpent is true if the retry budget prevented a further attempt.

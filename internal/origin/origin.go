@@ -169,6 +169,9 @@ type Request struct {
 	// Namespace selects one of several stores of an origin in this process: the client's
 	// access key ID and region, as KEY/REGION. A Client ignores it.
 	Namespace string
+	// Own is set for a request that the service sends for itself and not for a client. A store
+	// in this process injects no faults into it. A Client ignores it.
+	Own bool
 }
 
 // Response is a complete answer, whatever its status.

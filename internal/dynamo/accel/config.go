@@ -122,7 +122,14 @@ type settings struct {
 // unchanged.
 func (r rule) caches() bool { return r.item > 0 || r.query > 0 }
 
+// bypasser is an origin for which the cache is bypassed at times. The changes are made within
+// Service.Replace.
+type bypasser interface{ BypassCache() bool }
+
 func (s *settings) ruleFor(table string) rule {
+	if o, ok := s.origin.(bypasser); ok && o.BypassCache() {
+		return rule{}
+	}
 	r := rule{
 		item: s.cfg.ItemTTL, query: s.cfg.QueryTTL, negative: s.cfg.NegativeTTL,
 		streams: s.cfg.Streams, enable: s.cfg.StreamsEnable, maxLag: s.cfg.StreamsMaxLag, followed: s.cfg.FollowedItemTTL,

@@ -41,23 +41,30 @@ func (s *settings) send(ctx context.Context, target string, body []byte) (*origi
 
 // sendTo sends a request in DynamoDB's JSON protocol that may be repeated.
 func sendTo(ctx context.Context, to Origin, target string, body []byte) (*origin.Response, error) {
+	return to.Do(ctx, readRequest(target, body))
+}
+
+// readRequest returns a request in DynamoDB's JSON protocol that may be repeated.
+func readRequest(target string, body []byte) *origin.Request {
 	header := getItemHeader
 	if target != getItemTarget {
 		header = http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType)
 	}
-	return to.Do(ctx, &origin.Request{
+	return &origin.Request{
 		Method:     http.MethodPost,
 		Path:       "/",
 		Header:     header,
 		Body:       body,
 		Repeatable: true,
-	})
+	}
 }
 
 // readOrigin sends a read request of the service itself and returns the body of a successful
 // response.
 func (s *settings) readOrigin(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	resp, err := s.send(ctx, targetPrefix+operation, body)
+	r := readRequest(targetPrefix+operation, body)
+	r.Own = true
+	resp, err := s.origin.Do(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}

@@ -189,7 +189,9 @@ func (c *call) failOrigin(err error, d telemetry.Decision) {
 		c.failIsolated(err, d)
 		return
 	}
-	c.svc.failures.Log(c.svc.log, err, slog.String("operation", c.op.Name), slog.String("request_id", string(c.x.Record.RequestID)))
+	if c.x.Reply.Hangup = f != nil && f.Hangup; !c.x.Reply.Hangup {
+		c.svc.failures.Log(c.svc.log, err, slog.String("operation", c.op.Name), slog.String("request_id", string(c.x.Record.RequestID)))
+	}
 	typ, message := "ServiceUnavailable", "The origin can't be reached at the moment."
 	switch {
 	case c.writeSent && mayHaveExecuted(err):

@@ -3,6 +3,7 @@ package dax
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -40,6 +41,7 @@ type call struct {
 	context *requestContext // created by ctx
 	names   [][]byte        // names of an attribute list
 	failed  *fault.Error
+	hangup  bool // close the connection without a reply
 	line    telemetry.Record
 	id      [listener.RequestIDSize]byte
 }
@@ -83,9 +85,12 @@ func (k *call) start(args []byte) {
 	}
 }
 
+// errHangup is the reason for which a reply is not sent.
+var errHangup = errors.New("the service asked for the connection to be closed")
+
 // forget drops the references to the request.
 func (k *call) forget() {
-	k.client, k.agent, k.args, k.failed, k.cached = accel.Client{}, nil, cbor.Reader{}, nil, nil
+	k.client, k.agent, k.args, k.failed, k.cached, k.hangup = accel.Client{}, nil, cbor.Reader{}, nil, nil, false
 	k.line = telemetry.Record{}
 	k.scratch.release()
 	if cap(k.out) > maxPooledReply {
@@ -182,7 +187,12 @@ func (c *conn) finish(size int) bool {
 	case k.cached != nil:
 		out = k.cached
 	}
-	err := c.write(out)
+	var err error
+	if k.hangup {
+		out, err, c.hungUp = nil, errHangup, true
+	} else {
+		err = c.write(out)
+	}
 	r := &k.line
 	r.BytesIn, r.BytesOut = size, len(out)
 	if err != nil {

@@ -12,6 +12,9 @@ func (c *conn) close() {
 	if c.linger {
 		c.Linger(c.callUnderWay().in.small)
 	}
+	if c.hungUp {
+		c.Abort(true)
+	}
 	if (c.unauthenticated || c.srv.conns.Stopping()) && c.resets() {
 		c.settle()
 		c.Abort(true)

@@ -33,6 +33,7 @@ type conn struct {
 	unauthenticated bool // authentication has timed out; the connection is being closed
 	framed          bool // replies are sent in frames
 	answered        bool // a request has been answered since the connection was last idle
+	hungUp          bool // the service wants no reply to be sent
 	linger          bool // the client may still be sending: read it before closing
 }
 

@@ -87,6 +87,7 @@ func (k *call) request(head *http1.Request, body []byte, reply func(answer []byt
 func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
 	x = edge.Detached(k.ctx(), *head, body, k.now)
 	k.client.Serve(x)
+	k.hangup = k.hangup || x.Reply.Hangup
 	r := &k.line
 	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
 	r.Origin += x.Record.Origin

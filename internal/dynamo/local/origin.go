@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,13 +23,19 @@ func (o Origin) Do(_ context.Context, r *origin.Request) (*origin.Response, erro
 	begun := time.Now()
 	a, err := o.Store.Do(&embedded.Request{
 		Method: r.Method, Path: r.Path, Body: r.Body, Buf: r.Buf,
-		Target: r.Header.Get("X-Amz-Target"), ContentType: r.Header.Get("Content-Type"), Host: r.Header.Get("Host"),
+		Target: r.Header.Get("X-Amz-Target"), ContentType: r.Header.Get("Content-Type"), Host: r.Header.Get("Host"), Own: r.Own,
 	})
 	if err != nil {
 		return nil, &origin.Fault{Origin: "embedded", Kind: origin.Unprepared, Err: err}
 	}
+	if a.Reset {
+		return nil, &origin.Fault{Origin: "embedded", Kind: origin.Reset, Reached: a.Uncertain, Hangup: true, Attempts: 1, Err: errReset}
+	}
 	return response(&a, time.Since(begun)), nil
 }
+
+// errReset is the cause of a fault that the store was asked for.
+var errReset = errors.New("the plan of faults asks for a reset")
 
 // replyMemory holds all parts of a response except its body, in one allocation.
 type replyMemory struct {
@@ -54,7 +61,7 @@ func response(a *embedded.Answer, took time.Duration) *origin.Response {
 	}
 	class := origin.Good
 	switch {
-	case a.Status >= http.StatusInternalServerError:
+	case a.Status >= http.StatusInternalServerError || a.Uncertain:
 		class = origin.Failed
 	case a.Status >= http.StatusBadRequest:
 		class = origin.Refused
