@@ -134,6 +134,12 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 			handler      http.Handler
 		}{"POST", "/api/v1/store/" + a.name, a.handler(s)})
 	}
+	for _, a := range faultActions {
+		routes = append(routes, struct {
+			method, path string
+			handler      http.Handler
+		}{"POST", a.path, a.handler(s)})
+	}
 	for _, route := range routes {
 		mux.Handle(route.method+" "+route.path, route.handler)
 		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {

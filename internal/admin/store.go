@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -17,6 +18,12 @@ type Store interface {
 	Restore(ctx context.Context, name string) error
 	// Remove removes a snapshot.
 	Remove(ctx context.Context, name string) error
+	// SetFaults replaces the faults of the store by a plan.
+	SetFaults(ctx context.Context, plan json.RawMessage) error
+	// AddFault adds a rule to the plan.
+	AddFault(ctx context.Context, rule json.RawMessage) error
+	// Faults returns the plan with the counts of its rules.
+	Faults(ctx context.Context) (json.RawMessage, error)
 	// Contents returns the names of the tables, and the snapshots; or those of all namespaces.
 	Contents(ctx context.Context) (StoreContents, error)
 	// Namespace returns a part of a store that has a part for each access key and region.

@@ -50,6 +50,7 @@ type commands struct {
 	Explain    explainCommand    `cmd:"" help:"Explain why an answer is a hit or a miss."`
 	Cluster    clusterCommand    `cmd:"" help:"Print the members of the cluster, or take one out."`
 	Store      storeCommand      `cmd:"" help:"Load data into a DynamoDB-compatible store, or dump it; reset, save and restore an embedded one."`
+	Fault      faultCommand      `cmd:"" help:"Inject faults into an embedded store."`
 	Health     healthCommand     `cmd:"" help:"Exit with 0 if a running Kasoku answers requests, for example for a container."`
 	Ring       ringCommand       `cmd:"" help:"Print which memcached server has a key."`
 	Import     importCommand     `cmd:"" help:"Print the configuration that replaces another program."`

@@ -65,7 +65,10 @@ func (c *storeConfig) openNamespace(dir, region string, log *slog.Logger) (*embe
 }
 
 // namespacesAdmin is the namespaces behind a service, for the admin API.
-type namespacesAdmin struct{ *local.Namespaces }
+type namespacesAdmin struct {
+	*local.Namespaces
+	noFaults
+}
 
 var _ admin.Store = namespacesAdmin{}
 
@@ -88,7 +91,7 @@ func (a namespacesAdmin) Contents(ctx context.Context) (admin.StoreContents, err
 	names := a.Names()
 	c := admin.StoreContents{Tables: []string{}, Snapshots: []admin.StoreSnapshot{}, Namespaces: make([]admin.StoreNamespace, len(names))}
 	err := local.ForEach(names, func(i int, name local.Namespace) error {
-		one, err := namespaceAdmin{a.Namespaces, name}.Contents(ctx)
+		one, err := namespaceAdmin{all: a.Namespaces, name: name}.Contents(ctx)
 		c.Namespaces[i] = admin.StoreNamespace{Name: name.String(), Tables: one.Tables, Snapshots: one.Snapshots}
 		return err
 	})
@@ -101,13 +104,14 @@ func (a namespacesAdmin) Namespace(name string) (admin.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", admin.ErrInput, name, err)
 	}
-	return namespaceAdmin{a.Namespaces, parsed}, nil
+	return namespaceAdmin{all: a.Namespaces, name: parsed}, nil
 }
 
 // namespaceAdmin is one namespace, for the admin API.
 type namespaceAdmin struct {
 	all  *local.Namespaces
 	name local.Namespace
+	noFaults
 }
 
 // Reset implements admin.Store.

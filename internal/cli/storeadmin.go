@@ -9,12 +9,16 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/local"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // storeAdmin is the embedded store behind a service, for the admin API.
 type storeAdmin struct {
-	service *accel.Service
-	store   *embedded.Store
+	name     string
+	service  *accel.Service
+	sharing  []*accel.Service // all services with this store
+	store    *embedded.Store
+	registry *telemetry.Registry
 }
 
 var _ admin.Store = (*storeAdmin)(nil)
@@ -22,11 +26,13 @@ var _ admin.Store = (*storeAdmin)(nil)
 // embeddedStores returns the services with an embedded store.
 func (n *Node) embeddedStores() map[service]admin.Store {
 	configs := map[*dynamoService]storeConfig{}
+	sharing := map[place][]*accel.Service{}
 	n.mu.Lock()
 	for _, m := range n.mounts {
 		if d, ok := m.service.(*dynamoService); ok && m.cfg.DynamoDB.Origin.Embedded() {
 			if sc, err := storeOf(n.cfg, &m.cfg); err == nil {
 				configs[d] = sc
+				sharing[sc.at] = append(sharing[sc.at], d.Service)
 			}
 		}
 	}
@@ -35,9 +41,9 @@ func (n *Node) embeddedStores() map[service]admin.Store {
 	for d, sc := range configs {
 		n.stores.use(sc.at, func(open *openStore) {
 			if open.namespaces != nil {
-				all[d] = namespacesAdmin{open.namespaces}
+				all[d] = namespacesAdmin{Namespaces: open.namespaces}
 			} else {
-				all[d] = &storeAdmin{d.Service, open.store}
+				all[d] = &storeAdmin{d.Name(), d.Service, sharing[sc.at], open.store, n.registry}
 			}
 		})
 	}

@@ -66,6 +66,12 @@ type storeHandle struct {
 
 func (h *storeHandle) Close() { h.close() }
 
+// BypassCache reports whether the store injects faults into requests that a cache could answer.
+func (h *storeHandle) BypassCache() bool {
+	o, ok := h.Origin.(interface{ BypassCache() bool })
+	return ok && o.BypassCache()
+}
+
 func newStores(log *slog.Logger) *stores {
 	return &stores{log, newShared(func(at place, s *openStore) {
 		if err := s.close(); err != nil {

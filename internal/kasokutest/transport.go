@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 )
@@ -16,6 +18,9 @@ const maxBody = 16 << 20
 
 // transport sends HTTP requests to a store in this process.
 type transport struct{ store *embedded.Store }
+
+// errReset is the error of a request whose connection is closed by a fault.
+var errReset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 
 // requests numbers requests, for their ids.
 var requests atomic.Uint64
@@ -35,6 +40,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("kasokutest: %w", err)
+	}
+	if a.Reset {
+		return nil, errReset
 	}
 	return &http.Response{
 		Status: strconv.Itoa(a.Status) + " " + http.StatusText(a.Status), StatusCode: a.Status,

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
+)
+
+// noFaults refuses faults for stores of namespaces, which are closed while they are idle.
+type noFaults struct{}
+
+var errNoFaults = fmt.Errorf("%w: a service with namespaces: key has no faults", admin.ErrInput)
+
+// SetFaults implements admin.Store.
+func (noFaults) SetFaults(context.Context, json.RawMessage) error { return errNoFaults }
+
+// AddFault implements admin.Store.
+func (noFaults) AddFault(context.Context, json.RawMessage) error { return errNoFaults }
+
+// Faults implements admin.Store.
+func (noFaults) Faults(context.Context) (json.RawMessage, error) { return nil, errNoFaults }
+
+// SetFaults implements admin.Store.
+func (a *storeAdmin) SetFaults(ctx context.Context, text json.RawMessage) error {
+	p, err := faults.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%w: %w", admin.ErrInput, err)
+	}
+	return a.changeFaults(ctx, !p.Empty() && !p.KeepCache, func() error { return a.store.SetFaults(p) })
+}
+
+// AddFault implements admin.Store.
+func (a *storeAdmin) AddFault(ctx context.Context, text json.RawMessage) error {
+	r, err := faults.ParseRule(text)
+	if err != nil {
+		return fmt.Errorf("%w: %w", admin.ErrInput, err)
+	}
+	set := a.store.Faults() // without rules there are none, and the cache is bypassed
+	err = a.changeFaults(ctx, set.BypassCache || len(set.Rules) == 0, func() error { return a.store.AddFault(r) })
+	if err != nil {
+		return fmt.Errorf("%w: %w", admin.ErrInput, err)
+	}
+	return nil
+}
+
+// Faults implements admin.Store.
+func (a *storeAdmin) Faults(context.Context) (json.RawMessage, error) {
+	return json.Marshal(a.store.Faults())
+}
+
+// changeFaults calls change and exposes the counts of the rules. If the caches in front of the
+// store are bypassed before or after it, they are emptied.
+func (a *storeAdmin) changeFaults(ctx context.Context, bypass bool, change func() error) error {
+	before := a.store.Faults().Rules
+	if bypass != a.store.BypassCache() {
+		for _, s := range a.sharing {
+			change = within(ctx, s, change)
+		}
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	for _, r := range before {
+		a.registry.Unregister("service", a.name, "rule", r.Name)
+	}
+	for i, r := range a.store.Faults().Rules {
+		a.registry.CounterFunc("kasoku_store_faults_total",
+			"Requests to the embedded store into which a rule of the plan has injected its fault.",
+			func() float64 { return a.injected(i, r.Name) }, "service", a.name, "rule", r.Name)
+	}
+	return nil
+}
+
+// within returns a function that calls change while nothing is stored in the cache of a service,
+// and then empties it.
+func within(ctx context.Context, s *accel.Service, change func() error) func() error {
+	return func() error { return s.Replace(ctx, change) }
+}
+
+// injected returns the number of faults by the rule with an index and a name.
+func (a *storeAdmin) injected(i int, name string) float64 {
+	if all := a.store.Faults().Rules; i < len(all) && all[i].Name == name {
+		return float64(all[i].Injected)
+	}
+	return 0
+}
