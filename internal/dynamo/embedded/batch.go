@@ -67,6 +67,9 @@ func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 		}
 	}
 	responses.end()
+	if !slices.ContainsFunc(done, func(n int) bool { return n > 0 }) {
+		return c.exceeded(&source{t: tables.find(r.Tables[0].Table).info})
+	}
 	o.member("UnprocessedKeys")
 	c.appendUnprocessedKeys(r, done)
 	if r.Capacity != capacityNone {
@@ -84,7 +87,7 @@ func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, b
 	c.out = append(c.out, '[')
 	first := len(c.out)
 	for i := range g.Keys {
-		if *budget <= 0 {
+		if *budget <= 0 || c.admit(source{t: t}) != nil {
 			break
 		}
 		c.key = appendItemKey(c.key[:0], t, &g.Keys[i])
@@ -104,6 +107,7 @@ func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, b
 			c.out = c.out[:start]
 		}
 		cost.table += readUnits(size, g.Consistent)
+		c.spend(source{t: t}, readUnits(size, g.Consistent))
 		done++
 	}
 	c.out = append(c.out, ']')
@@ -158,10 +162,9 @@ func (c *call) batchWriteItem() error {
 		return errTableThroughput(c)
 	}
 	e.lock(keysOf(writes)...)
-	for _, w := range writes {
-		if err := w.run(e); err != nil {
-			return err
-		}
+	writes, left, err = c.runWrites(e, writes, left)
+	if err != nil {
+		return err
 	}
 	c.hold()
 	if err := e.commit(); err != nil {
@@ -169,6 +172,27 @@ func (c *call) batchWriteItem() error {
 	}
 	c.replyBatchWrite(&r, writes, left)
 	return nil
+}
+
+// runWrites executes the writes of a batch for which there is capacity. It returns them, and the
+// unprocessed ones with left in front. If there are no others, it returns the error.
+func (c *call) runWrites(e *edit, writes, left []*itemWrite) (done, unprocessed []*itemWrite, err error) {
+	var refused *wire.Error
+	for _, w := range writes {
+		if fault := c.admitWrite(w); fault != nil {
+			left, refused = append(left, w), fault
+			continue
+		}
+		if err := w.run(e); err != nil {
+			return nil, nil, err
+		}
+		c.spendChange(w.done, false)
+		done = append(done, w)
+	}
+	if len(done) == 0 && refused != nil {
+		return nil, nil, refused
+	}
+	return done, left, nil
 }
 
 // onlyDeletes reports whether none of the batch's writes stores an item.

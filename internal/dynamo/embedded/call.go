@@ -20,8 +20,9 @@ type call struct {
 	out, own []byte
 	borrowed bool
 
-	fault     *faults.Decision // nil for none
-	uncertain bool             // executed, though the answer is an error
+	fault     *faults.Decision // nil without faults, as is modes
+	modes     *faultState
+	uncertain bool // executed, though the answer is an error
 
 	key     []byte // a key on disk
 	scratch []byte
@@ -55,7 +56,7 @@ func (c *call) replyBody() []byte {
 
 // end releases all data of the request.
 func (c *call) end() {
-	c.s, c.body, c.host, c.out, c.fault = nil, nil, nil, nil, nil
+	c.s, c.body, c.host, c.out, c.fault, c.modes = nil, nil, nil, nil, nil, nil
 	for _, b := range []*[]byte{&c.own, &c.key, &c.scratch} {
 		if cap(*b) > maxKeptBuffer {
 			*b = nil

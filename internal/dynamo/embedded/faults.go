@@ -13,6 +13,7 @@ type faultState struct {
 	set *faults.Set
 	// replaced is closed when the plan has been replaced. It ends delays.
 	replaced chan struct{}
+	meter    *meter // nil unless capacity is enforced
 }
 
 // SetFaults replaces the faults of the store and sets all counts to zero. An empty plan ends
@@ -26,6 +27,9 @@ func (s *Store) SetFaults(p faults.Plan) error {
 	var next *faultState
 	if !p.Empty() {
 		next = &faultState{set: faults.New(p), replaced: make(chan struct{})}
+		if p.EnforceCapacity {
+			next.meter = &meter{buckets: map[bucketID]*bucket{}}
+		}
 	}
 	if old := s.faults.Swap(next); old != nil {
 		close(old.replaced)
@@ -54,10 +58,15 @@ func (s *Store) AddFault(r faults.Rule) error {
 
 // Faults returns the faults in effect, with the counts of all rules.
 func (s *Store) Faults() faults.Report {
-	if f := s.faults.Load(); f != nil {
-		return f.set.Report()
+	f := s.faults.Load()
+	if f == nil {
+		return faults.Report{}
 	}
-	return faults.Report{}
+	r := f.set.Report()
+	if f.meter != nil {
+		r.Throttled = f.meter.refused.Load()
+	}
+	return r
 }
 
 // BypassCache reports whether a cache in front of the store has to forward every request, so
@@ -73,7 +82,7 @@ var errReset = errors.New("the connection is closed by a fault")
 // runFaulty calls the handler of an operation with the fault that the plan has for it.
 func (c *call) runFaulty(f *faultState, op *wire.Operation, h handler) error {
 	d := f.set.Decide(c.faultRequest(op))
-	c.fault = &d
+	c.fault, c.modes = &d, f
 	c.wait(f, d.Delay)
 	if !d.Fails() {
 		return h(c)
@@ -104,11 +113,8 @@ func (c *call) wait(f *faultState, d time.Duration) {
 
 // hold waits as long as a fault keeps the items of a write locked before it is committed.
 func (c *call) hold() {
-	if c.fault == nil {
-		return
-	}
-	if f := c.s.faults.Load(); f != nil {
-		c.wait(f, c.fault.Hold)
+	if c.fault != nil {
+		c.wait(c.modes, c.fault.Hold)
 	}
 }
 

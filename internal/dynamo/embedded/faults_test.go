@@ -35,6 +35,19 @@ func (s *Store) setFaults(t testing.TB, plan string) {
 	}
 }
 
+// start sends a request in a goroutine of its own. The channel gets the answer.
+func (s *Store) start(op, body string) <-chan Answer {
+	answers := make(chan Answer, 1)
+	go func() {
+		a, err := s.Do(&Request{Method: "POST", Path: "/", Target: []byte("DynamoDB_20120810." + op), Body: []byte(body)})
+		if err != nil {
+			a.Body = []byte(err.Error())
+		}
+		answers <- a
+	}()
+	return answers
+}
+
 const (
 	getPlain = `{"TableName":"plain","Key":{"p":{"S":"a"}}}`
 	putPlain = `{"TableName":"plain","Item":{"p":{"S":"a"}}}`
@@ -57,7 +70,7 @@ func TestDelay(t *testing.T) {
 		}
 		s.setFaults(t, `{"rules":[{"operations":"GetItem","delay":"3s"}]}`)
 		begun = time.Now()
-		go s.mustSend(t, "GetItem", getPlain)
+		s.start("GetItem", getPlain)
 		synctest.Wait()
 		s.Close()
 		if took := time.Since(begun); took != 0 {
@@ -80,16 +93,16 @@ func TestHold(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *Store) {
 				s.setFaults(t, `{"rules":[{"operations":"`+op+`","count":1,"hold":"2s"}]}`)
 				begun := time.Now()
-				go s.mustSend(t, op, body)
+				answer := s.start(op, body)
 				synctest.Wait()
 				if reply := s.mustSend(t, "GetItem", getPlain); reply != `{}` {
 					t.Errorf("a write that is held is visible: %s", reply)
 				}
-				// The release of a sync.Mutex is not durably blocking: this waits outside of the lock.
-				time.Sleep(2 * time.Second)
-				synctest.Wait()
+				if a := <-answer; a.Status != 200 || time.Since(begun) != 2*time.Second {
+					t.Errorf("got %d %s after %s", a.Status, a.Body, time.Since(begun))
+				}
 				if reply := s.mustSend(t, "GetItem", getPlain); reply != `{"Item":{"p":{"S":"a"}}}` {
-					t.Errorf("got %s after %s", reply, time.Since(begun))
+					t.Errorf("got %s after the write", reply)
 				}
 			})
 		})

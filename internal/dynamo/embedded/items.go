@@ -22,6 +22,9 @@ func (c *call) getItem() error {
 	if err := checkGet(t.info, &r); err != nil {
 		return err
 	}
+	if err := c.admitRead(t.info, nil); err != nil {
+		return err
+	}
 	c.key = appendItemKey(c.key[:0], t.info, &r.Key)
 	o := c.object()
 	o.member("Item")
@@ -33,6 +36,7 @@ func (c *call) getItem() error {
 		c.out = c.out[:0]
 		o = c.object()
 	}
+	c.spend(source{t: t.info}, readUnits(size, r.Consistent))
 	if r.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
 		cost := consumed{named: r.Named, table: readUnits(size, r.Consistent)}
@@ -126,6 +130,10 @@ func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after
 		return nil, nil, err
 	}
 	done = e.write(t, c.key, &old, after)
+	if e := c.admitChange(done); e != nil {
+		return nil, nil, e
+	}
+	c.spendChange(done, false)
 	c.hold()
 	return done, after, e.commit()
 }

@@ -26,6 +26,9 @@ type page struct {
 
 // answer reads a page and appends the reply to c.out.
 func (r *reading) answer(c *call) error {
+	if err := c.admitRead(r.t.info, r.x); err != nil {
+		return err
+	}
 	o := c.object()
 	if r.req.Select == selectCount {
 		if err := r.read(c); err != nil {
@@ -47,9 +50,10 @@ func (r *reading) answer(c *call) error {
 		o.member("LastEvaluatedKey")
 		c.out = append(c.out, r.page.last...)
 	}
+	cost := r.consumed()
+	c.spendCost(r.t.info, &cost, false)
 	if r.req.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		cost := r.consumed()
 		c.out = cost.append(c.out, r.req.Capacity)
 	}
 	o.end()

@@ -320,6 +320,9 @@ func directed(order int, down bool) int {
 
 // answer reads a page and appends the reply to c.out.
 func (s *selectRun) answer(c *call, token *nextToken) error {
+	if err := c.admitRead(s.t.info, s.x); err != nil {
+		return err
+	}
 	o := c.object()
 	o.member("Items")
 	c.out = append(c.out, '[')
@@ -337,9 +340,10 @@ func (s *selectRun) answer(c *call, token *nextToken) error {
 			c.out = append(c.out, s.page.last...)
 		}
 	}
+	cost := s.cost()
+	c.spendCost(s.t.info, &cost, false)
 	if s.req.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		cost := s.cost()
 		c.out = cost.append(c.out, s.req.Capacity)
 	}
 	o.end()

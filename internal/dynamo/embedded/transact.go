@@ -219,6 +219,9 @@ func (x *transaction) execute() error {
 	if x.token != nil {
 		x.e.remember(x.token, x.c.now, x.sizes())
 	}
+	if err := x.admit(); err != nil {
+		return err
+	}
 	x.c.hold()
 	if err := x.e.commit(); err != nil {
 		return err
@@ -369,6 +372,9 @@ func (c *call) transactGetItems() error {
 	if fault != nil {
 		return fault
 	}
+	if err := c.admitGets(&r, tables); err != nil {
+		return err
+	}
 	return c.replyTransactGet(&r, tables)
 }
 
@@ -399,6 +405,7 @@ func (c *call) replyTransactGet(r *transactGetRequest, tables tableSet) error {
 			costs = append(costs, &consumed{named: g.Named, kind: "Read"})
 		}
 		costs[j].table += 2 * readUnits(size, true)
+		c.spend(source{t: tables.find(g.Table).info}, 2*readUnits(size, true))
 	}
 	c.out = append(c.out, ']')
 	if r.Capacity != capacityNone {

@@ -101,7 +101,8 @@ type Throughput struct {
 	Read, Write int64
 }
 
-// Capacity is the described capacity of a table or a global index. It is not enforced.
+// Capacity is the described capacity of a table or a global index. It is enforced
+// only if a plan of faults asks for that.
 type Capacity struct {
 	Provisioned Throughput // zeros when billed per request
 	Increased   *time.Time `json:",omitempty"`

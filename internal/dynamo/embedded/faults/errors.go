@@ -13,6 +13,7 @@ const canceled = "TransactionCanceledException"
 // Messages of the service that other packages use as well.
 const (
 	TableThroughput  = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API."
+	IndexThroughput  = "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with the UpdateTable API."
 	Conflict         = "Transaction is ongoing for the item"
 	InProgress       = "The transaction with the given request token is already in progress."
 	CollectionSize   = "Collection size exceeded."

@@ -43,9 +43,10 @@ func (v *input) patterns() (p Patterns) {
 
 func (v *input) plan() (p Plan) {
 	v.members(map[string]func(*input){
-		"seed":         func(m *input) { m.into(&p.Seed, "whole number") },
-		"rules":        func(m *input) { p.Rules = m.rules() },
-		"bypass_cache": func(m *input) { p.KeepCache = !m.flag() },
+		"seed":             func(m *input) { m.into(&p.Seed, "whole number") },
+		"rules":            func(m *input) { p.Rules = m.rules() },
+		"enforce_capacity": func(m *input) { p.EnforceCapacity = m.flag() },
+		"bypass_cache":     func(m *input) { p.KeepCache = !m.flag() },
 	})
 	return p
 }

@@ -11,6 +11,8 @@ type Plan struct {
 	Seed int64 `json:"seed"`
 	// Rules are tried in order for each request.
 	Rules []Rule `json:"rules"`
+	// EnforceCapacity enforces the provisioned capacity of tables and global indexes.
+	EnforceCapacity bool `json:"enforce_capacity,omitempty"`
 	// KeepCache lets the cache in front of the store answer as usual. Otherwise every request
 	// reaches the store. In JSON it is bypass_cache, inverted.
 	KeepCache bool `json:"-"`
@@ -123,7 +125,7 @@ func (p *Plan) Check() error {
 }
 
 // Empty reports whether the plan has no faults.
-func (p *Plan) Empty() bool { return len(p.Rules) == 0 }
+func (p *Plan) Empty() bool { return len(p.Rules) == 0 && !p.EnforceCapacity }
 
 // UnmarshalJSON implements json.Unmarshaler. Its errors name the fields.
 func (p *Plan) UnmarshalJSON(text []byte) error {

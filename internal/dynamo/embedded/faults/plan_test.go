@@ -26,6 +26,7 @@ func TestPlan(t *testing.T) {
 	f(`{}`, `{"seed":0,"rules":[],"bypass_cache":true}`)
 	f(`{"seed":7,"bypass_cache":false,"rules":[{"operations":"Put*","tables":"orders*","error":"ThrottlingException"}]}`,
 		`{"seed":7,"rules":[{"operations":["Put*"],"tables":["orders*"],"error":{"type":"ThrottlingException"}}],"bypass_cache":false}`)
+	f(`{"enforce_capacity":true}`, `{"seed":0,"rules":[],"enforce_capacity":true,"bypass_cache":true}`)
 	f(`{"rules":[{"name":"n","operations":["GetItem","Query"],"key":{"n":{"N":"1.0"},"a":{"S":"x"}},"probability":0.5,"after":1,"every":2,"count":3,
  "delay":{"min":"1ms","max":"2s"},"hold":"1s","error":{"type":"TransactionCanceledException","message":"m","cancellation_reasons":["None","ThrottlingError"]},"executed":true}]}`,
 		`{"seed":0,"rules":[{"name":"n","operations":["GetItem","Query"],"key":{"a":{"S":"x"},"n":{"N":"1"}},"probability":0.5,"after":1,"every":2,"count":3,"delay":{"max":"2s","min":"1ms"},"hold":"1s",`+

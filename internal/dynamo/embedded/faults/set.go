@@ -120,13 +120,19 @@ func (s *Set) With(r Rule) (*Set, error) {
 
 // Report is a plan with the counts of its rules.
 type Report struct {
-	Seed        int64    `json:"seed"`
-	BypassCache bool     `json:"bypass_cache"`
-	Rules       []Status `json:"rules"`
+	Seed            int64    `json:"seed"`
+	BypassCache     bool     `json:"bypass_cache"`
+	EnforceCapacity bool     `json:"enforce_capacity,omitempty"`
+	Rules           []Status `json:"rules"`
+	// Throttled counts the requests, and the items of batches, that were refused because of
+	// EnforceCapacity.
+	Throttled uint64 `json:"throttled,omitempty"`
 }
 
 // Report returns the plan with the counts of its rules.
-func (s *Set) Report() Report { return Report{s.plan.Seed, !s.plan.KeepCache, s.Rules()} }
+func (s *Set) Report() Report {
+	return Report{Seed: s.plan.Seed, BypassCache: !s.plan.KeepCache, EnforceCapacity: s.plan.EnforceCapacity, Rules: s.Rules()}
+}
 
 // Fails reports whether the request is answered by an error or not at all.
 func (d *Decision) Fails() bool { return d.Error != nil || d.Reset }
