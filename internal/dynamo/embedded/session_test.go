@@ -15,6 +15,9 @@ import (
 // TestSessions runs the sessions of testdata/sessions: see the README there.
 func TestSessions(t *testing.T) { playAll(t, "testdata/sessions/*.txt", playSession) }
 
+// TestFaultSessions runs the sessions of testdata/faults: see the README of testdata/sessions.
+func TestFaultSessions(t *testing.T) { playAll(t, "testdata/faults/*.txt", playSession) }
+
 // session is a client and its store, which has no background work.
 type session struct {
 	t     *testing.T
@@ -138,6 +141,9 @@ var sessionCommands = map[string]func(s *session, arg string) string{
 		var all []string
 		for _, r := range s.s.Faults().Rules {
 			all = append(all, fmt.Sprintf("%s: %d of %d", r.Name, r.Injected, r.Matched))
+		}
+		if n := s.s.Faults().Throttled; n > 0 {
+			all = append(all, fmt.Sprintf("throttled: %d", n))
 		}
 		return strings.Join(all, ", ")
 	},
