@@ -95,11 +95,23 @@ func runAll(t *testing.T) *running {
 	return r
 }
 
+// families returns the metrics of runAll and of a node with an embedded store, which can be in no
+// cluster.
+func families(t *testing.T) []telemetry.FamilyInfo {
+	all := runAll(t).registry.Families()
+	for _, f := range storeNode(t, memoryStore).registry.Families() {
+		if !slices.ContainsFunc(all, func(o telemetry.FamilyInfo) bool { return o.Name == f.Name }) {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b telemetry.FamilyInfo) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 func metricsTable(t *testing.T) string {
-	r := runAll(t)
 	var b strings.Builder
 	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
-	for _, f := range r.registry.Families() {
+	for _, f := range families(t) {
 		labels := "-"
 		if len(f.Labels) > 0 {
 			labels = "`" + strings.Join(f.Labels, "`, `") + "`"
@@ -140,8 +152,7 @@ func TestDocsCommands(t *testing.T) {
 
 // TestHelpOfMetrics checks that each help text is a sentence.
 func TestHelpOfMetrics(t *testing.T) {
-	r := runAll(t)
-	for _, f := range r.registry.Families() {
+	for _, f := range families(t) {
 		if !strings.HasSuffix(f.Help, ".") {
 			t.Errorf("%s: help is not a sentence: %q", f.Name, f.Help)
 		}
@@ -157,7 +168,7 @@ var metricName = regexp.MustCompile(`\bkasoku_[a-z0-9_]+[a-z0-9]`)
 // the names of several.
 func TestDocsNameMetrics(t *testing.T) {
 	var names []string
-	for _, f := range runAll(t).registry.Families() {
+	for _, f := range families(t) {
 		names = append(names, f.Name)
 	}
 	for page, text := range pages(t) {

@@ -29,6 +29,7 @@ import (
 type dynamoService struct {
 	*accel.Service
 	node   *Node
+	series *telemetry.Registry
 	routes *plain.Handler // bbpd's routes, in front of the service; nil until first used
 	calls  *jsonp.Filter  // for their answers; nil for none
 	// namespaces are those of the embedded store; nil if there are none.
@@ -40,7 +41,7 @@ func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space,
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.Name, err)
 	}
-	d := &dynamoService{node: n}
+	d := &dynamoService{node: n, series: registry}
 	if d.calls, err = jsonpFilter(s.DynamoDB.JSONP); err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.Name, err)
 	}
@@ -81,16 +82,24 @@ func (d *dynamoService) Report() admin.Report {
 
 func (d *dynamoService) warmer(*config.Service, net.Addr, bool) admin.Warmer { return d.Service }
 
-// watchStore makes the embedded store report items that it removes itself to the service.
+// watchStore makes the embedded store report items that it removes itself to the service, and
+// exposes its faults.
 func (d *dynamoService) watchStore(c *config.Config, s *config.Service) {
 	d.namespaces.Store(nil)
 	if !s.DynamoDB.Origin.Embedded() {
 		return
 	}
-	if store, err := storeOf(c, s); err == nil {
-		d.node.stores.onExpiry(store, d.ItemRemoved())
-		d.node.stores.use(store.at, func(open *openStore) { d.namespaces.Store(open.namespaces) })
+	store, err := storeOf(c, s)
+	if err != nil {
+		return
 	}
+	d.node.stores.onExpiry(store, d.ItemRemoved())
+	d.node.stores.use(store.at, func(open *openStore) {
+		d.namespaces.Store(open.namespaces)
+		if open.store != nil {
+			exposeFaults(d.series, s.Name, "enforce_capacity", func() float64 { return float64(open.store.Faults().Throttled) })
+		}
+	})
 }
 
 // handler returns the service, or the plain-JSON routes in front of it. The routes are made

@@ -54,6 +54,9 @@ func (f *faultFlags) post(env *Environment, path string, r admin.FaultRequest) e
 func (s *faultStatus) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s: %d rules\n", s.Service, len(s.Faults.Rules))
+	if s.Faults.EnforceCapacity {
+		fmt.Fprintf(w, "capacity is enforced: %d throttled\n", s.Faults.Throttled)
+	}
 	if len(s.Faults.Rules) > 0 {
 		fmt.Fprintf(w, "NAME\tMATCHED\tINJECTED\tRULE\n")
 	}

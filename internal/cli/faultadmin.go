@@ -8,6 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // noFaults refuses faults for stores of namespaces, which are closed while they are idle.
@@ -68,11 +69,16 @@ func (a *storeAdmin) changeFaults(ctx context.Context, bypass bool, change func(
 		a.registry.Unregister("service", a.name, "rule", r.Name)
 	}
 	for i, r := range a.store.Faults().Rules {
-		a.registry.CounterFunc("kasoku_store_faults_total",
-			"Requests to the embedded store into which a rule of the plan has injected its fault.",
-			func() float64 { return a.injected(i, r.Name) }, "service", a.name, "rule", r.Name)
+		exposeFaults(a.registry, a.name, r.Name, func() float64 { return a.injected(i, r.Name) })
 	}
 	return nil
+}
+
+// exposeFaults registers the number of faults by a rule, or by a mode of the plan.
+func exposeFaults(r *telemetry.Registry, service, rule string, count func() float64) {
+	r.CounterFunc("kasoku_store_faults_total",
+		"Requests to the embedded store with a fault, by the rule that injected it, or as enforce_capacity. Rules begin at 0 when a plan is set.",
+		count, "service", service, "rule", rule)
 }
 
 // within returns a function that calls change while nothing is stored in the cache of a service,
