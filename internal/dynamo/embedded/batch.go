@@ -84,6 +84,8 @@ func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 // processed before the budget of bytes was spent.
 func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, budget *int) (done int, err error) {
 	selected := selectionOf(g.Projection)
+	data, release := c.reader(t, nil, g.Consistent)
+	defer release()
 	c.out = append(c.out, '[')
 	first := len(c.out)
 	for i := range g.Keys {
@@ -95,7 +97,7 @@ func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, b
 		if start > first {
 			c.out = append(c.out, ',')
 		}
-		size, found, err := c.appendItem(c.s.db, c.key, selected)
+		size, found, err := c.appendItem(data, c.key, selected)
 		if err != nil {
 			return 0, err
 		}

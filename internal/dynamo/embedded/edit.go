@@ -174,6 +174,7 @@ func (e *edit) apply() error {
 	if len(streams) > 0 {
 		e.writeRecords()
 	}
+	e.s.keepHistory()
 	return e.s.db.Apply(e.b)
 }
 

@@ -14,6 +14,22 @@ type faultState struct {
 	// replaced is closed when the plan has been replaced. It ends delays.
 	replaced chan struct{}
 	meter    *meter // nil unless capacity is enforced
+	// reads and indexes are the histories for eventually consistent reads and for reads of
+	// global indexes; nil if they don't lag.
+	reads, indexes *history
+}
+
+// newFaultState returns the state at the beginning of a plan.
+func newFaultState(p faults.Plan) *faultState {
+	f := &faultState{set: faults.New(p), replaced: make(chan struct{})}
+	if p.EnforceCapacity {
+		f.meter = &meter{buckets: map[bucketID]*bucket{}}
+	}
+	if p.EventualReads != nil {
+		f.reads = newHistory(p.EventualReads.Lag)
+	}
+	f.indexes = newHistory(p.IndexLag)
+	return f
 }
 
 // SetFaults replaces the faults of the store and sets all counts to zero. An empty plan ends
@@ -26,13 +42,12 @@ func (s *Store) SetFaults(p faults.Plan) error {
 	defer s.faulting.Unlock()
 	var next *faultState
 	if !p.Empty() {
-		next = &faultState{set: faults.New(p), replaced: make(chan struct{})}
-		if p.EnforceCapacity {
-			next.meter = &meter{buckets: map[bucketID]*bucket{}}
-		}
+		next = newFaultState(p)
 	}
 	if old := s.faults.Swap(next); old != nil {
 		close(old.replaced)
+		old.reads.clear(true)
+		old.indexes.clear(true)
 	}
 	return nil
 }
@@ -44,7 +59,7 @@ func (s *Store) AddFault(r faults.Rule) error {
 	defer s.faulting.Unlock()
 	old := s.faults.Load()
 	if old == nil {
-		old = &faultState{set: faults.New(faults.Plan{}), replaced: make(chan struct{})}
+		old = newFaultState(faults.Plan{})
 	}
 	set, err := old.set.With(r)
 	if err != nil {

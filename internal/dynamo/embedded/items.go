@@ -28,7 +28,9 @@ func (c *call) getItem() error {
 	c.key = appendItemKey(c.key[:0], t.info, &r.Key)
 	o := c.object()
 	o.member("Item")
-	size, found, err := c.appendItem(c.s.db, c.key, selectionOf(r.Projection))
+	data, done := c.reader(t.info, nil, r.Consistent)
+	defer done()
+	size, found, err := c.appendItem(data, c.key, selectionOf(r.Projection))
 	if err != nil {
 		return err
 	}

@@ -63,8 +63,9 @@ func (r *reading) answer(c *call) error {
 // read reads the keys within the bounds from one snapshot, which is also used to fetch items
 // from the table.
 func (r *reading) read(c *call) error {
-	var source kv.Reader = c.s.db
-	if r.fetch {
+	source, done := c.reader(r.t.info, r.x, r.req.Consistent)
+	defer done()
+	if r.fetch && source == kv.Reader(c.s.db) {
 		snapshot := c.s.db.Snapshot()
 		defer snapshot.Close()
 		source = snapshot

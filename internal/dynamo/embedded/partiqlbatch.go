@@ -231,7 +231,9 @@ func (c *call) appendStatementResponse(m *batchStatement) (units float64, err er
 		found = c.appendReturned(m.write.writeRequest, m.write.done, m.after)
 	} else {
 		var size int
-		size, found, err = c.appendRow(c.s.db, m.diskKey, m.cmd.Columns)
+		data, done := c.reader(m.info, nil, m.r.Consistent)
+		size, found, err = c.appendRow(data, m.diskKey, m.cmd.Columns)
+		done()
 		units = readUnits(size, m.r.Consistent)
 	}
 	if !found {

@@ -89,6 +89,7 @@ func (s *Store) replace(name string) error {
 	}
 	s.schema.Lock()
 	defer s.schema.Unlock()
+	s.clearHistory()
 	if err := s.db.Restore(name); err != nil {
 		return err
 	}

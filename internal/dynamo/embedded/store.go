@@ -107,6 +107,7 @@ func (s *Store) Close() {
 		return
 	}
 	s.closed = true
+	s.clearHistory()
 	if err := s.db.Close(); err != nil {
 		s.log.Error("embedded store: closing", slog.Any("error", err))
 	}

@@ -16,6 +16,7 @@ const (
 	MaxPlan  = 1 << 20
 	maxRules = 100
 	maxDelay = time.Minute
+	maxLag   = 10 * time.Minute
 )
 
 // Parse reads a plan. It returns all mistakes as one error.
@@ -43,12 +44,28 @@ func (v *input) patterns() (p Patterns) {
 
 func (v *input) plan() (p Plan) {
 	v.members(map[string]func(*input){
+		"eventual_reads":   func(m *input) { e := m.eventualReads(); p.EventualReads = &e },
+		"index_lag":        func(m *input) { p.IndexLag = m.duration(maxLag) },
 		"seed":             func(m *input) { m.into(&p.Seed, "whole number") },
 		"rules":            func(m *input) { p.Rules = m.rules() },
 		"enforce_capacity": func(m *input) { p.EnforceCapacity = m.flag() },
 		"bypass_cache":     func(m *input) { p.KeepCache = !m.flag() },
 	})
+	if p.KeepCache && (p.EventualReads != nil || p.IndexLag > 0) {
+		v.wrong("bypass_cache: reads that lag must not be cached: leave it out, or true")
+	}
 	return p
+}
+
+func (v *input) eventualReads() (e EventualReads) {
+	v.members(map[string]func(*input){
+		"lag":    func(m *input) { e.Lag = m.duration(maxLag) },
+		"tables": func(m *input) { e.Tables = m.patterns() },
+	})
+	if e.Lag == 0 {
+		v.wrong("lag is missing")
+	}
+	return e
 }
 
 func (v *input) rules() (rules []Rule) {

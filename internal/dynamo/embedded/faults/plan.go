@@ -13,9 +13,33 @@ type Plan struct {
 	Rules []Rule `json:"rules"`
 	// EnforceCapacity enforces the provisioned capacity of tables and global indexes.
 	EnforceCapacity bool `json:"enforce_capacity,omitempty"`
+	// EventualReads makes reads without ConsistentRead lag; nil for none.
+	EventualReads *EventualReads `json:"eventual_reads,omitempty"`
+	// IndexLag makes reads of global indexes lag. 0 is the lag of EventualReads.
+	IndexLag time.Duration `json:"-"`
 	// KeepCache lets the cache in front of the store answer as usual. Otherwise every request
 	// reaches the store. In JSON it is bypass_cache, inverted.
 	KeepCache bool `json:"-"`
+}
+
+// EventualReads makes reads without ConsistentRead, and of global indexes, see the data of Lag ago.
+type EventualReads struct {
+	Lag time.Duration
+	// Tables are patterns of tables. Empty is any.
+	Tables Patterns
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e EventualReads) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Lag    string   `json:"lag"`
+		Tables Patterns `json:"tables,omitempty"`
+	}{e.Lag.String(), e.Tables})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *EventualReads) UnmarshalJSON(text []byte) error {
+	return unmarshal(text, func(v *input) { *e = v.eventualReads() })
 }
 
 // Rule selects requests and describes their fault. It applies to a request that all of
@@ -111,8 +135,9 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(struct {
 		plain
-		BypassCache bool `json:"bypass_cache"`
-	}{plain(p), !p.KeepCache})
+		IndexLag    string `json:"index_lag,omitempty"`
+		BypassCache bool   `json:"bypass_cache"`
+	}{plain(p), text(p.IndexLag), !p.KeepCache})
 }
 
 // Check returns all mistakes in a plan, as Parse does for its JSON.
@@ -125,7 +150,17 @@ func (p *Plan) Check() error {
 }
 
 // Empty reports whether the plan has no faults.
-func (p *Plan) Empty() bool { return len(p.Rules) == 0 && !p.EnforceCapacity }
+func (p *Plan) Empty() bool {
+	return len(p.Rules) == 0 && !p.EnforceCapacity && p.EventualReads == nil && p.IndexLag == 0
+}
+
+// text returns a duration for JSON, empty for 0.
+func text(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
 
 // UnmarshalJSON implements json.Unmarshaler. Its errors name the fields.
 func (p *Plan) UnmarshalJSON(text []byte) error {

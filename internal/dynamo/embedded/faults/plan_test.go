@@ -27,6 +27,8 @@ func TestPlan(t *testing.T) {
 	f(`{"seed":7,"bypass_cache":false,"rules":[{"operations":"Put*","tables":"orders*","error":"ThrottlingException"}]}`,
 		`{"seed":7,"rules":[{"operations":["Put*"],"tables":["orders*"],"error":{"type":"ThrottlingException"}}],"bypass_cache":false}`)
 	f(`{"enforce_capacity":true}`, `{"seed":0,"rules":[],"enforce_capacity":true,"bypass_cache":true}`)
+	f(`{"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s"}`,
+		`{"seed":0,"rules":[],"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s","bypass_cache":true}`)
 	f(`{"rules":[{"name":"n","operations":["GetItem","Query"],"key":{"n":{"N":"1.0"},"a":{"S":"x"}},"probability":0.5,"after":1,"every":2,"count":3,
  "delay":{"min":"1ms","max":"2s"},"hold":"1s","error":{"type":"TransactionCanceledException","message":"m","cancellation_reasons":["None","ThrottlingError"]},"executed":true}]}`,
 		`{"seed":0,"rules":[{"name":"n","operations":["GetItem","Query"],"key":{"a":{"S":"x"},"n":{"N":"1"}},"probability":0.5,"after":1,"every":2,"count":3,"delay":{"max":"2s","min":"1ms"},"hold":"1s",`+
@@ -54,6 +56,9 @@ func TestBadPlan(t *testing.T) {
 	f(`{"seed":1.5}`, "seed: 1.5 is no whole number")
 	f(`{"seed":null}`, "seed: null is no whole number")
 	f(`{"bypass_cache":"yes"}`, `bypass_cache: "yes" is no boolean`)
+	f(`{"eventual_reads":{}}`, "eventual_reads: lag is missing")
+	f(`{"eventual_reads":{"lag":"1h"}}`, "eventual_reads.lag: 1h is above the maximum 10m0s")
+	f(`{"index_lag":"1s","bypass_cache":false}`, "bypass_cache: reads that lag must not be cached: leave it out, or true")
 	f(`{"rules":{}}`, "rules: {} is no list")
 	rule(`1`, "rules[0]: 1 is no object")
 	rule(`{}`, "rules[0]: nothing happens: give an error, a reset, a delay, a hold or a share unprocessed")

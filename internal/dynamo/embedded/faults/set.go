@@ -120,10 +120,12 @@ func (s *Set) With(r Rule) (*Set, error) {
 
 // Report is a plan with the counts of its rules.
 type Report struct {
-	Seed            int64    `json:"seed"`
-	BypassCache     bool     `json:"bypass_cache"`
-	EnforceCapacity bool     `json:"enforce_capacity,omitempty"`
-	Rules           []Status `json:"rules"`
+	Seed            int64          `json:"seed"`
+	BypassCache     bool           `json:"bypass_cache"`
+	EnforceCapacity bool           `json:"enforce_capacity,omitempty"`
+	EventualReads   *EventualReads `json:"eventual_reads,omitempty"`
+	IndexLag        string         `json:"index_lag,omitempty"`
+	Rules           []Status       `json:"rules"`
 	// Throttled counts the requests, and the items of batches, that were refused because of
 	// EnforceCapacity.
 	Throttled uint64 `json:"throttled,omitempty"`
@@ -131,7 +133,15 @@ type Report struct {
 
 // Report returns the plan with the counts of its rules.
 func (s *Set) Report() Report {
-	return Report{Seed: s.plan.Seed, BypassCache: !s.plan.KeepCache, EnforceCapacity: s.plan.EnforceCapacity, Rules: s.Rules()}
+	p := &s.plan
+	return Report{Seed: p.Seed, BypassCache: !p.KeepCache, EnforceCapacity: p.EnforceCapacity, EventualReads: p.EventualReads,
+		IndexLag: text(p.IndexLag), Rules: s.Rules()}
+}
+
+// Lags reports whether eventually consistent reads of the table lag.
+func (s *Set) Lags(table string) bool {
+	e := s.plan.EventualReads
+	return e != nil && (len(e.Tables) == 0 || e.Tables.match(table))
 }
 
 // Fails reports whether the request is answered by an error or not at all.
