@@ -57,6 +57,12 @@ func (s *faultStatus) print(out io.Writer) error {
 	if s.Faults.EnforceCapacity {
 		fmt.Fprintf(w, "capacity is enforced: %d throttled\n", s.Faults.Throttled)
 	}
+	if e := s.Faults.EventualReads; e != nil {
+		fmt.Fprintf(w, "eventually consistent reads lag by %s\n", e.Lag)
+	}
+	if s.Faults.IndexLag != "" {
+		fmt.Fprintf(w, "global indexes lag by %s\n", s.Faults.IndexLag)
+	}
 	if len(s.Faults.Rules) > 0 {
 		fmt.Fprintf(w, "NAME\tMATCHED\tINJECTED\tRULE\n")
 	}

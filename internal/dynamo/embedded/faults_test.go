@@ -127,3 +127,46 @@ func TestSetFaultsChecks(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+// TestHistory checks that the number of past states is bounded, and that none is left open.
+func TestHistory(t *testing.T) {
+	diskAndMemory(t, func(t *testing.T, s *Store) {
+		h := newHistory(80 * time.Millisecond)
+		now := time.Now()
+		for range 1000 {
+			h.keep(s.db, now)
+			now = now.Add(time.Millisecond)
+		}
+		if n := len(h.states); n < historySteps || n > historySteps+1 {
+			t.Errorf("got %d states", n)
+		}
+		state, done := h.reader(now)
+		h.clear(true)
+		if _, _, err := state.Get([]byte("k")); err != nil {
+			t.Errorf("a state in use was closed: %v", err)
+		}
+		done()
+		if h.keep(s.db, now.Add(time.Hour)); len(h.states) > 0 {
+			t.Error("an ended history keeps a state")
+		}
+	})
+}
+
+// TestResetWithHistory checks that the past states are dropped with the data.
+func TestResetWithHistory(t *testing.T) {
+	diskAndMemory(t, func(t *testing.T, s *Store) {
+		s.createTables(t)
+		s.setFaults(t, `{"eventual_reads":{"lag":"1m"}}`)
+		s.mustSend(t, "PutItem", putPlain)
+		if reply := s.mustSend(t, "GetItem", getPlain); reply != `{}` {
+			t.Errorf("got %s", reply)
+		}
+		if err := s.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		s.createTables(t)
+		if reply := s.mustSend(t, "GetItem", getPlain); reply != `{}` {
+			t.Errorf("got %s after a reset", reply)
+		}
+	})
+}
