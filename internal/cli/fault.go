@@ -63,6 +63,11 @@ func (s *faultStatus) print(out io.Writer) error {
 	if s.Faults.IndexLag != "" {
 		fmt.Fprintf(w, "global indexes lag by %s\n", s.Faults.IndexLag)
 	}
+	for _, state := range [][2]string{{"CREATING", s.Faults.Creating}, {"UPDATING", s.Faults.Updating}, {"DELETING", s.Faults.Deleting}} {
+		if state[1] != "" {
+			fmt.Fprintf(w, "tables are %s for %s\n", state[0], state[1])
+		}
+	}
 	if len(s.Faults.Rules) > 0 {
 		fmt.Fprintf(w, "NAME\tMATCHED\tINJECTED\tRULE\n")
 	}

@@ -17,11 +17,12 @@ type faultState struct {
 	// reads and indexes are the histories for eventually consistent reads and for reads of
 	// global indexes; nil if they don't lag.
 	reads, indexes *history
+	states         *tableStates
 }
 
 // newFaultState returns the state at the beginning of a plan.
 func newFaultState(p faults.Plan) *faultState {
-	f := &faultState{set: faults.New(p), replaced: make(chan struct{})}
+	f := &faultState{set: faults.New(p), replaced: make(chan struct{}), states: &tableStates{names: map[string]tableState{}}}
 	if p.EnforceCapacity {
 		f.meter = &meter{buckets: map[bucketID]*bucket{}}
 	}
@@ -96,14 +97,15 @@ var errReset = errors.New("the connection is closed by a fault")
 
 // runFaulty calls the handler of an operation with the fault that the plan has for it.
 func (c *call) runFaulty(f *faultState, op *wire.Operation, h handler) error {
-	d := f.set.Decide(c.faultRequest(op))
+	r := c.faultRequest(op)
+	d := f.set.Decide(r)
 	c.fault, c.modes = &d, f
 	c.wait(f, d.Delay)
 	if !d.Fails() {
-		return h(c)
+		return c.runInState(op, r.Tables(), h)
 	}
 	if d.Executed {
-		_ = h(c) // its answer is lost
+		_ = c.runInState(op, r.Tables(), h) // its answer is lost
 		c.out, c.uncertain = c.out[:0], true
 	}
 	if d.Reset {

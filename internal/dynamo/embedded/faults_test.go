@@ -156,7 +156,8 @@ func TestHistory(t *testing.T) {
 func TestResetWithHistory(t *testing.T) {
 	diskAndMemory(t, func(t *testing.T, s *Store) {
 		s.createTables(t)
-		s.setFaults(t, `{"eventual_reads":{"lag":"1m"}}`)
+		s.setFaults(t, `{"eventual_reads":{"lag":"1m"},"deleting":"1m"}`)
+		s.mustSend(t, "DeleteTable", `{"TableName":"range"}`)
 		s.mustSend(t, "PutItem", putPlain)
 		if reply := s.mustSend(t, "GetItem", getPlain); reply != `{}` {
 			t.Errorf("got %s", reply)

@@ -136,10 +136,11 @@ func (s *Store) keepHistory() {
 	}
 }
 
-// clearHistory closes all past states before the data are replaced or closed. No request is in
-// progress.
+// clearHistory closes all past states, and ends the states of tables, before the data are replaced
+// or closed. No request is in progress.
 func (s *Store) clearHistory() {
 	if f := s.faults.Load(); f != nil {
+		f.states.clear()
 		f.reads.clear(false)
 		f.indexes.clear(false)
 	}

@@ -168,7 +168,7 @@ func (c *call) describeTable() error {
 	if err != nil {
 		return err
 	}
-	return c.describe("Table", info)
+	return c.describe("Table", c.inState(info))
 }
 
 func (c *call) listTables() error {
@@ -178,6 +178,7 @@ func (c *call) listTables() error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	names = c.withDeleting(names)
 	if start := c.memberText("ExclusiveStartTableName"); start != "" {
 		at, found := slices.BinarySearch(names, start)
 		if found {

@@ -45,6 +45,9 @@ func (v *input) patterns() (p Patterns) {
 func (v *input) plan() (p Plan) {
 	v.members(map[string]func(*input){
 		"eventual_reads":   func(m *input) { e := m.eventualReads(); p.EventualReads = &e },
+		"creating":         func(m *input) { p.Creating = m.duration(maxLag) },
+		"updating":         func(m *input) { p.Updating = m.duration(maxLag) },
+		"deleting":         func(m *input) { p.Deleting = m.duration(maxLag) },
 		"index_lag":        func(m *input) { p.IndexLag = m.duration(maxLag) },
 		"seed":             func(m *input) { m.into(&p.Seed, "whole number") },
 		"rules":            func(m *input) { p.Rules = m.rules() },

@@ -17,6 +17,11 @@ type Plan struct {
 	EventualReads *EventualReads `json:"eventual_reads,omitempty"`
 	// IndexLag makes reads of global indexes lag. 0 is the lag of EventualReads.
 	IndexLag time.Duration `json:"-"`
+	// Creating, Updating and Deleting are the times for which a table has these states after it was
+	// created, updated or deleted.
+	Creating time.Duration `json:"-"`
+	Updating time.Duration `json:"-"`
+	Deleting time.Duration `json:"-"`
 	// KeepCache lets the cache in front of the store answer as usual. Otherwise every request
 	// reaches the store. In JSON it is bypass_cache, inverted.
 	KeepCache bool `json:"-"`
@@ -136,8 +141,11 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plain
 		IndexLag    string `json:"index_lag,omitempty"`
+		Creating    string `json:"creating,omitempty"`
+		Updating    string `json:"updating,omitempty"`
+		Deleting    string `json:"deleting,omitempty"`
 		BypassCache bool   `json:"bypass_cache"`
-	}{plain(p), text(p.IndexLag), !p.KeepCache})
+	}{plain(p), text(p.IndexLag), text(p.Creating), text(p.Updating), text(p.Deleting), !p.KeepCache})
 }
 
 // Check returns all mistakes in a plan, as Parse does for its JSON.
@@ -151,7 +159,8 @@ func (p *Plan) Check() error {
 
 // Empty reports whether the plan has no faults.
 func (p *Plan) Empty() bool {
-	return len(p.Rules) == 0 && !p.EnforceCapacity && p.EventualReads == nil && p.IndexLag == 0
+	return len(p.Rules) == 0 && !p.EnforceCapacity && p.EventualReads == nil && p.IndexLag == 0 &&
+		p.Creating == 0 && p.Updating == 0 && p.Deleting == 0
 }
 
 // text returns a duration for JSON, empty for 0.

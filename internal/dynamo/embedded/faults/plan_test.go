@@ -29,6 +29,7 @@ func TestPlan(t *testing.T) {
 	f(`{"enforce_capacity":true}`, `{"seed":0,"rules":[],"enforce_capacity":true,"bypass_cache":true}`)
 	f(`{"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s"}`,
 		`{"seed":0,"rules":[],"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s","bypass_cache":true}`)
+	f(`{"creating":"2s","updating":"1s","deleting":"1m"}`, `{"seed":0,"rules":[],"creating":"2s","updating":"1s","deleting":"1m0s","bypass_cache":true}`)
 	f(`{"rules":[{"name":"n","operations":["GetItem","Query"],"key":{"n":{"N":"1.0"},"a":{"S":"x"}},"probability":0.5,"after":1,"every":2,"count":3,
  "delay":{"min":"1ms","max":"2s"},"hold":"1s","error":{"type":"TransactionCanceledException","message":"m","cancellation_reasons":["None","ThrottlingError"]},"executed":true}]}`,
 		`{"seed":0,"rules":[{"name":"n","operations":["GetItem","Query"],"key":{"a":{"S":"x"},"n":{"N":"1"}},"probability":0.5,"after":1,"every":2,"count":3,"delay":{"max":"2s","min":"1ms"},"hold":"1s",`+

@@ -34,6 +34,16 @@ type Item struct {
 	Key []byte
 }
 
+// Tables returns the tables of all items, each once, in order.
+func (r *Request) Tables() (names []string) {
+	for _, i := range r.Items {
+		if !slices.Contains(names, i.Table) {
+			names = append(names, i.Table)
+		}
+	}
+	return names
+}
+
 // kind returns the kind of access for a throttling reason.
 func (r *Request) kind() string {
 	if r.Access == wire.Read {
@@ -125,6 +135,9 @@ type Report struct {
 	EnforceCapacity bool           `json:"enforce_capacity,omitempty"`
 	EventualReads   *EventualReads `json:"eventual_reads,omitempty"`
 	IndexLag        string         `json:"index_lag,omitempty"`
+	Creating        string         `json:"creating,omitempty"`
+	Updating        string         `json:"updating,omitempty"`
+	Deleting        string         `json:"deleting,omitempty"`
 	Rules           []Status       `json:"rules"`
 	// Throttled counts the requests, and the items of batches, that were refused because of
 	// EnforceCapacity.
@@ -135,7 +148,7 @@ type Report struct {
 func (s *Set) Report() Report {
 	p := &s.plan
 	return Report{Seed: p.Seed, BypassCache: !p.KeepCache, EnforceCapacity: p.EnforceCapacity, EventualReads: p.EventualReads,
-		IndexLag: text(p.IndexLag), Rules: s.Rules()}
+		IndexLag: text(p.IndexLag), Creating: text(p.Creating), Updating: text(p.Updating), Deleting: text(p.Deleting), Rules: s.Rules()}
 }
 
 // Lags reports whether eventually consistent reads of the table lag.
