@@ -57,6 +57,9 @@ func (s *faultStatus) print(out io.Writer) error {
 	if s.Faults.EnforceCapacity {
 		fmt.Fprintf(w, "capacity is enforced: %d throttled\n", s.Faults.Throttled)
 	}
+	if s.Faults.Conflicts {
+		fmt.Fprintf(w, "transactions in progress conflict with other requests\n")
+	}
 	if e := s.Faults.EventualReads; e != nil {
 		fmt.Fprintf(w, "eventually consistent reads lag by %s\n", e.Lag)
 	}

@@ -163,6 +163,9 @@ func (c *call) batchWriteItem() error {
 	if len(writes) == 0 {
 		return errTableThroughput(c)
 	}
+	if writes, left, err = c.leaveConflicts(writes, left); err != nil {
+		return err
+	}
 	e.lock(keysOf(writes)...)
 	writes, left, err = c.runWrites(e, writes, left)
 	if err != nil {

@@ -18,6 +18,7 @@ type faultState struct {
 	// global indexes; nil if they don't lag.
 	reads, indexes *history
 	states         *tableStates
+	conflicts      *conflicts // nil if requests wait for transactions in progress
 }
 
 // newFaultState returns the state at the beginning of a plan.
@@ -30,6 +31,9 @@ func newFaultState(p faults.Plan) *faultState {
 		f.reads = newHistory(p.EventualReads.Lag)
 	}
 	f.indexes = newHistory(p.IndexLag)
+	if p.TransactionConflicts {
+		f.conflicts = &conflicts{held: map[string]bool{}}
+	}
 	return f
 }
 

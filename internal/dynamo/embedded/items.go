@@ -120,6 +120,9 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 // writeOne executes a write, which has passed all checks, as the only one of an edit.
 func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after *value.Value, err error) {
 	c.key = appendItemKey(c.key[:0], t.info, &w.Item)
+	if err := c.checkConflict(c.key); err != nil {
+		return nil, nil, err
+	}
 	e.lock(c.key)
 	old, err := readImage(c.s.db, c.key, w.need(t))
 	if err != nil {

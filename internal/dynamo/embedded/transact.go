@@ -196,6 +196,11 @@ func (x *transaction) find(tables tableSet) error {
 
 // execute locks the items, decides and writes.
 func (x *transaction) execute() error {
+	leave, err := x.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	keys := keysOf(x.writes)
 	if x.token != nil {
 		keys = append(keys, x.token.key)
@@ -371,6 +376,9 @@ func (c *call) transactGetItems() error {
 	}
 	if fault != nil {
 		return fault
+	}
+	if err := c.checkConflicts(&r, tables); err != nil {
+		return err
 	}
 	if err := c.admitGets(&r, tables); err != nil {
 		return err

@@ -44,15 +44,16 @@ func (v *input) patterns() (p Patterns) {
 
 func (v *input) plan() (p Plan) {
 	v.members(map[string]func(*input){
-		"eventual_reads":   func(m *input) { e := m.eventualReads(); p.EventualReads = &e },
-		"creating":         func(m *input) { p.Creating = m.duration(maxLag) },
-		"updating":         func(m *input) { p.Updating = m.duration(maxLag) },
-		"deleting":         func(m *input) { p.Deleting = m.duration(maxLag) },
-		"index_lag":        func(m *input) { p.IndexLag = m.duration(maxLag) },
-		"seed":             func(m *input) { m.into(&p.Seed, "whole number") },
-		"rules":            func(m *input) { p.Rules = m.rules() },
-		"enforce_capacity": func(m *input) { p.EnforceCapacity = m.flag() },
-		"bypass_cache":     func(m *input) { p.KeepCache = !m.flag() },
+		"eventual_reads":        func(m *input) { e := m.eventualReads(); p.EventualReads = &e },
+		"transaction_conflicts": func(m *input) { p.TransactionConflicts = m.flag() },
+		"creating":              func(m *input) { p.Creating = m.duration(maxLag) },
+		"updating":              func(m *input) { p.Updating = m.duration(maxLag) },
+		"deleting":              func(m *input) { p.Deleting = m.duration(maxLag) },
+		"index_lag":             func(m *input) { p.IndexLag = m.duration(maxLag) },
+		"seed":                  func(m *input) { m.into(&p.Seed, "whole number") },
+		"rules":                 func(m *input) { p.Rules = m.rules() },
+		"enforce_capacity":      func(m *input) { p.EnforceCapacity = m.flag() },
+		"bypass_cache":          func(m *input) { p.KeepCache = !m.flag() },
 	})
 	if p.KeepCache && (p.EventualReads != nil || p.IndexLag > 0) {
 		v.wrong("bypass_cache: reads that lag must not be cached: leave it out, or true")

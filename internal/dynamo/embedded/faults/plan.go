@@ -13,6 +13,9 @@ type Plan struct {
 	Rules []Rule `json:"rules"`
 	// EnforceCapacity enforces the provisioned capacity of tables and global indexes.
 	EnforceCapacity bool `json:"enforce_capacity,omitempty"`
+	// TransactionConflicts lets requests for an item fail while a transaction that writes it is in
+	// progress. Otherwise they wait for it.
+	TransactionConflicts bool `json:"transaction_conflicts,omitempty"`
 	// EventualReads makes reads without ConsistentRead lag; nil for none.
 	EventualReads *EventualReads `json:"eventual_reads,omitempty"`
 	// IndexLag makes reads of global indexes lag. 0 is the lag of EventualReads.
@@ -159,7 +162,7 @@ func (p *Plan) Check() error {
 
 // Empty reports whether the plan has no faults.
 func (p *Plan) Empty() bool {
-	return len(p.Rules) == 0 && !p.EnforceCapacity && p.EventualReads == nil && p.IndexLag == 0 &&
+	return len(p.Rules) == 0 && !p.EnforceCapacity && !p.TransactionConflicts && p.EventualReads == nil && p.IndexLag == 0 &&
 		p.Creating == 0 && p.Updating == 0 && p.Deleting == 0
 }
 

@@ -26,6 +26,7 @@ func TestPlan(t *testing.T) {
 	f(`{}`, `{"seed":0,"rules":[],"bypass_cache":true}`)
 	f(`{"seed":7,"bypass_cache":false,"rules":[{"operations":"Put*","tables":"orders*","error":"ThrottlingException"}]}`,
 		`{"seed":7,"rules":[{"operations":["Put*"],"tables":["orders*"],"error":{"type":"ThrottlingException"}}],"bypass_cache":false}`)
+	f(`{"transaction_conflicts":true}`, `{"seed":0,"rules":[],"transaction_conflicts":true,"bypass_cache":true}`)
 	f(`{"enforce_capacity":true}`, `{"seed":0,"rules":[],"enforce_capacity":true,"bypass_cache":true}`)
 	f(`{"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s"}`,
 		`{"seed":0,"rules":[],"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s","bypass_cache":true}`)

@@ -133,6 +133,7 @@ type Report struct {
 	Seed            int64          `json:"seed"`
 	BypassCache     bool           `json:"bypass_cache"`
 	EnforceCapacity bool           `json:"enforce_capacity,omitempty"`
+	Conflicts       bool           `json:"transaction_conflicts,omitempty"`
 	EventualReads   *EventualReads `json:"eventual_reads,omitempty"`
 	IndexLag        string         `json:"index_lag,omitempty"`
 	Creating        string         `json:"creating,omitempty"`
@@ -147,8 +148,8 @@ type Report struct {
 // Report returns the plan with the counts of its rules.
 func (s *Set) Report() Report {
 	p := &s.plan
-	return Report{Seed: p.Seed, BypassCache: !p.KeepCache, EnforceCapacity: p.EnforceCapacity, EventualReads: p.EventualReads,
-		IndexLag: text(p.IndexLag), Creating: text(p.Creating), Updating: text(p.Updating), Deleting: text(p.Deleting), Rules: s.Rules()}
+	return Report{Seed: p.Seed, BypassCache: !p.KeepCache, EnforceCapacity: p.EnforceCapacity, Conflicts: p.TransactionConflicts,
+		EventualReads: p.EventualReads, IndexLag: text(p.IndexLag), Creating: text(p.Creating), Updating: text(p.Updating), Deleting: text(p.Deleting), Rules: s.Rules()}
 }
 
 // Lags reports whether eventually consistent reads of the table lag.
