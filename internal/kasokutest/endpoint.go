@@ -1,6 +1,7 @@
 package kasokutest
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -51,6 +52,9 @@ type handler struct{ transport }
 // ServeHTTP implements http.Handler.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, err := h.RoundTrip(r)
+	if errors.Is(err, errReset) {
+		panic(http.ErrAbortHandler) // closes the connection
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -104,8 +104,11 @@ func (s *Store) Restore(name string) error { return s.store.Restore(name) }
 //	s.Do("GetItem", []byte(`{"TableName":"orders","Key":{"id":{"S":"7"}}}`))
 //
 // and returns the HTTP status and the JSON of the answer. It returns an error only if the
-// store is closed.
+// store is closed, or a fault ends the request without an answer: syscall.ECONNRESET.
 func (s *Store) Do(operation string, body []byte) (status int, answer []byte, err error) {
 	a, err := s.store.Do(&embedded.Request{Method: "POST", Path: "/", Target: []byte("DynamoDB_20120810." + operation), Body: body})
+	if err == nil && a.Reset {
+		err = errReset
+	}
 	return a.Status, a.Body, err
 }

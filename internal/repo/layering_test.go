@@ -63,7 +63,7 @@ var layers = map[string]layer{
 	"internal/dynamo/embedded/memory":  {[]string{"dynamo/embedded/kv"}, "ordered keys and values in memory, without tables"},
 	"internal/dynamo/embedded/faults":  {[]string{"glob", "dynamo/wire"}, "decisions about requests: the store injects the faults"},
 	"internal/dynamo/embedded/catalog": {[]string{"dynamo/wire", "dynamo/value"}, "tables as data, without their items"},
-	"internal/kasokutest":              {[]string{"dynamo/embedded", "dynamo/embedded/memory", "dynamo/transfer/creation"}, "a store for the tests of other programs, with copies of few packages"},
+	"internal/kasokutest":              {[]string{"dynamo/embedded", "dynamo/embedded/faults", "dynamo/embedded/memory", "dynamo/transfer/creation"}, "a store for the tests of other programs, with copies of few packages"},
 	"internal/dynamo/local":            {[]string{"http1", "origin", "dynamo/embedded", "dynamo/wire"}, "embedded stores as an origin; the caller opens them"},
 	"internal/dynamo/embedded": {[]string{"dynamo/wire", "dynamo/value", "dynamo/expr", "dynamo/shape", "dynamo/partiql",
 		"dynamo/embedded/kv", "dynamo/embedded/catalog", "dynamo/embedded/faults"}, "a store inside the process, without the cache, listeners and origins"},

@@ -13,7 +13,7 @@ func TestTransactionConflicts(t *testing.T) {
 	)
 	inBubble(t, func(t *testing.T, s *Store) {
 		s.setFaults(t, `{"transaction_conflicts":true,"rules":[{"operations":"TransactWriteItems","count":1,"hold":"1s"}]}`)
-		answer := s.start("TransactWriteItems", write)
+		answer := s.startSend("TransactWriteItems", write)
 		synctest.Wait()
 		for op, body := range map[string]string{
 			"PutItem":          putPlain,

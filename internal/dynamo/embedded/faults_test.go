@@ -35,8 +35,8 @@ func (s *Store) setFaults(t testing.TB, plan string) {
 	}
 }
 
-// start sends a request in a goroutine of its own. The channel gets the answer.
-func (s *Store) start(op, body string) <-chan Answer {
+// startSend sends a request in a goroutine of its own. The channel gets the answer.
+func (s *Store) startSend(op, body string) <-chan Answer {
 	answers := make(chan Answer, 1)
 	go func() {
 		a, err := s.Do(&Request{Method: "POST", Path: "/", Target: []byte("DynamoDB_20120810." + op), Body: []byte(body)})
@@ -70,7 +70,7 @@ func TestDelay(t *testing.T) {
 		}
 		s.setFaults(t, `{"rules":[{"operations":"GetItem","delay":"3s"}]}`)
 		begun = time.Now()
-		s.start("GetItem", getPlain)
+		s.startSend("GetItem", getPlain)
 		synctest.Wait()
 		s.Close()
 		if took := time.Since(begun); took != 0 {
@@ -93,7 +93,7 @@ func TestHold(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *Store) {
 				s.setFaults(t, `{"rules":[{"operations":"`+op+`","count":1,"hold":"2s"}]}`)
 				begun := time.Now()
-				answer := s.start(op, body)
+				answer := s.startSend(op, body)
 				synctest.Wait()
 				if reply := s.mustSend(t, "GetItem", getPlain); reply != `{}` {
 					t.Errorf("a write that is held is visible: %s", reply)

@@ -1,0 +1,65 @@
+package kasokutest_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/kasoku/kasoku/internal/kasokutest"
+)
+
+// TestFaults checks that the SDK's retries overcome throttling and lost answers, directly and
+// through the network, and that an error without retries has the SDK's type.
+func TestFaults(t *testing.T) {
+	s := kasokutest.Start(t)
+	createMusic(t, s.Client())
+	endpoint, err := s.Endpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := s.Config()
+	network.HTTPClient, network.BaseEndpoint = nil, aws.String(endpoint)
+	for name, db := range map[string]*dynamodb.Client{"direct": s.Client(), "network": dynamodb.NewFromConfig(network)} {
+		t.Run(name, func(t *testing.T) {
+			set := func(plan string) {
+				t.Helper()
+				if err := s.SetFaults(plan); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(`{"rules":[{"operations":"PutItem","count":1,"error":"ThrottlingException"},
+				{"operations":"PutItem","count":1,"reset":true,"executed":true}]}`)
+			put(t, db, "Perfume", name)
+			if got := songOf(t, db, "Perfume"); got != name {
+				t.Errorf("got the song %q", got)
+			}
+			set(`{"rules":[{"error":"ProvisionedThroughputExceededException"}]}`)
+			_, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+			if _, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); !ok {
+				t.Errorf("got %v", err)
+			}
+			set(`{}`)
+			put(t, db, "Perfume", "Flash")
+		})
+	}
+	if err := s.SetFaults(`{"rules":[{"eror":"x"}]}`); err == nil || !strings.Contains(err.Error(), `"error"`) {
+		t.Errorf("a plan with a mistake: %v", err)
+	}
+	if err := s.SetFaults(`{"rules":[{"reset":true}]}`); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.Get(endpoint); err != nil { // no operation, and so no fault
+		t.Error(err)
+	} else {
+		resp.Body.Close()
+	}
+	if _, _, err := s.Do("ListTables", []byte(`{}`)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("without the SDK: %v", err)
+	}
+}
