@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,26 +23,16 @@ require (
 
 replace github.com/kasoku/kasoku/kasokutest => `
 
-const consumerTest = `package consumer
-
-import (
-	"context"
-	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/kasoku/kasoku/kasokutest"
-)
-
-func Test(t *testing.T) {
-	if _, err := kasokutest.Start(t).Fork(t).Client().ListTables(context.Background(), &dynamodb.ListTablesInput{}); err != nil {
-		t.Fatal(err)
-	}
+// testdata are the files that the test of docs/local-dynamodb.md loads.
+var testdata = map[string]string{
+	"testdata/Orders.json": `{"TableName":"Orders","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],` +
+		`"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`,
+	"testdata/Orders.items.json": `{"id":{"S":"1"}}` + "\n" + `{"id":{"S":"2"}}` + "\n",
 }
-`
 
 // TestConsumer writes the module, and a program with old versions of the AWS SDK and of Go that
-// tests with it: the test passes, and the program keeps its versions.
+// tests with it, as docs/local-dynamodb.md does: the test passes, and the program keeps its
+// versions.
 func TestConsumer(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir("../..")
@@ -50,8 +41,16 @@ func TestConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "program")
-	for name, text := range map[string]string{"go.mod": consumer + module + "\n", "consumer_test.go": consumerTest} {
-		if err := os.MkdirAll(program, 0o755); err != nil {
+	page, err := os.ReadFile("docs/local-dynamodb.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(page), "```go\n")
+	code, _, _ = strings.Cut(code, "```\n")
+	files := map[string]string{"go.mod": consumer + module + "\n", "orders_test.go": code}
+	maps.Copy(files, testdata)
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(program, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(program, name), []byte(text), 0o644); err != nil {
