@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,13 +97,46 @@ func start(t *testing.T, url string, count int, change ...func(*harness.Options)
 // name returns the name of a node: a, b, c.
 func name(i int) string { return string(rune('a' + i)) }
 
-// signal sends a signal to the process, unless it has ended.
+// signal sends a signal to the process, unless it has ended. After SIGSTOP it has stopped.
 func (n *node) signal(s syscall.Signal) {
 	select {
 	case <-n.Ended():
+		return
 	default:
-		_ = syscall.Kill(n.Process(), s)
 	}
+	if err := syscall.Kill(n.Process(), s); err == nil && s == syscall.SIGSTOP {
+		n.awaitStopped()
+	}
+}
+
+// awaitStopped waits until all threads of a process that got SIGSTOP have stopped. Until one of
+// them has run again, which takes long on a busy machine, the others continue. On systems without
+// /proc it returns at once.
+func (n *node) awaitStopped() {
+	threads := fmt.Sprintf("/proc/%d/task/*/stat", n.Process())
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(5 * time.Second); ; {
+		files, _ := filepath.Glob(threads)
+		if !slices.ContainsFunc(files, runs) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			return
+		}
+	}
+}
+
+// runs reports whether the thread with this file of its state is not stopped.
+func runs(stat string) bool {
+	text, err := os.ReadFile(stat)
+	if err != nil {
+		return false // it has ended
+	}
+	_, state, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(state, "T")
 }
 
 var admin = &http.Client{Timeout: 2 * time.Second}
