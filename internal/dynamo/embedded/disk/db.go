@@ -126,6 +126,9 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 	if err := d.space.checkOpening(); err != nil {
 		return err
 	}
+	if err := recoverSaved(fs, dir); err != nil {
+		return err
+	}
 	if version < formatIntegrity {
 		// A directory of a later format always has the integrity file, so it is created first.
 		if err := createIntegrity(fs, dir, known); err != nil {

@@ -19,10 +19,12 @@ import (
 
 // Saved contents are directories below snapshotsDir, each a checkpoint of pebble: links to the
 // tables, which never change, and copies of the log and the manifest. One that is being
-// written has a name that begins with unfinished.
+// written has a name that begins with unfinished, and one that is being replaced a name that
+// begins with replaced.
 const (
 	snapshotsDir = "snapshots"
 	unfinished   = ".new-"
+	replaced     = ".old-"
 	restoreFile  = "RESTORE"
 )
 
@@ -46,13 +48,58 @@ func (d *DB) Save(name string) error {
 	if err := d.db.Checkpoint(temp, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("cannot save a snapshot: %w", err)
 	}
-	if err := d.fs.RemoveAll(path); err != nil {
+	return d.install(temp, path, d.savedPath(replaced+name))
+}
+
+// install renames saved contents that are complete to path. Those that were there are kept under
+// the name old until then.
+func (d *DB) install(temp, path, old string) error {
+	if err := d.fs.RemoveAll(old); err != nil {
 		return err
 	}
-	if err := d.fs.Rename(temp, path); err != nil {
+	if err := d.fs.Rename(path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncDir(d.fs, d.fs.PathJoin(d.dir, snapshotsDir))
+	parent := d.fs.PathDir(path)
+	err := d.fs.Rename(temp, path)
+	if err == nil {
+		err = syncDir(d.fs, parent)
+	}
+	if err != nil {
+		return errors.Join(err, recoverSaved(d.fs, d.dir))
+	}
+	return d.fs.RemoveAll(old)
+}
+
+// recoverSaved completes or takes back what a failure or the end of a process has interrupted.
+func recoverSaved(files vfs.FS, dir string) error {
+	parent := files.PathJoin(dir, snapshotsDir)
+	names, err := files.List(parent)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, name := range names {
+		path := files.PathJoin(parent, name)
+		old, isOld := strings.CutPrefix(name, replaced)
+		switch {
+		case isOld && !slices.Contains(names, old):
+			err = files.Rename(path, files.PathJoin(parent, old))
+		case isOld || strings.HasPrefix(name, unfinished):
+			err = files.RemoveAll(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ignoreMissing(files.Remove(files.PathJoin(dir, restoreFile)))
+}
+
+// ignoreMissing returns err, or nil if a file or directory is missing.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Saved implements kv.DB.
@@ -64,7 +111,7 @@ func (d *DB) Saved() ([]kv.Saved, error) {
 	list := []kv.Saved{}
 	slices.Sort(names)
 	for _, name := range names {
-		if strings.HasPrefix(name, unfinished) {
+		if strings.HasPrefix(name, unfinished) || strings.HasPrefix(name, replaced) {
 			continue
 		}
 		at, err := d.savedAt(d.savedPath(name))
@@ -137,9 +184,7 @@ func (d *DB) Restore(name string) error {
 	if err == nil && filled {
 		_, err = d.db.IngestAndExcise(context.Background(), []string{table}, nil, nil, span)
 	}
-	if e := d.fs.Remove(table); e != nil && !errors.Is(e, fs.ErrNotExist) {
-		err = errors.Join(err, e)
-	}
+	err = errors.Join(err, ignoreMissing(d.fs.Remove(table)))
 	if err != nil {
 		return fmt.Errorf("cannot restore the snapshot %s: %w", name, err)
 	}

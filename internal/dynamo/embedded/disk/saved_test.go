@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +104,58 @@ func TestSaved(t *testing.T) {
 	f("in memory", func(t *testing.T) *DB { return openAs(t, Options{FS: fs}) })
 	t.Chdir(t.TempDir())
 	f("on disk", func(t *testing.T) *DB { return openAs(t, Options{}) })
+}
+
+// failingRename is a file system whose renames to a path fail.
+type failingRename struct {
+	vfs.FS
+	to string
+}
+
+func (f *failingRename) Rename(from, to string) error {
+	if to == f.to {
+		return errors.New("no rename")
+	}
+	return f.FS.Rename(from, to)
+}
+
+// TestReplacedSnapshot checks that a snapshot is kept until another one has replaced it: if its
+// replacement fails, and if the process ends before it is complete.
+func TestReplacedSnapshot(t *testing.T) {
+	mem := vfs.NewMem()
+	fs := &failingRename{FS: mem}
+	d := open(t, fs)
+	must(t, d.set("a", "1"))
+	must(t, d.Save("s"))
+	must(t, d.set("a", "2"))
+	fs.to = "store/snapshots/s"
+	if err := d.Save("s"); err == nil {
+		t.Error("a rename has not failed")
+	}
+	d.Close()
+	fs.to = ""
+	for _, leftover := range []string{"store/snapshots/.new-s", "store/snapshots/.new-t", "store/snapshots/.old-u"} {
+		must(t, mem.MkdirAll(leftover, 0o700))
+	}
+	must(t, mem.MkdirAll("store/snapshots/u", 0o700))
+	d = open(t, fs)
+	must(t, d.Restore("s"))
+	if got := all(t, d); got != "a=1 " {
+		t.Errorf("the earlier snapshot has %q", got)
+	}
+	must(t, d.set("a", "3"))
+	must(t, d.Save("s"))
+	must(t, d.Restore("s"))
+	if got := all(t, d); got != "a=3 " {
+		t.Errorf("the replaced snapshot has %q", got)
+	}
+	d.Close()
+	names, err := mem.List("store/snapshots")
+	must(t, err)
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"s", "u"}) {
+		t.Errorf("left: %q", names)
+	}
 }
 
 // TestDamagedSnapshot checks that a snapshot that can't be read changes nothing.
