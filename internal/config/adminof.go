@@ -15,16 +15,9 @@ import (
 // running with that file. Mistakes elsewhere in the file are ignored, and so are unset
 // secrets of other sections. token is used where the file's own token can't be read.
 func ReadAdmin(file string, env func(string) (string, bool), token string) (*Admin, error) {
-	data, err := os.ReadFile(file)
+	c, d, err := readAny(file, env)
 	if err != nil {
 		return nil, err
-	}
-	c := Default()
-	c.dir = filepath.Dir(file)
-	d := &decoder{file: file, env: env, used: redactor{}, needs: "a service"}
-	d.decode(data, reflect.ValueOf(c).Elem())
-	if len(d.places) == 0 && len(d.problems) > 0 {
-		return nil, errors.New(d.problems[0].String()) // not YAML
 	}
 	(&checker{decoder: d, config: c}).admin(&c.Admin)
 	for _, p := range d.problems {
@@ -38,6 +31,23 @@ func ReadAdmin(file string, env func(string) (string, bool), token string) (*Adm
 	}
 	c.Admin.token = cmp.Or(c.Admin.token, token)
 	return &c.Admin, nil
+}
+
+// readAny decodes a file without checking it. Its mistakes are those of the decoder; only text that
+// is not YAML is an error.
+func readAny(file string, env func(string) (string, bool)) (*Config, *decoder, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := Default()
+	c.dir = filepath.Dir(file)
+	d := &decoder{file: file, env: env, used: redactor{}, needs: "a service"}
+	d.decode(data, reflect.ValueOf(c).Elem())
+	if len(d.places) == 0 && len(d.problems) > 0 {
+		return nil, nil, errors.New(d.problems[0].String())
+	}
+	return c, d, nil
 }
 
 // URL returns the address of the listener for a process on this machine: a URL, or

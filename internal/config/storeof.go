@@ -1,12 +1,6 @@
 package config
 
-import (
-	"errors"
-	"os"
-	"path/filepath"
-	"reflect"
-	"strings"
-)
+import "strings"
 
 // StoreAddress is a service of type dynamodb for a client on the same machine.
 type StoreAddress struct {
@@ -18,16 +12,9 @@ type StoreAddress struct {
 // ReadStores returns the services of type dynamodb of a file, for commands that are clients of
 // them. Mistakes elsewhere in the file are ignored, and so are unset secrets.
 func ReadStores(file string, env func(string) (string, bool)) ([]StoreAddress, error) {
-	data, err := os.ReadFile(file)
+	c, _, err := readAny(file, env)
 	if err != nil {
 		return nil, err
-	}
-	c := Default()
-	c.dir = filepath.Dir(file)
-	d := &decoder{file: file, env: env, used: redactor{}, needs: "a service"}
-	d.decode(data, reflect.ValueOf(c).Elem())
-	if len(d.places) == 0 && len(d.problems) > 0 {
-		return nil, errors.New(d.problems[0].String()) // not YAML
 	}
 	var list []StoreAddress
 	for i := range c.Services {
