@@ -7,17 +7,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-)
 
-// localItems is the number of items of the export that docs/local-dynamodb.md loads.
-const localItems = 100_000
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
 
 // TestLocalPage runs all commands of docs/local-dynamodb.md in their order, with an export of
 // 100,000 items.
 func TestLocalPage(t *testing.T) {
+	items := race.Part(100_000)
 	page := pages(t)["local-dynamodb.md"]
 	t.Chdir(t.TempDir())
-	makeExport(t)
+	makeExport(t, items)
 	var served chan int
 	signals := make(chan os.Signal, 1)
 	var flags map[string][]string // that replace the standard addresses, by command
@@ -42,7 +42,7 @@ func TestLocalPage(t *testing.T) {
 		if code := Main(append(args, flags[command]...), Environment{Stdout: &out, Stderr: &out, Lookup: os.LookupEnv}); code != codeOK {
 			t.Fatalf("%s: exit code %d: %s", m[1], code, &out)
 		}
-		if want := fmt.Sprintf("%d items", localItems); strings.HasPrefix(command, "store l") && !strings.Contains(out.String(), want) ||
+		if want := fmt.Sprintf("%d items", items); strings.HasPrefix(command, "store l") && !strings.Contains(out.String(), want) ||
 			command == "store dump" && !strings.Contains(out.String(), want) {
 			t.Errorf("%s: got %s", m[1], &out)
 		}
@@ -53,15 +53,15 @@ func TestLocalPage(t *testing.T) {
 	}
 }
 
-// makeExport makes the files that the page's commands need: Orders.json, and an export.
-func makeExport(t *testing.T) {
+// makeExport makes the files that the page's commands need: Orders.json, and an export of n items.
+func makeExport(t *testing.T, n int) {
 	t.Helper()
 	r := run(t, head+"  store: {type: dynamodb, listen: 127.0.0.1:0, origin: embedded:memory, auth: {mode: none}}\n")
 	r.ask("store", "CreateTable", strings.Replace(createT, `"tab"`, `"Orders"`, 1))
-	for i := 0; i < localItems; i += 25 {
+	for i := 0; i < n; i += 25 {
 		var puts []string
-		for n := range 25 {
-			puts = append(puts, fmt.Sprintf(`{"PutRequest":{"Item":{"id":{"S":"%d"},"total":{"N":"%d"}}}}`, i+n, n))
+		for j := range 25 {
+			puts = append(puts, fmt.Sprintf(`{"PutRequest":{"Item":{"id":{"S":"%d"},"total":{"N":"%d"}}}}`, i+j, j))
 		}
 		r.ask("store", "BatchWriteItem", `{"RequestItems":{"Orders":[`+strings.Join(puts, ",")+`]}}`)
 	}
