@@ -42,6 +42,7 @@ type workload struct {
 	// running is read-locked by each write and locked by a test that stops all of them.
 	running sync.RWMutex
 	writes  [2]atomic.Int64 // through and past Kasoku
+	reads   atomic.Int64    // answers to readers
 	lagging atomic.Int64    // answers passed through because the stream lags
 	refused atomic.Int64    // reads that failed while that was allowed
 
@@ -65,6 +66,10 @@ const (
 	perPart    = 6
 	groups     = 6
 	readers    = 4
+
+	// readsPerWrite is the least number of reads for each write. Without it a machine on which reads are slow
+	// has so many writes among them that few reads are hits.
+	readsPerWrite = 16
 )
 
 func newWorkload(t testing.TB, store, table string, urls ...string) *workload {
@@ -128,6 +133,8 @@ func (w *workload) run(f func(ctx context.Context)) {
 // writer writes an item until ctx ends.
 func (w *workload) writer(ctx context.Context, it *item, r *rand.Rand) {
 	for pause.For(ctx, w.minPause+rand.N(w.maxPause-w.minPause)) {
+		for w.manyWrites() && pause.For(ctx, w.readPause) {
+		}
 		for range 1 + r.IntN(w.maxBurst) {
 			w.running.RLock()
 			if ctx.Err() == nil {
@@ -137,6 +144,12 @@ func (w *workload) writer(ctx context.Context, it *item, r *rand.Rand) {
 			pause.For(ctx, rand.N(20*time.Millisecond))
 		}
 	}
+}
+
+// manyWrites reports whether the writers have to wait for readers.
+func (w *workload) manyWrites() bool {
+	sent := w.writes[0].Load() + w.writes[1].Load() - int64(len(w.items)) // without the first write of each item
+	return sent*readsPerWrite > w.reads.Load()
 }
 
 // write writes the next version of an item.
@@ -282,6 +295,7 @@ func (w *workload) reader(ctx context.Context, id int, r *rand.Rand) {
 		if a.lagging {
 			w.lagging.Add(1)
 		}
+		w.reads.Add(1)
 		if list, err = w.see(list, s, a.body, expected); err != nil {
 			w.t.Errorf("reader %d: %s %s: %v", id, operation, body, err)
 			return
