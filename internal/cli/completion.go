@@ -14,7 +14,7 @@ type completionCommand struct {
 }
 
 func (c *completionCommand) Run(env *Environment) error {
-	app := newParser(env).Model
+	app := newParser(env, &commands{}).Model
 	write := map[string]func(io.Writer, *kong.Application) error{"bash": completeBash, "zsh": completeZsh, "fish": completeFish}
 	return write[c.Shell](env.Stdout, app)
 }

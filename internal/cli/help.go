@@ -15,7 +15,7 @@ type helpCommand struct {
 
 func (c *helpCommand) Run(env *Environment) error {
 	if c.Man {
-		return manual(env.Stdout, newParser(env).Model)
+		return manual(env.Stdout, newParser(env, &commands{}).Model)
 	}
 	if code := Main(append(c.Command, "--help"), *env); code != codeOK {
 		return fail(code, nil)

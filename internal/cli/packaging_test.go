@@ -23,7 +23,7 @@ import (
 // checkParses checks that the command line has commands and flags that exist.
 func checkParses(t *testing.T, where string, args []string) {
 	t.Helper()
-	if _, err := newParser(&Environment{Stdout: io.Discard, Stderr: io.Discard}).Parse(args); err != nil {
+	if _, err := newParser(&Environment{Stdout: io.Discard, Stderr: io.Discard}, commandOf(args)).Parse(args); err != nil {
 		t.Errorf("%s: kasoku %s: %v", where, strings.Join(args, " "), err)
 	}
 }
