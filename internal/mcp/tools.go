@@ -101,7 +101,10 @@ func (t *tool) request(args arguments) map[string]json.RawMessage {
 }
 
 // tools returns all tools.
-func tools() []*tool { return readTools() }
+func tools() []*tool {
+	all := append(readTools(), statementTool())
+	return append(all, writeTools()...)
+}
 
 // Arguments that several tools have.
 var (
