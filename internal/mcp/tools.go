@@ -103,7 +103,8 @@ func (t *tool) request(args arguments) map[string]json.RawMessage {
 // tools returns all tools.
 func tools() []*tool {
 	all := append(readTools(), statementTool())
-	return append(all, writeTools()...)
+	all = append(all, writeTools()...)
+	return append(all, adminTools()...)
 }
 
 // Arguments that several tools have.
