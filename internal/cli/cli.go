@@ -54,6 +54,7 @@ type commands struct {
 	Store      storeCommand      `cmd:"" help:"Load data into a DynamoDB-compatible store, or dump it; reset, save and restore an embedded one."`
 	Fault      faultCommand      `cmd:"" help:"Inject faults into an embedded store."`
 	Health     healthCommand     `cmd:"" help:"Exit with 0 if a running Kasoku answers requests, for example for a container."`
+	MCP        mcpCommand        `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output: tools for the tables, and for the cache in front of them."`
 	Ring       ringCommand       `cmd:"" help:"Print which memcached server has a key."`
 	Import     importCommand     `cmd:"" help:"Print the configuration that replaces another program."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

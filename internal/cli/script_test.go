@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		// status runs the rest of its line and prints the exit code.
 		"status": status,
 		"curl":   curl,
+		"rpc":    rpc,
 	})
 }
 
