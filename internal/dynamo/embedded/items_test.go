@@ -48,7 +48,7 @@ func TestNoTable(t *testing.T) {
 	f("TransactGetItems", `{"TransactItems":[{"Get":{"TableName":"none","Key":{"p":{"S":"a"}}}}]}`)
 	f("TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"none","Item":{}}}]}`)
 	// Expressions are checked before the table is looked up.
-	s.expectError(t, "DeleteItem", `{"TableName":"none","Key":{"p":{"S":"a"}},"ConditionExpression":""}`, "ValidationException", "Invalid ConditionExpression: The expression can not be empty;")
+	s.expectError(t, "DeleteItem", `{"TableName":"none","Key":{"p":{"S":"a"}},"ConditionExpression":""}`, "ValidationException", oneError+"Invalid ConditionExpression: The expression can not be empty;")
 }
 
 // TestReturnValues requests every ReturnValues of every write, first without an item, then with

@@ -292,7 +292,7 @@ func outcome(status int, reply string) string {
 		r.Attributes = r.Items[0]
 	}
 	message := r.Message
-	for _, prefix := range []string{"Invalid UpdateExpression: ", "Invalid ConditionExpression: "} {
+	for _, prefix := range []string{oneFault, "Invalid UpdateExpression: ", "Invalid ConditionExpression: "} {
 		message = strings.TrimPrefix(message, prefix)
 	}
 	message = strings.Replace(message, "Duplicate primary key exists in table", "The conditional request failed", 1)

@@ -92,21 +92,22 @@ func mustParse[R any](t *testing.T, op string, parse func([]byte) (R, error), bo
 func attributesText(v *value.Value) string { return string(v.AppendItem(nil)) }
 
 const (
-	noType     = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-	manyTypes  = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
-	invalidOne = "One or more parameter values were invalid: "
-	mixed      = "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: "
-	namesAlone = "ExpressionAttributeNames can only be specified when using expressions"
-	valuesUsed = "ExpressionAttributeValues can only be specified when using expressions: "
-	noNames    = "ExpressionAttributeNames must not be empty"
-	noValues   = "ExpressionAttributeValues must not be empty"
-	nameKey    = `ExpressionAttributeNames contains invalid key: Syntax error; key: "a"`
-	valueKey   = `ExpressionAttributeValues contains invalid key: Syntax error; key: "a"`
-	valueEmpty = "ExpressionAttributeValues contains invalid value: " + noType + " for key :v"
-	nameUnused = "Value provided in ExpressionAttributeNames unused in expressions: keys: {#u}"
-	valUnused  = "Value provided in ExpressionAttributeValues unused in expressions: keys: {:u}"
-	noArgument = invalidOne + "Invalid number of argument(s) for the EQ ComparisonOperator"
-	notAlone   = "ConditionalOperator cannot be used without Filter or Expected"
+	noType      = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+	manyTypes   = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+	invalidOne  = "One or more parameter values were invalid: "
+	mixed       = "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: "
+	namesAlone  = "ExpressionAttributeNames can only be specified when using expressions"
+	valuesUsed  = valuesAlone + ": "
+	valuesAlone = "ExpressionAttributeValues can only be specified when using expressions"
+	noNames     = "ExpressionAttributeNames must not be empty"
+	noValues    = "ExpressionAttributeValues must not be empty"
+	nameKey     = `ExpressionAttributeNames contains invalid key: Syntax error; key: "a"`
+	valueKey    = `ExpressionAttributeValues contains invalid key: Syntax error; key: "a"`
+	valueEmpty  = "ExpressionAttributeValues contains invalid value: " + noType + " for key :v"
+	nameUnused  = "Value provided in ExpressionAttributeNames unused in expressions: keys: {#u}"
+	valUnused   = "Value provided in ExpressionAttributeValues unused in expressions: keys: {:u}"
+	noArgument  = invalidOne + "Invalid number of argument(s) for the EQ ComparisonOperator"
+	notAlone    = "ConditionalOperator cannot be used without Filter or Expected"
 )
 
 // FuzzParse checks that a body of an operation's shape is accepted or refused with an error of

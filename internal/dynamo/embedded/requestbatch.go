@@ -48,7 +48,12 @@ func elements(list []byte) (texts [][]byte) {
 	return texts
 }
 
-func parseBatchGetItem(body []byte) (r batchGetRequest, err error) {
+func parseBatchGetItem(body []byte) (batchGetRequest, error) {
+	r, err := readBatchGetItem(body)
+	return r, newer(err)
+}
+
+func readBatchGetItem(body []byte) (r batchGetRequest, err error) {
 	var f fields
 	readFields(&f, body, batchGetFields)
 	r.Capacity = f.capacity()

@@ -39,7 +39,12 @@ func (f *fields) checkAlone() error {
 		if users&(users-1) != 0 {
 			verb = "are"
 		}
-		return wire.Invalid("ExpressionAttributeValues can only be specified when using expressions: %s %s null", users.list(" and "), verb)
+		const unused = "ExpressionAttributeValues can only be specified when using expressions"
+		fault := wire.Invalid("%s: %s %s null", unused, users.list(" and "), verb)
+		if users.has(fieldCondition) {
+			fault.Newer = unused
+		}
+		return fault
 	}
 	return nil
 }

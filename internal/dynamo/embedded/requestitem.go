@@ -18,7 +18,12 @@ var (
 
 var errReturnValues = wire.Invalid("ReturnValues can only be ALL_OLD or NONE")
 
-func parseGetItem(body []byte) (r getRequest, err error) {
+func parseGetItem(body []byte) (getRequest, error) {
+	r, err := readGetItem(body)
+	return r, newer(err)
+}
+
+func readGetItem(body []byte) (r getRequest, err error) {
 	var f fields
 	readFields(&f, body, getFields)
 	r.Table, r.Named = f.table()
@@ -38,6 +43,11 @@ func parseGetItem(body []byte) (r getRequest, err error) {
 }
 
 func parsePutItem(body []byte) (writeRequest, error) {
+	w, err := readPutItem(body)
+	return w, counted(body, err)
+}
+
+func readPutItem(body []byte) (writeRequest, error) {
 	var f fields
 	readFields(&f, body, putFields)
 	w := f.write(writePut)
@@ -57,6 +67,11 @@ func parsePutItem(body []byte) (writeRequest, error) {
 }
 
 func parseDeleteItem(body []byte) (writeRequest, error) {
+	w, err := readDeleteItem(body)
+	return w, counted(body, err)
+}
+
+func readDeleteItem(body []byte) (writeRequest, error) {
 	var f fields
 	readFields(&f, body, deleteFields)
 	w := f.write(writeDelete)
@@ -73,6 +88,11 @@ func parseDeleteItem(body []byte) (writeRequest, error) {
 }
 
 func parseUpdateItem(body []byte) (writeRequest, error) {
+	w, err := readUpdateItem(body)
+	return w, counted(body, err)
+}
+
+func readUpdateItem(body []byte) (writeRequest, error) {
 	var f fields
 	readFields(&f, body, updateFields)
 	w := f.write(writeUpdate)

@@ -42,31 +42,31 @@ func TestParsePutItemFaults(t *testing.T) {
 	const onlyOld = "ReturnValues can only be ALL_OLD or NONE"
 	expectFaultsInOrder(t, "PutItem", base,
 		fault{`"Expected":{},"ConditionalOperator":"OR","ConditionExpression":"a"`,
-			mixed + "{Expected, ConditionalOperator} Expression parameters: {ConditionExpression}"},
-		fault{`"ExpressionAttributeNames":{},"ExpressionAttributeValues":{},"ConditionExpression":null`, namesAlone},
-		fault{`"ExpressionAttributeNames":null,"ExpressionAttributeValues":{},"ConditionExpression":null`, valuesUsed + "ConditionExpression is null"},
-		fault{`"Item":{"a":{}}`, noType},
-		fault{`"ReturnValues":"ALL_NEW"`, onlyOld},
+			oneError + mixed + "{Expected, ConditionalOperator} Expression parameters: {ConditionExpression}"},
+		fault{`"ExpressionAttributeNames":{},"ExpressionAttributeValues":{},"ConditionExpression":null`, oneError + namesAlone},
+		fault{`"ExpressionAttributeNames":null,"ExpressionAttributeValues":{},"ConditionExpression":null`, oneError + valuesAlone},
+		fault{`"Item":{"a":{}}`, oneError + noType},
+		fault{`"ReturnValues":"ALL_NEW"`, oneError + onlyOld},
 		fault{large, tooLarge},
-		fault{`"ExpressionAttributeNames":{},"ConditionExpression":""`, noNames},
-		fault{`"ExpressionAttributeValues":{},"ConditionExpression":"","ExpressionAttributeNames":null`, noValues},
-		fault{`"ExpressionAttributeValues":{"a":{}},"ConditionExpression":"","ExpressionAttributeNames":null`, valueKey},
-		fault{`"ExpressionAttributeValues":{":v":{}},"ConditionExpression":"","ExpressionAttributeNames":null`, valueEmpty},
+		fault{`"ExpressionAttributeNames":{},"ConditionExpression":""`, oneError + noNames},
+		fault{`"ExpressionAttributeValues":{},"ConditionExpression":"","ExpressionAttributeNames":null`, oneError + noValues},
+		fault{`"ExpressionAttributeValues":{"a":{}},"ConditionExpression":"","ExpressionAttributeNames":null`, oneError + valueKey},
+		fault{`"ExpressionAttributeValues":{":v":{}},"ConditionExpression":"","ExpressionAttributeNames":null`, oneError + noType},
 		fault{`"ConditionExpression":"","ExpressionAttributeNames":{"#u":"a"},"ExpressionAttributeValues":null`,
-			"Invalid ConditionExpression: The expression can not be empty;"},
-		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":{"#u":"a"},"ExpressionAttributeValues":{":u":{"S":""}}`, nameUnused},
-		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":null,"ExpressionAttributeValues":{":u":{"S":""}}`, valUnused},
+			oneError + "Invalid ConditionExpression: The expression can not be empty;"},
+		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":{"#u":"a"},"ExpressionAttributeValues":{":u":{"S":""}}`, oneError + nameUnused},
+		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":null,"ExpressionAttributeValues":{":u":{"S":""}}`, oneError + valUnused},
 	)
 	expectFaultsInOrder(t, "PutItem", base,
-		fault{`"Item":{"a":{"NULL":false}}`, invalidOne + "Null attribute value types must have the value of true"},
-		fault{`"ReturnValues":"UPDATED_OLD"`, onlyOld},
+		fault{`"Item":{"a":{"NULL":false}}`, oneError + invalidOne + "Null attribute value types must have the value of true"},
+		fault{`"ReturnValues":"UPDATED_OLD"`, oneError + onlyOld},
 		fault{large, tooLarge},
-		fault{`"Expected":{"a":{}}`, invalidOne + "Value must be provided when Exists is null for Attribute: a"},
+		fault{`"Expected":{"a":{}}`, oneError + invalidOne + "Value must be provided when Exists is null for Attribute: a"},
 	)
 	f := expectRefused(t, "PutItem")
-	f(`{`+base+`,"ConditionalOperator":"OR"}`, notAlone)
-	f(`{`+base+`,"ConditionalOperator":"OR","Expected":{}}`, notAlone)
-	f(`{`+base+`,"ReturnValues":"UPDATED_NEW"}`, onlyOld)
+	f(`{`+base+`,"ConditionalOperator":"OR"}`, oneError+notAlone)
+	f(`{`+base+`,"ConditionalOperator":"OR","Expected":{}}`, oneError+notAlone)
+	f(`{`+base+`,"ReturnValues":"UPDATED_NEW"}`, oneError+onlyOld)
 	expectAccepted(t, "PutItem")(`{"TableName":"abc","Item":{"a":{"S":"` + strings.Repeat("x", maxItem-1) + `"}}}`)
 }
 
@@ -88,20 +88,20 @@ func TestParsePutItem(t *testing.T) {
 func TestParseDeleteItem(t *testing.T) {
 	const base = `"TableName":"abc","Key":{"a":{"S":"x"}}`
 	expectFaultsInOrder(t, "DeleteItem", base,
-		fault{`"Expected":{},"ConditionExpression":""`, mixed + "{Expected} Expression parameters: {ConditionExpression}"},
-		fault{`"ExpressionAttributeNames":{"#u":"a"},"ConditionExpression":null`, namesAlone},
+		fault{`"Expected":{},"ConditionExpression":""`, oneError + mixed + "{Expected} Expression parameters: {ConditionExpression}"},
+		fault{`"ExpressionAttributeNames":{"#u":"a"},"ConditionExpression":null`, oneError + namesAlone},
 		fault{`"ExpressionAttributeValues":{":u":{"S":""}},"ConditionExpression":null,"ExpressionAttributeNames":null`,
-			valuesUsed + "ConditionExpression is null"},
-		fault{`"Key":{"a":{"N":"x"}}`, "The parameter cannot be converted to a numeric value: x"},
-		fault{`"ReturnValues":"ALL_NEW"`, errReturnValues.Message},
-		fault{`"ConditionExpression":"a","ExpressionAttributeNames":{"#u":"a"}`, `Invalid ConditionExpression: Syntax error; token: "<EOF>", near: "a"`},
-		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":{"#u":"a"}`, nameUnused},
+			oneError + valuesAlone},
+		fault{`"Key":{"a":{"N":"x"}}`, oneError + "The parameter cannot be converted to a numeric value: x"},
+		fault{`"ReturnValues":"ALL_NEW"`, oneError + errReturnValues.Message},
+		fault{`"ConditionExpression":"a","ExpressionAttributeNames":{"#u":"a"}`, oneError + `Invalid ConditionExpression: Syntax error; token: "<EOF>", near: "a"`},
+		fault{`"ConditionExpression":"attribute_exists(a)","ExpressionAttributeNames":{"#u":"a"}`, oneError + nameUnused},
 	)
 	expectFaultsInOrder(t, "DeleteItem", base,
-		fault{`"Key":{"a":{}}`, noType},
-		fault{`"ReturnValues":"UPDATED_NEW"`, errReturnValues.Message},
+		fault{`"Key":{"a":{}}`, oneError + noType},
+		fault{`"ReturnValues":"UPDATED_NEW"`, oneError + errReturnValues.Message},
 		fault{`"Expected":{"a":{"ComparisonOperator":"EQ"}}`,
-			invalidOne + "Value or AttributeValueList must be used with ComparisonOperator: EQ for Attribute: a"},
+			oneError + invalidOne + "Value or AttributeValueList must be used with ComparisonOperator: EQ for Attribute: a"},
 	)
 	w := mustParse(t, "DeleteItem", parseDeleteItem, `{"TableName":"abc","Key":{"a":{"S":"x"}},"ReturnValues":"ALL_OLD"}`)
 	if w.Kind != writeDelete || attributesText(&w.Item) != `{"a":{"S":"x"}}` || w.Return != returnAllOld || w.Condition != nil || w.Update != nil {
@@ -113,25 +113,25 @@ func TestParseUpdateItemFaults(t *testing.T) {
 	const base = `"TableName":"abc","Key":{"a":{"S":"x"}}`
 	expectFaultsInOrder(t, "UpdateItem", base,
 		fault{`"AttributeUpdates":{},"Expected":{},"ConditionalOperator":"AND","UpdateExpression":"","ConditionExpression":""`,
-			mixed + "{AttributeUpdates, Expected, ConditionalOperator} Expression parameters: {UpdateExpression, ConditionExpression}"},
-		fault{`"ExpressionAttributeNames":{},"UpdateExpression":null,"ConditionExpression":null`, namesAlone},
+			oneError + mixed + "{AttributeUpdates, Expected, ConditionalOperator} Expression parameters: {UpdateExpression, ConditionExpression}"},
+		fault{`"ExpressionAttributeNames":{},"UpdateExpression":null,"ConditionExpression":null`, oneError + namesAlone},
 		fault{`"ExpressionAttributeValues":{},"UpdateExpression":null,"ConditionExpression":null,"ExpressionAttributeNames":null`,
-			valuesUsed + "UpdateExpression and ConditionExpression are null"},
-		fault{`"Key":{"a":{}}`, noType},
-		fault{`"UpdateExpression":"","ConditionExpression":"","ExpressionAttributeNames":{}`, noNames},
-		fault{`"UpdateExpression":"","ConditionExpression":"","ExpressionAttributeValues":{},"ExpressionAttributeNames":null`, noValues},
-		fault{`"UpdateExpression":"","ExpressionAttributeNames":null,"ExpressionAttributeValues":null`, "Invalid UpdateExpression: The expression can not be empty;"},
+			oneError + valuesAlone},
+		fault{`"Key":{"a":{}}`, oneError + noType},
+		fault{`"UpdateExpression":"","ConditionExpression":"","ExpressionAttributeNames":{}`, oneError + noNames},
+		fault{`"UpdateExpression":"","ConditionExpression":"","ExpressionAttributeValues":{},"ExpressionAttributeNames":null`, oneError + noValues},
+		fault{`"UpdateExpression":"","ExpressionAttributeNames":null,"ExpressionAttributeValues":null`, oneError + "Invalid UpdateExpression: The expression can not be empty;"},
 		fault{`"ConditionExpression":"","ExpressionAttributeNames":null,"ExpressionAttributeValues":null,"UpdateExpression":null`,
-			"Invalid ConditionExpression: The expression can not be empty;"},
-		fault{`"UpdateExpression":"REMOVE b","ExpressionAttributeNames":{"#u":"a"},"ConditionExpression":null`, nameUnused},
-		fault{`"UpdateExpression":"REMOVE b","ExpressionAttributeValues":{":u":{"S":""}},"ConditionExpression":null,"ExpressionAttributeNames":null`, valUnused},
+			oneError + "Invalid ConditionExpression: The expression can not be empty;"},
+		fault{`"UpdateExpression":"REMOVE b","ExpressionAttributeNames":{"#u":"a"},"ConditionExpression":null`, oneError + nameUnused},
+		fault{`"UpdateExpression":"REMOVE b","ExpressionAttributeValues":{":u":{"S":""}},"ConditionExpression":null,"ExpressionAttributeNames":null`, oneError + valUnused},
 	)
 	expectFaultsInOrder(t, "UpdateItem", base,
-		fault{`"Key":{"a":{}}`, noType},
-		fault{`"AttributeUpdates":{"b":{"Action":"PUT"}}`, invalidOne + "Only DELETE action is allowed when no attribute value is specified"},
-		fault{`"Expected":{"a":{"Exists":false,"Value":{"S":"x"}}}`, invalidOne + "Value cannot be used when Exists is false for Attribute: a"},
+		fault{`"Key":{"a":{}}`, oneError + noType},
+		fault{`"AttributeUpdates":{"b":{"Action":"PUT"}}`, oneError + invalidOne + "Only DELETE action is allowed when no attribute value is specified"},
+		fault{`"Expected":{"a":{"Exists":false,"Value":{"S":"x"}}}`, oneError + invalidOne + "Value cannot be used when Exists is false for Attribute: a"},
 	)
-	expectRefused(t, "UpdateItem")(`{`+base+`,"AttributeUpdates":{},"ConditionalOperator":"OR"}`, notAlone)
+	expectRefused(t, "UpdateItem")(`{`+base+`,"AttributeUpdates":{},"ConditionalOperator":"OR"}`, oneError+notAlone)
 }
 
 func TestParseUpdateItem(t *testing.T) {

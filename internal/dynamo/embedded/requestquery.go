@@ -17,6 +17,11 @@ var (
 )
 
 func parseQuery(body []byte) (queryRequest, error) {
+	r, err := readQuery(body)
+	return r, newer(err)
+}
+
+func readQuery(body []byte) (queryRequest, error) {
 	var f fields
 	readFields(&f, body, queryFields)
 	r := f.query()
@@ -179,7 +184,7 @@ func (r *queryRequest) checkSelect(f *fields) error {
 // refuse returns the operation's form of an error: only a Query counts the faults.
 func (r *queryRequest) refuse(message string) error {
 	if !r.Scan {
-		message = "1 validation error detected: " + message
+		message = oneFault + message
 	}
 	return wire.Invalid("%s", message)
 }

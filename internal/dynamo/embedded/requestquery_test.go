@@ -77,8 +77,14 @@ func TestStartingKey(t *testing.T) {
 	f(`{"BS":[]}`, startPoint+invalidOne+"Binary sets should not be empty")
 	f(`{"NS":[]}`, invalidOne+"An number set  may not be empty")
 	f(`{"N":"x"}`, "The parameter cannot be converted to a numeric value: x")
-	f(`{"SS":["a","a"]}`, invalidOne+"Input collection [a, a] contains duplicates.")
-	f(`{"NS":["1","1"]}`, "Input collection contains duplicates")
+	// Only a Query is checked in the newer layer.
+	g := func(v, older, newer string) {
+		t.Helper()
+		scan(`{"TableName":"abc","ExclusiveStartKey":{"a":`+v+`}}`, older)
+		query(`{"TableName":"abc","ExclusiveStartKey":{"a":`+v+`}}`, newer)
+	}
+	g(`{"SS":["b","a","b"]}`, invalidOne+"Input collection [b, a, b] contains duplicates.", invalidOne+`Input collection ["a", "b", "b"] contains duplicates.`)
+	g(`{"NS":["1","1"]}`, "Input collection contains duplicates", invalidOne+"Input collection contains duplicates.")
 }
 
 func TestParseScanFaults(t *testing.T) {

@@ -178,8 +178,8 @@ func (o *Operand) pair(item *value.Value, typ value.Type) (a, b *value.Value, er
 
 // number makes a Number of the result of arithmetic.
 func number(text []byte, err error) (*value.Value, error) {
-	if text, ok := validation(err); ok {
-		return nil, &Error{text}
+	if fault := validation(err); fault != nil {
+		return nil, &Error{fault.Message}
 	}
 	return &value.Value{Type: value.Number, Text: text}, nil
 }

@@ -33,9 +33,13 @@ func values(t testing.TB, raw string) *Values {
 	return v
 }
 
+// message returns the text of a ValidationException, or another error with its type.
 func message(err error) string {
 	if err == nil {
 		return ""
+	}
+	if fault := validation(err); fault != nil {
+		return fault.Message
 	}
 	return err.Error()
 }

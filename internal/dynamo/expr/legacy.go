@@ -106,9 +106,6 @@ func legacyMap(obj []byte, member func(name string, v []byte) error) error {
 // legacyValue reads and checks an attribute value.
 func legacyValue(text []byte) (*value.Value, error) {
 	v, err := value.Parse(text)
-	if text, ok := validation(err); ok {
-		return nil, &Error{text}
-	}
 	return &v, err
 }
 

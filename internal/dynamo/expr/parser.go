@@ -250,7 +250,11 @@ func (p *parser) value() (*Operand, bool) {
 		if p.isUpdate() {
 			class = faultValue
 		}
-		p.fault(class, err.Error())
+		text := err.Error()
+		if fault := validation(err); fault != nil {
+			text = fault.Message
+		}
+		p.fault(class, text)
 	}
 	p.take()
 	return o, true

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -44,22 +45,26 @@ func (v *Values) Load(raw []byte) error {
 
 func unread(_ *placeholders, _, v []byte) ([]byte, *Error) { return v, nil }
 
-// invalidValue adds the value's key to an error, unless the fault is in the JSON itself.
+// invalidValue adds the value's key to an error, unless the fault is in the JSON itself. The
+// newer wording is without the key.
 func invalidValue(key []byte, err error) error {
-	if text, ok := validation(err); ok {
-		return &Error{valuesMember + " contains invalid value: " + text + " for key " + string(key)}
+	fault := validation(err)
+	if fault == nil {
+		return err
 	}
-	return err
+	wrapped := wire.Invalid("%s contains invalid value: %s for key %s", valuesMember, fault.Message, key)
+	wrapped.Newer = cmp.Or(fault.Newer, fault.Message)
+	return wrapped
 }
 
-// validation returns the text of an error of package value that is a
-// ValidationException.
-func validation(err error) (text string, ok bool) {
+// validation returns an error of package value that is a ValidationException; nil for
+// another.
+func validation(err error) *wire.Error {
 	var fault *wire.Error
 	if errors.As(err, &fault) && fault.Type == "ValidationException" {
-		return fault.Message, true
+		return fault
 	}
-	return "", false
+	return nil
 }
 
 func valueOf(_ *placeholders, key, v []byte) ([]byte, *Error) {

@@ -2,7 +2,6 @@ package value
 
 import (
 	"bytes"
-	"encoding/base64"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -24,11 +23,18 @@ var (
 	errNoBinaries = wire.Invalid(invalid + "Binary sets should not be empty")
 	errNullString = wire.Invalid(invalid + "An string set may not have a null string as a member")
 	errNullBinary = wire.Invalid(invalid + "Binary sets may not contain null or empty values")
-	errNumbers    = wire.Invalid("Input collection contains duplicates")
+	errNumbers    = worded("Input collection contains duplicates", invalid+"Input collection contains duplicates.")
 )
 
 func serialization(message string) *wire.Error {
 	return &wire.Error{Type: "SerializationException", Message: message}
+}
+
+// worded returns an error whose message differs in the service's two wordings.
+func worded(older, newer string) *wire.Error {
+	e := wire.Invalid("%s", older)
+	e.Newer = newer
+	return e
 }
 
 func checkName(name []byte) *wire.Error {
@@ -47,7 +53,7 @@ func nullElement(set Type) *wire.Error {
 	case StringSet:
 		return errNullString
 	case NumberSet:
-		return wire.Invalid("%s", wire.NumberMalformed.Message(nil))
+		return malformed(nil)
 	}
 	return errNullBinary
 }
@@ -66,29 +72,7 @@ func checkSet(typ Type, items []Value) *wire.Error {
 	if !hasDuplicates(items) {
 		return nil
 	}
-	switch typ {
-	case StringSet:
-		return wire.Invalid(invalid+"Input collection %s contains duplicates.", listing(items))
-	case NumberSet:
-		return errNumbers
-	}
-	return wire.Invalid(invalid+"Input collection %sof type BS contains duplicates.", listing(items))
-}
-
-// listing formats the members of a set as the service's messages do: [a, b].
-func listing(items []Value) []byte {
-	out := []byte{'['}
-	for i := range items {
-		if i > 0 {
-			out = append(out, ',', ' ')
-		}
-		if items[i].Type == Binary {
-			out = base64.StdEncoding.AppendEncode(out, items[i].Text)
-		} else {
-			out = append(out, items[i].Text...)
-		}
-	}
-	return append(out, ']')
+	return duplicates(typ, items)
 }
 
 func hasDuplicates(items []Value) bool {

@@ -61,7 +61,7 @@ func (d *decoder) scalar(typ Type) []byte {
 func (d *decoder) number(text []byte) []byte {
 	var n wire.Number
 	if fault := n.Parse(text); fault != wire.NumberFine {
-		d.fail(wire.Invalid("%s", fault.Message(text)))
+		d.fail(numberFault(fault, text))
 		return nil
 	}
 	var buf [longestNumber]byte

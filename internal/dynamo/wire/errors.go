@@ -54,6 +54,9 @@ type Error struct {
 	// Members is the text of additional members of the response, without braces and outer
 	// commas, for example `"Item":{...}`.
 	Members []byte
+	// Newer is the message in the service's newer wording, which some operations use; empty
+	// if both wordings are the same.
+	Newer string
 }
 
 // NestingError returns the error for a document that nests deeper than DynamoDB allows.

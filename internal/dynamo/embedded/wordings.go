@@ -1,0 +1,59 @@
+package embedded
+
+import (
+	"errors"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// The service checks the requests of some operations in a newer layer: GetItem, BatchGetItem
+// and Query, and the writes of one item, whose faults it counts. The others are checked in
+// the older layer. package value describes the differences in attribute values.
+
+// newer returns an error in the newer wording.
+func newer(err error) error {
+	var e *wire.Error
+	if !errors.As(err, &e) || e.Newer == "" {
+		return err
+	}
+	return wire.Invalid("%s", e.Newer)
+}
+
+// maxNewerNesting is the maximum nesting of the body of a request to write one item that is
+// checked in the newer layer.
+const maxNewerNesting = 128
+
+// counted returns an error about a request to write one item: in the newer wording, with the
+// number of errors. The size of the item is checked later.
+func counted(body []byte, err error) error {
+	var e *wire.Error
+	if !errors.As(err, &e) || e.Type != "ValidationException" || e == errItemSize || nesting(body) > maxNewerNesting {
+		return err
+	}
+	if e.Newer != "" {
+		return wire.Invalid(oneFault+"%s", e.Newer)
+	}
+	return wire.Invalid(oneFault+"%s", e.Message)
+}
+
+const oneFault = "1 validation error detected: "
+
+// nesting returns the depth to which objects and lists are nested in a valid JSON text.
+func nesting(text []byte) (deepest int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
