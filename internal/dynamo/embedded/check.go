@@ -305,19 +305,18 @@ func checkUpdated(t *catalog.Table, u *expr.Update, item *value.Value) error {
 	return nil
 }
 
-// checkUpdatedSize refuses an update after which the item is too large, including the cost
-// of the update itself. A statement has no such cost.
-func (w *writeRequest) checkUpdatedSize(t *catalog.Table, item *value.Value) error {
-	size := item.ItemSize()
-	if !w.Statement {
-		writes, removes := w.Update.Counts()
-		keys := 0
-		for a := range t.Key.All() {
-			keys += len(a.Name) + item.Get(a.Name).Size()
-		}
-		size = max(size, size-keys+3+19*writes+2*removes)
+// checkCost refuses an UpdateExpression that costs more than the largest item, whatever the
+// item is. Only UpdateItem is limited so.
+func (w *writeRequest) checkCost() error {
+	if w.Update != nil && !w.Update.Legacy && w.Update.Cost() > maxItem {
+		return errUpdateSize
 	}
-	if collectionSize(t, item, size) > maxItem {
+	return nil
+}
+
+// checkUpdatedSize refuses an update after which the item is too large.
+func checkUpdatedSize(t *catalog.Table, item *value.Value) error {
+	if collectionSize(t, item, item.ItemSize()) > maxItem {
 		return errUpdateSize
 	}
 	return nil

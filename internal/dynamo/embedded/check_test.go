@@ -188,19 +188,27 @@ func TestItemSize(t *testing.T) {
 	s.expectError(t, "PutItem", put(limit+1), "ValidationException", message)
 	s.expectError(t, "BatchWriteItem", batch(limit+1), "ValidationException", message)
 
-	// An update counts 3 bytes, and 19 per value written, in addition to the attributes outside of
-	// the key.
-	update := func(size int) string {
-		return `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"SET v = :v","ExpressionAttributeValues":{":v":{"S":"` +
+	// The cost of an update is limited too: 3 bytes, and 19 per value written, in addition to the
+	// value and its name. Attributes that it does not write have no cost.
+	const larger = "Item size to update has exceeded the maximum allowed size"
+	change := func(expression string, size int) string {
+		return `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"` + expression + `","ExpressionAttributeValues":{":v":{"S":"` +
 			strings.Repeat("x", size-len("v")) + `"}}}`
 	}
-	s.mustSend(t, "UpdateItem", update(limit-3-19))
-	s.expectError(t, "UpdateItem", update(limit-3-19+1), "ValidationException", "Item size to update has exceeded the maximum allowed size")
-	s.mustSend(t, "PutItem", put(limit-3-19-2+2)) // the key is 2 bytes
-	const two = `{"TableName":"plain","Key":{"p":{"S":"a"}},"UpdateExpression":"SET w = :w REMOVE u","ExpressionAttributeValues":{":w":{"S":""}}}`
-	s.expectError(t, "UpdateItem", two, "ValidationException", "Item size to update has exceeded the maximum allowed size")
-	s.mustSend(t, "PutItem", put(limit-3-19-2-len("w")+2))
-	s.mustSend(t, "UpdateItem", two)
+	s.mustSend(t, "UpdateItem", change("SET v = :v", limit-3-19))
+	s.expectError(t, "UpdateItem", change("SET v = :v", limit-3-19+1), "ValidationException", larger)
+	const rest = len("p") + len("a") + len("u") + 18
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"u":{"S":"xxxxxxxxxxxxxxxxxx"}}}`)
+	s.mustSend(t, "UpdateItem", change("SET v = :v", limit-3-19))
+	s.mustSend(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"a"},"u":{"S":"xxxxxxxxxxxxxxxxxxxxxxx"}}}`)
+	s.expectError(t, "UpdateItem", change("SET v = :v", limit-rest-4), "ValidationException", larger)
+	// The cost is checked before the condition. Only an UpdateExpression has a cost.
+	costly := strings.TrimSuffix(change("SET u = if_not_exists(u, :v)", limit), "}")
+	s.expectError(t, "UpdateItem", costly+`,"ConditionExpression":"attribute_exists(nope)"}`, "ValidationException", larger)
+	s.mustSend(t, "TransactWriteItems", `{"TransactItems":[{"Update":`+costly+`}}]}`)
+	s.mustSend(t, "PutItem", put(limit-4))
+	s.mustSend(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"AttributeUpdates":{"w":{"Value":{"S":"xxx"}}}}`)
+	s.expectError(t, "UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"a"}},"AttributeUpdates":{"w":{"Value":{"S":"xxxx"}}}}`, "ValidationException", larger)
 }
 
 // TestItemCollectionItemSize counts an item's entries in local indexes towards the maximum item

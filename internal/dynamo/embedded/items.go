@@ -109,6 +109,9 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	if err := w.check(info); err != nil {
 		return err
 	}
+	if err := w.checkCost(); err != nil {
+		return err
+	}
 	done, after, err := c.writeOne(e, t, &w)
 	if err != nil {
 		return err
@@ -213,7 +216,7 @@ func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error
 	if err := checkVectors(t, after, w.Update); err != nil {
 		return nil, err
 	}
-	return after, w.checkUpdatedSize(t, after)
+	return after, checkUpdatedSize(t, after)
 }
 
 // write calls put, remove or, if there is nothing to remove, barrier.

@@ -1,6 +1,10 @@
 package expr
 
-import "github.com/kasoku/kasoku/internal/dynamo/value"
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
 
 var (
 	errUpdatePath   = &Error{"The document path provided in the update expression is invalid for update"}
@@ -57,21 +61,8 @@ func (p Path) reachable(item *value.Value) bool {
 // onlyRemoves reports whether the update has an effect but never writes a value where there
 // was none.
 func (u *Update) onlyRemoves() bool {
-	writes, removes := u.Counts()
-	return writes == 0 && removes > 0
-}
-
-// Counts returns the number of actions that write a value and the number of those that
-// remove one.
-func (u *Update) Counts() (writes, removes int) {
-	for i := range u.Actions {
-		if c := u.Actions[i].Clause; c == Set || c == Add {
-			writes++
-		} else {
-			removes++
-		}
-	}
-	return writes, removes
+	writes := func(a Action) bool { return a.Clause == Set || a.Clause == Add }
+	return len(u.Actions) > 0 && !slices.ContainsFunc(u.Actions, writes)
 }
 
 // result returns the value at the action's path after the action, nil for none.

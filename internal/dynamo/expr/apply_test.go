@@ -272,19 +272,6 @@ func TestApplyNoItem(t *testing.T) {
 	}
 }
 
-func TestCounts(t *testing.T) {
-	f := func(text string, writes, removes int) {
-		t.Helper()
-		if w, r := update(t, text).Counts(); w != writes || r != removes {
-			t.Errorf("%s: got %d writes and %d removals; want %d and %d", text, w, r, writes, removes)
-		}
-	}
-	f("SET a = :n", 1, 0)
-	f("SET a = :n, b.c = :m ADD d :n", 3, 0)
-	f("REMOVE a, b[1] DELETE d :ss", 0, 3)
-	f("SET a = :n REMOVE b", 1, 1)
-}
-
 // TestUpdated checks that UPDATED_OLD and UPDATED_NEW return the values at the update's paths.
 func TestUpdated(t *testing.T) {
 	f := func(text, wantOld, wantNew string) {
