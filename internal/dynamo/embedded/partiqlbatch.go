@@ -41,6 +41,9 @@ func (c *call) batchExecuteStatement() error {
 	for i := range statements {
 		m := &batchStatement{r: &r.Statements[i]}
 		statements[i] = m
+		if m.fault = m.r.Fault; m.fault != nil {
+			continue
+		}
 		if m.cmd, m.fault = partiql.Translate(m.r.Text, m.r.Parameters, false); m.fault != nil {
 			continue
 		}
@@ -129,6 +132,9 @@ func (m *batchStatement) find(tables tableSet) {
 // selectKey returns the key of the one item that a SELECT among several statements must
 // name; otherwise it returns fault.
 func (m *batchStatement) selectKey(fault error) (key value.Value, err error) {
+	if x := m.info.Index(m.cmd.Index); x != nil && x.Key.Multiple() {
+		return key, errManyKeys
+	}
 	terms := keyTermsOf(m.cmd.Where, &m.info.Key, true)
 	if m.cmd.Index != "" || terms.others || !terms.complete(&m.info.Key) {
 		return key, fault

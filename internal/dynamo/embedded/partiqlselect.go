@@ -96,6 +96,8 @@ func (s *selectRun) begin(t *table) error {
 	return nil
 }
 
+var errManyKeys = wire.Invalid("PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
+
 // findStatementIndex is findIndex with the errors for statements.
 func (s *selectRun) findStatementIndex() error {
 	if s.req.Index == "" {
@@ -105,8 +107,8 @@ func (s *selectRun) findStatementIndex() error {
 	switch {
 	case x == nil:
 		return wire.Invalid("The table does not have the specified index")
-	case len(x.Key.Hash) > 1 || len(x.Key.Range) > 1:
-		return wire.Invalid("PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
+	case x.Key.Multiple():
+		return errManyKeys
 	case !x.Local && s.req.Consistent:
 		return wire.Invalid("Strongly consistent read is not supported on Global Secondary Indexes")
 	}

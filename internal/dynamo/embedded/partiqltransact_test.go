@@ -24,7 +24,7 @@ func reasonJSON(code, message string) string {
 func TestTransactionOfStatements(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, "INSERT INTO one VALUE {'p': 'a', 'n': 1}", "INSERT INTO two VALUE {'p': 'd', 's': 1}")
-	s.expectTransaction(t, "", `{"Responses":[{},{},{},{},{}]}`,
+	s.expectTransaction(t, "", `{"Responses":[]}`,
 		"INSERT INTO one VALUE {'p': 'b', 'n': 1}",
 		`{"Statement":"UPDATE one SET n = n + ? WHERE p = 'a' AND n = 1","Parameters":[{"N":"5"}]}`,
 		"DELETE FROM two WHERE p = 'd' AND s = 1",
@@ -36,7 +36,7 @@ func TestTransactionOfStatements(t *testing.T) {
 		"SELECT n, zz FROM one WHERE p IN ['b']",
 		"SELECT zz FROM two WHERE p = 'e' AND s = 1",
 		"SELECT p FROM one WHERE p = 'zz' ORDER BY p")
-	s.expectTransaction(t, "", `{"Responses":[{},{}]}`, "EXISTS(SELECT p FROM one WHERE p = 'a' AND n > 5)", "UPDATE one SET n = 0 WHERE p = 'b'")
+	s.expectTransaction(t, "", `{"Responses":[]}`, "EXISTS(SELECT p FROM one WHERE p = 'a' AND n > 5)", "UPDATE one SET n = 0 WHERE p = 'b'")
 	if got := s.rows(t, "SELECT n FROM one WHERE p = 'b'"); got != `[{"n":{"N":"0"}}]` {
 		t.Errorf("got %v", got)
 	}
@@ -139,8 +139,8 @@ func TestCapacityOfStatementTransactions(t *testing.T) {
 	const global = `,"GlobalSecondaryIndexes":{"glob":{"CapacityUnits":1.0,"WriteCapacityUnits":1.0}}`
 	token := inUnits + `,"ClientRequestToken":"a"`
 	writes := []string{"INSERT INTO one VALUE {'p': 'a'}", "INSERT INTO one VALUE {'p': 'b'}", "INSERT INTO two VALUE {'p': 'a', 's': 1, 'g': 'x'}"}
-	s.expectTransaction(t, token, `{"Responses":[{},{},{}],"ConsumedCapacity":[`+units("one", "Write", "4.0", "4.0", "")+`,`+units("two", "Write", "3.0", "2.0", global)+`]}`, writes...)
-	s.expectTransaction(t, token, `{"Responses":[{},{},{}],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`,`+units("two", "Read", "2.0", "2.0", "")+`]}`, writes...)
+	s.expectTransaction(t, token, `{"Responses":[],"ConsumedCapacity":[`+units("one", "Write", "4.0", "4.0", "")+`,`+units("two", "Write", "3.0", "2.0", global)+`]}`, writes...)
+	s.expectTransaction(t, token, `{"Responses":[],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`,`+units("two", "Read", "2.0", "2.0", "")+`]}`, writes...)
 	s.expectTransaction(t, inUnits, `{"Responses":[{"Item":{"p":{"S":"a"}}},{}],"ConsumedCapacity":[`+units("one", "Read", "4.0", "4.0", "")+`]}`,
 		"SELECT * FROM one WHERE p = 'a'", "SELECT * FROM one WHERE p = 'zz'")
 }

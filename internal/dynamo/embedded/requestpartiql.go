@@ -1,6 +1,10 @@
 package embedded
 
-import "github.com/kasoku/kasoku/internal/dynamo/value"
+import (
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
 
 var (
 	statementFields   = fieldsOf(fieldStatement, fieldParameters, fieldConsistent, fieldReturnOnFailure)
@@ -19,7 +23,8 @@ func parseExecuteStatement(body []byte) (r executeRequest, err error) {
 }
 
 // parseExecuteMany reads a BatchExecuteStatement or an ExecuteTransaction with the list of
-// statements. A fault in the Parameters of one statement refuses the whole request.
+// statements. A fault in the Parameters of one statement refuses the whole request, except
+// for one in the content of a value in a batch.
 func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error) {
 	var f fields
 	readFields(&f, body, executeManyFields)
@@ -28,11 +33,21 @@ func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error)
 	r.Statements = make([]statementRequest, len(texts))
 	for i, text := range texts {
 		readFields(&f, text, statementFields)
-		if r.Statements[i], err = f.statement(); err != nil {
+		if r.Statements[i], err = f.statement(); err == nil {
+			continue
+		}
+		if list != fieldStatements || !inContent(err) {
 			return r, err
 		}
+		r.Statements[i].Fault = err
 	}
 	return r, nil
+}
+
+// inContent reports whether an error of a value is about its content rather than its form.
+func inContent(err error) bool {
+	fault := asFault(err)
+	return fault != nil && fault.Type == "ValidationException" && !strings.HasPrefix(fault.Message, "Supplied AttributeValue ")
 }
 
 // statement reads a statement and its parameters.

@@ -100,7 +100,7 @@ type transaction struct {
 	token    *token // nil for none
 	capacity capacityMode
 	metrics  bool
-	// statements makes the reply have a response for each write, all empty.
+	// statements makes the reply have an empty list of responses.
 	statements bool
 
 	e *edit
@@ -293,10 +293,7 @@ func (x *transaction) open() object {
 	o := x.c.object()
 	if x.statements {
 		o.member("Responses")
-		empty := bytes.Repeat([]byte(`{},`), len(x.writes))
-		x.c.out = append(x.c.out, '[')
-		x.c.out = append(x.c.out, empty[:len(empty)-1]...)
-		x.c.out = append(x.c.out, ']')
+		x.c.out = append(x.c.out, `[]`...)
 	}
 	return o
 }

@@ -139,7 +139,7 @@ func (t *translator) updateCall(n *node) (*expr.Operand, error) {
 	case conditionFunctions[n.word]:
 		return nil, &Error{"The function is not allowed in an update expression; function: " + n.word}
 	case !updateFunctions[n.word]:
-		return nil, &Error{"Unrecognized function: " + n.word}
+		return nil, &Error{"Unrecognized function: " + n.word + position(n.pos)}
 	}
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package partiql
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -17,7 +18,6 @@ var (
 	errEmptyBag   = &Error{"Empty bags are not supported"}
 	errBagType    = &Error{"Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"}
 	errMissing    = &Error{"MISSING must be compared using IS operator"}
-	errPrecision  = &Error{"DynamoDB only supports precision up to 38 digits"}
 )
 
 // root is the name of a whole literal in messages.
@@ -50,7 +50,7 @@ func literal(n *node, key string, depth int) (v value.Value, err error) {
 	case nodeText:
 		return value.Value{Type: value.String, Text: []byte(n.word)}, nil
 	case nodeNumber:
-		return number(n.word)
+		return number(n.word, key)
 	case nodeBoolean:
 		return value.Value{Type: value.Bool, Bool: n.word == "true"}, nil
 	case nodeNull:
@@ -71,8 +71,9 @@ func ionLiteral(n *node, key string) error {
 	return &Error{"Ion Literals are not supported: " + n.word + " under key " + key + position(n.pos)}
 }
 
-// number converts digits with a sign to a value.
-func number(text string) (value.Value, error) {
+// number converts digits with a sign to a value. The statement is malformed if no decimal
+// with a scale of 32 bits can have the value; otherwise the rules for numbers apply.
+func number(text, key string) (value.Value, error) {
 	v, err := value.Parse([]byte(`{"N":"` + text + `"}`))
 	var e *wire.Error
 	switch {
@@ -80,10 +81,10 @@ func number(text string) (value.Value, error) {
 		return v, nil
 	case !errors.As(err, &e):
 		return v, err
-	case strings.Contains(e.Message, "significant digits"):
-		return v, errPrecision
+	case strings.HasPrefix(e.Message, wire.NumberMalformed.Message(nil)):
+		return v, malformed("")
 	}
-	return v, &Error{e.Message}
+	return v, &Error{cmp.Or(e.Newer, e.Message) + " under " + key}
 }
 
 func list(n *node, key string, depth int) (v value.Value, err error) {

@@ -150,7 +150,7 @@ func (t *translator) call(n *node) (*expr.Operand, error) {
 	case updateFunctions[n.word]:
 		return nil, &Error{"The function is not allowed in a condition expression; function: " + n.word}
 	case !conditionFunctions[n.word]:
-		return nil, &Error{"Unrecognized function: " + n.word}
+		return nil, &Error{"Unrecognized function: " + n.word + position(n.pos)}
 	}
 	f := expr.Function(n.word)
 	if f == expr.Size {

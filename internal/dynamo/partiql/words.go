@@ -17,7 +17,7 @@ references relative restrict revoke right rollback rows schema scroll section se
 smallint some space sql sqlcode sqlerror sqlstate substring sum system_user table temporary then time timestamp to
 transaction translate translation trim union unique unknown update upper usage user using value values varchar varying
 view when whenever where with work write zone pivot unpivot limit tuple remove index let conflict do nothing returning
-modified new old bool boolean string symbol clob blob struct list sexp bag`)
+modified new old bool boolean int4 int8 string symbol clob blob struct list sexp bag`)
 
 // operatorWords are the keywords that are operators.
 var operatorWords = words(`and or not in is between like union intersect except`)
@@ -44,7 +44,7 @@ var joined = map[string]string{
 const maxJoined = 4
 
 // types maps the words that may follow IS to their maximum number of arguments.
-var types = map[string]int{"missing": 0, "null": 0, "boolean": 0, "smallint": 0, "integer": 0, "float": 1, "real": 0,
+var types = map[string]int{"missing": 0, "null": 0, "boolean": 0, "smallint": 0, "integer": 0, "int4": 0, "int8": 0, "float": 1, "real": 0,
 	"double_precision": 0, "decimal": 2, "numeric": 2, "timestamp": 0, "character": 1, "character_varying": 1, "string": 0,
 	"symbol": 0, "clob": 0, "blob": 0, "struct": 0, "tuple": 0, "list": 0, "sexp": 0, "bag": 0, "any": 0}
 

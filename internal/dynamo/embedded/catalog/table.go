@@ -42,6 +42,9 @@ func (k *Key) All() iter.Seq[Attribute] {
 // Len returns the number of attributes.
 func (k *Key) Len() int { return len(k.Hash) + len(k.Range) }
 
+// Multiple reports whether the key has several hash or several range attributes.
+func (k *Key) Multiple() bool { return len(k.Hash) > 1 || len(k.Range) > 1 }
+
 // Find returns the type of the attribute called name. It returns false if the key does not
 // have that attribute.
 func (k *Key) Find(name string) (value.Type, bool) {
