@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 
+	"github.com/kasoku/kasoku/internal/dynamo/shape"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -19,15 +20,11 @@ func newer(err error) error {
 	return wire.Invalid("%s", e.Newer)
 }
 
-// maxNewerNesting is the maximum nesting of the body of a request to write one item that is
-// checked in the newer layer.
-const maxNewerNesting = 128
-
 // counted returns an error about a request to write one item: in the newer wording, with the
 // number of errors. The size of the item is checked later.
 func counted(body []byte, err error) error {
 	var e *wire.Error
-	if !errors.As(err, &e) || e.Type != "ValidationException" || e == errItemSize || nesting(body) > maxNewerNesting {
+	if !errors.As(err, &e) || e.Type != "ValidationException" || e == errItemSize || shape.Deep(body) {
 		return err
 	}
 	if e.Newer != "" {
@@ -37,23 +34,3 @@ func counted(body []byte, err error) error {
 }
 
 const oneFault = "1 validation error detected: "
-
-// nesting returns the depth to which objects and lists are nested in a valid JSON text.
-func nesting(text []byte) (deepest int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
-}

@@ -19,6 +19,7 @@ type fault struct {
 	missing    bool
 	constraint string
 	shortForm  bool // see field
+	generic    bool // reported without the member's name and value
 	ofMap      bool // reported for a whole map, about its keys or values
 }
 
@@ -39,6 +40,9 @@ func (p path) inside(key string) path {
 
 // sentence formats the fault in the classic form, which most of the service's answers have.
 func (f *fault) sentence() string {
+	if f.generic {
+		return "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]" // sic
+	}
 	value := "null"
 	if !f.missing {
 		value = "'" + f.value + "'"

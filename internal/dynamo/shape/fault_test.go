@@ -82,15 +82,17 @@ func TestNamesOfTables(t *testing.T) {
 
 func TestItemOperations(t *testing.T) {
 	f := invalid(t)
+	const anyRV = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
+	const emptyName = oneError + "Value at 'TableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
 	f("GetItem", `{}`, "2 validation errors detected: Value null at 'key'"+notNull+"; Value null at 'tableName'"+notNull)
 	f("GetItem", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","AttributesToGet":[]}`,
 		"4 validation errors detected: Value '[]' at 'attributesToGet'"+lengthRule("greater than or equal to 1")+
 			"; Value 'hi' at 'returnConsumedCapacity'"+enumOfRCC+"; Value null at 'key'"+notNull+"; Value 'abc;' at 'tableName'"+pattern)
 
 	f("PutItem", `{"TableName":"abc","Item":{},"ReturnValues":"INVALID","ReturnConsumedCapacity":"INVALID","ReturnItemCollectionMetrics":"INVALID"}`,
-		"3 validation errors detected: Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC+
+		"3 validation errors detected: Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC+"; "+anyRV+
 			"; Value 'INVALID' at 'returnItemCollectionMetrics'"+enumOfICM)
-	f("PutItem", `{"TableName":"","Item":{},"ReturnValues":"INVALID"}`, oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
+	f("PutItem", `{"TableName":"","Item":{},"ReturnValues":"INVALID"}`, emptyName)
 	f("PutItem", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","ReturnItemCollectionMetrics":"hi","ReturnValues":"hi"}`,
 		"5 validation errors detected: Value 'hi' at 'returnValues'"+enumOfRV+"; Value 'hi' at 'returnConsumedCapacity'"+enumOfRCC+
 			"; Value 'abc;' at 'tableName'"+pattern+"; Value null at 'item'"+notNull+"; Value 'hi' at 'returnItemCollectionMetrics'"+enumOfICM)
@@ -101,13 +103,14 @@ func TestItemOperations(t *testing.T) {
 			"Value 'X' at 'expected.a.member.comparisonOperator'"+enumOfOp)
 
 	f("DeleteItem", `{"TableName":"abc","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
-		"2 validation errors detected: Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC)
-	f("DeleteItem", `{"TableName":"","Key":{}}`, oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
+		"2 validation errors detected: Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC+"; "+anyRV)
+	f("DeleteItem", `{"TableName":"","Key":{}}`, emptyName)
+	deep := `{"TableName":"abc","Key":{"p":` + strings.Repeat(`{"M":{"n":`, 63) + `{"S":"{\\\"["}` + strings.Repeat("}}", 63) + `},"ReturnValues":"INVALID"}`
+	f("DeleteItem", deep, oneError+"Value 'INVALID' at 'returnValues'"+enumOfRV)
 
 	f("UpdateItem", `{"TableName":"abc","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
-		oneError+"Value 'INVALID' at 'returnValues'"+enumOfRV)
-	f("UpdateItem", `{"TableName":"","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
-		oneError+"Value '' at 'tableName'"+lengthRule("greater than or equal to 1"))
+		oneError+anyRV)
+	f("UpdateItem", `{"TableName":"","Key":{},"ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`, emptyName)
 	f("UpdateItem", `{"TableName":"","ReturnConsumedCapacity":"INVALID","ReturnValues":"INVALID"}`,
 		"4 validation errors detected: Value 'INVALID' at 'returnConsumedCapacity'"+enumOfRCC+
 			"; Value '' at 'tableName'"+lengthRule("greater than or equal to 1")+"; Value 'INVALID' at 'returnValues'"+enumOfRV+"; Value null at 'key'"+notNull)
@@ -145,8 +148,9 @@ func TestBatches(t *testing.T) {
 	f := invalid(t)
 	requiredGet := "The requestItems parameter is required for BatchGetItem"
 	f("BatchGetItem", `{}`, requiredGet)
-	f("BatchGetItem", `{"RequestItems":{}}`, requiredGet)
-	f("BatchGetItem", `{"RequestItems":{},"ReturnConsumedCapacity":"hi"}`, requiredGet)
+	emptyGet := oneError + "Value at 'RequestItems'" + lengthRule("greater than or equal to 1")
+	f("BatchGetItem", `{"RequestItems":{}}`, emptyGet)
+	f("BatchGetItem", `{"RequestItems":{},"ReturnConsumedCapacity":"hi"}`, emptyGet)
 	keys := strings.Repeat(`{"a":{"S":"x"}},`, 101)
 	f("BatchGetItem", `{"RequestItems":{"users":{"Keys":[`+keys[:len(keys)-1]+`]}}}`,
 		oneError+"Value at 'RequestItems.users.member.Keys'"+lengthRule("less than or equal to 100"))

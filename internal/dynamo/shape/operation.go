@@ -103,28 +103,81 @@ func incomplete(faults []fault) bool {
 }
 
 // tableNameFirst reports only a bad table name, if there is one.
-func tableNameFirst(_ []byte, faults []fault) *wire.Error {
+func tableNameFirst(body []byte, faults []fault) *wire.Error {
 	if f := find(faults, "tableName"); f != nil && !incomplete(faults) {
+		f.shortForm = f.value == "" && !Deep(body)
 		return refuse(*f)
 	}
-	return refuse(faults...)
+	return refuse(newerReturnValues(body, faults)...)
 }
 
 // nameThenReturnValues reports only a bad table name, or else only bad ReturnValues.
 func nameThenReturnValues(body []byte, faults []fault) *wire.Error {
 	if find(faults, "tableName") == nil && !incomplete(faults) {
 		if f := find(faults, "returnValues"); f != nil {
-			return refuse(*f)
+			return refuse(newerReturnValues(body, []fault{*f})...)
 		}
 	}
 	return tableNameFirst(body, faults)
 }
 
-// batch has a message of its own for a missing RequestItems. Faults of a BatchWriteItem's
+// newerReturnValues puts a fault of ReturnValues, in a newer form, after that of
+// ReturnConsumedCapacity. This is so for requests that are complete and do not nest deep.
+func newerReturnValues(body []byte, faults []fault) []fault {
+	if find(faults, "returnValues") == nil || incomplete(faults) || Deep(body) {
+		return faults
+	}
+	isOther := func(f fault) bool { return f.at.labels != "returnConsumedCapacity" && f.at.labels != "returnValues" }
+	var list []fault
+	for _, label := range []string{"returnConsumedCapacity", "returnValues"} {
+		if f := find(faults, label); f != nil {
+			f.generic = label == "returnValues"
+			list = append(list, *f)
+		}
+	}
+	for _, f := range faults {
+		if isOther(f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// maxNesting is the maximum nesting of the body of a request to write one item for which the
+// newer checks are made.
+const maxNesting = 128
+
+// Deep reports whether a request nests so deep that only the older checks are made.
+func Deep(body []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// batch has a message of its own for a missing RequestItems, and an empty one of a
+// BatchWriteItem. Faults of a BatchWriteItem's
 // maps are reported only if there are no others.
 func batch(name string) func(body []byte, faults []fault) *wire.Error {
 	return func(_ []byte, faults []fault) *wire.Error {
 		if f := find(faults, "requestItems"); f != nil && !f.ofMap {
+			if name == "BatchGetItem" && !f.missing {
+				f.shortForm = true
+				return refuse(*f)
+			}
 			return wire.Invalid("The requestItems parameter is required for %s", name)
 		}
 		if name == "BatchWriteItem" {
