@@ -100,7 +100,7 @@ func TestQueryRefusesStartKeys(t *testing.T) {
 		atMostOne  = "The query can return at most one row and cannot be restarted"
 		missesA    = "Query condition missed key schema element: a"
 		unindexed  = "Attempted conditional constraint is not an indexable operation"
-		unsupport  = "Query key condition not supported"
+		tooMany    = "The number of query conditions (2) exceeds the number of key attributes defined in the schema (1)"
 		emptyStart = "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: "
 	)
 	// The number of key attributes is checked before the condition.
@@ -174,7 +174,7 @@ func TestQueryRefusesStartKeys(t *testing.T) {
 	start := `{"a":{"S":"a"},"b":{"S":"m"}}`
 	f("range", "", conditions("a = :p and c = :q", "a", "a"), start, "Query condition missed key schema element: b")
 	f("range", "", `"KeyConditions":{"a":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"a"}]},"b":{"ComparisonOperator":"NULL"}}`, start, unindexed)
-	f("hash", "", conditions("a = :p and b = :q", "a", "a"), `{"a":{"S":"a"}}`, unsupport)
+	f("hash", "", conditions("a = :p and b = :q", "a", "a"), `{"a":{"S":"a"}}`, tooMany)
 	f("hash", "", conditions("a = :p and b = :q", "a", "a"), `{"a":{"N":"1"}}`, mismatch)
 	for _, expression := range []string{"b > :q", "b < :q", "b = :r", "b >= :r", "b <= :s", "b between :r and :r", "begins_with(b, :r)"} {
 		cond := `"KeyConditionExpression":"a = :p and ` + expression + `","ExpressionAttributeValues":{":p":{"S":"%s"}`

@@ -46,7 +46,7 @@ func readQuery(body []byte) (queryRequest, error) {
 		return r, err
 	}
 	if x.keyCondition != nil {
-		r.Keys, err = x.keyCondition.KeyQuery(r.Index != "")
+		r.Keys, err = x.keyCondition.KeyQuery()
 	} else {
 		r.Keys, err = expr.LegacyKeyQuery(f.values[fieldKeyConditions], r.Index != "")
 	}

@@ -35,7 +35,7 @@ func parseKeyQuery(text string, n *Names, v *Values) (*KeyQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.KeyQuery(true)
+	return c.KeyQuery()
 }
 
 func TestParseKeyCondition(t *testing.T) {

@@ -28,25 +28,15 @@ func (q *KeyQuery) find(name string) *queryTerm {
 
 const errKeyCount = "Conditions can be of length 1 or 2 only"
 
-// checkCount limits the number of comparisons: an index may have more key attributes than a
-// table.
-func (q *KeyQuery) checkCount(index bool) bool {
-	limit := 2
-	if index {
-		limit = maxKeyTerms
-	}
-	return 0 < len(q.terms) && len(q.terms) <= limit
-}
-
 // KeyQuery extracts the comparisons from a condition that was parsed as "KeyCondition". The
 // service does so after it has parsed the request's other expressions and found all
-// placeholders used. index reports whether the request names an index.
-func (c *Condition) KeyQuery(index bool) (*KeyQuery, error) {
+// placeholders used.
+func (c *Condition) KeyQuery() (*KeyQuery, error) {
 	q := new(KeyQuery)
 	if detail := q.add(c.Root); detail != "" {
 		return nil, refuse("KeyCondition", detail)
 	}
-	if !q.checkCount(index) {
+	if len(q.terms) > maxKeyTerms {
 		return nil, refuse("KeyCondition", errKeyCount)
 	}
 	return q, nil

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -50,8 +52,8 @@ var (
 
 const (
 	missedKey     = "Query condition missed key schema element: "
-	hashEquality  = "All HASH key attributes must be specified with an equality condition: "
 	rangeEquality = "RANGE key attributes must be specified from left to right, with an equality condition on all but the last one specified: "
+	hashEquality  = "All HASH key attributes must be specified with an equality condition: "
 )
 
 // Against checks the query against the key of the table or index, and returns the range to
@@ -60,14 +62,11 @@ func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
 	if s.multiple() {
 		return q.againstMany(s)
 	}
-	if len(q.terms) > 2 || len(q.terms) == 0 {
-		return nil, &Error{errKeyCount}
-	}
 	if err := s.visit(0); err != nil {
 		return nil, err
 	}
-	if len(s.Range) == 0 && len(q.terms) > 1 {
-		return nil, errKeyCondition
+	if err := q.checkCount(s); err != nil {
+		return nil, err
 	}
 	hash := q.find(s.Hash[0].Name)
 	if hash == nil {
@@ -119,6 +118,7 @@ func (q *KeyQuery) againstMany(s *KeySchema) (*KeyRange, error) {
 		r.Hash = append(r.Hash, *t.a)
 	}
 	left := len(q.terms) - len(s.Hash)
+	var unequal []string // the sort attributes so far without an equality
 	for i := range s.Range {
 		if left == 0 {
 			break
@@ -129,20 +129,35 @@ func (q *KeyQuery) againstMany(s *KeySchema) (*KeyRange, error) {
 		t := q.find(s.Range[i].Name)
 		switch {
 		case t == nil:
-			return nil, &Error{missedKey + s.Range[i].Name + ". " + rangeEquality + nameList(s.Range)}
-		case r.Op != 0:
-			return nil, &Error{errKeyCondition.Text + ". " + rangeEquality + nameList(s.Range)}
+			unequal = append(unequal, s.Range[i].Name)
+			continue
+		case len(unequal) > 0:
+			return nil, &Error{"RANGE key attributes " + strings.Join(unequal, ", ") +
+				" must have equality conditions specified in the query because a condition is present on key attribute " + s.Range[i].Name}
 		}
 		if err := t.check(s, &s.Range[i]); err != nil {
 			return nil, err
 		}
+		if t.op != KeyEqual {
+			unequal = append(unequal, s.Range[i].Name)
+		}
 		r.narrow(t)
 		left--
 	}
-	if left > 0 {
-		return nil, errKeyCondition
+	if err := q.checkCount(s); err != nil || left == 0 {
+		return r, err
 	}
-	return r, nil
+	missing := slices.IndexFunc(s.Range, func(a KeyAttribute) bool { return q.find(a.Name) == nil })
+	return nil, &Error{missedKey + s.Range[missing].Name + ". " + rangeEquality + nameList(s.Range)}
+}
+
+// checkCount refuses more comparisons than the key has attributes.
+func (q *KeyQuery) checkCount(s *KeySchema) error {
+	n := len(s.Hash) + len(s.Range)
+	if len(q.terms) <= n {
+		return nil
+	}
+	return &Error{fmt.Sprintf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", len(q.terms), n)}
 }
 
 func nameList(attributes []KeyAttribute) string {

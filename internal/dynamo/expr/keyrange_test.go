@@ -84,14 +84,15 @@ func TestAgainstErrors(t *testing.T) {
 	}
 	const (
 		missed      = "Query condition missed key schema element: "
+		tooMany     = "The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)"
 		unsupported = "Query key condition not supported"
 		typ         = "One or more parameter values were invalid: Condition parameter type does not match schema type"
 		empty       = "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: p"
 	)
 	f(hashOnly, "z = :s", missed+"p")
 	f(hashOnly, "z > :s", missed+"p")
-	f(hashOnly, "p = :s AND c = :n", unsupported)
-	f(hashOnly, "y = :s AND z = :s", unsupported)
+	f(hashOnly, "p = :s AND c = :n", fmt.Sprintf(tooMany, 2, 1))
+	f(hashOnly, "y = :s AND z = :s", fmt.Sprintf(tooMany, 2, 1))
 	f(hashOnly, "p > :s", unsupported)
 	f(hashOnly, "p BETWEEN :s AND :t", unsupported)
 	f(hashOnly, "begins_with(p, :s)", unsupported)
@@ -107,7 +108,7 @@ func TestAgainstErrors(t *testing.T) {
 	f(hashRange, "p < :s AND z = :n", unsupported)
 	f(hashRange, "p = :s AND c = :s", typ)
 	f(hashRange, "p = :s AND begins_with(c, :s)", typ)
-	f(hashRange, "p = :s AND c = :n AND z = :n", "Conditions can be of length 1 or 2 only")
+	f(hashRange, "p = :s AND c = :n AND z = :n", fmt.Sprintf(tooMany, 3, 2))
 	f(oneIndex, "x = :s", typ)
 	f(oneIndex, "x = :eb", "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
 		"The AttributeValue for a key attribute cannot contain an empty binary value. IndexName: i, IndexKey: x")
@@ -120,16 +121,19 @@ func TestAgainstErrors(t *testing.T) {
 
 	const (
 		hash = "All HASH key attributes must be specified with an equality condition: [h1, h2]"
+		gap  = "RANGE key attributes %s must have equality conditions specified in the query because a condition is present on key attribute %s"
 		rng  = "RANGE key attributes must be specified from left to right, with an equality condition on all but the last one specified: [r1, r2, r3]"
 	)
 	f(manyIndex, "h1 = :s", missed+"h2. "+hash)
 	f(manyIndex, "h2 = :n AND r1 = :s", missed+"h1. "+hash)
 	f(manyIndex, "h1 = :s AND h2 > :n", unsupported+". "+hash)
-	f(manyIndex, "h1 = :s AND h2 = :n AND r2 = :n", missed+"r1. "+rng)
-	f(manyIndex, "h1 = :s AND h2 = :n AND r1 = :s AND r3 = :s", missed+"r2. "+rng)
-	f(manyIndex, "h1 = :s AND h2 = :n AND r1 > :s AND r2 = :n", unsupported+". "+rng)
+	f(manyIndex, "h1 = :s AND h2 = :n AND r2 = :n", fmt.Sprintf(gap, "r1", "r2"))
+	f(manyIndex, "h1 = :s AND h2 = :n AND r1 = :s AND r3 = :s", fmt.Sprintf(gap, "r2", "r3"))
+	f(manyIndex, "h1 = :s AND h2 = :n AND r3 = :s", fmt.Sprintf(gap, "r1, r2", "r3"))
+	f(manyIndex, "h1 = :s AND h2 = :n AND r1 > :s AND r2 = :n", fmt.Sprintf(gap, "r1", "r2"))
 	f(manyIndex, "h1 = :s AND h2 = :n AND z = :n", missed+"r1. "+rng)
-	f(manyIndex, "h1 = :s AND h2 = :n AND r1 = :s AND r2 = :n AND r3 = :t AND z = :n", unsupported)
+	f(manyIndex, "h1 = :s AND h2 = :n AND r1 = :s AND r2 = :n AND r3 = :t AND z = :n", fmt.Sprintf(tooMany, 6, 5))
+	f(manyIndex, "h1 = :s AND h2 = :n AND r1 = :s AND z = :n", missed+"r2. "+rng)
 	f(manyIndex, "h1 = :n AND h2 = :n", typ)
 	f(manyIndex, "h1 = :s AND h2 = :n AND r1 = :n", typ)
 	f(manyIndex, "h1 = :e AND h2 = :n", "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
@@ -153,14 +157,13 @@ func TestAgainstVisit(t *testing.T) {
 	}
 	f(*hashRange, "p = :s AND c > :n", `[0 1] = {"S":"abc"}; > {"N":"5"}`)
 	f(*hashRange, "p = :n AND c > :n", "[0] One or more parameter values were invalid: Condition parameter type does not match schema type")
-	f(*hashOnly, "p = :s AND z = :n", "[0] Query key condition not supported")
+	f(*hashOnly, "p = :s AND z = :n", "[0] The number of query conditions (2) exceeds the number of key attributes defined in the schema (1)")
 	f(*manyIndex, "h1 = :s AND h2 = :n AND r1 < :s", `[0 1 2] = {"S":"abc"}; = {"N":"5"}; < {"S":"abc"}`)
 }
 
-// TestKeyQueryCount checks that the number of comparisons is limited without a table, and that the
-// limit depends on whether an index is queried.
+// TestKeyQueryCount checks that the number of comparisons is limited without a table.
 func TestKeyQueryCount(t *testing.T) {
-	f := func(comparisons int, index bool, want string) {
+	f := func(comparisons int, want string) {
 		t.Helper()
 		var terms []string
 		for i := range comparisons {
@@ -170,17 +173,13 @@ func TestKeyQueryCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = c.KeyQuery(index); message(err) != want {
-			t.Errorf("%d comparisons, index %v: got %v; want %s", comparisons, index, err, want)
+		if _, err = c.KeyQuery(); message(err) != want {
+			t.Errorf("%d comparisons: got %v; want %s", comparisons, err, want)
 		}
 	}
-	const tooMany = "Invalid KeyConditionExpression: Conditions can be of length 1 or 2 only"
-	f(1, false, "")
-	f(2, false, "")
-	f(3, false, tooMany)
-	f(3, true, "")
-	f(8, true, "")
-	f(9, true, tooMany)
+	f(1, "")
+	f(8, "")
+	f(9, "Invalid KeyConditionExpression: Conditions can be of length 1 or 2 only")
 }
 
 func TestCheckFilter(t *testing.T) {

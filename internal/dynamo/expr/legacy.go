@@ -241,7 +241,11 @@ func LegacyKeyQuery(obj []byte, index bool) (*KeyQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !q.checkCount(index) {
+	limit := 2
+	if index { // which may have more key attributes than a table
+		limit = maxKeyTerms
+	}
+	if len(q.terms) == 0 || len(q.terms) > limit {
 		return nil, &Error{errKeyCount}
 	}
 	return q, nil
