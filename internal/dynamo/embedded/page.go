@@ -114,8 +114,21 @@ func (r *reading) evaluate(c *call, source kv.Reader, stored []byte) (full bool,
 	if err != nil {
 		return false, err
 	}
+	result := text
+	if r.fetch && r.req.Select != selectCount { // whether it passes or not
+		v, err := r.item(c, source, text)
+		if err != nil {
+			return false, err
+		}
+		defer v.Close()
+		if size, result, err = splitImage(v.Bytes); err != nil {
+			return false, err
+		}
+		r.page.fetched += size
+		r.page.units += readUnits(size, r.req.Consistent)
+	}
 	if passes {
-		if err := r.appendResult(c, source, text); err != nil {
+		if err := r.appendResult(c, result); err != nil {
 			return false, err
 		}
 	}
@@ -140,7 +153,7 @@ func (r *reading) passes(text []byte) (bool, error) {
 }
 
 // appendResult appends the requested part of an item.
-func (r *reading) appendResult(c *call, source kv.Reader, text []byte) error {
+func (r *reading) appendResult(c *call, text []byte) error {
 	r.page.returned++
 	if r.req.Select == selectCount {
 		return nil
@@ -148,28 +161,20 @@ func (r *reading) appendResult(c *call, source kv.Reader, text []byte) error {
 	if r.page.returned > 1 {
 		c.out = append(c.out, ',')
 	}
-	if !r.fetch {
-		return r.appendItem(c, text)
-	}
+	return r.appendItem(c, text)
+}
+
+// item returns the item of an index entry, which the caller closes.
+func (r *reading) item(c *call, source kv.Reader, text []byte) (v kv.Value, err error) {
 	key, err := r.itemKey(c, text)
 	if err != nil {
-		return err
+		return v, err
 	}
 	v, ok, err := source.Get(key)
-	if err != nil {
-		return err
+	if err == nil && !ok {
+		err = fmt.Errorf("index %s of table %s has an entry without an item: %s", r.x.Name, r.t.info.Name, text)
 	}
-	if !ok {
-		return fmt.Errorf("index %s of table %s has an entry without an item: %s", r.x.Name, r.t.info.Name, text)
-	}
-	defer v.Close()
-	size, whole, err := splitImage(v.Bytes)
-	if err != nil {
-		return err
-	}
-	r.page.fetched += size
-	r.page.units += readUnits(size, r.req.Consistent)
-	return r.appendItem(c, whole)
+	return v, err
 }
 
 func (r *reading) appendItem(c *call, text []byte) error {
