@@ -201,9 +201,6 @@ var static = regexp.MustCompile(impossible.String() + `|Cannot update attribute|
 // impossible matches the messages about values that no attribute can have.
 var impossible = regexp.MustCompile(`"Supplied AttributeValue |Null attribute value|numeric value|contains duplicates|may not be empty|should not be empty|Number (over|under)flow|significant digits|Nesting Levels`)
 
-// empty matches an answer whose responses are all empty.
-var empty = regexp.MustCompile(`^\{"Responses":\[\{\}(,\{\})*\]\}$`)
-
 // gets are the operations with one response for each requested item.
 var gets = map[string]bool{"TransactGetItems": true, "ExecuteTransaction": true, "BatchExecuteStatement": true}
 

@@ -150,7 +150,7 @@ type transactWriteRequest struct {
 type statementRequest struct {
 	Text                []byte // unescaped
 	Parameters          []value.Value
-	Fault               error // in the content of a parameter of one statement of a batch
+	Fault               error // of a parameter of one statement of a batch
 	Consistent          bool
 	ReturnItemOnFailure bool
 }

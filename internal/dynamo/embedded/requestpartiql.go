@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -24,7 +25,7 @@ func parseExecuteStatement(body []byte) (r executeRequest, err error) {
 
 // parseExecuteMany reads a BatchExecuteStatement or an ExecuteTransaction with the list of
 // statements. A fault in the Parameters of one statement refuses the whole request, except
-// for one in the content of a value in a batch.
+// for some in a batch.
 func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error) {
 	var f fields
 	readFields(&f, body, executeManyFields)
@@ -36,7 +37,7 @@ func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error)
 		if r.Statements[i], err = f.statement(); err == nil {
 			continue
 		}
-		if list != fieldStatements || !inContent(err) {
+		if list != fieldStatements || !isStatementFault(err) {
 			return r, err
 		}
 		r.Statements[i].Fault = err
@@ -44,10 +45,14 @@ func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error)
 	return r, nil
 }
 
-// inContent reports whether an error of a value is about its content rather than its form.
-func inContent(err error) bool {
+// statementFaults are the beginnings of faults of a value that refuse only its statement of a
+// batch.
+var statementFaults = []string{"The parameter cannot be converted ", "Number overflow", "Number underflow",
+	"Attempting to store more than 38 ", "Nesting Levels "}
+
+func isStatementFault(err error) bool {
 	fault := asFault(err)
-	return fault != nil && fault.Type == "ValidationException" && !strings.HasPrefix(fault.Message, "Supplied AttributeValue ")
+	return fault != nil && slices.ContainsFunc(statementFaults, func(start string) bool { return strings.HasPrefix(fault.Message, start) })
 }
 
 // statement reads a statement and its parameters.
