@@ -188,7 +188,7 @@ func (c *call) runWrites(e *edit, writes, left []*itemWrite) (done, unprocessed 
 			left, refused = append(left, w), fault
 			continue
 		}
-		if err := w.run(e); err != nil {
+		if err := w.run(c, e); err != nil {
 			return nil, nil, err
 		}
 		c.spendChange(w.done, false)
@@ -217,12 +217,15 @@ type itemWrite struct {
 }
 
 // run reads the item and writes it as the edit's next change.
-func (w *itemWrite) run(e *edit) error {
-	old, err := readImage(e.s.db, w.key, w.need(w.t))
+func (w *itemWrite) run(c *call, e *edit) error {
+	old, err := readImage(c.s.db, w.key, w.need(w.t))
 	if err != nil {
 		return err
 	}
 	after, err := w.result(w.info, &old)
+	if err == nil {
+		err = c.checkCollection(e, w.t, w.key, &old, after)
+	}
 	if err == nil {
 		w.done = e.write(w.t, w.key, &old, after)
 	}

@@ -101,7 +101,11 @@ func collectionSize(t *catalog.Table, item *value.Value, size int) int {
 	if !t.HasLocal() || size*(1+len(t.Indexes)) <= maxItem {
 		return size
 	}
-	sum := size
+	return size + localSize(t, item)
+}
+
+// localSize returns the size of an item's entries in the local indexes.
+func localSize(t *catalog.Table, item *value.Value) (sum int) {
 	for _, x := range t.Indexes {
 		if x.Local && indexes(x, item) {
 			sum += project(t, x, item).ItemSize()

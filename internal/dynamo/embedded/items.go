@@ -137,6 +137,9 @@ func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after
 	if after, err = w.result(t.info, &old); err != nil {
 		return nil, nil, err
 	}
+	if err := c.checkCollection(e, t, c.key, &old, after); err != nil {
+		return nil, nil, err
+	}
 	done = e.write(t, c.key, &old, after)
 	if e := c.admitChange(done); e != nil {
 		return nil, nil, e

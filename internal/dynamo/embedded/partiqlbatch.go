@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -176,6 +177,14 @@ func (c *call) writeStatements(e *edit, statements []*batchStatement) error {
 		}
 		if m.after, m.fault = w.result(w.info, &old); m.fault != nil {
 			continue
+		}
+		err = c.checkCollection(e, w.t, w.key, &old, m.after)
+		if errors.Is(err, errCollectionSize) {
+			m.fault = err
+			continue
+		}
+		if err != nil {
+			return err
 		}
 		w.done = e.write(w.t, w.key, &old, m.after)
 	}

@@ -274,7 +274,18 @@ func (x *transaction) decide() error {
 			w.done = &change{t: w.t, old: images[i], new: images[i]}
 			continue
 		}
+		err := x.c.checkCollection(x.e, w.t, w.key, &images[i], after[i])
+		if reasons[i] = limitReason(err); reasons[i] != nil {
+			refused = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
 		w.done = x.e.write(w.t, w.key, &images[i], after[i])
+	}
+	if refused {
+		return canceled(reasons)
 	}
 	return nil
 }

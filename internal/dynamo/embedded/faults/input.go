@@ -75,7 +75,7 @@ func (v *input) flag() (b bool) {
 	return b
 }
 
-// count reads a number of requests.
+// count reads a number of requests, or of bytes.
 func (v *input) count(least int) (n int) {
 	if v.into(&n, "whole number") && (n < least || n > math.MaxInt32) {
 		v.wrong("%d is not between %d and %d", n, least, math.MaxInt32)

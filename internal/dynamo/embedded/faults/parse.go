@@ -46,6 +46,7 @@ func (v *input) plan() (p Plan) {
 	v.members(map[string]func(*input){
 		"eventual_reads":        func(m *input) { e := m.eventualReads(); p.EventualReads = &e },
 		"transaction_conflicts": func(m *input) { p.TransactionConflicts = m.flag() },
+		"item_collection_limit": func(m *input) { p.ItemCollectionLimit = m.count(1) },
 		"creating":              func(m *input) { p.Creating = m.duration(maxLag) },
 		"updating":              func(m *input) { p.Updating = m.duration(maxLag) },
 		"deleting":              func(m *input) { p.Deleting = m.duration(maxLag) },

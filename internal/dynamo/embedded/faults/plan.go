@@ -16,6 +16,9 @@ type Plan struct {
 	// TransactionConflicts lets requests for an item fail while a transaction that writes it is in
 	// progress. Otherwise they wait for it.
 	TransactionConflicts bool `json:"transaction_conflicts,omitempty"`
+	// ItemCollectionLimit is the maximum size of an item collection in bytes, of tables with local
+	// indexes. 0 is no limit.
+	ItemCollectionLimit int `json:"item_collection_limit,omitempty"`
 	// EventualReads makes reads without ConsistentRead lag; nil for none.
 	EventualReads *EventualReads `json:"eventual_reads,omitempty"`
 	// IndexLag makes reads of global indexes lag. 0 is the lag of EventualReads.
@@ -162,7 +165,7 @@ func (p *Plan) Check() error {
 
 // Empty reports whether the plan has no faults.
 func (p *Plan) Empty() bool {
-	return len(p.Rules) == 0 && !p.EnforceCapacity && !p.TransactionConflicts && p.EventualReads == nil && p.IndexLag == 0 &&
+	return len(p.Rules) == 0 && !p.EnforceCapacity && !p.TransactionConflicts && p.ItemCollectionLimit == 0 && p.EventualReads == nil && p.IndexLag == 0 &&
 		p.Creating == 0 && p.Updating == 0 && p.Deleting == 0
 }
 

@@ -27,6 +27,7 @@ func TestPlan(t *testing.T) {
 	f(`{"seed":7,"bypass_cache":false,"rules":[{"operations":"Put*","tables":"orders*","error":"ThrottlingException"}]}`,
 		`{"seed":7,"rules":[{"operations":["Put*"],"tables":["orders*"],"error":{"type":"ThrottlingException"}}],"bypass_cache":false}`)
 	f(`{"transaction_conflicts":true}`, `{"seed":0,"rules":[],"transaction_conflicts":true,"bypass_cache":true}`)
+	f(`{"item_collection_limit":1000}`, `{"seed":0,"rules":[],"item_collection_limit":1000,"bypass_cache":true}`)
 	f(`{"enforce_capacity":true}`, `{"seed":0,"rules":[],"enforce_capacity":true,"bypass_cache":true}`)
 	f(`{"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s"}`,
 		`{"seed":0,"rules":[],"eventual_reads":{"lag":"500ms","tables":["a*","b"]},"index_lag":"1s","bypass_cache":true}`)
@@ -57,6 +58,7 @@ func TestBadPlan(t *testing.T) {
 	f(`{"seed":1,"seed":2}`, "seed: given twice")
 	f(`{"seed":1.5}`, "seed: 1.5 is no whole number")
 	f(`{"seed":null}`, "seed: null is no whole number")
+	f(`{"item_collection_limit":0}`, "item_collection_limit: 0 is not between 1 and 2147483647")
 	f(`{"bypass_cache":"yes"}`, `bypass_cache: "yes" is no boolean`)
 	f(`{"eventual_reads":{}}`, "eventual_reads: lag is missing")
 	f(`{"eventual_reads":{"lag":"1h"}}`, "eventual_reads.lag: 1h is above the maximum 10m0s")

@@ -134,6 +134,7 @@ type Report struct {
 	BypassCache     bool           `json:"bypass_cache"`
 	EnforceCapacity bool           `json:"enforce_capacity,omitempty"`
 	Conflicts       bool           `json:"transaction_conflicts,omitempty"`
+	CollectionLimit int            `json:"item_collection_limit,omitempty"`
 	EventualReads   *EventualReads `json:"eventual_reads,omitempty"`
 	IndexLag        string         `json:"index_lag,omitempty"`
 	Creating        string         `json:"creating,omitempty"`
@@ -149,7 +150,8 @@ type Report struct {
 func (s *Set) Report() Report {
 	p := &s.plan
 	return Report{Seed: p.Seed, BypassCache: !p.KeepCache, EnforceCapacity: p.EnforceCapacity, Conflicts: p.TransactionConflicts,
-		EventualReads: p.EventualReads, IndexLag: text(p.IndexLag), Creating: text(p.Creating), Updating: text(p.Updating), Deleting: text(p.Deleting), Rules: s.Rules()}
+		CollectionLimit: p.ItemCollectionLimit,
+		EventualReads:   p.EventualReads, IndexLag: text(p.IndexLag), Creating: text(p.Creating), Updating: text(p.Updating), Deleting: text(p.Deleting), Rules: s.Rules()}
 }
 
 // Lags reports whether eventually consistent reads of the table lag.
@@ -259,6 +261,9 @@ func (r *ruleState) hasKey(item []byte) bool {
 	}
 	return true
 }
+
+// Match reports whether there are no patterns, or one matches the name.
+func (p Patterns) Match(name string) bool { return len(p) == 0 || p.match(name) }
 
 // match reports whether a pattern matches the name.
 func (p Patterns) match(name string) bool {
