@@ -71,7 +71,7 @@ POST /api/v1/warm           fill the cache ahead of requests
 POST /api/v1/drain          let an origin have no new requests, or have them again
 POST /api/v1/store/reset    remove all tables of an embedded store
 POST /api/v1/store/snapshot save it under a name; /restore, /remove, /list
-POST /api/v1/faults         inject faults into an embedded store; /add, /clear, /list
+POST /api/v1/faults         inject faults into an embedded store; /add, /split, /clear, /list
 GET  /api/v1/ring           which memcached server has a key; ?service=NAME&key=KEY
 GET  /api/v1/cluster        the members of the cluster
 POST /api/v1/cluster/evict  take a node out of the cluster

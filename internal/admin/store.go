@@ -22,6 +22,9 @@ type Store interface {
 	SetFaults(ctx context.Context, plan json.RawMessage) error
 	// AddFault adds a rule to the plan.
 	AddFault(ctx context.Context, rule json.RawMessage) error
+	// SplitShards splits the open shards of the streams of tables that match patterns, and returns
+	// how many.
+	SplitShards(ctx context.Context, tables []string) (int, error)
 	// Faults returns the plan with the counts of its rules.
 	Faults(ctx context.Context) (json.RawMessage, error)
 	// Contents returns the names of the tables, and the snapshots; or those of all namespaces.

@@ -16,6 +16,7 @@ import (
 type faultCommand struct {
 	Set   faultSet   `cmd:"" help:"Replace the faults of an embedded store by those of a plan."`
 	Add   faultAdd   `cmd:"" help:"Add a rule to the faults of an embedded store."`
+	Split faultSplit `cmd:"" help:"Split the open shards of streams of an embedded store."`
 	List  faultList  `cmd:"" help:"Print the faults of an embedded store, and how often they were injected."`
 	Clear faultClear `cmd:"" help:"End all faults of an embedded store."`
 }
@@ -31,6 +32,7 @@ type faultFlags struct {
 type faultStatus struct {
 	Service string        `json:"service"`
 	Faults  faults.Report `json:"faults"`
+	Shards  int           `json:"shards,omitempty"`
 }
 
 // post sends a request about faults and prints the faults after it.
@@ -53,12 +55,18 @@ func (f *faultFlags) post(env *Environment, path string, r admin.FaultRequest) e
 // print prints the faults for people.
 func (s *faultStatus) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if s.Shards > 0 {
+		fmt.Fprintf(w, "%s: %d shards were closed, and others follow them\n", s.Service, s.Shards)
+	}
 	fmt.Fprintf(w, "%s: %d rules\n", s.Service, len(s.Faults.Rules))
 	if s.Faults.EnforceCapacity {
 		fmt.Fprintf(w, "capacity is enforced: %d throttled\n", s.Faults.Throttled)
 	}
 	if s.Faults.Conflicts {
 		fmt.Fprintf(w, "transactions in progress conflict with other requests\n")
+	}
+	if n := s.Faults.CollectionLimit; n > 0 {
+		fmt.Fprintf(w, "item collections have at most %d bytes\n", n)
 	}
 	if e := s.Faults.EventualReads; e != nil {
 		fmt.Fprintf(w, "eventually consistent reads lag by %s\n", e.Lag)
@@ -188,6 +196,15 @@ func (c *faultAdd) Run(env *Environment) error {
 		return fail(codeInput, err)
 	}
 	return c.post(env, "/add", admin.FaultRequest{Rule: text})
+}
+
+type faultSplit struct {
+	faultFlags
+	Table []string `help:"The tables, or patterns of them. May be repeated; default: all." placeholder:"NAME"`
+}
+
+func (c *faultSplit) Run(env *Environment) error {
+	return c.post(env, "/split", admin.FaultRequest{Tables: c.Table})
 }
 
 type faultList struct {

@@ -11,6 +11,24 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
+// setFaults sets the faults of the embedded store of the built-in configuration to the plan in a file,
+// if one is given.
+func (n *Node) setFaults(env *Environment, file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := readPlan(env, file)
+	if err != nil {
+		return fmt.Errorf("--faults %w", err)
+	}
+	for _, st := range n.embeddedStores() { // one
+		if err := st.SetFaults(n.hard, text); err != nil {
+			return fmt.Errorf("--faults %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
 // noFaults refuses faults for stores of namespaces, which are closed while they are idle.
 type noFaults struct{}
 
@@ -21,6 +39,9 @@ func (noFaults) SetFaults(context.Context, json.RawMessage) error { return errNo
 
 // AddFault implements admin.Store.
 func (noFaults) AddFault(context.Context, json.RawMessage) error { return errNoFaults }
+
+// SplitShards implements admin.Store.
+func (noFaults) SplitShards(context.Context, []string) (int, error) { return 0, errNoFaults }
 
 // Faults implements admin.Store.
 func (noFaults) Faults(context.Context) (json.RawMessage, error) { return nil, errNoFaults }
@@ -46,6 +67,15 @@ func (a *storeAdmin) AddFault(ctx context.Context, text json.RawMessage) error {
 		return fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return nil
+}
+
+// SplitShards implements admin.Store.
+func (a *storeAdmin) SplitShards(_ context.Context, tables []string) (int, error) {
+	n, err := a.store.SplitShards(tables)
+	if err == nil && n == 0 {
+		return 0, fmt.Errorf("%w: no such table has a stream that is enabled", admin.ErrInput)
+	}
+	return n, err
 }
 
 // Faults implements admin.Store.

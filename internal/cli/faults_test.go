@@ -129,6 +129,8 @@ var (
 func TestFaultsPage(t *testing.T) {
 	text := pages(t)["faults.md"]
 	r := storeNode(t, memoryStore)
+	r.ask("db", "CreateTable", `{"TableName":"orders-1","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],
+		"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"}}`)
 	plans := faultPlans.FindAllStringSubmatch(text, -1)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("plan.json", []byte(plans[0][1]), 0o600); err != nil {

@@ -47,7 +47,7 @@ func (c *serveCommand) Run(env *Environment) error {
 	for _, s := range manager.Unused() {
 		log.Error("an inherited socket has the address of no listener", "socket", s)
 	}
-	if err := n.createTables(c.Standard.Schema); err != nil {
+	if err := errors.Join(n.createTables(c.Standard.Schema), n.setFaults(env, c.Standard.Faults)); err != nil {
 		return fail(codeInput, errors.Join(err, n.stop(env)))
 	}
 	defer guardHeap(int64(cfg.Cache.Limit()), n.cache.Held, n.cache.Budget().Pressed)()

@@ -23,6 +23,7 @@ type standard struct {
 	NoDAX      bool     `name:"no-dax" help:"Without a file: serve no DAX clients." xor:"dax"`
 	Admin      string   `help:"Without a file: the address of the admin listener; default: 127.0.0.1:9090. One that others can reach needs a token in KASOKU_ADMIN_TOKEN." placeholder:"HOST:PORT"`
 	Schema     []string `help:"Without a file: create the tables that these files describe, as DescribeTable returns them or CreateTable takes them; those that exist are kept." placeholder:"FILE" sep:"none"`
+	Faults     string   `help:"Without a file: inject the faults of this plan, see kasoku fault set." placeholder:"FILE"`
 	Insecure   bool     `help:"Without a file: allow --listen to be reached from other machines, though everybody there can read and change all tables."`
 	Namespaces string   `help:"Without a file: shared (the default), or key for tables of each access key and region, as in DynamoDB Local without -sharedDb; then no DAX clients are served." enum:",shared,key" default:"" placeholder:"HOW"`
 }
@@ -35,7 +36,7 @@ func (s *standard) given() (flags []string) {
 	}{
 		{"--memory", s.Memory}, {"--data", s.Data != ""}, {"--listen", s.Listen != ""}, {"--port", s.Port != nil},
 		{"--dax", s.DAX != ""}, {"--no-dax", s.NoDAX}, {"--admin", s.Admin != ""}, {"--insecure", s.Insecure},
-		{"--schema", len(s.Schema) > 0}, {"--namespaces", s.Namespaces != ""},
+		{"--schema", len(s.Schema) > 0}, {"--faults", s.Faults != ""}, {"--namespaces", s.Namespaces != ""},
 	} {
 		if f.given {
 			flags = append(flags, f.name)
@@ -118,6 +119,9 @@ func scalar(text string) string {
 func (s *standard) parse(env *Environment) (*config.Config, error) {
 	if len(s.Schema) > 0 && s.Namespaces == "key" {
 		return nil, fail(codeUsage, errors.New("--schema: with --namespaces key the tables of each access key are created by its own requests"))
+	}
+	if s.Faults != "" && s.Namespaces == "key" {
+		return nil, fail(codeUsage, errors.New("--faults: a store with --namespaces key has none"))
 	}
 	c, err := config.Parse("(built in)", []byte(s.file()), env.Lookup)
 	problems, ok := errors.AsType[config.Problems](err)

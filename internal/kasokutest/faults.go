@@ -27,3 +27,14 @@ func (s *Store) SetFaults(plan string) error {
 	}
 	return nil
 }
+
+// SplitShards closes the open shards of the streams of tables, or of all tables if none are given, and
+// returns how many. Two others follow each, with half of its partitions each, or one if the
+// stream has 64 open shards. A name may have * for any text and ? for one character.
+func (s *Store) SplitShards(tables ...string) (int, error) {
+	n, err := s.store.SplitShards(tables)
+	if err != nil {
+		return n, fmt.Errorf("kasokutest: %w", err)
+	}
+	return n, nil
+}

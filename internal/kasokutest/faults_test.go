@@ -63,3 +63,23 @@ func TestFaults(t *testing.T) {
 		t.Errorf("without the SDK: %v", err)
 	}
 }
+
+// TestSplitShards splits the shards of all streams and of one table.
+func TestSplitShards(t *testing.T) {
+	s := kasokutest.Start(t)
+	for _, table := range []string{"Music", "Books"} {
+		body := `{"TableName":"` + table + `","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],
+			"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"}}`
+		if status, answer, err := s.Do("CreateTable", []byte(body)); status != http.StatusOK || err != nil {
+			t.Fatal(status, string(answer), err)
+		}
+	}
+	for _, c := range []struct {
+		tables []string
+		want   int
+	}{{nil, 2}, {[]string{"Mus*"}, 2}, {nil, 6}, {[]string{"Films"}, 0}} {
+		if n, err := s.SplitShards(c.tables...); n != c.want || err != nil {
+			t.Errorf("%d shards of %s were split, want %d: %v", n, c.tables, c.want, err)
+		}
+	}
+}

@@ -194,6 +194,9 @@ func TestClosed(t *testing.T) {
 	if _, _, err := s.Do("ListTables", []byte(`{}`)); err == nil {
 		t.Error("a closed store has answered")
 	}
+	if _, err := s.SplitShards(); err == nil {
+		t.Error("a closed store has split shards")
+	}
 	if resp, err := http.Get(endpoint); err == nil {
 		resp.Body.Close()
 		t.Error("a closed endpoint has answered")

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -34,6 +36,44 @@ func (s *Store) followShards(now time.Time) error {
 		}
 	}
 	return nil
+}
+
+const (
+	// maxSplitShards is the number of open shards of a stream up to which SplitShards splits them.
+	maxSplitShards = 64
+	// maxShards is the number of all shards of a stream above which SplitShards changes nothing. They are
+	// removed a day after they were closed.
+	maxShards = 2000
+)
+
+// SplitShards closes the open shards of the streams of tables that match patterns, and returns how many.
+// Each is followed by two with half of its partitions, or by one if the stream has 64 open shards.
+func (s *Store) SplitShards(tables faults.Patterns) (closed int, err error) {
+	s.running.RLock()
+	defer s.running.RUnlock()
+	if s.closed {
+		return 0, ErrClosed
+	}
+	now := s.clock()
+	for _, st := range *s.streams.all.Load() {
+		info := st.info.Load()
+		if info.Closed != nil || !tables.Match(info.Table) {
+			continue
+		}
+		if n := len(info.Shards); n > maxShards {
+			return closed, fmt.Errorf("the stream of table %s has %d shards, more than %d", info.Table, n, maxShards)
+		}
+		open := 0
+		err := s.changeShards(st, func(info *catalog.Stream, last uint64) *catalog.Stream {
+			open = info.OpenShards()
+			return info.Follow(now.Add(time.Hour), now, last, maxSplitShards)
+		})
+		if err != nil {
+			return closed, err
+		}
+		closed += open
+	}
+	return closed, nil
 }
 
 // changeShards replaces the description of an open stream by the result of change, which gets the

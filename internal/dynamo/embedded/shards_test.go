@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
 )
 
 // follower reads the stream of a table as consumers do: all shards at the same time, but a shard only
@@ -226,6 +228,55 @@ func TestOneShard(t *testing.T) {
 	if got := f.partitions(t)["a"]; fmt.Sprint(got) != "[0 1 2 3]" {
 		t.Errorf("read %v", got)
 	}
+}
+
+// TestSplitShards splits the only shard of a stream again and again. Consumers get all records.
+func TestSplitShards(t *testing.T) {
+	diskAndMemory(t, func(t *testing.T, s *Store) {
+		s.mustSend(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
+		s.mustSend(t, "CreateTable", streamTable("other", "NEW_IMAGE"))
+		f := newFollower(s, s.describe(t, "tab").LatestStreamArn)
+		want := map[string][]string{}
+		for n, open := range []int{1, 2, 4, 8, 16, 32, 64, 64, 64} {
+			for i := range 50 {
+				p := fmt.Sprint(i)
+				s.putN(t, p, n)
+				want[p] = append(want[p], fmt.Sprint(n))
+			}
+			if n%2 == 0 { // otherwise the reader falls behind
+				f.poll(t)
+			}
+			closed, err := s.SplitShards(faults.Patterns{"ta?", "nothing"})
+			if err != nil || closed != open {
+				t.Fatalf("%d shards were split, want %d: %v", closed, open, err)
+			}
+		}
+		f.poll(t)
+		if got := f.partitions(t); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("read %v, want %v", got, want)
+		}
+		if n, err := s.SplitShards(nil); n != maxSplitShards+1 || err != nil {
+			t.Errorf("%d shards of all streams were split: %v", n, err)
+		}
+		for s.streamShards(t, "tab") <= maxShards {
+			if _, err := s.SplitShards(faults.Patterns{"tab"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := s.SplitShards(faults.Patterns{"tab"}); n != 0 || err == nil {
+			t.Errorf("%d of too many shards were split: %v", n, err)
+		}
+		s.mustSend(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":false}}`)
+		if n, err := s.SplitShards(faults.Patterns{"tab"}); n != 0 || err != nil {
+			t.Errorf("%d shards of a closed stream were split: %v", n, err)
+		}
+	})
+}
+
+// streamShards returns the number of all shards of a table's stream.
+func (s *Store) streamShards(t testing.TB, table string) int {
+	t.Helper()
+	return len(newFollower(s, s.describe(t, table).LatestStreamArn).shards(t))
 }
 
 // TestForeignRecords reads a shard among many records of another one: a reply may have none, but each

@@ -85,6 +85,16 @@ func (s *Stream) Close(now time.Time, last uint64) *Stream {
 	return &next
 }
 
+// OpenShards returns the number of open shards.
+func (s *Stream) OpenShards() (n int) {
+	for i := range s.Shards {
+		if s.Shards[i].Closed == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // Follow returns the stream after each open shard that was created before a time is closed, and
 // followed by another one, or by two with half of its partitions each as long as there are fewer than
 // limit open shards. last is the greatest number of the stream's records so far. It returns nil if
@@ -93,13 +103,8 @@ func (s *Stream) Follow(before, now time.Time, last uint64, limit int) *Stream {
 	if s.Closed != nil {
 		return nil
 	}
-	next, open := *s, 0
+	next, open := *s, s.OpenShards()
 	next.Shards = slices.Clone(s.Shards)
-	for i := range s.Shards {
-		if s.Shards[i].Closed == nil {
-			open++
-		}
-	}
 	for i := range s.Shards {
 		if next.Shards[i].Closed != nil || !next.Shards[i].Created.Before(before) {
 			continue
