@@ -258,7 +258,8 @@ func TestSplitShards(t *testing.T) {
 		if n, err := s.SplitShards(nil); n != maxSplitShards+1 || err != nil {
 			t.Errorf("%d shards of all streams were split: %v", n, err)
 		}
-		for s.streamShards(t, "tab") <= maxShards {
+		st := s.streams.find("tab", s.describe(t, "tab").LatestStreamLabel)
+		for len(st.info.Load().Shards) <= maxShards {
 			if _, err := s.SplitShards(faults.Patterns{"tab"}); err != nil {
 				t.Fatal(err)
 			}
@@ -271,12 +272,6 @@ func TestSplitShards(t *testing.T) {
 			t.Errorf("%d shards of a closed stream were split: %v", n, err)
 		}
 	})
-}
-
-// streamShards returns the number of all shards of a table's stream.
-func (s *Store) streamShards(t testing.TB, table string) int {
-	t.Helper()
-	return len(newFollower(s, s.describe(t, table).LatestStreamArn).shards(t))
 }
 
 // TestForeignRecords reads a shard among many records of another one: a reply may have none, but each
