@@ -92,7 +92,7 @@ test-unit:
 	RAPID_SEED=1 go test -vet=off ./internal/repo $$(scripts/goroutines.sh -none)
 	RAPID_SEED=1 scripts/allocs.sh
 	RAPID_SEED=1 scripts/libraries.sh
-	go test -vet=off -run '^TestSimulation$$' ./internal/cluster/protocol -seeds $(SIMULATIONS)
+	go test -vet=off ./internal/cluster/protocol -seeds $(SIMULATIONS)
 	go test -vet=off -tags kasokumutant -run '^TestMutants$$' ./internal/cluster/protocol
 	cd scripts/release && go test -vet=off ./...
 

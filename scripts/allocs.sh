@@ -10,6 +10,7 @@ depends='race\.(Enabled|Part)|testing\.AllocsPerRun|rapid\.(Check|MakeCheck)\('
 files=$(grep -rlE --include='*_test.go' "$depends" fluent internal)
 tests=$(awk -v call="$depends" '/^func / { name = substr($2, 1, index($2, "(") - 1) } name ~ /^Test/ && $0 ~ call { print name }' $files | sort -u | paste -sd '|' -)
 [ "$(tr '|' '\n' <<<"$tests" | wc -l)" -ge 80 ] || { echo "allocs.sh finds too few tests" >&2; exit 1; }
-folders=$(printf '%s\n' $files | xargs -n1 dirname | sort -u | sed 's|^|./|')
+# All tests of the protocol run without the race detector, with its simulation.
+folders=$(printf '%s\n' $files | xargs -n1 dirname | sort -u | grep -vx internal/cluster/protocol | sed 's|^|./|')
 # A folder per word.
 exec go test -vet=off -run "$names|^($tests)\$" $folders

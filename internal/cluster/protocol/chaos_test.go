@@ -237,7 +237,7 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(800))
+	defer debug.SetGCPercent(debug.SetGCPercent(8000))
 	var next atomic.Uint64
 	next.Store(*simFirst)
 	var wg sync.WaitGroup
