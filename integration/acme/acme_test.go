@@ -16,15 +16,14 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// freePort returns a port that is free now.
-func freePort(t *testing.T) string {
+// stablePort returns a free port that the system gives to no outgoing connection.
+func stablePort(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := harness.StablePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	_, port, _ := net.SplitHostPort(address)
 	return port
 }
 
@@ -45,8 +44,8 @@ func startSite(t *testing.T, challenge string) *site {
 		_, _ = io.WriteString(w, "from the origin")
 	}))
 	t.Cleanup(origin.Close)
-	s := &site{t: t, port: freePort(t), folder: filepath.Join(t.TempDir(), "acme")}
-	plain := freePort(t)
+	s := &site{t: t, port: stablePort(t), folder: filepath.Join(t.TempDir(), "acme")}
+	plain := stablePort(t)
 	s.authority = startAuthority(t, s.port, plain, challenge)
 	s.Node = harness.Start(t, harness.Options{Type: "http", Origin: origin.URL, Services: []string{
 		fmt.Sprintf("plain: {type: http, listen: 127.0.0.1:%s, origins: [%q]}", plain, origin.URL),
