@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"errors"
-
 	"github.com/kasoku/kasoku/internal/dynamo/shape"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -13,8 +11,11 @@ import (
 
 // newer returns an error in the newer wording.
 func newer(err error) error {
-	var e *wire.Error
-	if !errors.As(err, &e) || e.Newer == "" {
+	if err == nil { // the usual case allocates nothing
+		return nil
+	}
+	e := asFault(err)
+	if e == nil || e.Newer == "" {
 		return err
 	}
 	return wire.Invalid("%s", e.Newer)
@@ -23,8 +24,11 @@ func newer(err error) error {
 // counted returns an error about a request to write one item: in the newer wording, with the
 // number of errors. The size of the item is checked later.
 func counted(body []byte, err error) error {
-	var e *wire.Error
-	if !errors.As(err, &e) || e.Type != "ValidationException" || e == errItemSize || shape.Deep(body) {
+	if err == nil { // the usual case allocates nothing
+		return nil
+	}
+	e := asFault(err)
+	if e == nil || e.Type != "ValidationException" || e == errItemSize || shape.Deep(body) {
 		return err
 	}
 	if e.Newer != "" {
