@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -72,8 +74,11 @@ func (a *storeAdmin) AddFault(ctx context.Context, text json.RawMessage) error {
 // SplitShards implements admin.Store.
 func (a *storeAdmin) SplitShards(_ context.Context, tables []string) (int, error) {
 	n, err := a.store.SplitShards(tables)
-	if err == nil && n == 0 {
+	switch {
+	case err == nil && n == 0:
 		return 0, fmt.Errorf("%w: no such table has a stream that is enabled", admin.ErrInput)
+	case errors.Is(err, embedded.ErrShards):
+		return 0, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return n, err
 }

@@ -46,23 +46,31 @@ const (
 	maxShards = 2000
 )
 
+// ErrShards is the error of SplitShards for a stream that has too many shards already.
+var ErrShards = fmt.Errorf("a stream has more than %d shards, which are removed a day after they were closed", maxShards)
+
 // SplitShards closes the open shards of the streams of tables that match patterns, and returns how many.
-// Each is followed by two with half of its partitions, or by one if the stream has 64 open shards.
+// Each is followed by two with half of its partitions, or by one if the stream has 64 open shards. If
+// one of the streams has too many, it returns an error that wraps ErrShards and changes nothing.
 func (s *Store) SplitShards(tables faults.Patterns) (closed int, err error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	if s.closed {
 		return 0, ErrClosed
 	}
-	now := s.clock()
+	var streams []*stream
 	for _, st := range *s.streams.all.Load() {
 		info := st.info.Load()
 		if info.Closed != nil || !tables.Match(info.Table) {
 			continue
 		}
-		if n := len(info.Shards); n > maxShards {
-			return closed, fmt.Errorf("the stream of table %s has %d shards, more than %d", info.Table, n, maxShards)
+		if len(info.Shards) > maxShards {
+			return 0, fmt.Errorf("table %s: %w", info.Table, ErrShards)
 		}
+		streams = append(streams, st)
+	}
+	now := s.clock()
+	for _, st := range streams {
 		open := 0
 		err := s.changeShards(st, func(info *catalog.Stream, last uint64) *catalog.Stream {
 			open = info.OpenShards()

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -264,8 +265,11 @@ func TestSplitShards(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, err := s.SplitShards(faults.Patterns{"tab"}); n != 0 || err == nil {
+		if n, err := s.SplitShards(nil); n != 0 || !errors.Is(err, ErrShards) {
 			t.Errorf("%d of too many shards were split: %v", n, err)
+		}
+		if n, err := s.SplitShards(faults.Patterns{"other"}); n != 2 || err != nil {
+			t.Errorf("%d shards of the other stream were split, want 2: %v", n, err)
 		}
 		s.mustSend(t, "UpdateTable", `{"TableName":"tab","StreamSpecification":{"StreamEnabled":false}}`)
 		if n, err := s.SplitShards(faults.Patterns{"tab"}); n != 0 || err != nil {

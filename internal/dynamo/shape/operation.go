@@ -168,9 +168,8 @@ func Deep(body []byte) bool {
 	return false
 }
 
-// batch has a message of its own for a missing RequestItems, and an empty one of a
-// BatchWriteItem. Faults of a BatchWriteItem's
-// maps are reported only if there are no others.
+// batch has a message of its own for a missing RequestItems, and for an empty one of a
+// BatchWriteItem. Faults of a BatchWriteItem's maps are reported only if there are no others.
 func batch(name string) func(body []byte, faults []fault) *wire.Error {
 	return func(_ []byte, faults []fault) *wire.Error {
 		if f := find(faults, "requestItems"); f != nil && !f.ofMap {
