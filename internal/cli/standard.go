@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // standard are the flags of the configuration that serve uses in a folder without a
@@ -105,11 +105,11 @@ func (s *standard) file() string {
 	return b.String()
 }
 
-var plainScalar = regexp.MustCompile(`^[./:A-Za-z0-9][-./:_A-Za-z0-9]*$`)
+var plainScalar = lazyregexp.New(`^[./:A-Za-z0-9][-./:_A-Za-z0-9]*$`)
 
 // scalar returns text as a scalar of YAML.
 func scalar(text string) string {
-	if plainScalar.MatchString(text) {
+	if plainScalar().MatchString(text) {
 		return text
 	}
 	return strconv.Quote(text)

@@ -5,10 +5,12 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // domainName matches a DNS name with at least two labels.
-var domainName = lazyRegexp(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var domainName = lazyregexp.New(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // maxDomains is the number of names that authorities accept in a certificate.
 const maxDomains = 100

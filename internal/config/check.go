@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/glob"
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // checker finds mistakes that a single key can't show: keys that must agree, and files and
@@ -93,11 +94,18 @@ func (k *checker) accessLog(a *AccessLog) {
 	}
 }
 
-var serviceName = lazyRegexp(`^[A-Za-z0-9_-]{1,64}$`)
+// isServiceName reports whether a text is a name for a service. It is called at each start, and
+// compiling a regular expression would take longer than the rest of the check.
+func isServiceName(text string) bool {
+	other := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}
+	return text != "" && len(text) <= 64 && !strings.ContainsFunc(text, other)
+}
 
 func (k *checker) service(s *Service) {
 	path := join("services", s.Name)
-	if !serviceName().MatchString(s.Name) {
+	if !isServiceName(s.Name) {
 		k.failf(path, "%q is no name for a service: up to 64 letters, digits, - and _", s.Name)
 	}
 	if s.TLS != nil {
@@ -192,7 +200,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 
 // awsHost matches the hosts of DynamoDB: regional, FIPS, dual-stack, China, account-based
 // (ddb) and VPC endpoints.
-var awsHost = lazyRegexp(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)$`)
+var awsHost = lazyregexp.New(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)$`)
 
 // origin reports keys that have no meaning for the chosen origin, unless they are set to
 // their defaults.
@@ -302,7 +310,7 @@ func (k *checker) patterns(path string, list []string) {
 	}
 }
 
-var tablePattern = lazyRegexp(`^[A-Za-z0-9_.*?-]{1,255}$`)
+var tablePattern = lazyregexp.New(`^[A-Za-z0-9_.*?-]{1,255}$`)
 
 func (k *checker) pattern(path, p string) {
 	if !tablePattern().MatchString(p) {

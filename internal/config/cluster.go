@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net"
 	"slices"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // Cluster joins this Kasoku, as a node, with others before the same origin: no read through
@@ -128,7 +130,7 @@ func (c *Cluster) Advertised() string {
 }
 
 // natsServer matches one server of a NATS deployment.
-var natsServer = lazyRegexp(`^(nats|tls)://([^/@?#,]+)$`)
+var natsServer = lazyregexp.New(`^(nats|tls)://([^/@?#,]+)$`)
 
 // Joins returns the addresses of join with their ports.
 func (c *Cluster) Joins() []string {

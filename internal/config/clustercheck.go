@@ -7,13 +7,15 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 var (
-	clusterName = lazyRegexp(`^[a-z0-9-]{1,40}$`)
-	nodeName    = lazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	bucketName  = lazyRegexp(`^[A-Za-z0-9_-]{1,64}$`)
-	tableName   = lazyRegexp(`^[A-Za-z0-9_.-]{3,255}$`)
+	clusterName = lazyregexp.New(`^[a-z0-9-]{1,40}$`)
+	nodeName    = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	bucketName  = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+	tableName   = lazyregexp.New(`^[A-Za-z0-9_.-]{3,255}$`)
 )
 
 func (k *checker) cluster() {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
-var zoneName = lazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var zoneName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func (k *checker) dax(path string, s *Service) {
 	d := s.DynamoDB.DAX

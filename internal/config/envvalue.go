@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // reference matches ${NAME} and ${NAME:-default} in a value, with the dollar that escapes
 // it, and the forms of shells that are not supported. By convention, names of environment
 // variables consist of capital letters, digits and _, so the ${arg.id} of a memcached key is
 // not one.
-var reference = lazyRegexp(`(\$?)\$\{([A-Z_][A-Z0-9_]*)((?:[^}A-Za-z0-9_.][^}]*)?)(\}|$)`)
+var reference = lazyregexp.New(`(\$?)\$\{([A-Z_][A-Z0-9_]*)((?:[^}A-Za-z0-9_.][^}]*)?)(\}|$)`)
 
 // expand replaces references with the values of environment variables.
 func (d *decoder) expand(text string) (string, error) {
@@ -72,7 +74,7 @@ func (r redactor) redact(text string) string {
 	return text
 }
 
-var secretName = lazyRegexp(`SECRET|PASSW|TOKEN|CREDENTIAL|KEY`)
+var secretName = lazyregexp.New(`SECRET|PASSW|TOKEN|CREDENTIAL|KEY`)
 
 // secrets returns the variables whose names suggest a secret.
 func (r redactor) secrets() redactor {

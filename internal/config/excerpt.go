@@ -2,6 +2,8 @@ package config
 
 import (
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // Excerpt returns the line of the file with the mistake, and a caret under its column. It is
@@ -30,7 +32,7 @@ func (p Problem) Excerpt() string {
 const maxExcerpt = 120
 
 // secretValue matches the values of keys whose names suggest a secret.
-var secretValue = lazyRegexp(`(?i)([\w-]*(?:secret|passw|token|credential)[\w-]*["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]]+)`)
+var secretValue = lazyregexp.New(`(?i)([\w-]*(?:secret|passw|token|credential)[\w-]*["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]]+)`)
 
 // source returns a line of the file as it may be shown. A secret that was put into the file
 // by mistake is not copied to a log.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // HTTP is a service of type http: a caching reverse proxy for any HTTP origin. RFC 9111 and
@@ -117,7 +119,7 @@ type PurgeMethod struct {
 	From []string `yaml:"from" default:"127.0.0.0/8,::1"`
 }
 
-var fieldName = lazyRegexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var fieldName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // needed are fields of answers that can't be removed.
 var needed = []string{"connection", "content-encoding", "content-length", "content-range", "content-type", "date", "transfer-encoding", "upgrade", "vary"}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
@@ -308,7 +309,7 @@ func validValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-var captured = lazyRegexp(`\{[^}.]*(\.\.\.)?\}`)
+var captured = lazyregexp.New(`\{[^}.]*(\.\.\.)?\}`)
 
 // path parses a location's path. It reports mistakes and returns nil then. shape is the path
 // with equal names in all its braces, so that two locations for the same requests have the

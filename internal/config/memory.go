@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Limit returns the maximum size of the cache: the configured one, else 1GiB, or a quarter
@@ -13,11 +14,15 @@ func (c *Cache) Limit() Size {
 		return c.Memory
 	}
 	limit := Size(1 << 30)
-	if all := available(os.ReadFile); all > 0 {
+	if all := ofProcess(); all > 0 {
 		limit = min(limit, all/4)
 	}
 	return max(limit, 1<<20)
 }
+
+// ofProcess returns the memory that the process could use when it was first asked for: a cache keeps
+// its size.
+var ofProcess = sync.OnceValue(func() Size { return available(os.ReadFile) })
 
 // available returns the memory that the process may use, according to its control group or
 // the machine's size; 0 if neither is available, for example outside Linux.

@@ -1,13 +1,14 @@
 package nginximport
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
-var timePart = regexp.MustCompile(`^(\d{1,9})(ms|[smhdwMy]?) ?`)
+var timePart = lazyregexp.New(`^(\d{1,9})(ms|[smhdwMy]?) ?`)
 
 // units are nginx's units of time. A number without a unit is in seconds.
 var units = map[string]time.Duration{
@@ -18,7 +19,7 @@ var units = map[string]time.Duration{
 // duration parses a time as nginx writes it, for example 60, 250ms or 1m30s.
 func duration(text string) (sum time.Duration, ok bool) {
 	for text != "" {
-		m := timePart.FindStringSubmatch(text)
+		m := timePart().FindStringSubmatch(text)
 		if m == nil {
 			return 0, false
 		}

@@ -1,11 +1,11 @@
 package nginximport
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
@@ -13,7 +13,7 @@ import (
 func (t *translator) fields(l *location, s scope) {
 	l.contentType = "text/plain"
 	if d := s.last("default_type"); d != nil {
-		if l.contentType = d.Arg(0); !mediaType.MatchString(l.contentType) {
+		if l.contentType = d.Arg(0); !mediaType().MatchString(l.contentType) {
 			t.note(d.Line, "default_type: %q is no content type", l.contentType)
 			l.contentType = "application/octet-stream"
 		}
@@ -31,7 +31,7 @@ func (t *translator) fields(l *location, s scope) {
 	for _, d := range s.all("add_header") {
 		name, value := d.Arg(0), d.Arg(1)
 		switch {
-		case !fieldName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl):
+		case !fieldName().MatchString(name) || strings.ContainsFunc(value, unicode.IsControl):
 			t.note(d.Line, "add_header %q: this is not a header field", name)
 		case strings.Contains(value, "$"):
 			t.note(d.Line, "add_header %s: a field made of variables has no counterpart", name)
@@ -49,8 +49,8 @@ func (t *translator) fields(l *location, s scope) {
 }
 
 var (
-	mediaType = regexp.MustCompile(`^[A-Za-z0-9!#&^_.+-]+/[A-Za-z0-9!#&^_.+-]+$`)
-	fieldName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	mediaType = lazyregexp.New(`^[A-Za-z0-9!#&^_.+-]+/[A-Za-z0-9!#&^_.+-]+$`)
+	fieldName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 func (t *translator) expires(l *location, d *nginxconf.Directive) {

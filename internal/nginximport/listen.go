@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // defaultAddress is where to listen if a file does not specify it.
@@ -77,14 +78,14 @@ func (t *translator) serverName(s scope) string {
 	return d.Arg(0)
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInNames = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // name returns a name for a service: the name of its upstream or of the server, if it is a
 // valid service name.
 func (t *translator) name(s scope, u *upstream) string {
-	name := strings.Trim(notInNames.ReplaceAllString(u.name, "-"), "-")
+	name := strings.Trim(notInNames().ReplaceAllString(u.name, "-"), "-")
 	if _, port := splitAddress(u.name); port != "" || name == "" || strings.HasPrefix(u.name, "unix:") {
-		name = strings.Trim(notInNames.ReplaceAllString(t.serverName(s), "-"), "-")
+		name = strings.Trim(notInNames().ReplaceAllString(t.serverName(s), "-"), "-")
 	}
 	if name == "" || name == "_" {
 		name = "memcached"

@@ -3,9 +3,9 @@ package nginximport
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
@@ -66,9 +66,9 @@ func (t *translator) plainPath(d *nginxconf.Directive, text string, prefix bool)
 }
 
 var (
-	group    = regexp.MustCompile(`^\((?:\?P?<([A-Za-z_][A-Za-z0-9_]*)>)?(.*)\)$`)
-	oneClass = regexp.MustCompile(`^(\[[^\]]+\]|\\[dw])(\+|\{[0-9,]+\})$`)
-	special  = regexp.MustCompile(`[][()|*+?^$.{}\\]`)
+	group    = lazyregexp.New(`^\((?:\?P?<([A-Za-z_][A-Za-z0-9_]*)>)?(.*)\)$`)
+	oneClass = lazyregexp.New(`^(\[[^\]]+\]|\\[dw])(\+|\{[0-9,]+\})$`)
+	special  = lazyregexp.New(`[][()|*+?^$.{}\\]`)
 )
 
 // pattern translates a regular expression whose segments are each either plain text or one
@@ -86,7 +86,7 @@ func (t *translator) pattern(d *nginxconf.Directive, text string) (route, bool) 
 	path, groups := "", 0
 	for i, s := range segments {
 		name, class := "", s
-		if m := group.FindStringSubmatch(s); m != nil {
+		if m := group().FindStringSubmatch(s); m != nil {
 			groups++
 			name, class = m[1], m[2]
 			if name == "" {
@@ -105,7 +105,7 @@ func (t *translator) pattern(d *nginxconf.Directive, text string) (route, bool) 
 			}
 			path += "/{" + name + "...}"
 			continue
-		case !oneClass.MatchString(class) || strings.Contains(class, "/") && !strings.HasPrefix(class, "[^"):
+		case !oneClass().MatchString(class) || strings.Contains(class, "/") && !strings.HasPrefix(class, "[^"):
 			return refuse(fmt.Sprintf("%q is more than a segment's name or one group", s))
 		}
 		if name == "" {
@@ -143,13 +143,13 @@ func cutSegments(text string) (list []string) {
 	return append(list, text[from:])
 }
 
-var escapedSign = regexp.MustCompile(`\\([^A-Za-z0-9])`)
+var escapedSign = lazyregexp.New(`\\([^A-Za-z0-9])`)
 
 // literal returns the only text that an expression matches, if there is only one.
 func literal(s string) (string, bool) {
-	if special.MatchString(escapedSign.ReplaceAllString(s, "")) {
+	if special().MatchString(escapedSign().ReplaceAllString(s, "")) {
 		return "", false
 	}
-	plain := escapedSign.ReplaceAllString(s, "$1")
+	plain := escapedSign().ReplaceAllString(s, "$1")
 	return plain, !strings.ContainsAny(plain, "{}")
 }

@@ -1,10 +1,10 @@
 package nginximport
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
 
@@ -113,7 +113,7 @@ func (t *translator) location(list []*service, d *nginxconf.Directive, server sc
 // expressions that match, Kasoku the most specific path.
 func (v *service) add(t *translator, l location) {
 	same := func(a, b string) bool {
-		return captures.ReplaceAllString(a, "{$1}") == captures.ReplaceAllString(b, "{$1}")
+		return captures().ReplaceAllString(a, "{$1}") == captures().ReplaceAllString(b, "{$1}")
 	}
 	var paths []string
 	for _, path := range l.paths {
@@ -131,7 +131,7 @@ func (v *service) add(t *translator, l location) {
 	}
 }
 
-var captures = regexp.MustCompile(`\{[^}.]*(\.\.\.)?\}`)
+var captures = lazyregexp.New(`\{[^}.]*(\.\.\.)?\}`)
 
 // noteOtherBackends notes fallbacks whose settings differ from those that are used.
 func (t *translator) noteOtherBackends(v *service) {

@@ -49,7 +49,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"regexp"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // Config describes a transport.
@@ -80,11 +81,11 @@ type Copies struct {
 	Directory string
 }
 
-var clusterName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var clusterName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // check returns an error if the configuration can't work.
 func (cfg *Config) check() error {
-	if !clusterName.MatchString(cfg.Cluster) {
+	if !clusterName().MatchString(cfg.Cluster) {
 		return fmt.Errorf("cluster name %q: letters, digits, '-' and '_' are valid", cfg.Cluster)
 	}
 	if cfg.URL != "" {

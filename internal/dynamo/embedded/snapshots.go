@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // maxSnapshots bounds the number of snapshots of a store.
 const maxSnapshots = 1000
 
-var snapshotName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+var snapshotName = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 // Errors of snapshots.
 var (
@@ -25,7 +25,7 @@ var (
 // Save keeps the whole store as a snapshot, which replaces one with the same name: tables,
 // items, streams, and the tokens of requests.
 func (s *Store) Save(name string) error {
-	if !snapshotName.MatchString(name) {
+	if !snapshotName().MatchString(name) {
 		return ErrSnapshotName
 	}
 	s.running.RLock()
@@ -55,7 +55,7 @@ func (s *Store) Snapshots() ([]kv.Saved, error) {
 
 // Forget removes a snapshot.
 func (s *Store) Forget(name string) error {
-	if !snapshotName.MatchString(name) {
+	if !snapshotName().MatchString(name) {
 		return ErrSnapshotName
 	}
 	s.running.RLock()
@@ -69,7 +69,7 @@ func (s *Store) Forget(name string) error {
 // Restore makes the store as it was when the snapshot was saved. It waits for the requests in
 // progress; later ones wait for it.
 func (s *Store) Restore(name string) error {
-	if !snapshotName.MatchString(name) {
+	if !snapshotName().MatchString(name) {
 		return ErrSnapshotName
 	}
 	return s.replace(name)

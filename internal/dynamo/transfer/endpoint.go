@@ -16,15 +16,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 const (
@@ -45,10 +44,8 @@ type Endpoint struct {
 	signer *sigv4.Signer
 }
 
-// awsHost matches the hosts of AWS's own endpoints. It is compiled when it is first used.
-var awsHost = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$`)
-})
+// awsHost matches the hosts of AWS's own endpoints.
+var awsHost = lazyregexp.New(`^dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$`)
 
 // NewEndpoint returns an endpoint for an address: a URL, or unix:/path. The host of an AWS
 // endpoint determines the region; region is that of others. Credentials are found as those

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // formatVersion is the version of the format of keys and values on disk:
@@ -96,7 +97,7 @@ func readFile(fs vfs.FS, name string) ([]byte, error) {
 }
 
 // databaseFile matches the names of pebble's files.
-var databaseFile = regexp.MustCompile(`^(CURRENT|MANIFEST-[0-9]+|OPTIONS-[0-9]+|marker\..*|[0-9]{6,}\.(log|sst|blob))$`)
+var databaseFile = lazyregexp.New(`^(CURRENT|MANIFEST-[0-9]+|OPTIONS-[0-9]+|marker\..*|[0-9]{6,}\.(log|sst|blob))$`)
 
 // holdsDatabase returns the name of a database file in the directory, empty if there is
 // none.
@@ -105,7 +106,7 @@ func holdsDatabase(dir string, fs vfs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if i := slices.IndexFunc(names, databaseFile.MatchString); i >= 0 {
+	if i := slices.IndexFunc(names, databaseFile().MatchString); i >= 0 {
 		return names[i], nil
 	}
 	return "", nil

@@ -81,5 +81,5 @@ func restrictModes(dir string, log *slog.Logger) (changed int, err error) {
 // isStoreFile reports whether a file with that name in a store's directory belongs to the
 // store.
 func isStoreFile(name string) bool {
-	return databaseFile.MatchString(name) || slices.Contains([]string{formatFile, integrityFile, ballastFile, "LOCK"}, name)
+	return databaseFile().MatchString(name) || slices.Contains([]string{formatFile, integrityFile, ballastFile, "LOCK"}, name)
 }
