@@ -16,8 +16,13 @@ const (
 	slowStarts          = 3 // of DynamoDB Local
 )
 
+// idleAfter is how long a store that has answered one request is left alone before its memory is
+// measured.
+const idleAfter = 2 * time.Second
+
 // measureMemoryStart starts stores in memory again and again, with dynoxide among them if it is
-// installed, and reports the time from the start of the process to the answer to its first request, the CPU time until then, and the memory.
+// installed, and reports the time from the start of the process to the answer to its first request,
+// the CPU time until then, and the memory of the process when it is idle.
 func (l *lab) measureMemoryStart() error {
 	progress("%s", startMemoryScenario)
 	kasoku, err := l.starts(memoryStarts, func() (*proc.Process, error) {
@@ -89,6 +94,7 @@ func (l *lab) oneStart(start func() (*proc.Process, error)) (s sample, err error
 	if spent, err := p.CPU(); err == nil {
 		s[cpu] = float64(spent)
 	}
+	time.Sleep(idleAfter)
 	if bytes, err := p.RSS(); err == nil {
 		s[rss] = float64(bytes)
 	}

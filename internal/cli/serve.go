@@ -16,6 +16,9 @@ import (
 	"github.com/kasoku/kasoku/internal/systemd"
 )
 
+// startPagesAfter is how long after the start the memory that only the start needed is released.
+const startPagesAfter = time.Second
+
 type serveCommand struct {
 	Config    string    `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, serve runs a DynamoDB-compatible store in ./kasoku-data, on 127.0.0.1:8000 and for DAX clients on 127.0.0.1:8111." placeholder:"FILE"`
 	ReadyFile readyFile `help:"Write a file with all addresses, as JSON, when they answer. It is removed at the start and at the end." placeholder:"FILE"`
@@ -58,6 +61,11 @@ func (c *serveCommand) Run(env *Environment) error {
 	if env.Started != nil {
 		env.Started(n)
 	}
+	defer time.AfterFunc(startPagesAfter, func() {
+		if err := releaseStartPages(c.Standard.Memory); err != nil {
+			log.Debug("the memory that only the start needed is not released", "error", err)
+		}
+	}).Stop()
 	if err := c.ReadyFile.write(n.ready()); err != nil {
 		return fail(codeStart, errors.Join(err, n.stop(env)))
 	}

@@ -113,7 +113,7 @@ func (p *Process) awaitAccept(addr string, deadline time.Time) error {
 		select {
 		case <-p.gone:
 			return errors.New("it has ended")
-		case <-time.After(time.Millisecond):
+		case <-time.After(200 * time.Microsecond):
 		}
 	}
 }
