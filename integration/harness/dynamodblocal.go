@@ -35,7 +35,7 @@ func DynamoDBLocal(t testing.TB) string {
 }
 
 func (d *dynamoDBLocal) start() {
-	addr, err := FreePort()
+	addr, err := StablePort()
 	if err != nil {
 		d.err = err
 		return

@@ -50,16 +50,6 @@ func Origin(t testing.TB, h http.Handler) string {
 	return s.URL
 }
 
-// FreePort returns a loopback address with a free port.
-func FreePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 // StablePort returns a loopback address below the ports that the kernel assigns to outgoing
 // connections, so that none of these uses it while its server is down.
 func StablePort() (string, error) {

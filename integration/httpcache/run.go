@@ -77,7 +77,7 @@ const attempts = 20
 func Origin(t testing.TB) string {
 	t.Helper()
 	for range attempts {
-		address, err := harness.FreePort()
+		address, err := harness.StablePort()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func startProxy(t *testing.T, servers []*Server) *Server {
 	file := filepath.Join(t.TempDir(), "nutcracker.yaml")
 	proxy := &Server{}
 	proxy.launch(t, harness.StablePort, func(addr string) []string {
-		stats, err := harness.FreePort()
+		stats, err := harness.StablePort()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func run(t *testing.T, dir string, name string, args ...string) string {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	addr, err := harness.FreePort()
+	addr, err := harness.StablePort()
 	if err != nil {
 		t.Fatal(err)
 	}
