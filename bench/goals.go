@@ -50,6 +50,13 @@ func (r *report) judge() {
 	atLeast("throughput of Query of 25 items, in DynamoDB Locals", r.ratio(storeQuery, nameEmbedded, throughput), 5)
 	atMost("memory of the embedded store, in DynamoDB Locals", r.memory, 0.5)
 	atMost("seconds of CPU to the first answer", r.start/1e9, 0.2)
+	if row := r.find(startMemoryScenario, nameKasoku); row != nil {
+		atMost("ms from the start of a store in memory to its first answer", row.Columns[p50].Value/1e6, 15)
+		atMost("MB of an idle store in memory", row.Columns[rss].Value/1e6, 25)
+	}
+	if dynoxide := r.ratio(suiteScenario, nameDynoxide, p50); dynoxide > 0 {
+		atMost("time of 50 tests in forks, in those of dynoxide", r.ratio(suiteScenario, nameForks, p50)/dynoxide, 1)
+	}
 	r.judgePlain()
 	r.judgeDAX(atMost)
 	r.judgeCaches(atMost)

@@ -104,6 +104,7 @@ var groups = []group{
 	{"memory", (*lab).measureMemory, nil},
 	{"start", (*lab).measureStart, nil},
 	{"startmemory", (*lab).measureMemoryStart, nil},
+	{"suite", (*lab).compareSuites, nil},
 	{"size", (*lab).measureSizes, nil},
 	{"storm", (*lab).measureStorm, nil},
 	{"idle", (*lab).measureIdle, nil},

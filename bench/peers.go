@@ -10,11 +10,12 @@ import (
 
 // Names of the targets in the table.
 const (
-	nameFloor  = "floor"
-	nameKasoku = "kasoku"
-	nameDynamo = "DynamoDB Local"
-	nameOrigin = "origin alone"
-	nameRelay  = "bare relay"
+	nameFloor    = "floor"
+	nameKasoku   = "kasoku"
+	nameDynamo   = "DynamoDB Local"
+	nameDynoxide = "dynoxide"
+	nameOrigin   = "origin alone"
+	nameRelay    = "bare relay"
 )
 
 // Names of the scenarios with goals.

@@ -40,7 +40,7 @@ func (l *lab) measureMemoryStart() error {
 		if err != nil {
 			return err
 		}
-		l.report.add(startMemoryScenario, "dynoxide", nameKasoku, peer, kasoku[:len(peer)], "")
+		l.report.add(startMemoryScenario, nameDynoxide, nameKasoku, peer, kasoku[:len(peer)], "")
 	}
 	local, err := l.starts(slowStarts, func() (*proc.Process, error) { return l.launchDynamo("256m") })
 	switch {
