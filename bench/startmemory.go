@@ -25,18 +25,12 @@ const idleAfter = 2 * time.Second
 // the CPU time until then, and the memory of the process when it is idle.
 func (l *lab) measureMemoryStart() error {
 	progress("%s", startMemoryScenario)
-	kasoku, err := l.starts(memoryStarts, func() (*proc.Process, error) {
-		return l.startStore("memory", func(port string) []string {
-			return []string{l.kasoku, "serve", "--memory", "--port", port, "--no-dax", "--admin", "127.0.0.1:0"}
-		})
-	})
+	kasoku, err := l.starts(memoryStarts, l.startMemory)
 	if err != nil {
 		return err
 	}
 	if dynoxide, err := exec.LookPath("dynoxide"); err == nil {
-		peer, err := l.starts(memoryStarts, func() (*proc.Process, error) {
-			return l.startStore("dynoxide", func(port string) []string { return []string{dynoxide, "serve", "--port", port} })
-		})
+		peer, err := l.starts(memoryStarts, func() (*proc.Process, error) { return l.startDynoxide(dynoxide) })
 		if err != nil {
 			return err
 		}
@@ -53,6 +47,18 @@ func (l *lab) measureMemoryStart() error {
 	}
 	l.report.add(startMemoryScenario, nameKasoku, nameKasoku, kasoku, kasoku, "the time is in the column p50")
 	return nil
+}
+
+// startMemory starts a Kasoku with an empty store in memory.
+func (l *lab) startMemory() (*proc.Process, error) {
+	return l.startStore("memory", func(port string) []string {
+		return []string{l.kasoku, "serve", "--memory", "--port", port, "--no-dax", "--admin", "127.0.0.1:0"}
+	})
+}
+
+// startDynoxide starts an empty dynoxide, whose program is at a path.
+func (l *lab) startDynoxide(program string) (*proc.Process, error) {
+	return l.startStore("dynoxide", func(port string) []string { return []string{program, "serve", "--port", port} })
 }
 
 // startStore starts a store on a free port.
