@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/config"
-	"github.com/kasoku/kasoku/internal/lazyregexp"
 )
 
 // standard are the flags of the configuration that serve uses in a folder without a
@@ -105,14 +104,15 @@ func (s *standard) file() string {
 	return b.String()
 }
 
-var plainScalar = lazyregexp.New(`^[./:A-Za-z0-9][-./:_A-Za-z0-9]*$`)
-
-// scalar returns text as a scalar of YAML.
+// scalar returns text as a scalar of YAML, quoted if it has a character that may mean something.
 func scalar(text string) string {
-	if plainScalar().MatchString(text) {
-		return text
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("./:_-", r)
 	}
-	return strconv.Quote(text)
+	if text == "" || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") || strings.ContainsFunc(text, special) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 // parse returns the configuration. Its errors name flags.

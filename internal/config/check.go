@@ -94,8 +94,8 @@ func (k *checker) accessLog(a *AccessLog) {
 	}
 }
 
-// isServiceName reports whether a text is a name for a service. It is called at each start, and
-// compiling a regular expression would take longer than the rest of the check.
+// isServiceName reports whether a text is a name for a service. It needs no regular expression,
+// which each start would have to compile.
 func isServiceName(text string) bool {
 	other := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'

@@ -20,8 +20,8 @@ func (c *Cache) Limit() Size {
 	return max(limit, 1<<20)
 }
 
-// ofProcess returns the memory that the process could use when it was first asked for: a cache keeps
-// its size.
+// ofProcess returns the memory that the process may use. It is determined once, because a cache
+// keeps its size.
 var ofProcess = sync.OnceValue(func() Size { return available(os.ReadFile) })
 
 // available returns the memory that the process may use, according to its control group or

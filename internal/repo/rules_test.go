@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -55,6 +56,55 @@ func TestFuncDocs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLazyExpressions compiles the regular expressions of package lazyregexp, which are otherwise
+// compiled when they are first used, and checks that no package compiles one at its start.
+func TestLazyExpressions(t *testing.T) {
+	compiled := 0
+	for _, s := range sources(t) {
+		if s.isTest() || outside(s.dir()) || s.dir() == "internal/lazyregexp" {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			switch function(call) {
+			case "regexp.MustCompile":
+				t.Errorf("%s:%d: use package lazyregexp", s.path, s.line(call.Pos()))
+			case "lazyregexp.New":
+				literal, ok := call.Args[0].(*ast.BasicLit)
+				if !ok {
+					t.Errorf("%s:%d: the expression is no literal", s.path, s.line(call.Pos()))
+					return true
+				}
+				text, err := strconv.Unquote(literal.Value)
+				if err == nil {
+					_, err = regexp.Compile(text)
+				}
+				if err != nil {
+					t.Errorf("%s:%d: %v", s.path, s.line(call.Pos()), err)
+				}
+				compiled++
+			}
+			return true
+		})
+	}
+	if compiled < 10 {
+		t.Errorf("found only %d expressions", compiled)
+	}
+}
+
+// function returns the name of a called function of another package, for example fmt.Print.
+func function(call *ast.CallExpr) string {
+	if f, ok := call.Fun.(*ast.SelectorExpr); ok {
+		if pkg, ok := f.X.(*ast.Ident); ok {
+			return pkg.Name + "." + f.Sel.Name
+		}
+	}
+	return ""
 }
 
 // Limits on the length of files and functions.
