@@ -19,9 +19,8 @@ type mapping struct{ from, to uintptr }
 // process. They are not removed from the page cache, from which the kernel maps those that are used
 // again.
 //
-// Where the page cache has the file in huge pages, as a file that was just installed, a byte that is
-// used maps 2 MiB. Code in huge pages is a little faster, which proxies need. With small, as for a
-// developer's store in memory, single pages are mapped from now on.
+// Where the page cache has the file in huge pages, for example one that was just installed, each byte
+// that is used maps 2 MiB. With small, the kernel maps fewer of them from now on.
 func releaseStartPages(small bool) error {
 	executable, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -30,8 +29,8 @@ func releaseStartPages(small bool) error {
 	return releaseFile(executable, small)
 }
 
-// releaseFile unmaps the pages of a file whose bytes have not been changed in memory. With small, no
-// huge pages of it are mapped again.
+// releaseFile unmaps the pages of a file whose bytes have not been changed in memory. With small, none
+// of its huge pages is mapped as one again.
 func releaseFile(name string, small bool) error {
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
@@ -76,7 +75,7 @@ func unchanged(smaps []byte, file string) (list []mapping) {
 		case !strings.HasSuffix(fields[0], ":"):
 			m = mapping{}
 			_, err := fmt.Sscanf(fields[0], "%x-%x", &m.from, &m.to)
-			ofFile = err == nil && len(fields) == 6 && fields[5] == file && fields[1][1] == '-'
+			ofFile = err == nil && fields[1][1] == '-' && bytes.HasSuffix(bytes.TrimSpace(line), []byte(" "+file))
 		}
 	}
 	return list

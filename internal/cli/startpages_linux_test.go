@@ -29,10 +29,17 @@ Anonymous:             0 kB
 Anonymous:             0 kB
 7f002000-7f003000 r--p 00000000 00:00 0
 Anonymous:             0 kB
+7f004000-7f005000 r--p 00000000 fe:00 78                         /opt/my tools/kasoku (deleted)
+Anonymous:             0 kB
 `
-	want := []mapping{{0x55550000, 0x55551000}, {0x55551000, 0x55553000}}
-	if got := unchanged([]byte(smaps), "/usr/bin/kasoku"); !slices.Equal(got, want) {
-		t.Errorf("got %x; want %x", got, want)
+	for file, want := range map[string][]mapping{
+		"/usr/bin/kasoku":                {{0x55550000, 0x55551000}, {0x55551000, 0x55553000}},
+		"/opt/my tools/kasoku (deleted)": {{0x7f004000, 0x7f005000}},
+		"/usr/bin/other":                 nil,
+	} {
+		if got := unchanged([]byte(smaps), file); !slices.Equal(got, want) {
+			t.Errorf("of %s: got %x; want %x", file, got, want)
+		}
 	}
 }
 
@@ -75,30 +82,71 @@ func TestReleaseFile(t *testing.T) {
 		if !bytes.Equal(mapped, content) {
 			t.Error("the mapping differs from the file after it has been released")
 		}
+		if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err == nil && hugePagesForbidden(t, name) != small {
+			t.Errorf("with small=%t huge pages are forbidden: %t", small, !small)
+		}
 	}
 }
 
-// resident returns how many bytes of a file are mapped to this process's memory.
-func resident(t *testing.T, name string) int {
+// hugePagesForbidden reports whether the kernel may map no huge pages of a file.
+func hugePagesForbidden(t *testing.T, name string) bool {
 	t.Helper()
-	smaps, err := os.ReadFile("/proc/self/smaps")
+	_, rest, found := strings.Cut(smapsText(t), name+"\n")
+	_, rest, _ = strings.Cut(rest, "\nVmFlags:")
+	flags, _, _ := strings.Cut(rest, "\n")
+	if !found {
+		t.Fatalf("%s is not mapped", name)
+	}
+	return slices.Contains(strings.Fields(flags), "nh")
+}
+
+func smapsText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(smaps), name+"\n")
-	_, rest, _ = strings.Cut(rest, "\nRss:")
-	line, _, _ := strings.Cut(rest, "\n")
-	size, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(line), " kB"))
-	if err != nil || !found {
-		t.Fatalf("no size of %s: %v", name, err)
-	}
-	return size << 10
+	return string(text)
 }
 
-// TestReleaseStartPages checks that the process continues to run without the pages.
+// resident returns how many bytes of a file are mapped to this process's memory.
+func resident(t *testing.T, name string) (sum int) {
+	t.Helper()
+	_, rest, found := strings.Cut(smapsText(t), name+"\n")
+	if !found {
+		t.Fatalf("%s is not mapped", name)
+	}
+	for found {
+		_, rest, _ = strings.Cut(rest, "\nRss:")
+		line, _, _ := strings.Cut(rest, "\n")
+		size, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(line), " kB"))
+		if err != nil {
+			t.Fatalf("no size of %s: %v", name, err)
+		}
+		sum += size << 10
+		_, rest, found = strings.Cut(rest, name+"\n")
+	}
+	return sum
+}
+
+// TestReleaseStartPages checks that less of the executable is in memory, and that the process
+// continues to run.
 func TestReleaseStartPages(t *testing.T) {
+	executable, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range unchanged([]byte(smapsText(t)), executable) {
+		if err := m.advise(unix.MADV_POPULATE_READ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := resident(t, executable)
 	if err := releaseStartPages(true); err != nil {
 		t.Fatal(err)
+	}
+	if after := resident(t, executable); after >= before {
+		t.Errorf("%d bytes of the executable are in memory, of %d before", after, before)
 	}
 	if code, out, errs := command(t, []string{"version"}); code != codeOK || !strings.HasPrefix(out, "kasoku ") {
 		t.Errorf("kasoku version printed %q and %q, with code %d", out, errs, code)
