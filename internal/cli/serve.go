@@ -61,9 +61,8 @@ func (c *serveCommand) Run(env *Environment) error {
 	if env.Started != nil {
 		env.Started(n)
 	}
-	// Proxies may keep code in huge pages, which the processor finds faster.
 	defer time.AfterFunc(startPagesAfter, func() {
-		if err := releaseStartPages(onlyStores(cfg)); err != nil {
+		if err := releaseStartPages(); err != nil {
 			log.Debug("the memory that only the start needed is not released", "error", err)
 		}
 	}).Stop()
@@ -159,13 +158,6 @@ func origins(cfg *config.Config) (list []string) {
 		}
 	}
 	return list
-}
-
-// onlyStores reports whether all services are embedded stores.
-func onlyStores(cfg *config.Config) bool {
-	return !slices.ContainsFunc(cfg.Services, func(s config.Service) bool {
-		return s.DynamoDB == nil || !s.DynamoDB.Origin.Embedded()
-	})
 }
 
 // warnWithoutCredentials logs a warning at the start if credentials are missing, since every

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -19,30 +18,23 @@ type mapping struct{ from, to uintptr }
 // process. They are not removed from the page cache, from which the kernel maps those that are used
 // again.
 //
-// Where the page cache has the file in huge pages, for example one that was just installed, each byte
-// that is used maps 2 MiB. With small, the kernel maps fewer of them from now on.
-func releaseStartPages(small bool) error {
+// Where the page cache has the file in huge pages, which a program that writes 2 MiB at once makes
+// of it, each byte that is used again maps 2 MiB, and less is gained.
+func releaseStartPages() error {
 	executable, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	return releaseFile(executable, small)
+	return releaseFile(executable)
 }
 
-// releaseFile unmaps the pages of a file whose bytes have not been changed in memory. With small, none
-// of its huge pages is mapped as one again.
-func releaseFile(name string, small bool) error {
+// releaseFile unmaps the pages of a file whose bytes have not been changed in memory.
+func releaseFile(name string) error {
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return err
 	}
 	for _, m := range unchanged(smaps, name) {
-		if small {
-			// A kernel that has no huge pages refuses this.
-			if err := m.advise(unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
-				return err
-			}
-		}
 		if err := m.advise(unix.MADV_DONTNEED); err != nil {
 			return err
 		}

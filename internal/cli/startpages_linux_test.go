@@ -72,32 +72,15 @@ func TestReleaseFile(t *testing.T) {
 	if got := resident(t, name); got != size {
 		t.Errorf("%d bytes are in memory after they have been read; want %d", got, size)
 	}
-	for _, small := range []bool{false, true} {
-		if err := releaseFile(name, small); err != nil {
-			t.Fatal(err)
-		}
-		if got := resident(t, name); got != 0 {
-			t.Errorf("%d bytes are in memory after they have been released; want none", got)
-		}
-		if !bytes.Equal(mapped, content) {
-			t.Error("the mapping differs from the file after it has been released")
-		}
-		if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err == nil && hugePagesForbidden(t, name) != small {
-			t.Errorf("with small=%t huge pages are forbidden: %t", small, !small)
-		}
+	if err := releaseFile(name); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// hugePagesForbidden reports whether the kernel may map no huge pages of a file.
-func hugePagesForbidden(t *testing.T, name string) bool {
-	t.Helper()
-	_, rest, found := strings.Cut(smapsText(t), name+"\n")
-	_, rest, _ = strings.Cut(rest, "\nVmFlags:")
-	flags, _, _ := strings.Cut(rest, "\n")
-	if !found {
-		t.Fatalf("%s is not mapped", name)
+	if got := resident(t, name); got != 0 {
+		t.Errorf("%d bytes are in memory after they have been released; want none", got)
 	}
-	return slices.Contains(strings.Fields(flags), "nh")
+	if !bytes.Equal(mapped, content) {
+		t.Error("the mapping differs from the file after it has been released")
+	}
 }
 
 func smapsText(t *testing.T) string {
@@ -142,7 +125,7 @@ func TestReleaseStartPages(t *testing.T) {
 		}
 	}
 	before := resident(t, executable)
-	if err := releaseStartPages(true); err != nil {
+	if err := releaseStartPages(); err != nil {
 		t.Fatal(err)
 	}
 	if after := resident(t, executable); after >= before {

@@ -3,4 +3,4 @@
 package cli
 
 // releaseStartPages does nothing: other systems count such memory differently, or can't release it.
-func releaseStartPages(bool) error { return nil }
+func releaseStartPages() error { return nil }
