@@ -26,7 +26,7 @@ func (f *filling) answer(in *origin.Inbound, r *httpcache.Received) (*flight.Ans
 	if a.Share = why == policy.Fresh; a.Share {
 		why = f.unstored(&p, r.Fields, coding)
 	}
-	if r.Peer { // the member that has sent it stores or remembers it
+	if r.Peer || f.found { // the member that has sent it stores or remembers it, or memcached has it
 		if why == policy.Fresh {
 			why = policy.Stored
 		}

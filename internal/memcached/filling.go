@@ -27,8 +27,10 @@ type filling struct {
 	arrived int64    // when the request arrived, on the cache's clock
 	server  int      // index of the server with the key; -1: none is up
 	renewal *renewal // nil: no value is stored that could be sent
+	peer    bool     // it is for another member
 
 	stamp cache.Stamp // for the copy in this process, from before the fallback is called
+	found bool        // the answer is memcached's
 }
 
 // fill returns the filling of the call's key.
@@ -67,8 +69,15 @@ func (f *filling) refresh(x *edge.Exchange, p *httpcache.Plan) (begun bool) {
 	return begun
 }
 
-// ask calls the fallback for all requests that want the same.
+// ask calls the fallback for all requests that want the same. For another member it looks in
+// memcached again: see lookAgain.
 func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+	if f.peer {
+		if in := f.lookAgain(); in != nil {
+			f.found = true
+			return in, nil
+		}
+	}
 	if f.loc.NearTTL > 0 {
 		f.stamp = f.svc.space.Cache().Note(f.svc.tags.of(f.wire)...)
 	}

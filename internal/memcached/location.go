@@ -106,9 +106,19 @@ func newLocation(cfg *Location) (*location, error) {
 // head returns the header lines of all answers made of values, except fields that drops
 // reports.
 func (l *location) head(coded bool, drops func(name []byte) bool) (lines []byte) {
+	for _, f := range l.fields(coded) {
+		if !drops(f.Name) {
+			lines = http1.AppendFieldBytes(lines, string(f.Name), f.Value)
+		}
+	}
+	return lines
+}
+
+// fields returns the header fields of all answers made of values.
+func (l *location) fields(coded bool) (fields http1.Fields) {
 	add := func(name, value string) {
-		if value != "" && !drops([]byte(name)) {
-			lines = http1.AppendField(lines, name, value)
+		if value != "" {
+			fields = append(fields, http1.Field{Name: []byte(name), Value: []byte(value)})
 		}
 	}
 	add("Content-Type", l.ContentType)
@@ -120,7 +130,7 @@ func (l *location) head(coded bool, drops func(name []byte) bool) (lines []byte)
 	if !l.Lifetime {
 		add("Cache-Control", l.CacheControl)
 	}
-	return lines
+	return fields
 }
 
 // vary returns the fields that the answer depends on.

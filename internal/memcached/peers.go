@@ -1,11 +1,16 @@
 package memcached
 
 import (
+	"bytes"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // In a cluster, a request for which memcached has nothing is sent to the owner of its key, which
@@ -37,5 +42,37 @@ func (c *call) peerPlan(fallback int) *httpcache.Plan {
 	if c.findKey() != key.OK || c.isPersonal() || c.forbidsStoring() {
 		return nil
 	}
-	return c.plan(c.fill(c.set.fallback(fallback)))
+	f := c.fill(c.set.fallback(fallback))
+	f.peer = true
+	return c.plan(f)
+}
+
+// lookAgain returns an answer made of memcached's value, nil if it has none or one that is to be
+// renewed. A flight may have stored it between the look-up of the member that asks and the arrival
+// of its question, which was on its way for an unknown time: such a flight can't be joined, since
+// it may have ended before the client's request arrived.
+func (f *filling) lookAgain() *origin.Inbound {
+	if f.loc.Store == nil || f.server < 0 {
+		return nil
+	}
+	g := client.NewCall()
+	defer g.Release()
+	if f.set.client.Get(g, f.server, f.wire, client.GetOptions{}) != client.Hit || g.Won() || g.Waiting() || g.Stale() {
+		return nil
+	}
+	v, unfit := f.set.cfg.Values.Inspect(g.Flags(), g.Value())
+	l := f.loc.lifetimeOf(g.TTL())
+	if unfit != value.OK || l.known && l.left <= 0 {
+		return nil
+	}
+	plain, err := v.AppendPlain(nil, f.set.maxValue)
+	if err != nil {
+		return nil
+	}
+	fields := f.loc.fields(false)
+	if f.loc.ETag {
+		t := tagOf(g.Value())
+		fields = append(fields, http1.Field{Name: []byte("ETag"), Value: bytes.Clone(t.bytes())})
+	}
+	return origin.Whole(http.StatusOK, fields, plain)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 	"github.com/kasoku/kasoku/internal/testutil/clustertest"
+	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
 // newOwned returns two services as one cluster with the same memcached and fallback. b owns all
@@ -66,6 +67,52 @@ func TestPeerAnswers(t *testing.T) {
 	f("private", always(200, "hello", "Cache-Control", "private"), nil, "[fill]", "fwd=miss", "", 1)
 	f("cookie", always(200, "hello", "Set-Cookie", "a=b"), nil, "[fill]", "fwd=miss", "", 1)
 	f("credentials", always(200, "hello"), []string{"Authorization", "x"}, "[]", "detail=credentials", "", 1)
+}
+
+// A question that arrives after the answer was stored is answered with what memcached has.
+func TestPeerLooksAgain(t *testing.T) {
+	f := func(name string, change func(*Location), stored memcachedtest.Item, again, want string, calls int) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			a, b, cl := newOwned(t, always(200, "from the fallback"), change)
+			replies := []string{"EN\r\n", again}
+			a.servers[0].Set("1", stored.Value, stored.Flags, time.Minute)
+			a.servers[0].Script(func(command string) (reply string, scripted bool) {
+				if strings.HasPrefix(command, "mg ") && len(replies) > 0 {
+					reply, replies = replies[0], replies[1:]
+				}
+				return reply, reply != ""
+			})
+			r := a.get("/count?id=1")
+			if r.body != want || !strings.Contains(r.header.Get("Cache-Status"), "fwd=miss; detail=peer") {
+				t.Errorf("got %s, %s; want %q of the other member", r, r.header.Get("Cache-Status"), want)
+			}
+			if got := a.requests(); len(got) != calls || fmt.Sprint(cl.Fetches()) != "[fill]" {
+				t.Errorf("the fallback was called with %q, want %d calls", got, calls)
+			}
+			if calls > 0 {
+				return
+			}
+			hit := b.get("/count?id=1")
+			for _, name := range []string{"Content-Type", "ETag", "X-More"} {
+				if got, want := r.header.Get(name), hit.header.Get(name); got != want {
+					t.Errorf("got %s %q, want %q as of a hit", name, got, want)
+				}
+			}
+		})
+	}
+	full := func(l *Location) {
+		l.ETag, l.ContentType, l.Headers = true, "text/x", []Header{{Name: "X-More", Value: "1"}}
+	}
+	same, hello := func(*Location) {}, memcachedtest.Item{Value: "hello"}
+	f("stored", same, hello, "", "hello", 0)
+	f("fields", full, hello, "", "hello", 0)
+	f("empty", same, memcachedtest.Item{}, "", "", 0)
+	f("compressed", same, memcachedtest.Item{Value: asGzip("hello")}, "", "hello", 0)
+	f("stale", func(l *Location) { l.Store.Stale = time.Hour }, hello, "", "from the fallback", 1)
+	f("none", same, hello, "EN\r\n", "from the fallback", 1)
+	f("trouble", same, hello, "SERVER_ERROR out of memory\r\n", "from the fallback", 1)
+	f("not stored", func(l *Location) { l.Store = nil }, hello, "", "from the fallback", 1)
 }
 
 // Concurrent misses at both members call the fallback once, also those whose look-up ended after
