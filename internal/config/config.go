@@ -150,7 +150,7 @@ type AccessLog struct {
 	// line that is not written saves about a microsecond of processor time.
 	Sample float64 `yaml:"sample" default:"1" min:"0" max:"1"`
 	// Fields of a record; left out, all of them. observability.md describes them.
-	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|path|key|status|decision|reason|error|principal|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
+	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|path|key|status|decision|reason|error|principal|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls|node|trace_id"`
 
 	// For `to: fluentd`: the servers and the way of sending to them.
 	Fluentd *Fluentd `yaml:"fluentd"`

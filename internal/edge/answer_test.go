@@ -146,6 +146,20 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
+// The record has the trace of a valid traceparent.
+func TestTraceID(t *testing.T) {
+	log := newRecords()
+	c := dial(t, start(t, Config{Handler: &echo{}, Log: log}))
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for field, want := range map[string]string{"00-" + id + "-00f067aa0ba902b7-01": id, "00-" + id: ""} {
+		c.send(head("traceparent: " + field + "\r\n"))
+		c.read("GET")
+		if got := string(log.next(t).TraceID); got != want {
+			t.Errorf("%s: got %q", field, got)
+		}
+	}
+}
+
 func TestRecord(t *testing.T) {
 	log := newRecords()
 	c := dial(t, start(t, Config{Log: log, Handler: HandlerFunc(func(x *Exchange) {

@@ -195,6 +195,7 @@ func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	r.Status = x.Reply.Status
 	r.BytesIn, r.BytesOut = bytesIn, bytesOut
 	r.UserAgent = x.Request.Get("User-Agent")
+	r.TraceID = telemetry.TraceID(x.Request.Get("Traceparent"))
 	x.srv.stats.exchange(r)
 	x.set.log.Log(r)
 }

@@ -48,6 +48,7 @@ func (l *records) Log(r *telemetry.Record) {
 	c := *r
 	c.RequestID = append([]byte(nil), r.RequestID...)
 	c.UserAgent = append([]byte(nil), r.UserAgent...)
+	c.TraceID = append([]byte(nil), r.TraceID...)
 	l.all = append(l.all, c)
 	l.mu.Unlock()
 	l.news <- struct{}{}

@@ -30,6 +30,8 @@ var Fields = []FieldInfo{
 	{"client", "address and port of the client's end of the connection"},
 	{"user_agent", "the User-Agent field; left out when there is none"},
 	{"tls", "true when the connection was encrypted"},
+	{"node", "the name of the node in its cluster; left out without one"},
+	{"trace_id", "the trace that the request belongs to, by its field traceparent (W3C Trace Context); left out without a valid one"},
 }
 
 // FieldInfo describes a field of the access log.
@@ -59,6 +61,8 @@ const (
 	FieldClient
 	FieldUserAgent
 	FieldTLS
+	FieldNode
+	FieldTraceID
 )
 
 // SelectFields returns the set of the fields of these names, or of all fields if there are
@@ -79,8 +83,8 @@ func SelectFields(names []string) FieldSet {
 // Has reports whether the field f is written.
 func (set FieldSet) Has(f FieldSet) bool { return set&f != 0 }
 
-// append writes r as one line. Empty fields are omitted.
-func (set FieldSet) append(dst []byte, r *Record) []byte {
+// Append appends r as one line of JSON. Empty fields are omitted.
+func (set FieldSet) Append(dst []byte, r *Record) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
 	if set.Has(FieldTime) {
@@ -119,6 +123,12 @@ func (set FieldSet) append(dst []byte, r *Record) []byte {
 	if set.Has(FieldTLS) {
 		dst = strconv.AppendBool(append(dst, `"tls":`...), r.TLS)
 		dst = append(dst, ',')
+	}
+	if set.Has(FieldNode) && r.Node != "" {
+		dst = appendText(append(dst, `"node":`...), r.Node)
+	}
+	if set.Has(FieldTraceID) && len(r.TraceID) > 0 {
+		dst = appendText(append(dst, `"trace_id":`...), r.TraceID)
 	}
 	if len(dst) > start {
 		dst = dst[:len(dst)-1]

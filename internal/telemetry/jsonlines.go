@@ -88,7 +88,7 @@ func (j *JSONLines) Log(r *Record) {
 		return
 	}
 	before := len(s.buf)
-	s.buf = j.fields.append(s.buf, r)
+	s.buf = j.fields.Append(s.buf, r)
 	after := len(s.buf)
 	s.records++
 	n := s.records

@@ -28,6 +28,8 @@ type Record struct {
 	Client    netip.AddrPort
 	UserAgent []byte
 	TLS       bool
+	Node      string // this process's name in its cluster; empty without one
+	TraceID   []byte // of the request's traceparent, as [TraceID] returns it
 }
 
 // Sink receives records. Log never blocks and never fails: records that can't be kept are
@@ -42,6 +44,19 @@ type discard struct{}
 
 func (discard) Log(*Record)                 {}
 func (discard) Close(context.Context) error { return nil }
+
+// Named returns a sink that passes records on to s with the name of this process in its cluster.
+func Named(s Sink, node string) Sink { return &named{s, node} }
+
+type named struct {
+	Sink
+	node string
+}
+
+func (n *named) Log(r *Record) {
+	r.Node = n.node
+	n.Sink.Log(r)
+}
 
 // Discard returns a sink that discards all records.
 func Discard() Sink { return discard{} }

@@ -53,6 +53,12 @@ func (e *event) fill(set telemetry.FieldSet, r *telemetry.Record) {
 	if set.Has(telemetry.FieldTLS) {
 		e.record.Bool("tls", r.TLS)
 	}
+	if set.Has(telemetry.FieldNode) && r.Node != "" {
+		e.record.Str("node", r.Node)
+	}
+	if set.Has(telemetry.FieldTraceID) {
+		e.bytes("trace_id", r.TraceID)
+	}
 }
 
 func (e *event) numbers(set telemetry.FieldSet, r *telemetry.Record) {

@@ -44,6 +44,8 @@ func sample() *telemetry.Record {
 		Client:    netip.MustParseAddrPort("[::1]:4711"),
 		UserAgent: []byte("aws-sdk-go/2"),
 		TLS:       true,
+		Node:      "a",
+		TraceID:   []byte("4bf92f3577b34da6a3ce929d0e0e4736"),
 	}
 }
 
@@ -222,7 +224,7 @@ func TestSend(t *testing.T) {
 	want := map[string]any{
 		"request_id": "r-1", "service": "orders", "operation": "GetItem", "table": "orders", "path": "/a", "key": "0000000000000abc",
 		"status": int64(200), "decision": "miss", "reason": "uri-miss", "error": "a cause", "principal": "reader", "duration_us": int64(1500), "origin_us": int64(1200),
-		"bytes_in": int64(321), "bytes_out": int64(654), "client": "[::1]:4711", "user_agent": "aws-sdk-go/2", "tls": true,
+		"bytes_in": int64(321), "bytes_out": int64(654), "client": "[::1]:4711", "user_agent": "aws-sdk-go/2", "tls": true, "node": "a", "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
 	}
 	if e := events[0]; e.Tag != "k.access" || !e.Time.Equal(sample().Time) || !e.Nano || !reflect.DeepEqual(e.Record, want) {
 		t.Errorf("event: %+v", e)
