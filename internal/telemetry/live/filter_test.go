@@ -142,3 +142,14 @@ func TestMatchAllocates(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func FuzzParse(f *testing.F) {
+	f.Add(`table=users decision=miss* status>=400 time>50ms`)
+	f.Add(`path="/a \" b",c tls=true`)
+	r := sample()
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, err := Parse(text); err == nil {
+			got.Match(r)
+		}
+	})
+}
