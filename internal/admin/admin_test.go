@@ -17,6 +17,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata")
@@ -105,9 +106,15 @@ func example() (*Overview, *fake) {
 // start serves the overview and returns the base URL.
 func start(t *testing.T, o *Overview, token string) string {
 	t.Helper()
+	return startLive(t, o, token, &live.Log{})
+}
+
+// startLive is start with the records of a log.
+func startLive(t *testing.T, o *Overview, token string, log *live.Log) string {
+	t.Helper()
 	s, err := Listen(Config{
 		Listen: "127.0.0.1:0", Token: token, Metrics: telemetry.NewRegistry(),
-		Overview: func() Overview { return *o }, Log: slog.New(slog.DiscardHandler),
+		Overview: func() Overview { return *o }, Live: log, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

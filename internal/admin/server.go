@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
 // Config describes the admin server.
@@ -31,6 +32,7 @@ type Config struct {
 	Metrics      *telemetry.Registry
 	// Overview returns the current state of the process.
 	Overview func() Overview
+	Live     *live.Log // the records of requests
 	Log      *slog.Logger
 }
 
@@ -39,6 +41,8 @@ type Server struct {
 	ln       *bounded
 	http     *http.Server
 	overview func() Overview
+	live     *live.Log
+	stopping context.Context // ends when the server is shut down
 	log      *slog.Logger
 	token    atomic.Pointer[string] // replaced as a whole by SetToken
 	loopback bool
@@ -62,7 +66,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
-	s := &Server{ln: newBounded(ln), overview: cfg.Overview, log: cfg.Log, loopback: true}
+	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, log: cfg.Log, loopback: true}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
@@ -78,6 +82,9 @@ func Listen(cfg Config) (*Server, error) {
 		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
+	var stop context.CancelFunc
+	s.stopping, stop = context.WithCancel(context.Background())
+	s.http.RegisterOnShutdown(stop)
 	return s, nil
 }
 
@@ -121,6 +128,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/report", http.HandlerFunc(s.report)},
 		{"GET", "/api/v1/services", http.HandlerFunc(s.services)},
 		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
+		{"GET", "/api/v1/log", http.HandlerFunc(s.liveLog)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
 		{"POST", "/api/v1/warm", http.HandlerFunc(s.warm)},
