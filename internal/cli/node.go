@@ -23,6 +23,7 @@ import (
 	"github.com/kasoku/kasoku/internal/pause"
 	"github.com/kasoku/kasoku/internal/systemd"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
 // Node is a running Kasoku: the services of a configuration, the cache that they share, and
@@ -46,6 +47,7 @@ type Node struct {
 	started     time.Time
 	boot        *config.Config // the configuration with which the cache was made
 	accessLogs  accessLogs
+	live        live.Log
 	failed      chan error       // from listeners that failed
 	sessions    edge.SessionKeys // of all listeners
 	authorities authorities

@@ -149,6 +149,9 @@ func (c *change) accessLog() error {
 	if err != nil {
 		return err
 	}
+	if next.Sink = n.live.Tap(next.Sink); c.cfg.Cluster != nil {
+		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.Node)
+	}
 	if n.cfg == nil {
 		n.accessLogs.use(next) // added services use it
 		c.undo = append(c.undo, func() { n.accessLogs.retire(next, n.log) })
@@ -195,7 +198,7 @@ func (c *change) admin() error {
 		return nil
 	}
 	next, err := admin.Listen(admin.Config{
-		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Log: n.log,
+		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Live: &n.live, Log: n.log,
 	})
 	if err != nil {
 		return err

@@ -115,7 +115,7 @@ func TestPeerLooksAgain(t *testing.T) {
 	f("not stored", func(l *Location) { l.Store = nil }, hello, "", "from the fallback", 1)
 }
 
-// Concurrent misses at both members call the fallback once, also those whose look-up ended after
+// Concurrent misses at both members call the fallback once, also if their look-up ended after
 // the answer was stored.
 func TestPeerCrowd(t *testing.T) {
 	var once sync.Once
