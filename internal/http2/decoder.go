@@ -1,18 +1,23 @@
 package http2
 
-import "errors"
+import (
+	"errors"
+	"sync"
+)
 
 // Decoder decodes header blocks (RFC 7541). It allocates nothing once its buffers have grown.
 type Decoder struct {
-	table dynamicTable
-	text  []byte // of the fields of the current block
-	begun bool   // a field of the block was decoded
-	brief bool   // only the table is updated
+	table   dynamicTable
+	huffman *huffmanDecoder
+	static  *staticFields
+	text    []byte // of the fields of the current block
+	begun   bool   // a field of the block was decoded
+	brief   bool   // only the table is updated
 }
 
 // NewDecoder returns a decoder whose peer may use a dynamic table of 4096 bytes, the default.
 func NewDecoder() *Decoder {
-	return &Decoder{table: dynamicTable{limit: tableSize}, text: make([]byte, 0, 256)}
+	return &Decoder{huffman: huffman(), static: staticBytes(), table: dynamicTable{limit: tableSize}, text: make([]byte, 0, 256)}
 }
 
 // Errors of header blocks, after which the connection can't be used.
@@ -73,7 +78,7 @@ func (d *Decoder) indexed(index int) (name, value []byte, err error) {
 	case index == 0:
 		return nil, nil, errIndex
 	case index < len(staticTable):
-		return staticBytes[index].name, staticBytes[index].value, nil
+		return d.static[index].name, d.static[index].value, nil
 	}
 	name, value, ok := d.table.get(index - len(staticTable))
 	if !ok {
@@ -85,13 +90,16 @@ func (d *Decoder) indexed(index int) (name, value []byte, err error) {
 	return d.keep(name), d.keep(value), nil
 }
 
-// staticBytes is the static table as bytes, which are never changed.
-var staticBytes = func() (t [len(staticTable)]struct{ name, value []byte }) {
+// staticBytes returns the static table as bytes, which are never changed.
+var staticBytes = sync.OnceValue(func() *staticFields {
+	t := new(staticFields)
 	for i := range t {
 		t[i].name, t[i].value = []byte(staticTable[i].name), []byte(staticTable[i].value)
 	}
 	return t
-}()
+})
+
+type staticFields [len(staticTable)]struct{ name, value []byte }
 
 // literal decodes a field with a value of its own.
 func (d *Decoder) literal(b []byte) (name, value, rest []byte, err error) {
@@ -140,7 +148,7 @@ func (d *Decoder) readText(b []byte) (text, rest []byte, err error) {
 		return b[:n:n], b[n:], nil
 	}
 	start := len(d.text)
-	d.text, err = appendHuffman(d.text, b[:n])
+	d.text, err = d.huffman.append(d.text, b[:n])
 	return d.text[start:len(d.text):len(d.text)], b[n:], err
 }
 

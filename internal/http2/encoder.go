@@ -25,7 +25,7 @@ var statusOf = [...]int{200, 204, 206, 304, 400, 404, 500}
 func AppendField[T string | []byte](dst []byte, name, value T) []byte {
 	var buf [40]byte
 	lower := ascii.AppendLower(buf[:0], name)
-	if index := staticNames[string(lower)]; index > 0 {
+	if index := staticNames()[string(lower)]; index > 0 {
 		dst = appendInteger(dst, 0, 4, int(index))
 	} else {
 		dst = append(appendInteger(append(dst, 0), 0, 7, len(lower)), lower...)

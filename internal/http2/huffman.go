@@ -1,6 +1,9 @@
 package http2
 
-import "errors"
+import (
+	"errors"
+	"sync"
+)
 
 // huffmanState is a transition of the decoder, for a state and the next four bits. A state is
 // an inner node of the code's tree.
@@ -11,28 +14,33 @@ type huffmanState struct {
 	bad    bool // the bits are part of the code EOS, which is not allowed
 }
 
-// huffmanTable has the transitions of all states; huffmanEnds whether a text may end there:
-// the bits since the last symbol are fewer than eight and all ones.
-var (
-	huffmanTable [256][16]huffmanState
-	huffmanEnds  [256]bool
-)
+// huffmanDecoder has the transitions of all states, and whether a text may end there: the bits
+// since the last symbol are fewer than eight and all ones.
+type huffmanDecoder struct {
+	table [256][16]huffmanState
+	ends  [256]bool
+}
+
+// huffman is the decoder, which is made for the first connection.
+var huffman = sync.OnceValue(newHuffmanDecoder)
 
 // huffmanNode is a node of the code's tree while the table is built: children are indices of
 // inner nodes, or ^symbol for leaves.
 type huffmanNode struct{ child [2]int }
 
-func init() {
+func newHuffmanDecoder() *huffmanDecoder {
+	h := new(huffmanDecoder)
 	nodes := huffmanTree()
 	for at, n := 0, 0; n < 8; n++ { // the path of ones from the root
-		huffmanEnds[at] = true
+		h.ends[at] = true
 		at = nodes[at].child[1]
 	}
 	for from := range nodes {
 		for bits := range 16 {
-			huffmanTable[from][bits] = follow(nodes, from, bits)
+			h.table[from][bits] = follow(nodes, from, bits)
 		}
 	}
+	return h
 }
 
 // follow walks four bits from a node.
@@ -77,18 +85,18 @@ func huffmanTree() []huffmanNode {
 
 var errHuffman = errors.New("http2: malformed Huffman code")
 
-// appendHuffman appends the text that the bytes of src are the code of.
-func appendHuffman(dst, src []byte) ([]byte, error) {
+// append appends the text that the bytes of src are the code of.
+func (h *huffmanDecoder) append(dst, src []byte) ([]byte, error) {
 	state := uint8(0)
 	for _, b := range src {
-		s := &huffmanTable[state][b>>4]
+		s := &h.table[state][b>>4]
 		if s.emits {
 			dst = append(dst, s.symbol)
 		}
 		if s.bad {
 			return dst, errHuffman
 		}
-		s = &huffmanTable[s.next][b&15]
+		s = &h.table[s.next][b&15]
 		if s.emits {
 			dst = append(dst, s.symbol)
 		}
@@ -97,7 +105,7 @@ func appendHuffman(dst, src []byte) ([]byte, error) {
 		}
 		state = s.next
 	}
-	if !huffmanEnds[state] {
+	if !h.ends[state] {
 		return dst, errHuffman
 	}
 	return dst, nil

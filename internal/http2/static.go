@@ -1,5 +1,7 @@
 package http2
 
+import "sync"
+
 // staticTable is the static table of RFC 7541, appendix A. Index 0 is unused.
 var staticTable = [...]pair{
 	{},
@@ -69,11 +71,11 @@ var staticTable = [...]pair{
 // pair is a name and a value of the static table.
 type pair struct{ name, value string }
 
-// staticNames has the index of the first entry with a name.
-var staticNames = func() map[string]uint8 {
+// staticNames returns the indices of the first entries with each name.
+var staticNames = sync.OnceValue(func() map[string]uint8 {
 	m := map[string]uint8{}
 	for i := len(staticTable) - 1; i > 0; i-- {
 		m[staticTable[i].name] = uint8(i)
 	}
 	return m
-}()
+})

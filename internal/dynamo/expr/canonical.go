@@ -53,7 +53,7 @@ func appendWord(dst []byte, l *lexer, word []byte) ([]byte, bool) {
 	if l.peek().kind == tokenOpen {
 		return append(dst, word...), true
 	}
-	if reserved.has(word) {
+	if reserved().has(word) {
 		return dst, false
 	}
 	return wire.AppendQuoted(dst, word), true

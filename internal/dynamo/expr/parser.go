@@ -209,7 +209,7 @@ func (p *parser) nameStep(path Path) (Path, bool) {
 		if keywordOf(name) != noKeyword { // in every kind of expression
 			return nil, p.unexpected()
 		}
-		if reserved.has(name) {
+		if reserved().has(name) {
 			p.wordFault(p.start, "Attribute name is a reserved keyword; reserved keyword: "+string(name))
 		}
 	case tokenNameRef:

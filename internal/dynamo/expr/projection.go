@@ -107,7 +107,7 @@ func (p *Projection) nameStep(l *lexer, t token, names *Names, at int32) (child 
 func resolveName(text []byte, kind tokenKind, names *Names) ([]byte, bool) {
 	switch kind {
 	case tokenName:
-		return text, !reserved.has(text)
+		return text, !reserved().has(text)
 	case tokenNameRef:
 		return names.Lookup(text)
 	}

@@ -2,13 +2,16 @@ package expr
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // reserved holds the words, in any case, that can't be attribute names in an expression
-// without a placeholder.
-var reserved = newWordSet(strings.Fields(`
+// without a placeholder. It is made when an expression is parsed for the first time.
+var reserved = sync.OnceValue(func() *wordSet { return newWordSet(strings.Fields(reservedWords)) })
+
+const reservedWords = `
 ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE ARRAY
 AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH AUTHORIZATION AUTHORIZE
 AUTO AVG BACK BACKUP BASE BATCH BEFORE BEGIN BETWEEN BIGINT BINARY BIT BLOB BLOCK BOOLEAN BOTH
@@ -52,7 +55,7 @@ TRUNCATE TTL TUPLE TYPE UNDER UNDO UNION UNIQUE UNIT UNKNOWN UNLOGGED UNNEST UNP
 UNTIL UPDATE UPPER URL USAGE USE USER USERS USING UUID VACUUM VALUE VALUED VALUES VARCHAR VARIABLE
 VARIANCE VARINT VARYING VIEW VIEWS VIRTUAL VOID WAIT WHEN WHENEVER WHERE WHILE WINDOW WITH WITHIN
 WITHOUT WORK WRAPPED WRITE YEAR ZONE
-`))
+`
 
 const (
 	longestReserved = 14

@@ -136,9 +136,9 @@ func (t *translator) updateCall(n *node) (*expr.Operand, error) {
 	}
 	o := &expr.Operand{Kind: expr.CallOperand, Function: expr.Function(n.word), Args: args}
 	switch {
-	case conditionFunctions[n.word]:
+	case conditionFunctions()[n.word]:
 		return nil, &Error{"The function is not allowed in an update expression; function: " + n.word}
-	case !updateFunctions[n.word]:
+	case !updateFunctions()[n.word]:
 		return nil, &Error{"Unrecognized function: " + n.word + position(n.pos)}
 	}
 	return o, nil

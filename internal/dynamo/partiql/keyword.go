@@ -40,7 +40,7 @@ func (s *syntax) keywordTerm() *node {
 		s.take()
 		return s.temporal(t)
 	}
-	if functions[t.word] && s.peekSecond().kind == tokenOpen {
+	if functions()[t.word] && s.peekSecond().kind == tokenOpen {
 		s.take()
 		return s.call(t, t.word)
 	}

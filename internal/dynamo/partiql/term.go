@@ -230,7 +230,7 @@ func (s *syntax) tuple() *node {
 
 // call reads the arguments of a function, after its name.
 func (s *syntax) call(t *token, name string) *node {
-	if aggregates[name] {
+	if aggregates()[name] {
 		return s.aggregate(t, name)
 	}
 	n := &node{kind: nodeCall, word: name, pos: t.pos}

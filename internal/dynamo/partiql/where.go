@@ -147,9 +147,9 @@ func (t *translator) call(n *node) (*expr.Operand, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case updateFunctions[n.word]:
+	case updateFunctions()[n.word]:
 		return nil, &Error{"The function is not allowed in a condition expression; function: " + n.word}
-	case !conditionFunctions[n.word]:
+	case !conditionFunctions()[n.word]:
 		return nil, &Error{"Unrecognized function: " + n.word + position(n.pos)}
 	}
 	f := expr.Function(n.word)

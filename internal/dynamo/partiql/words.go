@@ -1,6 +1,9 @@
 package partiql
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // keywords can't be names without quotes, even where they have no meaning.
 var keywords = words(`absolute action add all allocate alter and any are assertion authorization avg begin between
@@ -58,12 +61,16 @@ sexp list bag trim substring extract coalesce nullif`)
 // aggregates are the functions that aggregate rows.
 var aggregates = words(`count avg max min sum`)
 
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(text) {
-		set[w] = true
-	}
-	return set
+// words returns a function that returns the set of the words of a text. The set is made at the
+// first call: most processes parse no statement.
+func words(text string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, w := range strings.Fields(text) {
+			set[w] = true
+		}
+		return set
+	})
 }
 
 // precedences are the precedences of the binary operators. A higher one binds tighter.
@@ -112,9 +119,9 @@ func (t *token) classify() {
 		switch {
 		case ok:
 			t.kind = kind
-		case operatorWords[lower]:
+		case operatorWords()[lower]:
 			t.kind = tokenOperator
-		case keywords[lower]:
+		case keywords()[lower]:
 			t.kind = tokenKeyword
 			if alias, ok := aliases[lower]; ok {
 				lower = alias

@@ -372,7 +372,7 @@ func TestBatchReplyLimit(t *testing.T) {
 			return 200, `{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[` + key(1) + `]}}}`
 		}
 		x := edge.Detached(t.Context(), http1.Request{}, nil, time.Now())
-		b := batch{t: &task{h: f.h, x: x, r: routes["/BatchGetItem"], call: f.svc.ask}}
+		b := batch{t: &task{h: f.h, x: x, r: f.h.routes.whole["/BatchGetItem"], call: f.svc.ask}}
 		b.budget = b.t.retryBudget()
 		run := func(gathered int64, want int) {
 			t.Helper()

@@ -179,7 +179,7 @@ func TestCallAllocatesNothing(t *testing.T) {
 	body, status := []byte(twoTables), []byte("Cache-Status: kasoku; hit\r\n")
 	wrap := func() {
 		x.Reply.Reset()
-		w.begin(f.h, x, routes["/ListTables"], nil)
+		w.begin(f.h, x, f.h.routes.whole["/ListTables"], nil)
 		if !w.admitCallback() {
 			t.Error("the callback was refused")
 		}

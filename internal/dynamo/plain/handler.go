@@ -53,13 +53,14 @@ type Handler struct {
 	service Service
 	cfg     atomic.Pointer[Config]
 	stats   *stats
+	routes  *routeTable
 }
 
 var _ edge.Handler = (*Handler)(nil)
 
 // New returns a handler with the routes of the service called name.
 func New(name string, service Service, cfg Config) *Handler {
-	h := &Handler{name: name, service: service, stats: newStats()}
+	h := &Handler{name: name, service: service, stats: newStats(), routes: newRouteTable()}
 	h.Configure(cfg)
 	return h
 }
@@ -69,7 +70,7 @@ func (h *Handler) Configure(cfg Config) { h.cfg.Store(&cfg) }
 
 // Serve serves one exchange.
 func (h *Handler) Serve(x *edge.Exchange) {
-	r, rest := findRoute(&x.Request)
+	r, rest := h.routes.find(&x.Request)
 	if r == nil {
 		h.service.Serve(x)
 		h.stats.record(x)

@@ -2,7 +2,9 @@ package plain
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -63,12 +65,17 @@ var bbpdRoutes = []*route{
 // anyTarget serves a compatible request for an operation without a route.
 var anyTarget = &route{"/", postMethod, "", nil, (*task).rawTarget}
 
-// routes holds routes by whole path, prefixes the routes for a path prefix, and operations
-// the routes of compatible requests by operation.
-var routes, prefixes, operations = buildRoutes()
+// routeTable finds routes. It never changes.
+type routeTable struct {
+	whole      map[string]*route // by path
+	prefixes   []*route          // for a path prefix
+	operations map[string]*route // of compatible requests, by operation
+	paths      []string          // all paths, sorted
+}
 
-func buildRoutes() (whole map[string]*route, prefixed []*route, named map[string]*route) {
-	whole, named = make(map[string]*route), make(map[string]*route)
+// newRouteTable returns a table of all routes.
+func newRouteTable() *routeTable {
+	t := &routeTable{whole: make(map[string]*route), operations: make(map[string]*route)}
 	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
 		prefix := targetPrefix
 		if &ops[0] == &wire.StreamOperations[0] {
@@ -77,23 +84,29 @@ func buildRoutes() (whole map[string]*route, prefixed []*route, named map[string
 		for i := range ops {
 			name := ops[i].Name
 			r := &route{"/" + name, postMethod, prefix + name, []byte(prefix + name), (*task).raw}
-			named[name] = r
+			t.operations[name] = r
 			if !isDelete(&ops[i]) {
-				whole[r.path] = r
+				t.whole[r.path] = r
 			}
 		}
 	}
 	for _, r := range bbpdRoutes {
 		if strings.HasSuffix(r.path, "/") {
-			prefixed = append(prefixed, r)
+			t.prefixes = append(t.prefixes, r)
 			continue
 		}
-		whole[r.path] = r
-		if _, ok := named[r.name]; ok {
-			named[r.name] = r
+		t.whole[r.path] = r
+		if _, ok := t.operations[r.name]; ok {
+			t.operations[r.name] = r
 		}
 	}
-	return whole, prefixed, named
+	t.paths = slices.Collect(maps.Keys(t.whole))
+	for _, r := range t.prefixes {
+		t.paths = append(t.paths, r.path)
+	}
+	t.paths = append(t.paths, "/")
+	slices.Sort(t.paths)
+	return t
 }
 
 // isDelete reports whether an operation deletes more than items. As with bbpd's DeleteTable,
@@ -103,16 +116,16 @@ func isDelete(op *wire.Operation) bool {
 	return op.Access == wire.Admin && strings.HasPrefix(op.Name, "Delete")
 }
 
-// findRoute returns the route of a request and the rest of its path after a prefix. It
+// find returns the route of a request and the rest of its path after a prefix. It
 // returns nil for a request that is forwarded to the service unchanged.
-func findRoute(r *http1.Request) (found *route, rest []byte) {
+func (t *routeTable) find(r *http1.Request) (found *route, rest []byte) {
 	if len(r.Path) == 1 {
-		return compatibleRoute(r), nil
+		return t.compatible(r), nil
 	}
-	if found = routes[string(r.Path)]; found != nil {
+	if found = t.whole[string(r.Path)]; found != nil {
 		return found, nil
 	}
-	for _, p := range prefixes {
+	for _, p := range t.prefixes {
 		if rest, ok := bytes.CutPrefix(r.Path, []byte(p.path)); ok && len(rest) > 0 && bytes.IndexByte(rest, '/') < 0 {
 			return p, rest
 		}
@@ -120,10 +133,10 @@ func findRoute(r *http1.Request) (found *route, rest []byte) {
 	return nil, nil
 }
 
-// compatibleRoute returns the route of a request to "/" that names an operation in bbpd's
+// compatible returns the route of a request to "/" that names an operation in bbpd's
 // way rather than DynamoDB's: with another content type, without the version, or with bbpd's
 // header fields.
-func compatibleRoute(r *http1.Request) *route {
+func (t *routeTable) compatible(r *http1.Request) *route {
 	target := r.Get(fieldTarget)
 	if target == nil || string(r.Method) != http.MethodPost {
 		return nil
@@ -133,7 +146,7 @@ func compatibleRoute(r *http1.Request) *route {
 	if versioned && isProtocolType(r.Get("Content-Type")) && r.Get(fieldVerbose) == nil && r.Get(fieldIndent) == nil {
 		return nil
 	}
-	if found := operations[string(name)]; found != nil {
+	if found := t.operations[string(name)]; found != nil {
 		return found
 	}
 	return anyTarget

@@ -30,7 +30,7 @@ func TestRawRoutes(t *testing.T) {
 func TestTargets(t *testing.T) {
 	f := newFixture(t)
 	targets := map[string]string{}
-	for path, r := range routes {
+	for path, r := range newRouteTable().whole {
 		targets[path] = string(r.target)
 	}
 	for path, want := range map[string]string{
@@ -70,7 +70,7 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s %s: got the fields %v", method, path, got.head)
 		}
 	}
-	for path, r := range routes {
+	for path, r := range newRouteTable().whole {
 		switch r.allow {
 		case postMethod:
 			refused("GET", path, "POST")
@@ -177,7 +177,7 @@ func TestCrossOrigin(t *testing.T) {
 func TestNotAdmitted(t *testing.T) {
 	f := newFixture(t)
 	f.svc.rejectAll = true
-	for path, r := range routes {
+	for path, r := range newRouteTable().whole {
 		method := strings.SplitN(r.allow, ",", 2)[0]
 		got := f.expect(method, path, `{}`, http.StatusBadRequest, errorBody("InvalidSignatureException", "no"))
 		if got.head.Get("Content-Type") != "application/json" {

@@ -3,9 +3,7 @@ package plain
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -32,23 +30,10 @@ type summary struct {
 	ResponseCount   string
 }
 
-// routePaths are the paths listed by /Status, sorted.
-var routePaths []string
-
-// init fills the list here because the routes refer to the handler that shows it.
-func init() {
-	routePaths = slices.Collect(maps.Keys(routes))
-	for _, r := range prefixes {
-		routePaths = append(routePaths, r.path)
-	}
-	routePaths = append(routePaths, "/")
-	slices.Sort(routePaths)
-}
-
 func (t *task) status() {
 	page := statusPage{
 		Status:            "ready",
-		AvailableHandlers: routePaths,
+		AvailableHandlers: t.h.routes.paths,
 		Args: map[string]string{
 			fieldIndent:  "set '-H \"" + fieldIndent + ": True\" ' to indent the top-level json",
 			fieldVerbose: "set '-H \"" + fieldVerbose + ": True\" ' to get verbose output",

@@ -3,11 +3,13 @@ package ring
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"sync"
 )
 
 // crcTables are the tables for the CRC-32 of eight bytes at once: crcTables[n][b] is that of
-// byte b with n zeros behind it.
-var crcTables = func() (t [8][256]uint32) {
+// byte b with n zeros behind it. They are made when they are used for the first time.
+var crcTables = sync.OnceValue(func() *[8][256]uint32 {
+	t := new([8][256]uint32)
 	t[0] = *crc32.IEEETable
 	for b := range 256 {
 		for n := 1; n < 8; n++ {
@@ -16,12 +18,12 @@ var crcTables = func() (t [8][256]uint32) {
 		}
 	}
 	return t
-}()
+})
 
 // checksum is crc32.ChecksumIEEE, which calls a function variable and would have each text
 // allocated on the heap.
 func checksum(b []byte) uint32 {
-	t := &crcTables
+	t := crcTables()
 	h := ^uint32(0)
 	for ; len(b) >= 8; b = b[8:] {
 		lo, hi := h^binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
