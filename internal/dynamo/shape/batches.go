@@ -11,14 +11,18 @@ func byTable(elem *shape) *shape {
 	return &shape{kind: mapKind, elem: elem, names: batchTableName, min: 1, max: unbounded, bound: true}
 }
 
-var batchGetItem = structure("BatchGetItemInput",
-	required("RequestItems", keysByTable()),
-	member("ReturnConsumedCapacity", returnConsumedCapacity))
+func batchGetItem() *shape {
+	return structure("BatchGetItemInput",
+		required("RequestItems", keysByTable()),
+		member("ReturnConsumedCapacity", returnConsumedCapacity))
+}
 
-var batchWriteItem = structure("BatchWriteItemInput",
-	member("ReturnConsumedCapacity", returnConsumedCapacity),
-	member("ReturnItemCollectionMetrics", returnMetrics),
-	required("RequestItems", writesByTable()))
+func batchWriteItem() *shape {
+	return structure("BatchWriteItemInput",
+		member("ReturnConsumedCapacity", returnConsumedCapacity),
+		member("ReturnItemCollectionMetrics", returnMetrics),
+		required("RequestItems", writesByTable()))
+}
 
 func keysByTable() *shape {
 	s := byTable(structure("KeysAndAttributes",
@@ -54,57 +58,67 @@ func itemAction(class string, own ...field) *shape {
 		member("ExpressionAttributeNames", textByName))...)
 }
 
-var transactWriteItems = structure("TransactWriteItemsInput",
-	member("ClientRequestToken", clientRequestToken),
-	member("ReturnConsumedCapacity", returnConsumedCapacity),
-	member("ReturnItemCollectionMetrics", returnMetrics),
-	required("TransactItems", listOf(structure("TransactWriteItem",
-		member("ConditionCheck", structure("ConditionCheck",
-			required("Key", item),
-			required("TableName", dataTable),
-			required("ConditionExpression", anyText),
-			member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
-			member("ExpressionAttributeValues", item),
-			member("ExpressionAttributeNames", textByName))),
-		member("Put", itemAction("Put", required("Item", item))),
-		member("Delete", itemAction("Delete", required("Key", item))),
-		member("Update", itemAction("Update", required("Key", item), required("UpdateExpression", anyText)))), 1, 100)))
+func transactWriteItems() *shape {
+	return structure("TransactWriteItemsInput",
+		member("ClientRequestToken", clientRequestToken),
+		member("ReturnConsumedCapacity", returnConsumedCapacity),
+		member("ReturnItemCollectionMetrics", returnMetrics),
+		required("TransactItems", listOf(structure("TransactWriteItem",
+			member("ConditionCheck", structure("ConditionCheck",
+				required("Key", item),
+				required("TableName", dataTable),
+				required("ConditionExpression", anyText),
+				member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
+				member("ExpressionAttributeValues", item),
+				member("ExpressionAttributeNames", textByName))),
+			member("Put", itemAction("Put", required("Item", item))),
+			member("Delete", itemAction("Delete", required("Key", item))),
+			member("Update", itemAction("Update", required("Key", item), required("UpdateExpression", anyText)))), 1, 100)))
+}
 
-var transactGetItems = structure("TransactGetItemsInput",
-	member("ReturnConsumedCapacity", returnConsumedCapacity),
-	required("TransactItems", listOf(structure("TransactGetItem",
-		required("Get", structure("Get",
-			required("Key", item),
-			required("TableName", dataTable),
-			member("ProjectionExpression", anyText),
-			member("ExpressionAttributeNames", textByName)))), 1, 100)))
+func transactGetItems() *shape {
+	return structure("TransactGetItemsInput",
+		member("ReturnConsumedCapacity", returnConsumedCapacity),
+		required("TransactItems", listOf(structure("TransactGetItem",
+			required("Get", structure("Get",
+				required("Key", item),
+				required("TableName", dataTable),
+				member("ProjectionExpression", anyText),
+				member("ExpressionAttributeNames", textByName)))), 1, 100)))
+}
 
 var (
 	statement  = text(1, 8192)
 	parameters = listOf(attribute, 1, unbounded)
 )
 
-var executeStatement = structure("ExecuteStatementInput",
-	required("Statement", statement),
-	member("Parameters", parameters),
-	member("ConsistentRead", flag),
-	member("NextToken", text(1, 32768)),
-	member("ReturnConsumedCapacity", returnConsumedCapacity),
-	member("Limit", atLeastOne),
-	member("ReturnValuesOnConditionCheckFailure", returnOnFailure))
-
-var batchExecuteStatement = structure("BatchExecuteStatementInput",
-	required("Statements", listOf(structure("BatchStatementRequest",
+func executeStatement() *shape {
+	return structure("ExecuteStatementInput",
 		required("Statement", statement),
 		member("Parameters", parameters),
 		member("ConsistentRead", flag),
-		member("ReturnValuesOnConditionCheckFailure", returnOnFailure)), 1, 25)),
-	member("ReturnConsumedCapacity", returnConsumedCapacity))
+		member("NextToken", text(1, 32768)),
+		member("ReturnConsumedCapacity", returnConsumedCapacity),
+		member("Limit", atLeastOne),
+		member("ReturnValuesOnConditionCheckFailure", returnOnFailure))
+}
 
-var executeTransaction = structure("ExecuteTransactionInput",
-	required("TransactStatements", listOf(structure("ParameterizedStatement",
-		required("Statement", statement),
-		member("Parameters", parameters),
-		member("ReturnValuesOnConditionCheckFailure", returnOnFailure)), 1, 100)),
-	member("ClientRequestToken", clientRequestToken),
-	member("ReturnConsumedCapacity", returnConsumedCapacity))
+func batchExecuteStatement() *shape {
+	return structure("BatchExecuteStatementInput",
+		required("Statements", listOf(structure("BatchStatementRequest",
+			required("Statement", statement),
+			member("Parameters", parameters),
+			member("ConsistentRead", flag),
+			member("ReturnValuesOnConditionCheckFailure", returnOnFailure)), 1, 25)),
+		member("ReturnConsumedCapacity", returnConsumedCapacity))
+}
+
+func executeTransaction() *shape {
+	return structure("ExecuteTransactionInput",
+		required("TransactStatements", listOf(structure("ParameterizedStatement",
+			required("Statement", statement),
+			member("Parameters", parameters),
+			member("ReturnValuesOnConditionCheckFailure", returnOnFailure)), 1, 100)),
+		member("ClientRequestToken", clientRequestToken),
+		member("ReturnConsumedCapacity", returnConsumedCapacity))
+}

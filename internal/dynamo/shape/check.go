@@ -18,7 +18,7 @@ func Check(operation string, body []byte) error {
 		return nil
 	}
 	c := checker{b: body}
-	c.structure(wire.SkipSpace(body, 0), o.input)
+	c.structure(wire.SkipSpace(body, 0), o.input())
 	if c.err != nil {
 		return c.err
 	}
@@ -27,7 +27,7 @@ func Check(operation string, body []byte) error {
 	}
 	// There may be no fault after all: the faulty value may belong to a name that occurs
 	// again later.
-	faults := o.input.faults(body)
+	faults := o.input().faults(body)
 	if len(faults) == 0 {
 		return nil
 	}

@@ -76,8 +76,8 @@ func FuzzCheck(f *testing.F) {
 		err := Check(operation, b)
 		if err == nil {
 			// The fast check must not miss errors that the complete one finds.
-			if o := operations[operation]; o != nil && len(o.input.faults(b)) > 0 {
-				t.Fatalf("%s %s: the fast check missed %v", operation, body, o.input.faults(b))
+			if o := operations[operation]; o != nil && len(o.input().faults(b)) > 0 {
+				t.Fatalf("%s %s: the fast check missed %v", operation, body, o.input().faults(b))
 			}
 			return
 		}

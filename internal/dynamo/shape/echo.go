@@ -101,10 +101,10 @@ func (e *echoer) dictionary(v []byte, s *shape) {
 }
 
 func (e *echoer) structure(v []byte, s *shape) {
-	e.out = append(append(e.out, s.class[len(packageName):]...), '(')
+	e.out = append(append(e.out, s.class...), '(')
 	for i, m := range s.members(v) {
 		e.comma(i)
-		e.out = append(append(e.out, s.fields[i].label...), '=')
+		e.out = append(append(e.out, s.fields[i].label()...), '=')
 		e.value(m, s.fields[i].shape)
 	}
 	for _, name := range s.hidden {

@@ -28,9 +28,9 @@ type path struct{ labels, names string }
 
 func (p path) member(f *field) path {
 	if p.labels == "" {
-		return path{f.label, f.name}
+		return path{f.label(), f.name}
 	}
-	return path{p.labels + "." + f.label, p.names + "." + f.name}
+	return path{p.labels + "." + f.label(), p.names + "." + f.name}
 }
 
 // inside returns the path of an element, by its position, or of a map's value.

@@ -2,86 +2,97 @@ package shape
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
 // operation is the shape of a request and the rule for reporting its faults.
 type operation struct {
-	input *shape
+	build func() *shape
 	// explain returns the error for a body that breaks constraints.
 	explain func(body []byte, faults []fault) *wire.Error
+
+	once sync.Once
+	made *shape // by build
+}
+
+// input returns the shape of the request. It is made at the first call: a process needs few of the
+// shapes, and none before it answers.
+func (o *operation) input() *shape {
+	o.once.Do(func() { o.made = o.build() })
+	return o.made
 }
 
 // operations are the operations that a store may support, of both services.
 var operations = map[string]*operation{
-	"GetItem":            {getItem, allFaults},
-	"PutItem":            {putItem, tableNameFirst},
-	"UpdateItem":         {updateItem, nameThenReturnValues},
-	"DeleteItem":         {deleteItem, tableNameFirst},
-	"Query":              {query, allFaults},
-	"Scan":               {scan, allFaults},
-	"SearchVectors":      {searchVectors, allFaults},
-	"BatchGetItem":       {batchGetItem, batch("BatchGetItem")},
-	"BatchWriteItem":     {batchWriteItem, batch("BatchWriteItem")},
-	"TransactGetItems":   {transactGetItems, allFaults},
-	"TransactWriteItems": {transactWriteItems, allFaults},
+	"GetItem":            {build: getItem, explain: allFaults},
+	"PutItem":            {build: putItem, explain: tableNameFirst},
+	"UpdateItem":         {build: updateItem, explain: nameThenReturnValues},
+	"DeleteItem":         {build: deleteItem, explain: tableNameFirst},
+	"Query":              {build: query, explain: allFaults},
+	"Scan":               {build: scan, explain: allFaults},
+	"SearchVectors":      {build: searchVectors, explain: allFaults},
+	"BatchGetItem":       {build: batchGetItem, explain: batch("BatchGetItem")},
+	"BatchWriteItem":     {build: batchWriteItem, explain: batch("BatchWriteItem")},
+	"TransactGetItems":   {build: transactGetItems, explain: allFaults},
+	"TransactWriteItems": {build: transactWriteItems, explain: allFaults},
 
-	"ExecuteStatement":      {executeStatement, allFaults},
-	"BatchExecuteStatement": {batchExecuteStatement, allFaults},
-	"ExecuteTransaction":    {executeTransaction, allFaults},
+	"ExecuteStatement":      {build: executeStatement, explain: allFaults},
+	"BatchExecuteStatement": {build: batchExecuteStatement, explain: allFaults},
+	"ExecuteTransaction":    {build: executeTransaction, explain: allFaults},
 
-	"CreateTable":               {createTable, tableNameRequired},
-	"UpdateTable":               {updateTable, tableNameLength},
-	"DeleteTable":               {deleteTable, tableNameLength},
-	"DescribeTable":             {describeTable, tableNameLength},
-	"ListTables":                {listTables, allFaults},
-	"UpdateTimeToLive":          {updateTimeToLive, tableNameLength},
-	"DescribeTimeToLive":        {describeTimeToLive, tableNameLength},
-	"DescribeContinuousBackups": {describeContinuousBackups, tableNameLength},
-	"UpdateContinuousBackups":   {updateContinuousBackups, tableNameLength},
+	"CreateTable":               {build: createTable, explain: tableNameRequired},
+	"UpdateTable":               {build: updateTable, explain: tableNameLength},
+	"DeleteTable":               {build: deleteTable, explain: tableNameLength},
+	"DescribeTable":             {build: describeTable, explain: tableNameLength},
+	"ListTables":                {build: listTables, explain: allFaults},
+	"UpdateTimeToLive":          {build: updateTimeToLive, explain: tableNameLength},
+	"DescribeTimeToLive":        {build: describeTimeToLive, explain: tableNameLength},
+	"DescribeContinuousBackups": {build: describeContinuousBackups, explain: tableNameLength},
+	"UpdateContinuousBackups":   {build: updateContinuousBackups, explain: tableNameLength},
 
-	"CreateBackup":                        {createBackup, tableNameLength},
-	"DescribeBackup":                      {oneBackup, allFaults},
-	"DeleteBackup":                        {deleteBackup, allFaults},
-	"ListBackups":                         {listBackups, allFaults},
-	"RestoreTableFromBackup":              {restoreFromBackup, nameLength("targetTableName", "TableName")},
-	"RestoreTableToPointInTime":           {restoreToPointInTime, allFaults},
-	"ExportTableToPointInTime":            {exportTable, allFaults},
-	"DescribeExport":                      {describeExport, allFaults},
-	"ListExports":                         {listExports, allFaults},
-	"ImportTable":                         {importTable, allFaults},
-	"DescribeImport":                      {describeImport, allFaults},
-	"ListImports":                         {listImports, allFaults},
-	"CreateGlobalTable":                   {createGlobalTable, nameLength("globalTableName", "TableName")},
-	"UpdateGlobalTable":                   {updateGlobalTable, nameLength("globalTableName", "TableName")},
-	"DescribeGlobalTable":                 {oneGlobalTable, nameLength("globalTableName", "TableName")},
-	"DescribeGlobalTableSettings":         {oneGlobalTable, nameLength("globalTableName", "TableName")},
-	"UpdateGlobalTableSettings":           {oneGlobalTable, nameLength("globalTableName", "TableName")},
-	"ListGlobalTables":                    {listGlobalTables, allFaults},
-	"DescribeTableReplicaAutoScaling":     {replicaAutoScaling, tableNameLength},
-	"UpdateTableReplicaAutoScaling":       {replicaAutoScaling, tableNameLength},
-	"GetResourcePolicy":                   {getResourcePolicy, allFaults},
-	"PutResourcePolicy":                   {putResourcePolicy, allFaults},
-	"DeleteResourcePolicy":                {deleteResourcePolicy, allFaults},
-	"DescribeContributorInsights":         {describeContributorInsights, insightsNameLengths},
-	"UpdateContributorInsights":           {updateContributorInsights, insightsNameLengths},
-	"ListContributorInsights":             {listContributorInsights, allFaults},
-	"DescribeKinesisStreamingDestination": {describeDestination, tableNameLength},
-	"EnableKinesisStreamingDestination":   {changeDestination, tableNameLength},
-	"DisableKinesisStreamingDestination":  {changeDestination, tableNameLength},
-	"UpdateKinesisStreamingDestination":   {changeDestination, tableNameLength},
+	"CreateBackup":                        {build: createBackup, explain: tableNameLength},
+	"DescribeBackup":                      {build: oneBackup, explain: allFaults},
+	"DeleteBackup":                        {build: deleteBackup, explain: allFaults},
+	"ListBackups":                         {build: listBackups, explain: allFaults},
+	"RestoreTableFromBackup":              {build: restoreFromBackup, explain: nameLength("targetTableName", "TableName")},
+	"RestoreTableToPointInTime":           {build: restoreToPointInTime, explain: allFaults},
+	"ExportTableToPointInTime":            {build: exportTable, explain: allFaults},
+	"DescribeExport":                      {build: describeExport, explain: allFaults},
+	"ListExports":                         {build: listExports, explain: allFaults},
+	"ImportTable":                         {build: importTable, explain: allFaults},
+	"DescribeImport":                      {build: describeImport, explain: allFaults},
+	"ListImports":                         {build: listImports, explain: allFaults},
+	"CreateGlobalTable":                   {build: createGlobalTable, explain: nameLength("globalTableName", "TableName")},
+	"UpdateGlobalTable":                   {build: updateGlobalTable, explain: nameLength("globalTableName", "TableName")},
+	"DescribeGlobalTable":                 {build: oneGlobalTable, explain: nameLength("globalTableName", "TableName")},
+	"DescribeGlobalTableSettings":         {build: oneGlobalTable, explain: nameLength("globalTableName", "TableName")},
+	"UpdateGlobalTableSettings":           {build: oneGlobalTable, explain: nameLength("globalTableName", "TableName")},
+	"ListGlobalTables":                    {build: listGlobalTables, explain: allFaults},
+	"DescribeTableReplicaAutoScaling":     {build: replicaAutoScaling, explain: tableNameLength},
+	"UpdateTableReplicaAutoScaling":       {build: replicaAutoScaling, explain: tableNameLength},
+	"GetResourcePolicy":                   {build: getResourcePolicy, explain: allFaults},
+	"PutResourcePolicy":                   {build: putResourcePolicy, explain: allFaults},
+	"DeleteResourcePolicy":                {build: deleteResourcePolicy, explain: allFaults},
+	"DescribeContributorInsights":         {build: describeContributorInsights, explain: insightsNameLengths},
+	"UpdateContributorInsights":           {build: updateContributorInsights, explain: insightsNameLengths},
+	"ListContributorInsights":             {build: listContributorInsights, explain: allFaults},
+	"DescribeKinesisStreamingDestination": {build: describeDestination, explain: tableNameLength},
+	"EnableKinesisStreamingDestination":   {build: changeDestination, explain: tableNameLength},
+	"DisableKinesisStreamingDestination":  {build: changeDestination, explain: tableNameLength},
+	"UpdateKinesisStreamingDestination":   {build: changeDestination, explain: tableNameLength},
 
-	"TagResource":        {tagResource, allFaults},
-	"UntagResource":      {untagResource, allFaults},
-	"ListTagsOfResource": {listTagsOfResource, allFaults},
-	"DescribeLimits":     {describeLimits, allFaults},
-	"DescribeEndpoints":  {describeEndpoints, allFaults},
+	"TagResource":        {build: tagResource, explain: allFaults},
+	"UntagResource":      {build: untagResource, explain: allFaults},
+	"ListTagsOfResource": {build: listTagsOfResource, explain: allFaults},
+	"DescribeLimits":     {build: describeLimits, explain: allFaults},
+	"DescribeEndpoints":  {build: describeEndpoints, explain: allFaults},
 
-	"ListStreams":      {listStreams, allFaults},
-	"DescribeStream":   {describeStream, allFaults},
-	"GetShardIterator": {getShardIterator, allFaults},
-	"GetRecords":       {getRecords, allFaults},
+	"ListStreams":      {build: listStreams, explain: allFaults},
+	"DescribeStream":   {build: describeStream, explain: allFaults},
+	"GetShardIterator": {build: getShardIterator, explain: allFaults},
+	"GetRecords":       {build: getRecords, explain: allFaults},
 }
 
 func allFaults(_ []byte, faults []fault) *wire.Error { return refuse(faults...) }

@@ -24,7 +24,7 @@ const unbounded = math.MaxInt64
 // starts, and never change.
 type shape struct {
 	kind kind
-	// class is the name of the type in messages: that of its Java class.
+	// class is the name of the type in messages: that of its Java class, without the package.
 	class  string
 	fields []field // of a structure, in the order in which faults are reported
 	elem   *shape  // of a list, or of the values of a map
@@ -48,7 +48,6 @@ type shape struct {
 // field is a member of a structure.
 type field struct {
 	name     string
-	label    string // the name as messages write it: with a small first letter
 	shape    *shape
 	required bool
 	// shortForm marks a constraint that, if it is the only fault, is reported in a newer
@@ -57,7 +56,7 @@ type field struct {
 }
 
 func structure(class string, fields ...field) *shape {
-	return &shape{kind: structKind, class: packageName + class, fields: fields, max: unbounded}
+	return &shape{kind: structKind, class: class, fields: fields, max: unbounded}
 }
 
 // packageName is the Java package of the service's structures.
@@ -65,13 +64,14 @@ const packageName = "com.amazonaws.dynamodb.v20120810."
 
 // member returns an optional field.
 func member(name string, s *shape) field {
-	return field{name: name, label: string(name[0]|0x20) + name[1:], shape: s}
+	return field{name: name, shape: s}
 }
 
+// label returns the name as messages write it: with a small first letter.
+func (f *field) label() string { return string(f.name[0]|0x20) + f.name[1:] }
+
 func required(name string, s *shape) field {
-	f := member(name, s)
-	f.required = true
-	return f
+	return field{name: name, shape: s, required: true}
 }
 
 // shortForm returns f with the newer form of its fault.
@@ -114,7 +114,7 @@ var (
 	anyText   = &shape{kind: stringKind, max: unbounded}
 	flag      = &shape{kind: booleanKind, max: unbounded}
 	blob      = &shape{kind: blobKind, max: unbounded}
-	attribute = &shape{kind: attributeKind, class: packageName + "AttributeValue", max: unbounded}
+	attribute = &shape{kind: attributeKind, class: "AttributeValue", max: unbounded}
 
 	item       = mapOf(attribute) // an item, a key, or the values of an expression
 	attributes = listOf(attribute, 0, unbounded)

@@ -7,25 +7,33 @@ var (
 	shardID   = text(28, 65)
 )
 
-var listStreams = structure("ListStreamsInput",
-	member("Limit", pageOfHundred),
-	member("ExclusiveStartStreamArn", streamARN),
-	member("TableName", someTable))
+func listStreams() *shape {
+	return structure("ListStreamsInput",
+		member("Limit", pageOfHundred),
+		member("ExclusiveStartStreamArn", streamARN),
+		member("TableName", someTable))
+}
 
-var describeStream = structure("DescribeStreamInput",
-	required("StreamArn", streamARN),
-	member("Limit", pageOfHundred),
-	member("ExclusiveStartShardId", shardID),
-	member("ShardFilter", structure("ShardFilter",
-		required("Type", enumOf("CHILD_SHARDS")),
-		required("ShardId", shardID))))
+func describeStream() *shape {
+	return structure("DescribeStreamInput",
+		required("StreamArn", streamARN),
+		member("Limit", pageOfHundred),
+		member("ExclusiveStartShardId", shardID),
+		member("ShardFilter", structure("ShardFilter",
+			required("Type", enumOf("CHILD_SHARDS")),
+			required("ShardId", shardID))))
+}
 
-var getShardIterator = structure("GetShardIteratorInput",
-	required("ShardId", shardID),
-	required("ShardIteratorType", enumOf("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")),
-	required("StreamArn", streamARN),
-	member("SequenceNumber", text(21, 40)))
+func getShardIterator() *shape {
+	return structure("GetShardIteratorInput",
+		required("ShardId", shardID),
+		required("ShardIteratorType", enumOf("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")),
+		required("StreamArn", streamARN),
+		member("SequenceNumber", text(21, 40)))
+}
 
-var getRecords = structure("GetRecordsInput",
-	required("ShardIterator", text(1, 2048)),
-	member("Limit", number(integerKind, 1, 1000)))
+func getRecords() *shape {
+	return structure("GetRecordsInput",
+		required("ShardIterator", text(1, 2048)),
+		member("Limit", number(integerKind, 1, 1000)))
+}

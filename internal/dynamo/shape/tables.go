@@ -55,32 +55,34 @@ var (
 		member("Value", anyText)), 0, unbounded)
 )
 
-var createTable = structure("CreateTableInput",
-	required("AttributeDefinitions", attributeDefinitions),
-	required("TableName", someTable),
-	member("ProvisionedThroughput", provisionedThroughput),
-	required("KeySchema", keySchema),
-	member("BillingMode", billingMode),
-	member("GlobalSecondaryIndexes", listOf(structure("GlobalSecondaryIndex",
-		required("Projection", projection),
-		required("IndexName", indexName),
+func createTable() *shape {
+	return structure("CreateTableInput",
+		required("AttributeDefinitions", attributeDefinitions),
+		required("TableName", someTable),
 		member("ProvisionedThroughput", provisionedThroughput),
-		required("KeySchema", globalKeySchema),
+		required("KeySchema", keySchema),
+		member("BillingMode", billingMode),
+		member("GlobalSecondaryIndexes", listOf(structure("GlobalSecondaryIndex",
+			required("Projection", projection),
+			required("IndexName", indexName),
+			member("ProvisionedThroughput", provisionedThroughput),
+			required("KeySchema", globalKeySchema),
+			member("OnDemandThroughput", onDemandThroughput),
+			member("WarmThroughput", warmThroughput)), 0, unbounded)),
+		member("LocalSecondaryIndexes", listOf(structure("LocalSecondaryIndex",
+			required("Projection", projection),
+			required("IndexName", indexName),
+			required("KeySchema", keySchema)), 0, unbounded)),
+		member("StreamSpecification", streamSpecification),
+		member("SSESpecification", sseSpecification),
+		member("Tags", tags),
+		member("TableClass", tableClass),
+		member("DeletionProtectionEnabled", flag),
 		member("OnDemandThroughput", onDemandThroughput),
-		member("WarmThroughput", warmThroughput)), 0, unbounded)),
-	member("LocalSecondaryIndexes", listOf(structure("LocalSecondaryIndex",
-		required("Projection", projection),
-		required("IndexName", indexName),
-		required("KeySchema", keySchema)), 0, unbounded)),
-	member("StreamSpecification", streamSpecification),
-	member("SSESpecification", sseSpecification),
-	member("Tags", tags),
-	member("TableClass", tableClass),
-	member("DeletionProtectionEnabled", flag),
-	member("OnDemandThroughput", onDemandThroughput),
-	member("WarmThroughput", warmThroughput),
-	member("ResourcePolicy", anyText),
-	member("VectorIndexes", listOf(vectorIndex("VectorIndex"), 0, unbounded)))
+		member("WarmThroughput", warmThroughput),
+		member("ResourcePolicy", anyText),
+		member("VectorIndexes", listOf(vectorIndex("VectorIndex"), 0, unbounded)))
+}
 
 // vectorIndex returns the shape of a vector index in a request that creates it.
 func vectorIndex(class string) *shape {
@@ -95,39 +97,41 @@ func vectorIndex(class string) *shape {
 			required("SearchSchemaElementType", enumOf("HASH", "INLINE_FILTER"))), 1, unbounded)))
 }
 
-var updateTable = structure("UpdateTableInput",
-	member("AttributeDefinitions", attributeDefinitions),
-	required("TableName", someTable),
-	member("BillingMode", billingMode),
-	member("ProvisionedThroughput", provisionedThroughput),
-	member("GlobalSecondaryIndexUpdates", listOf(structure("GlobalSecondaryIndexUpdate",
-		member("Update", structure("UpdateGlobalSecondaryIndexAction",
-			required("IndexName", indexName),
-			member("ProvisionedThroughput", provisionedThroughput),
-			member("OnDemandThroughput", onDemandThroughput),
-			member("WarmThroughput", warmThroughput))),
-		member("Create", structure("CreateGlobalSecondaryIndexAction",
-			required("Projection", projection),
-			required("IndexName", indexName),
-			member("ProvisionedThroughput", provisionedThroughput),
-			required("KeySchema", globalKeySchema),
-			member("OnDemandThroughput", onDemandThroughput),
-			member("WarmThroughput", warmThroughput))),
-		member("Delete", structure("DeleteGlobalSecondaryIndexAction",
-			required("IndexName", indexName)))), 0, unbounded)),
-	member("StreamSpecification", streamSpecification),
-	member("SSESpecification", sseSpecification),
-	member("ReplicaUpdates", listOf(structure("ReplicationGroupUpdate",
-		member("Create", replica("CreateReplicationGroupMemberAction")),
-		member("Update", replica("UpdateReplicationGroupMemberAction")),
-		member("Delete", replica("DeleteReplicationGroupMemberAction"))), 1, unbounded)),
-	member("TableClass", tableClass),
-	member("DeletionProtectionEnabled", flag),
-	member("OnDemandThroughput", onDemandThroughput),
-	member("WarmThroughput", warmThroughput),
-	member("VectorIndexUpdates", listOf(structure("VectorIndexUpdate",
-		member("Create", vectorIndex("CreateVectorIndexAction")),
-		member("Delete", structure("DeleteVectorIndexAction", required("IndexName", indexName)))), 0, unbounded)))
+func updateTable() *shape {
+	return structure("UpdateTableInput",
+		member("AttributeDefinitions", attributeDefinitions),
+		required("TableName", someTable),
+		member("BillingMode", billingMode),
+		member("ProvisionedThroughput", provisionedThroughput),
+		member("GlobalSecondaryIndexUpdates", listOf(structure("GlobalSecondaryIndexUpdate",
+			member("Update", structure("UpdateGlobalSecondaryIndexAction",
+				required("IndexName", indexName),
+				member("ProvisionedThroughput", provisionedThroughput),
+				member("OnDemandThroughput", onDemandThroughput),
+				member("WarmThroughput", warmThroughput))),
+			member("Create", structure("CreateGlobalSecondaryIndexAction",
+				required("Projection", projection),
+				required("IndexName", indexName),
+				member("ProvisionedThroughput", provisionedThroughput),
+				required("KeySchema", globalKeySchema),
+				member("OnDemandThroughput", onDemandThroughput),
+				member("WarmThroughput", warmThroughput))),
+			member("Delete", structure("DeleteGlobalSecondaryIndexAction",
+				required("IndexName", indexName)))), 0, unbounded)),
+		member("StreamSpecification", streamSpecification),
+		member("SSESpecification", sseSpecification),
+		member("ReplicaUpdates", listOf(structure("ReplicationGroupUpdate",
+			member("Create", replica("CreateReplicationGroupMemberAction")),
+			member("Update", replica("UpdateReplicationGroupMemberAction")),
+			member("Delete", replica("DeleteReplicationGroupMemberAction"))), 1, unbounded)),
+		member("TableClass", tableClass),
+		member("DeletionProtectionEnabled", flag),
+		member("OnDemandThroughput", onDemandThroughput),
+		member("WarmThroughput", warmThroughput),
+		member("VectorIndexUpdates", listOf(structure("VectorIndexUpdate",
+			member("Create", vectorIndex("CreateVectorIndexAction")),
+			member("Delete", structure("DeleteVectorIndexAction", required("IndexName", indexName)))), 0, unbounded)))
+}
 
 // replica returns the shape of a change of one replica.
 func replica(class string) *shape { return structure(class, required("RegionName", anyText)) }
@@ -137,38 +141,52 @@ func onTable(class string, more ...field) *shape {
 	return structure(class, append([]field{required("TableName", someTable)}, more...)...)
 }
 
-var (
-	deleteTable               = onTable("DeleteTableInput")
-	describeTable             = onTable("DescribeTableInput")
-	describeTimeToLive        = onTable("DescribeTimeToLiveInput")
-	describeContinuousBackups = onTable("DescribeContinuousBackupsInput")
-	updateContinuousBackups   = onTable("UpdateContinuousBackupsInput",
+func deleteTable() *shape { return onTable("DeleteTableInput") }
+
+func describeTable() *shape { return onTable("DescribeTableInput") }
+
+func describeTimeToLive() *shape { return onTable("DescribeTimeToLiveInput") }
+
+func describeContinuousBackups() *shape { return onTable("DescribeContinuousBackupsInput") }
+
+func updateContinuousBackups() *shape {
+	return onTable("UpdateContinuousBackupsInput",
 		required("PointInTimeRecoverySpecification", structure("PointInTimeRecoverySpecification",
 			required("PointInTimeRecoveryEnabled", flag),
 			member("RecoveryPeriodInDays", number(integerKind, 1, 35)))))
-	updateTimeToLive = onTable("UpdateTimeToLiveInput",
+}
+
+func updateTimeToLive() *shape {
+	return onTable("UpdateTimeToLiveInput",
 		required("TimeToLiveSpecification", structure("TimeToLiveSpecification",
 			required("AttributeName", timeToLive),
 			required("Enabled", flag))))
-)
+}
 
-var listTables = structure("ListTablesInput",
-	member("ExclusiveStartTableName", indexName),
-	member("Limit", pageOfHundred))
+func listTables() *shape {
+	return structure("ListTablesInput",
+		member("ExclusiveStartTableName", indexName),
+		member("Limit", pageOfHundred))
+}
 
-var (
-	tagResource = structure("TagResourceInput",
+func tagResource() *shape {
+	return structure("TagResourceInput",
 		required("ResourceArn", resourceARN),
 		required("Tags", tags))
-	untagResource = structure("UntagResourceInput",
+}
+
+func untagResource() *shape {
+	return structure("UntagResourceInput",
 		required("ResourceArn", resourceARN),
 		required("TagKeys", listOf(anyText, 0, unbounded)))
-	listTagsOfResource = structure("ListTagsOfResourceInput",
+}
+
+func listTagsOfResource() *shape {
+	return structure("ListTagsOfResourceInput",
 		required("ResourceArn", resourceARN),
 		member("NextToken", anyText))
-)
+}
 
-var (
-	describeLimits    = structure("DescribeLimitsInput")
-	describeEndpoints = structure("DescribeEndpointsRequest")
-)
+func describeLimits() *shape { return structure("DescribeLimitsInput") }
+
+func describeEndpoints() *shape { return structure("DescribeEndpointsRequest") }

@@ -72,7 +72,7 @@ func (s *shape) javaType() string {
 	case mapKind:
 		return "java.util.Map<java.lang.String, " + s.elem.parameter() + ">"
 	case structKind, attributeKind:
-		return "class " + s.class
+		return "class " + packageName + s.class
 	}
 	return "class java.lang." + s.scalarName()
 }
@@ -83,7 +83,7 @@ func (s *shape) parameter() string {
 	case listKind:
 		return "java.util.List<" + s.elem.parameter() + ">"
 	case structKind, attributeKind:
-		return s.class
+		return packageName + s.class
 	}
 	return "java.lang." + s.scalarName()
 }
