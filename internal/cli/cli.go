@@ -128,13 +128,12 @@ func Main(args []string, env Environment) (code int) {
 			code = int(e)
 		}
 	}()
-	ctx, err := newParser(&env, commandOf(args)).Parse(args)
+	run, err := prepared(args, &env)
 	if err != nil {
 		fmt.Fprintf(env.Stderr, "kasoku: %v\nTry: kasoku --help\n", err)
 		return codeUsage
 	}
-	err = ctx.Run()
-	if err == nil {
+	if err = run(); err == nil {
 		return codeOK
 	}
 	code = codeInput
@@ -145,4 +144,17 @@ func Main(args []string, env Environment) (code int) {
 		fmt.Fprintf(env.Stderr, "kasoku: %v\n", err)
 	}
 	return code
+}
+
+// prepared returns the function that runs the command of a command line, or an error about a
+// mistake in it.
+func prepared(args []string, env *Environment) (run func() error, err error) {
+	if c, ok := serveOf(args); ok {
+		return func() error { return c.Run(env) }, nil
+	}
+	ctx, err := newParser(env, commandOf(args)).Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return ctx.Run() }, nil
 }

@@ -21,7 +21,7 @@ const startPagesAfter = time.Second
 
 type serveCommand struct {
 	Config    string    `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, serve runs a DynamoDB-compatible store in ./kasoku-data, on 127.0.0.1:8000 and for DAX clients on 127.0.0.1:8111." placeholder:"FILE"`
-	ReadyFile readyFile `help:"Write a file with all addresses, as JSON, when they answer. It is removed at the start and at the end." placeholder:"FILE"`
+	ReadyFile readyFile `name:"ready-file" help:"Write a file with all addresses, as JSON, when they answer. It is removed at the start and at the end." placeholder:"FILE"`
 	Standard  standard  `embed:""`
 }
 
