@@ -72,11 +72,11 @@ func (l *lab) build(binary string) error {
 
 func (l *lab) compile(file, program string) error { return l.compileIn(l.root, file, program) }
 
-// compileIn builds a program of the module in folder.
+// compileIn builds a program of the module in folder, as it is released.
 func (l *lab) compileIn(folder, file, program string) error {
 	progress("building %s", program)
-	cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", file, program)
-	cmd.Dir = folder
+	cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, program)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", program, err, out)
 	}

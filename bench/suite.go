@@ -69,7 +69,7 @@ func (l *lab) compareSuites() error {
 
 // suiteTargets starts the stores that are processes, Kasoku first.
 func (l *lab) suiteTargets() ([]suiteTarget, error) {
-	p, err := l.startMemory()
+	p, err := l.startMemory(l.kasoku)
 	if err != nil {
 		return nil, err
 	}
