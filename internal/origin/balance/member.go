@@ -172,7 +172,7 @@ func (m *member) recordFault(f *origin.Fault, took time.Duration, now time.Time)
 // recordHead records the head of an answer.
 func (m *member) recordHead(status int, took time.Duration, now time.Time) {
 	m.metrics.head.Observe(took)
-	m.metrics.answered[status/100].Inc()
+	m.metrics.answer(status)
 	cfg := m.cfg.Load()
 	if slices.Contains(cfg.Ejection.Statuses, status) {
 		m.latency.observeFailure(took, now)

@@ -1,7 +1,6 @@
 package balance
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/origin"
@@ -24,8 +23,9 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 // memberMetrics are the series of one member, beside those of its transport. Checks don't
 // count as requests.
 type memberMetrics struct {
-	// answered counts by the first digit of the status, faulted by the kind of the fault.
-	answered                               [10]*telemetry.Counter
+	// answered counts by the class of the status, 0 for one that HTTP does not define, faulted by
+	// the kind of the fault.
+	answered                               [6]*telemetry.Counter
 	faulted                                [len(faults)]*telemetry.Counter
 	head                                   *telemetry.Histogram
 	ejections, opened, cut, checks, unwell *telemetry.Counter
@@ -48,13 +48,22 @@ func newMemberMetrics(r *telemetry.Registry, service, member string) memberMetri
 		unwell:    f("kasoku_upstream_checks_failed_total", "Active checks of the member that failed."),
 	}
 	const help = "Requests sent to the member by outcome: the class of the status, or the kind of the fault if no head arrived."
-	for i := 1; i < len(mm.answered); i++ {
-		mm.answered[i] = f("kasoku_upstream_requests_total", help, "outcome", strconv.Itoa(i)+"xx")
+	for i, class := range [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"} {
+		mm.answered[i] = f("kasoku_upstream_requests_total", help, "outcome", class)
 	}
 	for i, kind := range faults {
 		mm.faulted[i] = f("kasoku_upstream_requests_total", help, "outcome", kind.String())
 	}
 	return mm
+}
+
+// answer counts a request by the status of its answer.
+func (mm *memberMetrics) answer(status int) {
+	class := status / 100
+	if class >= len(mm.answered) {
+		class = 0
+	}
+	mm.answered[class].Inc()
 }
 
 // fault counts a request without an answer.
