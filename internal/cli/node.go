@@ -23,6 +23,7 @@ import (
 	"github.com/kasoku/kasoku/internal/pause"
 	"github.com/kasoku/kasoku/internal/systemd"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/bytable"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
@@ -48,6 +49,7 @@ type Node struct {
 	boot        *config.Config // the configuration with which the cache was made
 	accessLogs  accessLogs
 	live        live.Log
+	tables      *bytable.Counts
 	failed      chan error       // from listeners that failed
 	sessions    edge.SessionKeys // of all listeners
 	authorities authorities
@@ -94,6 +96,7 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 		log: log, manager: manager, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newLists(log),
 		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
+	n.tables = bytable.New(n.registry)
 	n.hard, n.hardStop = context.WithCancel(context.Background())
 	n.status.File = file
 	if n.disk, err = openDisk(cfg, log); err != nil {

@@ -89,6 +89,7 @@ func (c *change) prepare() error {
 	if err := c.accessLog(); err != nil {
 		return err
 	}
+	c.commit = append(c.commit, func() { c.node.tables.Configure(countedTables(c.cfg)) })
 	if err := c.admin(); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (c *change) accessLog() error {
 	if err != nil {
 		return err
 	}
-	if next.Sink = n.live.Tap(next.Sink); c.cfg.Cluster != nil {
+	if next.Sink = n.live.Tap(n.tables.Tap(next.Sink)); c.cfg.Cluster != nil {
 		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.Node)
 	}
 	if n.cfg == nil {

@@ -22,6 +22,7 @@ var layers = map[string]layer{
 	"internal/http2":             {[]string{"http1"}, "frames and their meaning: its caller has the connections, the locks and the clock"},
 	"internal/telemetry":         {nil, "every package reports to it, so it may depend on none"},
 	"internal/telemetry/forward": {[]string{"telemetry", "fluent"}, "one sink of several: packages that report do not depend on the destination"},
+	"internal/telemetry/bytable": {[]string{"telemetry"}, "one sink of several: it depends on no protocol and no service"},
 	"internal/telemetry/live":    {[]string{"glob", "telemetry"}, "one sink of several: its readers' connections are the caller's"},
 	"internal/ascii":             {nil, "functions on bytes, which every package below internal may use"},
 	"internal/glob":              {nil, "a function of two strings"},

@@ -1,0 +1,62 @@
+// Package bytable counts requests by table: a sink that adds each record to the series of its table
+// and passes it on. The number of series is bounded, whatever names clients send.
+package bytable
+
+import (
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// maxTables is the maximum number of tables of a service with series of their own, beside the
+// ones that the configuration names. Requests for further tables are counted as the table "other".
+const maxTables = 200
+
+const other = "other"
+
+// Counts are the series of all tables. Configure must be called before records are counted.
+type Counts struct {
+	registry *telemetry.Registry
+	services atomic.Pointer[map[string]*service] // by name; replaced as a whole
+}
+
+// New returns counts whose series are in r.
+func New(r *telemetry.Registry) *Counts {
+	c := &Counts{registry: r}
+	c.services.Store(&map[string]*service{})
+	return c
+}
+
+// Configure sets the services that are counted, each with the names of the tables that always have
+// series of their own. Services that it already had continue; the caller removes the series of the
+// others from the registry.
+func (c *Counts) Configure(services map[string][]string) {
+	now, next := *c.services.Load(), map[string]*service{}
+	for name, tables := range services {
+		s := now[name]
+		if s == nil {
+			s = newService(c.registry, name)
+		}
+		s.configure(tables)
+		next[name] = s
+	}
+	c.services.Store(&next)
+}
+
+// Tap returns a sink that counts records and passes them on to next.
+func (c *Counts) Tap(next telemetry.Sink) telemetry.Sink { return &tap{next, c} }
+
+type tap struct {
+	telemetry.Sink
+	counts *Counts
+}
+
+// Log counts r and passes it on.
+func (t *tap) Log(r *telemetry.Record) {
+	if len(r.Table) > 0 {
+		if s := (*t.counts.services.Load())[r.Service]; s != nil {
+			s.table(r).count(r)
+		}
+	}
+	t.Sink.Log(r)
+}

@@ -1,0 +1,67 @@
+package bytable
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// service has the tables of one service.
+type service struct {
+	registry *telemetry.Registry
+	name     string
+	tables   atomic.Pointer[map[string]*table] // replaced as a whole
+
+	mu    sync.Mutex // held while tables is replaced, and over the creation of series
+	found int        // tables that no configuration has named
+	other *table     // nil: not used yet
+}
+
+func newService(r *telemetry.Registry, name string) *service {
+	s := &service{registry: r, name: name}
+	s.tables.Store(&map[string]*table{})
+	return s
+}
+
+// configure adds tables that the configuration names.
+func (s *service) configure(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		if (*s.tables.Load())[name] == nil {
+			s.add(name)
+		}
+	}
+}
+
+// add adds a table. mu must be held.
+func (s *service) add(name string) *table {
+	next := maps.Clone(*s.tables.Load())
+	t := newTable(s.registry, s.name, name)
+	next[name] = t
+	s.tables.Store(&next)
+	return t
+}
+
+// table returns the table of a record. A name has a series of its own from the first request that
+// succeeds: names that clients make up do not use up the places.
+func (s *service) table(r *telemetry.Record) *table {
+	if t := (*s.tables.Load())[string(r.Table)]; t != nil {
+		return t
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := (*s.tables.Load())[string(r.Table)]; t != nil {
+		return t
+	}
+	if s.found < maxTables && r.Status >= 200 && r.Status < 300 {
+		s.found++
+		return s.add(string(r.Table))
+	}
+	if s.other == nil {
+		s.other = newTable(s.registry, s.name, other)
+	}
+	return s.other
+}
