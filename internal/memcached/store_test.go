@@ -147,6 +147,7 @@ func TestRacesOfKeys(t *testing.T) {
 func TestFallbacksReload(t *testing.T) {
 	b := newBacked(t, always(200, "one"), minute(func(l *Location) { l.Store = nil })).listen()
 	b.expect("before", `200 "one" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	b.waitIdle() // a request may join a flight that has not ended, and get its answer
 	two := newBacked(t, always(200, "two"))
 	next := b.cfg
 	next.Fallbacks = []httpcache.Config{fallbackOf(two.back.URL), fallbackOf(b.back.URL)}
@@ -156,6 +157,7 @@ func TestFallbacksReload(t *testing.T) {
 	}
 	b.expect("another", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
 	b.expect("a second", `200 "one" fwd=bypass; detail=no-location`, b.get("/b"))
+	b.waitIdle()
 	bad := next
 	bad.Fallbacks = []httpcache.Config{fallbackOf(b.back.URL), fallbackOf("nonsense")}
 	if err := b.svc.Reconfigure(bad); err == nil {
