@@ -71,7 +71,7 @@ func (s *Server) liveLog(w http.ResponseWriter, r *http.Request) {
 }
 
 // firstLines returns the first lines up to the number left, which it decreases, and reports whether
-// that are all that were wanted.
+// none is left.
 func firstLines(lines []byte, left *int) (first []byte, enough bool) {
 	for at := 0; at < len(lines); {
 		at += bytes.IndexByte(lines[at:], '\n') + 1

@@ -3,11 +3,15 @@ package admin
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
@@ -136,9 +140,25 @@ func TestLiveLogLost(t *testing.T) {
 // Shutdown does not wait for readers.
 func TestLiveLogShutdown(t *testing.T) {
 	o, _ := example()
-	var lines *bufio.Reader
-	t.Run("server", func(t *testing.T) { lines, _ = openLog(t, startLive(t, o, "", &live.Log{}), "") })
-	if lines == nil {
-		t.Error("no answer")
+	s, err := Listen(Config{
+		Listen: "127.0.0.1:0", Metrics: telemetry.NewRegistry(), Overview: func() Overview { return *o },
+		Live: &live.Log{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve() }()
+	lines, _ := openLog(t, "http://"+s.Addr().String(), "")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("with a reader: %v", err)
+	}
+	if line, err := lines.ReadString('\n'); line != "" || err != io.EOF {
+		t.Errorf("the reader got %q, %v; want the answer's end", line, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
