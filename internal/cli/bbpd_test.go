@@ -32,25 +32,7 @@ const (
 type bbpdNode struct {
 	*Node
 	t   *testing.T
-	log *lockedBuffer
-}
-
-// lockedBuffer can be read while a running node writes to it.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log *lockedText
 }
 
 func runBBPD(t *testing.T, text string) *bbpdNode {
@@ -60,7 +42,7 @@ func runBBPD(t *testing.T, text string) *bbpdNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bbpdNode{t: t, log: &lockedBuffer{}}
+	b := &bbpdNode{t: t, log: &lockedText{}}
 	if b.Node, err = start(cfg, file, io.Discard, slog.New(slog.NewTextHandler(b.log, nil))); err != nil {
 		t.Fatal(err)
 	}

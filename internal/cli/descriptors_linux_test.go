@@ -30,24 +30,6 @@ type process struct {
 	service, admin string
 }
 
-// lockedText collects the output of a process.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // spawn starts a service of type http under a limit on open files, as the shell's ulimit
 // sets it.
 func spawn(t *testing.T, ulimit, origin string) *process {

@@ -4,36 +4,19 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/kasoku/kasoku/internal/telemetry/live"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 const memoryOrders = `  orders: {type: dynamodb, listen: "127.0.0.1:0", origin: "embedded:memory", auth: {mode: none}}` + "\n"
 
-// screen is an output that can be read while it is written.
-type screen struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *screen) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // logging is a running kasoku log.
 type logging struct {
-	out, errs screen
+	out, errs lockedText
 	signals   chan os.Signal
 	code      chan int
 }
@@ -98,12 +81,39 @@ func TestLogErrors(t *testing.T) {
 }
 
 // Records of a node of a cluster have its name.
+// The log has the node's name, which is the host's if the configuration has none.
 func TestLogNode(t *testing.T) {
-	r := run(t, "cluster: {name: log, node: a, listen: \"127.0.0.1:0\"}\n"+head+daxOrders(t.TempDir(), ""))
-	l := startLog("http://"+r.AdminAddr().String(), "-q", "node=a", "-n", "1", "--json")
-	l.until(t, `"node":"a"`, func() { r.get("orders") })
-	if code := <-l.code; code != codeOK {
-		t.Errorf("code %d, %s", code, l.errs.String())
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, name := range map[string]string{"node: a, ": "a", "": host} {
+		r := run(t, "cluster: {name: log, "+option+"listen: \"127.0.0.1:0\"}\n"+head+daxOrders(t.TempDir(), ""))
+		l := startLog("http://"+r.AdminAddr().String(), "-n", "1", "--json")
+		l.until(t, `"service":"orders"`, func() { r.get("orders") })
+		if code := <-l.code; code != codeOK {
+			t.Errorf("code %d, %s", code, l.errs.String())
+		}
+		if got := l.out.String(); !strings.Contains(got, `"node":"`+name+`"`) {
+			t.Errorf("with %q: no node %q in %s", option, name, got)
+		}
+	}
+}
+
+// The filters of the documentation's examples are valid.
+func TestLogExamples(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile(`kasoku log [^\n]*-q '([^']*)'`).FindAllSubmatch(text, -1)
+	if len(examples) < 4 {
+		t.Errorf("%d examples", len(examples))
+	}
+	for _, m := range examples {
+		if _, err := live.Parse(string(m[1])); err != nil {
+			t.Errorf("%s: %v", m[1], err)
+		}
 	}
 }
 

@@ -151,7 +151,7 @@ func (c *change) accessLog() error {
 		return err
 	}
 	if next.Sink = n.live.Tap(n.tables.Tap(next.Sink)); c.cfg.Cluster != nil {
-		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.Node)
+		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.NodeName())
 	}
 	if n.cfg == nil {
 		n.accessLogs.use(next) // added services use it
