@@ -102,10 +102,7 @@ func TestLogNode(t *testing.T) {
 
 // The filters of the documentation's examples are valid.
 func TestLogExamples(t *testing.T) {
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := append(readFile(t, "../../docs/cli.md"), readFile(t, "../../docs/operations.md")...)
 	examples := regexp.MustCompile(`kasoku log [^\n]*-q '([^']*)'`).FindAllSubmatch(text, -1)
 	if len(examples) < 4 {
 		t.Errorf("%d examples", len(examples))
