@@ -141,3 +141,4 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-memcached.sh
 	@scripts/setup-dax.sh
 	@scripts/setup-peers.sh
+	@scripts/setup-prometheus.sh
