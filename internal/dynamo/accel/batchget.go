@@ -283,7 +283,7 @@ func (c *call) lookupBatch() (missing int) {
 
 func (c *call) refreshKey(t *table, k *batchKey) {
 	key := c.batch.itemKey(k)
-	c.svc.space.Refresh(c.batch.cacheKey(k), t.itemTags(key), c.svc.itemFill(t, bytes.Clone(k.json)))
+	c.svc.space.Refresh(c.batch.cacheKey(k), t.itemTags(key), c.svc.itemFill(t, bytes.Clone(k.json), nil))
 }
 
 func (b *batch) itemKey(k *batchKey) itemKey {
@@ -292,7 +292,7 @@ func (b *batch) itemKey(k *batchKey) itemKey {
 
 // fetchBatch fetches the missing items, without projection.
 func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
-	return c.svc.sendOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchRequest())
+	return c.svc.sendOrigin(ctx, c.traceFields(), targetPrefix+"BatchGetItem", c.fetchRequest())
 }
 
 // storeBatch stores the fetched items. It returns false if body isn't a valid response to

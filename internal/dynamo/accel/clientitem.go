@@ -106,5 +106,5 @@ func (c Client) AttachForm(h *Hit, b []byte) { c.svc.space.Attach(h.entry, b) }
 // Refresh starts to fetch the item of a hit again. key is its Key object.
 func (c Client) Refresh(h *Hit, key []byte) {
 	k := itemKey{bytes.Clone(h.entry.Key()[prefixLen:]), h.hashLen}
-	c.svc.space.Refresh(h.entry.Key(), h.table.itemTags(k), c.svc.itemFill(h.table, bytes.Clone(key)))
+	c.svc.space.Refresh(h.entry.Key(), h.table.itemTags(k), c.svc.itemFill(h.table, bytes.Clone(key), nil))
 }

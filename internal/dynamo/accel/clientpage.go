@@ -148,7 +148,7 @@ func (c *call) parsePage(t *table, body []byte) (v view, ok bool) {
 func (c *call) refreshPage(v *view, body []byte, now time.Time) {
 	c.x = edge.Detached(context.Background(), http1.Request{}, body, now)
 	if c.resolveTags(v) {
-		c.svc.space.Refresh(c.key, v.tags, c.queryFill(*v))
+		c.svc.space.Refresh(c.key, v.tags, c.queryFill(*v, nil))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,25 +31,28 @@ const getItemTarget = targetPrefix + "GetItem"
 var getItemHeader = http1.FieldsOf("X-Amz-Target", getItemTarget, "Content-Type", jsonType)
 
 // sendOrigin sends a read request in DynamoDB's JSON protocol. target is the complete
-// X-Amz-Target.
-func (s *Service) sendOrigin(ctx context.Context, target string, body []byte) (*origin.Response, error) {
-	return s.settings.Load().send(ctx, target, body)
+// X-Amz-Target, and trace has the trace fields of the client's request.
+func (s *Service) sendOrigin(ctx context.Context, trace http1.Fields, target string, body []byte) (*origin.Response, error) {
+	return s.settings.Load().send(ctx, trace, target, body)
 }
 
-func (s *settings) send(ctx context.Context, target string, body []byte) (*origin.Response, error) {
-	return sendTo(ctx, s.origin, target, body)
+func (s *settings) send(ctx context.Context, trace http1.Fields, target string, body []byte) (*origin.Response, error) {
+	return sendTo(ctx, s.origin, trace, target, body)
 }
 
 // sendTo sends a request in DynamoDB's JSON protocol that may be repeated.
-func sendTo(ctx context.Context, to Origin, target string, body []byte) (*origin.Response, error) {
-	return to.Do(ctx, readRequest(target, body))
+func sendTo(ctx context.Context, to Origin, trace http1.Fields, target string, body []byte) (*origin.Response, error) {
+	return to.Do(ctx, readRequest(trace, target, body))
 }
 
 // readRequest returns a request in DynamoDB's JSON protocol that may be repeated.
-func readRequest(target string, body []byte) *origin.Request {
+func readRequest(trace http1.Fields, target string, body []byte) *origin.Request {
 	header := getItemHeader
 	if target != getItemTarget {
 		header = http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType)
+	}
+	if len(trace) > 0 {
+		header = append(slices.Clip(header), trace...)
 	}
 	return &origin.Request{
 		Method:     http.MethodPost,
@@ -62,7 +66,7 @@ func readRequest(target string, body []byte) *origin.Request {
 // readOrigin sends a read request of the service itself and returns the body of a successful
 // response.
 func (s *settings) readOrigin(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	r := readRequest(targetPrefix+operation, body)
+	r := readRequest(nil, targetPrefix+operation, body)
 	r.Own = true
 	resp, err := s.origin.Do(ctx, r)
 	if err != nil {
@@ -99,8 +103,8 @@ func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (
 }
 
 // forwardedHeader returns the client's header fields that are forwarded to the origin: the
-// first of each field that describes the format of the request, and AWS's own fields, except
-// those of the connection, the signature and the body's encoding. The operation is the one
+// first of each field that describes the format of the request, AWS's own fields and those of a
+// trace, except those of the connection, the signature and the body's encoding. The operation is the one
 // whose permission was checked: the first X-Amz-Target, or none for the protocol with the
 // operation in the path.
 func (c *call) forwardedHeader() http1.Fields {
@@ -140,13 +144,35 @@ var (
 	nameProtocol    = []byte("Smithy-Protocol")
 )
 
-// forwarded reports whether a field is one of AWS's that forwardedHeader copies.
+// isTrace reports whether a field names the trace to which a request belongs: by W3C's Trace Context, or
+// for X-Ray.
+func isTrace(name []byte) bool {
+	f := http1.Field{Name: name}
+	return f.Is("Traceparent") || f.Is("Tracestate") || f.Is("X-Amzn-Trace-Id")
+}
+
+// traceFields returns a copy of the request's trace fields, for a fill that may outlive it. Most
+// requests have none.
+func (c *call) traceFields() http1.Fields {
+	var trace http1.Fields
+	for i := range c.x.Request.Fields {
+		if f := &c.x.Request.Fields[i]; isTrace(f.Name) {
+			trace = append(trace, *f)
+		}
+	}
+	if trace == nil {
+		return nil
+	}
+	return trace.Clone()
+}
+
+// forwarded reports whether a field is one of AWS's, or of a trace, that forwardedHeader copies.
 func forwarded(name []byte) bool {
 	has := func(prefix string) bool {
 		return len(name) >= len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix))
 	}
 	is := func(s string) bool { return len(name) == len(s) && has(s) }
-	return has("X-Amz-") && !is("X-Amz-Target") && !is("X-Amz-Date") && !is("X-Amz-Security-Token") && !is("X-Amz-Content-Sha256")
+	return isTrace(name) || has("X-Amz-") && !is("X-Amz-Target") && !is("X-Amz-Date") && !is("X-Amz-Security-Token") && !is("X-Amz-Content-Sha256")
 }
 
 // classify returns whether a request with this response may be repeated. A response that

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -168,4 +170,46 @@ func TestUpdateOfManyPaths(t *testing.T) {
 	if asked := f.origins("UpdateItem"); !strings.Contains(asked[0].body, `"UPDATED_NEW"`) {
 		t.Errorf("the origin received other ReturnValues: %s", asked[0].body[len(asked[0].body)-40:])
 	}
+}
+
+// TestTraceFields checks that requests to the origin have the trace fields of the client's request
+// that causes them, and that those of a fill are not the next client's.
+func TestTraceFields(t *testing.T) {
+	o := newFixture(t)
+	o.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	o.origin.reply("Query", `{"Items":[],"Count":0,"ScannedCount":0}`)
+	o.origin.reply("BatchGetItem", `{"Responses":{"t":[]},"UnprocessedKeys":{}}`)
+	o.origin.reply("PutItem", `{}`)
+	o.origin.reply("ListTables", `{"TableNames":[]}`)
+	const parent, state, ray = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "vendor=x", "Root=1-5759e988-bd862e3fe1be46a994272793"
+	var got []string
+	o.origin.spy = func(h http.Header) {
+		got = append(got, strings.Join([]string{h.Get("Traceparent"), h.Get("Tracestate"), h.Get("X-Amzn-Trace-Id"), h.Get("X-Other")}, " "))
+	}
+	f := func(op, body string) {
+		t.Helper()
+		for _, traced := range []bool{true, false} {
+			r := request(op)
+			r.Fields = append(r.Fields, http1.FieldsOf("X-Other", "x")...)
+			want := "   "
+			if traced {
+				want = parent + " " + state + " " + ray + " "
+				r.Fields = append(r.Fields, http1.FieldsOf("traceparent", parent, "Tracestate", state, "X-Amzn-Trace-Id", ray)...)
+			}
+			if _, err := o.svc.Purge(t.Context(), admin.PurgeRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			got = nil
+			o.send(r, body)
+			if len(got) != 1 || got[0] != want {
+				t.Errorf("%s: the origin received %q, want one request with the trace %q", op, got, want)
+			}
+		}
+	}
+	f("GetItem", getA)
+	f("GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"ConsistentRead":true}`)
+	f("Query", `{"TableName":"t","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"b"}}}`)
+	f("BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}}}`)
+	f("PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	f("ListTables", `{}`)
 }

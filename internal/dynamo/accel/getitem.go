@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -97,7 +98,7 @@ func (c *call) getItem() {
 	}
 	if refresh {
 		key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
-		c.svc.space.Refresh(c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1])))
+		c.svc.space.Refresh(c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1]), nil))
 	}
 	d := telemetry.Hit
 	if e.Kind() == kindAbsent {
@@ -206,7 +207,7 @@ func (c *call) renderItem(e *cache.Entry, r read) {
 // fetch.
 func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 	key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
-	a, d, ok := c.fill(t.itemTags(key), c.svc.sharedItemFill(t, c.key, bytes.Clone(c.m[1])), found)
+	a, d, ok := c.fill(t.itemTags(key), c.svc.sharedItemFill(t, c.key, bytes.Clone(c.m[1]), c.traceFields()), found)
 	if ok {
 		c.renderItem(a.Entry, r)
 		c.status(d, a.Entry, a.Stored)
@@ -263,10 +264,11 @@ func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 	return telemetry.Miss
 }
 
-// itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers.
-func (s *Service) itemFill(t *table, keyJSON []byte) cache.FillFunc {
+// itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers. trace
+// has the trace fields of the client that waits for it.
+func (s *Service) itemFill(t *table, keyJSON []byte, trace http1.Fields) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
-		resp, err := s.sendOrigin(ctx, getItemTarget, getItemBody(t, keyJSON, st.Strong))
+		resp, err := s.sendOrigin(ctx, trace, getItemTarget, getItemBody(t, keyJSON, st.Strong))
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -384,7 +386,7 @@ func (c *call) strongItem(t *table, hashLen int, r read) {
 	ctx, cancel := c.deadline()
 	defer cancel()
 	start := time.Now()
-	resp, err := c.svc.sendOrigin(ctx, getItemTarget, getItemBody(t, c.m[1], true))
+	resp, err := c.svc.sendOrigin(ctx, c.traceFields(), getItemTarget, getItemBody(t, c.m[1], true))
 	c.x.Record.Origin += time.Since(start)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)

@@ -100,8 +100,8 @@ func (s *Service) useQuery(t *table) useFunc {
 }
 
 // sharedItemFill is itemFill for an item under a cache key, with the owner asked first.
-func (s *Service) sharedItemFill(t *table, key, keyJSON []byte) cache.FillFunc {
-	fill := s.itemFill(t, keyJSON)
+func (s *Service) sharedItemFill(t *table, key, keyJSON []byte, trace http1.Fields) cache.FillFunc {
+	fill := s.itemFill(t, keyJSON, trace)
 	if !s.cache.HasPeers() {
 		return fill
 	}
@@ -110,7 +110,7 @@ func (s *Service) sharedItemFill(t *table, key, keyJSON []byte) cache.FillFunc {
 
 // sharedQueryFill is queryFill with the owner asked first.
 func (c *call) sharedQueryFill(v *view) cache.FillFunc {
-	return c.svc.askFirst(v.t, c.key, c.x.Body, c.svc.useQuery(v.t), c.queryFill(*v))
+	return c.svc.askFirst(v.t, c.key, c.x.Body, c.svc.useQuery(v.t), c.queryFill(*v, c.traceFields()))
 }
 
 // answerPeer answers a question of another node, from the cache or by a fill of its own. It
@@ -212,7 +212,7 @@ func (c *call) peerItem(q *peerRequest) *peerView {
 	return &peerView{
 		call: c, view: view{t: t, tags: t.itemTags(itemKey{c.key[prefixLen:], hashLen})},
 		use:  c.svc.useItem(t),
-		fill: func() cache.FillFunc { return c.svc.itemFill(t, bytes.Clone(c.m[1])) },
+		fill: func() cache.FillFunc { return c.svc.itemFill(t, bytes.Clone(c.m[1]), nil) },
 	}
 }
 
@@ -237,5 +237,5 @@ func (c *call) peerQuery(q *peerRequest) *peerView {
 	if !c.parseView(&v) || !c.resolveTags(&v) {
 		return nil
 	}
-	return &peerView{call: c, view: v, use: c.svc.useQuery(t), fill: func() cache.FillFunc { return c.queryFill(v) }}
+	return &peerView{call: c, view: v, use: c.svc.useQuery(t), fill: func() cache.FillFunc { return c.queryFill(v, nil) }}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -111,7 +112,7 @@ func (c *call) query() {
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found == cache.Fresh {
 		if refresh && c.resolveTags(&v) {
-			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v))
+			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v, nil))
 		}
 		c.answer(http.StatusOK, e.Payload(), e.Aux())
 		c.status(telemetry.Hit, e, false)
@@ -269,8 +270,8 @@ func (c *call) fillQuery(v *view, found cache.Found) {
 // read is strongly consistent. A global index doesn't support that, so its response isn't
 // cached. Later than settle, it is cached for the time between the last change and the
 // fetch: if the index lags by more than settle, a response from before the change is served
-// for at most twice that lag.
-func (c *call) queryFill(v view) cache.FillFunc {
+// for at most twice that lag. trace has the trace fields of the client that waits for it.
+func (c *call) queryFill(v view, trace http1.Fields) cache.FillFunc {
 	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
 	rule, lags := v.t.rule, c.lags(&v)
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
@@ -282,7 +283,7 @@ func (c *call) queryFill(v view) cache.FillFunc {
 		if st.Strong && !v.global() {
 			q.makeStrong()
 		}
-		resp, err := s.sendOrigin(ctx, target, q.body)
+		resp, err := s.sendOrigin(ctx, trace, target, q.body)
 		if err != nil {
 			return cache.Filling{}, err
 		}
