@@ -331,6 +331,9 @@ func TestReportPage(t *testing.T) {
 		{Origin: "http://10.0.0.2:8080", State: "drained", Why: "check: status 503", Weight: 2.5},
 	}
 	f("report_members.txt", o)
+	o, _ = example()
+	o.Services[0].Tables = exampleTables
+	f("report_tables.txt", o)
 	o, orders = example()
 	orders.report.Feeds = []Feed{
 		{Database: "a%2Fb", Origin: "http://10.0.0.1:5984", State: "open", Clients: 2000, Rows: 120, Bytes: 20480},

@@ -38,6 +38,8 @@ type ServiceJSON struct {
 	Report
 	Decisions map[string]uint64 `json:"decisions"`
 	HitRatio  *float64          `json:"hit_ratio"` // null before the first read
+	// Tables have had requests; they are in descending order of requests.
+	Tables []Table `json:"tables,omitempty"`
 }
 
 // JSON returns the overview for programs.
@@ -56,6 +58,9 @@ func (o *Overview) JSON() ReportJSON {
 		}
 		if err := m.Ready(); err != nil {
 			s.Trouble = err.Error()
+		}
+		if m.Tables != nil {
+			s.Tables = busiest(m.Tables())
 		}
 		s.Ready = s.Accepting && (s.DAX == nil || s.DAX.Accepting) && s.Trouble == ""
 		for d, n := range s.Report.Decisions {
@@ -118,6 +123,7 @@ func (o *Overview) Text() []byte {
 	members(&b, j.Services)
 	feeds(&b, j.Services)
 	streams(&b, j.Services)
+	tables(&b, j.Services)
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()

@@ -35,6 +35,8 @@ type Mounted struct {
 	DAX         *Listener
 	Warmer      Warmer // nil if its cache can't be filled ahead of requests now
 	Store       Store  // nil if it has no embedded store
+	// Tables returns the figures of the tables; nil if they are not counted.
+	Tables func() []Table
 }
 
 // Listener is another listener of a service.

@@ -35,4 +35,14 @@ func TestTableMetrics(t *testing.T) {
 	if got := strings.Join(tables, " "); got != "named other users" {
 		t.Errorf("there are series for the tables %q", got)
 	}
+	o := r.overview()
+	all := o.JSON().Services[0].Tables
+	var counted []string
+	for _, t := range all {
+		counted = append(counted, fmt.Sprint(t.Table, " ", t.Requests, " ", t.Decisions))
+	}
+	const want = "other 3 map[bypass-uncacheable:3], users 2 map[miss:1 pass:1], named 1 map[bypass-uncacheable:1]"
+	if got := strings.Join(counted, ", "); got != want || all[1].OriginSeconds == nil || all[1].SentBytes == 0 {
+		t.Errorf("the report has the tables %s, want %s; the second one is %+v", got, want, all[1])
+	}
 }

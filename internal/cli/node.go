@@ -168,9 +168,21 @@ func (n *Node) overview() admin.Overview {
 			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
 			Warmer: m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
 			Store:  stores[m.service],
+			Tables: n.tableFigures(m.service.Name()),
 		})
 	}
 	return o
+}
+
+// tableFigures returns a function that returns the figures of a service's tables.
+func (n *Node) tableFigures(service string) func() []admin.Table {
+	return func() []admin.Table {
+		var all []admin.Table
+		for _, f := range n.tables.Figures(service) {
+			all = append(all, admin.NewTable(f.Table, f.Decisions, f.Sent, f.Hits, f.Origin))
+		}
+		return all
+	}
 }
 
 func (n *Node) configStatus() admin.ConfigStatus {

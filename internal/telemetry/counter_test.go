@@ -67,6 +67,28 @@ func BenchmarkCounter(b *testing.B) {
 	})
 }
 
+// TestQuantile checks quantiles at the bounds of buckets, between them and beyond the last one.
+func TestQuantile(t *testing.T) {
+	f := func(p float64, want time.Duration, observed ...time.Duration) {
+		t.Helper()
+		h := NewHistogram()
+		for _, d := range observed {
+			h.Observe(d)
+		}
+		s := h.Snapshot()
+		if got, ok := s.Quantile(p); got != want || ok != (len(observed) > 0) {
+			t.Errorf("%v of %v: got %v, %v, want %v", p, observed, got, ok, want)
+		}
+	}
+	f(0.5, 0)
+	f(1, 2*time.Microsecond, time.Microsecond)
+	f(0.5, time.Microsecond, time.Microsecond, time.Microsecond)
+	f(0.5, 5*time.Millisecond, 4*time.Millisecond, 40*time.Millisecond)
+	f(0.75, 35*time.Millisecond, 4*time.Millisecond, 40*time.Millisecond)
+	f(0, 2*time.Millisecond, 4*time.Millisecond, 40*time.Millisecond)
+	f(0.99, 50*time.Second, time.Hour)
+}
+
 func BenchmarkHistogram(b *testing.B) {
 	h := NewHistogram()
 	b.ReportAllocs()

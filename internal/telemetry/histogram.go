@@ -78,3 +78,20 @@ func (h *Histogram) Snapshot() Snapshot {
 	}
 	return s
 }
+
+// Quantile returns the duration below which the share p of the durations is, interpolated within
+// its bucket, or the greatest bound if it is beyond all of them; false if there are none.
+func (s *Snapshot) Quantile(p float64) (time.Duration, bool) {
+	if s.Count == 0 {
+		return 0, false
+	}
+	rank, below, from := p*float64(s.Count), 0.0, time.Duration(0)
+	for i, to := range Buckets {
+		n := float64(s.Counts[i])
+		if n > 0 && below+n >= rank {
+			return from + time.Duration(float64(to-from)*max(0, rank-below)/n), true
+		}
+		below, from = below+n, to
+	}
+	return from, true
+}

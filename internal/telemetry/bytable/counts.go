@@ -43,6 +43,21 @@ func (c *Counts) Configure(services map[string][]string) {
 	c.services.Store(&next)
 }
 
+// Figures returns what was counted for each table of a service that had requests.
+func (c *Counts) Figures(service string) []Figures {
+	s := (*c.services.Load())[service]
+	if s == nil {
+		return nil
+	}
+	var all []Figures
+	for _, t := range s.all() {
+		if f := t.figures(); len(f.Decisions) > 0 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // Tap returns a sink that counts records and passes them on to next.
 func (c *Counts) Tap(next telemetry.Sink) telemetry.Sink { return &tap{next, c} }
 

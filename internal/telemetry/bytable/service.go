@@ -2,6 +2,7 @@ package bytable
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -64,4 +65,19 @@ func (s *service) table(r *telemetry.Record) *table {
 		s.other = newTable(s.registry, s.name, other)
 	}
 	return s.other
+}
+
+// all returns the tables in the order of their names, and then the one for all others.
+func (s *service) all() []*table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := *s.tables.Load()
+	all := make([]*table, 0, len(now)+1)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		all = append(all, now[name])
+	}
+	if s.other != nil {
+		all = append(all, s.other)
+	}
+	return all
 }

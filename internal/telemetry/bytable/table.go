@@ -28,6 +28,25 @@ func newTable(r *telemetry.Registry, service, name string) *table {
 	}
 }
 
+// Figures count what happened to a table since the start.
+type Figures struct {
+	Table     string
+	Decisions map[telemetry.Decision]uint64
+	Sent      uint64             // bytes of answers
+	Hits      telemetry.Snapshot // times of requests that were served from memory
+	Origin    telemetry.Snapshot // times that requests waited for the origin
+}
+
+func (t *table) figures() Figures {
+	f := Figures{Table: t.labels[len(t.labels)-1], Decisions: map[telemetry.Decision]uint64{}, Sent: t.sent.Value(), Hits: t.hits.Snapshot(), Origin: t.origin.Snapshot()}
+	for d := range t.byWay {
+		if c := t.byWay[d].Load(); c != nil {
+			f.Decisions[telemetry.Decision(d)] = c.Value()
+		}
+	}
+	return f
+}
+
 // count adds a request.
 func (t *table) count(r *telemetry.Record) {
 	t.decision(r.Decision).Inc()
