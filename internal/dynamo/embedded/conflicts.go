@@ -109,18 +109,35 @@ func conflictReasons(found []bool) []*reason {
 // checkConflicts returns the error for a TransactGetItems of an item that a transaction in progress
 // has.
 func (c *call) checkConflicts(r *transactGetRequest, tables tableSet) error {
-	s := c.conflicting()
-	if s == nil {
+	if c.conflicting() == nil {
 		return nil
 	}
 	keys := make([][]byte, len(r.Gets))
 	for i := range r.Gets {
 		keys[i] = appendItemKey(nil, tables.find(r.Gets[i].Table).info, &r.Gets[i].Key)
 	}
-	if found, any := s.find(keys); any {
-		return canceled(conflictReasons(found))
+	return c.checkReadConflicts(keys)
+}
+
+// checkReadConflicts returns the error for a transaction that reads items, if another one in progress
+// has any of them.
+func (c *call) checkReadConflicts(keys [][]byte) error {
+	if s := c.conflicting(); s != nil {
+		if found, any := s.find(keys); any {
+			return canceled(conflictReasons(found))
+		}
 	}
 	return nil
+}
+
+// failConflicts makes the writes of a BatchExecuteStatement fail whose items a transaction in
+// progress has.
+func (c *call) failConflicts(statements []*batchStatement) {
+	for _, m := range statements {
+		if m.fault == nil {
+			m.fault = c.checkConflict(m.diskKey)
+		}
+	}
 }
 
 // leaveConflicts returns the writes of a batch without those to items that a transaction in

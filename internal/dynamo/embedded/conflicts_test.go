@@ -34,6 +34,15 @@ func TestTransactionConflicts(t *testing.T) {
 			`{"UnprocessedItems":{"plain":[{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}]}}`; got != want {
 			t.Errorf("got %s; want %s", got, want)
 		}
+		if got, want := s.mustSend(t, "BatchExecuteStatement", `{"Statements":[{"Statement":"DELETE FROM plain WHERE p='a'"},{"Statement":"INSERT INTO plain VALUE {'p':'e'}"}]}`),
+			`{"Responses":[{"Error":{"Code":"TransactionConflict","Message":"Transaction is ongoing for the item"},"TableName":"plain"},{"TableName":"plain"}]}`; got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+		s.expectError(t, "ExecuteTransaction", `{"TransactStatements":[{"Statement":"SELECT * FROM plain WHERE p='c'"},{"Statement":"SELECT * FROM plain WHERE p='a'"}]}`,
+			"TransactionCanceledException", reasons)
+		if got := s.mustSend(t, "BatchExecuteStatement", `{"Statements":[{"Statement":"SELECT p FROM plain WHERE p='e'"}]}`); got != `{"Responses":[{"TableName":"plain","Item":{"p":{"S":"e"}}}]}` {
+			t.Errorf("the statement beside the one that failed: got %s", got)
+		}
 		if got := s.mustSend(t, "GetItem", getPlain); got != `{}` {
 			t.Errorf("a read during the transaction: got %s", got)
 		}

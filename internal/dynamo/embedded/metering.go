@@ -7,6 +7,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/faults"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -182,21 +183,35 @@ func (c *call) spendChange(w *change, transaction bool) {
 // admitWrite is admitChange for an element of a batch, before it is executed. It checks all
 // indexes that the new item is in.
 func (c *call) admitWrite(w *itemWrite) *wire.Error {
-	if c.metered(w.info) == nil {
+	if w.Kind == writePut {
+		return c.admitItem(w.info, &w.Item)
+	}
+	return c.admitItem(w.info, nil)
+}
+
+// admitItem is admit for a table and for all indexes that an item is in, nil for none.
+func (c *call) admitItem(t *catalog.Table, item *value.Value) *wire.Error {
+	if c.metered(t) == nil {
 		return nil
 	}
-	if e := c.admit(source{w.info, nil, true}); e != nil {
+	if e := c.admit(source{t, nil, true}); e != nil {
 		return e
 	}
-	for _, x := range w.info.Indexes {
-		if w.Kind != writePut || !indexes(x, &w.Item) {
+	for _, x := range t.Indexes {
+		if item == nil || !indexes(x, item) {
 			continue
 		}
-		if e := c.admit(sourceOf(w.info, x, true)); e != nil {
+		if e := c.admit(sourceOf(t, x, true)); e != nil {
 			return e
 		}
 	}
 	return nil
+}
+
+// refuse makes the statement fail for lack of capacity, which has no cost. The answer to a statement
+// of several has no throttling reasons.
+func (m *batchStatement) refuse(e *wire.Error) {
+	m.fault, m.ran = &wire.Error{Type: e.Type, Message: e.Message}, false
 }
 
 // admit returns the error for a transaction that exceeds the capacity of a table or an
@@ -221,6 +236,21 @@ func (x *transaction) admit() error {
 // throughputReason returns the reason for an action that exceeds the capacity.
 func throughputReason(e *wire.Error) *reason {
 	return &reason{"ProvisionedThroughputExceeded", &wire.Error{Message: e.Message}}
+}
+
+// admitReads returns the error for an ExecuteTransaction that reads tables without capacity left.
+func (c *call) admitReads(statements []*batchStatement) error {
+	reasons := make([]*reason, len(statements))
+	refused := false
+	for i, m := range statements {
+		if e := c.admit(source{m.info, nil, false}); e != nil {
+			reasons[i], refused = throughputReason(e), true
+		}
+	}
+	if refused {
+		return canceled(reasons)
+	}
+	return nil
 }
 
 // admitGets returns the error for a TransactGetItems of tables without capacity left.

@@ -69,6 +69,7 @@ func (c *call) batchExecuteStatement() error {
 		return errDuplicateKeys
 	}
 	if writes {
+		c.failConflicts(statements)
 		if err := c.writeStatements(e, statements); err != nil {
 			return err
 		}
@@ -146,10 +147,10 @@ func (m *batchStatement) selectKey(fault error) (key value.Value, err error) {
 	return key, statementFault(err)
 }
 
-// diskKeys returns the known keys on disk.
+// diskKeys returns the keys on disk of the statements that have not failed.
 func diskKeys(statements []*batchStatement) (keys [][]byte) {
 	for _, m := range statements {
-		if m.diskKey != nil {
+		if m.diskKey != nil && m.fault == nil {
 			keys = append(keys, m.diskKey)
 		}
 	}
@@ -186,7 +187,12 @@ func (c *call) writeStatements(e *edit, statements []*batchStatement) error {
 		if err != nil {
 			return err
 		}
+		if refusal := c.admitItem(w.info, m.after); refusal != nil {
+			m.refuse(refusal)
+			continue
+		}
 		w.done = e.write(w.t, w.key, &old, m.after)
+		c.spendChange(w.done, false)
 	}
 	return e.commit()
 }
@@ -222,6 +228,11 @@ func (c *call) replyStatements(r *executeManyRequest, statements []*batchStateme
 // appendStatementResponse appends the response to one statement, and returns the cost of a
 // read.
 func (c *call) appendStatementResponse(m *batchStatement) (units float64, err error) {
+	if m.fault == nil && m.write == nil {
+		if refusal := c.admit(source{m.info, nil, false}); refusal != nil {
+			m.refuse(refusal)
+		}
+	}
 	o := c.object()
 	if m.fault != nil {
 		fault := asFault(statementFault(m.fault))
@@ -250,6 +261,7 @@ func (c *call) appendStatementResponse(m *batchStatement) (units float64, err er
 		size, found, err = c.appendRow(data, m.diskKey, m.cmd.Columns)
 		done()
 		units = readUnits(size, m.r.Consistent)
+		c.spend(source{m.info, nil, false}, units)
 	}
 	if !found {
 		c.out = c.out[:start]

@@ -197,6 +197,12 @@ func (m *batchStatement) transactKey() error {
 
 // replyTransactRead answers with the items of one snapshot.
 func (c *call) replyTransactRead(r *executeManyRequest, statements []*batchStatement) error {
+	if err := c.checkReadConflicts(diskKeys(statements)); err != nil {
+		return err
+	}
+	if err := c.admitReads(statements); err != nil {
+		return err
+	}
 	snapshot := c.s.db.Snapshot()
 	defer snapshot.Close()
 	var costs []*consumed
@@ -218,7 +224,9 @@ func (c *call) replyTransactRead(r *executeManyRequest, statements []*batchState
 			c.out = c.out[:start]
 		}
 		row.end()
-		costs = m.addCost(costs, 2*readUnits(size, true))
+		units := 2 * readUnits(size, true)
+		c.spend(source{m.info, nil, false}, units)
+		costs = m.addCost(costs, units)
 	}
 	c.out = append(c.out, ']')
 	if r.Capacity != capacityNone {
