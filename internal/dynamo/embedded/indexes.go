@@ -54,6 +54,16 @@ func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	return units
 }
 
+// changesEntry reports whether an item's entry in an index differs between two images of it.
+func (t *table) changesEntry(x *catalog.Index, old, new *image) bool {
+	oldKey, before := t.entry(x, old)
+	newKey, after := t.entry(x, new)
+	if !before.exists() || !after.exists() {
+		return before.exists() || after.exists()
+	}
+	return !bytes.Equal(oldKey, newKey) || !before.tree.Equal(after.tree)
+}
+
 // entry returns the entry of an item in an index: its key on disk, and the projected
 // attributes. It returns the zero image if the item is not in the index.
 func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {

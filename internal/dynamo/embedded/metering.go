@@ -183,25 +183,41 @@ func (c *call) spendChange(w *change, transaction bool) {
 // admitWrite is admitChange for an element of a batch, before it is executed. It checks all
 // indexes that the new item is in.
 func (c *call) admitWrite(w *itemWrite) *wire.Error {
-	if w.Kind == writePut {
-		return c.admitItem(w.info, &w.Item)
-	}
-	return c.admitItem(w.info, nil)
-}
-
-// admitItem is admit for a table and for all indexes that an item is in, nil for none.
-func (c *call) admitItem(t *catalog.Table, item *value.Value) *wire.Error {
-	if c.metered(t) == nil {
+	if c.metered(w.info) == nil {
 		return nil
 	}
-	if e := c.admit(source{t, nil, true}); e != nil {
+	if e := c.admit(source{w.info, nil, true}); e != nil {
 		return e
 	}
-	for _, x := range t.Indexes {
-		if item == nil || !indexes(x, item) {
+	for _, x := range w.info.Indexes {
+		if w.Kind != writePut || !indexes(x, &w.Item) {
 			continue
 		}
-		if e := c.admit(sourceOf(t, x, true)); e != nil {
+		if e := c.admit(sourceOf(w.info, x, true)); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// admitReplacement is admitChange for a change that the edit does not have yet: after, nil for none,
+// replaces old.
+func (c *call) admitReplacement(t *table, old *image, after *value.Value) *wire.Error {
+	if c.metered(t.info) == nil {
+		return nil
+	}
+	if e := c.admit(source{t.info, nil, true}); e != nil {
+		return e
+	}
+	var replacement image
+	if after != nil {
+		replacement = image{there: true, size: after.ItemSize(), tree: after}
+	}
+	for _, x := range t.info.Indexes {
+		if !t.changesEntry(x, old, &replacement) {
+			continue
+		}
+		if e := c.admit(sourceOf(t.info, x, true)); e != nil {
 			return e
 		}
 	}
@@ -238,27 +254,13 @@ func throughputReason(e *wire.Error) *reason {
 	return &reason{"ProvisionedThroughputExceeded", &wire.Error{Message: e.Message}}
 }
 
-// admitReads returns the error for an ExecuteTransaction that reads tables without capacity left.
-func (c *call) admitReads(statements []*batchStatement) error {
-	reasons := make([]*reason, len(statements))
+// admitReads returns the error for a transaction that reads tables, one for each item, if any of them
+// has no capacity left.
+func (c *call) admitReads(tables []*catalog.Table) error {
+	reasons := make([]*reason, len(tables))
 	refused := false
-	for i, m := range statements {
-		if e := c.admit(source{m.info, nil, false}); e != nil {
-			reasons[i], refused = throughputReason(e), true
-		}
-	}
-	if refused {
-		return canceled(reasons)
-	}
-	return nil
-}
-
-// admitGets returns the error for a TransactGetItems of tables without capacity left.
-func (c *call) admitGets(r *transactGetRequest, tables tableSet) error {
-	reasons := make([]*reason, len(r.Gets))
-	refused := false
-	for i := range r.Gets {
-		if e := c.admit(source{tables.find(r.Gets[i].Table).info, nil, false}); e != nil {
+	for i, t := range tables {
+		if e := c.admit(source{t, nil, false}); e != nil {
 			reasons[i], refused = throughputReason(e), true
 		}
 	}

@@ -187,7 +187,7 @@ func (c *call) writeStatements(e *edit, statements []*batchStatement) error {
 		if err != nil {
 			return err
 		}
-		if refusal := c.admitItem(w.info, m.after); refusal != nil {
+		if refusal := c.admitReplacement(w.t, &old, m.after); refusal != nil {
 			m.refuse(refusal)
 			continue
 		}

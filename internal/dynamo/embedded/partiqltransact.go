@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/partiql"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -200,7 +201,11 @@ func (c *call) replyTransactRead(r *executeManyRequest, statements []*batchState
 	if err := c.checkReadConflicts(diskKeys(statements)); err != nil {
 		return err
 	}
-	if err := c.admitReads(statements); err != nil {
+	tables := make([]*catalog.Table, len(statements))
+	for i, m := range statements {
+		tables[i] = m.info
+	}
+	if err := c.admitReads(tables); err != nil {
 		return err
 	}
 	snapshot := c.s.db.Snapshot()

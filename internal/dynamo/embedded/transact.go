@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/kv"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -388,7 +389,11 @@ func (c *call) transactGetItems() error {
 	if err := c.checkConflicts(&r, tables); err != nil {
 		return err
 	}
-	if err := c.admitGets(&r, tables); err != nil {
+	read := make([]*catalog.Table, len(r.Gets))
+	for i := range read {
+		read[i] = tables.find(r.Gets[i].Table).info
+	}
+	if err := c.admitReads(read); err != nil {
 		return err
 	}
 	return c.replyTransactGet(&r, tables)
