@@ -23,6 +23,7 @@ func TestTableMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	get("users")
+	r.settle("orders")
 	w := httptest.NewRecorder()
 	r.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	var tables []string
@@ -43,6 +44,6 @@ func TestTableMetrics(t *testing.T) {
 	}
 	const want = "other 3 map[bypass-uncacheable:3], users 2 map[miss:1 pass:1], named 1 map[bypass-uncacheable:1]"
 	if got := strings.Join(counted, ", "); got != want || all[1].OriginSeconds == nil || all[1].SentBytes == 0 {
-		t.Errorf("the report has the tables %s, want %s; the second one is %+v", got, want, all[1])
+		t.Errorf("the report has the tables %s, want %s, each with its origin's times and bytes: %+v", got, want, all)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -101,6 +102,7 @@ func TestGrafana(t *testing.T) {
 var (
 	metricOf = regexp.MustCompile(`\b(kasoku_\w+)(\{[^}]*\})?`)
 	labelOf  = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
+	valueOf  = regexp.MustCompile(`(\w+)="([^"]+)"`)
 	byOf     = regexp.MustCompile(`\bby \(([^)]*)\)`)
 )
 
@@ -137,21 +139,38 @@ func checkMetrics(t *testing.T, name, expr string, all []telemetry.FamilyInfo) {
 func TestMonitoringValues(t *testing.T) {
 	text := string(readFile(t, "../../packaging/prometheus/kasoku.rules.yaml"))
 	text += strings.ReplaceAll(string(readFile(t, "../../packaging/grafana/kasoku.json")), `\"`, `"`)
+	w := httptest.NewRecorder()
+	runAll(t).registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	series := w.Body.String()
+	found := map[string]bool{}
+	for _, m := range metricOf.FindAllStringSubmatch(text, -1) {
+		for _, l := range valueOf.FindAllStringSubmatch(m[2], -1) {
+			label, value := l[1], l[2]
+			if label == "job" {
+				continue // it is Prometheus's
+			}
+			found[label] = true
+			if exists := regexp.MustCompile(`(?m)^` + m[1] + `\{[^}]*\b` + label + `="` + regexp.QuoteMeta(value) + `"`); !exists.MatchString(series) {
+				t.Errorf("there is no series of %s with %s=%q", m[1], label, value)
+			}
+		}
+	}
 	names := make([]string, 0, len(telemetry.Decisions))
 	for _, d := range telemetry.Decisions {
 		names = append(names, d.Name)
 	}
-	found := 0
 	for _, m := range regexp.MustCompile(`decision=~"([^"]*)"`).FindAllStringSubmatch(text, -1) {
 		for pattern := range strings.SplitSeq(m[1], "|") {
-			found++
+			found["decision"] = true
 			exact := regexp.MustCompile("^(?:" + pattern + ")$")
 			if !slices.ContainsFunc(names, exact.MatchString) {
 				t.Errorf("no decision matches %q", pattern)
 			}
 		}
 	}
-	if found == 0 {
-		t.Error("no decision was found")
+	for _, label := range []string{"class", "decision", "kind", "outcome"} {
+		if !found[label] {
+			t.Errorf("no value of the label %s was found", label)
+		}
 	}
 }

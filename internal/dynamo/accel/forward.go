@@ -103,9 +103,9 @@ func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (
 }
 
 // forwardedHeader returns the client's header fields that are forwarded to the origin: the
-// first of each field that describes the format of the request, AWS's own fields and those of a
-// trace, except those of the connection, the signature and the body's encoding. The operation is the one
-// whose permission was checked: the first X-Amz-Target, or none for the protocol with the
+// first of each field that describes the format of the request, AWS's own fields and the fields of
+// a trace, except those of the connection, the signature and the body's encoding. The operation is
+// the one whose permission was checked: the first X-Amz-Target, or none for the protocol with the
 // operation in the path.
 func (c *call) forwardedHeader() http1.Fields {
 	if c.set.cfg.Local { // it needs no other fields
@@ -144,8 +144,8 @@ var (
 	nameProtocol    = []byte("Smithy-Protocol")
 )
 
-// isTrace reports whether a field names the trace to which a request belongs: by W3C's Trace Context, or
-// for X-Ray.
+// isTrace reports whether a field names the trace to which a request belongs: by W3C's Trace
+// Context, or for X-Ray.
 func isTrace(name []byte) bool {
 	f := http1.Field{Name: name}
 	return f.Is("Traceparent") || f.Is("Tracestate") || f.Is("X-Amzn-Trace-Id")
