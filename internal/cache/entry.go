@@ -12,7 +12,7 @@ import (
 // sketch (23 to 34, depending on how full they are). TestMemoryPerEntry measures it.
 const entryOverhead = 172
 
-// Entry is a cached answer. It is immutable once stored, except for its count of hits, and
+// Entry is a cached answer. It is immutable once stored, except for its use, and
 // may be read without a lock for any length of time. There may be millions of entries: the
 // fields are ordered and sized to fill 96 bytes.
 type Entry struct {
@@ -22,7 +22,7 @@ type Entry struct {
 	freshUntil  int64         // nanoseconds on the cache's clock
 	staleFor    uint32        // milliseconds after freshUntil
 	refreshLead uint32        // milliseconds before freshUntil in which hits count towards a refresh; 0 for never
-	lateHits    atomic.Uint32 // hits in that period, up to hotHits or slightly more
+	use         atomic.Uint32 // the hits in that period, up to hotHits; usedBit; the cost
 	aux         uint32
 	keyLen      uint32
 	space       uint16
@@ -126,11 +126,36 @@ func (e *Entry) weight() uint32 {
 // hotHits is the number of hits late in its life that make an entry worth a refresh.
 const hotHits = 3
 
+// The bits of Entry.use.
+const (
+	lateHits  = 3 // mask of the number of hits late in the life, which is at most hotHits
+	usedBit   = 1 << 2
+	costShift = 3
+	maxCost   = math.MaxUint32 >> costShift
+)
+
+// Cost returns Filling.Cost.
+func (e *Entry) Cost() uint32 { return e.use.Load() >> costShift }
+
+// FirstUse reports, once in the entry's life, that a request uses it which the filling was not
+// made for. It is false for an entry whose filling was free.
+func (e *Entry) FirstUse() bool {
+	return e.use.Load()&usedBit == 0 && e.use.Or(usedBit)&usedBit == 0
+}
+
 // refreshDue counts a hit and reports, once in the entry's life, whether the entry should be
 // refreshed: it expires soon and is still requested.
 func (e *Entry) refreshDue(now int64) bool {
-	if e.refreshLead == 0 || now < e.freshUntil-int64(e.refreshLead)*int64(time.Millisecond) || e.lateHits.Load() >= hotHits {
+	if e.refreshLead == 0 || now < e.freshUntil-int64(e.refreshLead)*int64(time.Millisecond) {
 		return false
 	}
-	return e.lateHits.Add(1) == hotHits
+	for {
+		use := e.use.Load()
+		if use&lateHits == hotHits {
+			return false
+		}
+		if e.use.CompareAndSwap(use, use+1) {
+			return (use+1)&lateHits == hotHits
+		}
+	}
 }

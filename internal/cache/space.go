@@ -152,6 +152,11 @@ type Filling struct {
 	NoStore bool          // the answer is only for the waiters
 	Extra   any           // passed to the waiters, never stored
 
+	// Cost is the price of another answer from the origin, in a unit of the service, up to 2^29.
+	// Free is set if this one has cost nothing, for example because a write has the value.
+	Cost uint32
+	Free bool
+
 	// Value is kept beside the payload and returned by Entry.Value. It is read without a
 	// lock, so it must not change once it is stored, except through fields that it guards
 	// itself. It may be a RemovalListener. Weight is its share of the heap, in bytes.
@@ -201,6 +206,11 @@ func (s *Space) newEntry(st Stamp, key []byte, f *Filling) *Entry {
 	if f.Refresh > 0 && f.Refresh < f.TTL {
 		e.refreshLead = milliseconds(f.Refresh)
 	}
+	use := min(f.Cost, maxCost) << costShift
+	if f.Free {
+		use |= usedBit
+	}
+	e.use.Store(use)
 	return e
 }
 

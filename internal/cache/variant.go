@@ -40,11 +40,11 @@ func (s *Space) Attach(e *Entry, variant []byte) bool {
 	return attached
 }
 
-// copyTo copies all fields of e except data to the new entry to. It continues the count of
-// hits.
+// copyTo copies all fields of e except data to the new entry to, which continues the counts of
+// its use.
 func (e *Entry) copyTo(to *Entry) {
 	to.gens, to.slots = e.gens, e.slots
 	to.freshUntil, to.staleFor, to.refreshLead = e.freshUntil, e.staleFor, e.refreshLead
 	to.aux, to.keyLen, to.space, to.ntags, to.kind = e.aux, e.keyLen, e.space, e.ntags, e.kind
-	to.lateHits.Store(e.lateHits.Load())
+	to.use.Store(e.use.Load())
 }
