@@ -70,7 +70,7 @@ type Stream struct {
 	Served bool     `json:"served"` // answers of the table are served from memory
 	// Reader is the node of the cluster that reads the stream; "" for this process.
 	Reader string `json:"reader,omitempty"`
-	// Shards are those that are read by this process.
+	// Shards are the ones that this process reads.
 	Shards  []Shard `json:"shards,omitempty"`
 	Trouble string  `json:"trouble,omitempty"`
 }

@@ -98,6 +98,6 @@ func lowest(all []netip.Addr) []netip.Addr {
 	for _, ip := range all {
 		found = append(found, ip.Unmap().WithZone(""))
 	}
-	slices.SortFunc(found, netip.Addr.Compare) // those of IPv4 first
+	slices.SortFunc(found, netip.Addr.Compare) // IPv4 first
 	return slices.CompactFunc(found, func(a, b netip.Addr) bool { return a.Is4() == b.Is4() })
 }

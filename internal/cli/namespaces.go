@@ -13,7 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/local"
 )
 
-// The limits of namespaces. Of those on disk the others are closed while they are idle.
+// The limits of namespaces. Of the ones on disk the others are closed while they are idle.
 const (
 	maxNamespaces     = 1000
 	maxOpenNamespaces = 16

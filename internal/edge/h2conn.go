@@ -40,13 +40,13 @@ type h2Conn struct {
 	head []byte // a header block, of answers
 
 	writing bool        // a goroutine is writing
-	queue   []*h2Stream // those that wait to send, in order
+	queue   []*h2Stream // that wait to send, in order
 	crowded bool        // the leader waits for Out to be written
 	room    chan struct{}
 
 	streams    int           // the exchanges of all streams
-	running    int           // those being served
-	collecting []*h2Stream   // those whose bodies are read before they are served
+	running    int           // being served
+	collecting []*h2Stream   // whose bodies are read before they are served
 	since      time.Duration // when the last request was answered
 	partial    bool          // a frame or header block is incomplete
 	slow       time.Duration // since when it is

@@ -19,7 +19,7 @@ var ErrNoUpgrade = errors.New("edge: no upgrade of this connection")
 // already sent.
 //
 // The connection belongs to the handler until Serve returns, which closes it: the handler
-// runs as long as the other protocol is spoken. It has no deadlines except those that the
+// runs as long as the other protocol is spoken. It has no deadlines except the ones that the
 // handler sets, and Context no longer ends when the client disconnects. The server counts
 // it, leaves it open in a soft stop and closes it in a hard one; the access log has its
 // bytes. One goroutine may read while another writes; CloseWrite ends only our side.

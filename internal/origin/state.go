@@ -14,7 +14,7 @@ type State struct {
 	Unreachable bool
 	// Limit is the current concurrency limit, 0 without one.
 	Limit int
-	// InFlight is the number of requests in Do, including those that wait before a retry.
+	// InFlight is the number of requests in Do, including the ones that wait before a retry.
 	InFlight int
 	// Queued is the number of requests that wait for the concurrency limit.
 	Queued int

@@ -30,6 +30,18 @@ type Record struct {
 	TLS       bool
 	Node      string // this process's name in its cluster; empty without one
 	TraceID   []byte // of the request's traceparent, as [TraceID] returns it
+
+	// Of a service whose usage is accounted for, in halves of a capacity unit:
+	Shape  *Shape // nil if the operation has only one
+	Saved  uint32 // the origin's price of the answers that it was not asked for
+	Reused uint32 // the part of Saved whose answers no request had used before
+}
+
+// Shape is the form of a query, without the values in it. Queries of the same form share it.
+type Shape struct {
+	Index string // the index that it reads; empty for the table
+	Text  string // for people
+	Hash  uint64 // differs from that of other shapes
 }
 
 // Sink receives records. Log never blocks and never fails: records that can't be kept are

@@ -40,3 +40,10 @@ func shard() uint32 {
 	tokens.Put(t)
 	return i
 }
+
+// Shards returns the number of shards into which a figure that all requests write is divided.
+func Shards() int { return int(shardCount) }
+
+// Shard returns the index of a shard in [0, Shards()) that other processors are unlikely to be
+// using now.
+func Shard() int { return int(shard()) }

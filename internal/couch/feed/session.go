@@ -196,7 +196,7 @@ func (s *session) sendFromRing() (o sessionResult, over bool) {
 }
 
 // send sends rows up to the client's limit; more is the known number of rows after them,
-// without those of the ring.
+// without the ring's.
 func (s *session) send(rows []row, more int) (o sessionResult, over bool) {
 	if len(rows) == 0 {
 		return 0, false

@@ -40,7 +40,7 @@ type Tier struct {
 	lock io.Closer
 
 	mu          sync.Mutex // guards the fields below
-	used        int64      // bytes of files, including those being written
+	used        int64      // bytes of files, also of the ones being written
 	queue       queue
 	parts       map[string]*Part
 	pausedUntil time.Time // end of the pause after an error

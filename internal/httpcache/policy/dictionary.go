@@ -19,7 +19,7 @@ const (
 type sfValue struct {
 	kind   int
 	number int64    // an Integer; 1 or 0 for a Boolean
-	texts  []string // a String or a Token; those in an Inner List
+	texts  []string // a String or a Token; or the items of an Inner List
 }
 
 // sfReader consumes items from the start of text. The first syntax error sets bad, which
