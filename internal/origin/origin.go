@@ -169,6 +169,10 @@ type Request struct {
 	// Namespace selects one of several stores of an origin in this process: the client's
 	// access key ID and region, as KEY/REGION. A Client ignores it.
 	Namespace string
+	// Principal is the name that the client gives for itself, and Shape is the form of its
+	// query, for the accounts of an origin that charges for requests. A Client ignores both.
+	Principal string
+	Shape     *telemetry.Shape
 	// Own is set for a request that the service sends for itself and not for a client. A store
 	// in this process injects no faults into it. A Client ignores it.
 	Own bool
@@ -186,4 +190,7 @@ type Response struct {
 	Attempts int
 	// Duration covers all attempts and pauses.
 	Duration time.Duration
+	// Consumed are the capacity units that the request has consumed, in halves, if its use of
+	// the origin is accounted for. A Client does not set it.
+	Consumed uint64
 }

@@ -265,6 +265,7 @@ func (c *call) lookupBatch() (missing int) {
 			if !p.read.strong {
 				if e, found, refresh := c.svc.space.Lookup(b.cacheKey(k), c.now); found == cache.Fresh {
 					k.entry = e
+					c.countUse(e)
 					if refresh {
 						c.refreshKey(p.t, k)
 					}
@@ -283,7 +284,7 @@ func (c *call) lookupBatch() (missing int) {
 
 func (c *call) refreshKey(t *table, k *batchKey) {
 	key := c.batch.itemKey(k)
-	c.svc.space.Refresh(c.batch.cacheKey(k), t.itemTags(key), c.svc.itemFill(t, bytes.Clone(k.json), nil))
+	c.svc.space.Refresh(c.batch.cacheKey(k), t.itemTags(key), c.svc.itemFill(t, bytes.Clone(k.json), sender{}))
 }
 
 func (b *batch) itemKey(k *batchKey) itemKey {
@@ -292,7 +293,7 @@ func (b *batch) itemKey(k *batchKey) itemKey {
 
 // fetchBatch fetches the missing items, without projection.
 func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
-	return c.svc.sendOrigin(ctx, c.traceFields(), targetPrefix+"BatchGetItem", c.fetchRequest())
+	return c.svc.sendOrigin(ctx, c.sender(), targetPrefix+"BatchGetItem", c.fetchRequest())
 }
 
 // storeBatch stores the fetched items. It returns false if body isn't a valid response to
@@ -327,7 +328,7 @@ func (c *call) storePart(p *batchPart, responses, unprocessed []byte) bool {
 	for j := p.first; j < p.end; j++ {
 		if k := &b.keys[j]; b.fetches(k) && !k.unprocessed {
 			f := c.svc.absentFilling(p.t)
-			c.storeKey(k, &f)
+			c.storeFetched(p.t, k, &f)
 		}
 	}
 	return true
@@ -341,6 +342,14 @@ func (c *call) storeKey(k *batchKey, f *cache.Filling) {
 		return
 	}
 	k.entry, _ = c.svc.space.Store(k.stamp, b.cacheKey(k), f)
+}
+
+// storeFetched stores the answer of the origin for a key.
+func (c *call) storeFetched(t *table, k *batchKey, f *cache.Filling) {
+	c.storeKey(k, f)
+	if c.svc.ledger != nil {
+		c.svc.countFilled(t, batchGetItemOperation, c.sender(), f.Cost)
+	}
 }
 
 // fetchRequest returns the request for the missing items. A part is strongly consistent if
@@ -404,7 +413,7 @@ func (c *call) storeItems(p *batchPart, items []byte) bool {
 			return false
 		}
 		f := c.svc.presentFilling(p.t, it.Value(), nil)
-		c.storeKey(k, &f)
+		c.storeFetched(p.t, k, &f)
 	}
 	return !it.Err()
 }

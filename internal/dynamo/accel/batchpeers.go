@@ -151,6 +151,7 @@ func (c *call) takeAnswer(q *batchQuestion) {
 			continue
 		}
 		f, ok := c.svc.itemFilling(asked.part.t, a.Payload)
+		f.Free = true
 		if f.TTL = min(f.TTL, a.TTL); ok && f.TTL > 0 {
 			c.storeKey(asked.key, &f)
 		}

@@ -49,7 +49,9 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.name, c.pass = c.name[:0], telemetry.BypassUncacheable
 	c.permitted, c.writeSent, c.encoded, c.explainOnly = false, false, false, false
 	x.Record.Service = s.name
-	x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))
+	if x.Record.Principal == nil { // a front of another protocol has set it
+		x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))
+	}
 }
 
 // release drops the references to the exchange.

@@ -38,6 +38,9 @@ func (h *Hit) Decision() telemetry.Decision {
 	return telemetry.Hit
 }
 
+// CountUse adds the use of the item to the record of the request that it serves.
+func (h *Hit) CountUse(r *telemetry.Record) { countUse(h.entry, r) }
+
 // maxStackKey is the length of the longest key that is looked up without allocating. Longer
 // ones are rare.
 const maxStackKey = 256
@@ -106,5 +109,5 @@ func (c Client) AttachForm(h *Hit, b []byte) { c.svc.space.Attach(h.entry, b) }
 // Refresh starts to fetch the item of a hit again. key is its Key object.
 func (c Client) Refresh(h *Hit, key []byte) {
 	k := itemKey{bytes.Clone(h.entry.Key()[prefixLen:]), h.hashLen}
-	c.svc.space.Refresh(h.entry.Key(), h.table.itemTags(k), c.svc.itemFill(h.table, bytes.Clone(key), nil))
+	c.svc.space.Refresh(h.entry.Key(), h.table.itemTags(k), c.svc.itemFill(h.table, bytes.Clone(key), sender{}))
 }

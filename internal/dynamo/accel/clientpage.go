@@ -19,6 +19,13 @@ type PageHit struct {
 
 	table *table
 	entry *cache.Entry
+	shape *telemetry.Shape
+}
+
+// CountUse adds the use of the answer to the record of the request that it serves.
+func (h *PageHit) CountUse(r *telemetry.Record) {
+	r.Shape = h.shape
+	countUse(h.entry, r)
 }
 
 // Answer returns the answer as JSON. It must not be modified.
@@ -35,11 +42,12 @@ type PageKey struct {
 	key   []byte
 	hash  uint64
 	body  []byte
+	shape *telemetry.Shape
 }
 
 // Key returns the key of the request with the given body, which Page has served.
 func (h *PageHit) Key(body []byte) PageKey {
-	return PageKey{h.table, bytes.Clone(h.entry.Key()), h.KeyHash, bytes.Clone(body)}
+	return PageKey{h.table, bytes.Clone(h.entry.Key()), h.KeyHash, bytes.Clone(body), h.shape}
 }
 
 // KeySize returns the memory that Key takes, in bytes.
@@ -82,7 +90,7 @@ func (c *call) cachedPage(t *table, body []byte, now time.Time) (h PageHit, ok b
 		c.refreshPage(&v, body, now)
 	}
 	c.svc.metrics.decision(c.op, telemetry.Hit)
-	return PageHit{uint64(cache.TagOf(c.key)), t, e}, true
+	return PageHit{uint64(cache.TagOf(c.key)), t, e, c.shape()}, true
 }
 
 // pageCall returns a call for a Query or a Scan. A call whose use has panicked must not be freed.
@@ -128,7 +136,7 @@ func (c Client) PageAgain(op *wire.Operation, name []byte, key *PageKey, now tim
 		return h, false
 	}
 	s.metrics.decision(op, telemetry.Hit)
-	return PageHit{key.hash, t, e}, true
+	return PageHit{key.hash, t, e, key.shape}, true
 }
 
 // parsePage parses a query or a scan and builds its cache key. It returns false if the request isn't
@@ -148,7 +156,7 @@ func (c *call) parsePage(t *table, body []byte) (v view, ok bool) {
 func (c *call) refreshPage(v *view, body []byte, now time.Time) {
 	c.x = edge.Detached(context.Background(), http1.Request{}, body, now)
 	if c.resolveTags(v) {
-		c.svc.space.Refresh(c.key, v.tags, c.queryFill(*v, nil))
+		c.svc.space.Refresh(c.key, v.tags, c.queryFill(*v, sender{}))
 	}
 }
 

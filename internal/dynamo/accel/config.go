@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/glob"
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 )
 
 // Config is the configuration of a dynamodb service. A zero duration disables its feature:
@@ -60,6 +61,9 @@ type Config struct {
 	// region. Nothing is cached: each request is forwarded with its Namespace. Open must be
 	// set.
 	Namespaced bool
+	// Ledger accounts for the capacity that requests consume at the origin; nil for none. It is
+	// the same in all configurations of a service.
+	Ledger *ledger.Ledger
 	// Underscores forwards AWS header fields with an underscore in their names.
 	Underscores bool
 }

@@ -96,7 +96,7 @@ func (s *Service) callStreams(ctx context.Context, operation string, body []byte
 }
 
 func (s *settings) callStreams(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	resp, err := sendTo(ctx, s.streams, nil, streamsPrefix+operation, body)
+	resp, err := sendTo(ctx, s.streams, sender{}, streamsPrefix+operation, body)
 	if err != nil {
 		return nil, err
 	}

@@ -31,28 +31,28 @@ const getItemTarget = targetPrefix + "GetItem"
 var getItemHeader = http1.FieldsOf("X-Amz-Target", getItemTarget, "Content-Type", jsonType)
 
 // sendOrigin sends a read request in DynamoDB's JSON protocol. target is the complete
-// X-Amz-Target, and trace has the trace fields of the client's request.
-func (s *Service) sendOrigin(ctx context.Context, trace http1.Fields, target string, body []byte) (*origin.Response, error) {
-	return s.settings.Load().send(ctx, trace, target, body)
+// X-Amz-Target.
+func (s *Service) sendOrigin(ctx context.Context, from sender, target string, body []byte) (*origin.Response, error) {
+	return s.settings.Load().send(ctx, from, target, body)
 }
 
-func (s *settings) send(ctx context.Context, trace http1.Fields, target string, body []byte) (*origin.Response, error) {
-	return sendTo(ctx, s.origin, trace, target, body)
+func (s *settings) send(ctx context.Context, from sender, target string, body []byte) (*origin.Response, error) {
+	return sendTo(ctx, s.origin, from, target, body)
 }
 
 // sendTo sends a request in DynamoDB's JSON protocol that may be repeated.
-func sendTo(ctx context.Context, to Origin, trace http1.Fields, target string, body []byte) (*origin.Response, error) {
-	return to.Do(ctx, readRequest(trace, target, body))
+func sendTo(ctx context.Context, to Origin, from sender, target string, body []byte) (*origin.Response, error) {
+	return to.Do(ctx, readRequest(from, target, body))
 }
 
 // readRequest returns a request in DynamoDB's JSON protocol that may be repeated.
-func readRequest(trace http1.Fields, target string, body []byte) *origin.Request {
+func readRequest(from sender, target string, body []byte) *origin.Request {
 	header := getItemHeader
 	if target != getItemTarget {
 		header = http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType)
 	}
-	if len(trace) > 0 {
-		header = append(slices.Clip(header), trace...)
+	if len(from.trace) > 0 {
+		header = append(slices.Clip(header), from.trace...)
 	}
 	return &origin.Request{
 		Method:     http.MethodPost,
@@ -60,13 +60,15 @@ func readRequest(trace http1.Fields, target string, body []byte) *origin.Request
 		Header:     header,
 		Body:       body,
 		Repeatable: true,
+		Principal:  from.principal,
+		Shape:      from.shape,
 	}
 }
 
 // readOrigin sends a read request of the service itself and returns the body of a successful
 // response.
 func (s *settings) readOrigin(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	r := readRequest(nil, targetPrefix+operation, body)
+	r := readRequest(sender{}, targetPrefix+operation, body)
 	r.Own = true
 	resp, err := s.origin.Do(ctx, r)
 	if err != nil {
@@ -93,11 +95,15 @@ func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (
 	if c.op.Name == "SearchVectors" {
 		to = c.set.search
 	}
-	start := time.Now()
-	resp, err := to.Do(ctx, &origin.Request{
+	r := origin.Request{
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
 		Header: c.forwardedHeader(), Body: body, Repeatable: cw == nil, Guard: guard, Buf: buf,
-	})
+	}
+	if c.svc.ledger != nil {
+		r.Principal, r.Shape = string(c.x.Record.Principal), c.x.Record.Shape
+	}
+	start := time.Now()
+	resp, err := to.Do(ctx, &r)
 	c.x.Record.Origin += time.Since(start)
 	return resp, err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
-	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -98,12 +97,13 @@ func (c *call) getItem() {
 	}
 	if refresh {
 		key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
-		c.svc.space.Refresh(c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1]), nil))
+		c.svc.space.Refresh(c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1]), sender{}))
 	}
 	d := telemetry.Hit
 	if e.Kind() == kindAbsent {
 		d = telemetry.HitNegative
 	}
+	c.countUse(e)
 	c.renderItem(e, r)
 	c.status(d, e, false)
 }
@@ -207,7 +207,7 @@ func (c *call) renderItem(e *cache.Entry, r read) {
 // fetch.
 func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 	key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
-	a, d, ok := c.fill(t.itemTags(key), c.svc.sharedItemFill(t, c.key, bytes.Clone(c.m[1]), c.traceFields()), found)
+	a, d, ok := c.fill(t.itemTags(key), c.svc.sharedItemFill(t, c.key, bytes.Clone(c.m[1]), c.sender()), found)
 	if ok {
 		c.renderItem(a.Entry, r)
 		c.status(d, a.Entry, a.Stored)
@@ -228,6 +228,9 @@ func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a
 	if resp, refused := a.Extra.(*origin.Response); refused {
 		c.relay(resp, d)
 		return a, d, false
+	}
+	if a.Coalesced {
+		c.countUse(a.Entry)
 	}
 	return a, d, true
 }
@@ -264,11 +267,11 @@ func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 	return telemetry.Miss
 }
 
-// itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers. trace
-// has the trace fields of the client that waits for it.
-func (s *Service) itemFill(t *table, keyJSON []byte, trace http1.Fields) cache.FillFunc {
+// itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers. from is
+// the client that waits for it.
+func (s *Service) itemFill(t *table, keyJSON []byte, from sender) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
-		resp, err := s.sendOrigin(ctx, trace, getItemTarget, getItemBody(t, keyJSON, st.Strong))
+		resp, err := s.sendOrigin(ctx, from, getItemTarget, getItemBody(t, keyJSON, st.Strong))
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -279,6 +282,7 @@ func (s *Service) itemFill(t *table, keyJSON []byte, trace http1.Fields) cache.F
 		if !ok {
 			return cache.Filling{NoStore: true, Extra: resp}, nil
 		}
+		s.countFilled(t, getItemOperation, from, f.Cost)
 		return f, nil
 	}
 }
@@ -321,7 +325,7 @@ func memberOf(body []byte, name string) (value []byte, ok bool) {
 func (s *Service) absentFilling(t *table) cache.Filling {
 	return cache.Filling{
 		Payload: []byte(emptyReply), Kind: kindAbsent, Aux: emptyCRC,
-		TTL: t.rule.negative, Refresh: s.refresh(t.rule.negative),
+		TTL: t.rule.negative, Refresh: s.refresh(t.rule.negative), Cost: s.costOf(nil),
 	}
 }
 
@@ -343,7 +347,7 @@ func (s *Service) presentFilling(t *table, item, answer []byte) cache.Filling {
 	}
 	return cache.Filling{
 		Payload: payload, Kind: kindItem, Aux: crc32.ChecksumIEEE(payload),
-		TTL: ttl, Refresh: s.refresh(ttl),
+		TTL: ttl, Refresh: s.refresh(ttl), Cost: s.costOf(item),
 	}
 }
 
@@ -382,11 +386,11 @@ func timeLeft(item []byte, attribute string, now time.Time) (left time.Duration,
 // strongItem forwards a strongly consistent read for the whole item and caches the result.
 func (c *call) strongItem(t *table, hashLen int, r read) {
 	key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
-	st := c.svc.cache.Note(t.itemTags(key)...)
+	from, st := c.sender(), c.svc.cache.Note(t.itemTags(key)...)
 	ctx, cancel := c.deadline()
 	defer cancel()
 	start := time.Now()
-	resp, err := c.svc.sendOrigin(ctx, c.traceFields(), getItemTarget, getItemBody(t, c.m[1], true))
+	resp, err := c.svc.sendOrigin(ctx, from, getItemTarget, getItemBody(t, c.m[1], true))
 	c.x.Record.Origin += time.Since(start)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)
@@ -402,6 +406,9 @@ func (c *call) strongItem(t *table, hashLen int, r read) {
 		return
 	}
 	e, stored := c.svc.space.Store(st, c.key, &f)
+	if stored {
+		c.svc.countFilled(t, c.op, from, f.Cost)
+	}
 	c.renderItem(e, r)
 	c.status(telemetry.BypassConsistent, e, stored)
 }

@@ -84,7 +84,9 @@ func (s *Service) useItem(t *table) useFunc {
 		if a.Kind != kindItem && a.Kind != kindAbsent {
 			return cache.Filling{}, false
 		}
-		return s.itemFilling(t, a.Payload)
+		f, ok := s.itemFilling(t, a.Payload)
+		f.Free = true
+		return f, ok
 	}
 }
 
@@ -94,14 +96,14 @@ func (s *Service) useQuery(t *table) useFunc {
 	return func(a cache.Shared) (cache.Filling, bool) {
 		return cache.Filling{
 			Payload: a.Payload, Kind: kindQuery, Aux: crc32.ChecksumIEEE(a.Payload),
-			TTL: ttl, Refresh: s.refresh(min(ttl, a.TTL)),
+			TTL: ttl, Refresh: s.refresh(min(ttl, a.TTL)), Cost: s.costOfPage(a.Payload), Free: true,
 		}, a.Kind == kindQuery
 	}
 }
 
 // sharedItemFill is itemFill for an item under a cache key, with the owner asked first.
-func (s *Service) sharedItemFill(t *table, key, keyJSON []byte, trace http1.Fields) cache.FillFunc {
-	fill := s.itemFill(t, keyJSON, trace)
+func (s *Service) sharedItemFill(t *table, key, keyJSON []byte, from sender) cache.FillFunc {
+	fill := s.itemFill(t, keyJSON, from)
 	if !s.cache.HasPeers() {
 		return fill
 	}
@@ -110,7 +112,7 @@ func (s *Service) sharedItemFill(t *table, key, keyJSON []byte, trace http1.Fiel
 
 // sharedQueryFill is queryFill with the owner asked first.
 func (c *call) sharedQueryFill(v *view) cache.FillFunc {
-	return c.svc.askFirst(v.t, c.key, c.x.Body, c.svc.useQuery(v.t), c.queryFill(*v, c.traceFields()))
+	return c.svc.askFirst(v.t, c.key, c.x.Body, c.svc.useQuery(v.t), c.queryFill(*v, c.sender()))
 }
 
 // answerPeer answers a question of another node, from the cache or by a fill of its own. It
@@ -212,7 +214,7 @@ func (c *call) peerItem(q *peerRequest) *peerView {
 	return &peerView{
 		call: c, view: view{t: t, tags: t.itemTags(itemKey{c.key[prefixLen:], hashLen})},
 		use:  c.svc.useItem(t),
-		fill: func() cache.FillFunc { return c.svc.itemFill(t, bytes.Clone(c.m[1]), nil) },
+		fill: func() cache.FillFunc { return c.svc.itemFill(t, bytes.Clone(c.m[1]), sender{}) },
 	}
 }
 
@@ -237,5 +239,5 @@ func (c *call) peerQuery(q *peerRequest) *peerView {
 	if !c.parseView(&v) || !c.resolveTags(&v) {
 		return nil
 	}
-	return &peerView{call: c, view: v, use: c.svc.useQuery(t), fill: func() cache.FillFunc { return c.queryFill(v, nil) }}
+	return &peerView{call: c, view: v, use: c.svc.useQuery(t), fill: func() cache.FillFunc { return c.queryFill(v, sender{}) }}
 }

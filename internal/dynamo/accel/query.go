@@ -14,7 +14,6 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
-	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -85,6 +84,7 @@ func (c *call) query() {
 	if !c.authorize(wire.Read, tableOf(c.name)) {
 		return
 	}
+	c.x.Record.Shape = c.shape()
 	strong, ok := isTrue(c.m[qConsistent])
 	if !ok {
 		c.passRead(telemetry.BypassUncacheable)
@@ -112,8 +112,9 @@ func (c *call) query() {
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found == cache.Fresh {
 		if refresh && c.resolveTags(&v) {
-			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v, nil))
+			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v, sender{}))
 		}
+		c.countUse(e)
 		c.answer(http.StatusOK, e.Payload(), e.Aux())
 		c.status(telemetry.Hit, e, false)
 		return
@@ -270,9 +271,9 @@ func (c *call) fillQuery(v *view, found cache.Found) {
 // read is strongly consistent. A global index doesn't support that, so its response isn't
 // cached. Later than settle, it is cached for the time between the last change and the
 // fetch: if the index lags by more than settle, a response from before the change is served
-// for at most twice that lag. trace has the trace fields of the client that waits for it.
-func (c *call) queryFill(v view, trace http1.Fields) cache.FillFunc {
-	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
+// for at most twice that lag. from is the client that waits for it.
+func (c *call) queryFill(v view, from sender) cache.FillFunc {
+	s, op, body, target := c.svc, c.op, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
 	rule, lags := v.t.rule, c.lags(&v)
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		q := originQuery{body: body, capacity: v.capacity, ttl: rule.query}
@@ -283,7 +284,7 @@ func (c *call) queryFill(v view, trace http1.Fields) cache.FillFunc {
 		if st.Strong && !v.global() {
 			q.makeStrong()
 		}
-		resp, err := s.sendOrigin(ctx, trace, target, q.body)
+		resp, err := s.sendOrigin(ctx, from, target, q.body)
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -297,10 +298,14 @@ func (c *call) queryFill(v view, trace http1.Fields) cache.FillFunc {
 			q.ttl = min(q.ttl, age-time.Duration(s.cache.Now()-start))
 		}
 		payload := q.restoreCapacity(resp.Body)
-		return cache.Filling{
+		f := cache.Filling{
 			Payload: payload, Kind: kindQuery, Aux: crc32.ChecksumIEEE(payload),
-			TTL: q.ttl, Refresh: s.refresh(q.ttl), NoStore: q.ttl <= 0 || st.Strong && lags,
-		}, nil
+			TTL: q.ttl, Refresh: s.refresh(q.ttl), NoStore: q.ttl <= 0 || st.Strong && lags, Cost: q.cost(resp),
+		}
+		if !f.NoStore {
+			s.countFilled(v.t, op, from, f.Cost)
+		}
+		return f, nil
 	}
 }
 

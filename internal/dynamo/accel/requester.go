@@ -29,7 +29,7 @@ func NewRequester(cfg Config) (*Requester, error) {
 // Call sends a request in DynamoDB's JSON protocol and returns the answer, whatever its
 // status. target is the complete X-Amz-Target. The request may be sent twice.
 func (r *Requester) Call(ctx context.Context, target string, body []byte) (status int, answer []byte, err error) {
-	resp, err := r.settings.send(ctx, nil, target, body)
+	resp, err := r.settings.send(ctx, sender{}, target, body)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -75,6 +75,9 @@ func (set *settings) connect(oc origin.Config) (err error) {
 	if set.origin, err = connect(oc); err != nil {
 		return err
 	}
+	if set.cfg.Ledger != nil && !set.cfg.Namespaced {
+		set.origin = meter{set.origin, set.cfg.Name, set.cfg.Ledger}
+	}
 	set.search = set.origin
 	if search, ok := searchURL(oc.URL); ok {
 		oc.URL, oc.Metrics, oc.OnBreakerChange = search, nil, nil

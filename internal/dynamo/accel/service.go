@@ -18,6 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 )
 
 // Service is a dynamodb service. It is an edge.Handler.
@@ -32,6 +33,8 @@ type Service struct {
 	failures origin.FailureLog
 	calls    sync.Pool
 	feeds    *feeds
+	ledger   *ledger.Ledger // nil if requests aren't accounted for
+	shapes   shapes
 	unshare  func() // ends the answers to other nodes
 	settings atomic.Pointer[settings]
 }
@@ -41,7 +44,7 @@ var _ edge.Handler = (*Service)(nil)
 // New returns a service that stores its entries in space. It doesn't contact the origin yet.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
-		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(),
+		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(), ledger: cfg.Ledger,
 		log:     log.With(slog.String("service", cfg.Name)),
 		metrics: newMetrics(registry, cfg.Name),
 	}

@@ -356,11 +356,14 @@ func (s *Service) writtenFilling(w *itemWrite, new image) (f cache.Filling, ok b
 	case w.t.rule.item <= 0 || !new.known:
 		return f, false
 	case new.item == nil:
-		return s.absentFilling(w.t), true
+		f = s.absentFilling(w.t)
 	case w.originReturns != "ALL_NEW" && !wire.ReadsBackAs(new.item):
 		return f, false
+	default:
+		f = s.presentFilling(w.t, new.item, nil)
 	}
-	return s.presentFilling(w.t, new.item, nil), true
+	f.Free = true
+	return f, true
 }
 
 // clientView returns the response with only the attributes that the client requested.

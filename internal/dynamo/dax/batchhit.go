@@ -58,6 +58,9 @@ func (k *call) serveCachedBatch() bool {
 	}
 	k.line.Table, k.line.Decision = b.parts[0].name, telemetry.Hit
 	k.client.CountBatch(len(b.hits))
+	for i := range b.hits {
+		b.hits[i].CountUse(&k.line)
+	}
 	out := cbor.AppendMap(cbor.AppendArray(append(k.out, success), 2), len(b.parts))
 	for i := range b.parts {
 		var err error

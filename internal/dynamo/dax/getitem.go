@@ -75,6 +75,7 @@ func (k *call) serveHit(table, bytes []byte) bool {
 		return false
 	}
 	k.line.KeyHash, k.line.Decision = h.KeyHash, h.Decision()
+	h.CountUse(&k.line)
 	if h.RefreshDue {
 		k.refresh(&h, bytes)
 	}

@@ -54,6 +54,7 @@ func (k *call) servePageAgain(op *wire.Operation, table []byte) bool {
 	h, ok := k.client.PageAgain(op, table, key, k.now)
 	if ok {
 		k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
+		h.CountUse(&k.line)
 		k.cached = h.Form()
 	}
 	return ok
@@ -112,6 +113,7 @@ func (k *call) serveCachedPage(op *wire.Operation, p *page) bool {
 		return false
 	}
 	k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
+	h.CountUse(&k.line)
 	if form := h.Form(); form != nil {
 		k.srv.pageKeys.add(&k.scratch.page, &h, k.scratch.body)
 		k.cached = form

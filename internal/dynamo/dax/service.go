@@ -86,11 +86,13 @@ func (k *call) request(head *http1.Request, body []byte, reply func(answer []byt
 // roundTrip sends a request, and reports whether it succeeded.
 func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
 	x = edge.Detached(k.ctx(), *head, body, k.now)
+	x.Record.Principal = k.line.Principal
 	k.client.Serve(x)
 	k.hangup = k.hangup || x.Reply.Hangup
 	r := &k.line
 	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
 	r.Origin += x.Record.Origin
+	r.Shape, r.Saved, r.Reused = x.Record.Shape, r.Saved+x.Record.Saved, r.Reused+x.Record.Reused
 	r.Reason, r.Error = x.Record.Reason, x.Record.Error
 	return x, x.Reply.Status == http.StatusOK
 }
