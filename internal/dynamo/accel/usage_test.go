@@ -21,7 +21,7 @@ func accounted(t *testing.T) (f *fixture, l *ledger.Ledger) {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	l.Configure([]string{"orders"})
+	l.Configure(map[string]ledger.Price{"orders": {}})
 	return newFixture(t, func(c *Config, _ *cache.Config) { c.Ledger = l }), l
 }
 
@@ -42,9 +42,9 @@ func rows(l *ledger.Ledger, by string) string {
 		panic(err)
 	}
 	var b strings.Builder
-	for _, r := range l.Rows(ledger.Query{By: groups}) {
-		fmt.Fprintf(&b, "%s/%s/%s %q requests=%d hits=%d read=%d write=%d saved=%d filled=%d reused=%d\n", r.Table, r.Index, r.Operation, r.Shape,
-			r.Requests, r.Hits, r.Read, r.Write, r.Saved, r.Filled, r.Reused)
+	for _, r := range l.Statement(ledger.Query{By: groups}).Rows {
+		fmt.Fprintf(&b, "%s/%s/%s %q requests=%d hits=%d read=%g write=%g saved=%g unused=%g\n", r.Table, r.Index, r.Operation, r.Shape,
+			r.Requests, r.Hits, r.ReadUnits, r.WriteUnits, r.SavedUnits, r.UnusedUnits)
 	}
 	return b.String()
 }
@@ -73,7 +73,7 @@ func TestUsage(t *testing.T) {
 	if sent := f.origins("GetItem"); !strings.Contains(sent[0].body, `"ReturnConsumedCapacity":"INDEXES"`) {
 		t.Errorf("the origin received %s", sent[0].body)
 	}
-	expect("items", "table,operation", `t//GetItem "" requests=4 hits=3 read=2 write=0 saved=6 filled=2 reused=2
+	expect("items", "table,operation", `t//GetItem "" requests=4 hits=3 read=1 write=0 saved=3 unused=0
 `)
 
 	f.origin.reply("PutItem", `{`+capacity(`,"GlobalSecondaryIndexes":{"byg":{"CapacityUnits":1.0}}`)+`}`)
@@ -83,15 +83,15 @@ func TestUsage(t *testing.T) {
 	if x := f.use(l, "PutItem", `{"TableName":"t","ReturnConsumedCapacity":"INDEXES","Item":{"p":{"S":"b"},"s":{"N":"1"},"g":{"S":"x"}}}`); !strings.Contains(string(x.Reply.Body), `"CapacityUnits":2.5`) {
 		t.Errorf("PutItem with its capacity: got %s", x.Reply.Body)
 	}
-	expect("a written item", "index,operation", `//GetItem "" requests=4 hits=3 read=2 write=0 saved=6 filled=2 reused=2
-	//PutItem "" requests=2 hits=0 read=0 write=6 saved=0 filled=0 reused=0
-	/byg/PutItem "" requests=0 hits=0 read=0 write=4 saved=0 filled=0 reused=0
+	expect("a written item", "index,operation", `//GetItem "" requests=4 hits=3 read=1 write=0 saved=3 unused=0
+	//PutItem "" requests=2 hits=0 read=0 write=3 saved=0 unused=0
+	/byg/PutItem "" requests=0 hits=0 read=0 write=2 saved=0 unused=0
 `)
 	f.origins("PutItem", "PutItem")
 	f.use(l, "GetItem", `{"TableName":"t","Key":{"p":{"S":"b"},"s":{"N":"1"}}}`) // stored by the write, at no cost
 	f.origins()
-	expect("a hit on it", "table,operation", `t//GetItem "" requests=5 hits=4 read=2 write=0 saved=7 filled=2 reused=2
-	t//PutItem "" requests=2 hits=0 read=0 write=10 saved=0 filled=0 reused=0
+	expect("a hit on it", "table,operation", `t//GetItem "" requests=5 hits=4 read=1 write=0 saved=3.5 unused=0
+	t//PutItem "" requests=2 hits=0 read=0 write=5 saved=0 unused=0
 `)
 }
 
@@ -109,8 +109,8 @@ func TestUsageByShape(t *testing.T) {
 	query("a", "")
 	query("b", "")
 	query("b", `,"ScanIndexForward":false`)
-	want := `t/byg/Query "g = :g" requests=3 hits=1 read=2 write=0 saved=1 filled=2 reused=1
-t/byg/Query "g = :g; descending" requests=1 hits=0 read=1 write=0 saved=0 filled=1 reused=0
+	want := `t/byg/Query "g = :g" requests=3 hits=1 read=1 write=0 saved=0.5 unused=0.5
+t/byg/Query "g = :g; descending" requests=1 hits=0 read=0.5 write=0 saved=0 unused=0.5
 `
 	if got := rows(l, "table,index,operation,shape"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -73,7 +73,7 @@ func newLedgerFixture(t *testing.T) *ledgerFixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	l.Configure([]string{"orders"})
+	l.Configure(map[string]ledger.Price{"orders": {}})
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Settle: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -180,25 +180,25 @@ func TestLedgerHasOriginsUnits(t *testing.T) {
 	}
 	all.Wait()
 	var requests uint64
-	for _, r := range f.ledger.Rows(ledger.Query{By: []string{"table"}}) {
+	for _, r := range f.ledger.Statement(ledger.Query{By: []string{"table"}}).Rows {
 		requests += r.Requests
-		want := 2 * f.origin.units[r.Table]
+		want := f.origin.units[r.Table]
 		if r.Table == "other" { // requests that failed before any has succeeded
 			continue
 		}
-		if got := float64(r.Read + r.Write); want == 0 || got != want {
-			t.Errorf("%s: the ledger has %v half units, the origin %v", r.Table, got, want)
+		if got := r.ReadUnits + r.WriteUnits; want == 0 || got != want {
+			t.Errorf("%s: the ledger has %v units, the origin %v", r.Table, got, want)
 		}
-		if r.Saved == 0 || r.Filled == 0 || r.Reused == 0 || r.Reused > r.Filled || r.Hits == 0 {
-			t.Errorf("%s: %+v", r.Table, r.Figures)
+		if r.SavedUnits == 0 || r.UnusedUnits == 0 || r.Hits == 0 {
+			t.Errorf("got %+v", r)
 		}
 	}
 	if requests < goroutines*each*9/10 { // the record of TransactGetItems names no table
 		t.Errorf("%d requests", requests)
 	}
-	for _, r := range f.ledger.Rows(ledger.Query{By: []string{"index"}}) {
-		if r.Index != "" && r.Index != "byg" || r.Read == 0 || r.Write == 0 {
-			t.Errorf("index %q: %+v", r.Index, r.Figures)
+	for _, r := range f.ledger.Statement(ledger.Query{By: []string{"index"}}).Rows {
+		if r.Index != "" && r.Index != "byg" || r.ReadUnits == 0 || r.WriteUnits == 0 {
+			t.Errorf("got %+v", r)
 		}
 	}
 }

@@ -24,7 +24,7 @@ const interval = time.Minute
 // Ledger holds the figures of all services. Requests add to counters of their account; from there
 // a goroutine collects them into hours.
 type Ledger struct {
-	services atomic.Pointer[map[string]bool] // that are accounted for; replaced as a whole
+	services atomic.Pointer[map[string]Price] // that are accounted for, with their prices; replaced as a whole
 	accounts accounts
 	log      *slog.Logger
 	stop     context.CancelFunc
@@ -40,7 +40,7 @@ type Ledger struct {
 // file is made if it does not exist. No other process may use it meanwhile.
 func Open(name string, log *slog.Logger) (*Ledger, error) {
 	l := &Ledger{log: log, ended: make(chan struct{}), hours: hours{}}
-	l.services.Store(&map[string]bool{})
+	l.services.Store(&map[string]Price{})
 	if name != "" {
 		var err error
 		if l.file, err = openFile(name); err != nil {
@@ -57,14 +57,8 @@ func Open(name string, log *slog.Logger) (*Ledger, error) {
 	return l, nil
 }
 
-// Configure sets the services that are accounted for.
-func (l *Ledger) Configure(services []string) {
-	next := make(map[string]bool, len(services))
-	for _, name := range services {
-		next[name] = true
-	}
-	l.services.Store(&next)
-}
+// Configure sets the services that are accounted for, each with the price of its origin.
+func (l *Ledger) Configure(services map[string]Price) { l.services.Store(&services) }
 
 // Tap returns a sink that accounts for the requests of records and passes them on to next.
 func (l *Ledger) Tap(next telemetry.Sink) telemetry.Sink { return &tap{next, l} }
@@ -76,8 +70,10 @@ type tap struct {
 
 // Log accounts for r and passes it on.
 func (t *tap) Log(r *telemetry.Record) {
-	if len(r.Table) > 0 && (*t.ledger.services.Load())[r.Service] {
-		t.ledger.accounts.ofRecord(r).count(r)
+	if len(r.Table) > 0 {
+		if _, accounted := (*t.ledger.services.Load())[r.Service]; accounted {
+			t.ledger.accounts.ofRecord(r).count(r)
+		}
 	}
 	t.Sink.Log(r)
 }

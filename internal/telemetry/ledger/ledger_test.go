@@ -21,7 +21,7 @@ func open(t *testing.T, name string) *Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Configure([]string{"orders"})
+	l.Configure(map[string]Price{"orders": {}})
 	return l
 }
 
@@ -35,11 +35,11 @@ func hit(table, principal string) *telemetry.Record {
 // lines are the rows of all hours, with their requests, the units read and saved.
 func lines(l *Ledger, by ...string) string {
 	var b strings.Builder
-	for _, r := range l.Rows(Query{By: by}) {
+	for _, r := range l.Statement(Query{By: by}).Rows {
 		if r.Hour != nil {
 			b.WriteString(r.Hour.Format("2T15 "))
 		}
-		fmt.Fprintf(&b, "%s %s: %d %d %d\n", r.Table, r.Principal, r.Requests, r.Read, r.Saved)
+		fmt.Fprintf(&b, "%s %s: %d %d %d\n", r.Table, r.Principal, r.Requests, int(2*r.ReadUnits), int(2*r.SavedUnits))
 	}
 	return b.String()
 }
@@ -74,7 +74,7 @@ func TestHours(t *testing.T) {
 		expect(t, "after a restart", lines(l, "hour", "table"), all)
 		expect(t, "summed up", lines(l), " : 4 12 4\n")
 		expect(t, "since", func() string {
-			rows := l.Rows(Query{From: time.Now().Add(-time.Hour), By: []string{"table"}})
+			rows := l.Statement(Query{From: time.Now().Add(-time.Hour), By: []string{"table"}}).Rows
 			return fmt.Sprint(len(rows), rows[0].Requests)
 		}(), "1 1")
 		l.Close()
@@ -133,7 +133,7 @@ func interrupt(t *testing.T, dir string, before []byte, name string) {
 			t.Fatal(err)
 		}
 		l := open(t, copied)
-		for _, r := range l.Rows(Query{By: []string{"table"}}) {
+		for _, r := range l.Statement(Query{By: []string{"table"}}).Rows {
 			if least := map[string]uint64{"a": 1, "b": 0, "c": 0}[r.Table]; r.Requests < least || r.Requests > 3 {
 				t.Fatalf("with %d new bytes: %s has %d requests", n, r.Table, r.Requests)
 			}
@@ -178,7 +178,7 @@ func TestBounds(t *testing.T) {
 			sink.Log(hit("a", fmt.Sprint("p", i)))
 		}
 		sink.Log(hit("a", strings.Repeat("p", maxName+1)))
-		if rows := l.Rows(Query{By: []string{"principal"}}); len(rows) != maxPrincipals+2 || rows[0].Principal != other || rows[0].Requests != maxPrincipals+1 {
+		if rows := l.Statement(Query{By: []string{"principal"}}).Rows; len(rows) != maxPrincipals+2 || rows[0].Principal != other || rows[0].Requests != maxPrincipals+1 {
 			t.Errorf("%d principals, first %+v", len(rows), rows[0])
 		}
 		for i := range 2 * maxAccounts {
@@ -188,7 +188,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%d accounts", n)
 		}
 		time.Sleep(time.Hour)
-		rows, sum := l.Rows(Query{By: []string{"table", "principal"}}), uint64(0)
+		rows, sum := l.Statement(Query{By: []string{"table", "principal"}}).Rows, uint64(0)
 		for _, r := range rows {
 			sum += r.Requests
 		}
@@ -209,7 +209,7 @@ func TestConcurrentRequests(t *testing.T) {
 				sink.Log(hit(fmt.Sprint("t", i%50), "k"))
 				l.Used(Use{Service: "orders", Table: "t1", Operation: "GetItem", Read: 1})
 				if i%100 == 0 {
-					l.Rows(Query{})
+					l.Statement(Query{})
 				}
 			}
 		})
@@ -245,7 +245,7 @@ func BenchmarkLog(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer l.Close()
-	l.Configure([]string{"orders"})
+	l.Configure(map[string]Price{"orders": {}})
 	sink := l.Tap(telemetry.Discard())
 	b.RunParallel(func(pb *testing.PB) {
 		r := hit("users", "AKIAEXAMPLE")
@@ -253,4 +253,42 @@ func BenchmarkLog(b *testing.B) {
 			sink.Log(r)
 		}
 	})
+}
+
+func TestStatement(t *testing.T) {
+	l := open(t, "")
+	defer l.Close()
+	l.Configure(map[string]Price{"orders": {Read: 2, Write: 10, Currency: "EUR"}, "users": {}})
+	sink := l.Tap(telemetry.Discard())
+	for range 3 {
+		sink.Log(hit("a", "k"))
+	}
+	sink.Log(&telemetry.Record{
+		Service: "orders", Table: []byte("a"), Operation: "GetItem", Status: 200, Decision: telemetry.Miss, Duration: 3 * time.Millisecond, Origin: 2 * time.Millisecond,
+	})
+	l.Used(Use{Service: "orders", Table: "a", Operation: "GetItem", Read: 4e6, Write: 2e6, Filled: 1e6})
+	l.Used(Use{Service: "users", Table: "b", Operation: "GetItem", Read: 2})
+	s := l.Statement(Query{By: []string{"table"}})
+	if s.Currency != "EUR" || s.PriceDate != "" || len(s.Rows) != 2 {
+		t.Fatalf("got %+v", s)
+	}
+	r, o := s.Rows[0], s.Rows[1]
+	if r.Table != "a" || r.Service != "" || r.Requests != 4 || r.Hits != 3 || r.ReadUnits != 2e6 || r.WriteUnits != 1e6 || r.SavedUnits != 1.5 || r.UnusedUnits != 5e5 {
+		t.Errorf("got %+v", r)
+	}
+	if d := *r.SavedSeconds - (3*0.002 - 3e-6); d > 1e-9 || d < -1e-9 || r.AddedSeconds != 0.001 || *r.Spent != 14 || *r.Saved != 1.5*2/1e6 || *r.Unused != 1 {
+		t.Errorf("got %v %v %v %v %v", *r.SavedSeconds, r.AddedSeconds, *r.Spent, *r.Saved, *r.Unused)
+	}
+	if o.Table != "b" || o.ReadUnits != 1 || o.Spent != nil || o.SavedSeconds != nil {
+		t.Errorf("without a price: got %+v", o)
+	}
+	if s.Total.Requests != 4 || s.Total.ReadUnits != 2e6+1 || *s.Total.Spent != 14 {
+		t.Errorf("total: got %+v", s.Total)
+	}
+	if s := l.Statement(Query{By: []string{"service"}, Service: "users"}); len(s.Rows) != 1 || s.Rows[0].Service != "users" || s.Currency != "" {
+		t.Errorf("of one service: got %+v", s)
+	}
+	if PriceOf("us-east-1").Date != listDate || PriceOf("local") != (Price{}) {
+		t.Error("prices of regions")
+	}
 }
