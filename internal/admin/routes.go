@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -68,6 +69,7 @@ GET  /api/v1/report         one page about everything; ?format=json
 GET  /api/v1/services       the services
 GET  /api/v1/config         the configuration that runs, and the last reload
 GET  /api/v1/log            requests as they end; ?q=FILTER&n=NUMBER
+GET  /api/v1/ledger         capacity used and saved; ?since=24h&by=table
 POST /api/v1/explain        how a request would be answered
 POST /api/v1/purge          drop entries from the cache
 POST /api/v1/warm           fill the cache ahead of requests
@@ -147,7 +149,9 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, o.JSON())
 	case format == "" || format == "text":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write(o.Text())
+		page := bytes.NewBuffer(o.Text())
+		statementOf(page, s.ledger)
+		_, _ = w.Write(page.Bytes())
 	default:
 		fail(w, http.StatusBadRequest, "format is text or json, not %q", format)
 	}

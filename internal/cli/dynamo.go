@@ -150,6 +150,8 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 
 		Streams: streamMode(d.Streams), StreamsEnable: d.StreamsEnable, StreamsMaxLag: d.StreamsMaxLag.Std(),
 		FollowedItemTTL: config.FollowedItemTTL,
+
+		Ledger: n.ledger,
 	}
 	if ttl := std(d.ItemTTL); ttl != nil {
 		ac.ItemTTL, ac.FollowedItemTTL = *ttl, *ttl

@@ -24,6 +24,7 @@ import (
 	"github.com/kasoku/kasoku/internal/systemd"
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/telemetry/bytable"
+	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
@@ -50,6 +51,7 @@ type Node struct {
 	accessLogs  accessLogs
 	live        live.Log
 	tables      *bytable.Counts
+	ledger      *ledger.Ledger   // nil if there is none
 	failed      chan error       // from listeners that failed
 	sessions    edge.SessionKeys // of all listeners
 	authorities authorities
@@ -103,7 +105,13 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 		c.Close()
 		return nil, err
 	}
+	if n.ledger, err = openLedger(cfg, log); err != nil {
+		n.closeDisk()
+		c.Close()
+		return nil, err
+	}
 	if err := n.startCluster(cfg); err != nil {
+		n.closeLedger()
 		n.closeDisk()
 		c.Close()
 		return nil, err
@@ -115,6 +123,7 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 		if n.witness != nil {
 			n.witness.close()
 		}
+		n.closeLedger()
 		n.closeDisk()
 		c.Close()
 		return nil, err
@@ -254,6 +263,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	errs = append(errs, n.admin.Shutdown(last))
+	n.closeLedger()
 	n.closeDisk()
 	n.cache.Close()
 	return errors.Join(errs...)

@@ -89,7 +89,10 @@ func (c *change) prepare() error {
 	if err := c.accessLog(); err != nil {
 		return err
 	}
-	c.commit = append(c.commit, func() { c.node.tables.Configure(countedTables(c.cfg)) })
+	c.commit = append(c.commit, func() {
+		c.node.tables.Configure(countedTables(c.cfg))
+		c.node.configureLedger(c.cfg)
+	})
 	if err := c.admin(); err != nil {
 		return err
 	}
@@ -150,6 +153,9 @@ func (c *change) accessLog() error {
 	if err != nil {
 		return err
 	}
+	if n.ledger != nil {
+		next.Sink = n.ledger.Tap(next.Sink)
+	}
 	if next.Sink = n.live.Tap(n.tables.Tap(next.Sink)); c.cfg.Cluster != nil {
 		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.NodeName())
 	}
@@ -199,7 +205,7 @@ func (c *change) admin() error {
 		return nil
 	}
 	next, err := admin.Listen(admin.Config{
-		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Live: &n.live, Log: n.log,
+		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Live: &n.live, Ledger: n.ledger, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -389,6 +395,7 @@ func (n *Node) pending() []string {
 	note(n.boot.Cache.Memory != n.cfg.Cache.Memory, "cache.memory")
 	note(n.boot.Cache.Generations != n.cfg.Cache.Generations, "cache.generations")
 	list = append(list, pendingDisk(n.boot, n.cfg)...)
+	list = append(list, n.pendingLedger()...)
 	settle, quarantine := settleTimes(n.boot)
 	newSettle, newQuarantine := settleTimes(n.cfg)
 	note(settle != newSettle, "settle")

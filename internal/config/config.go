@@ -36,6 +36,9 @@ type Config struct {
 	Cache Cache `yaml:"cache"`
 	// Destination of the record of each request.
 	AccessLog AccessLog `yaml:"access_log"`
+	// Accounts for the capacity units that requests use and save at the origins. Left out: there
+	// is none. Adding or removing it takes effect at a restart.
+	Ledger *Ledger `yaml:"ledger"`
 	// The cluster that this Kasoku is a node of. Left out: it is alone before its origins.
 	Cluster *Cluster `yaml:"cluster"`
 	// The accelerated services: a mapping from a name of your choice to a service. The name

@@ -113,7 +113,7 @@ var layers = map[string]layer{
 	"internal/memcached/value": {nil, "the meaning of a writer's flags, without the server that holds them or the answer"},
 	"internal/nginxconf":       {nil, "nginx's grammar, without the meaning of its directives"},
 	"internal/nginximport":     {[]string{"nginxconf"}, "a translation of text: the result is checked when it is loaded"},
-	"internal/admin":           {[]string{"telemetry", "telemetry/live", "edge", "listener", "purge"}, "it uses services through its own interface, so that a new service needs no change here"},
+	"internal/admin":           {[]string{"telemetry", "telemetry/ledger", "telemetry/live", "edge", "listener", "purge"}, "it uses services through its own interface, so that a new service needs no change here"},
 	"internal/mcp":             {[]string{"admin", "glob", "dynamo/expr", "dynamo/partiql", "dynamo/shape", "dynamo/value", "dynamo/wire"}, "tools over a store and an admin API that the caller passes in: it has no connection except the client's"},
 	"internal/cli":             {[]string{"*"}, ""},
 	"internal/repo":            {nil, "rules about the code, not part of it"},
