@@ -22,6 +22,8 @@ type ReportJSON struct {
 	Services  []ServiceJSON      `json:"services"`
 	AccessLog telemetry.LogStats `json:"access_log"`
 	Config    ConfigStatus       `json:"config"`
+	// BucketSeconds are the bounds of the buckets in which times are counted; only with histograms.
+	BucketSeconds []float64 `json:"bucket_seconds,omitempty"`
 }
 
 // ServiceJSON is the state of a service for programs.
@@ -38,6 +40,7 @@ type ServiceJSON struct {
 	Report
 	Decisions map[string]uint64 `json:"decisions"`
 	HitRatio  *float64          `json:"hit_ratio"` // null before the first read
+	Latencies
 	// Tables have had requests; they are in descending order of requests.
 	Tables []Table `json:"tables,omitempty"`
 }
@@ -62,6 +65,9 @@ func (o *Overview) JSON() ReportJSON {
 		if m.Tables != nil {
 			s.Tables = busiest(m.Tables())
 		}
+		if m.Times != nil {
+			s.Latencies = newLatencies(m.Times())
+		}
 		s.Ready = s.Accepting && (s.DAX == nil || s.DAX.Accepting) && s.Trouble == ""
 		for d, n := range s.Report.Decisions {
 			s.Decisions[d.String()] = n
@@ -72,6 +78,21 @@ func (o *Overview) JSON() ReportJSON {
 		j.Services = append(j.Services, s)
 	}
 	return j
+}
+
+// AddHistograms adds the counts that the quantiles are computed from, so that a program can compute
+// those of the time between two reports.
+func (j *ReportJSON) AddHistograms() {
+	for _, bound := range telemetry.Buckets {
+		j.BucketSeconds = append(j.BucketSeconds, bound.Seconds())
+	}
+	for i := range j.Services {
+		s := &j.Services[i]
+		s.addBuckets()
+		for t := range s.Tables {
+			s.Tables[t].addBuckets()
+		}
+	}
 }
 
 // hitRatio returns the share of cacheable reads that were answered from the cache.

@@ -38,6 +38,9 @@ type Mounted struct {
 	Store       Store  // nil if it has no embedded store
 	// Tables returns the figures of the tables; nil if they are not counted.
 	Tables func() []Table
+	// Times returns the times of requests that were served from memory, and the times that requests
+	// waited for the origin; nil if they are not counted.
+	Times func() (hits, origin telemetry.Snapshot)
 }
 
 // Listener is another listener of a service.
@@ -143,10 +146,16 @@ func readiness(o *Overview) (lines []string, status int) {
 
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	o := s.overview()
-	format := r.URL.Query().Get("format")
+	format, histograms := r.URL.Query().Get("format"), r.URL.Query().Get("histograms")
 	switch {
+	case histograms != "" && histograms != "1":
+		fail(w, http.StatusBadRequest, "histograms is 1 or left out, not %q", histograms)
 	case format == "json" || format == "" && strings.Contains(r.Header.Get("Accept"), "application/json"):
-		answer(w, http.StatusOK, o.JSON())
+		j := o.JSON()
+		if histograms != "" {
+			j.AddHistograms()
+		}
+		answer(w, http.StatusOK, j)
 	case format == "" || format == "text":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		page := bytes.NewBuffer(o.Text())

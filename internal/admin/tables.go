@@ -19,10 +19,30 @@ type Table struct {
 	Decisions map[string]uint64 `json:"decisions"`
 	HitRatio  *float64          `json:"hit_ratio"` // null before the first read
 	SentBytes uint64            `json:"sent_bytes"`
+	Latencies
+}
+
+// Latencies are the times of the requests for a service or a table since the start of the process.
+type Latencies struct {
 	// HitSeconds are the times of requests that were served from memory, OriginSeconds the times
 	// that requests waited for the origin; null if there were none.
 	HitSeconds    *Times `json:"hit_seconds"`
 	OriginSeconds *Times `json:"origin_seconds"`
+	// HitBuckets and OriginBuckets count the same times by [ReportJSON.BucketSeconds], with one
+	// more number for times beyond the last bound.
+	HitBuckets    []uint64 `json:"hit_buckets,omitempty"`
+	OriginBuckets []uint64 `json:"origin_buckets,omitempty"`
+
+	hits, origin telemetry.Snapshot
+}
+
+func newLatencies(hits, origin telemetry.Snapshot) Latencies {
+	return Latencies{HitSeconds: times(&hits), OriginSeconds: times(&origin), hits: hits, origin: origin}
+}
+
+// addBuckets sets HitBuckets and OriginBuckets.
+func (l *Latencies) addBuckets() {
+	l.HitBuckets, l.OriginBuckets = l.hits.Counts[:], l.origin.Counts[:]
 }
 
 // Times are quantiles, in seconds.
@@ -33,7 +53,7 @@ type Times struct {
 
 // NewTable returns the figures of a table.
 func NewTable(name string, decisions map[telemetry.Decision]uint64, sent uint64, hits, origin telemetry.Snapshot) Table {
-	t := Table{Table: name, Decisions: map[string]uint64{}, SentBytes: sent, HitSeconds: times(&hits), OriginSeconds: times(&origin)}
+	t := Table{Table: name, Decisions: map[string]uint64{}, SentBytes: sent, Latencies: newLatencies(hits, origin)}
 	for d, n := range decisions {
 		t.Requests += n
 		t.Decisions[d.String()] = n

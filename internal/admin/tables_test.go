@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,37 @@ func TestTablesJSON(t *testing.T) {
 		`{"table":"t0","requests":1,"decisions":{"pass":1},"hit_ratio":null,"sent_bytes":0,"hit_seconds":null,"origin_seconds":null}]`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestHistograms checks the counts that quantiles of an interval can be computed from.
+func TestHistograms(t *testing.T) {
+	o, _ := example()
+	o.Services[0].Tables = exampleTables
+	hits := telemetry.NewHistogram()
+	for _, d := range []time.Duration{time.Microsecond, time.Millisecond, time.Hour} {
+		hits.Observe(d)
+	}
+	o.Services[0].Times = func() (telemetry.Snapshot, telemetry.Snapshot) { return hits.Snapshot(), telemetry.Snapshot{} }
+	base := start(t, o, "")
+	_, page := send(t, "GET", base+"/api/v1/report?format=json", "", nil)
+	if strings.Contains(page, "bucket") {
+		t.Errorf("without histograms: %s", page)
+	}
+	if status, text := send(t, "GET", base+"/api/v1/report?format=json&histograms=yes", "", nil); status != 400 || !strings.Contains(text, "histograms is 1 or left out") {
+		t.Errorf("got %d %s", status, text)
+	}
+	_, page = send(t, "GET", base+"/api/v1/report?format=json&histograms=1", "", nil)
+	var j ReportJSON
+	if err := json.Unmarshal([]byte(page), &j); err != nil {
+		t.Fatal(err)
+	}
+	s := j.Services[0]
+	if len(j.BucketSeconds) != 23 || j.BucketSeconds[0] != 2e-6 || len(s.HitBuckets) != 24 || s.HitBuckets[0] != 1 || s.HitBuckets[8] != 1 || s.HitBuckets[23] != 1 {
+		t.Errorf("got the bounds %v and the counts %v", j.BucketSeconds, s.HitBuckets)
+	}
+	if b := s.Tables[1].OriginBuckets; s.OriginSeconds != nil || s.Tables[1].Table != "users" || b[9] != 10 {
+		t.Errorf("got the counts %v of %s, and %v of the service", b, s.Tables[1].Table, s.OriginSeconds)
 	}
 }
 

@@ -172,12 +172,14 @@ func (n *Node) overview() admin.Overview {
 	defer n.mu.Unlock()
 	o.Draining, o.Cluster = n.draining, n.cluster
 	for _, m := range n.mounts {
+		name := m.service.Name()
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
 			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
 			Warmer: m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
 			Store:  stores[m.service],
-			Tables: n.tableFigures(m.service.Name()),
+			Tables: n.tableFigures(name),
+			Times:  func() (hits, origin telemetry.Snapshot) { return n.tables.Times(name) },
 		})
 	}
 	return o

@@ -79,6 +79,15 @@ func (h *Histogram) Snapshot() Snapshot {
 	return s
 }
 
+// Add adds what another snapshot has counted.
+func (s *Snapshot) Add(o *Snapshot) {
+	s.Count += o.Count
+	s.Sum += o.Sum
+	for i, n := range o.Counts {
+		s.Counts[i] += n
+	}
+}
+
 // Quantile returns the duration below which the share p of the durations is, interpolated within
 // its bucket, or the greatest bound if it is beyond all of them; false if there are none.
 func (s *Snapshot) Quantile(p float64) (time.Duration, bool) {

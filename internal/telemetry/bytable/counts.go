@@ -58,6 +58,22 @@ func (c *Counts) Figures(service string) []Figures {
 	return all
 }
 
+// Times returns the times of a service's requests that were served from memory, and the times that
+// its requests waited for the origin, with or without a table.
+func (c *Counts) Times(service string) (hits, origin telemetry.Snapshot) {
+	s := (*c.services.Load())[service]
+	if s == nil {
+		return hits, origin
+	}
+	hits, origin = s.rest.hits.Snapshot(), s.rest.origin.Snapshot()
+	for _, t := range s.all() {
+		h, o := t.hits.Snapshot(), t.origin.Snapshot()
+		hits.Add(&h)
+		origin.Add(&o)
+	}
+	return hits, origin
+}
+
 // Tap returns a sink that counts records and passes them on to next.
 func (c *Counts) Tap(next telemetry.Sink) telemetry.Sink { return &tap{next, c} }
 
@@ -68,9 +84,11 @@ type tap struct {
 
 // Log counts r and passes it on.
 func (t *tap) Log(r *telemetry.Record) {
-	if len(r.Table) > 0 {
-		if s := (*t.counts.services.Load())[r.Service]; s != nil {
+	if s := (*t.counts.services.Load())[r.Service]; s != nil {
+		if len(r.Table) > 0 {
 			s.table(r).count(r)
+		} else {
+			s.rest.count(r)
 		}
 	}
 	t.Sink.Log(r)

@@ -70,6 +70,25 @@ func TestCounts(t *testing.T) {
 	f.expect("kasoku_table_origin_seconds_sum", `{service="orders",table="a"} 1`, `{service="orders",table="b"} 0`, `{service="users",table="a"} 0`)
 }
 
+// The times of a service are those of its tables and of requests without one.
+func TestTimes(t *testing.T) {
+	f := newFixture(t, map[string][]string{"orders": nil, "site": nil})
+	f.log("orders", "a", 200, telemetry.Hit)
+	f.log("orders", "b", 200, telemetry.Miss)
+	f.log("site", "", 200, telemetry.Hit)
+	f.log("site", "", 200, telemetry.HitStale)
+	f.log("site", "", 200, telemetry.Miss)
+	for service, want := range map[string][2]uint64{"orders": {1, 1}, "site": {2, 1}, "away": {}} {
+		hits, origin := f.counts.Times(service)
+		if got := [2]uint64{hits.Count, origin.Count}; got != want || hits.Sum != time.Duration(want[0])*time.Millisecond || origin.Counts[17] != want[1] {
+			t.Errorf("%s: %+v, %+v", service, hits, origin)
+		}
+	}
+	if n := len(f.counts.Figures("site")); n != 0 {
+		t.Errorf("requests without a table are counted for %d tables", n)
+	}
+}
+
 // Clients can't create more than a number of series, and none with names that are refused.
 func TestBounds(t *testing.T) {
 	f := newFixture(t, map[string][]string{"orders": {"named", "rare"}})

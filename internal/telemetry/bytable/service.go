@@ -14,6 +14,7 @@ type service struct {
 	registry *telemetry.Registry
 	name     string
 	tables   atomic.Pointer[map[string]*table] // replaced as a whole
+	rest     times                             // of requests without a table
 
 	mu    sync.Mutex // held while tables is replaced, and over the creation of series
 	found int        // tables that no configuration has named
@@ -21,7 +22,7 @@ type service struct {
 }
 
 func newService(r *telemetry.Registry, name string) *service {
-	s := &service{registry: r, name: name}
+	s := &service{registry: r, name: name, rest: times{hits: telemetry.NewHistogram(), origin: telemetry.NewHistogram()}}
 	s.tables.Store(&map[string]*table{})
 	return s
 }

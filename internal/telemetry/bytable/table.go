@@ -12,8 +12,24 @@ type table struct {
 	labels   []string
 	byWay    []atomic.Pointer[telemetry.Counter] // by telemetry.Decision; nil: none yet
 	sent     *telemetry.Counter
-	hits     *telemetry.Histogram
-	origin   *telemetry.Histogram
+	times
+}
+
+// times are the durations of requests.
+type times struct {
+	hits   *telemetry.Histogram // of requests that were served from memory
+	origin *telemetry.Histogram // waits for the origin
+}
+
+// count adds a request.
+func (t *times) count(r *telemetry.Record) {
+	switch r.Decision {
+	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
+		t.hits.Observe(r.Duration)
+	}
+	if r.Origin > 0 {
+		t.origin.Observe(r.Origin)
+	}
 }
 
 func newTable(r *telemetry.Registry, service, name string) *table {
@@ -21,10 +37,12 @@ func newTable(r *telemetry.Registry, service, name string) *table {
 	return &table{
 		registry: r, labels: labels, byWay: make([]atomic.Pointer[telemetry.Counter], len(telemetry.Decisions)),
 		sent: r.Counter("kasoku_table_sent_bytes_total", "Bytes of answers about the table, heads and bodies.", labels...),
-		hits: r.Histogram("kasoku_table_hit_duration_seconds",
-			"Time of requests for the table that were served from memory, from the first byte to the last one of the answer.", labels...),
-		origin: r.Histogram("kasoku_table_origin_seconds",
-			"Time that requests for the table waited for the origin. Those that did not wait are not counted.", labels...),
+		times: times{
+			hits: r.Histogram("kasoku_table_hit_duration_seconds",
+				"Time of requests for the table that were served from memory, from the first byte to the last one of the answer.", labels...),
+			origin: r.Histogram("kasoku_table_origin_seconds",
+				"Time that requests for the table waited for the origin. Those that did not wait are not counted.", labels...),
+		},
 	}
 }
 
@@ -51,13 +69,7 @@ func (t *table) figures() Figures {
 func (t *table) count(r *telemetry.Record) {
 	t.decision(r.Decision).Inc()
 	t.sent.Add(uint64(max(0, r.BytesOut)))
-	switch r.Decision {
-	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
-		t.hits.Observe(r.Duration)
-	}
-	if r.Origin > 0 {
-		t.origin.Observe(r.Origin)
-	}
+	t.times.count(r)
 }
 
 // decision returns the counter of a decision. Its series exists from the first request on.
