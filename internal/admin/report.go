@@ -72,7 +72,7 @@ func (o *Overview) JSON() ReportJSON {
 		for d, n := range s.Report.Decisions {
 			s.Decisions[d.String()] = n
 		}
-		if ratio, ok := hitRatio(s.Report.Decisions); ok {
+		if ratio, ok := HitRatio(s.Report.Decisions); ok {
 			s.HitRatio = &ratio
 		}
 		j.Services = append(j.Services, s)
@@ -95,8 +95,8 @@ func (j *ReportJSON) AddHistograms() {
 	}
 }
 
-// hitRatio returns the share of cacheable reads that were answered from the cache.
-func hitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
+// HitRatio returns the share of cacheable reads that were answered from the cache.
+func HitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
 	hits := counts[telemetry.Hit] + counts[telemetry.HitNegative] + counts[telemetry.HitStale]
 	reads := hits + counts[telemetry.Miss] + counts[telemetry.MissExpired] + counts[telemetry.MissInvalidated] +
 		counts[telemetry.MissIsolated] + counts[telemetry.MissVary] + counts[telemetry.Revalidated] + counts[telemetry.Coalesced] + counts[telemetry.Partial]

@@ -58,7 +58,7 @@ func NewTable(name string, decisions map[telemetry.Decision]uint64, sent uint64,
 		t.Requests += n
 		t.Decisions[d.String()] = n
 	}
-	if ratio, ok := hitRatio(decisions); ok {
+	if ratio, ok := HitRatio(decisions); ok {
 		t.HitRatio = &ratio
 	}
 	return t

@@ -115,6 +115,7 @@ var layers = map[string]layer{
 	"internal/nginximport":     {[]string{"nginxconf"}, "a translation of text: the result is checked when it is loaded"},
 	"internal/admin":           {[]string{"telemetry", "telemetry/ledger", "telemetry/live", "edge", "listener", "purge"}, "it uses services through its own interface, so that a new service needs no change here"},
 	"internal/mcp":             {[]string{"admin", "glob", "dynamo/expr", "dynamo/partiql", "dynamo/shape", "dynamo/value", "dynamo/wire"}, "tools over a store and an admin API that the caller passes in: it has no connection except the client's"},
+	"internal/top":             {[]string{"admin", "telemetry"}, "screens of figures from admin APIs: the caller passes in the connections and the terminal"},
 	"internal/cli":             {[]string{"*"}, ""},
 	"internal/repo":            {nil, "rules about the code, not part of it"},
 	"fluent":                   {[]string{"fluent/internal/msgpack", "fluent/internal/encode", "fluent/internal/forward", "fluent/internal/spool"}, "programs use it without Kasoku: it imports nothing else of ours"},
