@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/history"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
@@ -32,7 +33,8 @@ type Config struct {
 	Metrics      *telemetry.Registry
 	// Overview returns the current state of the process.
 	Overview func() Overview
-	Live     *live.Log // the records of requests
+	Live     *live.Log        // the records of requests
+	History  *history.History // the figures of services over time
 	Log      *slog.Logger
 }
 
@@ -42,6 +44,7 @@ type Server struct {
 	http     *http.Server
 	overview func() Overview
 	live     *live.Log
+	history  *history.History
 	stopping context.Context // ends when the server is shut down
 	log      *slog.Logger
 	token    atomic.Pointer[string] // replaced as a whole by SetToken
@@ -66,7 +69,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
-	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, log: cfg.Log, loopback: true}
+	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, history: cfg.History, log: cfg.Log, loopback: true}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
@@ -128,6 +131,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/report", http.HandlerFunc(s.report)},
 		{"GET", "/api/v1/services", http.HandlerFunc(s.services)},
 		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
+		{"GET", "/api/v1/history", http.HandlerFunc(s.past)},
 		{"GET", "/api/v1/log", http.HandlerFunc(s.liveLog)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
