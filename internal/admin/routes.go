@@ -69,6 +69,7 @@ GET  /readyz                200 while requests can be answered
 GET  /api/v1/report         one page about everything; ?format=json
 GET  /api/v1/services       the services
 GET  /api/v1/config         the configuration that runs, and the last reload
+GET  /api/v1/events         requests each second as server-sent events
 GET  /api/v1/history        requests and hit ratio over time; ?service=NAME&since=1h or 24h
 GET  /api/v1/log            requests as they end; ?q=FILTER&n=NUMBER
 POST /api/v1/explain        how a request would be answered

@@ -45,6 +45,7 @@ type Server struct {
 	overview func() Overview
 	live     *live.Log
 	history  *history.History
+	events   *events
 	stopping context.Context // ends when the server is shut down
 	log      *slog.Logger
 	token    atomic.Pointer[string] // replaced as a whole by SetToken
@@ -69,7 +70,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
-	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, history: cfg.History, log: cfg.Log, loopback: true}
+	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, history: cfg.History, events: newEvents(cfg.Overview), log: cfg.Log, loopback: true}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
@@ -131,6 +132,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/report", http.HandlerFunc(s.report)},
 		{"GET", "/api/v1/services", http.HandlerFunc(s.services)},
 		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
+		{"GET", "/api/v1/events", http.HandlerFunc(s.stream)},
 		{"GET", "/api/v1/history", http.HandlerFunc(s.past)},
 		{"GET", "/api/v1/log", http.HandlerFunc(s.liveLog)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
