@@ -125,7 +125,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		method, path string
 		handler      http.Handler
 	}{
-		{"GET", "/{$}", http.HandlerFunc(s.index)},
+		{"GET", "/{$}", http.HandlerFunc(s.dashboard)},
 		{"GET", "/metrics", metrics.Handler()},
 		{"GET", "/healthz", http.HandlerFunc(s.health)},
 		{"GET", "/readyz", http.HandlerFunc(s.ready)},
@@ -142,6 +142,14 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
 		{"GET", "/api/v1/cluster", http.HandlerFunc(s.cluster)},
 		{"POST", "/api/v1/cluster/evict", http.HandlerFunc(s.evict)},
+	}
+	for name := range uiFiles() {
+		if name != uiPage { // it is at /
+			routes = append(routes, struct {
+				method, path string
+				handler      http.Handler
+			}{"GET", name, http.HandlerFunc(s.uiFile)})
+		}
 	}
 	for _, a := range storeActions {
 		routes = append(routes, struct {
@@ -176,7 +184,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 //     be JSON.
 //   - A page whose name resolves to this machine (DNS rebinding) has the same origin for
 //     the browser. On a loopback listener, Host must therefore be a loopback name.
-//   - With a token, everything except the health checks requires it.
+//   - With a token, everything except the health checks and the files of the dashboard requires it.
 func (s *Server) guard(routes func() http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +202,7 @@ func (s *Server) guard(routes func() http.Handler) http.Handler {
 		if authorized {
 			accept(r)
 		}
-		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !authorized {
+		if !public(r) && !authorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="kasoku"`)
 			fail(w, http.StatusUnauthorized, "the token is missing or wrong: send Authorization: Bearer TOKEN")
 			return
