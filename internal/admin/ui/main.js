@@ -7,11 +7,16 @@ import { Refused, dropToken, events, get, needsToken, post, setToken, token } fr
 import { opener } from './behind.js';
 import { h, setText } from './dom.js';
 import { age } from './format.js';
+import * as cluster from './panels/cluster.js';
+import * as configuration from './panels/configuration.js';
 import * as decisions from './panels/decisions.js';
+import * as origins from './panels/origins.js';
 import * as paths from './panels/paths.js';
 import * as services from './panels/services.js';
+import * as streams from './panels/streams.js';
+import * as tables from './panels/tables.js';
 
-const modules = [services, decisions, paths];
+const modules = [services, tables, decisions, origins, streams, cluster, configuration, paths];
 
 const element = (id) => document.getElementById(id);
 const reportEvery = 5000, longestPause = 10_000;
