@@ -33,6 +33,7 @@ export function panel(app) {
       time('Origin p50', 'origin_seconds', 'p50', longer('origin')),
       time('Origin p99', 'origin_seconds', 'p99', longer('origin')),
       { title: 'Sent', number: true, sort: (t) => t.sent_bytes, cell: (t) => ({ text: bytes(t.sent_bytes), behind: behind(t, 'Bytes sent', (o) => o, '') }) },
+      { title: 'Why?', cell: (t) => ({ text: 'Explain', label: `Explain a request for table ${t.table} of ${t.service}`, action: () => app.fill('explain', { service: t.service, table: t.table }) }) },
     ],
   });
   const only = h('input', { type: 'search', maxlength: 255, oninput: draw });
