@@ -142,3 +142,4 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-dax.sh
 	@scripts/setup-peers.sh
 	@scripts/setup-prometheus.sh
+	@scripts/setup-chromium.sh

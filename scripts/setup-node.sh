@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs pinned JavaScript packages: the AWS SDK in .tools/node, another Fluentd client,
 # whose receiver is a peer, in .tools/node-fluentd, the public HTTP caching suite in
-# .tools/node-httpcache, and the DAX clients in .tools/node-dax.
+# .tools/node-httpcache, the DAX clients in .tools/node-dax, and axe-core in .tools/node-axe.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -23,3 +23,4 @@ install node integration/js "the AWS SDK for JavaScript"
 install node-fluentd integration/fluentd/js "@fluent-org/logger"
 install node-httpcache integration/httpcache/js "the HTTP caching suite"
 install node-dax integration/dax/js "the DAX clients for JavaScript"
+install node-axe integration/dashboard/js "the accessibility rules of axe-core"

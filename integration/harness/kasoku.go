@@ -28,6 +28,8 @@ type Options struct {
 	Service []string
 	// Services holds additional lines of the section services, for services besides "db".
 	Services []string
+	// Admin holds additional lines of the section admin.
+	Admin []string
 	// Top holds additional top-level lines.
 	Top []string
 	// Env holds additional environment variables, as NAME=VALUE.
@@ -90,8 +92,11 @@ func (n *Node) configure(dir string) error {
 	n.config, n.log = filepath.Join(dir, "kasoku.yaml"), filepath.Join(dir, "kasoku.log")
 	lines := []string{
 		"admin:", "  listen: " + admin,
-		"access_log: {to: none}",
 	}
+	for _, l := range n.options.Admin {
+		lines = append(lines, "  "+l)
+	}
+	lines = append(lines, "access_log: {to: none}")
 	lines = append(lines, n.options.Top...)
 	if n.options.Type != "none" {
 		lines = append(lines, "services:", "  db:", "    listen: "+service)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/purge"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/history"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
 
@@ -115,6 +116,7 @@ func startLive(t *testing.T, o *Overview, token string, log *live.Log) string {
 	s, err := Listen(Config{
 		Listen: "127.0.0.1:0", Token: token, Metrics: telemetry.NewRegistry(),
 		Overview: func() Overview { return *o }, Live: log, Log: slog.New(slog.DiscardHandler),
+		History: history.New(func() []history.Totals { return o.Totals() }),
 	})
 	if err != nil {
 		t.Fatal(err)

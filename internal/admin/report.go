@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/history"
 )
 
 // ReportJSON is an [Overview] for programs.
@@ -97,13 +98,8 @@ func (j *ReportJSON) AddHistograms() {
 
 // HitRatio returns the share of cacheable reads that were answered from the cache.
 func HitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
-	hits := counts[telemetry.Hit] + counts[telemetry.HitNegative] + counts[telemetry.HitStale]
-	reads := hits + counts[telemetry.Miss] + counts[telemetry.MissExpired] + counts[telemetry.MissInvalidated] +
-		counts[telemetry.MissIsolated] + counts[telemetry.MissVary] + counts[telemetry.Revalidated] + counts[telemetry.Coalesced] + counts[telemetry.Partial]
-	if reads == 0 {
-		return 0, false
-	}
-	return float64(hits) / float64(reads), true
+	r := history.Count(counts)
+	return history.HitRatio(r.Hits, r.Misses)
 }
 
 // Text returns the overview as an aligned page.

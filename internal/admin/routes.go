@@ -41,6 +41,8 @@ type Mounted struct {
 	// Times returns the times of requests that were served from memory, and the times that requests
 	// waited for the origin; nil if they are not counted.
 	Times func() (hits, origin telemetry.Snapshot)
+	// Traffic returns what clients saw of the service; nil if it is not measured.
+	Traffic func() Traffic
 }
 
 // Listener is another listener of a service.
@@ -71,6 +73,8 @@ GET  /readyz                200 while requests can be answered
 GET  /api/v1/report         one page about everything; ?format=json
 GET  /api/v1/services       the services
 GET  /api/v1/config         the configuration that runs, and the last reload
+GET  /api/v1/events         requests each second as server-sent events
+GET  /api/v1/history        requests and hit ratio over time; ?service=NAME&since=1h or 24h
 GET  /api/v1/log            requests as they end; ?q=FILTER&n=NUMBER
 GET  /api/v1/ledger         capacity used and saved; ?since=24h&by=table
 POST /api/v1/explain        how a request would be answered

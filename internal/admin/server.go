@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/history"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
@@ -33,8 +34,9 @@ type Config struct {
 	Metrics      *telemetry.Registry
 	// Overview returns the current state of the process.
 	Overview func() Overview
-	Live     *live.Log      // the records of requests
-	Ledger   *ledger.Ledger // nil if there is none
+	Live     *live.Log        // the records of requests
+	Ledger   *ledger.Ledger   // nil if there is none
+	History  *history.History // the figures of services over time
 	Log      *slog.Logger
 }
 
@@ -45,6 +47,8 @@ type Server struct {
 	overview func() Overview
 	live     *live.Log
 	ledger   *ledger.Ledger
+	history  *history.History
+	events   *events
 	stopping context.Context // ends when the server is shut down
 	log      *slog.Logger
 	token    atomic.Pointer[string] // replaced as a whole by SetToken
@@ -69,7 +73,7 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
-	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, ledger: cfg.Ledger, log: cfg.Log, loopback: true}
+	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, ledger: cfg.Ledger, history: cfg.History, events: newEvents(cfg.Overview), log: cfg.Log, loopback: true}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
@@ -124,13 +128,15 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		method, path string
 		handler      http.Handler
 	}{
-		{"GET", "/{$}", http.HandlerFunc(s.index)},
+		{"GET", "/{$}", http.HandlerFunc(s.dashboard)},
 		{"GET", "/metrics", metrics.Handler()},
 		{"GET", "/healthz", http.HandlerFunc(s.health)},
 		{"GET", "/readyz", http.HandlerFunc(s.ready)},
 		{"GET", "/api/v1/report", http.HandlerFunc(s.report)},
 		{"GET", "/api/v1/services", http.HandlerFunc(s.services)},
 		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
+		{"GET", "/api/v1/events", http.HandlerFunc(s.stream)},
+		{"GET", "/api/v1/history", http.HandlerFunc(s.past)},
 		{"GET", "/api/v1/log", http.HandlerFunc(s.liveLog)},
 		{"GET", "/api/v1/ledger", http.HandlerFunc(s.statement)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
@@ -140,6 +146,14 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
 		{"GET", "/api/v1/cluster", http.HandlerFunc(s.cluster)},
 		{"POST", "/api/v1/cluster/evict", http.HandlerFunc(s.evict)},
+	}
+	for name := range uiFiles() {
+		if name != uiPage { // it is at /
+			routes = append(routes, struct {
+				method, path string
+				handler      http.Handler
+			}{"GET", name, http.HandlerFunc(s.uiFile)})
+		}
 	}
 	for _, a := range storeActions {
 		routes = append(routes, struct {
@@ -174,7 +188,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 //     be JSON.
 //   - A page whose name resolves to this machine (DNS rebinding) has the same origin for
 //     the browser. On a loopback listener, Host must therefore be a loopback name.
-//   - With a token, everything except the health checks requires it.
+//   - With a token, everything except the health checks and the files of the dashboard requires it.
 func (s *Server) guard(routes func() http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +206,7 @@ func (s *Server) guard(routes func() http.Handler) http.Handler {
 		if authorized {
 			accept(r)
 		}
-		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !authorized {
+		if !public(r) && !authorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="kasoku"`)
 			fail(w, http.StatusUnauthorized, "the token is missing or wrong: send Authorization: Bearer TOKEN")
 			return

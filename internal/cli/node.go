@@ -24,6 +24,7 @@ import (
 	"github.com/kasoku/kasoku/internal/systemd"
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/telemetry/bytable"
+	"github.com/kasoku/kasoku/internal/telemetry/history"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 )
@@ -51,7 +52,9 @@ type Node struct {
 	accessLogs  accessLogs
 	live        live.Log
 	tables      *bytable.Counts
-	ledger      *ledger.Ledger   // nil if there is none
+	ledger      *ledger.Ledger // nil if there is none
+	history     *history.History
+	stopHistory func()
 	failed      chan error       // from listeners that failed
 	sessions    edge.SessionKeys // of all listeners
 	authorities authorities
@@ -99,6 +102,7 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
 	n.tables = bytable.New(n.registry)
+	n.history = history.New(n.totals)
 	n.hard, n.hardStop = context.WithCancel(context.Background())
 	n.status.File = file
 	if n.disk, err = openDisk(cfg, log); err != nil {
@@ -133,6 +137,7 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 	}
 	n.pruneDisk()
 	n.observe()
+	n.stopHistory = n.keepHistory()
 	return n, nil
 }
 
@@ -176,10 +181,11 @@ func (n *Node) overview() admin.Overview {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
 			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
-			Warmer: m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
-			Store:  stores[m.service],
-			Tables: n.tableFigures(name),
-			Times:  func() (hits, origin telemetry.Snapshot) { return n.tables.Times(name) },
+			Warmer:  m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
+			Store:   stores[m.service],
+			Tables:  n.tableFigures(name),
+			Times:   func() (hits, origin telemetry.Snapshot) { return n.tables.Times(name) },
+			Traffic: n.traffic(&m.cfg),
 		})
 	}
 	return o
@@ -248,6 +254,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		wg.Go(func() { errs[2*i+1] = n.leaveDAX(ctx, m.cfg.Name, m.dax) })
 	}
 	wg.Wait()
+	n.stopHistory()
 	n.retirement.Wait()
 	n.authorities.keep(func(*acme.Manager) bool { return false })
 	if n.member != nil {

@@ -205,7 +205,7 @@ func (c *change) admin() error {
 		return nil
 	}
 	next, err := admin.Listen(admin.Config{
-		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Live: &n.live, Ledger: n.ledger, Log: n.log,
+		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Live: &n.live, Ledger: n.ledger, History: n.history, Log: n.log,
 	})
 	if err != nil {
 		return err
