@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -45,5 +47,33 @@ func TestTableMetrics(t *testing.T) {
 	const want = "other 3 map[bypass-uncacheable:3], users 2 map[miss:1 pass:1], named 1 map[bypass-uncacheable:1]"
 	if got := strings.Join(counted, ", "); got != want || all[1].OriginSeconds == nil || all[1].SentBytes == 0 {
 		t.Errorf("the report has the tables %s, want %s, each with its origin's times and bytes: %+v", got, want, all)
+	}
+}
+
+// Requests of type http are counted by route: the configured ones, and first segments of paths that
+// exist.
+func TestRouteMetrics(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	defer origin.Close()
+	r := run(t, head+fmt.Sprintf(`  site: {type: http, listen: "127.0.0.1:0", origins: [%q], default_ttl: 1m, routes: [/api/*, /none]}`, origin.URL)+"\n")
+	for _, path := range []string{"/api/a", "/api/a", "/api/b", "/img/a", "/img/b", "/"} {
+		r.fetch("site", path)
+	}
+	r.settle("site")
+	o := r.overview()
+	var counted []string
+	for _, t := range o.JSON().Services[0].Tables {
+		counted = append(counted, fmt.Sprint(t.Table, " ", t.Requests, " ", t.Decisions))
+	}
+	const want = "/api/* 3 map[hit:1 miss:2], /img 2 map[miss:2], / 1 map[miss:1]"
+	if got := strings.Join(counted, ", "); got != want {
+		t.Errorf("the report has the routes %s, want %s", got, want)
+	}
+	w := httptest.NewRecorder()
+	r.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{`kasoku_route_requests_total{decision="hit",route="/api/*",service="site"} 1`, `kasoku_route_sent_bytes_total{route="/none",service="site"} 0`} {
+		if !strings.Contains(w.Body.String(), "\n"+want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
 	}
 }

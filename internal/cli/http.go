@@ -62,6 +62,7 @@ func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 		Policy:         policyOptions(h),
 		Scheme:         "http",
 		JSONP:          mustJSONPFilter(h.JSONP),
+		Routes:         httpcache.NewRoutes(h.Routes),
 	}
 	if s.TLS != nil {
 		hc.Scheme = "https"

@@ -90,6 +90,10 @@ type HTTP struct {
 	// http-reference.md lists the differences.
 	Profile string `yaml:"profile" default:"default" enum:"default|full-score"`
 
+	// Parts of the site whose requests are counted apart in metrics and reports: patterns of
+	// paths, for example [/api/orders/*, /api/*], where * matches any text. The first one that
+	// matches counts. The route of other paths is their first segment, for example /static.
+	Routes  []string `yaml:"routes"`
 	Passing `yaml:",inline"`
 	// The method PURGE, which drops the URL of the request.
 	PurgeMethod PurgeMethod `yaml:"purge_method"`
@@ -160,11 +164,33 @@ func (k *checker) http(path string, s *Service) {
 		h.SetCookie = "store"
 	}
 	k.steps(path, h)
+	k.routes(path+".routes", h.Routes)
 	k.reach(path, &h.Reach)
 	k.passing(path, &h.Passing)
 	k.purgeMethod(path+".purge_method", &h.PurgeMethod)
 	k.jsonp(path+".jsonp", h.JSONP)
 	k.proxyUnused(path, s, "")
+}
+
+// maxRoutes is the maximum number of routes: each request is compared with them.
+const maxRoutes = 100
+
+// routes reports patterns that match no path, or that follow an equal one.
+func (k *checker) routes(path string, routes []string) {
+	if len(routes) > maxRoutes {
+		k.failf(path, "%d routes; at most %d are compared with each request", len(routes), maxRoutes)
+	}
+	for i, p := range routes {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case p == "" || p[0] != '/' && p[0] != '*' && p[0] != '?':
+			k.failf(at, "%q matches no path: a path begins with /", p)
+		case slices.Contains(routes[:i], p):
+			k.failf(at, "%s is there twice", p)
+		case strings.ContainsFunc(p, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
+			k.failf(at, "%q has characters that a path has only encoded, such as %%20", p)
+		}
+	}
 }
 
 // steps reports values that would be rounded to another value or to 0.

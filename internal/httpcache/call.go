@@ -101,6 +101,9 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	x.Record.Service = s.name
 	x.Record.Operation = Operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
+	if r := c.set.cfg.Routes; r != nil {
+		x.Record.Route = r.of(x.Request.Path)
+	}
 	x.RecordUser()
 }
 

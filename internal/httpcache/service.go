@@ -61,6 +61,8 @@ type Config struct {
 	// Credentials are the names of fields with credentials, besides Authorization and
 	// Cookie. Answers to requests with one are wrapped only if JSONP is public.
 	Credentials []string
+	// Routes are the parts of the site by which requests are counted. Nil: records have none.
+	Routes *Routes
 	// Purgers are the addresses that may use the method PURGE. Nil: there is no such method.
 	Purgers []netip.Prefix
 	// PlanPeer is called for a request that another member of the cluster sends because this

@@ -60,7 +60,9 @@ func (s *Service) enter(x *edge.Exchange) *call {
 // serve dispatches a request.
 func (c *call) serve() {
 	r := &c.x.Request
-	c.loc = c.set.table.find(r.Path, &c.req.Captures)
+	if c.loc = c.set.table.find(r.Path, &c.req.Captures); c.loc != nil {
+		c.x.Record.Route = c.loc.route
+	}
 	switch {
 	case c.loc == nil:
 		c.pass(NoLocation)

@@ -96,7 +96,7 @@ func TestHead(t *testing.T) {
 	if got := string(x.Reply.Head()); x.Reply.Status != 200 || got != want || string(x.Reply.Body) != "value" {
 		t.Errorf("got %d\n%s%q\nwant\n%s", x.Reply.Status, got, x.Reply.Body, want)
 	}
-	if r := &x.Record; r.Service != "counts" || r.Operation != "GET" || string(r.Path) != "/k" || r.KeyHash == 0 || r.Decision != telemetry.Hit {
+	if r := &x.Record; r.Service != "counts" || r.Operation != "GET" || string(r.Path) != "/k" || string(r.Route) != "/k" || r.KeyHash == 0 || r.Decision != telemetry.Hit {
 		t.Errorf("the record is %+v", r)
 	}
 	x.Reply.Reset()

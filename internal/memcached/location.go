@@ -69,6 +69,7 @@ type location struct {
 	near     string // appended to a key as sent, to make the key of a copy
 
 	contentType []byte
+	route       []byte // Path, for records
 	keyed       keyed
 
 	// Of answers made of values: the header lines, and the lines of wrapped answers, without the
@@ -86,7 +87,7 @@ func modeOf(f *jsonp.Filter) string {
 }
 
 func newLocation(cfg *Location) (*location, error) {
-	l := &location{Location: *cfg, near: "\x00" + cfg.Path + "\x00" + modeOf(cfg.JSONP), contentType: []byte(cfg.ContentType)}
+	l := &location{Location: *cfg, near: "\x00" + cfg.Path + "\x00" + modeOf(cfg.JSONP), contentType: []byte(cfg.ContentType), route: []byte(cfg.Path)}
 	var err error
 	if l.path, err = key.ParsePath(cfg.Path); err != nil {
 		return nil, err

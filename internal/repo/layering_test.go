@@ -54,7 +54,7 @@ var layers = map[string]layer{
 		"stored responses and their lookup, purge and persistence: it imports neither client connections nor origin connections"},
 	"internal/httpcache/flight": {[]string{"cache", "http1", "httpcache/disk", "httpcache/store", "inflight"},
 		"one fetch for many requests; the caller passes in the function that fetches, and decides what is shared"},
-	"internal/httpcache": {[]string{"admin", "cache", "edge", "http1", "httpcache/coding", "httpcache/disk", "httpcache/flight", "httpcache/policy", "httpcache/store", "inflight", "jsonp", "origin", "origin/balance", "pages", "purge", "scope", "telemetry"},
+	"internal/httpcache": {[]string{"admin", "cache", "edge", "glob", "http1", "httpcache/coding", "httpcache/disk", "httpcache/flight", "httpcache/policy", "httpcache/store", "inflight", "jsonp", "origin", "origin/balance", "pages", "purge", "scope", "telemetry"},
 		"the HTTP cache that services for HTTP origins use: it depends on none of them"},
 	"internal/httpcache/disk":          {nil, "files with keys, checksums and a size limit: callers interpret the content and its validity"},
 	"internal/httpcache/policy":        {[]string{"http1", "telemetry"}, "the RFCs as functions of their arguments: no clock, no store, no connection"},

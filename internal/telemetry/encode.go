@@ -16,6 +16,7 @@ var Fields = []FieldInfo{
 	{"service", "the service's name in the configuration"},
 	{"operation", "the operation by the protocol's own name, such as GetItem; of HTTP the method, or `other`; left out when unknown"},
 	{"table", "the table, of CouchDB the database; left out when there is none"},
+	{"route", "the route of type http (one of `routes`, otherwise the first segment of the path) or the path of the memcached location; omitted without one"},
 	{"path", "the requested path, without the query, as sent by the client; omitted where the protocol has none"},
 	{"key", "hash of the requested key as 16 hex digits: a key has the same hash for the lifetime of the process; omitted when the request has no single key"},
 	{"status", "HTTP status of the answer; 0 if the connection broke before one, 499 if the client had disconnected"},
@@ -47,6 +48,7 @@ const (
 	FieldService
 	FieldOperation
 	FieldTable
+	FieldRoute
 	FieldPath
 	FieldKey
 	FieldStatus
@@ -103,6 +105,9 @@ func (set FieldSet) Append(dst []byte, r *Record) []byte {
 	}
 	if set.Has(FieldTable) && len(r.Table) > 0 {
 		dst = appendText(append(dst, `"table":`...), r.Table)
+	}
+	if set.Has(FieldRoute) && len(r.Route) > 0 {
+		dst = appendText(append(dst, `"route":`...), r.Route)
 	}
 	if set.Has(FieldPath) && len(r.Path) > 0 {
 		dst = appendText(append(dst, `"path":`...), r.Path)

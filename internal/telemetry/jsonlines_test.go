@@ -56,6 +56,7 @@ func sample() *Record {
 		RequestID: []byte("r-1"),
 		Operation: "GetItem",
 		Table:     []byte("orders"),
+		Route:     []byte("/api/*"),
 		Path:      []byte("/a"),
 		KeyHash:   0xabc,
 		Status:    200,
@@ -85,7 +86,7 @@ func TestLine(t *testing.T) {
 		}
 	}
 	f(sample(), nil, `{"time":"2026-11-20T03:34:56.007Z","request_id":"r-1","service":"orders","operation":"GetItem",`+
-		`"table":"orders","path":"/a","key":"0000000000000abc","status":200,"decision":"miss","reason":"not-stored","error":"a \"cause\"","principal":"reader","duration_us":1500,"origin_us":1200,`+
+		`"table":"orders","route":"/api/*","path":"/a","key":"0000000000000abc","status":200,"decision":"miss","reason":"not-stored","error":"a \"cause\"","principal":"reader","duration_us":1500,"origin_us":1200,`+
 		`"bytes_in":321,"bytes_out":654,"client":"[::1]:4711","user_agent":"aws-sdk-go/2","tls":true,"node":"a","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`)
 	f(&Record{Service: "s", Status: 400, Decision: Local}, nil,
 		`{"time":"0001-01-01T00:00:00.000Z","service":"s","status":400,"decision":"local","duration_us":0,"bytes_in":0,"bytes_out":0,"tls":false}`)

@@ -16,6 +16,7 @@ type Record struct {
 	RequestID []byte
 	Operation string // a name from the protocol's table, never the client's text
 	Table     []byte
+	Route     []byte // of types http and memcached: the part of the site
 	Path      []byte // without the query, which may hold secrets
 	KeyHash   uint64 // 0: the request has no single key
 	Status    int

@@ -1,5 +1,5 @@
-// Package bytable counts requests by table: a sink that adds each record to the series of its table
-// and passes it on. The number of series is bounded, whatever names clients send.
+// Package bytable counts requests by table or route: a sink that adds each record to the series of
+// its table and passes it on. The number of series is bounded, whatever names clients send.
 package bytable
 
 import (
@@ -8,9 +8,32 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// maxTables is the maximum number of tables of a service with series of their own, beside the
-// ones that the configuration names. Requests for further tables are counted as the table "other".
+// maxTables is the maximum number of tables or routes of a service with series of their own, beside
+// the ones that the configuration names. Requests for further ones are counted as "other".
 const maxTables = 200
+
+// Names are the tables or routes of a service that always have series of their own.
+type Names struct {
+	Label  Label
+	Always []string
+}
+
+// Label is the label of a service's series, and a part of their names.
+type Label string
+
+// The labels. A service has only one of them.
+const (
+	Table Label = "table"
+	Route Label = "route"
+)
+
+// name returns the name in a record.
+func (l Label) name(r *telemetry.Record) []byte {
+	if l == Route {
+		return r.Route
+	}
+	return r.Table
+}
 
 const other = "other"
 
@@ -27,17 +50,16 @@ func New(r *telemetry.Registry) *Counts {
 	return c
 }
 
-// Configure sets the services that are counted, each with the names of the tables that always have
-// series of their own. Services that it already had continue; the caller removes the series of the
-// others from the registry.
-func (c *Counts) Configure(services map[string][]string) {
+// Configure sets the services that are counted. Services that it already had continue; the caller
+// removes the series of the others from the registry.
+func (c *Counts) Configure(services map[string]Names) {
 	now, next := *c.services.Load(), map[string]*service{}
-	for name, tables := range services {
+	for name, n := range services {
 		s := now[name]
-		if s == nil {
-			s = newService(c.registry, name)
+		if s == nil || s.label != n.Label {
+			s = newService(c.registry, name, n.Label)
 		}
-		s.configure(tables)
+		s.configure(n.Always)
 		next[name] = s
 	}
 	c.services.Store(&next)
@@ -85,8 +107,8 @@ type tap struct {
 // Log counts r and passes it on.
 func (t *tap) Log(r *telemetry.Record) {
 	if s := (*t.counts.services.Load())[r.Service]; s != nil {
-		if len(r.Table) > 0 {
-			s.table(r).count(r)
+		if name := s.label.name(r); len(name) > 0 {
+			s.table(name, r.Status).count(r)
 		} else {
 			s.rest.count(r)
 		}

@@ -24,8 +24,17 @@ type fixture struct {
 func newFixture(t *testing.T, services map[string][]string) *fixture {
 	r := telemetry.NewRegistry()
 	c := New(r)
-	c.Configure(services)
+	c.Configure(tables(services))
 	return &fixture{t, r, c, c.Tap(telemetry.Discard())}
+}
+
+// tables returns services with tables.
+func tables(services map[string][]string) map[string]Names {
+	all := map[string]Names{}
+	for name, always := range services {
+		all[name] = Names{Table, always}
+	}
+	return all
 }
 
 func (f *fixture) log(service, table string, status int, d telemetry.Decision) {
@@ -68,6 +77,26 @@ func TestCounts(t *testing.T) {
 	f.expect("kasoku_table_sent_bytes_total", `{service="orders",table="a"} 30`, `{service="orders",table="b"} 10`, `{service="users",table="a"} 20`)
 	f.expect("kasoku_table_hit_duration_seconds_count", `{service="orders",table="a"} 2`, `{service="orders",table="b"} 1`, `{service="users",table="a"} 0`)
 	f.expect("kasoku_table_origin_seconds_sum", `{service="orders",table="a"} 1`, `{service="orders",table="b"} 0`, `{service="users",table="a"} 0`)
+}
+
+// Routes have the same series as tables, with another name and label.
+func TestRoutes(t *testing.T) {
+	f := newFixture(t, nil)
+	f.counts.Configure(map[string]Names{"site": {Route, []string{"/api/*"}}})
+	for _, r := range []telemetry.Record{
+		{Route: []byte("/api/*"), Status: 404, Decision: telemetry.Miss, Origin: time.Second},
+		{Route: []byte("/static"), Status: 200, Decision: telemetry.Hit},
+		{Route: []byte("/made-up"), Status: 404, Decision: telemetry.Miss},
+		{Table: []byte("a"), Status: 200, Decision: telemetry.Hit},
+	} {
+		r.Service, r.BytesOut = "site", 10
+		f.sink.Log(&r)
+	}
+	f.expect("kasoku_route_requests_total", `{decision="miss",route="/api/*",service="site"} 1`, `{decision="hit",route="/static",service="site"} 1`,
+		`{decision="miss",route="other",service="site"} 1`)
+	f.expect("kasoku_route_sent_bytes_total", `{route="/api/*",service="site"} 10`, `{route="/static",service="site"} 10`, `{route="other",service="site"} 10`)
+	f.expect("kasoku_route_origin_seconds_sum", `{route="/api/*",service="site"} 1`, `{route="/static",service="site"} 0`, `{route="other",service="site"} 0`)
+	f.expect("kasoku_table")
 }
 
 // The times of a service are those of its tables and of requests without one.
@@ -119,13 +148,13 @@ func TestConfigure(t *testing.T) {
 	f.log("orders", "a", 200, telemetry.Hit)
 	f.log("orders", "late", 404, telemetry.Miss)
 	f.log("users", "a", 200, telemetry.Hit)
-	f.counts.Configure(map[string][]string{"orders": {"late", "a"}})
+	f.counts.Configure(tables(map[string][]string{"orders": {"late", "a"}}))
 	f.registry.Unregister("service", "users")
 	f.log("orders", "a", 200, telemetry.Hit)
 	f.log("orders", "late", 404, telemetry.Miss)
 	f.log("users", "a", 200, telemetry.Hit)
 	f.expect("kasoku_table_requests_total", `{decision="hit",service="orders",table="a"} 2`, `{decision="miss",service="orders",table="late"} 1`, `{decision="miss",service="orders",table="other"} 1`)
-	f.counts.Configure(map[string][]string{"orders": nil, "users": nil})
+	f.counts.Configure(tables(map[string][]string{"orders": nil, "users": nil}))
 	f.log("users", "a", 200, telemetry.Hit)
 	f.expect(`kasoku_table_requests_total{decision="hit",service="users"`, `,table="a"} 1`)
 }
@@ -166,7 +195,7 @@ func TestCountAllocates(t *testing.T) {
 
 func BenchmarkCount(b *testing.B) {
 	c := New(telemetry.NewRegistry())
-	c.Configure(map[string][]string{"orders": nil})
+	c.Configure(tables(map[string][]string{"orders": nil}))
 	sink := c.Tap(telemetry.Discard())
 	r := &telemetry.Record{Service: "orders", Table: []byte("users"), Status: 200, Decision: telemetry.Hit, BytesOut: 1000, Duration: 20 * time.Microsecond}
 	b.RunParallel(func(pb *testing.PB) {

@@ -9,10 +9,11 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// service has the tables of one service.
+// service has the tables or routes of one service.
 type service struct {
 	registry *telemetry.Registry
 	name     string
+	label    Label
 	tables   atomic.Pointer[map[string]*table] // replaced as a whole
 	rest     times                             // of requests without a table
 
@@ -21,8 +22,8 @@ type service struct {
 	other *table     // nil: not used yet
 }
 
-func newService(r *telemetry.Registry, name string) *service {
-	s := &service{registry: r, name: name, rest: times{hits: telemetry.NewHistogram(), origin: telemetry.NewHistogram()}}
+func newService(r *telemetry.Registry, name string, l Label) *service {
+	s := &service{registry: r, name: name, label: l, rest: times{hits: telemetry.NewHistogram(), origin: telemetry.NewHistogram()}}
 	s.tables.Store(&map[string]*table{})
 	return s
 }
@@ -41,29 +42,30 @@ func (s *service) configure(names []string) {
 // add adds a table. mu must be held.
 func (s *service) add(name string) *table {
 	next := maps.Clone(*s.tables.Load())
-	t := newTable(s.registry, s.name, name)
+	t := newTable(s, name)
 	next[name] = t
 	s.tables.Store(&next)
 	return t
 }
 
-// table returns the table of a record. A name has a series of its own from the first request that
-// succeeds: names that clients make up do not use up the places.
-func (s *service) table(r *telemetry.Record) *table {
-	if t := (*s.tables.Load())[string(r.Table)]; t != nil {
+// table returns the table of a name, of a request that was answered with a status. A name has a
+// series of its own from the first request that succeeds: names that clients make up do not use up
+// the places.
+func (s *service) table(name []byte, status int) *table {
+	if t := (*s.tables.Load())[string(name)]; t != nil {
 		return t
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := (*s.tables.Load())[string(r.Table)]; t != nil {
+	if t := (*s.tables.Load())[string(name)]; t != nil {
 		return t
 	}
-	if s.found < maxTables && r.Status >= 200 && r.Status < 300 {
+	if s.found < maxTables && status >= 200 && status < 300 {
 		s.found++
-		return s.add(string(r.Table))
+		return s.add(string(name))
 	}
 	if s.other == nil {
-		s.other = newTable(s.registry, s.name, other)
+		s.other = newTable(s, other)
 	}
 	return s.other
 }

@@ -6,10 +6,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// table has the series of one table.
+// table has the series of one table or route.
 type table struct {
 	registry *telemetry.Registry
 	labels   []string
+	requests string                              // the name of the series in byWay
+	help     string                              // and their description
 	byWay    []atomic.Pointer[telemetry.Counter] // by telemetry.Decision; nil: none yet
 	sent     *telemetry.Counter
 	times
@@ -32,16 +34,32 @@ func (t *times) count(r *telemetry.Record) {
 	}
 }
 
-func newTable(r *telemetry.Registry, service, name string) *table {
-	labels := []string{"service", service, "table", name}
+// helps are the descriptions of the series, by their label.
+var helps = map[Label]struct{ requests, sent, hits, origin string }{
+	Table: {
+		requests: "Requests for the table, by decision. The first 200 tables of a service and those that its configuration names have series; the others are counted as the table other, like requests that fail for an unknown table.",
+		sent:     "Bytes of answers about the table, heads and bodies.",
+		hits:     "Time of requests for the table that were served from memory, from the first byte to the last one of the answer.",
+		origin:   "Time that requests for the table waited for the origin. Those that did not wait are not counted.",
+	},
+	Route: {
+		requests: "Requests for the route, by decision. The configured routes of a service and the first 200 others have series; requests for further ones are counted as the route other, like requests that fail for an unknown one.",
+		sent:     "Bytes of answers of the route, heads and bodies.",
+		hits:     "Time of requests for the route that were served from memory, from the first byte to the last one of the answer.",
+		origin:   "Time that requests for the route waited for the origin. Those that did not wait are not counted.",
+	},
+}
+
+func newTable(s *service, name string) *table {
+	labels := []string{"service", s.name, string(s.label), name}
+	prefix, help := "kasoku_"+string(s.label), helps[s.label]
 	return &table{
-		registry: r, labels: labels, byWay: make([]atomic.Pointer[telemetry.Counter], len(telemetry.Decisions)),
-		sent: r.Counter("kasoku_table_sent_bytes_total", "Bytes of answers about the table, heads and bodies.", labels...),
+		registry: s.registry, labels: labels, byWay: make([]atomic.Pointer[telemetry.Counter], len(telemetry.Decisions)),
+		requests: prefix + "_requests_total", help: help.requests,
+		sent: s.registry.Counter(prefix+"_sent_bytes_total", help.sent, labels...),
 		times: times{
-			hits: r.Histogram("kasoku_table_hit_duration_seconds",
-				"Time of requests for the table that were served from memory, from the first byte to the last one of the answer.", labels...),
-			origin: r.Histogram("kasoku_table_origin_seconds",
-				"Time that requests for the table waited for the origin. Those that did not wait are not counted.", labels...),
+			hits:   s.registry.Histogram(prefix+"_hit_duration_seconds", help.hits, labels...),
+			origin: s.registry.Histogram(prefix+"_origin_seconds", help.origin, labels...),
 		},
 	}
 }
@@ -77,8 +95,7 @@ func (t *table) decision(d telemetry.Decision) *telemetry.Counter {
 	if c := t.byWay[d].Load(); c != nil {
 		return c
 	}
-	c := t.registry.Counter("kasoku_table_requests_total",
-		"Requests for the table, by decision. The first 200 tables of a service and those that its configuration names have series; the others are counted as the table other, like requests that fail for an unknown table.",
+	c := t.registry.Counter(t.requests, t.help,
 		append(t.labels[:len(t.labels):len(t.labels)], "decision", telemetry.Decisions[d].Name)...)
 	t.byWay[d].Store(c)
 	return c

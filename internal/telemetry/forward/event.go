@@ -35,6 +35,9 @@ func (e *event) fill(set telemetry.FieldSet, r *telemetry.Record) {
 	if set.Has(telemetry.FieldTable) {
 		e.bytes("table", r.Table)
 	}
+	if set.Has(telemetry.FieldRoute) {
+		e.bytes("route", r.Route)
+	}
 	if set.Has(telemetry.FieldPath) {
 		e.bytes("path", r.Path)
 	}

@@ -93,7 +93,7 @@ func TestSameFieldsAsJSONLines(t *testing.T) {
 			Duration:  time.Duration(number.Draw(t, "duration")),
 			Origin:    time.Duration(rapid.SampledFrom([]int{0, 999, 5_000_000}).Draw(t, "origin")),
 			Service:   rapid.StringMatching(`[a-z]{1,10}`).Draw(t, "service"),
-			RequestID: text.Draw(t, "id"), Table: text.Draw(t, "table"), Path: text.Draw(t, "path"), UserAgent: text.Draw(t, "agent"),
+			RequestID: text.Draw(t, "id"), Table: text.Draw(t, "table"), Route: text.Draw(t, "route"), Path: text.Draw(t, "path"), UserAgent: text.Draw(t, "agent"),
 			Operation: rapid.SampledFrom([]string{"", "GetItem"}).Draw(t, "operation"),
 			KeyHash:   rapid.Uint64().Draw(t, "key"),
 			Status:    rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"),

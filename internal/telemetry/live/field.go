@@ -32,6 +32,7 @@ var fields = []field{
 	{"service", telemetry.FieldService, text},
 	{"operation", telemetry.FieldOperation, text},
 	{"table", telemetry.FieldTable, text},
+	{"route", telemetry.FieldRoute, text},
 	{"path", telemetry.FieldPath, text},
 	{"key", telemetry.FieldKey, text},
 	{"status", telemetry.FieldStatus, number},
@@ -92,6 +93,8 @@ func (f *field) appendText(dst []byte, r *telemetry.Record) []byte {
 		return append(dst, r.Operation...)
 	case telemetry.FieldTable:
 		return append(dst, r.Table...)
+	case telemetry.FieldRoute:
+		return append(dst, r.Route...)
 	case telemetry.FieldPath:
 		return append(dst, r.Path...)
 	case telemetry.FieldKey:
