@@ -5,76 +5,60 @@ import (
 	"time"
 )
 
-// Buckets are the upper bounds of every histogram, 1-2-5 per decade, from the microseconds
-// of a hit to the minute after which no answer is awaited.
-var Buckets = [...]time.Duration{
-	2 * time.Microsecond, 5 * time.Microsecond,
-	10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond,
-	100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
-	1 * time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond,
-	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
-	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
-	1 * time.Second, 2 * time.Second, 5 * time.Second,
-	10 * time.Second, 20 * time.Second, 50 * time.Second,
-}
-
-// Histogram counts durations in [Buckets]. Like [Counter] it is spread over cache lines;
-// create one with [Registry.Histogram] or [NewHistogram].
+// Histogram counts durations. Like [Counter] it is spread over cache lines; create one with
+// [Registry.Histogram], [Registry.AgeHistogram] or [NewHistogram].
 type Histogram struct {
-	lines []histogramLine
+	layout *layout
+	lines  []histogramLine
 }
 
 type histogramLine struct {
-	counts [len(Buckets) + 1]atomic.Uint64 // the last one: longer than every bound
-	sum    atomic.Uint64                   // nanoseconds
-	_      [256 - 8*(len(Buckets)+2)]byte
+	counts [cellCount]atomic.Uint64 // the last one: longer than every bound
+	sum    atomic.Uint64            // nanoseconds
+	_      [1024 - 8*(cellCount+1)]byte
 }
 
-// NewHistogram returns a histogram outside of any registry.
-func NewHistogram() *Histogram {
-	return &Histogram{lines: make([]histogramLine, shardCount)}
+// NewHistogram returns a histogram of durations outside of any registry.
+func NewHistogram() *Histogram { return newHistogram(durations) }
+
+func newHistogram(l *layout) *Histogram {
+	return &Histogram{layout: l, lines: make([]histogramLine, shardCount)}
 }
 
 // Observe counts d; a negative d, which only a stepped clock can cause, counts as zero.
 func (h *Histogram) Observe(d time.Duration) {
 	d = max(d, 0)
 	line := &h.lines[shard()]
-	line.counts[bucket(d)].Add(1)
+	line.counts[h.layout.cell(d)].Add(1)
 	line.sum.Add(uint64(d))
 }
 
-// bucket returns the index of the first bound that is not below d.
-func bucket(d time.Duration) int {
-	lo, hi := 0, len(Buckets)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if Buckets[mid] < d {
-			lo = mid + 1
-		} else {
-			hi = mid
+// cells returns the counts of all cells, and the sum.
+func (h *Histogram) cells() (counts [cellCount]uint64, sum time.Duration) {
+	for i := range h.lines {
+		line := &h.lines[i]
+		for c := range line.counts {
+			counts[c] += line.counts[c].Load()
 		}
+		sum += time.Duration(line.sum.Load())
 	}
-	return lo
+	return counts, sum
 }
 
-// Snapshot is the content of a histogram at a moment.
+// Snapshot is the content of a histogram of durations at a moment.
 type Snapshot struct {
 	Count  uint64
 	Sum    time.Duration
-	Counts [len(Buckets) + 1]uint64 // per bucket; the last one has no bound
+	Counts [len(Buckets) + 1]uint64 // by [Buckets]; the last one has no bound
 }
 
 // Snapshot sums the lines. Count is always the sum of Counts.
 func (h *Histogram) Snapshot() Snapshot {
-	var s Snapshot
-	for i := range h.lines {
-		line := &h.lines[i]
-		for b := range line.counts {
-			n := line.counts[b].Load()
-			s.Counts[b] += n
-			s.Count += n
-		}
-		s.Sum += time.Duration(line.sum.Load())
+	counts, sum := h.cells()
+	s := Snapshot{Sum: sum}
+	for c, n := range counts {
+		s.Counts[h.layout.classic[c]] += n
+		s.Count += n
 	}
 	return s
 }

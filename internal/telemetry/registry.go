@@ -40,10 +40,11 @@ const (
 	kindGauge
 	kindCounterFunc
 	kindHistogram
+	kindAgeHistogram
 )
 
 func (k kind) String() string {
-	return [...]string{"counter", "gauge", "counter function", "histogram"}[k]
+	return [...]string{"counter", "gauge", "counter function", "histogram", "histogram of ages"}[k]
 }
 
 type family struct {
@@ -77,6 +78,11 @@ func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 // The name ends with _seconds.
 func (r *Registry) Histogram(name, help string, labels ...string) *Histogram {
 	return r.obtain(kindHistogram, name, help, labels).histogram
+}
+
+// AgeHistogram is [Registry.Histogram] with bounds that are a thousand times as long.
+func (r *Registry) AgeHistogram(name, help string, labels ...string) *Histogram {
+	return r.obtain(kindAgeHistogram, name, help, labels).histogram
 }
 
 // Gauge exposes the result of f at each scrape. f must be cheap, must not block, and must be
@@ -240,7 +246,9 @@ func newSeries(f *family, labels []string) *series {
 	case kindCounter:
 		s.counter = NewCounter()
 	case kindHistogram:
-		s.histogram = NewHistogram()
+		s.histogram = newHistogram(durations)
+	case kindAgeHistogram:
+		s.histogram = newHistogram(ages)
 	}
 	return s
 }
@@ -306,14 +314,7 @@ func (m member) metric() prometheus.Metric {
 	case kindGauge:
 		return prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, m.f(), m.values...)
 	}
-	snap := m.histogram.Snapshot()
-	buckets := make(map[float64]uint64, len(Buckets))
-	var below uint64
-	for i, bound := range Buckets {
-		below += snap.Counts[i]
-		buckets[bound.Seconds()] = below
-	}
-	return prometheus.MustNewConstHistogram(m.desc, snap.Count, snap.Sum.Seconds(), buckets, m.values...)
+	return &exposed{m.desc, m.values, m.histogram}
 }
 
 // Families returns the current names, sorted, with their kind and help. The manual's list is
@@ -328,7 +329,7 @@ func (r *Registry) Families() []FamilyInfo {
 		switch f.kind {
 		case kindGauge:
 			info.Type = "gauge"
-		case kindHistogram:
+		case kindHistogram, kindAgeHistogram:
 			info.Type = "histogram"
 		}
 		for _, s := range f.series {
