@@ -21,7 +21,8 @@ type Entry struct {
 	slots       [MaxTags]uint32
 	freshUntil  int64         // nanoseconds on the cache's clock
 	staleFor    uint32        // milliseconds after freshUntil
-	refreshLead uint32        // milliseconds before freshUntil in which hits count towards a refresh; 0 for never
+	life        span          // from the filling to freshUntil
+	refreshLead span          // time before freshUntil in which hits count towards a refresh; 0 for never
 	use         atomic.Uint32 // the hits in that period, up to hotHits; usedBit; the cost
 	aux         uint32
 	keyLen      uint32
@@ -110,6 +111,12 @@ func (e *Entry) tags() uint8 { return e.ntags &^ carrierBit }
 // expired.
 func (e *Entry) TTL(now int64) time.Duration { return time.Duration(e.freshUntil - now) }
 
+// Age returns the time from the filling of the entry until now (Cache.At), to a millisecond and a
+// thousandth of its lifetime.
+func (e *Entry) Age(now int64) time.Duration {
+	return max(0, e.life.duration()-e.TTL(now))
+}
+
 func (e *Entry) key() string { return e.data[:e.keyLen] }
 
 // weight returns the entry's share of the heap. The allocator's size classes are an eighth
@@ -146,7 +153,7 @@ func (e *Entry) FirstUse() bool {
 // refreshDue counts a hit and reports, once in the entry's life, whether the entry should be
 // refreshed: it expires soon and is still requested.
 func (e *Entry) refreshDue(now int64) bool {
-	if e.refreshLead == 0 || now < e.freshUntil-int64(e.refreshLead)*int64(time.Millisecond) {
+	if e.refreshLead == 0 || now < e.freshUntil-int64(e.refreshLead.duration()) {
 		return false
 	}
 	for {

@@ -202,9 +202,9 @@ func (s *Space) newEntry(st Stamp, key []byte, f *Filling) *Entry {
 	e.data = unsafe.String(unsafe.SliceData(data), len(data))
 	e.slots, e.gens, e.ntags = st.slots, st.gens, e.ntags|st.n
 	e.keyLen, e.space, e.kind, e.aux = uint32(len(key)), s.id, f.Kind, f.Aux
-	e.freshUntil, e.staleFor = s.cache.Now()+int64(min(f.TTL, forever)), milliseconds(f.Stale)
+	e.freshUntil, e.staleFor, e.life = s.cache.Now()+int64(min(f.TTL, forever)), milliseconds(f.Stale), spanOf(f.TTL)
 	if f.Refresh > 0 && f.Refresh < f.TTL {
-		e.refreshLead = milliseconds(f.Refresh)
+		e.refreshLead = spanOf(f.Refresh)
 	}
 	use := min(f.Cost, maxCost) << costShift
 	if f.Free {

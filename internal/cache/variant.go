@@ -44,7 +44,7 @@ func (s *Space) Attach(e *Entry, variant []byte) bool {
 // its use.
 func (e *Entry) copyTo(to *Entry) {
 	to.gens, to.slots = e.gens, e.slots
-	to.freshUntil, to.staleFor, to.refreshLead = e.freshUntil, e.staleFor, e.refreshLead
+	to.freshUntil, to.staleFor, to.life, to.refreshLead = e.freshUntil, e.staleFor, e.life, e.refreshLead
 	to.aux, to.keyLen, to.space, to.ntags, to.kind = e.aux, e.keyLen, e.space, e.ntags, e.kind
 	to.use.Store(e.use.Load())
 }

@@ -25,6 +25,7 @@ func TestTableMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	get("users")
+	get("users")
 	r.settle("orders")
 	w := httptest.NewRecorder()
 	r.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -38,14 +39,17 @@ func TestTableMetrics(t *testing.T) {
 	if got := strings.Join(tables, " "); got != "named other users" {
 		t.Errorf("there are series for the tables %q", got)
 	}
+	if want := `kasoku_table_hit_age_seconds_count{service="orders",table="users"} 1`; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("there is no %s", want)
+	}
 	o := r.overview()
 	all := o.JSON().Services[0].Tables
 	var counted []string
 	for _, t := range all {
 		counted = append(counted, fmt.Sprint(t.Table, " ", t.Requests, " ", t.Decisions))
 	}
-	const want = "other 3 map[bypass-uncacheable:3], users 2 map[miss:1 pass:1], named 1 map[bypass-uncacheable:1]"
-	if got := strings.Join(counted, ", "); got != want || all[1].OriginSeconds == nil || all[1].SentBytes == 0 {
+	const want = "users 3 map[hit-negative:1 miss:1 pass:1], other 3 map[bypass-uncacheable:3], named 1 map[bypass-uncacheable:1]"
+	if got := strings.Join(counted, ", "); got != want || all[0].OriginSeconds == nil || all[0].SentBytes == 0 {
 		t.Errorf("the report has the tables %s, want %s, each with its origin's times and bytes: %+v", got, want, all)
 	}
 }
@@ -71,7 +75,7 @@ func TestRouteMetrics(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	r.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{`kasoku_route_requests_total{decision="hit",route="/api/*",service="site"} 1`, `kasoku_route_sent_bytes_total{route="/none",service="site"} 0`} {
+	for _, want := range []string{`kasoku_route_hit_age_seconds_count{route="/api/*",service="site"} 1`, `kasoku_route_requests_total{decision="hit",route="/api/*",service="site"} 1`, `kasoku_route_sent_bytes_total{route="/none",service="site"} 0`} {
 		if !strings.Contains(w.Body.String(), "\n"+want+"\n") {
 			t.Errorf("%s is missing", want)
 		}

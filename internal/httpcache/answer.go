@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
@@ -15,6 +16,7 @@ import (
 // hit answers from a stored object that was not fetched for this request.
 func (c *call) hit(o *store.Object, status policy.CacheStatus, age int64) {
 	c.setAge(age)
+	c.x.Record.Age = max(time.Duration(age)*time.Second, 1)
 	if c.callback.Admitted() && c.wrapForm(o, status) {
 		return
 	}

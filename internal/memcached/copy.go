@@ -18,7 +18,9 @@ func (c *call) lookUpNear() {
 	now := c.svc.space.Cache().At(c.x.Now())
 	if e, found, _ := c.svc.space.Lookup(c.near, now); found == cache.Fresh {
 		if o, ok := c.loc.freshCopy(e, now); ok {
-			c.answer(o, FromNear, o.lifetime.since(max(time.Duration(now-o.born), 0)))
+			age := max(time.Duration(now-o.born), 0)
+			c.x.Record.Age = max(age, 1)
+			c.answer(o, FromNear, o.lifetime.since(age))
 			return
 		}
 	}

@@ -12,6 +12,7 @@ type Record struct {
 	Time      time.Time     // when the request's first byte was read
 	Duration  time.Duration // until the answer's last byte was handed to the kernel
 	Origin    time.Duration // part of Duration spent waiting for the origin
+	Age       time.Duration // of the oldest answer from memory; 0: there is none, or its age is unknown
 	Service   string
 	RequestID []byte
 	Operation string // a name from the protocol's table, never the client's text

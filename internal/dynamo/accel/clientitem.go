@@ -19,6 +19,7 @@ type Hit struct {
 
 	table   *table
 	entry   *cache.Entry
+	now     int64 // of the look-up, on the cache's clock
 	hashLen int
 }
 
@@ -39,7 +40,7 @@ func (h *Hit) Decision() telemetry.Decision {
 }
 
 // CountUse adds the use of the item to the record of the request that it serves.
-func (h *Hit) CountUse(r *telemetry.Record) { countUse(h.entry, r) }
+func (h *Hit) CountUse(r *telemetry.Record) { countUse(h.entry, h.now, r) }
 
 // maxStackKey is the length of the longest key that is looked up without allocating. Longer
 // ones are rare.
@@ -78,7 +79,7 @@ func (c Client) Peek(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 	if found != cache.Fresh {
 		return h, false
 	}
-	return Hit{KeyHash: uint64(cache.TagOf(key)), RefreshDue: due, table: t, entry: e, hashLen: hashLen}, true
+	return Hit{KeyHash: uint64(cache.TagOf(key)), RefreshDue: due, table: t, entry: e, now: at, hashLen: hashLen}, true
 }
 
 // Limits of a BatchGetItem.

@@ -19,13 +19,14 @@ type PageHit struct {
 
 	table *table
 	entry *cache.Entry
+	now   int64 // of the look-up, on the cache's clock
 	shape *telemetry.Shape
 }
 
 // CountUse adds the use of the answer to the record of the request that it serves.
 func (h *PageHit) CountUse(r *telemetry.Record) {
 	r.Shape = h.shape
-	countUse(h.entry, r)
+	countUse(h.entry, h.now, r)
 }
 
 // Answer returns the answer as JSON. It must not be modified.
@@ -90,7 +91,7 @@ func (c *call) cachedPage(t *table, body []byte, now time.Time) (h PageHit, ok b
 		c.refreshPage(&v, body, now)
 	}
 	c.svc.metrics.decision(c.op, telemetry.Hit)
-	return PageHit{uint64(cache.TagOf(c.key)), t, e, c.shape()}, true
+	return PageHit{uint64(cache.TagOf(c.key)), t, e, c.now, c.shape()}, true
 }
 
 // pageCall returns a call for a Query or a Scan. A call whose use has panicked must not be freed.
@@ -136,7 +137,7 @@ func (c Client) PageAgain(op *wire.Operation, name []byte, key *PageKey, now tim
 		return h, false
 	}
 	s.metrics.decision(op, telemetry.Hit)
-	return PageHit{key.hash, t, e, key.shape}, true
+	return PageHit{key.hash, t, e, at, key.shape}, true
 }
 
 // parsePage parses a query or a scan and builds its cache key. It returns false if the request isn't

@@ -38,8 +38,10 @@ func (q *originQuery) cost(resp *origin.Response) uint32 {
 	return uint32(resp.Consumed)
 }
 
-// countUse adds the use of an entry to the record of the request that it serves.
-func countUse(e *cache.Entry, r *telemetry.Record) {
+// countUse adds the use of an entry, and its age, to the record of the request that it serves. now
+// is the time on the cache's clock.
+func countUse(e *cache.Entry, now int64, r *telemetry.Record) {
+	r.Age = max(r.Age, e.Age(now), 1)
 	cost := e.Cost()
 	if cost == 0 {
 		return
@@ -50,7 +52,7 @@ func countUse(e *cache.Entry, r *telemetry.Record) {
 	}
 }
 
-func (c *call) countUse(e *cache.Entry) { countUse(e, &c.x.Record) }
+func (c *call) countUse(e *cache.Entry) { countUse(e, c.now, &c.x.Record) }
 
 // countFilled accounts for an answer that was read from the origin to be stored.
 func (s *Service) countFilled(t *table, op *wire.Operation, from sender, cost uint32) {

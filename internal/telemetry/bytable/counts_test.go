@@ -72,6 +72,11 @@ func TestCounts(t *testing.T) {
 	f.log("users", "a", 400, telemetry.Write)
 	f.log("away", "a", 200, telemetry.Hit)
 	f.log("orders", "", 200, telemetry.Local)
+	for _, d := range []telemetry.Decision{telemetry.Hit, telemetry.Coalesced} {
+		f.sink.Log(&telemetry.Record{Service: "orders", Table: []byte("old"), Status: 200, Decision: d, Age: time.Hour})
+	}
+	f.expect("kasoku_table_hit_age_seconds_sum", `{service="orders",table="a"} 0`, `{service="orders",table="b"} 0`, `{service="orders",table="old"} 3600`, `{service="users",table="a"} 0`)
+	f.registry.Unregister("table", "old")
 	f.expect("kasoku_table_requests_total", `{decision="hit",service="orders",table="a"} 2`, `{decision="miss",service="orders",table="a"} 1`,
 		`{decision="hit-negative",service="orders",table="b"} 1`, `{decision="write",service="users",table="a"} 2`)
 	f.expect("kasoku_table_sent_bytes_total", `{service="orders",table="a"} 30`, `{service="orders",table="b"} 10`, `{service="users",table="a"} 20`)

@@ -14,6 +14,7 @@ type table struct {
 	help     string                              // and their description
 	byWay    []atomic.Pointer[telemetry.Counter] // by telemetry.Decision; nil: none yet
 	sent     *telemetry.Counter
+	ages     *telemetry.Histogram // of answers from memory
 	times
 }
 
@@ -23,10 +24,14 @@ type times struct {
 	origin *telemetry.Histogram // waits for the origin
 }
 
+// served reports whether a request with that decision was served from memory.
+func served(d telemetry.Decision) bool {
+	return d == telemetry.Hit || d == telemetry.HitNegative || d == telemetry.HitStale
+}
+
 // count adds a request.
 func (t *times) count(r *telemetry.Record) {
-	switch r.Decision {
-	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
+	if served(r.Decision) {
 		t.hits.Observe(r.Duration)
 	}
 	if r.Origin > 0 {
@@ -35,17 +40,19 @@ func (t *times) count(r *telemetry.Record) {
 }
 
 // helps are the descriptions of the series, by their label.
-var helps = map[Label]struct{ requests, sent, hits, origin string }{
+var helps = map[Label]struct{ requests, sent, hits, ages, origin string }{
 	Table: {
 		requests: "Requests for the table, by decision. The first 200 tables of a service and those that its configuration names have series; the others are counted as the table other, like requests that fail for an unknown table.",
 		sent:     "Bytes of answers about the table, heads and bodies.",
 		hits:     "Time of requests for the table that were served from memory, from the first byte to the last one of the answer.",
+		ages:     "Age of the answers to requests for the table that were served from memory: the time since they were read from the origin, or written. With a shorter TTL the older ones would be misses.",
 		origin:   "Time that requests for the table waited for the origin. Those that did not wait are not counted.",
 	},
 	Route: {
 		requests: "Requests for the route, by decision. The configured routes of a service and the first 200 others have series; requests for further ones are counted as the route other, like requests that fail for an unknown one.",
 		sent:     "Bytes of answers of the route, heads and bodies.",
 		hits:     "Time of requests for the route that were served from memory, from the first byte to the last one of the answer.",
+		ages:     "Age of the answers of the route that were served from memory, as in their field Age. Those of memcached itself are not counted.",
 		origin:   "Time that requests for the route waited for the origin. Those that did not wait are not counted.",
 	},
 }
@@ -57,6 +64,7 @@ func newTable(s *service, name string) *table {
 		registry: s.registry, labels: labels, byWay: make([]atomic.Pointer[telemetry.Counter], len(telemetry.Decisions)),
 		requests: prefix + "_requests_total", help: help.requests,
 		sent: s.registry.Counter(prefix+"_sent_bytes_total", help.sent, labels...),
+		ages: s.registry.AgeHistogram(prefix+"_hit_age_seconds", help.ages, labels...),
 		times: times{
 			hits:   s.registry.Histogram(prefix+"_hit_duration_seconds", help.hits, labels...),
 			origin: s.registry.Histogram(prefix+"_origin_seconds", help.origin, labels...),
@@ -88,6 +96,9 @@ func (t *table) count(r *telemetry.Record) {
 	t.decision(r.Decision).Inc()
 	t.sent.Add(uint64(max(0, r.BytesOut)))
 	t.times.count(r)
+	if r.Age > 0 && served(r.Decision) {
+		t.ages.Observe(r.Age)
+	}
 }
 
 // decision returns the counter of a decision. Its series exists from the first request on.
