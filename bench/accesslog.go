@@ -47,7 +47,7 @@ func (l *lab) compareLogs() error {
 	var targets []target
 	var nodes []*kasoku
 	for i, log := range logs {
-		k, err := l.startLogged(fmt.Sprint("logged-", i), log.log, origin)
+		k, err := l.startAltered(fmt.Sprint("logged-", i), origin, "access_log: {to: none}", "access_log: "+log.log)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,9 @@ func allLogged(nodes []*kasoku, s *sink) error {
 	return err
 }
 
-func (l *lab) startLogged(name, log string, origin *proc.Process) (*kasoku, error) {
+// startAltered starts a Kasoku with one service and with another text in place of a part of its
+// configuration.
+func (l *lab) startAltered(name string, origin *proc.Process, part, text string) (*kasoku, error) {
 	var addrs [2]string
 	for i := range addrs {
 		var err error
@@ -92,10 +94,10 @@ func (l *lab) startLogged(name, log string, origin *proc.Process) (*kasoku, erro
 			return nil, err
 		}
 	}
-	text := configText(addrs[1], "512MiB", []service{{name: "plain", listen: addrs[0], origin: origin.Addr, auth: authNone}})
-	text = bytes.Replace(text, []byte("access_log: {to: none}"), []byte("access_log: "+log), 1)
+	config := configText(addrs[1], "512MiB", []service{{name: "plain", listen: addrs[0], origin: origin.Addr, auth: authNone}})
+	config = bytes.Replace(config, []byte(part), []byte(text), 1)
 	file := filepath.Join(l.dir, name+".yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, fmt.Errorf("configure %s: %w", name, err)
 	}
 	p, err := l.start(proc.Command{

@@ -67,6 +67,7 @@ func (r *report) judge() {
 	r.judgeMemcached(atMost)
 	r.judgeCluster(atMost, atLeast)
 	r.judgeLogs()
+	r.judgeObserved(atMost)
 	r.judgeLoggers(atMost, atLeast)
 }
 

@@ -99,6 +99,7 @@ var groups = []group{
 	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"memcached", (*lab).compareMemcached, memcachedScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},
+	{"observed", (*lab).compareObserved, observedScenarios()},
 	{"cluster", (*lab).compareCluster, clusterScenarios()},
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+)
+
+const (
+	observedHit    = "GetItem hit, observed"
+	nameUnobserved = "kasoku"
+	nameObserved   = "kasoku, with all figures"
+)
+
+// observation is the configuration of everything that describes requests, except the access log.
+const observation = `ledger: {file: ledger}
+services:
+`
+
+func observedScenarios() []scenario {
+	return []scenario{{name: observedHit, conns: 100, traffic: getHits, cached: true}}
+}
+
+// compareObserved measures the cost that figures add to a hit.
+func (l *lab) compareObserved() error {
+	origin, err := l.startOrigin()
+	if err != nil {
+		return err
+	}
+	var targets []target
+	for _, c := range []struct{ name, file, text string }{
+		{nameUnobserved, "unobserved", "services:\n"}, {nameObserved, "observed", observation},
+	} {
+		k, err := l.startAltered(c.file, origin, "services:\n", c.text)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target{name: c.name, addr: k.Addr, proc: k.Process})
+	}
+	// The ratio is near 1, so more rounds are needed than elsewhere.
+	defer func(p plan) { l.plan = p }(l.plan)
+	l.plan.rounds *= 5
+	for _, c := range chosen(observedScenarios(), "observed", l.only) {
+		if err := l.contest(c, targets, origin); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// judgeObserved adds the goal of the figures.
+func (r *report) judgeObserved(atMost func(name string, value, bound float64)) {
+	atMost("CPU of a GetItem hit with all figures, in hits without", r.ratio(observedHit, nameObserved, cpu), 1.02)
+}
