@@ -56,6 +56,7 @@ type Cache struct {
 	closed      atomic.Bool // set with memoryMu held
 	capped      []*store    // of spaces with a cap; guarded by memoryMu
 	spaces      atomic.Uint32
+	onEviction  evictionFuncs
 	seed        maphash.Seed
 	stats       counters
 	budget      *inflight.Budget
@@ -82,8 +83,9 @@ func New(cfg Config) (*Cache, error) {
 		seed:        maphash.MakeSeed(),
 		budget:      inflight.New(cfg.Memory),
 	}
+	c.onEviction.Store(&map[uint16]func(*Entry){})
 	var err error
-	if c.shared, err = newStore(cfg.Memory); err != nil {
+	if c.shared, err = newStore(cfg.Memory, &c.onEviction); err != nil {
 		return nil, err
 	}
 	c.budget.Follow(c.makeRoom)
@@ -138,7 +140,10 @@ type store struct {
 	bodies, inFlight int64
 }
 
-func newStore(memory int64) (*store, error) {
+// evictionFuncs are the functions of Space.OnEviction by the ID of their space.
+type evictionFuncs = atomic.Pointer[map[uint16]func(*Entry)]
+
+func newStore(memory int64, onEviction *evictionFuncs) (*store, error) {
 	s := &store{evicted: &evictions{}, memory: memory}
 	o, err := otter.New(&otter.Options[uint64, *Entry]{
 		MaximumWeight: uint64(memory),
@@ -147,6 +152,9 @@ func newStore(memory int64) (*store, error) {
 		OnAtomicDeletion: func(d otter.DeletionEvent[uint64, *Entry]) {
 			if c := d.Value.carrier(); c != nil {
 				c.removed()
+			}
+			if f := (*onEviction.Load())[d.Value.space]; f != nil && d.WasEvicted() {
+				f(d.Value)
 			}
 		},
 	})

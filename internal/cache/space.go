@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -40,7 +41,7 @@ func (c *Cache) NewSpace(cap int64) (*Space, error) {
 	if whole := c.shared.memory; cap < 0 || cap >= whole {
 		return nil, fmt.Errorf("cache: a cap of %d bytes does not fit into the %d bytes that are left", cap, whole)
 	}
-	own, err := newStore(cap)
+	own, err := newStore(cap, &c.onEviction)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +83,17 @@ func (s *Space) ReserveInFlight(n int64) {
 	defer s.cache.memoryMu.Unlock()
 	s.store.bodies += n
 	s.store.resize()
+}
+
+// OnEviction sets the function that is called with each entry of the space that is evicted to make
+// room, while locks of the cache are held: it must not use the cache. It is called before the space
+// is used.
+func (s *Space) OnEviction(f func(*Entry)) {
+	s.cache.memoryMu.Lock()
+	defer s.cache.memoryMu.Unlock()
+	next := maps.Clone(*s.cache.onEviction.Load())
+	next[s.id] = f
+	s.cache.onEviction.Store(&next)
 }
 
 // Cache returns the cache that the space belongs to.

@@ -277,11 +277,14 @@ func TestCaps(t *testing.T) {
 	// Ten times the cap: the cap holds, and the entries of the other space remain.
 	keep(t, s, "x", "1", "item x")
 	big := Filling{Payload: make([]byte, 64<<10), TTL: time.Hour}
+	var evicted atomic.Uint64
+	four.OnEviction(func(e *Entry) { evicted.Add(1) })
+	s.OnEviction(func(e *Entry) { t.Errorf("%s of the other space was evicted", e.Key()) })
 	for i := range 640 {
 		four.Store(c.Note(), fmt.Append(nil, i), &big)
 	}
-	if u := four.Usage(); u.Bytes > u.Capacity || u.Bytes < u.Capacity/2 || u.Evictions == 0 || u.EvictedBytes < u.Evictions<<16 {
-		t.Fatalf("the capped space's store: %+v", u)
+	if u := four.Usage(); u.Bytes > u.Capacity || u.Bytes < u.Capacity/2 || u.Evictions == 0 || u.EvictedBytes < u.Evictions<<16 || evicted.Load() == 0 {
+		t.Fatalf("the capped space's store: %+v; %d evictions were notified", u, evicted.Load())
 	}
 	wantFound(t, s, "x", Fresh, "1")
 	four.Close()

@@ -151,7 +151,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 		Streams: streamMode(d.Streams), StreamsEnable: d.StreamsEnable, StreamsMaxLag: d.StreamsMaxLag.Std(),
 		FollowedItemTTL: config.FollowedItemTTL,
 
-		Ledger: n.ledger,
+		Ledger: n.ledger, Changes: n.tables.Changes(s.Name),
 	}
 	if ttl := std(d.ItemTTL); ttl != nil {
 		ac.ItemTTL, ac.FollowedItemTTL = *ttl, *ttl

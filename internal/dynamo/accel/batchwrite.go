@@ -18,6 +18,7 @@ type group struct {
 	items         []change
 	uncertainTags []cache.Tag // also invalidated if the outcome is unknown
 	tables        []*table
+	whole         []string     // names of tables that are invalidated as a whole
 	own           []groupWrite // the writes whose stream records are recognized
 
 	statements bool // a BatchExecuteStatement, some of whose statements may fail
@@ -53,6 +54,7 @@ func (g *group) addTable(t *table) {
 func (g *group) addWholeTable(name []byte) {
 	tags := newTableTags(g.origin, string(name))
 	g.tags = append(g.tags, tags.table, tags.writes)
+	g.whole = append(g.whole, string(name))
 }
 
 // committedChange returns the change after the origin has executed the group. It stores no
@@ -92,10 +94,12 @@ func (c *call) writeGroup(g *group) {
 	resp, err := c.forwardWrite(ctx, cw, body)
 	if objectOutcomeUnknown(resp, err) || g.statements && err == nil && resp.Class == origin.Good && statementUnknown(resp.Body) {
 		cw.Unknown(g.uncertainTags...)
+		g.invalidated(cache.ByUnknown)
 	} else {
 		ch := cache.Change{}
 		if err == nil && resp.Class == origin.Good {
 			ch = g.committedChange()
+			g.invalidated(cache.ByWrite)
 		}
 		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
 			return

@@ -64,6 +64,9 @@ type Config struct {
 	// Ledger accounts for the capacity that requests consume at the origin; nil for none. It is
 	// the same in all configurations of a service.
 	Ledger *ledger.Ledger
+	// Changes counts changes of the cached answers; nil for none. It is the same in all
+	// configurations of a service.
+	Changes Changes
 	// Underscores forwards AWS header fields with an underscore in their names.
 	Underscores bool
 }

@@ -44,6 +44,7 @@ func (f *feed) apply(ctx context.Context, shard string, records []streams.Record
 			return err
 		}
 	}
+	s.invalidated(f.table, cache.ByFeed, len(list))
 	if !s.isCurrent(t) { // its indexes may have changed
 		return f.fence(ctx)
 	}
@@ -54,6 +55,7 @@ func (f *feed) apply(ctx context.Context, shard string, records []streams.Record
 func (f *feed) fence(ctx context.Context) error {
 	f.own.reset()
 	f.batches.restart()
+	f.svc.invalidated(f.table, cache.ByFeed, 1)
 	return f.invalidate(ctx, []cache.Tag{newTableTags(f.origin, f.table).table})
 }
 

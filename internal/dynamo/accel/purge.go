@@ -24,6 +24,9 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	if err := s.cache.Invalidate(ctx, cache.Change{Cause: cache.ByPurge, Tags: tags}); err != nil {
 		return admin.PurgeResult{}, fmt.Errorf("the other nodes may not have dropped %s: %w", what, err)
 	}
+	if r.Table != "" {
+		s.invalidated(r.Table, cache.ByPurge, 1)
+	}
 	if r.Table != "" && s.tableMissing(ctx, r.Table) {
 		return admin.PurgeResult{}, s.noTableError(r.Table)
 	}

@@ -124,7 +124,8 @@ func (t *table) freshFor() time.Duration {
 // tables holds the tables of a service. Readers load the map; publish replaces it under mu.
 type tables struct {
 	byName  atomic.Pointer[map[string]*table]
-	mu      sync.Mutex // guards the fields below; may be held while the cache is invalidated
+	names   atomic.Pointer[map[uint32]string] // of the tables, by their ID; replaced like byName
+	mu      sync.Mutex                        // guards the fields below; may be held while the cache is invalidated
 	nextID  uint32
 	ids     map[string]uint32 // a table keeps its ID while the service has the same origin
 	pending map[string]*describeCall
@@ -146,6 +147,7 @@ type describeCall struct {
 func newTables() *tables {
 	ts := &tables{ids: make(map[string]uint32), pending: make(map[string]*describeCall)}
 	ts.byName.Store(&map[string]*table{})
+	ts.names.Store(&map[uint32]string{})
 	return ts
 }
 
@@ -252,6 +254,9 @@ func (s *Service) publish(name string, l *describeCall) {
 	if l.table.known {
 		if ts.ids[name] == 0 {
 			ts.ids[name] = ts.newID()
+			names := maps.Clone(*ts.names.Load())
+			names[ts.ids[name]] = name
+			ts.names.Store(&names)
 		}
 		l.table.id = ts.ids[name]
 	}
@@ -273,12 +278,14 @@ func (s *Service) publish(name string, l *describeCall) {
 		// tables must never be found again.
 		clear(next)
 		clear(ts.ids)
+		ts.names.Store(&map[uint32]string{})
 	}
 	l.table.feed = s.feeds.attach(l.table)
 	next[name] = l.table
 	ts.byName.Store(&next)
 	if prev != nil && prev.known && !prev.sameAs(l.table) {
 		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{l.table.tags.table}})
+		s.invalidated(name, cache.ByTable, 1)
 	}
 }
 

@@ -34,6 +34,7 @@ type Service struct {
 	calls    sync.Pool
 	feeds    *feeds
 	ledger   *ledger.Ledger // nil if requests aren't accounted for
+	changes  Changes        // nil if changes aren't counted
 	shapes   shapes
 	unshare  func() // ends the answers to other nodes
 	settings atomic.Pointer[settings]
@@ -44,7 +45,7 @@ var _ edge.Handler = (*Service)(nil)
 // New returns a service that stores its entries in space. It doesn't contact the origin yet.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
-		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(), ledger: cfg.Ledger,
+		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(), ledger: cfg.Ledger, changes: cfg.Changes,
 		log:     log.With(slog.String("service", cfg.Name)),
 		metrics: newMetrics(registry, cfg.Name),
 	}
@@ -56,6 +57,9 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	s.feeds = newFeeds(s)
 	s.settings.Store(set)
 	s.exposeLag()
+	if s.changes != nil {
+		space.OnEviction(s.evicted)
+	}
 	noFetch, noWarm := s.cache.OnFetch(s.name, s.answerPeer), s.cache.OnWarm(s.name, warmer{s})
 	s.unshare = func() { noFetch(); noWarm() }
 	return s, nil
@@ -379,8 +383,12 @@ func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cach
 	resp, err := c.forwardWrite(ctx, cw, c.x.Body)
 	if outcomeUnknown(resp, err) {
 		cw.Unknown()
+		cause = cache.ByUnknown
 	} else if !c.commitWrite(ctx, cw, cache.Change{Cause: cause}, d) {
 		return
+	}
+	if cause == cache.ByUnknown || err == nil && resp.Class == origin.Good {
+		c.passedChange(cause)
 	}
 	if err != nil {
 		c.failOrigin(err, d)

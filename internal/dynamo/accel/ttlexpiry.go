@@ -15,6 +15,7 @@ func (s *Service) ItemRemoved() func(table string, item []byte) {
 	of := s.settings.Load().tag
 	return func(table string, item []byte) {
 		s.cache.Apply(cache.Change{Cause: cache.ByExpiry, Tags: s.expiredItemTags(of, table, item)})
+		s.invalidated(table, cache.ByExpiry, 1)
 	}
 }
 

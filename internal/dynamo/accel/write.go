@@ -212,11 +212,13 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 	resp, err := c.forwardWrite(ctx, cw, body)
 	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(unsure...)
+		c.svc.invalidated(t.name, cache.ByUnknown, 1)
 	} else {
 		ch := cache.Change{}
 		var old, new image
 		if err == nil && resp.Class == origin.Good {
 			ch, old, new = c.committedChange(w, resp, own)
+			c.svc.invalidated(t.name, cache.ByWrite, 1)
 		}
 		if !c.commitWrite(ctx, cw, ch, telemetry.Write) {
 			return

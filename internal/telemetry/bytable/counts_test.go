@@ -84,6 +84,22 @@ func TestCounts(t *testing.T) {
 	f.expect("kasoku_table_origin_seconds_sum", `{service="orders",table="a"} 1`, `{service="orders",table="b"} 0`, `{service="users",table="a"} 0`)
 }
 
+// Changes of answers are counted for tables that have had requests, and for no service that is not
+// configured.
+func TestChanges(t *testing.T) {
+	f := newFixture(t, map[string][]string{"orders": {"a"}})
+	c := f.counts.Changes("orders")
+	c.Invalidated("a", "write", 2)
+	c.Invalidated("a", "write", 1)
+	c.Invalidated("a", "purge", 1)
+	c.Invalidated("made-up", "purge", 1)
+	c.Evicted("a")
+	c.Evicted("a")
+	f.counts.Changes("away").Evicted("a")
+	f.expect("kasoku_table_invalidations_total", `{cause="write",service="orders",table="a"} 3`, `{cause="purge",service="orders",table="a"} 1`, `{cause="purge",service="orders",table="other"} 1`)
+	f.expect("kasoku_table_evictions_total", `{service="orders",table="a"} 2`)
+}
+
 // Routes have the same series as tables, with another name and label.
 func TestRoutes(t *testing.T) {
 	f := newFixture(t, nil)

@@ -1,6 +1,7 @@
 package bytable
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -14,7 +15,9 @@ type table struct {
 	help     string                              // and their description
 	byWay    []atomic.Pointer[telemetry.Counter] // by telemetry.Decision; nil: none yet
 	sent     *telemetry.Counter
-	ages     *telemetry.Histogram // of answers from memory
+	ages     *telemetry.Histogram              // of answers from memory
+	evicted  atomic.Pointer[telemetry.Counter] // nil: none yet
+	causes   sync.Map                          // *telemetry.Counter by the cause of an invalidation
 	times
 }
 
