@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/pages"
+	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
@@ -106,7 +107,14 @@ func TestHotPathAllocs(t *testing.T) {
 	r := newPreparedHandler(100000)
 	r.run = pages.Join(r.body)
 	ask(r, "large body out from pages", get)
+	cfg.Tracer = unsampled{}
+	f("not exported as a span", get, 300)
 }
+
+// unsampled exports no request.
+type unsampled struct{}
+
+func (unsampled) Start([]byte) *telemetry.Trace { return nil }
 
 func BenchmarkExchange(b *testing.B) {
 	f := func(name, request string, size int) {

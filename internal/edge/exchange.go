@@ -37,6 +37,7 @@ type Exchange struct {
 
 	denied  bool // by the rate limit
 	closing bool // the connection ends after this answer
+	traced  bool // the tracer has decided about it
 
 	light  bool     // of HTTP/2, with smaller buffers
 	stream h2Stream // h2, if that is not nil
@@ -166,7 +167,7 @@ func (x *Exchange) returnLoan() {
 func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Reply.Reset()
 	x.Body, x.body, x.upgraded, x.pace = nil, nil, nil, pace{}
-	x.denied, x.closing, x.sent, x.Unauthenticated = false, false, 0, false
+	x.denied, x.closing, x.traced, x.sent, x.Unauthenticated = false, false, false, 0, false
 	if x.answer.begun {
 		x.answer = Outgoing{}
 	}
@@ -195,7 +196,12 @@ func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	r.Status = x.Reply.Status
 	r.BytesIn, r.BytesOut = bytesIn, bytesOut
 	r.UserAgent = x.Request.Get("User-Agent")
-	r.TraceID = telemetry.TraceID(x.Request.Get("Traceparent"))
+	parent := x.Request.Get(traceparent)
+	if t := x.trace(parent); t != nil {
+		r.TraceID = t.HexID()
+	} else {
+		r.TraceID = telemetry.TraceID(parent)
+	}
 	x.srv.stats.exchange(r)
 	x.set.log.Log(r)
 }

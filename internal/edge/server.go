@@ -60,6 +60,8 @@ type Config struct {
 	Handler Handler
 	// Log takes the record of every exchange; nil keeps none.
 	Log telemetry.Sink
+	// Tracer decides which requests are exported as spans; nil: none.
+	Tracer telemetry.Tracer
 	// Metrics holds the server's series; nil keeps them to itself.
 	Metrics *telemetry.Registry
 	// Streaming lets the handler read the request's body as it arrives, see

@@ -99,7 +99,7 @@ func (c *call) follow(t *flight.Waiter, f *originFetch, why policy.Reason) nextS
 	t.OnInterim = func(i flight.Interim) { _ = x.Interim(i.Status, i.Fields) }
 	ctx, start := x.Context(), time.Now()
 	out, err := t.Wait(ctx)
-	x.Record.Origin += time.Since(start)
+	x.Record.Waited(start)
 	if err != nil {
 		if c.mayRetry(t, f.stale(), err) {
 			c.joined.retried, c.joined.retryOf = true, t.Flight()

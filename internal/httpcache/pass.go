@@ -22,7 +22,7 @@ import (
 func (c *call) outbound(header http1.Fields) *origin.Outbound {
 	r, q := &c.x.Request, &c.asked
 	*q = origin.Outbound{
-		Method: r.Method, Target: target(r), Header: header, WantTrailer: c.connection.trailers,
+		Method: r.Method, Target: target(r), Header: c.x.Propagate(header), WantTrailer: c.connection.trailers,
 		Interim: c.onInterim, Once: c.req.Traits.Has(policy.HasOverride),
 	}
 	if !c.set.cfg.OriginHost {
@@ -71,7 +71,7 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 	c.svc.metrics.asked.Inc()
 	start := time.Now()
 	in, f := c.send(ctx, q)
-	c.x.Record.Origin += time.Since(start)
+	c.x.Record.Waited(start)
 	if f != nil {
 		c.progress.reachedOrigin = c.progress.reachedOrigin || f.Reached
 		c.svc.logOriginFault(q.Method, q.Target, q.Header, f)

@@ -13,6 +13,7 @@ type Record struct {
 	Duration  time.Duration // until the answer's last byte was handed to the kernel
 	Origin    time.Duration // part of Duration spent waiting for the origin
 	Age       time.Duration // of the oldest answer from memory; 0: there is none, or its age is unknown
+	Asked     time.Duration // from Time until the request began to wait for the origin
 	Service   string
 	RequestID []byte
 	Operation string // a name from the protocol's table, never the client's text
@@ -31,7 +32,8 @@ type Record struct {
 	UserAgent []byte
 	TLS       bool
 	Node      string // this process's name in its cluster; empty without one
-	TraceID   []byte // of the request's traceparent, as [TraceID] returns it
+	TraceID   []byte // of the request's traceparent, as [TraceID] returns it, or of Trace
+	Trace     *Trace // nil unless the request is exported as spans
 
 	// Of a service whose usage is accounted for, in halves of a capacity unit:
 	Shape  *Shape // nil if the operation has only one
@@ -44,6 +46,14 @@ type Shape struct {
 	Index string // the index that it reads; empty for the table
 	Text  string // for people
 	Hash  uint64 // differs from that of other shapes
+}
+
+// Waited adds the time since start to the time spent waiting for the origin.
+func (r *Record) Waited(start time.Time) {
+	if r.Origin == 0 {
+		r.Asked = start.Sub(r.Time)
+	}
+	r.Origin += time.Since(start)
 }
 
 // Sink receives records. Log never blocks and never fails: records that can't be kept are

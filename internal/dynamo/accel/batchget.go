@@ -124,11 +124,11 @@ func (c *call) fillBatch(d telemetry.Decision) bool {
 	start := time.Now()
 	c.askOwners(ctx)
 	if !c.batch.fetchesAny() {
-		c.x.Record.Origin += time.Since(start)
+		c.x.Record.Waited(start)
 		return true
 	}
 	resp, err := c.fetchBatch(ctx)
-	c.x.Record.Origin += time.Since(start)
+	c.x.Record.Waited(start)
 	switch {
 	case err != nil:
 		c.failOrigin(err, d)

@@ -104,7 +104,7 @@ func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (
 	}
 	start := time.Now()
 	resp, err := to.Do(ctx, &r)
-	c.x.Record.Origin += time.Since(start)
+	c.x.Record.Waited(start)
 	return resp, err
 }
 
@@ -139,7 +139,7 @@ func (c *call) forwardedHeader() http1.Fields {
 			h = append(h, f)
 		}
 	}
-	return h
+	return c.x.Propagate(h)
 }
 
 var (
@@ -157,8 +157,8 @@ func isTrace(name []byte) bool {
 	return f.Is("Traceparent") || f.Is("Tracestate") || f.Is("X-Amzn-Trace-Id")
 }
 
-// traceFields returns a copy of the request's trace fields, for a fill that may outlive it. Most
-// requests have none.
+// traceFields returns a copy of the trace fields for the origin, for a fill that may outlive the
+// request. Most requests have none.
 func (c *call) traceFields() http1.Fields {
 	var trace http1.Fields
 	for i := range c.x.Request.Fields {
@@ -166,7 +166,7 @@ func (c *call) traceFields() http1.Fields {
 			trace = append(trace, *f)
 		}
 	}
-	if trace == nil {
+	if trace = c.x.Propagate(trace); trace == nil {
 		return nil
 	}
 	return trace.Clone()

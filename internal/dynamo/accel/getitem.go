@@ -219,7 +219,7 @@ func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a cache.Answer, d telemetry.Decision, ok bool) {
 	start := time.Now()
 	a, err := c.joinFill(tags, fill)
-	c.x.Record.Origin += time.Since(start)
+	c.x.Record.Waited(start)
 	d = missDecision(found, a.Coalesced)
 	if err != nil {
 		c.failFill(err, d)
@@ -391,7 +391,7 @@ func (c *call) strongItem(t *table, hashLen int, r read) {
 	defer cancel()
 	start := time.Now()
 	resp, err := c.svc.sendOrigin(ctx, from, getItemTarget, getItemBody(t, c.m[1], true))
-	c.x.Record.Origin += time.Since(start)
+	c.x.Record.Waited(start)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)
 		return

@@ -33,7 +33,7 @@ func (c *call) passNamespaced() {
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path),
 		Header: c.forwardedHeader(), Body: c.x.Body, Buf: c.x.Reply.Buf, Namespace: id + "/" + region,
 	})
-	c.x.Record.Origin += time.Since(start)
+	c.x.Record.Waited(start)
 	if err != nil {
 		c.failOrigin(err, d)
 		return

@@ -200,6 +200,11 @@ func (c *conn) finish(size int) bool {
 		c.srv.metrics.unsent.Inc()
 	}
 	r.Duration = time.Since(k.now)
+	if t := c.srv.cfg.Tracer; t != nil {
+		if r.Trace = t.Start(nil); r.Trace != nil {
+			r.TraceID = r.Trace.HexID()
+		}
+	}
 	c.srv.metrics.request(k)
 	k.set.log.Log(r)
 	k.forget()

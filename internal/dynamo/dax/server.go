@@ -58,6 +58,8 @@ type Config struct {
 
 	// Log receives the record of every request; nil disables it.
 	Log telemetry.Sink
+	// Tracer decides which requests are exported as spans; nil: none.
+	Tracer telemetry.Tracer
 	// Metrics is the registry of the server's metrics; nil uses a private one.
 	Metrics *telemetry.Registry
 	// Logger receives messages for operators; nil is the default logger.

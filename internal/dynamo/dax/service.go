@@ -91,6 +91,9 @@ func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok
 	k.hangup = k.hangup || x.Reply.Hangup
 	r := &k.line
 	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
+	if r.Origin == 0 {
+		r.Asked = x.Record.Asked
+	}
 	r.Origin += x.Record.Origin
 	r.Shape, r.Saved, r.Reused = x.Record.Shape, r.Saved+x.Record.Saved, r.Reused+x.Record.Reused
 	r.Reason, r.Error = x.Record.Reason, x.Record.Error
