@@ -26,6 +26,7 @@ var layers = map[string]layer{
 	"internal/telemetry/bytable": {[]string{"telemetry"}, "one sink of several: it depends on no protocol and no service"},
 	"internal/telemetry/history": {[]string{"telemetry"}, "figures over time: the caller passes in the function that collects them"},
 	"internal/telemetry/live":    {[]string{"glob", "telemetry"}, "one sink of several: its readers' connections are the caller's"},
+	"internal/telemetry/tracing": {[]string{"pause", "telemetry"}, "one sink of several: the caller describes its services"},
 	"internal/ascii":             {nil, "functions on bytes, which every package below internal may use"},
 	"internal/glob":              {nil, "a function of two strings"},
 	"internal/scope":             {nil, "contexts of the standard library alone"},
