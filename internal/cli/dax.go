@@ -139,7 +139,7 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
 	d := daxOf(s)
 	cfg := dax.Config{
-		Name: s.Name, Listen: string(d.Listen), Zone: d.Zone, Limits: daxLimits(&d.Limits), Log: c.node.accessLogs.current(),
+		Name: s.Name, Listen: string(d.Listen), Zone: d.Zone, Limits: daxLimits(&d.Limits), Log: c.node.accessLogs.current(), Tracer: c.node.tracer,
 		Service: m.service.(*dynamoService).Service, Open: s.DynamoDB.Auth.Mode == "none", Region: s.DynamoDB.Region,
 	}
 	for i := range s.DynamoDB.Auth.Keys {

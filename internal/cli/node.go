@@ -27,6 +27,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry/history"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
+	"github.com/kasoku/kasoku/internal/telemetry/tracing"
 )
 
 // Node is a running Kasoku: the services of a configuration, the cache that they share, and
@@ -55,6 +56,7 @@ type Node struct {
 	ledger      *ledger.Ledger // nil if there is none
 	history     *history.History
 	stopHistory func()
+	tracer      *tracing.Tracer
 	failed      chan error       // from listeners that failed
 	sessions    edge.SessionKeys // of all listeners
 	authorities authorities
@@ -101,7 +103,7 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 		log: log, manager: manager, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newLists(log),
 		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
-	n.tables = bytable.New(n.registry)
+	n.tables, n.tracer = bytable.New(n.registry), tracing.New(n.registry)
 	n.history = history.New(n.totals)
 	n.hard, n.hardStop = context.WithCancel(context.Background())
 	n.status.File = file
@@ -268,6 +270,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		m.space.Close()
 	}
 	n.accessLogs.retire(n.accessLogs.current(), n.log)
+	closeExporter(n.tracer.Use(nil))
 	// Last, so that /readyz and /metrics are available until the drain ends.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

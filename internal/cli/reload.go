@@ -93,6 +93,9 @@ func (c *change) prepare() error {
 		c.node.tables.Configure(countedTables(c.cfg))
 		c.node.configureLedger(c.cfg)
 	})
+	if err := c.tracing(); err != nil {
+		return err
+	}
 	if err := c.admin(); err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func (c *change) accessLog() error {
 	if n.ledger != nil {
 		next.Sink = n.ledger.Tap(next.Sink)
 	}
-	if next.Sink = n.live.Tap(n.tables.Tap(next.Sink)); c.cfg.Cluster != nil {
+	if next.Sink = n.tracer.Tap(n.live.Tap(n.tables.Tap(next.Sink))); c.cfg.Cluster != nil {
 		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.NodeName())
 	}
 	if n.cfg == nil {
@@ -270,7 +273,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
 	ec := m.listenerConfig(s)
-	ec.OpenListener, ec.Handler, ec.Log, ec.Metrics = n.manager.Listen, m.service.handler(s), n.accessLogs.current(), c.stage
+	ec.OpenListener, ec.Handler, ec.Log, ec.Metrics, ec.Tracer = n.manager.Listen, m.service.handler(s), n.accessLogs.current(), c.stage, n.tracer
 	if m.certs != nil {
 		ec.TLS = m.certs.serverConfig()
 	} else {

@@ -29,6 +29,9 @@ func (k *checker) check() {
 	c := k.config
 	k.admin(&c.Admin)
 	k.accessLog(&c.AccessLog)
+	if c.Tracing != nil {
+		k.tracing(c.Tracing)
+	}
 	k.cluster()
 	for i := range c.Services {
 		k.service(&c.Services[i])

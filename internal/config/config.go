@@ -39,6 +39,8 @@ type Config struct {
 	// Accounts for the capacity units that requests use and save at the origins. Left out: there
 	// is none. Adding or removing it takes effect at a restart.
 	Ledger *Ledger `yaml:"ledger"`
+	// Export of requests as OpenTelemetry spans. Left out: none.
+	Tracing *Tracing `yaml:"tracing"`
 	// The cluster that this Kasoku is a node of. Left out: it is alone before its origins.
 	Cluster *Cluster `yaml:"cluster"`
 	// The accelerated services: a mapping from a name of your choice to a service. The name

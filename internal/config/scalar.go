@@ -243,7 +243,7 @@ func (u *URL) set(text string) error {
 	p, err := url.Parse(text)
 	switch {
 	case err != nil || p.Opaque != "" || p.Host == "" || p.Scheme != "http" && p.Scheme != "https":
-		return fmt.Errorf("is no URL of an origin; write for instance http://127.0.0.1:8001 or https://app.example.com")
+		return fmt.Errorf("is no URL of an HTTP server; write for instance http://127.0.0.1:8001 or https://app.example.com")
 	case p.User != nil:
 		return fmt.Errorf("must not hold a user name or password")
 	case p.RawQuery != "" || p.Fragment != "":

@@ -191,7 +191,7 @@ func TestOrigin(t *testing.T) {
 	f("embedded:./memory", true, "./memory", "")
 	f("embedded:", false, "", "needs the path of a directory")
 	f("embedded", false, "", "or embedded:DIR or embedded:memory")
-	f("ftp://host", false, "", "is no URL of an origin")
+	f("ftp://host", false, "", "is no URL of an HTTP server")
 }
 
 func TestRegionOf(t *testing.T) {
