@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 )
 
 const (
@@ -10,8 +12,10 @@ const (
 	nameObserved   = "kasoku, with all figures"
 )
 
-// observation is the configuration of everything that describes requests, except the access log.
+// observation is the configuration of everything that describes requests, except the access log,
+// with the address of a collector of spans.
 const observation = `ledger: {file: ledger}
+tracing: {otlp: %q}
 services:
 `
 
@@ -25,9 +29,11 @@ func (l *lab) compareObserved() error {
 	if err != nil {
 		return err
 	}
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer collector.Close()
 	var targets []target
 	for _, c := range []struct{ name, file, text string }{
-		{nameUnobserved, "unobserved", "services:\n"}, {nameObserved, "observed", observation},
+		{nameUnobserved, "unobserved", "services:\n"}, {nameObserved, "observed", fmt.Sprintf(observation, collector.URL)},
 	} {
 		k, err := l.startAltered(c.file, origin, "services:\n", c.text)
 		if err != nil {
