@@ -25,6 +25,7 @@ var layers = map[string]layer{
 	"internal/telemetry/ledger":  {[]string{"telemetry"}, "one sink of several: services report units to it"},
 	"internal/telemetry/bytable": {[]string{"telemetry"}, "one sink of several: it depends on no protocol and no service"},
 	"internal/telemetry/history": {[]string{"telemetry"}, "figures over time: the caller passes in the function that collects them"},
+	"internal/telemetry/hotkeys": {[]string{"telemetry"}, "one sink of several: keys are bytes, which services render"},
 	"internal/telemetry/live":    {[]string{"glob", "telemetry"}, "one sink of several: its readers' connections are the caller's"},
 	"internal/telemetry/tracing": {[]string{"pause", "telemetry"}, "one sink of several: the caller describes its services"},
 	"internal/ascii":             {nil, "functions on bytes, which every package below internal may use"},

@@ -21,6 +21,7 @@ type Record struct {
 	Route     []byte // of types http and memcached: the part of the site
 	Path      []byte // without the query, which may hold secrets
 	KeyHash   uint64 // 0: the request has no single key
+	Key       []byte // in the form of the service; nil: Path is the key. No log has it
 	Status    int
 	Decision  Decision
 	Reason    string // reason for the decision, a word from the protocol's table
