@@ -56,6 +56,8 @@ type Keys struct {
 
 	mu       sync.Mutex // held while tables is replaced
 	services map[string]bool
+
+	throttles throttles
 }
 
 // tableName identifies a table.
@@ -84,6 +86,7 @@ func (k *Keys) Configure(services []string) {
 		}
 	}
 	k.tables.Store(&next)
+	k.throttles.retain(k.services)
 }
 
 // Tap returns a sink that counts records and passes them on to next.

@@ -265,6 +265,7 @@ func TestNil(t *testing.T) {
 	var k *Keys
 	k.Count(record("users", "a", telemetry.Miss))
 	k.Invalidated("orders", "users", 1, nil)
+	k.Throttled(&Throttle{})
 }
 
 // Counting does not allocate, also when keys replace one another.
