@@ -20,7 +20,7 @@ type Exchange struct {
 	Body  []byte
 	Reply Reply
 	// Record becomes the line of the access log. The service sets Service, Operation, Table,
-	// KeyHash, Decision, Reason, Error, Principal and Origin; the server sets the rest.
+	// KeyHash, Key, Decision, Reason, Error, Principal and Origin; the server sets the rest.
 	Record telemetry.Record
 	// Unauthenticated is set by a service that requires authentication when the client of
 	// this request has not authenticated: the connection keeps Limits.UnauthenticatedIdle.
@@ -50,6 +50,7 @@ type Exchange struct {
 	left      net.Buffers // of vec
 	sent      int         // bytes of the answer
 	pace      pace        // at which the client reads the answer, once it was waited for
+	key       []byte      // memory of Record.Key
 	id        [listener.RequestIDSize]byte
 	principal [principalSize]byte // memory of Record.Principal, if it is no longer
 
@@ -172,6 +173,15 @@ func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 		x.answer = Outgoing{}
 	}
 	x.Record = telemetry.Record{Time: x.start, Client: client, TLS: secure}
+}
+
+// maxRecordKey is the maximum length of a key that SetKey keeps.
+const maxRecordKey = 256
+
+// SetKey sets the key of the record and its hash. It copies up to 256 bytes of the key.
+func (x *Exchange) SetKey(hash uint64, key []byte) {
+	x.key = append(x.key[:0], key[:min(len(key), maxRecordKey)]...)
+	x.Record.KeyHash, x.Record.Key = hash, x.key
 }
 
 // identify sets the request id: the client's if it is valid, or a new one.

@@ -84,7 +84,7 @@ func (c *call) makeKey() bool {
 		c.miss(keyReasons[trouble])
 		return false
 	}
-	c.x.Record.KeyHash = max(1, xxhash.Sum64(c.wire))
+	c.x.SetKey(max(1, xxhash.Sum64(c.wire)), c.wire)
 	return true
 }
 

@@ -267,9 +267,9 @@ func (c *call) plan(f *filling) *httpcache.Plan {
 // completes it.
 func (c *call) recordFallback(why Reason) func() {
 	r := &c.x.Record
-	hash := r.KeyHash
+	hash, key := r.KeyHash, r.Key
 	return func() {
-		r.Service, r.KeyHash, r.Reason = c.svc.name, hash, why.Info().Name
+		r.Service, r.KeyHash, r.Key, r.Reason = c.svc.name, hash, key, why.Info().Name
 		c.svc.metrics.forwarded(why, r.Decision)
 	}
 }

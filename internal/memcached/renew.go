@@ -72,11 +72,11 @@ func (c *call) renew(won bool, cas uint64, l lifetime) {
 		return
 	}
 	f.renewal = r
-	hash := c.x.Record.KeyHash
+	hash, key := c.x.Record.KeyHash, c.x.Record.Key
 	if !f.refresh(c.x, c.plan(f)) {
 		r.end(false)
 	}
-	c.x.Record.Service, c.x.Record.KeyHash = c.svc.name, hash
+	c.x.Record.Service, c.x.Record.KeyHash, c.x.Record.Key = c.svc.name, hash, key
 }
 
 // overdue reports whether another client should have renewed a value by now. A value that

@@ -96,7 +96,7 @@ var layers = map[string]layer{
 	"internal/dynamo/dax/sign":   {[]string{"dynamo/sigv4"}, "authentication by signature; the caller checks permissions"},
 	"internal/dynamo/dax/cbor":   {nil, "a format, without the messages in it"},
 	"internal/dynamo/dax/fault":  {[]string{"dynamo/dax/cbor", "dynamo/wire"}, "errors as bytes, without their causes"},
-	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "pause", "scope", "telemetry", "telemetry/ledger",
+	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "pause", "scope", "telemetry", "telemetry/hotkeys", "telemetry/ledger",
 		"dynamo/wire", "dynamo/value", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4", "dynamo/streams"}, "a service imports no other service, and not the commands that start it"},
 	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "httpcache/store", "jsonp", "origin", "origin/balance", "purge", "telemetry",
 		"couch/api", "couch/auth", "couch/feed", "couch/follow"},

@@ -41,6 +41,7 @@ type batchKey struct {
 	entry       *cache.Entry
 	stamp       cache.Stamp
 	fill        cache.GroupFill // in the batch's group
+	hit         bool            // it was served from the cache
 	stored      bool            // its answer was stored in the group
 	unprocessed bool            // the origin left it unprocessed
 }
@@ -113,6 +114,7 @@ func (c *call) batchGetItem() {
 		}
 	}
 	c.renderBatch()
+	c.countBatch()
 	c.status(d, nil, false)
 }
 
@@ -264,7 +266,7 @@ func (c *call) lookupBatch() (missing int) {
 			k := &b.keys[j]
 			if !p.read.strong {
 				if e, found, refresh := c.svc.space.Lookup(b.cacheKey(k), c.now); found == cache.Fresh {
-					k.entry = e
+					k.entry, k.hit = e, true
 					c.countUse(e)
 					if refresh {
 						c.refreshKey(p.t, k)

@@ -20,6 +20,7 @@ type group struct {
 	tables        []*table
 	whole         []string     // names of tables that are invalidated as a whole
 	own           []groupWrite // the writes whose stream records are recognized
+	keys          [][]byte     // the cache keys of items
 
 	statements bool // a BatchExecuteStatement, some of whose statements may fail
 
@@ -34,7 +35,7 @@ func (g *group) add(t *table, key itemKey, ch change) {
 	g.watch = append(g.watch, t.purgeTag(key.hash()))
 	g.addTable(t)
 	ch.t = t
-	g.items = append(g.items, ch)
+	g.items, g.keys = append(g.items, ch), append(g.keys, t.cacheKey(key))
 }
 
 // addTable adds a table with at least one write.
@@ -106,6 +107,7 @@ func (c *call) writeGroup(g *group) {
 		}
 		if err == nil && resp.Class == origin.Good {
 			g.endOwn(resp.Body, c.now)
+			g.countKeys()
 		}
 	}
 	if err != nil {

@@ -27,6 +27,9 @@ type Hit struct {
 // modified.
 func (h *Hit) Item() []byte { return itemOf(h.entry) }
 
+// Key returns the key of the item for the access record. It must not be modified.
+func (h *Hit) Key() []byte { return h.entry.Key() }
+
 // Form returns the form passed to Client.AttachForm for this item, or nil. The result must
 // not be modified.
 func (h *Hit) Form() []byte { return h.entry.Variant() }
@@ -48,8 +51,8 @@ const maxStackKey = 256
 
 // Item serves an eventually consistent GetItem of a whole item from the cache: it is Peek, and
 // counts a hit among the service's requests; anything else it does not count. The caller fills
-// the access record: its Operation is GetItem, and Table, KeyHash and Decision are copied from
-// the hit.
+// the access record: its Operation is GetItem, and Table, KeyHash, Key and Decision are
+// copied from the hit.
 func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
 	if h, ok = c.Peek(name, canonical, hashLen, now); ok {
 		c.svc.metrics.decision(getItemOperation, h.Decision())
@@ -91,10 +94,14 @@ const (
 	MaxBatchReply = 16 << 20
 )
 
-// CountBatch counts a BatchGetItem for that many keys, all of which Peek has found.
-func (c Client) CountBatch(keys int) {
+// CountBatch counts a BatchGetItem for keys that Peek has found.
+func (c Client) CountBatch(hits []Hit) {
 	c.svc.metrics.decision(batchGetItemOperation, telemetry.Hit)
-	c.svc.metrics.batch.hit.Add(uint64(keys))
+	c.svc.metrics.batch.hit.Add(uint64(len(hits)))
+	for i := range hits {
+		h := &hits[i]
+		c.svc.countKey(h.table, h.entry.Key(), h.Decision(), len(h.Item()))
+	}
 }
 
 var (

@@ -46,6 +46,9 @@ type PageKey struct {
 	shape *telemetry.Shape
 }
 
+// RecordKey returns the key of the request for the access record. It must not be modified.
+func (h *PageHit) RecordKey() []byte { return h.entry.Key() }
+
 // Key returns the key of the request with the given body, which Page has served.
 func (h *PageHit) Key(body []byte) PageKey {
 	return PageKey{h.table, bytes.Clone(h.entry.Key()), h.KeyHash, bytes.Clone(body), h.shape}

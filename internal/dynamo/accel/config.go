@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/glob"
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry/hotkeys"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 )
 
@@ -67,6 +68,8 @@ type Config struct {
 	// Changes counts changes of the cached answers; nil for none. It is the same in all
 	// configurations of a service.
 	Changes Changes
+	// HotKeys counts requests and throttled requests by key; nil: they are not counted.
+	HotKeys *hotkeys.Keys
 	// Underscores forwards AWS header fields with an underscore in their names.
 	Underscores bool
 }

@@ -29,6 +29,7 @@ type feedPair struct {
 func newFeedPair(t *testing.T) *feedPair {
 	s := newScript(t)
 	s.config("streams=on")
+	countKeys(&s.cfg)
 	s.origin.model.tables["t"].setStream(json.RawMessage(`{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}`))
 	s.past(`PutItem {"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
 	s.start()

@@ -17,6 +17,7 @@ const maxRecordTags = 1000
 type feedRecord struct {
 	change
 	item, partition cache.Tag
+	id              itemKey
 	own             bool // it is the record of a write through a node, which has moved its tags
 	exact           bool // those of partitions of indexes too
 }
@@ -76,7 +77,7 @@ func (f *feed) parse(t *table, records []streams.Record) (list []feedRecord, ok 
 		if !ok || !validImage(from.Old) || !validImage(from.New) {
 			return nil, false
 		}
-		r.change = change{t: t, key: from.Keys}
+		r.change, r.id = change{t: t, key: from.Keys}, k
 		if from.Old != nil || from.Kind == streams.Insert {
 			r.old = image{known: true, item: from.Old}
 		}
@@ -97,6 +98,7 @@ func (f *feed) recordTags(t *table, list []feedRecord) (tags []cache.Tag) {
 			f.svc.metrics.own.Inc()
 		} else {
 			tags = append(tags, r.item, r.partition, t.tags.writes)
+			f.svc.countInvalidation(t, r.id)
 		}
 		if !r.exact && t.rule.query > 0 {
 			tags = r.indexTags(tags)

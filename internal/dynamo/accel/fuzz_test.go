@@ -63,6 +63,7 @@ func withParrot(t testing.TB, change ...func(*Config)) (*Service, *parrot) {
 		ItemTTL:     time.Hour, QueryTTL: time.Hour, NegativeTTL: time.Hour,
 		Connect: func(oc origin.Config) (Origin, error) { p.classify = oc.Classify; return p, nil },
 	}
+	countKeys(&cfg)
 	for _, f := range change {
 		f(&cfg)
 	}

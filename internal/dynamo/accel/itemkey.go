@@ -69,6 +69,8 @@ const (
 	keyItem  = 'i'
 	keyQuery = 'q'
 	keyScan  = 's'
+	// Only to name a partition:
+	keyPartition = 'p'
 	// Of questions to other nodes only:
 	keyFeed    = 'f'
 	keyRecords = 'r'

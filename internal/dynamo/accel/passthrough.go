@@ -43,6 +43,9 @@ func (c *call) lagging(t *table) bool {
 // consistent if the item was written less than settle ago. c.m holds the members of the
 // request.
 func (c *call) passItem(t *table) {
+	if c.itemKey(t, c.m[1]) {
+		c.recordKey()
+	}
 	strong, ok := isTrue(c.m[2])
 	capacity, plain := capacityMode(c.m[6])
 	if !ok || !plain || !t.rule.caches() {

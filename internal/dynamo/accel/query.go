@@ -108,9 +108,9 @@ func (c *call) query() {
 		c.passQuery(&v)
 		return
 	}
-	c.x.Record.KeyHash = uint64(cache.TagOf(c.key))
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found == cache.Fresh {
+		c.x.Record.KeyHash, c.x.Record.Key = uint64(cache.TagOf(c.key)), e.Key()
 		if refresh && c.resolveTags(&v) {
 			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v, sender{}))
 		}
@@ -123,6 +123,7 @@ func (c *call) query() {
 		c.passQuery(&v)
 		return
 	}
+	c.recordKey()
 	c.fillQuery(&v, found)
 }
 
@@ -313,6 +314,9 @@ func (c *call) queryFill(v view, from sender) cache.FillFunc {
 // recent writes and expired items.
 func (c *call) passQuery(v *view) {
 	t := v.t
+	if c.partitionKey(v) {
+		c.recordKey()
+	}
 	unknownIndex := c.m[qIndex] != nil && v.ix == nil
 	capacity, plain := capacityMode(c.m[qCapacity])
 	if unknownIndex || !plain || !t.rule.caches() {

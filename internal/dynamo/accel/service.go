@@ -18,6 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/scope"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/hotkeys"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 )
 
@@ -29,6 +30,7 @@ type Service struct {
 	log      *slog.Logger
 	registry *telemetry.Registry
 	metrics  *metrics
+	keys     *hotkeys.Keys
 	tables   *tables
 	failures origin.FailureLog
 	calls    sync.Pool
@@ -45,7 +47,7 @@ var _ edge.Handler = (*Service)(nil)
 // New returns a service that stores its entries in space. It doesn't contact the origin yet.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
-		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(), ledger: cfg.Ledger, changes: cfg.Changes,
+		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(), ledger: cfg.Ledger, changes: cfg.Changes, keys: cfg.HotKeys,
 		log:     log.With(slog.String("service", cfg.Name)),
 		metrics: newMetrics(registry, cfg.Name),
 	}

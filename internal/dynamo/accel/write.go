@@ -53,7 +53,8 @@ func (c *call) writeItem() {
 		c.passTableWrite(c.name)
 		return
 	}
-	c.x.Record.KeyHash = uint64(t.itemTag(w.key.bytes))
+	c.key = append(t.appendPrefix(c.key[:0], keyItem), w.key.bytes...)
+	c.recordKey()
 	body := c.x.Body
 	if w.originReturns != w.clientReturns {
 		if body, ok = wire.SetMember(nil, body, "ReturnValues", []byte(`"`+w.originReturns+`"`)); !ok {

@@ -57,7 +57,7 @@ func (k *call) serveCachedBatch() bool {
 		return false
 	}
 	k.line.Table, k.line.Decision = b.parts[0].name, telemetry.Hit
-	k.client.CountBatch(len(b.hits))
+	k.client.CountBatch(b.hits)
 	for i := range b.hits {
 		b.hits[i].CountUse(&k.line)
 	}

@@ -74,7 +74,7 @@ func (k *call) serveHit(table, bytes []byte) bool {
 	if !ok {
 		return false
 	}
-	k.line.KeyHash, k.line.Decision = h.KeyHash, h.Decision()
+	k.line.KeyHash, k.line.Key, k.line.Decision = h.KeyHash, h.Key(), h.Decision()
 	h.CountUse(&k.line)
 	if h.RefreshDue {
 		k.refresh(&h, bytes)

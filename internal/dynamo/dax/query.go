@@ -53,7 +53,7 @@ func (k *call) servePageAgain(op *wire.Operation, table []byte) bool {
 	}
 	h, ok := k.client.PageAgain(op, table, key, k.now)
 	if ok {
-		k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
+		k.line.KeyHash, k.line.Key, k.line.Decision = h.KeyHash, h.RecordKey(), telemetry.Hit
 		h.CountUse(&k.line)
 		k.cached = h.Form()
 	}
@@ -112,7 +112,7 @@ func (k *call) serveCachedPage(op *wire.Operation, p *page) bool {
 	if !ok {
 		return false
 	}
-	k.line.KeyHash, k.line.Decision = h.KeyHash, telemetry.Hit
+	k.line.KeyHash, k.line.Key, k.line.Decision = h.KeyHash, h.RecordKey(), telemetry.Hit
 	h.CountUse(&k.line)
 	if form := h.Form(); form != nil {
 		k.srv.pageKeys.add(&k.scratch.page, &h, k.scratch.body)

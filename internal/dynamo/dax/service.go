@@ -90,7 +90,7 @@ func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok
 	k.client.Serve(x)
 	k.hangup = k.hangup || x.Reply.Hangup
 	r := &k.line
-	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
+	r.Decision, r.KeyHash, r.Key = x.Record.Decision, x.Record.KeyHash, x.Record.Key
 	if r.Origin == 0 {
 		r.Asked = x.Record.Asked
 	}

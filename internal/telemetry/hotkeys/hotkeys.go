@@ -106,11 +106,35 @@ func (t *tap) Log(r *telemetry.Record) {
 // Count counts a request for the key of r. A record without a hash of a key is not counted. It uses
 // the service, the table, the key, the decision, the status and the bytes of the answer.
 func (k *Keys) Count(r *telemetry.Record) {
-	if k == nil || r.KeyHash == 0 {
+	if r.KeyHash == 0 {
 		return
 	}
-	if w := k.weight(r.Decision); w > 0 {
-		k.count(r, w)
+	weight := k.Weight(r.Decision)
+	if weight == 0 {
+		return
+	}
+	u := use{hash: r.KeyHash, key: r.Key, bytes: uint64(max(0, r.BytesOut)), weight: weight, request: true}
+	if u.key == nil {
+		u.key = r.Path
+	}
+	u.decided(r.Decision)
+	now := k.renew()
+	t := (*k.tables.Load())[tableName{r.Service, string(r.Table)}] // without an allocation
+	if t == nil {
+		t = k.table(tableName{r.Service, string(r.Table)}, r.Status >= 200 && r.Status < 300)
+	}
+	if t != nil {
+		t.count(now, &u)
+	}
+}
+
+// CountOne counts one of several keys of a successful request. weight is the result of Weight, above 0.
+func (k *Keys) CountOne(service, name string, hash uint64, key []byte, d telemetry.Decision, size int, weight uint64) {
+	u := use{hash: hash, key: key, bytes: uint64(size), weight: weight, request: true}
+	u.decided(d)
+	now := k.renew()
+	if t := k.table(tableName{service, name}, true); t != nil {
+		t.count(now, &u)
 	}
 }
 
@@ -125,8 +149,12 @@ func (k *Keys) Invalidated(service, name string, hash uint64, key []byte) {
 	}
 }
 
-// weight returns the number of requests for which one with this decision is counted; 0: it is not.
-func (k *Keys) weight(d telemetry.Decision) uint64 {
+// Weight returns the number of requests for which one with this decision is counted; 0: it is
+// not.
+func (k *Keys) Weight(d telemetry.Decision) uint64 {
+	if k == nil {
+		return 0
+	}
 	switch d {
 	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
 		if k.exact.Load() > 0 && k.exact.Add(-1) >= 0 {
@@ -140,31 +168,14 @@ func (k *Keys) weight(d telemetry.Decision) uint64 {
 	return 1
 }
 
-func (k *Keys) count(r *telemetry.Record, weight uint64) {
-	u := use{hash: r.KeyHash, key: r.Key, bytes: uint64(max(0, r.BytesOut)), weight: weight, request: true}
-	if u.key == nil {
-		u.key = r.Path
-	}
-	switch r.Decision {
-	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
-		u.read = true
-	case telemetry.Write:
-		u.invalidates = true
-	case telemetry.None, telemetry.Local, telemetry.Pass:
-	default:
-		u.read, u.misses = true, true
-	}
+// renew returns the number of the current window. When that is a new one, hits are counted without
+// sampling again.
+func (k *Keys) renew() int64 {
 	now := k.now()
 	if last := k.epoch.Load(); now != last && k.epoch.CompareAndSwap(last, now) {
 		k.exact.Store(exactHits)
 	}
-	if t := (*k.tables.Load())[tableName{r.Service, string(r.Table)}]; t != nil { // without an allocation
-		t.count(now, &u)
-		return
-	}
-	if t := k.table(tableName{r.Service, string(r.Table)}, r.Status >= 200 && r.Status < 300); t != nil {
-		t.count(now, &u)
-	}
+	return now
 }
 
 // now returns the number of the current window.

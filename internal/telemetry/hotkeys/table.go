@@ -1,6 +1,10 @@
 package hotkeys
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
 
 // Metric is a number by which keys are ordered.
 type Metric int
@@ -49,6 +53,19 @@ type use struct {
 	bytes                              uint64
 	weight                             uint64 // the number of uses that this one is counted for
 	request, read, misses, invalidates bool
+}
+
+// decided sets the effects of a request with this decision.
+func (u *use) decided(d telemetry.Decision) {
+	switch d {
+	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
+		u.read = true
+	case telemetry.Write:
+		u.invalidates = true
+	case telemetry.None, telemetry.Local, telemetry.Pass:
+	default:
+		u.read, u.misses = true, true
+	}
 }
 
 // count adds a use in the window now.
