@@ -101,6 +101,9 @@ func (c *Client) execute(ctx context.Context, r *Request) outcome {
 	var o outcome
 	o.response, o.fault = c.send(ctx, x, r.Guard, attemptDeadline(ctx, now, c.cfg.Timeout))
 	o.started = o.fault == nil || o.fault.Kind != BreakerOpen
+	if c.cfg.OnRefusal != nil && o.response != nil && (o.response.Class == Throttled || o.response.Class == Refused) {
+		c.cfg.OnRefusal(r, o.response)
+	}
 	v, request := verdictOf(o.fault), uint64(0)
 	if v == unanswered {
 		request = requestHash(x.request.Method, x.request.Target, r.Body)

@@ -59,6 +59,9 @@ type Config struct {
 	Prepare func(ctx context.Context, r *http1.Request, body []byte) error
 	// Classify decides whether an answer allows a retry. Nil means ClassifyStatus.
 	Classify func(status int, h http1.Fields, body []byte) Class
+	// OnRefusal is called with each answer that is Throttled or Refused, also if the request is
+	// sent again then. It must not retain r or change resp. It may be nil.
+	OnRefusal func(r *Request, resp *Response)
 	// OnBreakerChange is called with the old and the new state of the circuit breaker:
 	// "closed", "open" or "half-open". It is called by the request that caused the change.
 	// It may be nil.

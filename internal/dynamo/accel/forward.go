@@ -33,7 +33,13 @@ var getItemHeader = http1.FieldsOf("X-Amz-Target", getItemTarget, "Content-Type"
 // sendOrigin sends a read request in DynamoDB's JSON protocol. target is the complete
 // X-Amz-Target.
 func (s *Service) sendOrigin(ctx context.Context, from sender, target string, body []byte) (*origin.Response, error) {
-	return s.settings.Load().send(ctx, from, target, body)
+	set := s.settings.Load()
+	r := readRequest(from, target, body)
+	resp, err := set.origin.Do(ctx, r)
+	if set.cfg.Local {
+		s.refusedLocally(r, resp)
+	}
+	return resp, err
 }
 
 func (s *settings) send(ctx context.Context, from sender, target string, body []byte) (*origin.Response, error) {
@@ -105,6 +111,9 @@ func (c *call) forward(ctx context.Context, body, buf []byte, cw *cache.Write) (
 	start := time.Now()
 	resp, err := to.Do(ctx, &r)
 	c.x.Record.Waited(start)
+	if c.set.cfg.Local {
+		c.svc.refusedLocally(&r, resp)
+	}
 	return resp, err
 }
 

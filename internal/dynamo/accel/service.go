@@ -110,6 +110,7 @@ func (s *Service) prepare(cfg Config) (*settings, error) {
 	oc.Name = cfg.Name
 	oc.Metrics = s.registry
 	oc.Classify = classify
+	oc.OnRefusal = s.refused
 	oc.OnBreakerChange = s.breakerChanged
 	oc.Prepare = sigv4.NewSigner(cfg.Credentials, cfg.Region, "dynamodb").Sign
 	if err := set.connect(oc); err != nil {

@@ -12,9 +12,10 @@ const (
 	// maxRows is the maximum number of rows of throttled requests. Another one replaces the row
 	// that was used the longest ago. A row takes at most 1 KiB.
 	maxRows = 512
-	// maxReason and maxResource are the lengths after which these are cut off.
-	maxReason   = 64
-	maxResource = 256
+	// maxReason and maxName are the lengths after which a reason, and a resource or the name of a
+	// table, are cut off.
+	maxReason = 64
+	maxName   = 256
 	// RecentThrottles is the time for which recent throttled requests are counted. It passes in
 	// steps.
 	RecentThrottles = 5 * time.Minute
@@ -63,7 +64,7 @@ func (k *Keys) Throttled(t *Throttle) {
 		return
 	}
 	name := throttleName{
-		t.Service, t.Table, t.Reason[:min(len(t.Reason), maxReason)], t.Resource[:min(len(t.Resource), maxResource)],
+		t.Service, t.Table[:min(len(t.Table), maxName)], t.Reason[:min(len(t.Reason), maxReason)], t.Resource[:min(len(t.Resource), maxName)],
 		string(t.Key[:min(len(t.Key), maxText)]), t.Hash,
 	}
 	now := time.Now()

@@ -35,7 +35,7 @@ func TestThrottles(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		rows = k.Throttles()
-		if len(rows) != maxRows || len(rows[0].Reason) != maxReason || len(rows[0].Resource) != maxResource || len(rows[0].Key) != maxText {
+		if len(rows) != maxRows || len(rows[0].Reason) != maxReason || len(rows[0].Resource) != maxName || len(rows[0].Key) != maxText {
 			t.Errorf("%d rows; the first has a reason of %d, a resource of %d, a key of %d", len(rows), len(rows[0].Reason), len(rows[0].Resource), len(rows[0].Key))
 		}
 		if slices.ContainsFunc(rows, func(r ThrottleRow) bool { return r.Hash < maxRows }) {
