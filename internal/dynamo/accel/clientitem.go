@@ -82,7 +82,7 @@ func (c Client) Peek(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 	if found != cache.Fresh {
 		return h, false
 	}
-	return Hit{KeyHash: uint64(cache.TagOf(key)), RefreshDue: due, table: t, entry: e, now: at, hashLen: hashLen}, true
+	return Hit{KeyHash: t.keyHash(key), RefreshDue: due, table: t, entry: e, now: at, hashLen: hashLen}, true
 }
 
 // Limits of a BatchGetItem.

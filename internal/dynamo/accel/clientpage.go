@@ -94,7 +94,7 @@ func (c *call) cachedPage(t *table, body []byte, now time.Time) (h PageHit, ok b
 		c.refreshPage(&v, body, now)
 	}
 	c.svc.metrics.decision(c.op, telemetry.Hit)
-	return PageHit{uint64(cache.TagOf(c.key)), t, e, c.now, c.shape()}, true
+	return PageHit{t.keyHash(c.key), t, e, c.now, c.shape()}, true
 }
 
 // pageCall returns a call for a Query or a Scan. A call whose use has panicked must not be freed.

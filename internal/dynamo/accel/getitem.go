@@ -86,17 +86,17 @@ func (c *call) getItem() {
 		return
 	}
 	if r.strong {
-		c.recordKey()
+		c.recordKey(t)
 		c.strongItem(t, hashLen, r)
 		return
 	}
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found != cache.Fresh {
-		c.recordKey()
+		c.recordKey(t)
 		c.fillItem(t, hashLen, r, found)
 		return
 	}
-	c.x.Record.KeyHash, c.x.Record.Key = uint64(cache.TagOf(c.key)), e.Key()
+	c.x.Record.KeyHash, c.x.Record.Key = t.keyHash(c.key), e.Key()
 	if refresh {
 		key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
 		c.svc.space.Refresh(c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1]), sender{}))

@@ -44,7 +44,7 @@ func (c *call) lagging(t *table) bool {
 // request.
 func (c *call) passItem(t *table) {
 	if c.itemKey(t, c.m[1]) {
-		c.recordKey()
+		c.recordKey(t)
 	}
 	strong, ok := isTrue(c.m[2])
 	capacity, plain := capacityMode(c.m[6])

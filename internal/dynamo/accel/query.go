@@ -110,7 +110,7 @@ func (c *call) query() {
 	}
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found == cache.Fresh {
-		c.x.Record.KeyHash, c.x.Record.Key = uint64(cache.TagOf(c.key)), e.Key()
+		c.x.Record.KeyHash, c.x.Record.Key = t.keyHash(c.key), e.Key()
 		if refresh && c.resolveTags(&v) {
 			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v, sender{}))
 		}
@@ -123,7 +123,7 @@ func (c *call) query() {
 		c.passQuery(&v)
 		return
 	}
-	c.recordKey()
+	c.recordKey(t)
 	c.fillQuery(&v, found)
 }
 
@@ -315,7 +315,7 @@ func (c *call) queryFill(v view, from sender) cache.FillFunc {
 func (c *call) passQuery(v *view) {
 	t := v.t
 	if c.partitionKey(v) {
-		c.recordKey()
+		c.recordKey(t)
 	}
 	unknownIndex := c.m[qIndex] != nil && v.ix == nil
 	capacity, plain := capacityMode(c.m[qCapacity])

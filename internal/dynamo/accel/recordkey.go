@@ -3,6 +3,7 @@ package accel
 import (
 	"bytes"
 	"encoding/base64"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -12,8 +13,19 @@ import (
 // The key of an access record is a cache key: that of an item, of a query or of a scan, or of a
 // partition for a query that isn't served from the cache. KeyText renders it.
 
-// recordKey sets the key of the access record to c.key.
-func (c *call) recordKey() { c.x.SetKey(uint64(cache.TagOf(c.key)), c.key) }
+// recordKey sets the key of the access record to c.key, which is one of the table.
+func (c *call) recordKey(t *table) { c.x.SetKey(t.keyHash(c.key), c.key) }
+
+// keySeed returns the seed of the hashes of a table's keys.
+func keySeed(name string) uint64 { return uint64(cache.TagOf([]byte(name))) }
+
+// keyHash returns the hash of a cache key for access records. It does not depend on the number of
+// the table, which changes when the table is described again after a change.
+func (t *table) keyHash(key []byte) uint64 { return keyHash(t.seed, key) }
+
+func keyHash(seed uint64, key []byte) uint64 {
+	return uint64(cache.TagOf(key[prefixLen:])) ^ seed ^ uint64(key[0])
+}
 
 // itemKey sets c.key to the key of an item. It returns false if the item can't be determined.
 func (c *call) itemKey(t *table, obj []byte) (ok bool) {
@@ -46,17 +58,26 @@ func (c *call) partitionKey(v *view) bool {
 	return true
 }
 
+// TTLs returns for how long items and queries of a table are cached; 0: they are not.
+func (s *Service) TTLs(name string) (item, query time.Duration) {
+	rule := s.settings.Load().ruleFor(name)
+	if t := s.peek([]byte(name)); t != nil && t.known {
+		return t.itemTTL(), rule.query
+	}
+	return rule.item, rule.query
+}
+
 // countKey counts one key of several in a request.
 func (s *Service) countKey(t *table, key []byte, d telemetry.Decision, size int) {
 	if weight := s.keys.Weight(d); weight > 0 {
-		s.keys.CountOne(s.name, t.name, uint64(cache.TagOf(key)), key, d, size, weight)
+		s.keys.CountOne(s.name, t.name, t.keyHash(key), key, d, size, weight)
 	}
 }
 
 // countInvalidation counts an invalidation of an item by a record of a stream.
 func (s *Service) countInvalidation(t *table, id itemKey) {
 	key := t.cacheKey(id)
-	s.keys.Invalidated(s.name, t.name, uint64(cache.TagOf(key)), key)
+	s.keys.Invalidated(s.name, t.name, t.keyHash(key), key)
 }
 
 // countBatch counts the keys of a batch that was answered.

@@ -50,6 +50,7 @@ type index struct {
 type table struct {
 	name         string
 	space        []byte // origin and table, for tag names
+	seed         uint64 // of the hashes of keys in access records
 	id           uint32 // for cache keys
 	incarnation  string // TableId and creation time, which identify an incarnation of the table
 	known        bool   // false: it couldn't be described, so nothing of it is cached
@@ -353,7 +354,7 @@ func (r rule) stricter(old rule, followed bool) bool {
 // withRule returns the table with another rule and ID.
 func (t *table) withRule(r rule, id uint32) *table {
 	u := &table{
-		name: t.name, space: t.space, id: id, incarnation: t.incarnation, known: t.known, missing: t.missing, active: t.active,
+		name: t.name, space: t.space, seed: t.seed, id: id, incarnation: t.incarnation, known: t.known, missing: t.missing, active: t.active,
 		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttlAttribute: t.ttlAttribute, stream: t.stream, streamView: t.streamView, tags: t.tags, rule: r,
 	}
 	if !r.expire {
@@ -366,7 +367,7 @@ func (t *table) withRule(r rule, id uint32) *table {
 
 // unknownTable returns a table with only its name and rule.
 func unknownTable(set *settings, name string) *table {
-	return &table{name: name, tags: newTableTags(set.tag, name), space: tableSpace(set.tag, name), rule: set.ruleFor(name)}
+	return &table{name: name, tags: newTableTags(set.tag, name), space: tableSpace(set.tag, name), seed: keySeed(name), rule: set.ruleFor(name)}
 }
 
 // sameAs reports whether two descriptions are equivalent for the cache.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry/hotkeys"
@@ -82,7 +81,7 @@ func (s *Service) throttled(table string, key []byte, reason, resource string) {
 	}
 	t := hotkeys.Throttle{Service: s.name, Table: table, Reason: reason, Resource: resource, Key: key}
 	if key != nil {
-		t.Hash = uint64(cache.TagOf(key))
+		t.Hash = keyHash(keySeed(table), key)
 	}
 	s.keys.Throttled(&t)
 }

@@ -54,7 +54,7 @@ func (c *call) writeItem() {
 		return
 	}
 	c.key = append(t.appendPrefix(c.key[:0], keyItem), w.key.bytes...)
-	c.recordKey()
+	c.recordKey(t)
 	body := c.x.Body
 	if w.originReturns != w.clientReturns {
 		if body, ok = wire.SetMember(nil, body, "ReturnValues", []byte(`"`+w.originReturns+`"`)); !ok {
