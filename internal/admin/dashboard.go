@@ -72,7 +72,7 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := uiFiles()[uiPage]
-	if *s.token.Load() != "" {
+	if s.tokens.Load().all != "" {
 		page = bytes.Replace(page, []byte(`name="kasoku-token" content="none"`), []byte(`name="kasoku-token" content="required"`), 1)
 	}
 	writeUI(w, uiPage, page)

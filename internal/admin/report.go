@@ -44,6 +44,8 @@ type ServiceJSON struct {
 	Latencies
 	// Tables have had requests; they are in descending order of requests.
 	Tables []Table `json:"tables,omitempty"`
+	// Throttled are the tables with requests that the origin has throttled in the last 5 minutes.
+	Throttled []ThrottledTable `json:"throttled,omitempty"`
 }
 
 // JSON returns the overview for programs.
@@ -68,6 +70,9 @@ func (o *Overview) JSON() ReportJSON {
 		}
 		if m.Times != nil {
 			s.Latencies = newLatencies(m.Times())
+		}
+		if m.Throttled != nil {
+			s.Throttled = m.Throttled()
 		}
 		s.Ready = s.Accepting && (s.DAX == nil || s.DAX.Accepting) && s.Trouble == ""
 		for d, n := range s.Report.Decisions {
@@ -141,6 +146,7 @@ func (o *Overview) Text() []byte {
 	feeds(&b, j.Services)
 	streams(&b, j.Services)
 	tables(&b, j.Services)
+	throttledTables(&b, j.Services)
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()

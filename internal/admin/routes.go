@@ -43,6 +43,8 @@ type Mounted struct {
 	Times func() (hits, origin telemetry.Snapshot)
 	// Traffic returns what clients saw of the service; nil if it is not measured.
 	Traffic func() Traffic
+	// Throttled returns the tables that the origin has throttled; nil if that is not counted.
+	Throttled func() []ThrottledTable
 }
 
 // Listener is another listener of a service.
@@ -76,6 +78,7 @@ GET  /api/v1/config         the configuration that runs, and the last reload
 GET  /api/v1/events         requests each second as server-sent events
 GET  /api/v1/history        requests and hit ratio over time; ?service=NAME&since=1h or 24h
 GET  /api/v1/log            requests as they end; ?q=FILTER&n=NUMBER
+GET  /api/v1/keys           the keys with the most requests; ?service=&table=&by=&n=&since=start
 GET  /api/v1/ledger         capacity used and saved; ?since=24h&by=table
 POST /api/v1/explain        how a request would be answered
 POST /api/v1/purge          drop entries from the cache

@@ -30,14 +30,17 @@ type Config struct {
 	Listen       string
 	OpenListener func(network, address string) (net.Listener, error) // nil is net.Listen
 	Token        string                                              // "" requires none
+	KeysToken    string                                              // also shows keys; "": none does
 	Limits       Limits
 	Metrics      *telemetry.Registry
 	// Overview returns the current state of the process.
 	Overview func() Overview
-	Live     *live.Log        // the records of requests
-	Ledger   *ledger.Ledger   // nil if there is none
-	History  *history.History // the figures of services over time
-	Log      *slog.Logger
+	// Keys returns the keys with the highest counts of each table: recent ones, or since the start.
+	Keys    func(recent bool) []TableKeys
+	Live    *live.Log        // the records of requests
+	Ledger  *ledger.Ledger   // nil if there is none
+	History *history.History // the figures of services over time
+	Log     *slog.Logger
 }
 
 // Server is the admin listener. Call Listen, then Serve in a goroutine, then Shutdown.
@@ -51,9 +54,13 @@ type Server struct {
 	events   *events
 	stopping context.Context // ends when the server is shut down
 	log      *slog.Logger
-	token    atomic.Pointer[string] // replaced as a whole by SetToken
+	keys     func(recent bool) []TableKeys
+	tokens   atomic.Pointer[tokens] // replaced as a whole by SetTokens
 	loopback bool
 }
+
+// tokens are the tokens that requests may have.
+type tokens struct{ all, keys string }
 
 // maxBody is the maximum size of a request's body: a request to explain may be as large as
 // DynamoDB's own limit.
@@ -73,11 +80,14 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
-	s := &Server{ln: newBounded(ln), overview: cfg.Overview, live: cfg.Live, ledger: cfg.Ledger, history: cfg.History, events: newEvents(cfg.Overview), log: cfg.Log, loopback: true}
+	s := &Server{
+		ln: newBounded(ln), overview: cfg.Overview, keys: cfg.Keys, live: cfg.Live, ledger: cfg.Ledger, history: cfg.History,
+		events: newEvents(cfg.Overview), log: cfg.Log, loopback: true,
+	}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
-	s.SetToken(cfg.Token)
+	s.SetTokens(cfg.Token, cfg.KeysToken)
 	s.SetLimits(cfg.Limits)
 	s.http = &http.Server{
 		Handler:           s.guard(sync.OnceValue(func() http.Handler { return s.routes(cfg.Metrics) })),
@@ -98,8 +108,9 @@ func Listen(cfg Config) (*Server, error) {
 // Addr returns the listener's address.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// SetToken replaces the token, beginning with the next request; "" requires none.
-func (s *Server) SetToken(token string) { s.token.Store(&token) }
+// SetTokens replaces the tokens, beginning with the next request. Without the first none is required;
+// a request with the second one is also shown keys, if that is not "".
+func (s *Server) SetTokens(token, keys string) { s.tokens.Store(&tokens{token, keys}) }
 
 // SetLimits replaces the limits: of connections for new ones, of idle time beginning with
 // the next request.
@@ -138,6 +149,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/events", http.HandlerFunc(s.stream)},
 		{"GET", "/api/v1/history", http.HandlerFunc(s.past)},
 		{"GET", "/api/v1/log", http.HandlerFunc(s.liveLog)},
+		{"GET", "/api/v1/keys", http.HandlerFunc(s.hotKeys)},
 		{"GET", "/api/v1/ledger", http.HandlerFunc(s.statement)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
@@ -232,13 +244,21 @@ func localHost(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// authorized compares hashes, so that the time taken reveals nothing, not even the token's
-// length.
+// authorized reports whether a request has one of the tokens, or needs none.
 func (s *Server) authorized(r *http.Request) bool {
-	want := *s.token.Load()
-	if want == "" {
-		return true
-	}
+	want := s.tokens.Load()
+	return want.all == "" || hasToken(r, want.all) || s.showsKeys(r)
+}
+
+// showsKeys reports whether a request has the token that shows keys.
+func (s *Server) showsKeys(r *http.Request) bool {
+	want := s.tokens.Load().keys
+	return want != "" && hasToken(r, want)
+}
+
+// hasToken compares hashes, so that the time taken reveals nothing, not even the token's
+// length.
+func hasToken(r *http.Request, want string) bool {
 	scheme, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(want))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1

@@ -138,6 +138,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	d := s.DynamoDB
 	ac := accel.Config{
 		Name:         s.Name,
+		HotKeys:      n.hotKeys,
 		Region:       d.Region,
 		Origin:       originConfig(string(d.Origin), s),
 		Open:         d.Auth.Mode == "none",

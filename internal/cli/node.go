@@ -25,6 +25,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/telemetry/bytable"
 	"github.com/kasoku/kasoku/internal/telemetry/history"
+	"github.com/kasoku/kasoku/internal/telemetry/hotkeys"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
 	"github.com/kasoku/kasoku/internal/telemetry/live"
 	"github.com/kasoku/kasoku/internal/telemetry/tracing"
@@ -57,6 +58,7 @@ type Node struct {
 	history     *history.History
 	stopHistory func()
 	tracer      *tracing.Tracer
+	hotKeys     *hotkeys.Keys
 	failed      chan error       // from listeners that failed
 	sessions    edge.SessionKeys // of all listeners
 	authorities authorities
@@ -103,7 +105,7 @@ func startManaged(cfg *config.Config, file string, stdout io.Writer, log *slog.L
 		log: log, manager: manager, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newLists(log),
 		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
-	n.tables, n.tracer = bytable.New(n.registry), tracing.New(n.registry)
+	n.tables, n.hotKeys, n.tracer = bytable.New(n.registry), hotkeys.New(), tracing.New(n.registry)
 	n.history = history.New(n.totals)
 	n.hard, n.hardStop = context.WithCancel(context.Background())
 	n.status.File = file
@@ -183,11 +185,12 @@ func (n *Node) overview() admin.Overview {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
 			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
-			Warmer:  m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
-			Store:   stores[m.service],
-			Tables:  n.tableFigures(name),
-			Times:   func() (hits, origin telemetry.Snapshot) { return n.tables.Times(name) },
-			Traffic: n.traffic(&m.cfg),
+			Warmer:    m.service.warmer(&m.cfg, m.server.Addr(), m.certs != nil),
+			Store:     stores[m.service],
+			Tables:    n.tableFigures(name),
+			Throttled: n.throttledTables(name),
+			Times:     func() (hits, origin telemetry.Snapshot) { return n.tables.Times(name) },
+			Traffic:   n.traffic(&m.cfg),
 		})
 	}
 	return o

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -90,7 +91,9 @@ func (c *change) prepare() error {
 		return err
 	}
 	c.commit = append(c.commit, func() {
-		c.node.tables.Configure(countedTables(c.cfg))
+		counted := countedTables(c.cfg)
+		c.node.tables.Configure(counted)
+		c.node.hotKeys.Configure(slices.Collect(maps.Keys(counted)))
 		c.node.configureLedger(c.cfg)
 	})
 	if err := c.tracing(); err != nil {
@@ -159,7 +162,7 @@ func (c *change) accessLog() error {
 	if n.ledger != nil {
 		next.Sink = n.ledger.Tap(next.Sink)
 	}
-	if next.Sink = n.tracer.Tap(n.live.Tap(n.tables.Tap(next.Sink))); c.cfg.Cluster != nil {
+	if next.Sink = n.tracer.Tap(n.live.Tap(n.tables.Tap(n.hotKeys.Tap(next.Sink)))); c.cfg.Cluster != nil {
 		next.Sink = telemetry.Named(next.Sink, c.cfg.Cluster.NodeName())
 	}
 	if n.cfg == nil {
@@ -199,16 +202,17 @@ func sameLog(a, b *config.Config) bool {
 // admin opens a new admin listener if the address has changed.
 func (c *change) admin() error {
 	n := c.node
-	token := c.cfg.Admin.Token()
+	token, keysToken := c.cfg.Admin.Token(), c.cfg.Admin.KeysToken()
 	if n.cfg != nil && n.cfg.Admin.Listen == c.cfg.Admin.Listen {
 		c.commit = append(c.commit, func() {
-			n.admin.SetToken(token)
+			n.admin.SetTokens(token, keysToken)
 			n.admin.SetLimits(adminLimits(&c.cfg.Admin.Limits))
 		})
 		return nil
 	}
 	next, err := admin.Listen(admin.Config{
-		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Live: &n.live, Ledger: n.ledger, History: n.history, Log: n.log,
+		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, KeysToken: keysToken, Limits: adminLimits(&c.cfg.Admin.Limits),
+		Metrics: n.registry, Overview: n.overview, Keys: n.tableKeys, Live: &n.live, Ledger: n.ledger, History: n.history, Log: n.log,
 	})
 	if err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 
 // ReadAdmin reads the admin section of a file, for commands that connect to the process
 // running with that file. Mistakes elsewhere in the file are ignored, and so are unset
-// secrets of other sections. token is used where the file's own token can't be read.
+// secrets of other sections. token is used where the file's own token can't be read. The keys token
+// is empty if it can't be read.
 func ReadAdmin(file string, env func(string) (string, bool), token string) (*Admin, error) {
 	c, d, err := readAny(file, env)
 	if err != nil {
@@ -21,7 +22,7 @@ func ReadAdmin(file string, env func(string) (string, bool), token string) (*Adm
 	}
 	(&checker{decoder: d, config: c}).admin(&c.Admin)
 	for _, p := range d.problems {
-		if token != "" && strings.HasPrefix(p.Path, "admin.token_") {
+		if token != "" && strings.HasPrefix(p.Path, "admin.token_") || strings.HasPrefix(p.Path, "admin.keys_token_") {
 			continue
 		}
 		if p.Path == "admin" || strings.HasPrefix(p.Path, "admin.") {

@@ -47,6 +47,7 @@ func (k *checker) check() {
 
 func (k *checker) admin(a *Admin) {
 	a.token = k.secret("admin", "token", a.TokenEnv, a.TokenFile)
+	a.keysToken = k.secret("admin", "keys_token", a.KeysTokenEnv, a.KeysTokenFile)
 	if !a.Listen.Loopback() && a.TokenEnv == "" && a.TokenFile == "" {
 		k.failf("admin.listen", "%s can be reached by others, so a token is needed: token_env or token_file", a.Listen)
 	}

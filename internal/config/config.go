@@ -64,12 +64,21 @@ type Admin struct {
 	// File that holds the token, instead of token_env; white space at its end is
 	// ignored.
 	TokenFile string `yaml:"token_file"`
+	// Name of the environment variable that holds a second token. A request with it may do
+	// everything that one with the first may, and is also shown the keys of items in
+	// /api/v1/keys and `kasoku keys`. Without it they show hashes only.
+	KeysTokenEnv string `yaml:"keys_token_env"`
+	// File that holds the second token, instead of keys_token_env; white space at its end is
+	// ignored.
+	KeysTokenFile string `yaml:"keys_token_file"`
 	// Limits for this listener, for each client and in total.
 	Limits AdminLimits `yaml:"limits"`
 
 	_ struct{} `yaml:"token" refuse:"the file is copied and committed; name an environment variable in token_env or a file in token_file"`
 
-	token string
+	_ struct{} `yaml:"keys_token" refuse:"the file is copied and committed; name an environment variable in keys_token_env or a file in keys_token_file"`
+
+	token, keysToken string
 }
 
 // AdminLimits holds the limits of the listener for administration.
@@ -92,6 +101,9 @@ func (l *AdminLimits) PerClient() int { return share(l.ConnectionsPerClient, l.C
 
 // Token returns the resolved token, or "" if none is required.
 func (a *Admin) Token() string { return a.token }
+
+// KeysToken returns the resolved token that also shows keys, or "" if there is none.
+func (a *Admin) KeysToken() string { return a.keysToken }
 
 // Cache is the memory that all services share.
 type Cache struct {
