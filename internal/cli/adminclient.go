@@ -35,6 +35,11 @@ const (
 // client determines the address and the token. With --admin, it doesn't read the token from
 // a configuration file: the token must not be sent to another address.
 func (f *adminFlags) client(env *Environment) (*adminClient, error) {
+	return f.clientWith(env, (*config.Admin).Token)
+}
+
+// clientWith is client with the token of the file that a function returns.
+func (f *adminFlags) clientWith(env *Environment, token func(*config.Admin) string) (*adminClient, error) {
 	c := &adminClient{address: f.Admin}
 	c.token, _ = env.Lookup(cmp.Or(f.TokenEnv, standardTokenEnv))
 	file := f.Config
@@ -58,7 +63,7 @@ func (f *adminFlags) client(env *Environment) (*adminClient, error) {
 		}
 	}
 	if f.TokenEnv == "" {
-		c.token = a.Token()
+		c.token = token(a)
 	}
 	return c, nil
 }
@@ -127,7 +132,7 @@ func (a *adminClient) stream(ctx context.Context, path string, request any, next
 }
 
 // maxAdminAnswer is the maximum length of an answer.
-const maxAdminAnswer = 1 << 20
+const maxAdminAnswer = 8 << 20
 
 // send sends a request and returns the answer if its status is 200.
 func (a *adminClient) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {

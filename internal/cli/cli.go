@@ -52,6 +52,7 @@ type commands struct {
 	Explain    explainCommand    `cmd:"" help:"Explain why an answer is a hit or a miss."`
 	Log        logCommand        `cmd:"" help:"Print the requests of a running Kasoku as they end."`
 	Top        topCommand        `cmd:"" help:"Show services, tables and nodes of running Kasokus, with rates and times."`
+	Keys       keysCommand       `cmd:"" help:"Print the keys with the most requests, misses, bytes or invalidations, and the throttled ones."`
 	Ledger     ledgerCommand     `cmd:"" help:"Print the capacity units that requests have used and saved at the origins."`
 	Cluster    clusterCommand    `cmd:"" help:"Print the members of the cluster, or take one out."`
 	Store      storeCommand      `cmd:"" help:"Load data into a DynamoDB-compatible store, or dump it; reset, save and restore an embedded one."`

@@ -126,6 +126,7 @@ func runOnce(t *testing.T, text []byte) {
 func TestConfigurationsInDocs(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
 	t.Setenv("COUCH_PASSWORD", "s")
+	t.Setenv("KASOKU_KEYS_TOKEN", "s")
 	const some = "services: {site: {type: http, listen: 127.0.0.1:8088, origins: [\"http://127.0.0.1:3000\"]}}\n"
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	found := 0
