@@ -36,7 +36,7 @@ func (c *keysCommand) Validate() error {
 }
 
 func (c *keysCommand) Run(env *Environment) error {
-	client, err := c.clientWith(env, func(a *config.Admin) string { return cmp.Or(a.KeysToken(), a.Token()) })
+	client, err := c.clientWith(env, keysToken)
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,9 @@ func (c *keysCommand) Run(env *Environment) error {
 	}
 	return nil
 }
+
+// keysToken returns the token of a file that shows keys, or the other one.
+func keysToken(a *config.Admin) string { return cmp.Or(a.KeysToken(), a.Token()) }
 
 // print prints the keys of a table, and its throttled requests as sentences.
 func (c *keysCommand) print(out io.Writer, t *admin.TableKeys) {

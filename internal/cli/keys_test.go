@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -104,6 +105,41 @@ func TestHotKeys(t *testing.T) {
 	o := r.overview()
 	if page := string(o.Text()); !regexp.MustCompile(`(?m)^orders     shop     3         .* TableReadProvisionedThroughputExceeded$`).MatchString(page) || strings.Contains(page, "alice") {
 		t.Errorf("the report is\n%s", page)
+	}
+}
+
+// Rows of kasoku top have the keys of their table, by the token that shows them.
+func TestTopKeys(t *testing.T) {
+	r := runKeys(t, "")
+	r.reads(2)
+	f := func(token, service, table, want string) {
+		t.Helper()
+		s := &topSource{&adminClient{address: "http://" + r.AdminAddr().String(), token: token}}
+		keys, err := s.Keys(t.Context(), service, table)
+		got := ""
+		switch {
+		case err != nil:
+			got = err.Error()
+		case keys != nil:
+			got = fmt.Sprint(keys.Top["requests"][0].Key, keys.Top["requests"][0].Count)
+		}
+		if got != want && !(err != nil && strings.Contains(got, want)) {
+			t.Errorf("%s, %s, %s: got %q, want %q", token, service, table, got, want)
+		}
+	}
+	f("keys", "shop", "orders", `{"id":{"S":"alice"}}2`)
+	f("all", "shop", "orders", "2")
+	f("keys", "shop", "users", "")
+	f("keys", "shop", "", "")
+	f("wrong", "shop", "orders", "401")
+	file := filepath.Join(t.TempDir(), "kasoku.yaml")
+	if err := os.WriteFile(file, []byte(`admin: {listen: "127.0.0.1:9090", keys_token_env: KASOKU_TEST_KEYS}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := topCommand{Config: file}
+	all, err := c.sources(&Environment{Lookup: os.LookupEnv})
+	if err != nil || len(all) != 1 || all[0].(*topSource).token != "keys" {
+		t.Errorf("sources %v, %v", all, err)
 	}
 }
 

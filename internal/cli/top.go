@@ -78,7 +78,7 @@ func (c *topCommand) sources(env *Environment) (all []top.Source, err error) {
 	}
 	for _, address := range addresses {
 		f := adminFlags{Config: c.Config, Admin: address, TokenEnv: c.TokenEnv}
-		client, err := f.client(env)
+		client, err := f.clientWith(env, keysToken)
 		if err != nil {
 			return nil, err
 		}
@@ -134,6 +134,27 @@ func (s *topSource) Report(ctx context.Context) (*admin.ReportJSON, error) {
 		return nil, fmt.Errorf("it does not answer like Kasoku's admin API: %w", err)
 	}
 	return j, nil
+}
+
+// Keys requests the first keys of a table and its throttled requests.
+func (s *topSource) Keys(ctx context.Context, service, table string) (*admin.TableKeys, error) {
+	const keys = "20"
+	q := url.Values{"n": {keys}, "service": {service}, "table": {table}}
+	resp, err := s.send(ctx, http.MethodGet, "/api/v1/keys?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var j admin.KeysJSON
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAdminAnswer)).Decode(&j); err != nil {
+		return nil, err
+	}
+	for i := range j.Tables {
+		if j.Tables[i].Table == table {
+			return &j.Tables[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // Explain explains a line in the form of the arguments of kasoku explain.

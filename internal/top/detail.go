@@ -24,6 +24,7 @@ func detail(s *state, w int) []string {
 	} else {
 		return []string{left(shown(s.detail.service+" "+s.detail.name)+" has no figures now.", w)}
 	}
+	panes = append(panes, func(w int) []string { return keyLines(s.keys, w) })
 	lines := []string{bold.on(left(title, w)), strings.Repeat(" ", w)}
 	if w < wide {
 		return append(lines, stacked(panes, w)...)

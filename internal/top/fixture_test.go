@@ -26,12 +26,17 @@ var started = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 type process struct {
 	address string
 	report  *admin.ReportJSON
+	keys    map[string]*admin.TableKeys // by service and table
 	err     error
 	asked   []string // lines to explain
 }
 
 func (p *process) Address() string                                   { return p.address }
 func (p *process) Report(context.Context) (*admin.ReportJSON, error) { return p.report, p.err }
+
+func (p *process) Keys(_ context.Context, service, table string) (*admin.TableKeys, error) {
+	return p.keys[service+" "+table], nil
+}
 
 func (p *process) Explain(_ context.Context, service, line string) (*admin.Explanation, error) {
 	p.asked = append(p.asked, service+": "+line)
@@ -134,10 +139,10 @@ func (t *terminal) send(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// poll delivers the present reports of all sources.
+// poll delivers the present reports and keys of all sources.
 func (t *terminal) poll() {
-	for i, s := range t.sources {
-		t.send(reported{i, s.report, s.err})
+	for i := range t.sources {
+		t.send(t.model.poll(i)())
 	}
 }
 

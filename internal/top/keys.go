@@ -103,7 +103,7 @@ func (m *model) open() {
 	s := &m.state
 	if s.selected.kind != memberRow {
 		if s.table(s.selected) != nil || s.service(s.selected) != nil {
-			s.detail, s.page, s.scroll = s.selected, detailPage, 0
+			s.detail, s.page, s.scroll, s.keys = s.selected, detailPage, 0, nil
 		}
 		return
 	}

@@ -36,6 +36,8 @@ type (
 		source int
 		report *admin.ReportJSON
 		err    error
+		keys   *admin.TableKeys // of the row keysOf; nil if there are none
+		keysOf row
 	}
 	due struct { // the next poll, after the given turn
 		source, turn int
@@ -57,7 +59,10 @@ func newModel(ctx context.Context, sources []Source, interval time.Duration) *mo
 }
 
 // summarize updates what is on the screen.
-func (m *model) summarize() { m.state.update(summarize(m.nodes, m.state.only)) }
+func (m *model) summarize() {
+	m.state.update(summarize(m.nodes, m.state.only))
+	m.state.keys = keysOf(m.nodes, m.state.only, m.state.detail)
+}
 
 // Init is called by Bubble Tea at the start.
 func (m *model) Init() tea.Cmd { return m.pollAll() }
@@ -76,11 +81,18 @@ func (m *model) pollAll() tea.Cmd {
 func (m *model) poll(i int) tea.Cmd {
 	m.polls[i].running = true
 	m.polls[i].turn++
+	keyed, wanted := m.state.keyedRow()
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, pollTimeout)
 		defer cancel()
 		j, err := m.sources[i].Report(ctx)
-		return reported{i, j, err}
+		msg := reported{source: i, report: j, err: err, keysOf: keyed}
+		if err == nil && wanted {
+			// Without an answer the figures of the report are shown alone, for example those of a
+			// node whose version has no keys.
+			msg.keys, _ = m.sources[i].Keys(ctx, keyed.service, keyed.name)
+		}
+		return msg
 	}
 }
 
@@ -91,6 +103,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case reported:
 		m.nodes[msg.source].take(msg.report, msg.err)
+		m.nodes[msg.source].keys, m.nodes[msg.source].keysOf = msg.keys, msg.keysOf
 		m.polls[msg.source].running = false
 		m.summarize()
 		next := due{msg.source, m.polls[msg.source].turn}

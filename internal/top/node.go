@@ -18,6 +18,8 @@ type node struct {
 	err     error               // of the last poll
 	tables  map[tableID]*counts // of last
 	earlier map[tableID]*counts // of before
+	keys    *admin.TableKeys    // of the last poll; nil if none were polled, or there are none
+	keysOf  row                 // the row of keys
 }
 
 // tableID is a table of a service, or with an empty table the service.

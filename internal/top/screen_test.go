@@ -8,6 +8,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kasoku/kasoku/internal/admin"
 )
 
 var names = []string{"users", "sessions", "a-table-with-a-name-that-is-much-longer-than-any-column-of-the-screen", "bad\x1b[2J\x9b\u202e", "加速加速加速加速加速加速加速加速加速加速"}
@@ -23,7 +25,10 @@ func TestScreens(t *testing.T) {
 		one.report = reportAfter(6, names...)
 		term.poll()
 		term.golden(name("overview"))
+		one.keys = map[string]*admin.TableKeys{"orders users": hotKeys(1), "site ": hotKeys(2)}
 		term.press("enter")
+		one.report = reportAfter(7, names...)
+		term.poll()
 		term.golden(name("table"))
 		term.press("esc", "tab", "enter")
 		term.golden(name("service"))

@@ -41,11 +41,12 @@ type state struct {
 
 	page     page
 	selected row
-	chosen   bool   // selected by the user
-	detail   row    // on detailPage
-	by       int    // index into orders
-	reverse  bool   // order of the tables
-	only     string // address of the node that is shown alone; or ""
+	chosen   bool             // selected by the user
+	detail   row              // on detailPage
+	keys     *admin.TableKeys // of detail; nil if there are none
+	by       int              // index into orders
+	reverse  bool             // order of the tables
+	only     string           // address of the node that is shown alone; or ""
 
 	prompt  *prompt
 	answer  *explained // on explainPage
