@@ -100,14 +100,25 @@ func (b *browser) live() {
 	b.until(cell("decisions", "db", 1))
 }
 
+// keysToken is the token that shows keys.
+const keysToken = "a-token-that-shows-keys"
+
+// throttled are faults that throttle a few writes.
+const throttled = `{"bypass_cache":false,"rules":[{"operations":["PutItem"],"count":3,"error":{"type":"ProvisionedThroughputExceededException"}}]}`
+
 func TestDashboard(t *testing.T) {
-	b := open(t, start(t, harness.Options{}))
+	n := start(t, harness.Options{Admin: []string{"keys_token_env: KEYS_TOKEN"}, Env: []string{"KEYS_TOKEN=" + keysToken}})
+	if err := n.Faults(throttled); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, n)
 	b.live()
 	b.updates()
 	b.behind()
 	b.explain()
 	b.purge()
 	b.history()
+	b.keys()
 	for _, width := range []int64{1280, 360} {
 		for _, scheme := range []string{"light", "dark"} {
 			b.size(width, 900)
@@ -212,6 +223,27 @@ func (b *browser) history() {
 	b.tabTo("#history input[value='24h']")
 	b.press(kb.ArrowLeft)
 	b.until("document.querySelector('#history .figures a').href.endsWith('since=1h')")
+}
+
+// keys shows the keys of a table by another order, first as hashes, and then with the token that
+// shows them.
+func (b *browser) keys() {
+	first := "document.querySelector('#keys tbody th')?.textContent ?? ''"
+	b.until("/^[0-9a-f]{16}$/.test(" + first + ")")
+	b.until("document.querySelector('#keys select').value === 'orders (db)'")
+	b.tabTo("#keys select")
+	b.press("u")
+	b.until("document.querySelector('#keys select').value === 'users (db)'")
+	b.tabTo("#keys input[value='requests']")
+	b.press(kb.ArrowRight)
+	b.until("[...document.querySelectorAll('#keys td a')].some((a) => a.href.includes('table=users&by=misses'))")
+	b.until("[...document.querySelectorAll('#keys td')].some((c) => c.textContent.startsWith('writes always reach the origin'))")
+	b.rules("hashes of keys")
+	b.tabTo("#keys form input")
+	b.press(keysToken)
+	b.press(kb.Enter)
+	b.until(first + ".startsWith('{\"id\":{\"S\":')")
+	b.until("document.querySelector('#keys form').hidden")
 }
 
 // colours checks that the dark page is another one.
