@@ -132,6 +132,13 @@ func (c *Cache) Current(st *Stamp) bool {
 	return st.era == c.era.Load() && c.unmoved(&st.slots, &st.gens, st.n)
 }
 
+// renew sets the generations of a stamp to the present ones, for the fault fillsUnfenced.
+func (c *Cache) renew(st *Stamp) {
+	for i := range st.n {
+		st.gens[i] = c.slots[st.slots[i]].gen.Load()
+	}
+}
+
 // unmoved reports whether the first n slots still have these generations.
 func (c *Cache) unmoved(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) bool {
 	if fenceIgnored {

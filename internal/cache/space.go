@@ -179,6 +179,9 @@ type Filling struct {
 // Store stores f under key if no tag has moved since st was recorded, and the cache was not
 // emptied. It returns the entry in any case, for the waiters.
 func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) {
+	if fillsUnfenced {
+		s.cache.renew(&st)
+	}
 	e = s.newEntry(st, key, f)
 	switch {
 	case f.NoStore || f.TTL <= 0:

@@ -137,7 +137,11 @@ func (c *Cache) begin(tags, watch []Tag) *Write {
 		s := &c.slots[m.slot]
 		if m.writing {
 			s.writers.Add(1)
-			m.before, m.gen = s.bump(floor)
+			if writesUnmoved {
+				m.gen = s.gen.Load()
+			} else {
+				m.before, m.gen = s.bump(floor)
+			}
 			m.alone = true // until release finds otherwise
 		} else {
 			m.gen = s.gen.Load() // before writers: see slot
@@ -275,9 +279,12 @@ func (w *Write) release(floor uint64) {
 		}
 		s := &c.slots[m.slot]
 		next := max(m.gen+1, floor)
-		if s.writers.Load() == 1 && s.gen.CompareAndSwap(m.gen, next) {
+		switch {
+		case writesUnmoved:
+			m.alone = false
+		case s.writers.Load() == 1 && s.gen.CompareAndSwap(m.gen, next):
 			m.gen = next
-		} else {
+		default:
 			m.alone = false
 			s.bump(floor)
 			c.stats.raced.Add(1)
