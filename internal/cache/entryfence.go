@@ -1,6 +1,9 @@
 package cache
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Fence holds the generations that an entry was stored under. Fences are equal if the entries
 // were stored under the same ones.
@@ -50,4 +53,9 @@ func (c *Cache) Moves(f *Fence) []TagMove {
 		}
 	}
 	return moves
+}
+
+// DependsOn reports whether an entry with the fence f is invalidated by a write of t.
+func (c *Cache) DependsOn(f *Fence, t Tag) bool {
+	return slices.Contains(f.slots[:f.n], c.index(t))
 }

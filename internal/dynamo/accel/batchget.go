@@ -268,6 +268,7 @@ func (c *call) lookupBatch() (missing int) {
 				if e, found, refresh := c.svc.space.Lookup(b.cacheKey(k), c.now); found == cache.Fresh {
 					k.entry, k.hit = e, true
 					c.countUse(e)
+					c.svc.verify.sample(p.t, e, c.now)
 					if refresh {
 						c.refreshKey(p.t, k)
 					}

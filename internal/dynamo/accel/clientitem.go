@@ -82,6 +82,7 @@ func (c Client) Peek(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 	if found != cache.Fresh {
 		return h, false
 	}
+	s.verify.sample(t, e, at)
 	return Hit{KeyHash: t.keyHash(key), RefreshDue: due, table: t, entry: e, now: at, hashLen: hashLen}, true
 }
 

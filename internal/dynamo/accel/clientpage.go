@@ -93,6 +93,7 @@ func (c *call) cachedPage(t *table, body []byte, now time.Time) (h PageHit, ok b
 	if refresh {
 		c.refreshPage(&v, body, now)
 	}
+	c.svc.verify.sample(t, e, c.now)
 	c.svc.metrics.decision(c.op, telemetry.Hit)
 	return PageHit{t.keyHash(c.key), t, e, c.now, c.shape()}, true
 }
@@ -139,6 +140,7 @@ func (c Client) PageAgain(op *wire.Operation, name []byte, key *PageKey, now tim
 	if e.Variant() == nil {
 		return h, false
 	}
+	s.verify.sample(t, e, at)
 	s.metrics.decision(op, telemetry.Hit)
 	return PageHit{key.hash, t, e, at, key.shape}, true
 }

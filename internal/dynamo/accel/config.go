@@ -70,6 +70,8 @@ type Config struct {
 	Changes Changes
 	// HotKeys counts requests and throttled requests by key; nil: they are not counted.
 	HotKeys *hotkeys.Keys
+	// Verify compares hits with the origin.
+	Verify VerifyConfig
 	// Underscores forwards AWS header fields with an underscore in their names.
 	Underscores bool
 }

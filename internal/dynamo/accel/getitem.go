@@ -101,6 +101,7 @@ func (c *call) getItem() {
 		key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
 		c.svc.space.Refresh(c.key, t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1]), sender{}))
 	}
+	c.svc.verify.sample(t, e, c.now)
 	d := telemetry.Hit
 	if e.Kind() == kindAbsent {
 		d = telemetry.HitNegative

@@ -206,3 +206,8 @@ func sameJSON(a, b string) bool {
 	q, _ := json.Marshal(y)
 	return string(p) == string(q)
 }
+
+// detached returns an exchange for a request.
+func detached(t testing.TB, op, body string) *edge.Exchange {
+	return edge.Detached(t.Context(), request(op), []byte(body), time.Now())
+}

@@ -115,6 +115,7 @@ func (c *call) query() {
 			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v, sender{}))
 		}
 		c.countUse(e)
+		c.svc.verify.sample(t, e, c.now)
 		c.answer(http.StatusOK, e.Payload(), e.Aux())
 		c.status(telemetry.Hit, e, false)
 		return

@@ -38,6 +38,7 @@ type Service struct {
 	ledger   *ledger.Ledger // nil if requests aren't accounted for
 	changes  Changes        // nil if changes aren't counted
 	shapes   shapes
+	verify   *verifier
 	unshare  func() // ends the answers to other nodes
 	settings atomic.Pointer[settings]
 }
@@ -56,8 +57,9 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	if err != nil {
 		return nil, err
 	}
-	s.feeds = newFeeds(s)
+	s.feeds, s.verify = newFeeds(s), newVerifier(s)
 	s.settings.Store(set)
+	s.verify.configure(cfg.Verify)
 	s.exposeLag()
 	if s.changes != nil {
 		space.OnEviction(s.evicted)
@@ -76,6 +78,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return err
 	}
 	s.settings.Store(set)
+	s.verify.configure(cfg.Verify)
 	s.applyRules(set)
 	if old.tag != set.tag {
 		s.dropTables()
@@ -87,6 +90,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 // Close closes the connections to the origin.
 func (s *Service) Close() {
 	s.unshare()
+	s.verify.close()
 	s.feeds.close()
 	s.settings.Load().close(nil)
 }
@@ -420,6 +424,7 @@ func (c *call) beginWrite(ctx context.Context, d telemetry.Decision, tags, watch
 		c.failIsolated(err, d)
 		return nil
 	}
+	c.svc.verify.noteWrite(c, tags)
 	return cw
 }
 
