@@ -157,6 +157,9 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	if ttl := std(d.ItemTTL); ttl != nil {
 		ac.ItemTTL, ac.FollowedItemTTL = *ttl, *ttl
 	}
+	if d.Verify != nil {
+		ac.Verify = accel.VerifyConfig{Rate: d.Verify.Rate.PerSecond(), Budget: float64(d.Verify.Budget), Through: d.Verify.Writes == "through"}
+	}
 	if d.Origin.Embedded() {
 		store, err := storeOf(c, s)
 		if err != nil {

@@ -187,6 +187,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 		k.dax(path+".dax", s)
 	}
 	k.streams(path, d)
+	k.verify(path, d)
 	k.namespaces(path, d)
 	for i := range d.Tables {
 		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)

@@ -95,6 +95,10 @@ type DynamoDB struct {
 	// Whether a table without a stream is given one, with NEW_AND_OLD_IMAGES, if `streams` is
 	// `on`. Kasoku's credentials must allow dynamodb:UpdateTable.
 	StreamsEnable bool `yaml:"streams_enable" default:"false"`
+
+	// Comparison of some cached answers with the origin, see observability.md. Left out: there is
+	// none, except on request.
+	Verify *Verify `yaml:"verify"`
 }
 
 // The lifetimes of items without item_ttl.

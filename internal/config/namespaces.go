@@ -33,5 +33,6 @@ func (k *checker) namespaces(path string, d *DynamoDB) {
 	f("quarantine", d.Quarantine != usual.Quarantine)
 	f("refresh_ahead", d.RefreshAhead != usual.RefreshAhead)
 	f("expire_items", len(d.ExpireItems.Tables) > 0)
+	f("verify", d.Verify != nil)
 	f("tables", len(d.Tables) > 0)
 }

@@ -52,7 +52,7 @@ services:
 
 // typeNames are the names of scalar types in the manual.
 var typeNames = map[string]string{
-	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL, embedded:DIR or embedded:memory", "URL": "URL", "Upstream": "URL or unix:///path", "RefreshAhead": "true, false or number", "StreamMode": "off, on or auto",
+	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL, embedded:DIR or embedded:memory", "URL": "URL", "Upstream": "URL or unix:///path", "RefreshAhead": "true, false or number", "StreamMode": "off, on or auto", "Rate": "rate", "ReadUnits": "read capacity units",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
 	"[]string": "list of text", "[]int": "list of whole numbers", "[]FluentdServer": "list of servers", "[]URL": "list of URLs",
 	"[]Advertised": "list of host:port or hosts", "NodeAddress": "host:port or host", "[]NodeAddress": "list of host:port or hosts",
