@@ -147,6 +147,7 @@ func (o *Overview) Text() []byte {
 	streams(&b, j.Services)
 	tables(&b, j.Services)
 	throttledTables(&b, j.Services)
+	verified(&b, o, j.Services)
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()

@@ -83,6 +83,8 @@ GET  /api/v1/ledger         capacity used and saved; ?since=24h&by=table
 POST /api/v1/explain        how a request would be answered
 POST /api/v1/purge          drop entries from the cache
 POST /api/v1/warm           fill the cache ahead of requests
+GET  /api/v1/verify         comparisons of cached answers with the origin; ?service=NAME
+POST /api/v1/verify/run     make comparisons
 POST /api/v1/drain          let an origin have no new requests, or have them again
 POST /api/v1/store/reset    remove all tables of an embedded store
 POST /api/v1/store/snapshot save it under a name; /restore, /remove, /list

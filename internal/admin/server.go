@@ -154,6 +154,8 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
 		{"POST", "/api/v1/warm", http.HandlerFunc(s.warm)},
+		{"GET", "/api/v1/verify", http.HandlerFunc(s.verification)},
+		{"POST", "/api/v1/verify/run", http.HandlerFunc(s.verify)},
 		{"POST", "/api/v1/drain", http.HandlerFunc(s.drain)},
 		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
 		{"GET", "/api/v1/cluster", http.HandlerFunc(s.cluster)},
