@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func node(t *testing.T, tags string, faults *fault.Injector) *harness.Node {
 		Origin: origin,
 		DAX:    true,
 		Tags:   tags,
-		Service: []string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m",
+		Service: []string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m", "verify: {rate: 100/s, budget: 1000 RCU, writes: through}",
 			"settle: " + settled, "quarantine: " + quarantine, "origin_timeout: " + timeout},
 	})
 }
@@ -82,6 +83,36 @@ func TestHistory(t *testing.T) {
 
 	report(t, result, faults)
 	verdict(t, result)
+	if equal, wrong := verified(t, n); equal < 100 || wrong != 0 {
+		t.Errorf("the node itself has found %d answers right and %d wrong", equal, wrong)
+	}
+}
+
+// verified returns how many answers the node has found right and wrong by its own comparisons.
+func verified(t *testing.T, n *harness.Node) (equal, wrong int) {
+	t.Helper()
+	text, err := n.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		labels, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+		if !strings.HasPrefix(labels, "kasoku_verify_checks_total{") {
+			continue
+		}
+		t.Log(labels, value)
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case strings.Contains(labels, `result="equal"`):
+			equal = n
+		case strings.Contains(labels, `result="violation"`):
+			wrong = n
+		}
+	}
+	return equal, wrong
 }
 
 // TestHistoryEmbedded is the same with the embedded store as origin, whose indexes never
@@ -176,4 +207,7 @@ func TestBrokenFence(t *testing.T) {
 		t.Fatalf("the cache ignored its fences and no violation was found among %d requests", result.Requests)
 	}
 	t.Logf("%d violations, the first: %s", len(result.Violations), result.Violations[0])
+	if _, wrong := verified(t, n); wrong == 0 {
+		t.Errorf("the node itself has found no violation within %s", result.Elapsed)
+	}
 }
