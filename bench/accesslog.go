@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/kasoku/kasoku/bench/internal/dataset"
 	"github.com/kasoku/kasoku/bench/internal/proc"
@@ -84,9 +84,9 @@ func allLogged(nodes []*kasoku, s *sink) error {
 	return err
 }
 
-// startAltered starts a Kasoku with one service and with another text in place of a part of its
-// configuration.
-func (l *lab) startAltered(name string, origin *proc.Process, part, text string) (*kasoku, error) {
+// startAltered starts a Kasoku with one service and with other texts in place of parts of its
+// configuration, as in strings.NewReplacer.
+func (l *lab) startAltered(name string, origin *proc.Process, oldnew ...string) (*kasoku, error) {
 	var addrs [2]string
 	for i := range addrs {
 		var err error
@@ -95,9 +95,8 @@ func (l *lab) startAltered(name string, origin *proc.Process, part, text string)
 		}
 	}
 	config := configText(addrs[1], "512MiB", []service{{name: "plain", listen: addrs[0], origin: origin.Addr, auth: authNone}})
-	config = bytes.Replace(config, []byte(part), []byte(text), 1)
 	file := filepath.Join(l.dir, name+".yaml")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.NewReplacer(oldnew...).Replace(string(config))), 0o600); err != nil {
 		return nil, fmt.Errorf("configure %s: %w", name, err)
 	}
 	p, err := l.start(proc.Command{

@@ -12,15 +12,19 @@ const (
 	nameObserved   = "kasoku, with all figures"
 )
 
-// observation is the configuration of everything that describes requests, except the access log,
-// with the address of a collector of spans.
-const observation = `ledger: {file: ledger}
-tracing: {otlp: %q}
-services:
-`
+// observation returns the texts that add everything to a configuration which describes requests,
+// except the access log, and comparisons of hits with the origin. collector is the URL for spans.
+func observation(collector string) []string {
+	return []string{
+		"services:\n", fmt.Sprintf("ledger: {file: ledger}\ntracing: {otlp: %q}\nservices:\n", collector),
+		"    item_ttl:", "    verify: {rate: 1/s, budget: 5 RCU, writes: through}\n    item_ttl:",
+	}
+}
 
+// observedScenarios returns the only scenario. It does not require that the origin gets no requests,
+// since it gets those of the comparisons.
 func observedScenarios() []scenario {
-	return []scenario{{name: observedHit, conns: 100, traffic: getHits, cached: true}}
+	return []scenario{{name: observedHit, conns: 100, traffic: getHits}}
 }
 
 // compareObserved measures the cost that figures add to a hit.
@@ -32,10 +36,11 @@ func (l *lab) compareObserved() error {
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer collector.Close()
 	var targets []target
-	for _, c := range []struct{ name, file, text string }{
-		{nameUnobserved, "unobserved", "services:\n"}, {nameObserved, "observed", fmt.Sprintf(observation, collector.URL)},
-	} {
-		k, err := l.startAltered(c.file, origin, "services:\n", c.text)
+	for _, c := range []struct {
+		name, file string
+		oldnew     []string
+	}{{nameUnobserved, "unobserved", nil}, {nameObserved, "observed", observation(collector.URL)}} {
+		k, err := l.startAltered(c.file, origin, c.oldnew...)
 		if err != nil {
 			return err
 		}
