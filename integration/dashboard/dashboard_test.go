@@ -107,7 +107,7 @@ const keysToken = "a-token-that-shows-keys"
 const throttled = `{"bypass_cache":false,"rules":[{"operations":["PutItem"],"count":3,"error":{"type":"ProvisionedThroughputExceededException"}}]}`
 
 func TestDashboard(t *testing.T) {
-	n := start(t, harness.Options{Admin: []string{"keys_token_env: KEYS_TOKEN"}, Env: []string{"KEYS_TOKEN=" + keysToken}})
+	n := start(t, harness.Options{Top: []string{"ledger: {}"}, Admin: []string{"keys_token_env: KEYS_TOKEN"}, Env: []string{"KEYS_TOKEN=" + keysToken}})
 	if err := n.Faults(throttled); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,7 @@ func TestDashboard(t *testing.T) {
 	b.purge()
 	b.history()
 	b.keys()
+	b.ledger()
 	for _, width := range []int64{1280, 360} {
 		for _, scheme := range []string{"light", "dark"} {
 			b.size(width, 900)
@@ -244,6 +245,18 @@ func (b *browser) keys() {
 	b.press(kb.Enter)
 	b.until(first + ".startsWith('{\"id\":{\"S\":')")
 	b.until("document.querySelector('#keys form').hidden")
+}
+
+// ledger shows the units by table, and by operation.
+func (b *browser) ledger() {
+	row := func(name string) string {
+		return fmt.Sprintf("[...document.querySelectorAll('#ledger tbody tr')].some((r) => r.cells[0].textContent === %q && parseFloat(r.cells[4].textContent) > 0)", name)
+	}
+	b.until(row("Total"))
+	b.until(row("users"))
+	b.tabTo("#ledger input[value='table']")
+	b.press(kb.ArrowRight)
+	b.until(row("GetItem"))
 }
 
 // colours checks that the dark page is another one.

@@ -75,6 +75,9 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 	if s.tokens.Load().all != "" {
 		page = bytes.Replace(page, []byte(`name="kasoku-token" content="none"`), []byte(`name="kasoku-token" content="required"`), 1)
 	}
+	if s.ledger != nil {
+		page = bytes.Replace(page, []byte(`name="kasoku-ledger" content="none"`), []byte(`name="kasoku-ledger" content="present"`), 1)
+	}
 	writeUI(w, uiPage, page)
 }
 

@@ -13,6 +13,7 @@ import * as decisions from './panels/decisions.js';
 import * as explain from './panels/explain.js';
 import * as history from './panels/history.js';
 import * as keys from './panels/keys.js';
+import * as ledger from './panels/ledger.js';
 import * as origins from './panels/origins.js';
 import * as paths from './panels/paths.js';
 import * as purge from './panels/purge.js';
@@ -20,7 +21,7 @@ import * as services from './panels/services.js';
 import * as streams from './panels/streams.js';
 import * as tables from './panels/tables.js';
 
-const modules = [services, history, tables, keys, decisions, origins, streams, cluster, explain, purge, configuration, paths];
+const modules = [services, history, tables, keys, ledger, decisions, origins, streams, cluster, explain, purge, configuration, paths];
 
 const element = (id) => document.getElementById(id);
 const reportEvery = 5000, longestPause = 10_000;
