@@ -138,6 +138,7 @@ type store struct {
 	// memory is always left to entries, so that hits continue while other requests cause a
 	// shortage.
 	bodies, inFlight int64
+	sizing           sizing
 }
 
 // evictionFuncs are the functions of Space.OnEviction by the ID of their space.
@@ -162,6 +163,7 @@ func newStore(memory int64, onEviction *evictionFuncs) (*store, error) {
 		return nil, fmt.Errorf("cache: making a store of %d bytes: %w", memory, err)
 	}
 	s.otter = o
+	s.sizing.init(uint64(memory))
 	return s, nil
 }
 
@@ -169,7 +171,9 @@ func newStore(memory int64, onEviction *evictionFuncs) (*store, error) {
 // The caller holds Cache.memoryMu.
 func (s *store) resize() {
 	taken := s.reserved + min(max(s.bodies, s.inFlight), s.memory-s.memory/4)
-	s.otter.SetMaximum(uint64(max(0, s.memory-taken)))
+	capacity := uint64(max(0, s.memory-taken))
+	s.otter.SetMaximum(capacity)
+	s.sizing.capacity.Store(capacity)
 }
 
 // evictFor evicts what has to make room for e, which was stored, if e is large. Otherwise another

@@ -127,19 +127,32 @@ func (c *Cache) hash(era uint32, space uint16, key []byte) uint64 {
 // Lookup returns the entry under key. now is the time on the cache's clock. refresh is true
 // for the single hit that should start a refresh.
 func (s *Space) Lookup(key []byte, now int64) (e *Entry, found Found, refresh bool) {
-	e, found = s.find(key, now)
+	hash := s.hash(key)
+	if e, found = s.findHashed(hash, key, now); found == Unleased {
+		return nil, found, false
+	}
+	usable := e
+	if found != Fresh {
+		usable = nil
+	}
+	s.store.sizing.count(usable != nil)
+	s.store.sizing.looked(s.cache, hash, usable, now)
 	return e, found, found == Fresh && e.refreshDue(now)
 }
 
-// Peek is Lookup for reports: the hit does not count towards a refresh.
+// Peek is Lookup for reports: the hit does not count towards a refresh, or in estimates.
 func (s *Space) Peek(key []byte, now int64) (*Entry, Found) { return s.find(key, now) }
 
 // find is Lookup without the count of hits.
 func (s *Space) find(key []byte, now int64) (*Entry, Found) {
+	return s.findHashed(s.hash(key), key, now)
+}
+
+func (s *Space) findHashed(hash uint64, key []byte, now int64) (*Entry, Found) {
 	if !s.cache.Serves(now) {
 		return nil, Unleased
 	}
-	e, ok := s.store.otter.GetIfPresent(s.hash(key))
+	e, ok := s.store.otter.GetIfPresent(hash)
 	switch {
 	case !ok || e.space != s.id || e.key() != string(key):
 		return nil, Absent
@@ -190,7 +203,9 @@ func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) 
 	case !s.cache.Current(&st):
 		s.cache.stats.overtaken.Add(1)
 	default:
-		s.store.otter.Set(s.hashIn(st.era, key), e) // unreachable if the era has moved just now
+		hash := s.hashIn(st.era, key) // unreachable if the era has moved just now
+		old, first := s.store.otter.Set(hash, e)
+		s.store.sizing.stored(s.cache, hash, e, !first && s.serves(old, s.cache.Now()))
 		s.store.evictFor(e)
 		s.cache.stats.stored.Add(1)
 		return e, true
@@ -241,13 +256,16 @@ func (f *Filling) blankEntry() *Entry {
 
 // Drop removes the entry under key, if it is e.
 func (s *Space) Drop(key []byte, e *Entry) bool {
-	dropped := false
-	s.store.otter.ComputeIfPresent(s.hash(key), func(old *Entry) (*Entry, otter.ComputeOp) {
+	dropped, hash := false, s.hash(key)
+	s.store.otter.ComputeIfPresent(hash, func(old *Entry) (*Entry, otter.ComputeOp) {
 		if dropped = old == e; dropped {
 			return nil, otter.InvalidateOp
 		}
 		return old, otter.CancelOp
 	})
+	if dropped {
+		s.store.sizing.dropped(hash)
+	}
 	return dropped
 }
 

@@ -115,7 +115,8 @@ func (s *Space) storeAbsent(st Stamp, key []byte, f *Filling) (stored bool) {
 		return false
 	}
 	e := s.newEntry(st, key, f)
-	s.store.otter.Compute(s.hashIn(st.era, key), func(old *Entry, found bool) (*Entry, otter.ComputeOp) {
+	hash := s.hashIn(st.era, key)
+	s.store.otter.Compute(hash, func(old *Entry, found bool) (*Entry, otter.ComputeOp) {
 		replaces := found && s.serves(old, s.cache.Now()) && old.key() == e.key()
 		if stored = !replaces && s.cache.Current(&st); !stored {
 			return old, otter.CancelOp
@@ -123,6 +124,7 @@ func (s *Space) storeAbsent(st Stamp, key []byte, f *Filling) (stored bool) {
 		return e, otter.WriteOp
 	})
 	if stored {
+		s.store.sizing.stored(s.cache, hash, e, false)
 		s.store.evictFor(e)
 		s.cache.stats.stored.Add(1)
 	}
