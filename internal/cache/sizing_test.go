@@ -172,3 +172,27 @@ func TestWhatSizesCount(t *testing.T) {
 		}
 	})
 }
+
+// The present counts more than the past.
+func TestSizesForget(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		z := &s.store.sizing
+		z.below.Store(math.MaxUint64)
+		key, f := []byte("x"), value("1")
+		f.TTL = 10 * time.Hour
+		s.Lookup(key, c.Now())
+		s.Store(c.Note(), key, &f)
+		z.lookups.Store(2 * enoughToHalve)
+		z.hits.Store(enoughToHalve)
+		pass(time.Duration(halfLife))
+		for range 2 * adjustEvery {
+			s.Lookup(key, c.Now())
+		}
+		if n := z.lookups.Load(); n < enoughToHalve || n > enoughToHalve+2*countStep*adjustEvery {
+			t.Errorf("%d look-ups are left of %d", n, 2*enoughToHalve)
+		}
+		if n := s.Sizes().Sampled; n > 2*adjustEvery {
+			t.Errorf("%d look-ups are left in the sample", n)
+		}
+	})
+}
