@@ -212,7 +212,7 @@ func (s *Service) Members() []balance.MemberState { return s.settings.Load().gro
 
 // planned answers a read with a Plan.
 func (c *call) planned() {
-	found := c.svc.store.Find(&c.query)
+	found := c.svc.store.FindRequested(&c.query)
 	d := c.decide(&found)
 	d.Reason = c.plan.reason(&d)
 	if found.Object == nil && d.Action == policy.Forward && c.plan.Why != policy.Fresh {

@@ -247,7 +247,7 @@ func (c *call) dispatch() {
 
 // read answers a GET or HEAD from what is stored, or from the origin.
 func (c *call) read() {
-	found := c.svc.store.Find(&c.query)
+	found := c.svc.store.FindRequested(&c.query)
 	d := c.decide(&found)
 	o := found.Object
 	switch d.Action {

@@ -117,6 +117,16 @@ func (s *Store) Find(q *Query) Found {
 	return f
 }
 
+// FindRequested is Find for the request of a client, which counts in the estimates of
+// cache.Space.Sizes.
+func (s *Store) FindRequested(q *Query) Found {
+	f := s.Find(q)
+	if f.Miss != MissIsolated {
+		s.space.Access(q.Key, f.Object != nil)
+	}
+	return f
+}
+
 // FindInvalidated returns a stored response for q that is invalid by its tags, so that it
 // can be validated or compared; nil if there is none. It ignores valid ones: these were
 // stored since the caller's look-up and are used as they are.
