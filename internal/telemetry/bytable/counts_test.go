@@ -225,3 +225,15 @@ func BenchmarkCount(b *testing.B) {
 		}
 	})
 }
+
+// Queries and scans are counted apart too, since their results have a TTL of their own.
+func TestQueriesAreCountedApart(t *testing.T) {
+	f := newFixture(t, map[string][]string{"orders": nil})
+	for _, operation := range []string{"Query", "Scan", "GetItem", "Query"} {
+		f.sink.Log(&telemetry.Record{Service: "orders", Table: []byte("a"), Operation: operation, Status: 200, Decision: telemetry.Miss})
+	}
+	all := f.counts.Figures("orders")
+	if len(all) != 1 || len(all[0].Queries) != 1 || all[0].Queries[telemetry.Miss] != 3 || all[0].Decisions[telemetry.Miss] != 4 {
+		t.Errorf("got %+v", all)
+	}
+}

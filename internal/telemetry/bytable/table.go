@@ -14,6 +14,7 @@ type table struct {
 	requests string                              // the name of the series in byWay
 	help     string                              // and their description
 	byWay    []atomic.Pointer[telemetry.Counter] // by telemetry.Decision; nil: none yet
+	queries  []atomic.Pointer[telemetry.Counter] // the part of them that are queries, without series
 	sent     *telemetry.Counter
 	ages     *telemetry.Histogram              // of answers from memory
 	evicted  atomic.Pointer[telemetry.Counter] // nil: none yet
@@ -65,6 +66,7 @@ func newTable(s *service, name string) *table {
 	prefix, help := "kasoku_"+string(s.label), helps[s.label]
 	return &table{
 		registry: s.registry, labels: labels, byWay: make([]atomic.Pointer[telemetry.Counter], len(telemetry.Decisions)),
+		queries:  make([]atomic.Pointer[telemetry.Counter], len(telemetry.Decisions)),
 		requests: prefix + "_requests_total", help: help.requests,
 		sent: s.registry.Counter(prefix+"_sent_bytes_total", help.sent, labels...),
 		ages: s.registry.AgeHistogram(prefix+"_hit_age_seconds", help.ages, labels...),
@@ -79,13 +81,19 @@ func newTable(s *service, name string) *table {
 type Figures struct {
 	Table     string
 	Decisions map[telemetry.Decision]uint64
-	Sent      uint64             // bytes of answers
-	Hits      telemetry.Snapshot // times of requests that were served from memory
-	Origin    telemetry.Snapshot // times that requests waited for the origin
+	Queries   map[telemetry.Decision]uint64 // the part of them whose answers are of several items
+	Sent      uint64                        // bytes of answers
+	Hits      telemetry.Snapshot            // times of requests that were served from memory
+	Origin    telemetry.Snapshot            // times that requests waited for the origin
 }
 
 func (t *table) figures() Figures {
-	f := Figures{Table: t.labels[len(t.labels)-1], Decisions: map[telemetry.Decision]uint64{}, Sent: t.sent.Value(), Hits: t.hits.Snapshot(), Origin: t.origin.Snapshot()}
+	f := Figures{Table: t.labels[len(t.labels)-1], Decisions: map[telemetry.Decision]uint64{}, Queries: map[telemetry.Decision]uint64{}, Sent: t.sent.Value(), Hits: t.hits.Snapshot(), Origin: t.origin.Snapshot()}
+	for d := range t.queries {
+		if c := t.queries[d].Load(); c != nil {
+			f.Queries[telemetry.Decision(d)] = c.Value()
+		}
+	}
 	for d := range t.byWay {
 		if c := t.byWay[d].Load(); c != nil {
 			f.Decisions[telemetry.Decision(d)] = c.Value()
@@ -97,11 +105,23 @@ func (t *table) figures() Figures {
 // count adds a request.
 func (t *table) count(r *telemetry.Record) {
 	t.decision(r.Decision).Inc()
+	if r.Operation == "Query" || r.Operation == "Scan" {
+		t.query(r.Decision).Inc()
+	}
 	t.sent.Add(uint64(max(0, r.BytesOut)))
 	t.times.count(r)
 	if r.Age > 0 && served(r.Decision) {
 		t.ages.Observe(r.Age)
 	}
+}
+
+// query returns the counter of queries with a decision.
+func (t *table) query(d telemetry.Decision) *telemetry.Counter {
+	c := &t.queries[d]
+	if c.Load() == nil {
+		c.CompareAndSwap(nil, telemetry.NewCounter())
+	}
+	return c.Load()
 }
 
 // decision returns the counter of a decision. Its series exists from the first request on.
