@@ -40,6 +40,7 @@ type Estimate struct {
 
 // What a rule needs at least.
 const (
+	minReads   = 1000   // of a table or a service
 	minLookups = 10_000 // of a memory
 	minKeys    = 100    // in the sample, unless the memory is not full
 )
@@ -53,6 +54,18 @@ func Make(in *Input) Report {
 		if m.enough() {
 			r.add(tooSmall(m))
 			r.add(tooLarge(m))
+		}
+	}
+	for i := range in.Services {
+		s := &in.Services[i]
+		if s.Type == "http" && s.Decisions.reads() >= minReads {
+			r.add(shortFreshness(s))
+		}
+		for t := range s.Tables {
+			t := &s.Tables[t]
+			for _, rule := range tableRules {
+				r.add(rule(s.Name, t))
+			}
 		}
 	}
 	return r
