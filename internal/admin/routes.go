@@ -80,6 +80,7 @@ GET  /api/v1/history        requests and hit ratio over time; ?service=NAME&sinc
 GET  /api/v1/log            requests as they end; ?q=FILTER&n=NUMBER
 GET  /api/v1/keys           the keys with the most requests; ?service=&table=&by=&n=&since=start
 GET  /api/v1/ledger         capacity used and saved; ?since=24h&by=table
+GET  /api/v1/advice         suggested settings, and hit ratios with other amounts of memory
 POST /api/v1/explain        how a request would be answered
 POST /api/v1/purge          drop entries from the cache
 POST /api/v1/warm           fill the cache ahead of requests
@@ -169,6 +170,8 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		page := bytes.NewBuffer(o.Text())
 		statementOf(page, s.ledger)
+		a := s.advice()
+		adviceOf(page, &a)
 		_, _ = w.Write(page.Bytes())
 	default:
 		fail(w, http.StatusBadRequest, "format is text or json, not %q", format)

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/advice"
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/telemetry/history"
 	"github.com/kasoku/kasoku/internal/telemetry/ledger"
@@ -37,9 +38,10 @@ type Config struct {
 	Overview func() Overview
 	// Keys returns the keys with the highest counts of each table: recent ones, or since the start.
 	Keys    func(recent bool) []TableKeys
-	Live    *live.Log        // the records of requests
-	Ledger  *ledger.Ledger   // nil if there is none
-	History *history.History // the figures of services over time
+	Live    *live.Log            // the records of requests
+	Ledger  *ledger.Ledger       // nil if there is none
+	History *history.History     // the figures of services over time
+	Advice  func() advice.Report // suggested settings; nil for none
 	Log     *slog.Logger
 }
 
@@ -51,6 +53,7 @@ type Server struct {
 	live     *live.Log
 	ledger   *ledger.Ledger
 	history  *history.History
+	advice   func() advice.Report
 	events   *events
 	stopping context.Context // ends when the server is shut down
 	log      *slog.Logger
@@ -81,7 +84,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
 	s := &Server{
-		ln: newBounded(ln), overview: cfg.Overview, keys: cfg.Keys, live: cfg.Live, ledger: cfg.Ledger, history: cfg.History,
+		ln: newBounded(ln), overview: cfg.Overview, keys: cfg.Keys, live: cfg.Live, ledger: cfg.Ledger, history: cfg.History, advice: cfg.Advice,
 		events: newEvents(cfg.Overview), log: cfg.Log, loopback: true,
 	}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
@@ -151,6 +154,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/log", http.HandlerFunc(s.liveLog)},
 		{"GET", "/api/v1/keys", http.HandlerFunc(s.hotKeys)},
 		{"GET", "/api/v1/ledger", http.HandlerFunc(s.statement)},
+		{"GET", "/api/v1/advice", http.HandlerFunc(s.advise)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
 		{"POST", "/api/v1/warm", http.HandlerFunc(s.warm)},

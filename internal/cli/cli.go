@@ -55,6 +55,7 @@ type commands struct {
 	Keys       keysCommand       `cmd:"" help:"Print the keys with the most requests, misses, bytes or invalidations, and the throttled ones."`
 	Ledger     ledgerCommand     `cmd:"" help:"Print the capacity units that requests have used and saved at the origins."`
 	Verify     verifyCommand     `cmd:"" help:"Compare cached answers with strongly consistent reads of the origin."`
+	Advise     adviseCommand     `cmd:"" help:"Print suggested settings, and the hit ratio with more or less memory."`
 	Cluster    clusterCommand    `cmd:"" help:"Print the members of the cluster, or take one out."`
 	Store      storeCommand      `cmd:"" help:"Load data into a DynamoDB-compatible store, or dump it; reset, save and restore an embedded one."`
 	Fault      faultCommand      `cmd:"" help:"Inject faults into an embedded store."`

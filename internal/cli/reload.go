@@ -212,7 +212,7 @@ func (c *change) admin() error {
 	}
 	next, err := admin.Listen(admin.Config{
 		Listen: string(c.cfg.Admin.Listen), OpenListener: n.manager.Listen, Token: token, KeysToken: keysToken, Limits: adminLimits(&c.cfg.Admin.Limits),
-		Metrics: n.registry, Overview: n.overview, Keys: n.tableKeys, Live: &n.live, Ledger: n.ledger, History: n.history, Log: n.log,
+		Metrics: n.registry, Overview: n.overview, Keys: n.tableKeys, Live: &n.live, Ledger: n.ledger, History: n.history, Advice: n.advice, Log: n.log,
 	})
 	if err != nil {
 		return err
