@@ -148,6 +148,7 @@ func (s *Space) find(key []byte, now int64) (*Entry, Found) {
 	return s.findHashed(s.hash(key), key, now)
 }
 
+// findHashed is find for a key with this hash.
 func (s *Space) findHashed(hash uint64, key []byte, now int64) (*Entry, Found) {
 	if !s.cache.Serves(now) {
 		return nil, Unleased
