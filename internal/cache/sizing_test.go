@@ -57,7 +57,7 @@ func mixed(key uint64) int {
 // The estimates for half of the memory and for twice as much are those that caches of these sizes
 // have, whose memory is too small for all keys.
 func TestSizesMatchOtherSizes(t *testing.T) {
-	const n = 120_000
+	const n = 60_000
 	t.Run("skewed", func(t *testing.T) {
 		wantSizes(t, 0, func() func() request {
 			z := zipf(1, n, 1.01)
@@ -89,7 +89,7 @@ func TestSizesMatchOtherSizes(t *testing.T) {
 		})
 	})
 	t.Run("expiring", func(t *testing.T) {
-		wantSizes(t, ttl/100, func() func() request {
+		wantSizes(t, ttl/40, func() func() request {
 			z := zipf(5, n, 1.05)
 			return func() request { return request{key: z(), size: 300} }
 		})
@@ -97,14 +97,16 @@ func TestSizesMatchOtherSizes(t *testing.T) {
 }
 
 // wantSizes compares the estimates of a cache with caches of the estimated sizes, while time passes
-// after each thousand requests.
+// after each thousand requests. Half of the keys are sampled, since the caches are small.
 func wantSizes(t *testing.T, passing time.Duration, load func() func() request) {
-	const memory, requests = 10 << 20, 300_000
+	const memory, requests, shift = 5 << 20, 120_000, 1
 	var estimated Sizes
 	var measured [len(factors)]float64
 	for i, factor := range factors {
 		synctest.Test(t, func(t *testing.T) {
-			c, s := open(t, Config{Memory: int64(factor * memory), Generations: 1 << 20})
+			c, s := open(t, Config{Memory: int64(factor * memory), Generations: 1 << 19})
+			s.store.sizing.shift = shift
+			s.store.sizing.below.Store(math.MaxUint64 >> shift)
 			if measured[i] = play(c, s, requests, passing, load()); i == actual {
 				estimated = s.Sizes()
 			}
@@ -121,9 +123,9 @@ func wantSizes(t *testing.T, passing time.Duration, load func() func() request) 
 
 // The sample is bounded, whatever the number of keys, and fewer keys give the same estimate.
 func TestSampleIsBounded(t *testing.T) {
-	c, s := open(t, Config{Memory: 100 << 20, Generations: 1 << 20})
+	c, s := open(t, Config{Memory: 64 << 20, Generations: 1 << 20})
 	r := rand.New(rand.NewPCG(7, 1))
-	const keys = 300_000
+	const keys = 200_000
 	measured := play(c, s, keys*3/2, 0, func() request { return request{key: r.Uint64N(keys), size: 100} })
 	z := &s.store.sizing
 	z.mu.Lock()
