@@ -221,6 +221,7 @@ func TestBadReloadChangesNothing(t *testing.T) {
 	r := run(t, head+orders)
 	r.get("orders")
 	r.get("orders") // creates the series of hits, after those of misses
+	r.settle("orders")
 	addr := r.ServiceAddr("orders").String()
 	metrics := seriesNames(r.page("/metrics"))
 	f := func(format, want string) {
