@@ -90,6 +90,9 @@ func Listen(cfg Config) (*Server, error) {
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
+	if s.advice == nil {
+		s.advice = none
+	}
 	s.SetTokens(cfg.Token, cfg.KeysToken)
 	s.SetLimits(cfg.Limits)
 	s.http = &http.Server{
