@@ -4,6 +4,7 @@ package cache
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -44,11 +45,26 @@ func TestAllocationBudgets(t *testing.T) {
 	x := tags("item x", "table")
 	var st Stamp
 	wantAllocs(t, "note", 0, func() { st = c.Note(x...) })
-	key, f := []byte("hit"), value("payload")
-	// The entry and its bytes. A replacement reuses the node.
-	wantAllocs(t, "store", 2, func() { s.Store(st, key, &f) })
+	f := value("payload")
+	// The entry and its bytes. A replacement reuses the node. Of a sampled key the simulated caches
+	// share one object more.
+	for sampled, budget := range map[bool]float64{false: 2, true: 3} {
+		key := sampledKey(s, sampled)
+		s.Lookup(key, now)
+		wantAllocs(t, fmt.Sprint("store, sampled: ", sampled), budget, func() { s.Store(st, key, &f) })
+	}
 	// The Write and its marks.
 	wantAllocs(t, "write", 2, func() { commit(begin(c, x, nil), Change{}) })
+}
+
+// sampledKey returns a key that is sampled for the estimates of Sizes, or one that is not.
+func sampledKey(s *Space, sampled bool) []byte {
+	for i := 0; ; i++ {
+		key := fmt.Append(nil, "key ", i)
+		if s.store.sizing.sampled(s.hash(key)) == sampled {
+			return key
+		}
+	}
 }
 
 // heap returns the bytes of live objects.

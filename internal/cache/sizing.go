@@ -133,6 +133,7 @@ func (z *sizing) stored(c *Cache, hash uint64, e *Entry, replaced bool) {
 	}
 	defer z.mu.Unlock()
 	now := c.Now()
+	shared := shadowOf(e)
 	for i := range z.caches {
 		s := z.caches[i].otter
 		if s == nil {
@@ -141,7 +142,7 @@ func (z *sizing) stored(c *Cache, hash uint64, e *Entry, replaced bool) {
 		old, ok := s.GetEntryQuietly(hash)
 		keeps := ok && c.fresh(old.Value, now) // without the eviction there was no fill
 		if replaced && ok || !replaced && !keeps {
-			s.Set(hash, shadowOf(e))
+			s.Set(hash, shared)
 		}
 	}
 }
